@@ -1,0 +1,3 @@
+//! The lastmile command.
+
+fn main() {}

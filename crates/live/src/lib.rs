@@ -1,0 +1,1 @@
+//! The monotonic clock: real packets through the same datapath, Linux only.

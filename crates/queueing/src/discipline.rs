@@ -1,0 +1,145 @@
+//! The contract of a queueing discipline, in the words of tc(8): what is enqueued is dequeued in the order that the
+//! discipline decides, or handed to the drop sink with a reason. Nothing is lost in silence.
+
+use lastmile_packet::Packet;
+use lastmile_units::{ByteCount, Instant, PacketCount};
+
+/// A queue, scheduler, shaper or regulator; all compose into a tree.
+///
+/// What every discipline keeps (the generic property test in `tests/` holds each of them to it):
+///
+/// - *Conservation*: every packet that was enqueued is dequeued once, handed to a sink once, or still counted by
+///   [`Discipline::backlog`]. A call may drop packets other than the one that it was given.
+/// - *Order*: packets of one flow leave in the order in which they came.
+/// - *Time*: `now` never goes back between calls; equal is allowed.
+/// - *Readiness*: where `next_ready` promises a time, `dequeue` at that time returns a packet, unless it drops all that
+///   waits (an AQM or regulator may).
+pub trait Discipline<P: Packet> {
+    /// Takes a packet in. It, or another in its favour, may go to `drops` at once.
+    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>);
+
+    /// Hands out the next packet, if one may leave now.
+    fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P>;
+
+    /// When `dequeue` may next return a packet: `now` or earlier for at once, `None` for not before the next `enqueue`.
+    ///
+    /// May change after every `enqueue` and `dequeue`. Asking early is harmless.
+    #[must_use]
+    fn next_ready(&self, now: Instant) -> Option<Instant>;
+
+    /// What waits.
+    #[must_use]
+    fn backlog(&self) -> Backlog;
+}
+
+impl<P: Packet, D: Discipline<P> + ?Sized> Discipline<P> for Box<D> {
+    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
+        (**self).enqueue(now, packet, drops);
+    }
+
+    fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        (**self).dequeue(now, drops)
+    }
+
+    fn next_ready(&self, now: Instant) -> Option<Instant> {
+        (**self).next_ready(now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        (**self).backlog()
+    }
+}
+
+/// Packets that wait, and their IP bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: PacketCount,
+    /// Their IP bytes.
+    pub bytes: ByteCount,
+}
+
+/// Takes dropped packets, each with its reason.
+pub trait DropSink<P> {
+    /// `packet` is dropped at `now` because of `reason`.
+    fn dropped(&mut self, now: Instant, packet: P, reason: DropReason);
+}
+
+impl<P, F: FnMut(Instant, P, DropReason)> DropSink<P> for F {
+    fn dropped(&mut self, now: Instant, packet: P, reason: DropReason) {
+        self(now, packet, reason);
+    }
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum DropReason {
+    /// The queue was full: the packet that arrived went.
+    Tail,
+    /// The queue was full: the oldest packet went.
+    Head,
+    /// An AQM dropped it early.
+    Aqm,
+    /// A policer found it out of profile.
+    Policed,
+    /// ACK filter: a newer ACK of its flow came.
+    AckFiltered,
+    /// ACK collapsing: a newer ACK of its flow left.
+    AckCollapsed,
+    /// Smart ACK Dropper: its number lives on in the ACK of its flow that waits.
+    AckMerged,
+    /// Smart ACK Dropper, `duplicates = "count"`: a duplicate ACK, counted for the regenerator.
+    AckDuplicate,
+    /// Lost on the wire.
+    WireLoss,
+    /// Its header was rebuilt wrongly after a loss before it, so its checksum failed (RFC 1144, section 4).
+    HeaderCompression,
+    /// It was larger than the line takes.
+    TooLarge,
+    /// No route, or nobody listened.
+    Unreachable,
+}
+
+impl DropReason {
+    /// All reasons, in the order of [`DropReason::index`].
+    pub const ALL: [Self; 12] = [
+        Self::Tail,
+        Self::Head,
+        Self::Aqm,
+        Self::Policed,
+        Self::AckFiltered,
+        Self::AckCollapsed,
+        Self::AckMerged,
+        Self::AckDuplicate,
+        Self::WireLoss,
+        Self::HeaderCompression,
+        Self::TooLarge,
+        Self::Unreachable,
+    ];
+
+    /// The place of this reason in [`DropReason::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name of the reason in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tail => "tail",
+            Self::Head => "head",
+            Self::Aqm => "aqm",
+            Self::Policed => "policed",
+            Self::AckFiltered => "ack_filtered",
+            Self::AckCollapsed => "ack_collapsed",
+            Self::AckMerged => "ack_merged",
+            Self::AckDuplicate => "ack_duplicate",
+            Self::WireLoss => "wire_loss",
+            Self::HeaderCompression => "header_compression",
+            Self::TooLarge => "too_large",
+            Self::Unreachable => "unreachable",
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! One result schema: summary, series, captures, report.

@@ -1,0 +1,1 @@
+//! The simulated clock: event engine, hosts, links, traffic.

@@ -1,0 +1,1 @@
+//! TCP senders and receivers as state machines without I/O.

@@ -1,0 +1,165 @@
+//! Bit rates, and the exact time that bits take at a rate.
+
+use core::fmt;
+use core::num::NonZeroU64;
+
+use crate::time::write_scaled;
+use crate::{Duration, WireBytes};
+
+const PS_PER_S: u64 = 1_000_000_000_000;
+
+/// Bits per second on the line, headers and cells included. Never zero: a line that carries nothing is no line.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct BitRate(NonZeroU64);
+
+impl BitRate {
+    /// The fastest rate that can be told: 1 Tbit/s, so that no product in [`Serialiser`] overflows.
+    pub const MAX: Self = Self(NonZeroU64::new(1_000_000_000_000).expect("not zero"));
+
+    /// `bps` bits per second; `None` for zero or above [`BitRate::MAX`].
+    #[must_use]
+    pub const fn from_bps(bps: u64) -> Option<Self> {
+        match NonZeroU64::new(bps) {
+            Some(rate) if bps <= Self::MAX.0.get() => Some(Self(rate)),
+            _ => None,
+        }
+    }
+
+    /// `kbit` times 1000 bits per second.
+    ///
+    /// # Panics
+    /// For zero and above [`BitRate::MAX`]: meant for constants and tests.
+    #[must_use]
+    pub const fn from_kbit_per_s(kbit: u64) -> Self {
+        Self::from_bps(kbit * 1_000).expect("a rate from 1 bit/s to 1 Tbit/s")
+    }
+
+    /// `mbit` times 10^6 bits per second.
+    ///
+    /// # Panics
+    /// For zero and above [`BitRate::MAX`]: meant for constants and tests.
+    #[must_use]
+    pub const fn from_mbit_per_s(mbit: u64) -> Self {
+        Self::from_bps(mbit * 1_000_000).expect("a rate from 1 bit/s to 1 Tbit/s")
+    }
+
+    /// Bits per second.
+    #[must_use]
+    pub const fn as_bps(self) -> u64 {
+        self.0.get()
+    }
+
+    /// How long `bytes` take, rounded down to a picosecond. A [`Serialiser`] carries the rest.
+    #[must_use]
+    pub fn time_for(self, bytes: WireBytes) -> Duration {
+        Serialiser::new(self).advance(bytes)
+    }
+}
+
+/// `512 kbit/s`, `1.544 Mbit/s`: the largest unit that leaves a whole part, exact.
+impl fmt::Display for BitRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.get() {
+            bps @ 1_000_000_000.. => write_scaled(f, bps, 1_000_000_000, "Gbit/s"),
+            bps @ 1_000_000.. => write_scaled(f, bps, 1_000_000, "Mbit/s"),
+            bps @ 1_000.. => write_scaled(f, bps, 1_000, "kbit/s"),
+            bps => write!(f, "{bps} bit/s"),
+        }
+    }
+}
+
+impl fmt::Debug for BitRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Turns bytes into the time that they take, exactly over any number of back-to-back packets.
+///
+/// The remainder of each division is carried into the next: after n back-to-back packets the sum is off by less than one
+/// picosecond in all, not by one a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Serialiser {
+    rate: BitRate,
+    /// Unspent numerator, below the rate: in units of 1 / rate picoseconds.
+    remainder: u64,
+}
+
+impl Serialiser {
+    /// A transmitter at `rate` with nothing carried.
+    #[must_use]
+    pub const fn new(rate: BitRate) -> Self {
+        Self { rate, remainder: 0 }
+    }
+
+    /// The rate of the line.
+    #[must_use]
+    pub const fn rate(&self) -> BitRate {
+        self.rate
+    }
+
+    /// Forgets the carried part: the line was idle, and the next packet starts on a fresh picosecond.
+    pub fn restart(&mut self) {
+        self.remainder = 0;
+    }
+
+    /// How long `bytes` take after those before them.
+    #[inline]
+    pub fn advance(&mut self, bytes: WireBytes) -> Duration {
+        let rate = self.rate.as_bps();
+        let bits = bytes.as_u64() * 8;
+        // Up to 2.3 MB in one go the product fits 64 bits, and a 64-bit division is several times cheaper.
+        let (quotient, remainder) = match bits.checked_mul(PS_PER_S).and_then(|n| n.checked_add(self.remainder)) {
+            Some(numerator) => (numerator / rate, numerator % rate),
+            None => {
+                let numerator = u128::from(bits) * u128::from(PS_PER_S) + u128::from(self.remainder);
+                let quotient = u64::try_from(numerator / u128::from(rate)).unwrap_or(u64::MAX);
+                let remainder = u64::try_from(numerator % u128::from(rate)).expect("below the rate");
+                (quotient, remainder)
+            }
+        };
+        self.remainder = remainder;
+        Duration::from_ps(quotient)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// ITU-T G.707 STM-1 payload: 149.76 Mbit/s. 10^6 cells of 424 bits take 424e6 / 149.76e6 s = 2.831196581196... s.
+    #[test]
+    fn a_million_back_to_back_cells_end_within_a_nanosecond() {
+        let mut line = Serialiser::new(BitRate::from_kbit_per_s(149_760));
+        let mut end = Duration::ZERO;
+        for _ in 0..1_000_000 {
+            end += line.advance(WireBytes::new(53));
+        }
+        let exact_ps = 424_000_000_u128 * 1_000_000_000_000 / 149_760_000;
+        assert_eq!(u128::from(end.as_ps()), exact_ps);
+    }
+
+    #[test]
+    fn large_transfers_take_the_wide_path_with_the_same_result() {
+        let mut wide = Serialiser::new(BitRate::from_kbit_per_s(3));
+        let mut narrow = wide;
+        let mut sum = Duration::ZERO;
+        for _ in 0..3_000 {
+            sum += narrow.advance(WireBytes::new(1_000));
+        }
+        assert_eq!(wide.advance(WireBytes::new(3_000_000)), sum);
+    }
+
+    #[test]
+    fn zero_and_absurd_rates_are_refused() {
+        assert_eq!(BitRate::from_bps(0), None);
+        assert_eq!(BitRate::from_bps(1_000_000_000_001), None);
+    }
+
+    #[test]
+    fn a_rate_prints_exactly() {
+        assert_eq!(BitRate::from_kbit_per_s(1544).to_string(), "1.544 Mbit/s");
+        assert_eq!(BitRate::from_kbit_per_s(512).to_string(), "512 kbit/s");
+    }
+}
