@@ -1,1 +1,6 @@
-//! The simulated clock: event engine, hosts, links, traffic.
+//! The simulated clock: an event engine that drives the same datapath as live packets do.
+//!
+//! [`spec::Network`] says what there is; [`run`] simulates it and returns an [`outcome::Outcome`].
+
+pub mod outcome;
+pub mod spec;

@@ -1,0 +1,165 @@
+//! What came of a run, as plain data: the results crate turns it into files.
+
+use hdrhistogram::Histogram;
+use lastmile_queueing::line::Stats as LineStats;
+use lastmile_tcp::LimitedTime;
+use lastmile_units::{Duration, Instant};
+
+/// All that a run leaves.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Simulated time.
+    pub duration: Duration,
+    /// Events handled.
+    pub events: u64,
+    /// A row a flow, in the order of the traffic list.
+    pub flows: Vec<FlowOutcome>,
+    /// A row a link, in the order of the network's list.
+    pub links: Vec<LinkOutcome>,
+    /// A row a ping.
+    pub probes: Vec<ProbeOutcome>,
+    /// Times at which the offered traffic changed, with what each flow had delivered by then. The first is the start of the
+    /// run, the last its end.
+    pub snapshots: Vec<Snapshot>,
+    /// Samples over time.
+    pub series: Vec<Series>,
+    /// Where every byte went.
+    pub conservation: Conservation,
+}
+
+/// What became of one flow.
+#[derive(Clone, Debug)]
+pub struct FlowOutcome {
+    /// Index of its traffic in the network's list.
+    pub traffic: usize,
+    /// Name, unique in the run.
+    pub name: String,
+    /// When it started.
+    pub start: Instant,
+    /// When the last of its data was delivered and, with a given size, all of it was.
+    pub end: Option<Instant>,
+    /// Payload bytes handed to the receiving application, in order.
+    pub bytes_delivered: u64,
+    /// When the first payload byte was delivered.
+    pub first_delivery: Option<Instant>,
+    /// When the latest payload byte was delivered.
+    pub last_delivery: Option<Instant>,
+    /// Datagrams or data segments sent, retransmissions included.
+    pub data_packets: u64,
+    /// Datagrams received; for TCP, data segments that arrived.
+    pub data_packets_received: u64,
+    /// What only TCP has.
+    pub tcp: Option<TcpOutcome>,
+}
+
+/// What only a TCP flow has.
+#[derive(Clone, Debug)]
+pub struct TcpOutcome {
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Fast retransmits.
+    pub fast_retransmits: u64,
+    /// ACKs that the data receiver sent.
+    pub acks_sent: u64,
+    /// ACKs that came back to the data sender.
+    pub acks_received: u64,
+    /// What kept the sender from sending, and for how long.
+    pub limited: LimitedTime,
+    /// Smoothed round-trip time at the end.
+    pub srtt: Option<Duration>,
+    /// Largest amount of data in flight, in bytes.
+    pub max_in_flight: u64,
+    /// True when the connection closed in both directions.
+    pub closed: bool,
+}
+
+/// What became of one link.
+#[derive(Clone, Debug)]
+pub struct LinkOutcome {
+    /// Packets, bytes, cells, drops.
+    pub stats: LineStats,
+    /// Time spent in the queue by packets that left it, in nanoseconds.
+    pub queue_delay_ns: Histogram<u64>,
+    /// The same for pure ACKs alone.
+    pub ack_queue_delay_ns: Histogram<u64>,
+    /// Largest backlog in packets.
+    pub max_backlog_packets: u64,
+    /// Largest backlog in IP bytes.
+    pub max_backlog_bytes: u64,
+    /// Counters of the queue's parts, as tc -s would show them: path, name, value.
+    pub counters: Vec<(String, &'static str, u64)>,
+}
+
+/// What became of one ping.
+#[derive(Clone, Debug)]
+pub struct ProbeOutcome {
+    /// Index of its traffic in the network's list.
+    pub traffic: usize,
+    /// Name, unique in the run.
+    pub name: String,
+    /// Requests sent.
+    pub sent: u64,
+    /// Replies received.
+    pub received: u64,
+    /// Each reply: when its request left, and how long it took.
+    pub replies: Vec<(Instant, Duration)>,
+}
+
+/// What each flow had delivered by a point in time.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// When.
+    pub at: Instant,
+    /// Payload bytes delivered, by flow.
+    pub bytes_delivered: Vec<u64>,
+    /// Bits sent, by link.
+    pub wire_bits: Vec<u64>,
+}
+
+/// Samples of one quantity of one thing.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// What is sampled, with its unit: `queue_bytes`, `cwnd_bytes`, `goodput_bps`, ...
+    pub name: &'static str,
+    /// What it is sampled of: a flow, link or probe by name.
+    pub entity: String,
+    /// When, and the value.
+    pub points: Vec<(Instant, f64)>,
+}
+
+/// Where every packet and every IP byte went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Conservation {
+    /// Sent by hosts.
+    pub sent: Amount,
+    /// Received by hosts.
+    pub delivered: Amount,
+    /// Dropped, for whatever reason. Bytes that an ACK regulator moved from a dropped ACK into one that waits are not here
+    /// but where the waiting one is.
+    pub dropped: Amount,
+    /// Waiting in queues.
+    pub queued: Amount,
+    /// On a wire.
+    pub in_flight: Amount,
+}
+
+/// Packets and their IP bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Amount {
+    /// Packets.
+    pub packets: u64,
+    /// IP bytes.
+    pub bytes: u64,
+}
+
+impl Conservation {
+    /// True when nothing was lost in silence and nothing came from nowhere.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        let parts = [self.delivered, self.dropped, self.queued, self.in_flight];
+        parts.iter().map(|a| a.packets).sum::<u64>() == self.sent.packets
+            && parts.iter().map(|a| a.bytes).sum::<u64>() == self.sent.bytes
+    }
+}

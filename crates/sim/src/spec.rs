@@ -1,0 +1,160 @@
+//! What to simulate, as plain data: nodes, links, traffic. The scenario crate builds this from a file; a test builds it by
+//! hand.
+
+use std::sync::Arc;
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_queueing::line::Compression;
+use lastmile_queueing::spec::Spec as QueueSpec;
+use lastmile_units::{BitRate, ByteCount, Duration, Instant};
+
+/// Index of a node in [`Network::nodes`].
+pub type NodeIndex = usize;
+
+/// A whole simulation: what there is, what runs over it, for how long.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// Hosts and routers; which is which follows from the traffic.
+    pub nodes: Vec<Node>,
+    /// Unidirectional links, each with the queue in front of it.
+    pub links: Vec<Link>,
+    /// What runs.
+    pub traffic: Vec<Traffic>,
+    /// Simulated time.
+    pub duration: Duration,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// What to record beside the totals.
+    pub record: Record,
+}
+
+/// A host or router.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Name, unique in the network.
+    pub name: String,
+    /// What forwarding or receiving one packet costs, as a constant delay.
+    pub processing: Duration,
+}
+
+/// One direction of a link: queue, transmitter, wire.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Name, unique in the network, such as `up` or `dslam-gateway`.
+    pub name: String,
+    /// The node whose queue this is.
+    pub from: NodeIndex,
+    /// The node at the other end.
+    pub to: NodeIndex,
+    /// Rate of the wire, headers and cells included. `None` takes no time at all.
+    pub rate: Option<BitRate>,
+    /// What an IP packet costs on this wire.
+    pub link_layer: LinkLayer,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Probability that a packet is lost on the wire, in parts per 10^9.
+    pub loss_ppb: u32,
+    /// The queue in front of the transmitter.
+    pub queue: QueueSpec,
+    /// Header compression over this link.
+    pub compression: Compression,
+}
+
+/// A source, or `count` equal ones.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// Name; with `count` above one, flows are called `name-1`, `name-2`, ...
+    pub name: String,
+    /// What results call its direction: `down`, `up` or anything else.
+    pub direction: String,
+    /// Where the data comes from.
+    pub from: NodeIndex,
+    /// Where the data goes.
+    pub to: NodeIndex,
+    /// How many.
+    pub count: u32,
+    /// When it starts.
+    pub start: Instant,
+    /// When the application stops offering data.
+    pub stop: Option<Instant>,
+    /// Differentiated services code point of its packets (RFC 2474), 0 to 63.
+    pub dscp: u8,
+    /// What it is.
+    pub source: Source,
+}
+
+/// Kinds of traffic.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// A TCP transfer of so many bytes; `None` is as many as there is time for.
+    Bulk {
+        /// TCP of the data sender.
+        sender: Arc<lastmile_tcp::Config>,
+        /// TCP of the data receiver.
+        receiver: Arc<lastmile_tcp::Config>,
+        /// Bytes to transfer.
+        bytes: Option<u64>,
+        /// Bytes that the client sends first, for a transfer that the client's side receives; zero for none.
+        request: u64,
+        /// Which end opens the connection.
+        opened_by: OpenedBy,
+    },
+    /// UDP packets with exponential gaps.
+    Poisson {
+        /// Mean rate in IP bits per second.
+        rate: BitRate,
+        /// IP bytes of a packet.
+        size: ByteCount,
+    },
+    /// UDP packets at a constant rate during exponential on-times, silence during exponential off-times.
+    OnOff {
+        /// Rate in IP bits per second while on.
+        peak: BitRate,
+        /// Mean length of a burst.
+        on: Duration,
+        /// Mean length of a silence.
+        off: Duration,
+        /// IP bytes of a packet.
+        size: ByteCount,
+    },
+    /// UDP packets of one size at a constant interval: voice, or a packet blast.
+    Constant {
+        /// Time between packets.
+        interval: Duration,
+        /// IP bytes of a packet.
+        size: ByteCount,
+        /// What results call it: `voice` or `blast`.
+        kind: &'static str,
+    },
+    /// ICMP echo, answered by the other end.
+    Ping {
+        /// Time between requests.
+        interval: Duration,
+        /// IP bytes of a request and of its reply.
+        size: ByteCount,
+    },
+}
+
+/// Which end of a transfer opens the connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OpenedBy {
+    /// The end that sends the data: an upload.
+    Sender,
+    /// The end that receives the data: a download.
+    Receiver,
+}
+
+/// What to record beside the totals.
+#[derive(Clone, Copy, Debug)]
+pub struct Record {
+    /// Time between samples of queues, windows and rates; `None` for no series.
+    pub interval: Option<Duration>,
+    /// The number of flows up to which each flow gets series and phases of its own.
+    pub flow_limit: usize,
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        Self { interval: None, flow_limit: 64 }
+    }
+}
