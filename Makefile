@@ -1,0 +1,59 @@
+# Each target sets up what it needs on a fresh machine (scripts/setup.sh), then does its one job.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# A toolchain that setup.sh has just installed is not on the caller's PATH yet.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+CARGO ?= cargo
+LASTMILE = $(CARGO) run --release --locked --quiet --package lastmile-cli --
+# Where `make demo` leaves its reports.
+OUT ?= out/demo
+# Seconds that each fuzz target runs.
+FUZZ_SECONDS ?= 60
+
+.PHONY: help
+help: ## Show the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+
+.PHONY: demo
+demo: ## An upload starves a download, then the same line with a Smart ACK Dropper
+	@scripts/setup.sh demo
+	$(CARGO) build --release --locked --package lastmile-cli
+	$(LASTMILE) run scenarios/upload-starves-download.toml --remedy none,sad --out $(OUT)
+
+.PHONY: test
+test: lint ## Everything: format, lints, tests, documentation, live tests where the machine allows
+	@scripts/setup.sh test
+	$(CARGO) test --workspace --locked
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --locked --no-deps --quiet
+	@scripts/live-tests.sh
+
+.PHONY: lint
+lint: ## Format and lints, warnings are errors
+	@scripts/setup.sh lint
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
+
+.PHONY: bench
+bench: ## Events, packets and cells per second beside the machine's yardstick
+	@scripts/setup.sh bench
+	$(CARGO) bench --locked --package lastmile-bench
+
+.PHONY: docs
+docs: ## API reference, and the output shown in README.md and docs/ brought up to date
+	@scripts/setup.sh docs
+	UPDATE_DOCS=1 $(CARGO) test --locked --package lastmile-cli --test it docs
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --locked --no-deps
+
+.PHONY: fuzz
+fuzz: ## Each parser against random input, FUZZ_SECONDS each
+	@scripts/setup.sh fuzz
+	@scripts/fuzz.sh $(FUZZ_SECONDS)
+
+.PHONY: clean
+clean: ## Remove what was built and the demo's reports
+	$(CARGO) clean
+	rm -rf out

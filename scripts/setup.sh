@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# Brings a fresh machine to the point where the make target named in $1 can run.
+# Installs only what is missing. What one target does not need, it never asks for: only a missing Rust toolchain or
+# linker stops, since nothing can be built without them; missing helpers are named and their tests skip themselves.
+set -euo pipefail
+target=${1:?usage: scripts/setup.sh TARGET}
+cd "$(dirname "$0")/.."
+
+have() { command -v "$1" >/dev/null 2>&1; }
+say() { printf 'setup: %s\n' "$*" >&2; }
+die() { printf 'setup: error: %s\n' "$*" >&2; exit 2; }
+
+apt_updated=no
+# Installs packages where that is possible without a question; says so where it is not.
+apt_install() {
+  if [ "$(id -u)" != 0 ] || ! have apt-get; then
+    say "missing: $* (install with your package manager, for example: sudo apt-get install $*)"
+    return 1
+  fi
+  if [ "$apt_updated" = no ]; then
+    DEBIAN_FRONTEND=noninteractive apt-get update -qq >/dev/null 2>&1 || true
+    apt_updated=yes
+  fi
+  say "installing $*"
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null 2>&1 || {
+    say "could not install $*"
+    return 1
+  }
+}
+
+# Installs the package $2 when the program $1 is missing; goes on without it when that fails, and says what for.
+want() {
+  have "$1" || apt_install "$2" || say "going on without $1: $3"
+}
+
+rust_minimum() { sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml; }
+
+install_rust() {
+  [ -f "$HOME/.cargo/env" ] && . "$HOME/.cargo/env"
+  have cargo && return 0
+  have curl || apt_install curl ca-certificates || true
+  if have curl; then
+    say "no cargo found: installing the stable Rust toolchain with rustup into ~/.cargo"
+    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs |
+      sh -s -- -y --profile minimal --component clippy --component rustfmt --no-modify-path >&2 || true
+    [ -f "$HOME/.cargo/env" ] && . "$HOME/.cargo/env"
+  fi
+  have cargo || apt_install cargo rustc || true
+  have cargo || die "no Rust toolchain: install Rust $(rust_minimum) or newer (rustup.rs), then run this again"
+}
+
+check_rust() {
+  local minimum found
+  minimum=$(rust_minimum)
+  found=$(rustc --version | cut -d' ' -f2)
+  if [ "$(printf '%s\n%s\n' "$minimum" "${found%%-*}" | sort -V | head -n1)" != "$minimum" ]; then
+    die "Rust $found is too old: $minimum or newer is needed (rustup update stable)"
+  fi
+}
+
+install_rust
+check_rust
+have cc || apt_install gcc libc6-dev || die "no C linker (cc): install gcc or clang"
+
+case $target in
+  test | lint)
+    for component in fmt clippy; do
+      have "cargo-$component" || rustup component add "${component/fmt/rustfmt}" >&2 ||
+        die "cargo $component is missing: rustup component add ${component/fmt/rustfmt}"
+    done
+    ;;
+esac
+
+case $target in
+  test)
+    want tshark tshark "captures are not checked by a foreign reader"
+    want ip iproute2 "no live tests"
+    want ping iputils-ping "no live tests"
+    ;;
+  bench)
+    want valgrind valgrind "no instruction counts"
+    ;;
+  fuzz)
+    have c++ || apt_install g++ || die "libFuzzer needs a C++ compiler: install g++ or clang"
+    cargo fuzz --version >/dev/null 2>&1 || {
+      say "installing cargo-fuzz"
+      cargo install --locked cargo-fuzz >&2 || die "could not install cargo-fuzz: cargo install cargo-fuzz"
+    }
+    ;;
+esac
