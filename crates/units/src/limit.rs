@@ -1,0 +1,51 @@
+//! How much a queue may hold, in the unit that its owner counts in.
+
+use core::fmt;
+
+use crate::{ByteCount, CellCount, PacketCount};
+
+/// The most that a queue holds: packets (routers), bytes (modems) or cells (ATM switches).
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Limit {
+    /// Whole packets, whatever their size.
+    Packets(PacketCount),
+    /// IP bytes.
+    Bytes(ByteCount),
+    /// ATM cells.
+    Cells(CellCount),
+}
+
+/// In the unit it counts in: `100 packets`, `206000 bytes`, `1000 cells`.
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packets(count) => fmt::Display::fmt(count, f),
+            Self::Bytes(count) => fmt::Display::fmt(count, f),
+            Self::Cells(count) => fmt::Display::fmt(count, f),
+        }
+    }
+}
+
+impl fmt::Debug for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl From<PacketCount> for Limit {
+    fn from(count: PacketCount) -> Self {
+        Self::Packets(count)
+    }
+}
+
+impl From<ByteCount> for Limit {
+    fn from(count: ByteCount) -> Self {
+        Self::Bytes(count)
+    }
+}
+
+impl From<CellCount> for Limit {
+    fn from(count: CellCount) -> Self {
+        Self::Cells(count)
+    }
+}
