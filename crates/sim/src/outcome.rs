@@ -44,6 +44,10 @@ pub struct FlowOutcome {
     pub first_delivery: Option<Instant>,
     /// When the latest payload byte was delivered.
     pub last_delivery: Option<Instant>,
+    /// The links that its data crosses, in order, by index into the network's list.
+    pub data_path: Vec<usize>,
+    /// The links that its ACKs cross, in order; empty for what has none.
+    pub ack_path: Vec<usize>,
     /// Datagrams or data segments sent, retransmissions included.
     pub data_packets: u64,
     /// Datagrams received; for TCP, data segments that arrived.
@@ -116,6 +120,45 @@ pub struct Snapshot {
     pub bytes_delivered: Vec<u64>,
     /// Bits sent, by link.
     pub wire_bits: Vec<u64>,
+    /// What had kept each sender from sending, and for how long, up to now; `None` for what is not TCP.
+    pub limited: Vec<Option<LimitedTime>>,
+    /// Smoothed round-trip time of each sender now; `None` for what is not TCP or has no sample yet.
+    pub srtt: Vec<Option<Duration>>,
+    /// Segments that each sender had sent again by now.
+    pub retransmissions: Vec<u64>,
+    /// Time in the queue of the packets that left it since the snapshot before, by link.
+    pub queue_delay: Vec<Waits>,
+    /// The same for pure ACKs alone.
+    pub ack_queue_delay: Vec<Waits>,
+}
+
+/// How long packets waited, in sum.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Waits {
+    /// Packets that left the queue.
+    pub packets: u64,
+    /// Sum of the times they waited, in nanoseconds.
+    pub sum_ns: u64,
+    /// Longest of them, in nanoseconds.
+    pub max_ns: u64,
+}
+
+impl Waits {
+    /// Counts a packet that waited for `wait`.
+    #[inline]
+    pub fn add(&mut self, wait: Duration) {
+        let ns = wait.as_ns();
+        self.packets += 1;
+        self.sum_ns += ns;
+        self.max_ns = self.max_ns.max(ns);
+    }
+
+    /// Mean wait in seconds; `None` if no packet left.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "statistics only")]
+    pub fn mean_s(&self) -> Option<f64> {
+        (self.packets > 0).then(|| self.sum_ns as f64 / self.packets as f64 / 1e9)
+    }
 }
 
 /// Samples of one quantity of one thing.
