@@ -1,1 +1,21 @@
 //! Published tables as data, and the scenarios that reproduce them.
+//!
+//! The data ship inside the program: five publications, each a TOML file under `data/` that holds, table by table, what was
+//! published, what the publication's own closed form gives when it is computed without rounding, and what was left unsaid.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`data`] | [`Publication`], [`Table`], [`Row`]: the published side |
+//! | [`value`] | [`Values`]: named numbers and words in the order of the file |
+//! | [`select`] | `phanse2000/5.1 5.2`: which tables a user means |
+//! | [`reproduction`] | [`Reproduction`]: published, theory, simulated and live side by side, in the shape that `--json` prints |
+
+pub mod data;
+pub mod reproduction;
+pub mod select;
+pub mod value;
+
+pub use data::{DataError, Kind, Publication, Row, Table, publications};
+pub use reproduction::{Claim, Reproduction, RowResult, TableResult};
+pub use select::{SelectError, select};
+pub use value::{Value, Values};

@@ -1,0 +1,140 @@
+//! The reproduced side: each published figure beside the closed form, the simulation and, where there is one, the live run.
+//!
+//! Serialised, a [`Reproduction`] has the shape that `lastmile reproduce --json` prints and that other programs rely on.
+
+use serde::Serialize;
+
+use crate::data::{Row, Table};
+use crate::value::Values;
+
+/// Tables, reproduced.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Reproduction {
+    /// One after another, in the order asked for.
+    pub tables: Vec<TableResult>,
+}
+
+/// A table, reproduced.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct TableResult {
+    /// Key of the publication.
+    pub publication: String,
+    /// Id of the table.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// Row by row.
+    pub rows: Vec<RowResult>,
+    /// What the publication says the figures show, and whether ours show it too.
+    pub claims: Vec<Claim>,
+    /// What the publication leaves open and had to be chosen here.
+    pub assumptions: Vec<String>,
+}
+
+/// A row, reproduced. Values of the same name are the same quantity.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct RowResult {
+    /// What the row varies.
+    pub params: Values,
+    /// What was published.
+    pub published: Values,
+    /// What the closed form gives.
+    pub theory: Values,
+    /// What the simulation gave.
+    pub simulated: Values,
+    /// What a live run gave; empty where there was none.
+    pub live: Values,
+    /// Simulated minus published, or minus theory where nothing was published, in the unit of the name.
+    pub deviation: Values,
+}
+
+/// Something that a table is to show.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Claim {
+    /// The claim.
+    pub text: String,
+    /// True when our figures show it.
+    pub shown: bool,
+    /// The figures that do or do not.
+    pub evidence: String,
+}
+
+impl RowResult {
+    /// A row of the data beside what a simulation of it gave.
+    #[must_use]
+    pub fn new(row: &Row, simulated: Values) -> Self {
+        let deviation = simulated
+            .iter()
+            .filter_map(|(name, value)| {
+                let reference = row.published.number(name).or_else(|| row.theory.number(name))?;
+                Some((name, value.as_f64()? - reference))
+            })
+            .collect();
+        Self {
+            params: row.params.clone(),
+            published: row.published.clone(),
+            theory: row.theory.clone(),
+            simulated,
+            live: Values::new(),
+            deviation,
+        }
+    }
+}
+
+impl TableResult {
+    /// A table of `publication` with no rows yet.
+    #[must_use]
+    pub fn new(publication: &str, table: &Table) -> Self {
+        Self {
+            publication: publication.to_owned(),
+            id: table.id.clone(),
+            title: table.title.clone(),
+            rows: Vec::new(),
+            claims: Vec::new(),
+            assumptions: Vec::new(),
+        }
+    }
+
+    /// True when every claim is shown.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.claims.iter().all(|claim| claim.shown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::publications;
+
+    #[test]
+    fn deviation_is_from_the_published_figure_and_else_from_theory() {
+        let publications = publications().unwrap();
+        let row = &publications[3].table("5.1").unwrap().rows[2];
+        let simulated = [("downstream_utilisation_pct", 39.85), ("k", 2.5), ("goodput_bps", 6e5)].into_iter().collect();
+        let result = RowResult::new(row, simulated);
+        let deviation = |name| result.deviation.number(name);
+        assert!((deviation("downstream_utilisation_pct").unwrap() - 0.25).abs() < 1e-9, "39.6 was published, not 39.9");
+        assert!((deviation("k").unwrap() + 0.006).abs() < 1e-9, "k is theory only: 2.506");
+        assert_eq!(deviation("goodput_bps"), None, "nothing to compare with");
+        assert!(!result.params.is_empty());
+    }
+
+    #[test]
+    fn the_json_has_the_promised_shape() {
+        let publications = publications().unwrap();
+        let table = publications[3].table("5.1").unwrap();
+        let mut result = TableResult::new("phanse2000", table);
+        result.rows.push(RowResult::new(&table.rows[0], Values::new()));
+        result.claims.push(Claim { text: "a".to_owned(), shown: false, evidence: "b".to_owned() });
+        assert!(!result.holds());
+        let json = serde_json::to_value(Reproduction { tables: vec![result] }).unwrap();
+        let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
+        assert_eq!(keys(&json), "tables");
+        let table = &json["tables"][0];
+        assert_eq!(keys(table), "assumptions claims id publication rows title");
+        assert_eq!(keys(&table["rows"][0]), "deviation live params published simulated theory");
+        assert_eq!(keys(&table["claims"][0]), "evidence shown text");
+        assert_eq!(table["rows"][0]["params"]["up_bps"], 96000);
+    }
+}
