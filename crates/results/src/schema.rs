@@ -1,0 +1,446 @@
+//! The shape of a result: what `summary.json` and `--json` hold, field by field.
+//!
+//! One shape for simulated, live and analysed runs. Names carry their units: `_s`, `_bps`, `_bytes`, `_bits`, `_packets`. A field
+//! that has no value is `null`, never a stand-in number, and never absent. Nothing here depends on the machine that ran it, except
+//! [`Timing`], which only [`Document`] holds. The page `docs/reference/results.md` documents each key for users.
+//!
+//! Maps are ordered by key and lists by the order of the scenario, so equal runs give equal bytes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Which clock drove the datapath.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clock {
+    /// Simulated time.
+    #[default]
+    Simulated,
+    /// The machine's monotonic clock, with real packets.
+    Monotonic,
+}
+
+/// One run: inputs and every scalar result.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Summary {
+    /// Name of the scenario, from its file.
+    pub scenario: String,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Version of the program.
+    pub version: String,
+    /// Length of the run.
+    pub duration_s: f64,
+    /// Events that the simulator handled; zero with the monotonic clock.
+    pub events: u64,
+    /// Which clock drove it.
+    pub clock: Clock,
+    /// What the user gave.
+    pub inputs: Inputs,
+    /// A row a flow, in the order of the scenario.
+    pub flows: Vec<Flow>,
+    /// A row a link and direction.
+    pub links: Vec<Link>,
+    /// A row a ping.
+    pub probes: Vec<Probe>,
+    /// The run cut where the offered traffic changes.
+    pub phases: Vec<Phase>,
+    /// How evenly flows of one direction shared, a row a direction that has at least two TCP flows.
+    pub fairness: Vec<Fairness>,
+    /// Where every byte went.
+    pub conservation: Conservation,
+}
+
+/// What the user gave, as far as it decides the result.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Inputs {
+    /// File name of the scenario, without its folder.
+    pub file: Option<String>,
+    /// Overrides, `key=value` as given, in order.
+    pub set: Vec<String>,
+    /// The scenario file's text.
+    pub text: Option<String>,
+}
+
+/// One flow.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Flow {
+    /// Name, unique in the run.
+    pub name: String,
+    /// `down`, `up`, or what the scenario calls it.
+    pub direction: String,
+    /// Kind of traffic: `bulk`, `poisson`, `onoff`, `voice`, `blast`.
+    pub kind: String,
+    /// TCP variant of the sender; `null` for what is not TCP.
+    pub tcp: Option<String>,
+    /// Advertised receive window at most; `null` for what is not TCP.
+    pub receive_window_bytes: Option<u64>,
+    /// Payload bytes of a full segment or datagram.
+    pub payload_bytes: u64,
+    /// When it started.
+    pub start_s: f64,
+    /// When the last of its data was delivered and, with a given size, all of it was.
+    pub end_s: Option<f64>,
+    /// Payload handed to the receiving application, in order.
+    pub bytes_delivered: u64,
+    /// Delivered payload over the time from start to end, or to the end of the run for what has not ended.
+    pub goodput_bps: f64,
+    /// From start to end, for a transfer of given size.
+    pub response_time_s: Option<f64>,
+    /// Segments sent again.
+    pub retransmissions: Option<u64>,
+    /// Retransmission timeouts.
+    pub timeouts: Option<u64>,
+    /// Fast retransmits.
+    pub fast_retransmits: Option<u64>,
+    /// Data segments or datagrams sent, retransmissions included.
+    pub data_packets: u64,
+    /// Data segments or datagrams that arrived.
+    pub data_packets_received: u64,
+    /// ACKs that the data receiver sent.
+    pub acks_sent: Option<u64>,
+    /// ACKs that reached the data sender.
+    pub acks_received: Option<u64>,
+    /// Largest amount of data in flight.
+    pub max_in_flight_bytes: Option<u64>,
+    /// Smoothed round-trip time at the end.
+    pub srtt_s: Option<f64>,
+    /// What held the sender back, as shares of its active time that sum to 1.
+    pub limited_by: BTreeMap<String, f64>,
+    /// What held it back, in words, drawn from what was measured.
+    pub explanation: String,
+    /// The closed-form bound on its goodput over its life; see `docs/reference/results.md`.
+    pub bound_bps: Option<f64>,
+    /// What sets the bound.
+    pub bound_by: Option<String>,
+}
+
+/// One link and direction: queue, transmitter, wire.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Link {
+    /// Name, unique in the run.
+    pub name: String,
+    /// Node that sends into it.
+    pub from: String,
+    /// Node at its far end.
+    pub to: String,
+    /// Rate of the wire, headers and cells included; `null` where transmission takes no time.
+    pub rate_bps: Option<f64>,
+    /// Propagation delay.
+    pub delay_s: f64,
+    /// Bits sent on the wire, headers and cells included.
+    pub wire_bits: u64,
+    /// IP bytes sent.
+    pub ip_bytes: u64,
+    /// Packets sent.
+    pub packets: u64,
+    /// ATM cells sent; zero on a line without cells.
+    pub cells: u64,
+    /// Share of the run that the wire was busy: wire bits over rate times duration.
+    pub utilisation: Option<f64>,
+    /// The same counting IP bytes alone: what of the line's rate carried IP.
+    pub utilisation_ip: Option<f64>,
+    /// Time in the queue of packets that left it.
+    pub queue_delay_s: Delay,
+    /// The same for pure ACKs alone.
+    pub ack_queue_delay_s: Delay,
+    /// Largest backlog in packets.
+    pub max_backlog_packets: u64,
+    /// Largest backlog in IP bytes.
+    pub max_backlog_bytes: u64,
+    /// Packets dropped, by reason; every reason is listed.
+    pub drops: BTreeMap<String, u64>,
+    /// IP bytes dropped, by reason; reasons with none are left out.
+    pub dropped_bytes: BTreeMap<String, u64>,
+    /// Counters of the queue's parts.
+    pub counters: Vec<Counter>,
+}
+
+/// A counter of one part of a queue.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Counter {
+    /// Which part, as a path from the root.
+    pub part: String,
+    /// What is counted.
+    pub name: String,
+    /// How many.
+    pub value: u64,
+}
+
+/// Distribution of a delay in seconds; all `null` when nothing was measured.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Delay {
+    /// Arithmetic mean.
+    pub mean: Option<f64>,
+    /// Median: half of all values are at or below it.
+    pub p50: Option<f64>,
+    /// 99 of 100 values are at or below it.
+    pub p99: Option<f64>,
+    /// 999 of 1000 values are at or below it.
+    pub p999: Option<f64>,
+    /// The largest.
+    pub max: Option<f64>,
+    /// How many values.
+    pub count: u64,
+}
+
+/// One ping.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Probe {
+    /// Name, unique in the run.
+    pub name: String,
+    /// Class of its packets: the name of their code point (RFC 2474, RFC 2597, RFC 3246), such as `default`, `EF`, `AF41`.
+    pub class: String,
+    /// Requests sent.
+    pub sent: u64,
+    /// Replies received.
+    pub received: u64,
+    /// Round-trip time.
+    pub rtt_s: RoundTrip,
+}
+
+/// Distribution of a round-trip time in seconds; all `null` without a reply. Percentiles are exact (nearest rank).
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct RoundTrip {
+    /// The smallest.
+    pub min: Option<f64>,
+    /// Arithmetic mean.
+    pub mean: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 99 of 100 values are at or below it.
+    pub p99: Option<f64>,
+    /// 999 of 1000 values are at or below it.
+    pub p999: Option<f64>,
+    /// The largest.
+    pub max: Option<f64>,
+    /// Jitter as ITU-T Y.1541 has it: the 99.9th percentile less the smallest.
+    pub jitter: Option<f64>,
+}
+
+/// A part of the run between two changes of the offered traffic.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Phase {
+    /// What sets it apart: `before upload`, `during upload`, `after upload`.
+    pub name: String,
+    /// Its begin.
+    pub from_s: f64,
+    /// Its end.
+    pub to_s: f64,
+    /// The flows that offered traffic or delivered data in it.
+    pub flows: Vec<PhaseFlow>,
+    /// Every link.
+    pub links: Vec<PhaseLink>,
+    /// Every ping; a reply counts for the phase in which its request left.
+    pub probes: Vec<PhaseProbe>,
+}
+
+/// A flow within a phase.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct PhaseFlow {
+    /// Name of the flow.
+    pub name: String,
+    /// Payload delivered over the length of the phase.
+    pub goodput_bps: f64,
+    /// What held the sender back in this phase, as shares that sum to 1; empty where it was not active.
+    pub limited_by: BTreeMap<String, f64>,
+    /// What held it back, in words, drawn from what was measured.
+    pub explanation: String,
+    /// The closed-form bound on its goodput in this phase.
+    pub bound_bps: Option<f64>,
+    /// What sets the bound.
+    pub bound_by: Option<String>,
+    /// Segments sent again in this phase.
+    pub retransmissions: Option<u64>,
+}
+
+/// A link within a phase.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct PhaseLink {
+    /// Name of the link.
+    pub name: String,
+    /// Share of the phase that the wire was busy.
+    pub utilisation: Option<f64>,
+    /// Mean time in the queue of packets that left it in this phase.
+    pub queue_delay_mean_s: Option<f64>,
+    /// Longest such time.
+    pub queue_delay_max_s: Option<f64>,
+    /// Mean for pure ACKs alone.
+    pub ack_queue_delay_mean_s: Option<f64>,
+    /// Longest for pure ACKs alone.
+    pub ack_queue_delay_max_s: Option<f64>,
+}
+
+/// A ping within a phase.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct PhaseProbe {
+    /// Name of the probe.
+    pub name: String,
+    /// Class of its packets.
+    pub class: String,
+    /// Replies to requests of this phase.
+    pub received: u64,
+    /// Their round-trip time.
+    pub rtt_s: RoundTrip,
+}
+
+/// How evenly the TCP flows of one direction shared.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Fairness {
+    /// The direction.
+    pub direction: String,
+    /// How many flows.
+    pub flows: u64,
+    /// Jain's index of their goodputs: (sum x)^2 / (n sum x^2), from 1/n (one has all) to 1 (all equal).
+    pub jain_index: f64,
+}
+
+/// Where every IP byte and packet went: sent = delivered + dropped + queued + in flight.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Conservation {
+    /// IP bytes sent by hosts.
+    pub sent: u64,
+    /// IP bytes received by hosts.
+    pub delivered: u64,
+    /// IP bytes dropped.
+    pub dropped: u64,
+    /// IP bytes waiting in queues at the end.
+    pub queued: u64,
+    /// IP bytes on wires at the end.
+    pub in_flight: u64,
+    /// The same in packets.
+    pub packets: ConservedPackets,
+    /// IP bytes dropped, by reason; reasons with none are left out.
+    pub dropped_by_reason: BTreeMap<String, u64>,
+    /// True when both sums come out.
+    pub holds: bool,
+}
+
+/// Where every packet went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ConservedPackets {
+    /// Sent by hosts.
+    pub sent: u64,
+    /// Received by hosts.
+    pub delivered: u64,
+    /// Dropped.
+    pub dropped: u64,
+    /// Waiting in queues at the end.
+    pub queued: u64,
+    /// On wires at the end.
+    pub in_flight: u64,
+}
+
+/// What the machine had to do with it. Never part of `summary.json`.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Timing {
+    /// Time that the run took.
+    pub wall_s: f64,
+    /// Events handled in a second of it.
+    pub events_per_s: f64,
+    /// Simulated seconds in a second of it.
+    pub speed: f64,
+    /// Largest resident memory of the process, where the system tells.
+    pub memory_bytes: Option<u64>,
+}
+
+/// What `--json` prints: the summary, and what depends on the machine under `timing`.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Document<'a> {
+    /// The summary, its keys at the top level.
+    #[serde(flatten)]
+    pub summary: &'a Summary,
+    /// What depends on the machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timing: Option<Timing>,
+}
+
+impl Summary {
+    /// The text of `summary.json`: indented by two, keys in the order of the fields, a line feed at the end.
+    ///
+    /// Numbers have the fewest digits that read back as the same value; what is no finite number is `null`.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        pretty(self)
+    }
+}
+
+impl Document<'_> {
+    /// The text that `--json` prints, in the form of [`Summary::to_json`].
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        pretty(self)
+    }
+}
+
+fn pretty(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).expect("maps have string keys, and writing to memory cannot fail");
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(value: &serde_json::Value) -> Vec<&str> {
+        value.as_object().unwrap().keys().map(String::as_str).collect()
+    }
+
+    fn has(value: &serde_json::Value, expected: &str) {
+        for key in expected.split_whitespace() {
+            assert!(value.get(key).is_some(), "no key {key:?} among {:?}", keys(value));
+        }
+    }
+
+    /// Other programs rely on these keys: the result schema of the design, section 9.
+    #[test]
+    fn the_promised_keys_are_there() {
+        let summary = Summary {
+            flows: vec![Flow::default()],
+            links: vec![Link::default()],
+            probes: vec![Probe::default()],
+            phases: vec![Phase {
+                flows: vec![PhaseFlow::default()],
+                probes: vec![PhaseProbe::default()],
+                ..Phase::default()
+            }],
+            ..Summary::default()
+        };
+        let json: serde_json::Value = serde_json::from_str(&summary.to_json()).unwrap();
+        has(&json, "scenario seed version duration_s events flows links probes phases conservation");
+        let flow = "name direction kind tcp start_s end_s bytes_delivered goodput_bps response_time_s retransmissions timeouts \
+            data_packets acks_sent acks_received limited_by bound_bps bound_by";
+        has(&json["flows"][0], flow);
+        has(&json["links"][0], "name rate_bps wire_bits ip_bytes packets cells utilisation queue_delay_s drops");
+        has(&json["links"][0]["queue_delay_s"], "mean p50 p99 p999 max");
+        has(&json["probes"][0], "name class sent received rtt_s");
+        has(&json["probes"][0]["rtt_s"], "min mean p50 p99 p999 max");
+        has(&json["phases"][0], "name from_s to_s flows probes");
+        has(&json["phases"][0]["flows"][0], "name goodput_bps");
+        has(&json["conservation"], "sent delivered dropped queued in_flight");
+    }
+
+    #[test]
+    fn only_the_document_tells_of_the_machine() {
+        let summary = Summary::default();
+        assert!(!summary.to_json().contains("timing"));
+        let timing = Some(Timing { wall_s: 0.5, ..Timing::default() });
+        let document = Document { summary: &summary, timing }.to_json();
+        let json: serde_json::Value = serde_json::from_str(&document).unwrap();
+        assert_eq!(json["timing"]["wall_s"], 0.5);
+        assert_eq!(json["conservation"], serde_json::to_value(&summary.conservation).unwrap());
+    }
+
+    #[test]
+    fn a_summary_reads_back_as_it_was_and_what_is_no_number_is_null() {
+        let flow = Flow { goodput_bps: 0.1 + 0.2, ..Flow::default() };
+        let summary = Summary { flows: vec![flow], ..Summary::default() };
+        let text = summary.to_json();
+        assert!(text.contains("\"goodput_bps\": 0.30000000000000004"), "{text}");
+        assert_eq!(serde_json::from_str::<Summary>(&text).unwrap(), summary);
+        let endless = Summary { duration_s: f64::INFINITY, ..Summary::default() };
+        assert!(endless.to_json().contains("\"duration_s\": null"));
+    }
+}
