@@ -10,10 +10,13 @@ use lastmile_units::{ByteCount, Instant, PacketCount};
 ///
 /// - *Conservation*: every packet that was enqueued is dequeued once, handed to a sink once, or still counted by
 ///   [`Discipline::backlog`]. A call may drop packets other than the one that it was given.
-/// - *Order*: packets of one flow leave in the order in which they came.
+/// - *Order*: packets of one flow leave in the order in which they came. Where a scheduler tells classes apart, this holds
+///   for the packets of a flow within a class.
 /// - *Time*: `now` never goes back between calls; equal is allowed.
 /// - *Readiness*: where `next_ready` promises a time, `dequeue` at that time returns a packet, unless it drops all that
-///   waits (an AQM or regulator may).
+///   waits (an AQM or regulator may). Where it promises none of its own (a shaper above a shaper knows the size of a packet
+///   only when it has it), `dequeue` at that time makes progress: `next_ready` then names a later time.
+/// - *Untouched*: a packet leaves as it came, except for a pure ACK that an ACK regulator rewrites.
 pub trait Discipline<P: Packet> {
     /// Takes a packet in. It, or another in its favour, may go to `drops` at once.
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>);
@@ -30,6 +33,9 @@ pub trait Discipline<P: Packet> {
     /// What waits.
     #[must_use]
     fn backlog(&self) -> Backlog;
+
+    /// Shows every counter of this discipline and of those below it, in an order that never changes: what `tc -s` prints.
+    fn counters(&self, visit: &mut dyn FnMut(Counter<'_>));
 }
 
 impl<P: Packet, D: Discipline<P> + ?Sized> Discipline<P> for Box<D> {
@@ -48,9 +54,43 @@ impl<P: Packet, D: Discipline<P> + ?Sized> Discipline<P> for Box<D> {
     fn backlog(&self) -> Backlog {
         (**self).backlog()
     }
+
+    fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        (**self).counters(visit);
+    }
 }
 
-/// Packets that wait, and their IP bytes.
+/// A discipline of any kind, as the nodes of a tree hold it.
+pub type Node<P> = Box<dyn Discipline<P> + Send>;
+
+/// One counter of one discipline in a tree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Counter<'a> {
+    /// Where the discipline stands below the root, by the keys of a configuration: empty for the root,
+    /// `classes.0.queue` for the queue of its first class.
+    pub path: &'a str,
+    /// The kind of the discipline, as a configuration calls it.
+    pub kind: &'static str,
+    /// What is counted. A name that ends in `_bytes` counts bytes, `_packets` or any other counts packets.
+    pub name: &'static str,
+    /// The count.
+    pub value: u64,
+}
+
+impl Counter<'_> {
+    /// Shows the counters of `child`, with `key` put before their paths.
+    pub fn below<P: Packet>(key: &str, child: &(impl Discipline<P> + ?Sized), visit: &mut dyn FnMut(Counter<'_>)) {
+        child.counters(&mut |counter| {
+            if counter.path.is_empty() {
+                visit(Counter { path: key, ..counter });
+            } else {
+                visit(Counter { path: &format!("{key}.{}", counter.path), ..counter });
+            }
+        });
+    }
+}
+
+/// Packets that wait, and their IP bytes as they came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Backlog {
     /// Packets.
@@ -95,7 +135,7 @@ pub enum DropReason {
     WireLoss,
     /// Its header was rebuilt wrongly after a loss before it, so its checksum failed (RFC 1144, section 4).
     HeaderCompression,
-    /// It was larger than the line takes.
+    /// It was larger than the whole queue, the burst of a shaper, or what the line takes: waiting would not have helped.
     TooLarge,
     /// No route, or nobody listened.
     Unreachable,

@@ -3,8 +3,13 @@
 //! Nothing here reads a clock, opens a socket or knows of the simulator. Time comes in with every call; packets are
 //! whatever offers [`lastmile_packet::Packet`].
 
+pub mod classify;
 pub mod discipline;
-
+pub mod fifo;
 pub mod random;
+pub mod sched;
 
-pub use discipline::{Backlog, Discipline, DropReason, DropSink};
+pub use classify::{ClassIndex, Classifier, FirstMatch, Match, Matcher};
+pub use discipline::{Backlog, Counter, Discipline, DropReason, DropSink, Node};
+pub use fifo::{Fifo, Limit, Overflow};
+pub use sched::Priority;

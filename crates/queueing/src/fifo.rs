@@ -1,0 +1,229 @@
+//! First in, first out, limited in packets, IP bytes or cells, with tail or head drop.
+//!
+//! Published: `pfifo` and `bfifo` of tc-bfifo(8); head drop (drop from front) Lakshman, Neidhardt, Ott 1996, and
+//! `pfifo_head_drop` of Linux.
+//! Differs: a limit in cells counts what each packet takes on its line, as the buffer of an ATM modem does. A packet larger
+//! than the whole limit is dropped as [`DropReason::TooLarge`] under both policies: head drop would empty the queue for it
+//! in vain.
+//! Cost: O(1) a packet, one ring that grows as it fills; a limit in cells divides once a packet on the way in and out.
+
+use std::collections::VecDeque;
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_packet::Packet;
+use lastmile_units::{ByteCount, CellCount, Instant, PacketCount};
+
+use crate::discipline::Counter;
+use crate::{Backlog, Discipline, DropReason, DropSink};
+
+/// How much a queue holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// So many packets.
+    Packets(PacketCount),
+    /// So many IP bytes.
+    Bytes(ByteCount),
+    /// So many ATM cells of the line.
+    Cells(CellCount),
+}
+
+/// Which packet goes when the queue is full.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Overflow {
+    /// The one that arrives.
+    #[default]
+    Tail,
+    /// The oldest, and as many after it as it takes to make room.
+    Head,
+}
+
+/// A FIFO.
+#[derive(Clone, Debug)]
+pub struct Fifo<P> {
+    ring: VecDeque<P>,
+    room: Room,
+    overflow: Overflow,
+    tally: Tally,
+}
+
+impl<P: Packet> Fifo<P> {
+    /// An empty queue. `None`: the limit is in cells, and `link_layer` sends none.
+    #[must_use]
+    pub fn new(limit: Limit, overflow: Overflow, link_layer: &LinkLayer) -> Option<Self> {
+        let room = Room::new(limit, link_layer)?;
+        Some(Self { ring: VecDeque::new(), room, overflow, tally: Tally::default() })
+    }
+
+    /// An empty queue that holds so many packets.
+    #[must_use]
+    pub fn in_packets(limit: PacketCount, overflow: Overflow) -> Self {
+        let room = Room::of(Measure::Packets, limit.as_u64());
+        Self { ring: VecDeque::new(), room, overflow, tally: Tally::default() }
+    }
+
+    /// An empty queue that holds so many IP bytes.
+    #[must_use]
+    pub fn in_bytes(limit: ByteCount, overflow: Overflow) -> Self {
+        let room = Room::of(Measure::Bytes, limit.as_u64());
+        Self { ring: VecDeque::new(), room, overflow, tally: Tally::default() }
+    }
+
+    fn pop(&mut self) -> Option<P> {
+        let packet = self.ring.pop_front()?;
+        self.room.release(&packet);
+        Some(packet)
+    }
+}
+
+impl<P: Packet> Discipline<P> for Fifo<P> {
+    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
+        let size = self.room.size_of(&packet);
+        if !self.room.fits(size) {
+            if self.room.never_fits(size) {
+                self.tally.too_large += 1;
+                drops.dropped(now, packet, DropReason::TooLarge);
+                return;
+            }
+            if self.overflow == Overflow::Tail {
+                self.tally.tail += 1;
+                drops.dropped(now, packet, DropReason::Tail);
+                return;
+            }
+            while !self.room.fits(size) {
+                let oldest = self.pop().expect("an empty queue has room for a packet within its limit");
+                self.tally.head += 1;
+                drops.dropped(now, oldest, DropReason::Head);
+            }
+        }
+        self.room.take(&packet, size);
+        self.ring.push_back(packet);
+    }
+
+    fn dequeue(&mut self, _now: Instant, _drops: &mut dyn DropSink<P>) -> Option<P> {
+        let packet = self.pop()?;
+        self.tally.sent(&packet);
+        Some(packet)
+    }
+
+    fn next_ready(&self, now: Instant) -> Option<Instant> {
+        if self.ring.is_empty() { None } else { Some(now) }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.room.backlog(self.ring.len())
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        self.tally.show("fifo", visit);
+    }
+}
+
+/// What a limit counts.
+#[derive(Clone, Debug)]
+enum Measure {
+    Packets,
+    Bytes,
+    Cells(LinkLayer),
+}
+
+/// The room of a queue, in whatever its limit counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Room {
+    measure: Measure,
+    limit: u64,
+    used: u64,
+    bytes: u64,
+}
+
+impl Room {
+    /// `None`: the limit is in cells, and `link_layer` sends none.
+    pub(crate) fn new(limit: Limit, link_layer: &LinkLayer) -> Option<Self> {
+        Some(match limit {
+            Limit::Packets(packets) => Self::of(Measure::Packets, packets.as_u64()),
+            Limit::Bytes(bytes) => Self::of(Measure::Bytes, bytes.as_u64()),
+            Limit::Cells(cells) => {
+                link_layer.cells(ByteCount::new(1))?;
+                Self::of(Measure::Cells(*link_layer), cells.as_u64())
+            }
+        })
+    }
+
+    const fn of(measure: Measure, limit: u64) -> Self {
+        Self { measure, limit, used: 0, bytes: 0 }
+    }
+
+    /// What the packet takes of the limit.
+    #[inline]
+    pub(crate) fn size_of(&self, packet: &impl Packet) -> u64 {
+        match &self.measure {
+            Measure::Packets => 1,
+            Measure::Bytes => packet.meta().ip_bytes().as_u64(),
+            Measure::Cells(link_layer) => {
+                let cells = link_layer.cells(packet.meta().ip_bytes());
+                cells.expect("a framing either has cells for every size or for none").as_u64()
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn fits(&self, size: u64) -> bool {
+        // `used` never exceeds the limit.
+        size <= self.limit - self.used
+    }
+
+    #[inline]
+    pub(crate) const fn never_fits(&self, size: u64) -> bool {
+        size > self.limit
+    }
+
+    #[inline]
+    pub(crate) fn take(&mut self, packet: &impl Packet, size: u64) {
+        self.used += size;
+        self.bytes += u64::from(packet.meta().ip_len);
+    }
+
+    #[inline]
+    pub(crate) fn release(&mut self, packet: &impl Packet) {
+        self.used -= self.size_of(packet);
+        self.bytes -= u64::from(packet.meta().ip_len);
+    }
+
+    #[inline]
+    pub(crate) const fn backlog(&self, packets: usize) -> Backlog {
+        Backlog { packets: PacketCount::new(packets as u64), bytes: ByteCount::new(self.bytes) }
+    }
+}
+
+/// What a queue counts, whatever else it does.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    sent_packets: u64,
+    sent_bytes: u64,
+    pub(crate) tail: u64,
+    pub(crate) head: u64,
+    pub(crate) too_large: u64,
+}
+
+impl Tally {
+    #[inline]
+    pub(crate) fn sent(&mut self, packet: &impl Packet) {
+        self.sent_packets += 1;
+        self.sent_bytes += u64::from(packet.meta().ip_len);
+    }
+
+    pub(crate) fn show(&self, kind: &'static str, visit: &mut dyn FnMut(Counter<'_>)) {
+        let counts = [
+            ("sent_packets", self.sent_packets),
+            ("sent_bytes", self.sent_bytes),
+            ("dropped_tail", self.tail),
+            ("dropped_head", self.head),
+            ("dropped_too_large", self.too_large),
+        ];
+        for (name, value) in counts {
+            visit(Counter { path: "", kind, name, value });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

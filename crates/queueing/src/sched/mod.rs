@@ -1,0 +1,5 @@
+//! Schedulers: whose packet goes next.
+
+pub mod priority;
+
+pub use priority::Priority;

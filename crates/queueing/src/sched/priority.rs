@@ -1,0 +1,159 @@
+//! Strict priority: the first class that has a packet sends it.
+//!
+//! Published: tc-prio(8); `priority-list` of Cisco IOS has the same order with four classes.
+//! Differs: any number of classes, any classifier, any discipline as the queue of a class; a shaper there leaves the line
+//! to the classes below it while it waits.
+//! Cost: one classification a packet on the way in; on the way out the empty classes above the one that sends.
+
+use lastmile_packet::Packet;
+use lastmile_units::Instant;
+
+use crate::classify::Classifier;
+use crate::discipline::Counter;
+use crate::{Backlog, Discipline, DropSink, Node};
+
+/// A strict priority scheduler. Class 0 goes first.
+pub struct Priority<P, C> {
+    classes: Vec<Class<P>>,
+    classifier: C,
+}
+
+struct Class<P> {
+    queue: Node<P>,
+    sent_packets: u64,
+    sent_bytes: u64,
+}
+
+impl<P: Packet, C: Classifier<P>> Priority<P, C> {
+    /// A scheduler over these queues, the most urgent first. `None`: there is no queue.
+    ///
+    /// A packet whose class has no queue goes to the last one.
+    #[must_use]
+    pub fn new(classifier: C, queues: Vec<Node<P>>) -> Option<Self> {
+        if queues.is_empty() {
+            return None;
+        }
+        let classes = queues.into_iter().map(|queue| Class { queue, sent_packets: 0, sent_bytes: 0 }).collect();
+        Some(Self { classes, classifier })
+    }
+}
+
+impl<P: Packet, C: Classifier<P>> Discipline<P> for Priority<P, C> {
+    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
+        let last = self.classes.len() - 1;
+        let class = self.classifier.classify(&packet).index().min(last);
+        self.classes[class].queue.enqueue(now, packet, drops);
+    }
+
+    fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        for class in &mut self.classes {
+            if let Some(packet) = class.queue.dequeue(now, drops) {
+                class.sent_packets += 1;
+                class.sent_bytes += u64::from(packet.meta().ip_len);
+                return Some(packet);
+            }
+        }
+        None
+    }
+
+    fn next_ready(&self, now: Instant) -> Option<Instant> {
+        self.classes.iter().filter_map(|class| class.queue.next_ready(now)).min()
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.classes.iter().fold(Backlog::default(), |sum, class| {
+            let one = class.queue.backlog();
+            Backlog { packets: sum.packets + one.packets, bytes: sum.bytes + one.bytes }
+        })
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        for (index, class) in self.classes.iter().enumerate() {
+            let path = format!("classes.{index}");
+            visit(Counter { path: &path, kind: "priority", name: "sent_packets", value: class.sent_packets });
+            visit(Counter { path: &path, kind: "priority", name: "sent_bytes", value: class.sent_bytes });
+            Counter::below(&format!("{path}.queue"), &*class.queue, visit);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_packet::{Meta, Protocol, TcpFlags};
+    use lastmile_units::PacketCount;
+
+    use super::*;
+    use crate::DropReason;
+    use crate::classify::{ClassIndex, FirstMatch, Match};
+    use crate::fifo::{Fifo, Overflow};
+
+    const NOW: Instant = Instant::ZERO;
+
+    fn scheduler() -> Priority<Meta, FirstMatch<Meta>> {
+        let fifo = || -> Node<Meta> { Box::new(Fifo::in_packets(PacketCount::new(2), Overflow::Tail)) };
+        let classifier = FirstMatch::new(ClassIndex::new(u16::MAX)).rule(Match::PureAck, ClassIndex::new(0));
+        Priority::new(classifier, vec![fifo(), fifo()]).expect("two classes")
+    }
+
+    fn ack() -> Meta {
+        Meta { ip_len: 40, header_len: 40, flags: TcpFlags::ACK, ..Meta::default() }
+    }
+
+    fn datagram() -> Meta {
+        Meta { ip_len: 1500, header_len: 28, protocol: Protocol::Udp, ..Meta::default() }
+    }
+
+    #[test]
+    fn the_urgent_class_overtakes_what_waits_below_it() {
+        let mut scheduler = scheduler();
+        let mut none = |_, packet, reason| panic!("{packet:?} dropped: {reason:?}");
+        scheduler.enqueue(NOW, datagram(), &mut none);
+        scheduler.enqueue(NOW, ack(), &mut none);
+        assert_eq!(scheduler.dequeue(NOW, &mut none), Some(ack()));
+        assert_eq!(scheduler.dequeue(NOW, &mut none), Some(datagram()));
+        assert_eq!(scheduler.dequeue(NOW, &mut none), None);
+        assert_eq!(scheduler.next_ready(NOW), None);
+    }
+
+    /// The index `u16::MAX` names no class: the packet goes to the last one, and only its queue is full.
+    #[test]
+    fn a_class_that_does_not_exist_is_the_last_and_a_full_class_leaves_the_others_alone() {
+        let mut scheduler = scheduler();
+        let mut dropped = Vec::new();
+        let mut sink = |_, packet, reason| dropped.push((packet, reason));
+        for _ in 0..3 {
+            scheduler.enqueue(NOW, datagram(), &mut sink);
+        }
+        scheduler.enqueue(NOW, ack(), &mut sink);
+        assert_eq!(dropped, [(datagram(), DropReason::Tail)]);
+        assert_eq!(scheduler.backlog().packets, PacketCount::new(3));
+    }
+
+    #[test]
+    fn counters_name_the_class_and_its_queue() {
+        let mut scheduler = scheduler();
+        let mut none = |_, packet, reason| panic!("{packet:?} dropped: {reason:?}");
+        scheduler.enqueue(NOW, ack(), &mut none);
+        assert!(scheduler.dequeue(NOW, &mut none).is_some());
+        let mut seen = Vec::new();
+        scheduler.counters(&mut |c| {
+            if c.value > 0 {
+                seen.push(format!("{} {} {} {}", c.path, c.kind, c.name, c.value));
+            }
+        });
+        assert_eq!(
+            seen,
+            [
+                "classes.0 priority sent_packets 1",
+                "classes.0 priority sent_bytes 40",
+                "classes.0.queue fifo sent_packets 1",
+                "classes.0.queue fifo sent_bytes 40",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_scheduler_without_a_class_is_refused() {
+        assert!(Priority::<Meta, _>::new(FirstMatch::new(ClassIndex::new(0)), vec![]).is_none());
+    }
+}
