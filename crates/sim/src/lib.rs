@@ -1,6 +1,29 @@
 //! The simulated clock: an event engine that drives the same datapath as live packets do.
 //!
-//! [`spec::Network`] says what there is; [`run`] simulates it and returns an [`outcome::Outcome`].
+//! [`spec::Network`] says what there is; [`run`] simulates it and returns an [`outcome::Outcome`]. [`Simulation`] does the
+//! same step by step, for progress bars and interruptions.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `engine/wheel.rs` | what is pending, in order |
+//! | `net.rs` | links, paths, conservation |
+//! | `host/` | TCP transfers, datagram sources, pings |
+//! | `simulation.rs` | the loop over events |
+//! | `sample.rs`, `report.rs` | series, totals |
 
+mod capture;
+mod check;
+pub mod engine;
+mod error;
+mod host;
+mod net;
 pub mod outcome;
+mod report;
+mod route;
+mod sample;
+mod simulation;
 pub mod spec;
+
+pub use capture::{CaptureSink, Passage};
+pub use error::BuildError;
+pub use simulation::{Simulation, run};

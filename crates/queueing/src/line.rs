@@ -1,0 +1,230 @@
+//! One direction of a line: a queue, a transmitter that takes exact time, a wire with a delay. Both clocks drive it.
+//!
+//! The simulator calls at the very times that [`Line::next_transmission`] and [`Line::next_arrival`] name; a live program
+//! calls when it wakes, which is always a little late. Both get the same departures: a transmission starts when it was due,
+//! not when the caller woke up, so lateness never enters the rate.
+//!
+//! Packets on the wire wait in a ring, in order, so that a line needs one wake-up for its transmitter and one for its wire,
+//! however many packets it holds.
+//!
+//! Cost: O(1) a packet beside the discipline's own.
+
+use std::collections::VecDeque;
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_packet::Packet;
+use lastmile_units::{BitRate, CellCount, Duration, Instant, Serialiser, WireBytes};
+
+use crate::random::Stream;
+use crate::{Discipline, DropReason, DropSink};
+
+/// What a line is made of, apart from its queue.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Rate of the wire, headers and cells included. `None`: transmission takes no time.
+    pub rate: Option<BitRate>,
+    /// What an IP packet costs on this wire.
+    pub link_layer: LinkLayer,
+    /// Propagation delay, and the constant delay of what stands at the far end.
+    pub delay: Duration,
+    /// Probability that a packet is lost on the wire, in parts per 10^9.
+    pub loss_ppb: u32,
+}
+
+/// What a line has done so far.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// Packets and IP bytes that came to the queue.
+    pub enqueued: Count,
+    /// Packets and IP bytes whose transmission began.
+    pub transmitted: Count,
+    /// Bytes on the wire that they took.
+    pub wire_bytes: WireBytes,
+    /// Cells that they took, on a line of cells.
+    pub cells: CellCount,
+    /// Packets and IP bytes that the far end took.
+    pub arrived: Count,
+    /// What was dropped, by [`DropReason::index`].
+    pub dropped: [Count; DropReason::ALL.len()],
+}
+
+/// Packets and their IP bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// IP bytes.
+    pub bytes: u64,
+}
+
+impl Count {
+    /// Counts one packet.
+    #[inline]
+    pub fn add(&mut self, packet: &impl Packet) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.meta().ip_len);
+    }
+}
+
+/// Watches a line: told of each transmission and each drop.
+pub trait Observer<P>: DropSink<P> {
+    /// `packet` begins its transmission at `start`, having waited for `waited`; the last of it leaves at `end`.
+    fn transmitted(&mut self, start: Instant, end: Instant, waited: Duration, packet: &P);
+}
+
+/// One direction of a line.
+pub struct Line<P> {
+    queue: Box<dyn Discipline<P> + Send>,
+    transmitter: Option<Serialiser>,
+    link_layer: LinkLayer,
+    delay: Duration,
+    loss_ppb: u32,
+    losses: Stream,
+    /// When the last bit of the current or latest transmission leaves.
+    busy_until: Instant,
+    /// When the next transmission is due.
+    due: Option<Instant>,
+    /// Packets on the wire. Their `arrived` is when they will arrive.
+    in_flight: VecDeque<P>,
+    stats: Stats,
+}
+
+impl<P: Packet> Line<P> {
+    /// An idle line. `losses` decides which packets are lost on the wire.
+    #[must_use]
+    pub fn new(config: &Config, queue: Box<dyn Discipline<P> + Send>, losses: Stream) -> Self {
+        Self {
+            queue,
+            transmitter: config.rate.map(Serialiser::new),
+            link_layer: config.link_layer,
+            delay: config.delay,
+            loss_ppb: config.loss_ppb,
+            losses,
+            busy_until: Instant::ZERO,
+            due: None,
+            in_flight: VecDeque::new(),
+            stats: Stats::default(),
+        }
+    }
+
+    /// Hands a packet to the queue, and starts its transmission if the line is free.
+    #[inline]
+    pub fn enqueue(&mut self, now: Instant, mut packet: P, observer: &mut impl Observer<P>) {
+        if self.due.is_some_and(|due| due < now) {
+            self.transmit(now, observer);
+        }
+        packet.meta_mut().arrived = now;
+        self.stats.enqueued.add(&packet);
+        let mut drops = CountedDrops { dropped: &mut self.stats.dropped, observer };
+        self.queue.enqueue(now, packet, &mut drops);
+        self.reschedule(now);
+        self.transmit(now, observer);
+    }
+
+    /// Starts every transmission that is due by `now`, each at the time at which it was due.
+    #[inline]
+    pub fn transmit(&mut self, now: Instant, observer: &mut impl Observer<P>) {
+        while let Some(start) = self.due
+            && start <= now
+        {
+            let mut drops = CountedDrops { dropped: &mut self.stats.dropped, observer };
+            match self.queue.dequeue(start, &mut drops) {
+                Some(packet) => {
+                    self.start(start, packet, observer);
+                    self.reschedule(start);
+                }
+                None => {
+                    self.reschedule(start);
+                    // An AQM or regulator dropped what waited. Anything still ready now would break the contract.
+                    debug_assert!(self.due.is_none_or(|due| due > start), "a discipline promised a packet and had none");
+                    self.due = self.due.filter(|due| *due > start);
+                }
+            }
+        }
+    }
+
+    /// When [`Line::transmit`] must be called next. May change after every call that takes `&mut self`.
+    #[must_use]
+    #[inline]
+    pub fn next_transmission(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// When the next packet reaches the far end. May change after `enqueue`, `transmit` and `take_arrival`.
+    #[must_use]
+    #[inline]
+    pub fn next_arrival(&self) -> Option<Instant> {
+        self.in_flight.front().map(|packet| packet.meta().arrived)
+    }
+
+    /// The next packet that has reached the far end by `now`.
+    #[inline]
+    pub fn take_arrival(&mut self, now: Instant) -> Option<P> {
+        if self.next_arrival()? > now {
+            return None;
+        }
+        let packet = self.in_flight.pop_front()?;
+        self.stats.arrived.add(&packet);
+        Some(packet)
+    }
+
+    /// The queue in front of the transmitter.
+    #[must_use]
+    pub fn queue(&self) -> &dyn Discipline<P> {
+        &*self.queue
+    }
+
+    /// Packets on the wire, the one being transmitted included.
+    pub fn in_flight(&self) -> impl Iterator<Item = &P> {
+        self.in_flight.iter()
+    }
+
+    /// What the line has done so far.
+    #[must_use]
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    fn reschedule(&mut self, now: Instant) {
+        self.due = self.queue.next_ready(now).map(|ready| ready.max(self.busy_until).max(now));
+    }
+
+    fn start(&mut self, start: Instant, mut packet: P, observer: &mut impl Observer<P>) {
+        let ip_bytes = packet.meta().ip_bytes();
+        let wire = self.link_layer.on_wire(ip_bytes);
+        if let Some(transmitter) = &mut self.transmitter {
+            if start > self.busy_until {
+                transmitter.restart();
+            }
+            self.busy_until = start + transmitter.advance(wire);
+        } else {
+            self.busy_until = start;
+        }
+        self.stats.transmitted.add(&packet);
+        self.stats.wire_bytes += wire;
+        if let Some(cells) = self.link_layer.cells(ip_bytes) {
+            self.stats.cells += cells;
+        }
+        observer.transmitted(start, self.busy_until, start.since(packet.meta().arrived), &packet);
+        if self.loss_ppb > 0 && self.losses.chance(self.loss_ppb) {
+            let mut drops = CountedDrops { dropped: &mut self.stats.dropped, observer };
+            drops.dropped(start, packet, DropReason::WireLoss);
+            return;
+        }
+        packet.meta_mut().arrived = self.busy_until + self.delay;
+        self.in_flight.push_back(packet);
+    }
+}
+
+/// Counts drops on their way to the observer.
+struct CountedDrops<'a, O> {
+    dropped: &'a mut [Count; DropReason::ALL.len()],
+    observer: &'a mut O,
+}
+
+impl<P: Packet, O: Observer<P>> DropSink<P> for CountedDrops<'_, O> {
+    fn dropped(&mut self, now: Instant, packet: P, reason: DropReason) {
+        self.dropped[reason.index()].add(&packet);
+        self.observer.dropped(now, packet, reason);
+    }
+}

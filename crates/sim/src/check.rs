@@ -1,0 +1,69 @@
+//! What must hold of a network before it runs.
+
+use lastmile_units::ByteCount;
+
+use crate::BuildError;
+use crate::spec::{Network, Source, Traffic};
+
+/// Two flow numbers a flow, and one number kept free.
+const FLOW_LIMIT: u64 = (u32::MAX / 2) as u64;
+/// IP and UDP or ICMP headers.
+const SMALLEST_DATAGRAM: u64 = 28;
+const LARGEST_DATAGRAM: u64 = 65_535;
+
+/// Refuses what cannot be simulated.
+pub(crate) fn network(network: &Network) -> Result<(), BuildError> {
+    let count = network.nodes.len();
+    let node = |what, name: &str, index: usize| {
+        if index < count {
+            Ok(())
+        } else {
+            Err(BuildError::NoSuchNode { what, name: name.to_owned(), index, count })
+        }
+    };
+    for link in &network.links {
+        node("link", &link.name, link.from)?;
+        node("link", &link.name, link.to)?;
+        if link.from == link.to {
+            let node = network.nodes[link.from].name.clone();
+            return Err(BuildError::SelfLink { link: link.name.clone(), node });
+        }
+    }
+    for traffic in &network.traffic {
+        node("traffic", &traffic.name, traffic.from)?;
+        node("traffic", &traffic.name, traffic.to)?;
+        if traffic.from == traffic.to {
+            let node = network.nodes[traffic.from].name.clone();
+            return Err(BuildError::SameEnds { traffic: traffic.name.clone(), node });
+        }
+        source(traffic)?;
+    }
+    let flows: u64 = network.traffic.iter().map(|traffic| u64::from(traffic.count)).sum();
+    if flows > FLOW_LIMIT {
+        return Err(BuildError::TooManyFlows { count: flows, limit: FLOW_LIMIT });
+    }
+    if network.record.interval.is_some_and(|interval| interval.is_zero()) {
+        return Err(BuildError::NoSampleInterval);
+    }
+    Ok(())
+}
+
+fn source(traffic: &Traffic) -> Result<(), BuildError> {
+    let size = |size: ByteCount| {
+        if (SMALLEST_DATAGRAM..=LARGEST_DATAGRAM).contains(&size.as_u64()) {
+            Ok(())
+        } else {
+            Err(BuildError::PacketSize { traffic: traffic.name.clone(), size: size.as_u64() })
+        }
+    };
+    match traffic.source {
+        Source::Bulk { .. } => Ok(()),
+        Source::Poisson { size: bytes, .. } | Source::OnOff { size: bytes, .. } => size(bytes),
+        Source::Constant { interval, size: bytes, .. } | Source::Ping { interval, size: bytes } => {
+            if interval.is_zero() {
+                return Err(BuildError::NoInterval { traffic: traffic.name.clone() });
+            }
+            size(bytes)
+        }
+    }
+}

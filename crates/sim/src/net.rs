@@ -1,0 +1,281 @@
+//! The network under the hosts: links with their queues, and the pending set that wakes them.
+
+use hdrhistogram::Histogram;
+use lastmile_packet::{FlowId, Meta};
+use lastmile_queueing::line::{self, Line, Observer};
+use lastmile_queueing::random::Stream;
+use lastmile_queueing::{DropReason, DropSink};
+use lastmile_units::{Duration, Instant};
+
+use crate::BuildError;
+use crate::capture::{CaptureSink, Passage};
+use crate::engine::Wheel;
+use crate::outcome::{Amount, Conservation, Waits};
+use crate::route::{LinkIndex, PathId, Paths};
+use crate::spec::Network;
+
+/// What can happen. Eight bytes, so that the pending set stays small.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Event {
+    /// A link's transmitter may take its next packet.
+    Transmit(LinkIndex),
+    /// A packet reaches the far end of a link.
+    Arrive(LinkIndex),
+    /// A flow begins.
+    Start(u32),
+    /// A flow's application stops offering data.
+    Stop(u32),
+    /// A TCP endpoint asked to be woken: flow and side.
+    Timer(u32, Side),
+    /// A datagram source sends its next packet.
+    Source(u32),
+    /// Time to sample the series.
+    Sample,
+}
+
+/// The two ends of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Side {
+    /// Where the data comes from.
+    From = 0,
+    /// Where it goes.
+    To = 1,
+}
+
+impl Side {
+    /// The end that a packet of this flow is bound for.
+    #[inline]
+    pub(crate) fn bound_for(flow: FlowId) -> Self {
+        if flow.index() & 1 == 0 { Self::To } else { Self::From }
+    }
+
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// Links, paths and the pending set.
+pub(crate) struct Net {
+    pub(crate) pending: Wheel<Event>,
+    pub(crate) links: Vec<LinkState>,
+    pub(crate) paths: Paths,
+    /// The path of each flow, data and back in turn: by [`FlowId::index`].
+    pub(crate) routes: Vec<PathId>,
+    pub(crate) capture: Option<Box<dyn CaptureSink>>,
+    pub(crate) sent: Amount,
+    pub(crate) delivered: Amount,
+    /// Sent to itself by a host: no link between.
+    pub(crate) loopback: u64,
+}
+
+/// A link, what it reports, and which of its two events are pending.
+pub(crate) struct LinkState {
+    pub(crate) line: Line<Meta>,
+    pub(crate) monitor: Monitor,
+    transmit_at: Option<Instant>,
+    arrival_pending: bool,
+}
+
+/// What is recorded of a link beside the counters of its line.
+#[derive(Clone, Debug)]
+pub(crate) struct Monitor {
+    /// Queue delay of all packets, and of pure ACKs alone.
+    pub(crate) delay_ns: Histogram<u64>,
+    pub(crate) ack_delay_ns: Histogram<u64>,
+    /// The same since the latest snapshot.
+    pub(crate) since_snapshot: [Waits; 2],
+    /// The same since the latest sample.
+    pub(crate) since_sample: Waits,
+    pub(crate) max_backlog_packets: u64,
+    pub(crate) max_backlog_bytes: u64,
+}
+
+impl Net {
+    pub(crate) fn new(network: &Network, capture: Option<Box<dyn CaptureSink>>) -> Result<Self, BuildError> {
+        let links = network.links.iter().map(|link| LinkState::new(network, link)).collect::<Result<_, _>>()?;
+        Ok(Self {
+            pending: Wheel::new(),
+            links,
+            paths: Paths::default(),
+            routes: Vec::new(),
+            capture,
+            sent: Amount::default(),
+            delivered: Amount::default(),
+            loopback: 0,
+        })
+    }
+
+    /// A host sends a packet.
+    #[inline]
+    pub(crate) fn send(&mut self, now: Instant, packet: Meta) {
+        self.sent.packets += 1;
+        self.sent.bytes += u64::from(packet.ip_len);
+        let route = self.routes[packet.flow.index() as usize];
+        let first = self.paths.links(route)[0];
+        self.enqueue(now, first, packet);
+    }
+
+    /// Puts a packet into the queue of a link.
+    #[inline]
+    fn enqueue(&mut self, now: Instant, index: LinkIndex, packet: Meta) {
+        let link = &mut self.links[index as usize];
+        let mut watch = Watch { index, monitor: &mut link.monitor, capture: self.capture.as_deref_mut() };
+        link.line.enqueue(now, packet, &mut watch);
+        if link.line.next_transmission().is_some() {
+            let backlog = link.line.queue().backlog();
+            link.monitor.max_backlog_packets = link.monitor.max_backlog_packets.max(backlog.packets.as_u64());
+            link.monitor.max_backlog_bytes = link.monitor.max_backlog_bytes.max(backlog.bytes.as_u64());
+        }
+        self.arm(index);
+    }
+
+    /// A link's transmitter is free.
+    #[inline]
+    pub(crate) fn transmit(&mut self, now: Instant, index: LinkIndex) {
+        let link = &mut self.links[index as usize];
+        if link.transmit_at != Some(now) {
+            // An earlier wake-up took its place and did its work.
+            return;
+        }
+        link.transmit_at = None;
+        let mut watch = Watch { index, monitor: &mut link.monitor, capture: self.capture.as_deref_mut() };
+        link.line.transmit(now, &mut watch);
+        self.arm(index);
+    }
+
+    /// A packet reaches the far end of a link: forwards it, or returns it if it is where it was bound for.
+    #[inline]
+    pub(crate) fn arrive(&mut self, now: Instant, index: LinkIndex) -> Option<Meta> {
+        let link = &mut self.links[index as usize];
+        link.arrival_pending = false;
+        let packet = link.line.take_arrival(now)?;
+        self.arm(index);
+        if let Some(capture) = &mut self.capture {
+            capture.packet(now, index as usize, Passage::Arrived, &packet);
+        }
+        let route = self.routes[packet.flow.index() as usize];
+        match self.paths.after(route, index) {
+            Some(next) => {
+                self.enqueue(now, next, packet);
+                None
+            }
+            None => {
+                self.delivered.packets += 1;
+                self.delivered.bytes += u64::from(packet.ip_len);
+                Some(packet)
+            }
+        }
+    }
+
+    /// Makes sure that the link's next transmission and next arrival are pending.
+    #[inline]
+    fn arm(&mut self, index: LinkIndex) {
+        let link = &mut self.links[index as usize];
+        if let Some(due) = link.line.next_transmission()
+            && link.transmit_at.is_none_or(|at| due < at)
+        {
+            link.transmit_at = Some(due);
+            self.pending.push(due, Event::Transmit(index));
+        }
+        if !link.arrival_pending
+            && let Some(arrival) = link.line.next_arrival()
+        {
+            link.arrival_pending = true;
+            self.pending.push(arrival, Event::Arrive(index));
+        }
+    }
+
+    /// Where every packet went.
+    pub(crate) fn conservation(&self) -> Conservation {
+        let mut sums = Conservation { sent: self.sent, delivered: self.delivered, ..Conservation::default() };
+        for link in &self.links {
+            for dropped in &link.line.stats().dropped {
+                sums.dropped.packets += dropped.packets;
+                sums.dropped.bytes += dropped.bytes;
+            }
+            let backlog = link.line.queue().backlog();
+            sums.queued.packets += backlog.packets.as_u64();
+            sums.queued.bytes += backlog.bytes.as_u64();
+            for packet in link.line.in_flight() {
+                sums.in_flight.packets += 1;
+                sums.in_flight.bytes += u64::from(packet.ip_len);
+            }
+        }
+        sums
+    }
+}
+
+impl LinkState {
+    fn new(network: &Network, link: &crate::spec::Link) -> Result<Self, BuildError> {
+        let queue = link
+            .queue
+            .build::<Meta>(&link.link_layer)
+            .map_err(|source| BuildError::Queue { link: link.name.clone(), source })?;
+        let config = line::Config {
+            rate: link.rate,
+            link_layer: link.link_layer,
+            delay: link.delay + network.nodes[link.to].processing,
+            loss_ppb: link.loss_ppb,
+        };
+        let losses = Stream::new(network.seed, &format!("loss on link {}", link.name));
+        Ok(Self {
+            line: Line::new(&config, queue, losses),
+            monitor: Monitor::new(),
+            transmit_at: None,
+            arrival_pending: false,
+        })
+    }
+}
+
+impl Monitor {
+    fn new() -> Self {
+        let histogram = || Histogram::new(3).expect("3 significant digits are in range");
+        Self {
+            delay_ns: histogram(),
+            ack_delay_ns: histogram(),
+            since_snapshot: [Waits::default(); 2],
+            since_sample: Waits::default(),
+            max_backlog_packets: 0,
+            max_backlog_bytes: 0,
+        }
+    }
+
+    #[inline]
+    fn waited(&mut self, waited: Duration, packet: &Meta) {
+        let ns = waited.as_ns();
+        self.delay_ns.saturating_record(ns);
+        self.since_snapshot[0].add(waited);
+        self.since_sample.add(waited);
+        if packet.is_pure_ack() {
+            self.ack_delay_ns.saturating_record(ns);
+            self.since_snapshot[1].add(waited);
+        }
+    }
+}
+
+/// Hears what a line does.
+struct Watch<'a> {
+    index: LinkIndex,
+    monitor: &'a mut Monitor,
+    capture: Option<&'a mut (dyn CaptureSink + 'static)>,
+}
+
+impl DropSink<Meta> for Watch<'_> {
+    fn dropped(&mut self, now: Instant, packet: Meta, reason: DropReason) {
+        if let Some(capture) = &mut self.capture {
+            capture.packet(now, self.index as usize, Passage::Dropped(reason), &packet);
+        }
+    }
+}
+
+impl Observer<Meta> for Watch<'_> {
+    #[inline]
+    fn transmitted(&mut self, start: Instant, _end: Instant, waited: Duration, packet: &Meta) {
+        self.monitor.waited(waited, packet);
+        if let Some(capture) = &mut self.capture {
+            capture.packet(start, self.index as usize, Passage::Transmitted, packet);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! From the state at the end of a run to what is told of it.
+
+use crate::host::{Datagrams, Ping, Transfer};
+use crate::outcome::{FlowOutcome, LinkOutcome, Outcome, ProbeOutcome, Series, Snapshot, TcpOutcome};
+use crate::simulation::{Hosts, Place, Simulation};
+
+/// What came of a run.
+pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
+    let conservation = simulation.net.conservation();
+    let names = simulation.flow_names();
+    let flows = flows(&simulation, &names);
+    let mut series = simulation.sampler.take().map(crate::sample::Sampler::into_series).unwrap_or_default();
+    let probes = probes(&mut simulation.hosts, &names);
+    if simulation.network.record.interval.is_some() {
+        series.extend(probes.iter().map(round_trips));
+    }
+    Outcome {
+        duration: simulation.network.duration,
+        events: simulation.events,
+        flows,
+        links: simulation.net.links.into_iter().map(link).collect(),
+        probes,
+        snapshots: simulation.snapshots,
+        series,
+        conservation,
+    }
+}
+
+/// Where everything stands now.
+pub(crate) fn snapshot(simulation: &mut Simulation<'_>) -> Snapshot {
+    let hosts = &simulation.hosts;
+    let now = simulation.now;
+    let senders = || {
+        hosts.flows.iter().map(|place| match *place {
+            Place::Transfer(index) => Some(hosts.transfers[index as usize].sender()),
+            Place::Datagrams(_) | Place::Ping(_) => None,
+        })
+    };
+    let mut snapshot = Snapshot {
+        at: now,
+        bytes_delivered: hosts.flows.iter().map(|place| hosts.bytes_delivered(*place)).collect(),
+        wire_bits: simulation.net.links.iter().map(|link| link.line.stats().wire_bytes.bits()).collect(),
+        limited: senders().map(|sender| sender.map(|s| s.limited_by(now))).collect(),
+        srtt: senders().map(|sender| sender.and_then(lastmile_tcp::Endpoint::srtt)).collect(),
+        retransmissions: senders().map(|sender| sender.map_or(0, |s| s.stats().retransmissions)).collect(),
+        queue_delay: Vec::with_capacity(simulation.net.links.len()),
+        ack_queue_delay: Vec::with_capacity(simulation.net.links.len()),
+    };
+    for link in &mut simulation.net.links {
+        let [all, acks] = std::mem::take(&mut link.monitor.since_snapshot);
+        snapshot.queue_delay.push(all);
+        snapshot.ack_queue_delay.push(acks);
+    }
+    snapshot
+}
+
+fn flows(simulation: &Simulation<'_>, names: &[String]) -> Vec<FlowOutcome> {
+    let hosts = &simulation.hosts;
+    let mut flows = Vec::new();
+    for (number, (place, name)) in hosts.flows.iter().zip(names).enumerate() {
+        let path = |side: usize| {
+            let route = simulation.net.routes[2 * number + side];
+            simulation.net.paths.links(route).iter().map(|link| *link as usize).collect::<Vec<_>>()
+        };
+        match *place {
+            Place::Transfer(index) => {
+                let transfer = &hosts.transfers[index as usize];
+                flows.push(transfer_outcome(simulation, transfer, name, [path(0), path(1)]));
+            }
+            Place::Datagrams(index) => {
+                let source = &hosts.datagrams[index as usize];
+                flows.push(datagram_outcome(simulation, source, name, path(0)));
+            }
+            Place::Ping(_) => {}
+        }
+    }
+    flows
+}
+
+fn transfer_outcome(
+    simulation: &Simulation<'_>,
+    transfer: &Transfer,
+    name: &str,
+    [data_path, ack_path]: [Vec<usize>; 2],
+) -> FlowOutcome {
+    let (sender, receiver) = (transfer.sender(), transfer.receiver());
+    let stats = sender.stats();
+    let traffic = transfer.traffic as usize;
+    FlowOutcome {
+        traffic,
+        name: name.to_owned(),
+        start: simulation.network.traffic[traffic].start,
+        end: transfer.completed(),
+        bytes_delivered: transfer.bytes_delivered(),
+        first_delivery: transfer.first_delivery,
+        last_delivery: transfer.last_delivery,
+        data_path,
+        ack_path,
+        data_packets: stats.data_packets,
+        data_packets_received: transfer.data_packets_received,
+        tcp: Some(TcpOutcome {
+            retransmissions: stats.retransmissions,
+            timeouts: stats.timeouts,
+            fast_retransmits: stats.fast_retransmits,
+            acks_sent: receiver.stats().acks_sent,
+            acks_received: stats.acks_received,
+            limited: sender.limited_by(simulation.now),
+            srtt: sender.srtt(),
+            max_in_flight: stats.max_in_flight,
+            closed: sender.is_closed() && receiver.is_closed(),
+        }),
+    }
+}
+
+fn datagram_outcome(simulation: &Simulation<'_>, source: &Datagrams, name: &str, data_path: Vec<usize>) -> FlowOutcome {
+    FlowOutcome {
+        traffic: source.traffic,
+        name: name.to_owned(),
+        start: simulation.network.traffic[source.traffic].start,
+        end: None,
+        bytes_delivered: source.bytes_delivered,
+        first_delivery: source.first_delivery,
+        last_delivery: source.last_delivery,
+        data_path,
+        ack_path: Vec::new(),
+        data_packets: source.sent,
+        data_packets_received: source.received,
+        tcp: None,
+    }
+}
+
+fn probes(hosts: &mut Hosts, names: &[String]) -> Vec<ProbeOutcome> {
+    let mut probes = Vec::new();
+    for (place, name) in hosts.flows.iter().zip(names) {
+        if let Place::Ping(index) = *place {
+            let ping: &mut Ping = &mut hosts.pings[index as usize];
+            let replies = std::mem::take(&mut ping.replies);
+            probes.push(ProbeOutcome {
+                traffic: ping.traffic,
+                name: name.clone(),
+                sent: ping.sent(),
+                received: replies.len() as u64,
+                replies,
+            });
+        }
+    }
+    probes
+}
+
+fn round_trips(probe: &ProbeOutcome) -> Series {
+    let points = probe.replies.iter().map(|(left, took)| (*left, took.as_secs_f64())).collect();
+    Series { name: "rtt_s", entity: probe.name.clone(), points }
+}
+
+fn link(state: crate::net::LinkState) -> LinkOutcome {
+    let mut counters = Vec::new();
+    state.line.queue().counters("", &mut |path, name, value| counters.push((path.to_owned(), name, value)));
+    LinkOutcome {
+        stats: state.line.stats().clone(),
+        queue_delay_ns: state.monitor.delay_ns,
+        ack_queue_delay_ns: state.monitor.ack_delay_ns,
+        max_backlog_packets: state.monitor.max_backlog_packets,
+        max_backlog_bytes: state.monitor.max_backlog_bytes,
+        counters,
+    }
+}
+
+impl Hosts {
+    /// Payload bytes that a flow has handed to its receiving application.
+    pub(crate) fn bytes_delivered(&self, place: Place) -> u64 {
+        match place {
+            Place::Transfer(index) => self.transfers[index as usize].bytes_delivered(),
+            Place::Datagrams(index) => self.datagrams[index as usize].bytes_delivered,
+            Place::Ping(_) => 0,
+        }
+    }
+}
+
+impl Simulation<'_> {
+    /// The name of each flow, pings included: that of its traffic, numbered if there are several.
+    pub(crate) fn flow_names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for traffic in &self.network.traffic {
+            match traffic.count {
+                1 => names.push(traffic.name.clone()),
+                count => names.extend((1..=count).map(|member| format!("{}-{member}", traffic.name))),
+            }
+        }
+        names
+    }
+}

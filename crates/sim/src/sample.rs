@@ -1,0 +1,134 @@
+//! Series: what queues, windows and rates are at each sample interval.
+
+use lastmile_units::{Duration, Instant};
+
+use crate::outcome::Series;
+use crate::simulation::{Place, Simulation};
+
+/// Samples every link, and every flow if the flows are few enough for it.
+pub(crate) struct Sampler {
+    interval: Duration,
+    links: Vec<LinkSeries>,
+    flows: Vec<FlowSeries>,
+}
+
+struct LinkSeries {
+    queue_packets: Series,
+    queue_bytes: Series,
+    queue_delay: Series,
+    rate: Series,
+    wire_bytes: u64,
+}
+
+struct FlowSeries {
+    goodput: Series,
+    delivered: u64,
+    tcp: Option<TcpSeries>,
+}
+
+struct TcpSeries {
+    cwnd: Series,
+    ssthresh: Series,
+    in_flight: Series,
+    acked: Series,
+    srtt: Series,
+}
+
+impl Sampler {
+    pub(crate) fn new(simulation: &Simulation<'_>, interval: Duration) -> Self {
+        let links = simulation.network.links.iter().map(|link| LinkSeries::new(&link.name)).collect();
+        let few = simulation.hosts.flows.len() <= simulation.network.record.flow_limit;
+        let names = if few { simulation.flow_names() } else { Vec::new() };
+        let flows = names.iter().zip(&simulation.hosts.flows).map(|(name, place)| FlowSeries::new(name, *place)).collect();
+        Self { interval, links, flows }
+    }
+
+    /// Takes a sample; returns when the next is due.
+    pub(crate) fn sample(&mut self, simulation: &mut Simulation<'_>) -> Instant {
+        let now = simulation.now;
+        let interval_s = self.interval.as_secs_f64();
+        for (series, link) in self.links.iter_mut().zip(&mut simulation.net.links) {
+            let backlog = link.line.queue().backlog();
+            let waits = std::mem::take(&mut link.monitor.since_sample);
+            let wire_bytes = link.line.stats().wire_bytes.as_u64();
+            series.queue_packets.push(now, backlog.packets.as_u64() as f64);
+            series.queue_bytes.push(now, backlog.bytes.as_u64() as f64);
+            if let Some(mean_s) = waits.mean_s() {
+                series.queue_delay.push(now, mean_s);
+            }
+            series.rate.push(now, (wire_bytes - series.wire_bytes) as f64 * 8.0 / interval_s);
+            series.wire_bytes = wire_bytes;
+        }
+        for (series, place) in self.flows.iter_mut().zip(&simulation.hosts.flows) {
+            series.sample(now, interval_s, simulation, *place);
+        }
+        now + self.interval
+    }
+
+    pub(crate) fn into_series(self) -> Vec<Series> {
+        let links = self.links.into_iter().flat_map(|s| [s.queue_packets, s.queue_bytes, s.queue_delay, s.rate]);
+        let flows = self.flows.into_iter().flat_map(|s| {
+            let tcp = s.tcp.into_iter().flat_map(|t| [t.cwnd, t.ssthresh, t.in_flight, t.acked, t.srtt]);
+            std::iter::once(s.goodput).chain(tcp)
+        });
+        links.chain(flows).filter(|series| !series.points.is_empty()).collect()
+    }
+}
+
+impl LinkSeries {
+    fn new(link: &str) -> Self {
+        Self {
+            queue_packets: Series::new("queue_packets", link),
+            queue_bytes: Series::new("queue_bytes", link),
+            queue_delay: Series::new("queue_delay_s", link),
+            rate: Series::new("wire_rate_bps", link),
+            wire_bytes: 0,
+        }
+    }
+}
+
+impl FlowSeries {
+    fn new(flow: &str, place: Place) -> Self {
+        let tcp = matches!(place, Place::Transfer(_)).then(|| TcpSeries {
+            cwnd: Series::new("cwnd_bytes", flow),
+            ssthresh: Series::new("ssthresh_bytes", flow),
+            in_flight: Series::new("in_flight_bytes", flow),
+            acked: Series::new("acked_bytes", flow),
+            srtt: Series::new("srtt_s", flow),
+        });
+        Self { goodput: Series::new("goodput_bps", flow), delivered: 0, tcp }
+    }
+
+    fn sample(&mut self, now: Instant, interval_s: f64, simulation: &Simulation<'_>, place: Place) {
+        let delivered = simulation.hosts.bytes_delivered(place);
+        if matches!(place, Place::Ping(_)) {
+            return;
+        }
+        self.goodput.push(now, (delivered - self.delivered) as f64 * 8.0 / interval_s);
+        self.delivered = delivered;
+        let (Some(tcp), Place::Transfer(index)) = (&mut self.tcp, place) else { return };
+        let sender = simulation.hosts.transfers[index as usize].sender();
+        if !sender.is_established() {
+            return;
+        }
+        tcp.cwnd.push(now, sender.cwnd_bytes() as f64);
+        if let Some(ssthresh) = sender.ssthresh_bytes() {
+            tcp.ssthresh.push(now, ssthresh as f64);
+        }
+        tcp.in_flight.push(now, sender.in_flight() as f64);
+        tcp.acked.push(now, sender.acked() as f64);
+        if let Some(srtt) = sender.srtt() {
+            tcp.srtt.push(now, srtt.as_secs_f64());
+        }
+    }
+}
+
+impl Series {
+    pub(crate) fn new(name: &'static str, entity: &str) -> Self {
+        Self { name, entity: entity.to_owned(), points: Vec::new() }
+    }
+
+    pub(crate) fn push(&mut self, at: Instant, value: f64) {
+        self.points.push((at, value));
+    }
+}

@@ -1,0 +1,293 @@
+//! A run: hosts on a network, driven from event to event.
+
+use lastmile_packet::{FlowId, Meta, Protocol, SeqNumber};
+use lastmile_queueing::random::Stream;
+use lastmile_units::Instant;
+
+use crate::BuildError;
+use crate::capture::CaptureSink;
+use crate::host::{Datagrams, Ping, Progress, Transfer};
+use crate::net::{Event, Net, Side};
+use crate::outcome::{Outcome, Snapshot};
+use crate::report;
+use crate::route::{self, PathId};
+use crate::sample::Sampler;
+use crate::spec::{Network, Source};
+
+/// A network in the middle of a run.
+pub struct Simulation<'a> {
+    pub(crate) network: &'a Network,
+    pub(crate) net: Net,
+    pub(crate) hosts: Hosts,
+    pub(crate) now: Instant,
+    pub(crate) events: u64,
+    pub(crate) snapshots: Vec<Snapshot>,
+    pub(crate) sampler: Option<Sampler>,
+}
+
+/// Everything that runs on hosts.
+#[derive(Default)]
+pub(crate) struct Hosts {
+    /// Where each flow's state is, by flow number.
+    pub(crate) flows: Vec<Place>,
+    pub(crate) transfers: Vec<Transfer>,
+    pub(crate) datagrams: Vec<Datagrams>,
+    pub(crate) pings: Vec<Ping>,
+}
+
+/// Where a flow's state is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    Transfer(u32),
+    Datagrams(u32),
+    Ping(u32),
+}
+
+impl<'a> Simulation<'a> {
+    /// A run of `network` before its first event. `capture` hears of every packet at every link.
+    ///
+    /// # Errors
+    /// If the network cannot be: no path between two ends, an index out of range, a queue that cannot be built.
+    pub fn new(network: &'a Network, capture: Option<Box<dyn CaptureSink>>) -> Result<Self, BuildError> {
+        crate::check::network(network)?;
+        let mut simulation = Self {
+            network,
+            net: Net::new(network, capture)?,
+            hosts: Hosts::default(),
+            now: Instant::ZERO,
+            events: 0,
+            snapshots: Vec::new(),
+            sampler: None,
+        };
+        simulation.place_traffic()?;
+        if let Some(interval) = network.record.interval {
+            simulation.sampler = Some(Sampler::new(&simulation, interval));
+            simulation.net.pending.push(Instant::ZERO + interval, Event::Sample);
+        }
+        Ok(simulation)
+    }
+
+    /// The simulated time.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Events handled so far.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Runs every event up to and including `until`, but not past the end of the run.
+    pub fn advance_to(&mut self, until: Instant) {
+        let until = until.min(Instant::ZERO + self.network.duration);
+        while let Some((at, event)) = self.net.pending.pop(until) {
+            self.now = at;
+            self.events += 1;
+            self.handle(event);
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// Runs to the end and tells what came of it.
+    #[must_use]
+    pub fn finish(mut self) -> Outcome {
+        let end = Instant::ZERO + self.network.duration;
+        self.advance_to(end);
+        self.snapshot();
+        report::outcome(self)
+    }
+
+    #[inline]
+    fn handle(&mut self, event: Event) {
+        let now = self.now;
+        match event {
+            Event::Transmit(link) => self.net.transmit(now, link),
+            Event::Arrive(link) => {
+                if let Some(packet) = self.net.arrive(now, link) {
+                    self.deliver(&packet);
+                }
+            }
+            Event::Timer(transfer, side) => {
+                if self.hosts.transfers[transfer as usize].on_wake(now, side) {
+                    self.pump(transfer, side);
+                }
+            }
+            Event::Start(flow) => self.start(flow),
+            Event::Stop(flow) => self.stop(flow),
+            Event::Source(flow) => self.source(flow),
+            Event::Sample => self.sample(),
+        }
+    }
+
+    /// A packet has reached the host that it was bound for.
+    #[inline]
+    fn deliver(&mut self, packet: &Meta) {
+        let now = self.now;
+        match self.hosts.flows[packet.flow.index() as usize / 2] {
+            Place::Transfer(index) => {
+                let side = Side::bound_for(packet.flow);
+                let progress = self.hosts.transfers[index as usize].on_segment(now, side, packet);
+                self.pump(index, side);
+                if progress == Progress::Complete {
+                    self.snapshot();
+                }
+            }
+            Place::Datagrams(index) => self.hosts.datagrams[index as usize].arrived(now, packet),
+            Place::Ping(index) => {
+                let ping = &mut self.hosts.pings[index as usize];
+                if packet.protocol == Protocol::EchoRequest {
+                    let reply = ping.answer(packet);
+                    self.net.send(now, reply);
+                } else {
+                    ping.replied(now, packet);
+                }
+            }
+        }
+    }
+
+    /// Sends what an endpoint has to send, and sees to its wake-up.
+    #[inline]
+    fn pump(&mut self, index: u32, side: Side) {
+        let now = self.now;
+        let transfer = &mut self.hosts.transfers[index as usize];
+        while let Some(segment) = transfer.poll_transmit(now, side) {
+            self.net.send(now, segment);
+        }
+        if let Some(at) = transfer.next_wake(now, side) {
+            self.net.pending.push(at, Event::Timer(index, side));
+        }
+    }
+
+    fn start(&mut self, flow: u32) {
+        let now = self.now;
+        self.snapshot();
+        match self.hosts.flows[flow as usize] {
+            Place::Transfer(index) => {
+                let side = self.hosts.transfers[index as usize].begin(now);
+                self.pump(index, side);
+            }
+            Place::Datagrams(index) => {
+                let source = &mut self.hosts.datagrams[index as usize];
+                let stop = self.network.traffic[source.traffic].stop;
+                if let Some(first) = source.start(now, stop) {
+                    self.net.pending.push(first, Event::Source(flow));
+                }
+            }
+            Place::Ping(index) => {
+                let ping = &mut self.hosts.pings[index as usize];
+                let stop = self.network.traffic[ping.traffic].stop;
+                ping.start(now, stop);
+                self.net.pending.push(now, Event::Source(flow));
+            }
+        }
+    }
+
+    fn stop(&mut self, flow: u32) {
+        self.snapshot();
+        if let Place::Transfer(index) = self.hosts.flows[flow as usize] {
+            self.hosts.transfers[index as usize].stop();
+            self.pump(index, Side::From);
+        }
+    }
+
+    fn source(&mut self, flow: u32) {
+        let now = self.now;
+        let (packet, next) = match self.hosts.flows[flow as usize] {
+            Place::Datagrams(index) => self.hosts.datagrams[index as usize].next(now),
+            Place::Ping(index) => self.hosts.pings[index as usize].next(now),
+            Place::Transfer(_) => return,
+        };
+        self.net.send(now, packet);
+        if let Some(next) = next {
+            self.net.pending.push(next, Event::Source(flow));
+        }
+    }
+
+    fn sample(&mut self) {
+        let Some(mut sampler) = self.sampler.take() else { return };
+        let next = sampler.sample(self);
+        self.sampler = Some(sampler);
+        self.net.pending.push(next, Event::Sample);
+    }
+
+    /// Notes where everything stands, once a point in time, if the flows are few enough for it.
+    fn snapshot(&mut self) {
+        if self.hosts.flows.len() > self.network.record.flow_limit {
+            return;
+        }
+        if self.snapshots.last().is_some_and(|latest| latest.at == self.now) && !self.snapshots.is_empty() {
+            return;
+        }
+        let snapshot = report::snapshot(self);
+        self.snapshots.push(snapshot);
+    }
+
+    fn place_traffic(&mut self) -> Result<(), BuildError> {
+        let out = route::outgoing(self.network);
+        let mut numbers = Stream::new(self.network.seed, "initial sequence numbers");
+        for (index, traffic) in self.network.traffic.iter().enumerate() {
+            let mut find = |from, to| -> Result<PathId, BuildError> {
+                self.net.paths.find(self.network, &out, from, to).ok_or_else(|| BuildError::NoPath {
+                    traffic: traffic.name.clone(),
+                    from: self.network.nodes[from].name.clone(),
+                    to: self.network.nodes[to].name.clone(),
+                })
+            };
+            let routes = [find(traffic.from, traffic.to)?, find(traffic.to, traffic.from)?];
+            for member in 0..traffic.count {
+                let number = u32::try_from(self.hosts.flows.len()).expect("the network was checked");
+                let ids = [FlowId::new(2 * number), FlowId::new(2 * number + 1)];
+                let random = || Stream::new(self.network.seed, &format!("traffic {}-{member}", traffic.name));
+                self.net.routes.extend(routes);
+                self.hosts.place(&traffic.source, ids, index, traffic.dscp, random, &mut numbers);
+                self.net.pending.push(traffic.start, Event::Start(number));
+                if let Some(stop) = traffic.stop {
+                    self.net.pending.push(stop, Event::Stop(number));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Hosts {
+    fn place(
+        &mut self,
+        source: &Source,
+        ids: [FlowId; 2],
+        traffic: usize,
+        dscp: u8,
+        random: impl FnOnce() -> Stream,
+        numbers: &mut Stream,
+    ) {
+        let at = |len: usize| u32::try_from(len).expect("the network was checked");
+        let place = match source {
+            Source::Bulk { .. } => {
+                let iss = [(); 2].map(|()| SeqNumber::new(numbers.bits() as u32));
+                let transfer = Transfer::new(source, ids, at(traffic), iss).expect("a bulk source is a transfer");
+                self.transfers.push(transfer);
+                Place::Transfer(at(self.transfers.len() - 1))
+            }
+            Source::Ping { interval, size } => {
+                self.pings.push(Ping::new(ids, traffic, dscp, *interval, *size));
+                Place::Ping(at(self.pings.len() - 1))
+            }
+            Source::Constant { .. } | Source::Poisson { .. } | Source::OnOff { .. } => {
+                let source = Datagrams::new(source, ids[0], traffic, dscp, random()).expect("a datagram source");
+                self.datagrams.push(source);
+                Place::Datagrams(at(self.datagrams.len() - 1))
+            }
+        };
+        self.flows.push(place);
+    }
+}
+
+/// Runs `network` from its beginning to its end.
+///
+/// # Errors
+/// As [`Simulation::new`].
+pub fn run(network: &Network) -> Result<Outcome, BuildError> {
+    Ok(Simulation::new(network, None)?.finish())
+}
