@@ -1,0 +1,446 @@
+//! What is wrong with a file that lastmile read, said so that it can be mended: file, line, column, the line itself with a
+//! caret, and what would be right.
+//!
+//! ```text
+//! error: scenarios/x.toml:7:1: unknown key "encapsulaton" in [access]
+//!   |
+//! 7 | encapsulaton = "bridged-vcmux-fcs"
+//!   | ^^^^^^^^^^^^
+//! hint: did you mean "encapsulation"?
+//! ```
+//!
+//! The first line says all that a program or a hurried reader needs; the rest helps to mend it. All that is wrong with a
+//! file is told at once, up to [`Report::SHOWN`] findings. What came from the command line (`--set key=value`) has no line;
+//! it is named as it was typed.
+
+use core::fmt;
+use core::ops::Range;
+
+/// A text that is read, and the name that messages give it.
+#[derive(Clone, Debug)]
+pub struct Source {
+    name: String,
+    text: String,
+    /// Byte offset of the start of each line.
+    lines: Vec<usize>,
+}
+
+impl Source {
+    /// `text`, which messages call `name`: usually the path as the user gave it.
+    #[must_use]
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        let text = text.into();
+        let starts = text.match_indices('\n').map(|(at, _)| at + 1);
+        let lines = core::iter::once(0).chain(starts).collect();
+        Self { name: name.into(), text, lines }
+    }
+
+    /// The name that messages use.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The whole text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The place of the bytes in `span`: its first line, since a caret spans one line.
+    ///
+    /// Any span is allowed; one outside the text is moved to its end.
+    #[must_use]
+    pub fn place(&self, span: Range<usize>) -> Place {
+        let start = floor_char_boundary(&self.text, span.start);
+        let index = self.lines.partition_point(|&line| line <= start) - 1;
+        let line_start = self.lines[index];
+        let line = self.text[line_start..].split('\n').next().unwrap_or_default().trim_end_matches('\r');
+        let before = self.text[line_start..start].chars().count();
+        let length = line.chars().count();
+        let before = before.min(length);
+        let end = floor_char_boundary(&self.text, span.end.max(start));
+        let width = self.text[start..end].split('\n').next().unwrap_or_default().trim_end_matches('\r').chars().count();
+        let width = width.clamp(1, (length - before).max(1));
+        Place::File {
+            name: self.name.clone(),
+            line: index + 1,
+            column: before + 1,
+            excerpt: Excerpt::cut(line, before, width),
+        }
+    }
+}
+
+/// The largest character boundary at or below `at`.
+fn floor_char_boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// Where a finding is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// A place in a text.
+    File {
+        /// Name of the text, usually a path.
+        name: String,
+        /// Line, the first is 1.
+        line: usize,
+        /// Column in characters, the first is 1.
+        column: usize,
+        /// The line, or the part of a long one that matters.
+        excerpt: Excerpt,
+    },
+    /// A file as a whole: it is missing or cannot be read.
+    WholeFile {
+        /// Its path as the user gave it.
+        name: String,
+    },
+    /// An argument of the command line, as it was typed.
+    Argument {
+        /// The argument, such as `--set access.up.rate=0`.
+        text: String,
+    },
+}
+
+/// A line of a file with the part that a caret points at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Excerpt {
+    text: String,
+    /// Characters before the part.
+    before: usize,
+    /// Characters of the part, at least one.
+    width: usize,
+}
+
+impl Excerpt {
+    /// Longest excerpt, in characters.
+    const LONGEST: usize = 100;
+    /// Characters kept before the caret of a long line.
+    const LEAD: usize = 30;
+
+    /// Cuts a long line around the part, and replaces what would move or garble a terminal's cursor.
+    fn cut(line: &str, before: usize, width: usize) -> Self {
+        let printable = |c: char| if c == '\t' || c.is_control() { ' ' } else { c };
+        let length = line.chars().count();
+        if length <= Self::LONGEST {
+            return Self { text: line.chars().map(printable).collect(), before, width };
+        }
+        let skipped = before.saturating_sub(Self::LEAD);
+        let mut text = String::new();
+        if skipped > 0 {
+            text.push_str("...");
+        }
+        let lead = text.len();
+        text.extend(line.chars().skip(skipped).take(Self::LONGEST).map(printable));
+        let shown = text.chars().count();
+        if skipped + Self::LONGEST < length {
+            text.push_str("...");
+        }
+        let before = before - skipped + lead;
+        Self { text, before, width: width.min(shown.saturating_sub(before)).max(1) }
+    }
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Severity {
+    /// The file can be used, but hardly means what its author wanted.
+    Warning,
+    /// The file cannot be used.
+    Error,
+}
+
+/// One finding.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Where it is.
+    pub place: Place,
+    /// The key that it is about, from the root of the file, such as `access.up.rate`; empty for the file as a whole.
+    pub key: String,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// What would be right, in one line.
+    pub hint: Option<String>,
+}
+
+impl Diagnostic {
+    /// An error.
+    #[must_use]
+    pub fn error(place: Place, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Error, place, key: String::new(), message: message.into(), hint: None }
+    }
+
+    /// A warning.
+    #[must_use]
+    pub fn warning(place: Place, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(place, message) }
+    }
+
+    /// The same about `key`.
+    #[must_use]
+    pub fn about(self, key: impl Into<String>) -> Self {
+        Self { key: key.into(), ..self }
+    }
+
+    /// The same with a hint.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// The same with a hint, if there is one.
+    #[must_use]
+    pub fn maybe_hint(self, hint: Option<String>) -> Self {
+        Self { hint, ..self }
+    }
+
+    /// The first line alone: severity, place and message.
+    #[must_use]
+    pub fn headline(&self) -> String {
+        let severity = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        let message = one_line(&self.message);
+        match &self.place {
+            Place::File { name, line, column, .. } => {
+                format!("{severity}: {}:{line}:{column}: {message}", one_line(name))
+            }
+            Place::WholeFile { name } => format!("{severity}: {}: {message}", one_line(name)),
+            Place::Argument { text } => format!("{severity}: {}: {message}", one_line(text)),
+        }
+    }
+}
+
+/// Without line breaks and other control characters: a message stays on its line whatever the file holds.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// The headline, the line of the file with a caret, the hint. No line break at the end.
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.headline())?;
+        if let Place::File { line, excerpt, .. } = &self.place {
+            let gutter = line.to_string().len();
+            let caret = "^".repeat(excerpt.width);
+            write!(
+                f,
+                "\n{:gutter$} |\n{line} | {}\n{:gutter$} | {:before$}{caret}",
+                "",
+                excerpt.text,
+                "",
+                "",
+                before = excerpt.before
+            )?;
+        }
+        match &self.hint {
+            Some(hint) => write!(f, "\nhint: {}", one_line(hint)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// All that is wrong with what was read, in the order of the file.
+///
+/// As an error (`Err(Report)`) it holds at least one [`Severity::Error`].
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    findings: Vec<Diagnostic>,
+}
+
+impl Report {
+    /// How many findings are shown; more hardly help.
+    pub const SHOWN: usize = 20;
+
+    /// A report of one finding.
+    #[must_use]
+    pub fn of(finding: Diagnostic) -> Self {
+        Self { findings: vec![finding] }
+    }
+
+    /// Adds a finding.
+    pub fn push(&mut self, finding: Diagnostic) {
+        self.findings.push(finding);
+    }
+
+    /// The findings, none left out.
+    #[must_use]
+    pub fn findings(&self) -> &[Diagnostic] {
+        &self.findings
+    }
+
+    /// True with nothing to tell.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    /// True if what was read cannot be used.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.findings.iter().any(|finding| finding.severity == Severity::Error)
+    }
+
+    /// In the order of the file: what concerns it as a whole, then line by line, then the command line.
+    pub(crate) fn sort(&mut self) {
+        self.findings.sort_by_key(|finding| match &finding.place {
+            Place::WholeFile { .. } => (0, 0, 0),
+            Place::File { line, column, .. } => (1, *line, *column),
+            Place::Argument { .. } => (2, 0, 0),
+        });
+    }
+}
+
+/// Each finding in full, an empty line between them. No line break at the end.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, finding) in self.findings.iter().take(Self::SHOWN).enumerate() {
+            let gap = if index == 0 { "" } else { "\n\n" };
+            write!(f, "{gap}{finding}")?;
+        }
+        match self.findings.len().saturating_sub(Self::SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "\n\n... and {more} more"),
+        }
+    }
+}
+
+impl core::error::Error for Report {}
+
+/// The one of `known` that `word` most likely meant, if any is close: at most one edit in three letters.
+///
+/// Edits are those of Damerau and Levenshtein: a letter too many, missing, wrong, or two swapped. Case and the choice
+/// between `-` and `_` are no edits.
+#[must_use]
+pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    const LONGEST_WORD: usize = 64;
+    if word.len() > LONGEST_WORD {
+        return None;
+    }
+    let plain = |s: &str| s.to_lowercase().replace('_', "-");
+    let word = plain(word);
+    known
+        .into_iter()
+        .map(|candidate| (strsim::osa_distance(&word, &plain(candidate)), candidate))
+        .filter(|&(edits, candidate)| edits <= (word.chars().count().max(candidate.chars().count()) / 3).max(1))
+        .min_by_key(|&(edits, _)| edits)
+        .map(|(_, candidate)| candidate)
+}
+
+/// `did you mean "encapsulation"?`, if [`nearest`] finds one.
+#[must_use]
+pub fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
+    nearest(word, known).map(|candidate| format!("did you mean {candidate:?}?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "name = \"x\"\r\n\n[access]\nencapsulaton = \"bridged-vcmux-fcs\"\n\tup = 1\n";
+
+    fn place_of(needle: &str) -> Place {
+        let start = TEXT.find(needle).unwrap();
+        Source::new("scenarios/x.toml", TEXT).place(start..start + needle.len())
+    }
+
+    #[test]
+    fn a_finding_shows_place_line_caret_and_hint() {
+        let finding = Diagnostic::error(place_of("encapsulaton"), "unknown key \"encapsulaton\" in [access]")
+            .hint("did you mean \"encapsulation\"?");
+        assert_eq!(
+            finding.to_string(),
+            "error: scenarios/x.toml:4:1: unknown key \"encapsulaton\" in [access]\n\
+             \x20 |\n\
+             4 | encapsulaton = \"bridged-vcmux-fcs\"\n\
+             \x20 | ^^^^^^^^^^^^\n\
+             hint: did you mean \"encapsulation\"?"
+        );
+    }
+
+    #[test]
+    fn an_argument_is_named_as_typed() {
+        let place = Place::Argument { text: "--set access.up.rate=0".into() };
+        assert_eq!(
+            Diagnostic::error(place, "a rate of zero").hint("at least 1 bit/s").to_string(),
+            "error: --set access.up.rate=0: a rate of zero\nhint: at least 1 bit/s"
+        );
+    }
+
+    #[test]
+    fn a_missing_file_has_no_line() {
+        let place = Place::WholeFile { name: "no.toml".into() };
+        assert_eq!(Diagnostic::error(place, "no such file").to_string(), "error: no.toml: no such file");
+    }
+
+    #[test]
+    fn tabs_count_as_one_column_and_line_ends_are_not_shown() {
+        assert_eq!(
+            Diagnostic::warning(place_of("up"), "odd").to_string(),
+            "warning: scenarios/x.toml:5:2: odd\n  |\n5 |  up = 1\n  |  ^^"
+        );
+        assert_eq!(
+            Diagnostic::error(place_of("\"x\"\r\n\n[acc"), "odd").to_string(),
+            "error: scenarios/x.toml:1:8: odd\n  |\n1 | name = \"x\"\n  |        ^^^"
+        );
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_the_caret() {
+        let text = format!("{}WRONG{}", "x".repeat(500), "y".repeat(500));
+        let Place::File { column, excerpt, .. } = Source::new("f", text).place(500..505) else { panic!("a file") };
+        assert_eq!(column, 501);
+        assert_eq!(excerpt.text, format!("...{}WRONG{}...", "x".repeat(30), "y".repeat(65)));
+        assert_eq!(excerpt.text.get(excerpt.before..excerpt.before + excerpt.width), Some("WRONG"));
+    }
+
+    #[test]
+    fn columns_count_characters_and_any_span_has_a_place() {
+        let text = "n = \"\u{e9}\u{e9}\" # caf\u{e9}\nlast";
+        let source = Source::new("f", text);
+        for start in 0..text.len() + 3 {
+            for end in 0..text.len() + 3 {
+                let shown = Diagnostic::error(source.place(start..end), "m").to_string();
+                assert!(shown.contains('^'), "{start}..{end}: {shown}");
+            }
+        }
+        assert!(matches!(source.place(9..10), Place::File { line: 1, column: 8, .. }));
+        assert!(matches!(source.place(999..1000), Place::File { line: 2, column: 5, .. }));
+    }
+
+    #[test]
+    fn a_report_shows_twenty_findings_and_counts_the_rest() {
+        let mut report = Report::default();
+        for n in 0..23 {
+            report.push(Diagnostic::error(Place::WholeFile { name: "f".into() }, format!("finding {n}")));
+        }
+        let shown = report.to_string();
+        assert!(shown.contains("finding 19") && !shown.contains("finding 20"));
+        assert!(shown.ends_with("\n\n... and 3 more"));
+    }
+
+    #[test]
+    fn control_characters_of_a_file_never_reach_the_terminal() {
+        let source = Source::new("f", "a = \"\u{1b}[2J\"");
+        let shown = Diagnostic::error(source.place(4..9), "odd \u{1b}[2J\nvalue").to_string();
+        assert!(!shown.contains('\u{1b}'));
+        assert!(shown.starts_with("error: f:1:5: odd  [2J value\n"));
+    }
+
+    #[test]
+    fn the_nearest_word_is_close_or_none() {
+        let known = ["encapsulation", "delay", "rate", "queue"];
+        assert_eq!(nearest("encapsulaton", known), Some("encapsulation"));
+        assert_eq!(nearest("dealy", known), Some("delay"));
+        assert_eq!(nearest("Rate", known), Some("rate"));
+        assert_eq!(nearest("duration", known), None);
+        assert_eq!(nearest(&"x".repeat(10_000), known), None);
+    }
+}

@@ -1,0 +1,371 @@
+//! A TOML document in which every key and value knows where it came from: a span of the file, or a `--set` argument.
+//!
+//! `toml` parses; this tree only adds the origin, keeps the order of the file, and takes `--set key=value` before anything
+//! is read, so that an override is checked exactly as the same line in the file would be.
+
+use core::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::diagnostics::{Diagnostic, Place, Report, Source, did_you_mean};
+
+/// Where a key or value came from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Origin {
+    /// Bytes of the file.
+    Span(Range<usize>),
+    /// The override with this index.
+    Override(usize),
+}
+
+/// A key as written.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    pub(crate) name: String,
+    pub(crate) origin: Origin,
+}
+
+/// A value with its origin.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) value: Value,
+    pub(crate) origin: Origin,
+}
+
+/// A TOML value. Numbers stay text: what they mean depends on the key.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    String(String),
+    Integer(String),
+    Float(String),
+    Boolean(bool),
+    Datetime,
+    Array(Vec<Node>),
+    Table(Table),
+}
+
+impl Value {
+    /// With its article, for messages.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::String(_) => "a text",
+            Self::Integer(_) => "a whole number",
+            Self::Float(_) => "a number",
+            Self::Boolean(_) => "a switch (true or false)",
+            Self::Datetime => "a date or time of day",
+            Self::Array(_) => "a list",
+            Self::Table(_) => "a table",
+        }
+    }
+}
+
+/// Keys with their values, in the order of the file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    pub(crate) entries: Vec<(Key, Node)>,
+}
+
+impl Table {
+    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
+        self.entries.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
+    }
+
+    fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
+        self.entries.iter_mut().find(|(key, _)| key.name == name).map(|(_, node)| node)
+    }
+
+    /// The text at `name`, if it is one.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        match self.get(name).map(|node| &node.value) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// A file with the overrides of the command line.
+#[derive(Debug)]
+pub(crate) struct Document {
+    pub(crate) source: Source,
+    /// The overrides as given: `key=value`.
+    pub(crate) overrides: Vec<String>,
+    pub(crate) root: Table,
+}
+
+impl Document {
+    /// Parses, and applies the overrides in their order. All that is wrong with either is in the report.
+    pub(crate) fn parse(source: Source, overrides: &[String]) -> Result<Self, Report> {
+        let (root, errors) = DeTable::parse_recoverable(source.text());
+        if !errors.is_empty() {
+            let mut report = Report::default();
+            for error in &errors {
+                let finding = syntax_error(&source, error);
+                // Recovery reports some errors twice.
+                if report.findings().last() != Some(&finding) {
+                    report.push(finding);
+                }
+            }
+            return Err(report);
+        }
+        let root = table_of(root.into_inner(), &|span| Origin::Span(span));
+        let mut document = Self { source, overrides: overrides.to_vec(), root };
+        let mut report = Report::default();
+        for index in 0..overrides.len() {
+            if let Err(finding) = document.override_with(index) {
+                report.push(finding);
+            }
+        }
+        if report.is_empty() { Ok(document) } else { Err(report) }
+    }
+
+    /// The place that messages show for `origin`.
+    pub(crate) fn place(&self, origin: &Origin) -> Place {
+        match origin {
+            Origin::Span(span) => self.source.place(span.clone()),
+            Origin::Override(index) => self.argument(*index),
+        }
+    }
+
+    fn argument(&self, index: usize) -> Place {
+        Place::Argument { text: format!("--set {}", self.overrides[index]) }
+    }
+
+    /// Applies one override: sets the value, and makes the tables on the way to it.
+    fn override_with(&mut self, index: usize) -> Result<(), Diagnostic> {
+        let place = self.argument(index);
+        let usage = "write it as key=value, for example access.up.rate=\"1 Mbit/s\" or traffic.upload.start=10s";
+        let Some((path, value)) = self.overrides[index].split_once('=') else {
+            return Err(Diagnostic::error(place, "no \"=\"").hint(usage));
+        };
+        let keys: Vec<&str> = path.trim().split('.').map(|key| key.trim().trim_matches('"')).collect();
+        if keys.iter().any(|key| key.is_empty()) {
+            return Err(Diagnostic::error(place, "a key is empty").hint(usage));
+        }
+        if keys.len() > MOST_KEYS {
+            return Err(Diagnostic::error(place, format!("more than {MOST_KEYS} keys")).hint(usage));
+        }
+        let node = override_value(value.trim(), index)
+            .map_err(|message| Diagnostic::error(place.clone(), message).about(path.trim()))?;
+        set(&mut self.root, &keys, node)
+            .map_err(|(message, hint)| Diagnostic::error(place, message).about(path.trim()).maybe_hint(hint))
+    }
+}
+
+/// Longest path of an override: deeper than any that is known.
+const MOST_KEYS: usize = 32;
+
+fn syntax_error(source: &Source, error: &toml::de::Error) -> Diagnostic {
+    let span = error.span().unwrap_or(0..0);
+    let message = error.message();
+    let finding = Diagnostic::error(source.place(span), message);
+    if message.starts_with("string values must be quoted") {
+        return finding.hint("texts and values with a unit stand in quotes: rate = \"512 kbit/s\"");
+    }
+    finding
+}
+
+fn table_of(table: DeTable<'_>, origin: &dyn Fn(Range<usize>) -> Origin) -> Table {
+    let mut entries: Vec<_> = table.into_iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    let entries = entries.into_iter().map(|(key, value)| {
+        let span = key.span();
+        (Key { name: key.into_inner().into_owned(), origin: origin(span) }, node_of(value, origin))
+    });
+    Table { entries: entries.collect() }
+}
+
+fn node_of(value: Spanned<DeValue<'_>>, origin: &dyn Fn(Range<usize>) -> Origin) -> Node {
+    let span = value.span();
+    let value = match value.into_inner() {
+        DeValue::String(text) => Value::String(text.into_owned()),
+        DeValue::Integer(number) => Value::Integer(number.to_string()),
+        DeValue::Float(number) => Value::Float(number.to_string()),
+        DeValue::Boolean(flag) => Value::Boolean(flag),
+        DeValue::Datetime(_) => Value::Datetime,
+        DeValue::Array(values) => Value::Array(values.into_iter().map(|value| node_of(value, origin)).collect()),
+        DeValue::Table(table) => Value::Table(table_of(table, origin)),
+    };
+    Node { value, origin: origin(span) }
+}
+
+/// The value of an override: as TOML where it is TOML, otherwise the text itself, so that `10s` needs no quotes.
+fn override_value(text: &str, index: usize) -> Result<Node, String> {
+    let origin = |_| Origin::Override(index);
+    if text.is_empty() {
+        return Err("no value behind \"=\"".into());
+    }
+    match DeValue::parse(text) {
+        Ok(value) => Ok(node_of(value, &origin)),
+        // What begins as a table, list or quoted text was meant as one.
+        Err(error) if text.starts_with(['{', '[', '"', '\'']) => Err(error.message().to_owned()),
+        Err(_) => Ok(Node { value: Value::String(text.to_owned()), origin: origin(0..0) }),
+    }
+}
+
+/// Sets `keys` below `table` to `node`. An entry of a list is named by its `name`, or by its place, the first being 0.
+fn set(table: &mut Table, keys: &[&str], node: Node) -> Result<(), (String, Option<String>)> {
+    let (first, rest) = keys.split_first().expect("a path of at least one key");
+    let key = || Key { name: (*first).to_owned(), origin: node.origin.clone() };
+    if rest.is_empty() {
+        match table.get_mut(first) {
+            Some(old) => *old = node,
+            None => table.entries.push((key(), node)),
+        }
+        return Ok(());
+    }
+    if table.get(first).is_none() {
+        let empty = Node { value: Value::Table(Table::default()), origin: node.origin.clone() };
+        table.entries.push((key(), empty));
+    }
+    let child = table.get_mut(first).expect("it was added where it was missing");
+    match &mut child.value {
+        Value::Table(inner) => set(inner, rest, node),
+        Value::Array(items) => {
+            let (item, rest) = rest.split_first().expect("not empty, checked above");
+            let found = find(items, first, item)?;
+            match &mut items[found].value {
+                Value::Table(inner) if !rest.is_empty() => set(inner, rest, node),
+                _ if rest.is_empty() => {
+                    items[found] = node;
+                    Ok(())
+                }
+                other => Err((format!("{first}.{item} is {}, not a table", other.name()), None)),
+            }
+        }
+        other => Err((format!("{first} is {}, not a table", other.name()), None)),
+    }
+}
+
+/// The place of the entry that `item` names.
+fn find(items: &[Node], list: &str, item: &str) -> Result<usize, (String, Option<String>)> {
+    let names = || {
+        items.iter().filter_map(|node| match &node.value {
+            Value::Table(table) => table.text("name"),
+            _ => None,
+        })
+    };
+    let named = |node: &Node| matches!(&node.value, Value::Table(table) if table.text("name") == Some(item));
+    if let Some(found) = items.iter().position(named) {
+        return Ok(found);
+    }
+    match item.parse::<usize>() {
+        Ok(index) if index < items.len() => Ok(index),
+        Ok(index) => {
+            let range = match items.len() {
+                0 => "the list is empty".to_owned(),
+                n => format!("0 to {}", n - 1),
+            };
+            Err((format!("{list} has no entry {index}"), Some(range)))
+        }
+        Err(_) => {
+            let hint = did_you_mean(item, names()).or_else(|| {
+                let known: Vec<String> = names().take(10).map(|name| format!("{name:?}")).collect();
+                (!known.is_empty()).then(|| format!("known: {}", known.join(", ")))
+            });
+            Err((format!("no [[{list}]] is named {item:?}"), hint))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str =
+        "name = \"x\"\n[access]\nup = { rate = \"1 kbit/s\" }\n[[traffic]]\nname = \"a\"\n[[traffic]]\nname = \"b\"\n";
+
+    fn with(overrides: &[&str]) -> Result<Document, Report> {
+        let overrides: Vec<String> = overrides.iter().map(|&text| text.to_owned()).collect();
+        Document::parse(Source::new("f.toml", TEXT), &overrides)
+    }
+
+    fn at<'d>(document: &'d Document, path: &[&str]) -> &'d Value {
+        let mut table = &document.root;
+        let (last, way) = path.split_last().unwrap();
+        for key in way {
+            table = match table.get(key).map(|node| &node.value) {
+                Some(Value::Table(inner)) => inner,
+                Some(Value::Array(items)) => match &items[1].value {
+                    Value::Table(inner) => inner,
+                    other => panic!("{other:?}"),
+                },
+                other => panic!("{other:?}"),
+            };
+        }
+        &table.get(last).unwrap().value
+    }
+
+    #[test]
+    fn an_override_takes_bare_words_and_toml_alike() {
+        for value in ["10s", "\"10s\"", "'10s'", " 10s "] {
+            let document = with(&[&format!("access.up.rate={value}")]).unwrap();
+            assert!(
+                matches!(at(&document, &["access", "up", "rate"]), Value::String(text) if text == "10s"),
+                "{value}"
+            );
+        }
+        let document = with(&["traffic.b.count=5", "access.up.queue={kind=\"sad\"}"]).unwrap();
+        assert!(matches!(at(&document, &["traffic", "count"]), Value::Integer(n) if n == "5"));
+        assert!(matches!(at(&document, &["access", "up", "queue", "kind"]), Value::String(kind) if kind == "sad"));
+    }
+
+    #[test]
+    fn an_override_makes_the_tables_on_its_way() {
+        let document = with(&["access.down.queue.kind=sad", "traffic.1.tcp.variant=reno"]).unwrap();
+        assert!(matches!(at(&document, &["access", "down", "queue", "kind"]), Value::String(kind) if kind == "sad"));
+        assert!(matches!(at(&document, &["traffic", "tcp", "variant"]), Value::String(kind) if kind == "reno"));
+    }
+
+    #[test]
+    fn what_an_override_cannot_reach_is_an_error_with_the_argument_as_typed() {
+        let cases = [
+            (
+                "access.up",
+                "error: --set access.up: no \"=\"\nhint: write it as key=value, for example access.up.rate=\"1 Mbit/s\" or traffic.upload.start=10s",
+            ),
+            (
+                "=1",
+                "error: --set =1: a key is empty\nhint: write it as key=value, for example access.up.rate=\"1 Mbit/s\" or traffic.upload.start=10s",
+            ),
+            ("a=", "error: --set a=: no value behind \"=\""),
+            (
+                "traffic.aa.start=1",
+                "error: --set traffic.aa.start=1: no [[traffic]] is named \"aa\"\nhint: did you mean \"a\"?",
+            ),
+            (
+                "traffic.upload.start=1",
+                "error: --set traffic.upload.start=1: no [[traffic]] is named \"upload\"\nhint: known: \"a\", \"b\"",
+            ),
+            ("traffic.2.start=1", "error: --set traffic.2.start=1: traffic has no entry 2\nhint: 0 to 1"),
+            ("access.up.rate.x=1", "error: --set access.up.rate.x=1: rate is a text, not a table"),
+            ("access.up={rate", "error: --set access.up={rate: unclosed inline table, expected `}`"),
+        ];
+        for (argument, expected) in cases {
+            assert_eq!(with(&[argument]).unwrap_err().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn all_syntax_errors_of_a_file_are_told() {
+        let report = Document::parse(Source::new("f.toml", "a = 10 s\nb = 2\nb = 3\n"), &[]).unwrap_err();
+        assert_eq!(
+            report.to_string(),
+            "error: f.toml:1:5: string values must be quoted, expected literal string\n  |\n1 | a = 10 s\n  |     ^^^^\n\
+             hint: texts and values with a unit stand in quotes: rate = \"512 kbit/s\"\n\n\
+             error: f.toml:3:1: duplicate key\n  |\n3 | b = 3\n  | ^"
+        );
+    }
+
+    #[test]
+    fn deep_nesting_is_an_error_not_a_crash() {
+        for text in [
+            vec!["a"; 100_000].join(".") + "=1",
+            "a=".to_owned() + &"[".repeat(100_000),
+            "a=".to_owned() + &"{a=".repeat(100_000),
+        ] {
+            assert!(Document::parse(Source::new("f", text), &[]).is_err());
+        }
+        assert!(with(&[&(vec!["a"; 100_000].join(".") + "=1")]).is_err());
+    }
+}

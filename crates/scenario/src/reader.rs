@@ -1,0 +1,474 @@
+//! Reads a document into typed values: parsed once, then never doubted again.
+//!
+//! Every table is opened with the [`Section`]s that describe it; keys that they do not have are errors at once, with the
+//! nearest known key as a hint. A value that is missing, of the wrong kind or out of range is an error at its own place. Reading
+//! goes on after an error, so that one pass finds all that is wrong; a value that could not be read is `None`.
+
+use core::cell::RefCell;
+use core::fmt::Display;
+use core::str::FromStr;
+use std::collections::BTreeSet;
+
+use lastmile_units::parse::{ParseError, Quantity};
+use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant, Limit, PacketCount, Ratio};
+
+use crate::diagnostics::{Diagnostic, Place, Report, did_you_mean};
+use crate::document::{self, Document, Node, Origin, Value};
+use crate::schema::{Fallback, Key, Section};
+
+/// Reads one document, and gathers what is wrong with it.
+pub(crate) struct Reader {
+    document: Document,
+    report: RefCell<Report>,
+    /// Which keys were read, by heading: what the reference documents is read somewhere.
+    read: RefCell<BTreeSet<(&'static str, &'static str)>>,
+}
+
+impl Reader {
+    pub(crate) fn new(document: Document) -> Self {
+        Self { document, report: RefCell::default(), read: RefCell::default() }
+    }
+
+    /// The top level of the file.
+    pub(crate) fn root(&self) -> Unopened<'_> {
+        Unopened { reader: self, table: &self.document.root, origin: None, path: Path::root() }
+    }
+
+    /// Adds a finding.
+    pub(crate) fn push(&self, finding: Diagnostic) {
+        self.report.borrow_mut().push(finding);
+    }
+
+    /// All that was found, in the order of the file, and the keys that were read.
+    pub(crate) fn finish(self) -> (Report, BTreeSet<(&'static str, &'static str)>) {
+        let mut report = self.report.into_inner();
+        report.sort();
+        (report, self.read.into_inner())
+    }
+
+    fn place(&self, origin: Option<&Origin>) -> Place {
+        match origin {
+            Some(origin) => self.document.place(origin),
+            None => Place::WholeFile { name: self.document.source.name().to_owned() },
+        }
+    }
+}
+
+/// Where a table is: for messages, and in the words of `--set`.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    /// `access.up`; empty at the top level.
+    keys: String,
+    /// `in [access.up]`, `in [[traffic]] "upload"`, `at the top level`.
+    within: String,
+}
+
+impl Path {
+    fn root() -> Self {
+        Self { keys: String::new(), within: "at the top level".into() }
+    }
+
+    fn key(&self, name: &str) -> String {
+        if self.keys.is_empty() { name.to_owned() } else { format!("{}.{name}", self.keys) }
+    }
+
+    fn child(&self, name: &str) -> Self {
+        let keys = self.key(name);
+        Self { within: format!("in [{keys}]"), keys }
+    }
+
+    fn item(&self, list: &str, index: usize, name: Option<&str>) -> Self {
+        let list = self.key(list);
+        match name {
+            Some(name) => Self { keys: format!("{list}.{name}"), within: format!("in [[{list}]] {name:?}") },
+            None => Self { keys: format!("{list}.{index}"), within: format!("in [[{list}]] {index}") },
+        }
+    }
+}
+
+/// A table whose sections are not known yet.
+#[derive(Clone)]
+pub(crate) struct Unopened<'d> {
+    reader: &'d Reader,
+    table: &'d document::Table,
+    /// `None` for the top level.
+    origin: Option<&'d Origin>,
+    path: Path,
+}
+
+/// One of the kinds that a table can be of: its name in the key `kind`, the keys that only it has, and what it stands for.
+pub(crate) struct Variant<T: 'static> {
+    pub(crate) name: &'static str,
+    pub(crate) section: &'static Section,
+    pub(crate) value: T,
+}
+
+impl<'d> Unopened<'d> {
+    /// Reads the table as `section`.
+    pub(crate) fn open(self, section: &'static Section) -> Table<'d> {
+        let table = Table { at: self, sections: vec![section] };
+        table.check_keys(|_| None);
+        table
+    }
+
+    /// Reads the table as `common` and as the one of `variants` that its key `kind` names.
+    pub(crate) fn open_kind<T: Copy>(
+        self,
+        common: &'static Section,
+        variants: &[Variant<T>],
+    ) -> Option<(T, Table<'d>)> {
+        let mut table = Table { at: self, sections: vec![common] };
+        let options: Vec<(&'static str, usize)> = variants.iter().enumerate().map(|(i, v)| (v.name, i)).collect();
+        let chosen = &variants[table.choice("kind", &options)?];
+        table.sections.push(chosen.section);
+        table.check_keys(|name| {
+            let others: Vec<String> = variants
+                .iter()
+                .filter(|variant| variant.section.key(name).is_some())
+                .map(|variant| format!("{:?}", variant.name))
+                .collect();
+            let kind = chosen.name;
+            (!others.is_empty()).then(|| format!("kind {kind:?} has no such key; {} has", others.join(", ")))
+        });
+        Some((chosen.value, table))
+    }
+}
+
+/// A table of the file, described by its sections.
+#[derive(Clone)]
+pub(crate) struct Table<'d> {
+    at: Unopened<'d>,
+    sections: Vec<&'static Section>,
+}
+
+impl<'d> Table<'d> {
+    /// The value at `key`, or its default. `None` if either is missing or wrong, which is then in the report.
+    pub(crate) fn get<T: FromNode>(&self, key: &'static str) -> Option<T> {
+        let spec = self.spec(key);
+        if let Some(node) = self.at.table.get(key) {
+            return self.parse(spec, node);
+        }
+        match spec.fallback {
+            Fallback::Value(text) => Some(T::from_default(text)),
+            Fallback::Required => {
+                self.missing(key);
+                None
+            }
+            Fallback::Absent(_) => unreachable!("{key} has no default: read it with optional()"),
+        }
+    }
+
+    /// The value at `key`; `None` if there is none, or if it is wrong, which is then in the report.
+    pub(crate) fn optional<T: FromNode>(&self, key: &'static str) -> Option<T> {
+        let spec = self.spec(key);
+        self.parse(spec, self.at.table.get(key)?)
+    }
+
+    /// One of the words of `options`, and what it stands for.
+    pub(crate) fn choice<T: Copy>(&self, key: &'static str, options: &[(&'static str, T)]) -> Option<T> {
+        let word: String = self.get(key)?;
+        match options.iter().find(|(name, _)| *name == word) {
+            Some((_, value)) => Some(*value),
+            None => {
+                let names = options.iter().map(|(name, _)| *name);
+                let known = || format!("known: {}", names.clone().collect::<Vec<_>>().join(", "));
+                let hint = did_you_mean(&word, names.clone()).unwrap_or_else(known);
+                self.error(key, format!("unknown {key} {word:?}"), Some(hint));
+                None
+            }
+        }
+    }
+
+    /// The same for a key without a default.
+    pub(crate) fn optional_choice<T: Copy>(&self, key: &'static str, options: &[(&'static str, T)]) -> Option<T> {
+        self.has(key).then(|| self.choice(key, options)).flatten()
+    }
+
+    /// The table at `key`, if there is one.
+    pub(crate) fn table(&self, key: &'static str) -> Option<Unopened<'d>> {
+        self.spec(key);
+        let node = self.at.table.get(key)?;
+        match &node.value {
+            Value::Table(table) => {
+                Some(Unopened { table, origin: Some(&node.origin), path: self.at.path.child(key), ..self.at.clone() })
+            }
+            other => {
+                self.error(key, format!("{} is {}, where a table is expected", self.path(key), other.name()), None);
+                None
+            }
+        }
+    }
+
+    /// The tables of the list at `key`; none if it is missing.
+    pub(crate) fn tables(&self, key: &'static str) -> Vec<Unopened<'d>> {
+        self.spec(key);
+        let Some(node) = self.at.table.get(key) else { return Vec::new() };
+        let Value::Array(items) = &node.value else {
+            let found = node.value.name();
+            let hint = Some(format!("write [[{}]] above each entry", self.path(key)));
+            self.error(key, format!("{} is {found}, where a list of tables is expected", self.path(key)), hint);
+            return Vec::new();
+        };
+        let mut tables = Vec::new();
+        for (index, item) in items.iter().enumerate() {
+            match &item.value {
+                Value::Table(table) => {
+                    let path = self.at.path.item(key, index, table.text("name"));
+                    tables.push(Unopened { table, origin: Some(&item.origin), path, ..self.at.clone() });
+                }
+                other => {
+                    let message = format!("{}.{index} is {}, where a table is expected", self.path(key), other.name());
+                    self.at.reader.push(Diagnostic::error(self.at.reader.place(Some(&item.origin)), message));
+                }
+            }
+        }
+        tables
+    }
+
+    /// True if the file gives `key`.
+    pub(crate) fn has(&self, key: &'static str) -> bool {
+        self.spec(key);
+        self.at.table.get(key).is_some()
+    }
+
+    /// True if the file gives `key` as a table, not as a word.
+    pub(crate) fn has_table(&self, key: &'static str) -> bool {
+        self.spec(key);
+        matches!(self.at.table.get(key), Some(Node { value: Value::Table(_), .. }))
+    }
+
+    /// Adds an error at the value of `key`, or at the table where the file does not give it.
+    pub(crate) fn error(&self, key: &str, message: impl Into<String>, hint: Option<String>) {
+        let finding = Diagnostic::error(self.place(key), message);
+        self.at.reader.push(finding.about(self.path(key)).maybe_hint(hint));
+    }
+
+    /// Adds a warning at the value of `key`.
+    pub(crate) fn warning(&self, key: &str, message: impl Into<String>, hint: Option<String>) {
+        let finding = Diagnostic::warning(self.place(key), message);
+        self.at.reader.push(finding.about(self.path(key)).maybe_hint(hint));
+    }
+
+    /// `access.up.rate`, in the words of `--set`.
+    pub(crate) fn path(&self, key: &str) -> String {
+        self.at.path.key(key)
+    }
+
+    /// The table in the words of `--set`: `access.up`.
+    pub(crate) fn own_path(&self) -> &str {
+        &self.at.path.keys
+    }
+
+    fn place(&self, key: &str) -> Place {
+        let value = self.at.table.get(key).map(|node| &node.origin);
+        self.at.reader.place(value.or(self.at.origin))
+    }
+
+    /// What the schema says about `key`.
+    fn spec(&self, key: &'static str) -> &'static Key {
+        let found = self.sections.iter().find_map(|section| Some((section.heading, section.key(key)?)));
+        let (heading, spec) = found.unwrap_or_else(|| panic!("{key} is read but not described"));
+        self.at.reader.read.borrow_mut().insert((heading, spec.name));
+        spec
+    }
+
+    fn missing(&self, key: &str) {
+        let Unopened { reader, origin, path, .. } = &self.at;
+        let message = format!("missing key {key:?} {}", path.within);
+        let hint = self.sections.iter().find_map(|section| section.key(key)).map(|spec| spec.doc.to_owned());
+        reader.push(Diagnostic::error(reader.place(*origin), message).about(path.key(key)).maybe_hint(hint));
+    }
+
+    fn parse<T: FromNode>(&self, spec: &'static Key, node: &Node) -> Option<T> {
+        let value = match T::from_value(&node.value) {
+            Ok(value) => value,
+            Err(message) => {
+                self.error(spec.name, format!("{}: {message}", self.path(spec.name)), None);
+                return None;
+            }
+        };
+        if let Some(message) = value.out_of_range(spec.min, spec.max) {
+            let hint = match (spec.min, spec.max) {
+                (Some(min), Some(max)) => Some(format!("{min} to {max}")),
+                _ => None,
+            };
+            self.error(spec.name, format!("{}: {message}", self.path(spec.name)), hint);
+            return None;
+        }
+        Some(value)
+    }
+
+    /// Reports the keys that no section has; `elsewhere` may know where such a key would belong.
+    fn check_keys(&self, elsewhere: impl Fn(&str) -> Option<String>) {
+        let Unopened { reader, table, path, .. } = &self.at;
+        for (key, _) in &table.entries {
+            if self.sections.iter().any(|section| section.key(&key.name).is_some()) {
+                continue;
+            }
+            let known = || self.sections.iter().flat_map(|section| section.keys).map(|key| key.name);
+            let hint = elsewhere(&key.name)
+                .or_else(|| did_you_mean(&key.name, known()))
+                .unwrap_or_else(|| format!("known keys: {}", known().collect::<Vec<_>>().join(", ")));
+            let message = format!("unknown key {:?} {}", key.name, path.within);
+            let finding = Diagnostic::error(reader.place(Some(&key.origin)), message);
+            reader.push(finding.about(path.key(&key.name)).hint(hint));
+        }
+    }
+}
+
+/// What a value of a file can be read as.
+pub(crate) trait FromNode: Sized {
+    /// The value, or what is wrong with it, in one line.
+    fn from_value(value: &Value) -> Result<Self, String>;
+
+    /// A default of the schema.
+    fn from_default(text: &'static str) -> Self;
+
+    /// What is wrong with a value outside the bounds of the schema.
+    fn out_of_range(&self, _min: Option<&'static str>, _max: Option<&'static str>) -> Option<String> {
+        None
+    }
+}
+
+/// The text of a quantity; a bare number becomes its text, so that the parser can say which unit it lacks.
+fn quantity<T: FromStr<Err = ParseError>>(value: &Value, expected: Quantity) -> Result<T, String> {
+    match value {
+        Value::String(text) | Value::Integer(text) | Value::Float(text) => {
+            text.parse().map_err(|e: ParseError| e.to_string())
+        }
+        other => {
+            let (found, name, example) = (other.name(), expected.name(), expected.example());
+            Err(format!("{found}, where {name} is expected, for example \"{example}\""))
+        }
+    }
+}
+
+fn bounded<T: Display + PartialOrd + FromNode>(
+    value: &T,
+    min: Option<&'static str>,
+    max: Option<&'static str>,
+) -> Option<String> {
+    if let Some(text) = min
+        && *value < T::from_default(text)
+    {
+        return Some(format!("{value} is below {text}"));
+    }
+    match max {
+        Some(text) if *value > T::from_default(text) => Some(format!("{value} is above {text}")),
+        _ => None,
+    }
+}
+
+macro_rules! quantities {
+    ($($type:ty: $quantity:expr,)*) => {$(
+        impl FromNode for $type {
+            fn from_value(value: &Value) -> Result<Self, String> {
+                quantity(value, $quantity)
+            }
+
+            fn from_default(text: &'static str) -> Self {
+                text.parse().expect("the schema's defaults and bounds parse")
+            }
+
+            fn out_of_range(&self, min: Option<&'static str>, max: Option<&'static str>) -> Option<String> {
+                bounded(self, min, max)
+            }
+        }
+    )*};
+}
+
+quantities! {
+    Duration: Quantity::Time,
+    Instant: Quantity::Time,
+    BitRate: Quantity::Rate,
+    ByteCount: Quantity::Bytes,
+    CellCount: Quantity::Cells,
+    PacketCount: Quantity::Packets,
+    Ratio: Quantity::Share,
+}
+
+impl FromNode for Limit {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        let limit = quantity(value, Quantity::Limit)?;
+        let empty = match limit {
+            Self::Packets(count) => count == PacketCount::ZERO,
+            Self::Bytes(count) => count == ByteCount::ZERO,
+            Self::Cells(count) => count == CellCount::ZERO,
+        };
+        if empty { Err(format!("a limit of {limit} holds nothing")) } else { Ok(limit) }
+    }
+
+    fn from_default(text: &'static str) -> Self {
+        text.parse().expect("the schema's defaults parse")
+    }
+}
+
+impl FromNode for u64 {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Integer(text) => match text.parse::<Self>() {
+                Ok(number) => Ok(number),
+                Err(_) if text.starts_with('-') => Err(format!("{text} is negative")),
+                Err(_) => Err(format!("{text} is no decimal number up to {}", Self::MAX)),
+            },
+            Value::String(text) => Err(format!("{text:?} is a text, where a whole number is expected, without quotes")),
+            other => Err(format!("{}, where a whole number is expected", other.name())),
+        }
+    }
+
+    fn from_default(text: &'static str) -> Self {
+        text.parse().expect("the schema's defaults and bounds parse")
+    }
+
+    fn out_of_range(&self, min: Option<&'static str>, max: Option<&'static str>) -> Option<String> {
+        bounded(self, min, max)
+    }
+}
+
+/// A whole number that may be negative: an overhead.
+impl FromNode for i64 {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Integer(text) => text.parse().map_err(|_| format!("{text} is no decimal number of 64 bits")),
+            Value::String(text) => Err(format!("{text:?} is a text, where a whole number is expected, without quotes")),
+            other => Err(format!("{}, where a whole number is expected", other.name())),
+        }
+    }
+
+    fn from_default(text: &'static str) -> Self {
+        text.parse().expect("the schema's defaults and bounds parse")
+    }
+
+    fn out_of_range(&self, min: Option<&'static str>, max: Option<&'static str>) -> Option<String> {
+        bounded(self, min, max)
+    }
+}
+
+impl FromNode for bool {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Boolean(flag) => Ok(*flag),
+            other => Err(format!("{}, where true or false is expected, without quotes", other.name())),
+        }
+    }
+
+    fn from_default(text: &'static str) -> Self {
+        text == "true"
+    }
+}
+
+impl FromNode for String {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::String(text) => Ok(text.clone()),
+            other => Err(format!("{}, where a text is expected", other.name())),
+        }
+    }
+
+    fn from_default(text: &'static str) -> Self {
+        text.into()
+    }
+}
+
+#[cfg(test)]
+mod tests;

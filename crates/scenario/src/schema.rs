@@ -1,0 +1,111 @@
+//! The one table of what a file may say: keys, kinds, defaults, ranges, and what they mean.
+//!
+//! The reader takes names, defaults and ranges from here, and the reference in `docs/` is printed from here, so that neither
+//! can say what the other does not do.
+
+/// The keys of one table of a file.
+#[derive(Debug)]
+pub(crate) struct Section {
+    /// Heading in the reference, such as `[access]`.
+    pub(crate) heading: &'static str,
+    /// What the table describes. Markdown.
+    pub(crate) about: &'static str,
+    /// Its keys, in the order of the reference.
+    pub(crate) keys: &'static [Key],
+}
+
+impl Section {
+    pub(crate) fn key(&self, name: &str) -> Option<&'static Key> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+}
+
+/// One key.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) fallback: Fallback,
+    /// Least value, written as in a file.
+    pub(crate) min: Option<&'static str>,
+    /// Largest value, written as in a file.
+    pub(crate) max: Option<&'static str>,
+    /// What it means. Markdown, one line.
+    pub(crate) doc: &'static str,
+}
+
+impl Key {
+    /// A key that may be left out; `then` says what holds without it.
+    pub(crate) const fn optional(name: &'static str, kind: Kind, then: &'static str, doc: &'static str) -> Self {
+        Self { name, kind, fallback: Fallback::Absent(then), min: None, max: None, doc }
+    }
+
+    /// A key that must be there.
+    pub(crate) const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Self {
+        Self { name, kind, fallback: Fallback::Required, min: None, max: None, doc }
+    }
+
+    /// A key with a default, written as in a file.
+    pub(crate) const fn with_default(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Self {
+        Self { name, kind, fallback: Fallback::Value(default), min: None, max: None, doc }
+    }
+
+    pub(crate) const fn at_least(self, min: &'static str) -> Self {
+        Self { min: Some(min), ..self }
+    }
+
+    pub(crate) const fn at_most(self, max: &'static str) -> Self {
+        Self { max: Some(max), ..self }
+    }
+}
+
+/// What holds where a key is left out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fallback {
+    /// Leaving it out is an error.
+    Required,
+    /// This, in words.
+    Absent(&'static str),
+    /// This value, written as in a file.
+    Value(&'static str),
+}
+
+/// What the value of a key is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Text,
+    Flag,
+    Count,
+    Time,
+    Rate,
+    Bytes,
+    Share,
+    Limit,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A table, or a list of them, described under this heading.
+    Table(&'static str),
+    Tables(&'static str),
+    /// Something else, in words.
+    Other(&'static str),
+}
+
+impl Kind {
+    /// As the reference names it.
+    pub(crate) fn describe(self) -> String {
+        match self {
+            Self::Text => "text".into(),
+            Self::Flag => "`true` or `false`".into(),
+            Self::Count => "whole number".into(),
+            Self::Time => "time".into(),
+            Self::Rate => "rate".into(),
+            Self::Bytes => "size".into(),
+            Self::Share => "share".into(),
+            Self::Limit => "limit".into(),
+            Self::Choice(words) => words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", "),
+            Self::Table(heading) => format!("table, see {heading}"),
+            Self::Tables(heading) => format!("list of tables, see {heading}"),
+            Self::Other(words) => words.into(),
+        }
+    }
+}
