@@ -1,3 +1,66 @@
-//! The lastmile command.
+//! The lastmile command: reads the command line, calls the crates below, prints what they return.
+//!
+//! Data goes to standard output, talk to standard error. The exit code is 0 when the job was done, 1 when the job's answer is
+//! no, 2 when it could not run, 130 when it was interrupted ([`exit::Exit`]).
 
-fn main() {}
+mod commands;
+mod exit;
+mod printer;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::exit::Exit;
+use crate::printer::Printer;
+
+/// The laboratory and optimizer for TCP over asymmetric access lines.
+///
+/// Simulates a line, its encapsulation, its queues and its traffic; carries real packets through the same code; and sets
+/// published results beside its own. Rates are those of the line, headers and cells included.
+#[derive(Parser)]
+#[command(name = "lastmile", version, max_term_width = 100, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Overhead(commands::overhead::Arguments),
+    Completions(commands::completions::Arguments),
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let exit = if error.use_stderr() { Exit::CouldNotRun } else { Exit::Done };
+            // A closed terminal leaves nobody to tell.
+            let _ = error.print();
+            return exit.into();
+        }
+    };
+    let mut printer = Printer::new();
+    let result = match arguments.command {
+        Command::Overhead(arguments) => commands::overhead::run(&arguments, &mut printer),
+        Command::Completions(arguments) => commands::completions::run(&arguments, &mut printer),
+    };
+    match result {
+        Ok(exit) => exit,
+        Err(failure) => printer.failure(&failure),
+    }
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+    }
+}

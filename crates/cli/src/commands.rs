@@ -1,0 +1,4 @@
+//! One file a command. Each has its `Arguments`, as clap reads them, and a `run` that does the job.
+
+pub(crate) mod completions;
+pub(crate) mod overhead;

@@ -1,0 +1,23 @@
+//! `lastmile completions`: a script that makes a shell complete this program's words.
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use crate::exit::{Exit, Result};
+use crate::printer::Printer;
+
+/// Print a script that completes commands and options in a shell
+///
+/// For bash: `lastmile completions bash > ~/.local/share/bash-completion/completions/lastmile`
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The shell
+    shell: Shell,
+}
+
+pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut crate::Arguments::command(), "lastmile", &mut script);
+    printer.data(&String::from_utf8_lossy(&script))?;
+    Ok(Exit::Done)
+}

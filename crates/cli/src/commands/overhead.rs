@@ -1,0 +1,287 @@
+//! `lastmile overhead`: what IP packets cost on the wire of each encapsulation, and how much fits into so many cells.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use lastmile_linklayer::{Framing, LinkLayer, OamShare, PRESETS, Preset};
+use lastmile_units::{ByteCount, CellCount};
+use serde::Serialize;
+
+use crate::exit::{Exit, Failure, Result};
+use crate::printer::Printer;
+use crate::table::{Align, Table};
+
+/// A TCP ACK without options, one with timestamps, the packet that every host takes (RFC 791), a full Ethernet payload.
+const USUAL_SIZES: [u64; 4] = [40, 52, 576, 1500];
+
+/// The largest IPv4 packet (RFC 791).
+const LARGEST: u64 = 65_535;
+
+/// Show what IP packets cost on the wire: bytes, cells, efficiency
+///
+/// Without --link, every encapsulation; with one, each of its headers too. Overheads count from the IP packet, as those of
+/// tc-cake(8) do; tc-stab(8) on Ethernet counts from the frame, which is 14 bytes more.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Encapsulation by its name or an alias, `l2tp/CARRIER` for a tunnel [default: all]
+    #[arg(long = "link", value_name = "PRESET")]
+    links: Vec<String>,
+
+    /// A link layer of your own: bytes around each IP packet, AAL5 trailer included
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
+    overhead: Option<i32>,
+
+    /// What cuts the frame of --overhead: none, atm or ptm [default: none]
+    #[arg(long, requires = "overhead", value_parser = ["none", "atm", "ptm"])]
+    framing: Option<String>,
+
+    /// Minimum frame of --overhead, in bytes before framing [default: 0]
+    #[arg(long, requires = "overhead", value_name = "BYTES")]
+    min_frame: Option<u32>,
+
+    /// Count the OAM cells of ATM lines, one in 27 (ITU-T I.432), into the efficiency
+    #[arg(long)]
+    oam: bool,
+
+    /// IP packet size in bytes, 1 to 65535 [default: 40, 52, 576, 1500]
+    #[arg(long = "size", value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=LARGEST), conflicts_with = "cells")]
+    sizes: Vec<u64>,
+
+    /// The inverse: the largest IP packet that fits into this many cells
+    #[arg(long, value_name = "CELLS", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    cells: Vec<u64>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A link layer and what it is called.
+struct Named {
+    name: String,
+    link: LinkLayer,
+    preset: Option<&'static Preset>,
+}
+
+/// One packet size on one link, as `--json` prints it.
+#[derive(Serialize)]
+struct Cost {
+    link: String,
+    size_bytes: u64,
+    /// Headers, trailers and padding to a minimum frame included, framing not.
+    frame_bytes: u64,
+    wire_bytes: u64,
+    /// `null` on a line without cells.
+    cells: Option<u64>,
+    /// IP bytes for each byte on the wire, with `--oam` the OAM cells' share taken off.
+    efficiency: f64,
+}
+
+/// The largest packet for so many cells, as `--json` prints it.
+#[derive(Serialize)]
+struct Fit {
+    link: String,
+    cells: u64,
+    /// `null` where not even one byte fits.
+    size_bytes: Option<u64>,
+    wire_bytes: u64,
+}
+
+pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
+    let links = links(arguments)?;
+    if arguments.cells.is_empty() {
+        let sizes = if arguments.sizes.is_empty() { &USUAL_SIZES[..] } else { &arguments.sizes };
+        let costs: Vec<Vec<Cost>> =
+            links.iter().map(|named| sizes.iter().map(|&size| cost(named, size)).collect()).collect();
+        match (&links[..], arguments.json) {
+            (_, true) => printer.json(&costs.iter().flatten().collect::<Vec<_>>())?,
+            ([only], false) => print_one(only, &costs[0], printer)?,
+            (several, false) => print_several(several, sizes, &costs, printer)?,
+        }
+    } else {
+        let fits = fits(&links, arguments)?;
+        if arguments.json {
+            printer.json(&fits)?;
+        } else {
+            print_fits(&fits, &arguments.cells, printer)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// The links asked for; all presets when none was.
+fn links(arguments: &Arguments) -> Result<Vec<Named>> {
+    let mut links = Vec::new();
+    for name in &arguments.links {
+        links.push(named(name)?);
+    }
+    if let Some(overhead) = arguments.overhead {
+        let framing = match arguments.framing.as_deref() {
+            Some("atm") => Framing::Atm,
+            Some("ptm") => Framing::Ptm,
+            _ => Framing::None,
+        };
+        let link = LinkLayer::new(overhead, framing)
+            .and_then(|link| link.with_min_frame(arguments.min_frame.unwrap_or(0)))
+            .map_err(Failure::new)?;
+        links.push(Named { name: "custom".to_owned(), link, preset: None });
+    }
+    if links.is_empty() {
+        links = PRESETS
+            .iter()
+            .map(|preset| Named { name: preset.name.to_owned(), link: preset.link, preset: Some(preset) })
+            .collect();
+    }
+    if arguments.oam {
+        for named in &mut links {
+            if named.link.framing() == Framing::Atm {
+                named.link = named.link.with_oam(OamShare::I_432).map_err(Failure::new)?;
+            }
+        }
+    }
+    Ok(links)
+}
+
+/// The link layer that a user calls `name`.
+pub(crate) fn link_by_name(name: &str) -> Result<LinkLayer> {
+    LinkLayer::from_name(name).ok_or_else(|| {
+        let failure = Failure::new(format_args!("unknown link layer \"{name}\""));
+        let close = PRESETS
+            .iter()
+            .flat_map(Preset::names)
+            .map(|known| (strsim::damerau_levenshtein(known, name), known))
+            .filter(|&(distance, known)| distance <= 2.max(known.len() / 4))
+            .min();
+        match close {
+            Some((_, known)) => failure.hint(format!("did you mean \"{known}\"?")),
+            None => failure.hint("`lastmile overhead` lists them all"),
+        }
+    })
+}
+
+fn named(name: &str) -> Result<Named> {
+    let link = link_by_name(name)?;
+    let preset = Preset::by_name(name);
+    Ok(Named { name: preset.map_or(name, |preset| preset.name).to_owned(), link, preset })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for printing")]
+fn cost(named: &Named, size: u64) -> Cost {
+    let ip = ByteCount::new(size);
+    let user_share = named.link.oam().map_or(1.0, |oam| {
+        let user = f64::from(oam.user_cells());
+        user / (user + 1.0)
+    });
+    let wire_bytes = named.link.on_wire(ip).as_u64();
+    Cost {
+        link: named.name.clone(),
+        size_bytes: size,
+        frame_bytes: named.link.frame(ip),
+        wire_bytes,
+        cells: named.link.cells(ip).map(CellCount::as_u64),
+        efficiency: if wire_bytes == 0 { 0.0 } else { size as f64 / wire_bytes as f64 * user_share },
+    }
+}
+
+/// One link: its headers, then a line a size.
+fn print_one(named: &Named, costs: &[Cost], printer: &mut Printer) -> Result<()> {
+    printer.heading(&format!("{}: {}", named.name, summary(named.link)))?;
+    if let Some(preset) = named.preset {
+        let mut text = String::new();
+        for header in preset.headers {
+            writeln!(text, "{:>4}  {}", header.bytes, header.name).expect("a string takes all");
+        }
+        writeln!(text, "{}", preset.note).expect("a string takes all");
+        if !preset.aliases.is_empty() {
+            writeln!(text, "also called {}", preset.aliases.join(", ")).expect("a string takes all");
+        }
+        printer.data(&text)?;
+    }
+    let mut table =
+        Table::new(["IP bytes", "frame", "cells", "wire bytes", "efficiency"].map(|title| (title, Align::Right)));
+    for cost in costs {
+        table.row([
+            cost.size_bytes.to_string(),
+            cost.frame_bytes.to_string(),
+            cost.cells.map_or_else(|| "-".to_owned(), |cells| cells.to_string()),
+            cost.wire_bytes.to_string(),
+            percent(cost.efficiency),
+        ]);
+    }
+    printer.data(&format!("\n{}", table.render()))?;
+    Ok(())
+}
+
+/// Several links: a line each, wire bytes, cells and efficiency by size.
+fn print_several(links: &[Named], sizes: &[u64], costs: &[Vec<Cost>], printer: &mut Printer) -> Result<()> {
+    let columns = [("link", Align::Left), ("bytes", Align::Right), ("framing", Align::Left)];
+    let sizes = sizes.iter().flat_map(|size| [format!("{size} B"), "cells".to_owned(), "eff.".to_owned()]);
+    let sizes = sizes.map(|title| (title, Align::Right));
+    let mut table = Table::new(columns.map(|(title, align)| (title.to_owned(), align)).into_iter().chain(sizes));
+    for (named, costs) in links.iter().zip(costs) {
+        let head = [named.name.clone(), named.link.overhead().to_string(), named.link.framing().to_string()];
+        let cells = costs.iter().flat_map(|cost| {
+            let cells = cost.cells.map_or_else(|| "-".to_owned(), |cells| cells.to_string());
+            [cost.wire_bytes.to_string(), cells, percent(cost.efficiency)]
+        });
+        table.row(head.into_iter().chain(cells));
+    }
+    printer.data(&table.render())?;
+    Ok(())
+}
+
+fn fits(links: &[Named], arguments: &Arguments) -> Result<Vec<Fit>> {
+    let chosen = !arguments.links.is_empty() || arguments.overhead.is_some();
+    let mut fits = Vec::new();
+    for named in links {
+        if named.link.framing() != Framing::Atm {
+            if chosen {
+                return Err(Failure::new(format_args!("--cells: {} has no cells", named.name)));
+            }
+            continue;
+        }
+        for &cells in &arguments.cells {
+            let count = CellCount::new(cells);
+            fits.push(Fit {
+                link: named.name.clone(),
+                cells,
+                size_bytes: named.link.largest_ip_in_cells(count).map(|size| size.as_u64().min(LARGEST)),
+                wire_bytes: count.wire_bytes().as_u64(),
+            });
+        }
+    }
+    Ok(fits)
+}
+
+fn print_fits(fits: &[Fit], counts: &[u64], printer: &mut Printer) -> Result<()> {
+    let plural = |count| if count == 1 { "" } else { "s" };
+    let columns = counts.iter().map(|&count| (format!("in {count} cell{}", plural(count)), Align::Right));
+    let mut table = Table::new([("largest IP packet".to_owned(), Align::Left)].into_iter().chain(columns));
+    for row in fits.chunks(counts.len()) {
+        let sizes = row.iter().map(|fit| fit.size_bytes.map_or_else(|| "-".to_owned(), |size| size.to_string()));
+        table.row([row[0].link.clone()].into_iter().chain(sizes));
+    }
+    printer.data(&table.render())?;
+    Ok(())
+}
+
+/// `50 bytes, ATM cells, at least 84 bytes`.
+fn summary(link: LinkLayer) -> String {
+    let mut text = format!("{} bytes around each IP packet", link.overhead());
+    if link.min_frame() > 0 {
+        write!(text, ", at least {} bytes together", link.min_frame()).expect("a string takes all");
+    }
+    text.push_str(match link.framing() {
+        Framing::None => ", no framing",
+        Framing::Atm => ", then cells of 53 bytes that carry 48",
+        Framing::Ptm => ", then 65 bytes for every 64",
+    });
+    if link.oam().is_some() {
+        text.push_str("; one cell in 27 is an OAM cell");
+    }
+    text
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}

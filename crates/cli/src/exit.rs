@@ -1,0 +1,72 @@
+//! How the program ends: its exit codes, and what keeps a command from doing its job.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+/// What the exit code says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Exit {
+    /// The job was done.
+    Done,
+    /// The job was done, and its answer is no: a claim not shown, a limit not met.
+    No,
+    /// The job could not be done.
+    CouldNotRun,
+    /// The user stopped it (SIGINT). Nothing is left under a final name.
+    Interrupted,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        match exit {
+            Exit::Done => Self::SUCCESS,
+            Exit::No => Self::from(1),
+            Exit::CouldNotRun => Self::from(2),
+            // As shells report a process that died of signal 2: 128 + 2.
+            Exit::Interrupted => Self::from(130),
+        }
+    }
+}
+
+/// Why a command ends early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Something that the user gave cannot be used.
+    Wrong {
+        /// What is wrong, in one line.
+        message: String,
+        /// What would be right, in one line.
+        hint: Option<String>,
+    },
+    /// Whoever reads standard output has gone: `lastmile overhead | head -1`. No error.
+    ReaderGone,
+}
+
+impl Failure {
+    /// A failure with no hint.
+    pub(crate) fn new(message: impl fmt::Display) -> Self {
+        Self::Wrong { message: message.to_string(), hint: None }
+    }
+
+    /// The same with what would be right.
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        match self {
+            Self::Wrong { message, .. } => Self::Wrong { message, hint: Some(hint.into()) },
+            other => other,
+        }
+    }
+}
+
+/// Errors of standard output.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ReaderGone,
+            _ => Self::new(format_args!("cannot write to standard output: {error}")),
+        }
+    }
+}
+
+/// What a command returns.
+pub(crate) type Result<T = Exit> = std::result::Result<T, Failure>;

@@ -1,0 +1,72 @@
+//! Text tables: columns padded to their widest cell, numbers to the right, two blanks between.
+
+/// How a column lines up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Align {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A table with a head.
+#[derive(Debug)]
+pub(crate) struct Table {
+    columns: Vec<(String, Align)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these columns and no rows.
+    pub(crate) fn new<S: Into<String>>(columns: impl IntoIterator<Item = (S, Align)>) -> Self {
+        Self { columns: columns.into_iter().map(|(title, align)| (title.into(), align)).collect(), rows: Vec::new() }
+    }
+
+    /// Adds a row; cells that it lacks are empty.
+    pub(crate) fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    /// The table as lines, the first its head, none with blanks at the end.
+    pub(crate) fn render(&self) -> String {
+        let widths: Vec<usize> = self
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(index, (title, _))| {
+                let cells = self.rows.iter().filter_map(|row| row.get(index)).map(|cell| cell.chars().count());
+                cells.chain([title.chars().count()]).max().unwrap_or(0)
+            })
+            .collect();
+        let head: Vec<String> = self.columns.iter().map(|(title, _)| title.clone()).collect();
+        let mut text = String::new();
+        for row in std::iter::once(&head).chain(&self.rows) {
+            let mut line = String::new();
+            for (index, (&width, (_, align))) in widths.iter().zip(&self.columns).enumerate() {
+                let cell = row.get(index).map_or("", String::as_str);
+                let padding = " ".repeat(width - cell.chars().count());
+                line.push_str(if index == 0 { "" } else { "  " });
+                match align {
+                    Align::Left => line.extend([cell, &padding]),
+                    Align::Right => line.extend([padding.as_str(), cell]),
+                }
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_and_lines_end_where_they_end() {
+        let mut table = Table::new([("link", Align::Left), ("µs", Align::Right), ("note", Align::Left)]);
+        table.row(["ip", "1"]);
+        table.row(["pppoa", "1000", "two cells"]);
+        assert_eq!(table.render(), "link     µs  note\nip        1\npppoa  1000  two cells\n");
+    }
+}

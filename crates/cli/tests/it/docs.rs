@@ -1,0 +1,157 @@
+//! What the documents say is tried: commands are run, shown output is compared, versions, links and targets exist.
+//!
+//! `UPDATE_DOCS=1 cargo test -p lastmile-cli --test it docs` (or `make docs`) writes the output that commands have now. Output
+//! shown with `...` in it is a choice of its writer and must be mended by hand.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::transcript::{Scratch, blessing, difference, matches, steps};
+use crate::workspace::{root, text_files};
+
+/// Programs that documents may name without a test running them: they install, build or need rights that a test has not.
+const NOT_RUN: [&str; 9] = ["make", "cargo", "git", "cd", "sudo", "ip", "ping", "tshark", "cat"];
+
+fn documents() -> Vec<(String, String)> {
+    text_files().into_iter().filter(|(path, _)| path.ends_with(".md")).collect()
+}
+
+/// A fenced block: its language, the number of the line after its fence, its text.
+struct Block<'a> {
+    language: &'a str,
+    line: usize,
+    text: String,
+}
+
+fn blocks(document: &str) -> Vec<Block<'_>> {
+    let mut blocks = Vec::new();
+    let mut open: Option<Block<'_>> = None;
+    for (number, line) in document.lines().enumerate() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(language)) => {
+                open = Some(Block { language: language.trim(), line: number + 1, text: String::new() });
+            }
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (Some(block), None) => {
+                block.text.push_str(line);
+                block.text.push('\n');
+            }
+            (None, None) => {}
+        }
+    }
+    blocks
+}
+
+#[test]
+fn commands_in_the_documents_print_what_the_documents_show() {
+    let mut failures = String::new();
+    let mut run = 0;
+    for (path, text) in documents() {
+        let scratch = Scratch::new();
+        let mut updated = text.clone();
+        for block in blocks(&text).iter().filter(|b| b.language == "console" || b.language == "sh") {
+            let steps = steps(&block.text);
+            if steps.is_empty() {
+                writeln!(failures, "{path}:{}: a {} block without a `$ ` command", block.line, block.language).unwrap();
+            }
+            let mut blessed = String::new();
+            for step in steps {
+                writeln!(blessed, "$ {}", step.command).unwrap();
+                let program = step.command.split_whitespace().next().unwrap_or_default();
+                if NOT_RUN.contains(&program) {
+                    blessed.push_str(&step.expected);
+                    continue;
+                }
+                run += 1;
+                let output = scratch.run(&step.command);
+                let shown = if output.code == 0 { output.stdout } else { output.stdout + &output.stderr };
+                let fits = step.expected.trim().is_empty() && output.code == 0 || matches(&step.expected, &shown);
+                if fits {
+                    blessed.push_str(&step.expected);
+                } else if blessing("UPDATE_DOCS") && !step.expected.lines().any(|line| line == "...") {
+                    blessed.push_str(&shown);
+                } else {
+                    let (line, code) = (block.line, output.code);
+                    let difference = difference(&step.expected, &shown);
+                    write!(failures, "{path}:{line}: $ {} (exit {code})\n{difference}\n", step.command).unwrap();
+                }
+            }
+            updated = updated.replacen(&block.text, &blessed, 1);
+        }
+        if blessing("UPDATE_DOCS") && updated != text {
+            std::fs::write(root().join(&path), updated).unwrap();
+        }
+    }
+    assert!(failures.is_empty(), "{failures}");
+    assert!(run > 0, "no command was found in any document");
+}
+
+/// `make demo` in a document is a target of the Makefile.
+#[test]
+fn targets_named_in_the_documents_exist() {
+    let makefile = std::fs::read_to_string(root().join("Makefile")).unwrap();
+    for (path, text) in documents() {
+        for rest in ["`make ", "$ make "].iter().flat_map(|start| text.split(start).skip(1)) {
+            let target: String = rest.chars().take_while(|c| c.is_ascii_lowercase() || *c == '-').collect();
+            assert!(makefile.contains(&format!("\n{target}:")), "{path} names `make {target}`, which is no target");
+        }
+    }
+}
+
+#[test]
+fn versions_named_in_the_documents_are_those_of_the_manifest() {
+    let manifest: toml::Table = std::fs::read_to_string(root().join("Cargo.toml")).unwrap().parse().unwrap();
+    let package = &manifest["workspace"]["package"];
+    let (version, rust) = (package["version"].as_str().unwrap(), package["rust-version"].as_str().unwrap());
+    let digits = |text: &str| -> String {
+        let number: String = text.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+        number.trim_end_matches('.').to_owned()
+    };
+    let mut seen = 0;
+    for (path, text) in documents() {
+        for (prefix, expected) in [("Rust ", rust), ("rustc ", rust), ("lastmile ", version), ("lastmile v", version)] {
+            for rest in text.split(prefix).skip(1) {
+                let found = digits(rest);
+                if found.contains('.') {
+                    assert_eq!(found, expected, "{path}: {prefix}{found}");
+                    seen += 1;
+                }
+            }
+        }
+    }
+    assert!(seen > 0, "README.md names the oldest Rust that builds this");
+    let changes = std::fs::read_to_string(root().join("CHANGELOG.md")).unwrap();
+    assert!(changes.contains(&format!("## [{version}]")) || changes.contains("## [Unreleased]"));
+}
+
+/// Links to files of the repository lead somewhere.
+#[test]
+fn links_lead_to_files_that_exist() {
+    let mut broken = Vec::new();
+    for (path, text) in documents() {
+        let folder = root().join(Path::new(&path).parent().unwrap());
+        for rest in text.split("](").skip(1) {
+            let Some((target, _)) = rest.split_once(')') else { continue };
+            let file = target.split('#').next().unwrap_or_default();
+            if !file.is_empty() && !file.contains("://") && !folder.join(file).exists() {
+                broken.push(format!("{path}: {target}"));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+/// The maps in README.md and crates/README.md name every crate.
+#[test]
+fn the_crate_maps_name_every_crate() {
+    for map in ["README.md", "crates/README.md"] {
+        let text = std::fs::read_to_string(root().join(map)).unwrap();
+        for entry in std::fs::read_dir(root().join("crates")).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().into_string().unwrap();
+            if entry.path().is_dir() {
+                assert!(text.contains(&format!("`{name}`")), "{map} does not name crates/{name}");
+            }
+        }
+    }
+}

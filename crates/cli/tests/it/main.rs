@@ -1,0 +1,8 @@
+//! What holds the workspace together: its layers, its words, its documents, and the terminal as a user sees it.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod docs;
+mod terminal;
+mod transcript;
+mod workspace;

@@ -1,0 +1,216 @@
+//! The order of the crates, what the lower ones may depend on, and words that belong in no public repository.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The crates from the ground up: each may use only those before it. `bench` measures and may use all but the command.
+const LAYERS: [&str; 12] = [
+    "units",
+    "linklayer",
+    "packet",
+    "queueing",
+    "tcp",
+    "theory",
+    "sim",
+    "live",
+    "scenario",
+    "results",
+    "published",
+    "cli",
+];
+
+/// Crates that compute and never touch the machine.
+const CORE: [&str; 7] = ["units", "linklayer", "packet", "queueing", "tcp", "theory", "sim"];
+
+/// What those may use from outside: arithmetic, hashes with a given key, randomness from a seed, derive macros. Nothing here
+/// opens a file, a socket or a thread, or reads a clock.
+const CORE_MAY_USE: [&str; 6] = ["hdrhistogram", "libm", "rand_core", "rand_pcg", "siphasher", "thiserror"];
+
+/// Pairs that the order allows and the architecture does not: neither clock knows of the other.
+const APART: [(&str, &str); 1] = [("live", "sim")];
+
+#[derive(Debug)]
+struct Dependency {
+    name: String,
+    development: bool,
+}
+
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace is two folders up")
+}
+
+/// Every crate of the workspace by the name of its folder, with what it depends on.
+fn crates() -> BTreeMap<String, Vec<Dependency>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(root())
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
+    let text = |value: &Value| value.as_str().expect("a string").to_owned();
+    let packages = metadata["packages"].as_array().expect("packages");
+    packages
+        .iter()
+        .map(|package| {
+            let folder = Path::new(&text(&package["manifest_path"])).parent().unwrap().file_name().unwrap().to_owned();
+            let folder = folder.into_string().unwrap();
+            assert_eq!(text(&package["name"]), format!("lastmile-{folder}"), "packages are called after their folder");
+            let dependencies = package["dependencies"].as_array().expect("dependencies").iter();
+            let dependencies = dependencies
+                .map(|d| Dependency { name: text(&d["name"]), development: d["kind"].as_str() == Some("dev") })
+                .collect();
+            (folder, dependencies)
+        })
+        .collect()
+}
+
+fn layer(folder: &str) -> Option<usize> {
+    LAYERS.iter().position(|&known| known == folder)
+}
+
+#[test]
+fn each_crate_uses_only_those_under_it() {
+    let crates = crates();
+    let known: Vec<&str> = crates.keys().map(String::as_str).filter(|&name| name != "bench").collect();
+    let mut listed = LAYERS.to_vec();
+    listed.sort_unstable();
+    assert_eq!(known, listed, "LAYERS lists every crate");
+
+    let mut wrong = Vec::new();
+    for (folder, dependencies) in &crates {
+        for dependency in dependencies {
+            let Some(used) = dependency.name.strip_prefix("lastmile-") else { continue };
+            let used_layer = layer(used).unwrap_or_else(|| panic!("{folder} uses {used}, which is no layer"));
+            let allowed = match layer(folder) {
+                Some(own) => used_layer < own && !APART.contains(&(folder.as_str(), used)),
+                None => used != "cli",
+            };
+            if !allowed {
+                let kind = if dependency.development { " (in its tests)" } else { "" };
+                wrong.push(format!("{folder} must not use {used}{kind}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn core_crates_use_nothing_that_touches_the_machine() {
+    let mut wrong = Vec::new();
+    for (folder, dependencies) in crates() {
+        if !CORE.contains(&folder.as_str()) {
+            continue;
+        }
+        for dependency in dependencies.iter().filter(|d| !d.development && !d.name.starts_with("lastmile-")) {
+            if !CORE_MAY_USE.contains(&dependency.name.as_str()) {
+                wrong.push(format!("{folder} uses {}", dependency.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The lints hold the design only where they are switched on.
+#[test]
+fn every_crate_takes_the_lints_of_the_workspace() {
+    let manifest = |path: PathBuf| -> toml::Table {
+        std::fs::read_to_string(&path).unwrap().parse().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    let workspace = manifest(root().join("Cargo.toml"));
+    let lints_of = |table: &toml::Table, tool: &str| {
+        let mut lints = table["lints"][tool].as_table().unwrap().clone();
+        lints.remove("unsafe_code");
+        lints
+    };
+    for folder in crates().keys() {
+        let own = manifest(root().join("crates").join(folder).join("Cargo.toml"));
+        let inherited = own["lints"].get("workspace").and_then(toml::Value::as_bool) == Some(true);
+        if folder == "live" && !inherited {
+            // System calls need unsafe code; everything else is as everywhere.
+            let workspace = workspace["workspace"].as_table().unwrap();
+            for tool in ["rust", "clippy"] {
+                assert_eq!(lints_of(&own, tool), lints_of(workspace, tool), "live differs in more than unsafe_code");
+            }
+        } else {
+            assert!(inherited, "crates/{folder}/Cargo.toml lacks `[lints] workspace = true`");
+        }
+        let loosened = root().join("crates").join(folder).join("clippy.toml").exists();
+        assert!(!loosened || !CORE.contains(&folder.as_str()), "crates/{folder} has a clippy.toml of its own");
+    }
+}
+
+/// Text files of the repository, by path from its root.
+pub(crate) fn text_files() -> Vec<(String, String)> {
+    fn visit(folder: &Path, files: &mut Vec<PathBuf>) {
+        let mut entries: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        entries.sort();
+        for path in entries {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let built = ["target", "out", "corpus", "artifacts", ".git", ".venv"].contains(&name.as_str());
+            if path.is_dir() && !built {
+                visit(&path, files);
+            } else if path.is_file() {
+                files.push(path);
+            }
+        }
+    }
+    let root = root();
+    let mut paths = Vec::new();
+    visit(&root, &mut paths);
+    paths
+        .into_iter()
+        .filter_map(|path| {
+            let text = String::from_utf8(std::fs::read(&path).ok()?).ok()?;
+            Some((path.strip_prefix(&root).unwrap().to_string_lossy().into_owned(), text))
+        })
+        .collect()
+}
+
+/// Paths and names of one machine are of no use to anybody else.
+#[test]
+fn no_file_names_a_path_of_one_machine() {
+    // Written in two halves, so that this file does not find itself.
+    let forbidden: Vec<String> = [
+        ("/ro", "ot/"),
+        ("/wo", "rk/"),
+        ("/ho", "me/"),
+        ("/Us", "ers/"),
+        ("/tmp/", "target"),
+        ("/tmp/", "help"),
+        ("C:", "\\Users"),
+        ("index.", "crates.io"),
+        ("static.", "crates.io"),
+    ]
+    .iter()
+    .map(|(a, b)| format!("{a}{b}"))
+    .collect();
+    let mut found = Vec::new();
+    for (path, text) in text_files() {
+        for (number, line) in text.lines().enumerate() {
+            if let Some(word) = forbidden.iter().find(|word| line.contains(word.as_str())) {
+                found.push(format!("{path}:{}: {word}", number + 1));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// Scripts start with a line that says what runs them, and can be run.
+#[cfg(unix)]
+#[test]
+fn scripts_can_be_run() {
+    use std::os::unix::fs::PermissionsExt;
+    let scripts = text_files().into_iter().filter(|(path, text)| path.ends_with(".sh") || text.starts_with("#!/"));
+    let mut seen = 0;
+    for (path, text) in scripts {
+        assert!(text.starts_with("#!/usr/bin/env "), "{path} does not say what runs it");
+        let mode = std::fs::metadata(root().join(&path)).unwrap().permissions().mode();
+        assert!(mode & 0o100 != 0, "{path} cannot be run");
+        seen += 1;
+    }
+    assert!(seen > 3, "the scripts were looked for in the right place");
+}
