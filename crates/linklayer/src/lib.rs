@@ -1,1 +1,35 @@
 //! What an IP packet costs on the wire: encapsulations, cell and block framing, header compression.
+//!
+//! ```text
+//! IP bytes -> header compression -> fixed headers and trailer -> minimum frame -> framing -> bytes on the wire
+//!             vj, fixed_ratio       preset, l2tp, multilink      ethernet         aal5, ptm    (+ oam)
+//! ```
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`link`] | [`LinkLayer`], the value that a line carries: headers, minimum frame, framing, and the inverse |
+//! | [`preset`] | the encapsulations in use, by name, each header of each accounted for |
+//! | [`aal5`], [`ptm`], [`ethernet`] | the framings and the minimum frame |
+//! | [`oam`] | one cell in 27 belongs to operation and maintenance |
+//! | [`l2tp`], [`multilink`] | tunnels between LAC and LNS; fragments that let small packets by |
+//! | [`vj`], [`fixed_ratio`] | RFC 1144 header compression with real state; a model without any |
+//! | [`stab`] | the size table of `tc-stab(8)`, which is not the same as the cells it stands for |
+//!
+//! Nothing here knows of queues, TCP or time. IP bytes ([`lastmile_units::ByteCount`]) go in and wire bytes
+//! ([`lastmile_units::WireBytes`]) come out; the two never mix.
+
+pub mod aal5;
+pub mod ethernet;
+pub mod fixed_ratio;
+pub mod l2tp;
+pub mod link;
+pub mod multilink;
+pub mod oam;
+pub mod preset;
+pub mod ptm;
+pub mod stab;
+pub mod vj;
+
+pub use link::{Framing, LinkError, LinkLayer};
+pub use oam::{OamCounter, OamShare, WireMeter};
+pub use preset::{PRESETS, Preset};

@@ -1,0 +1,80 @@
+//! L2TP from LAC to LNS: the user's PPP frames cross the provider's network inside UDP.
+//!
+//! Published: RFC 2661. Each packet gains IP 20, UDP 8, L2TP 8 (flags and version, length, tunnel, session; 6 without the
+//! optional length) and the PPP header, on top of what the carrier adds. Not counted: fragments, when the sum exceeds
+//! the carrier's MTU.
+
+use crate::{LinkError, LinkLayer};
+
+/// Outer IPv4 header.
+pub const IP: u32 = 20;
+/// UDP header.
+pub const UDP: u32 = 8;
+/// Data message header with length field (RFC 2661 section 3.1).
+pub const L2TP: u32 = 8;
+
+/// What is left of the PPP header (RFC 1661, RFC 1662).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum PppHeader {
+    /// Address, control and protocol: 4 bytes.
+    #[default]
+    Full,
+    /// Address and control, one byte of protocol (protocol-field compression): 3 bytes.
+    ShortProtocol,
+    /// Protocol alone (address-and-control-field compression): 2 bytes.
+    NoAddress,
+}
+
+impl PppHeader {
+    /// Its bytes.
+    #[must_use]
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Self::Full => 4,
+            Self::ShortProtocol => 3,
+            Self::NoAddress => 2,
+        }
+    }
+}
+
+/// Bytes that the tunnel adds to each packet, its carrier apart: 38 to 40.
+#[must_use]
+pub const fn overhead(ppp: PppHeader) -> u32 {
+    IP + UDP + L2TP + ppp.bytes()
+}
+
+/// The tunnel over `carrier`: its minimum frame and framing apply to the tunnelled packet.
+///
+/// # Errors
+/// Tunnels nested until the overhead is out of range.
+pub const fn over(carrier: LinkLayer, ppp: PppHeader) -> Result<LinkLayer, LinkError> {
+    carrier.with_more_overhead(overhead(ppp) as i32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::preset;
+    use lastmile_units::{ByteCount, WireBytes};
+
+    #[test]
+    fn the_carrier_carries_the_tunnelled_packet() {
+        let link = over(preset::ETHERNET.link, PppHeader::Full).unwrap();
+        assert_eq!(link.on_wire(ByteCount::new(1_460)), WireBytes::new(1_460 + 40 + 38));
+        assert_eq!(link.on_wire(ByteCount::new(1)), WireBytes::new(84), "padded with the tunnel inside");
+        let atm = over(preset::IPOA_LLCSNAP.link, PppHeader::NoAddress).unwrap();
+        assert_eq!(atm.on_wire(ByteCount::new(40)), WireBytes::new(2 * 53), "40 + 38 + 16 = 94 of 96 bytes");
+    }
+
+    #[test]
+    fn nesting_without_end_is_refused() {
+        let mut link = preset::ETHERNET.link;
+        let refused = loop {
+            match over(link, PppHeader::Full) {
+                Ok(deeper) => link = deeper,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(refused, LinkError::Overhead(518));
+    }
+}

@@ -1,0 +1,248 @@
+//! [`LinkLayer`]: the bytes on the wire of an IP packet, and the inverse.
+//!
+//! `n + overhead`, raised to the minimum frame, then framed: nothing, ATM cells `ceil(x/48) * 53`, or PTM `ceil(x*65/64)`.
+//! The order and the rounding are those of CAKE (`tc-cake(8)`, OVERHEAD COMPENSATION), whose numbers the tests repeat for
+//! every preset and every size. Cost: an addition, a comparison, a division by a constant.
+
+use core::fmt;
+
+use lastmile_units::{ByteCount, CellCount, WireBytes};
+
+use crate::{OamShare, aal5, ptm};
+
+/// What cuts or codes the frame once its headers are on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Framing {
+    /// The frame goes out as it is.
+    None,
+    /// ATM cells ([`aal5`]).
+    Atm,
+    /// 64b/65b blocks ([`ptm`]).
+    Ptm,
+}
+
+impl fmt::Display for Framing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Atm => "atm",
+            Self::Ptm => "ptm",
+        })
+    }
+}
+
+/// How a line carries IP packets. Small and `Copy`: it is read for every packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LinkLayer {
+    overhead: i32,
+    min_frame: u32,
+    framing: Framing,
+    oam: Option<OamShare>,
+}
+
+/// A link layer that no line has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LinkError {
+    /// Overhead outside [`LinkLayer::MIN_OVERHEAD`] to [`LinkLayer::MAX_OVERHEAD`].
+    Overhead(i32),
+    /// A minimum frame above [`LinkLayer::MAX_MIN_FRAME`].
+    MinFrame(u32),
+    /// OAM cells on a line without cells.
+    OamWithoutCells(Framing),
+}
+
+impl core::error::Error for LinkError {}
+
+impl fmt::Display for LinkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Overhead(given) => write!(
+                f,
+                "an overhead of {given} bytes; it is from {} to {} bytes a packet",
+                LinkLayer::MIN_OVERHEAD,
+                LinkLayer::MAX_OVERHEAD
+            ),
+            Self::MinFrame(given) => {
+                write!(f, "a minimum frame of {given} bytes; it is at most {} bytes", LinkLayer::MAX_MIN_FRAME)
+            }
+            Self::OamWithoutCells(framing) => {
+                write!(f, "an OAM share with framing \"{framing}\"; OAM cells need framing \"atm\"")
+            }
+        }
+    }
+}
+
+impl LinkLayer {
+    /// The least overhead: `tc-cake(8)` takes -64, for devices that report more bytes than the line carries.
+    pub const MIN_OVERHEAD: i32 = -64;
+    /// The most overhead: no stack of headers and tunnels in use comes near.
+    pub const MAX_OVERHEAD: i32 = 512;
+    /// The largest minimum frame: that of half-duplex gigabit Ethernet, with room to spare.
+    pub const MAX_MIN_FRAME: u32 = 1024;
+
+    /// `overhead` bytes around each IP packet (AAL5 trailer included for [`Framing::Atm`]), then `framing`.
+    ///
+    /// # Errors
+    /// An overhead out of range.
+    pub const fn new(overhead: i32, framing: Framing) -> Result<Self, LinkError> {
+        if overhead < Self::MIN_OVERHEAD || overhead > Self::MAX_OVERHEAD {
+            return Err(LinkError::Overhead(overhead));
+        }
+        Ok(Self { overhead, min_frame: 0, framing, oam: None })
+    }
+
+    /// The same, with packet and overhead together raised to at least `bytes` before framing (`mpu` in `tc-cake(8)`).
+    ///
+    /// # Errors
+    /// A minimum out of range.
+    pub const fn with_min_frame(self, bytes: u32) -> Result<Self, LinkError> {
+        if bytes > Self::MAX_MIN_FRAME {
+            return Err(LinkError::MinFrame(bytes));
+        }
+        Ok(Self { min_frame: bytes, ..self })
+    }
+
+    /// The same, with OAM cells among the user's. They show in [`crate::WireMeter`], not in [`LinkLayer::on_wire`].
+    ///
+    /// # Errors
+    /// A framing without cells.
+    pub const fn with_oam(self, share: OamShare) -> Result<Self, LinkError> {
+        match self.framing {
+            Framing::Atm => Ok(Self { oam: Some(share), ..self }),
+            framing => Err(LinkError::OamWithoutCells(framing)),
+        }
+    }
+
+    /// The same, with `bytes` more of headers inside: a tag, a tunnel. They fill up a minimum frame as payload does.
+    ///
+    /// # Errors
+    /// An overhead out of range.
+    pub const fn with_more_overhead(self, bytes: i32) -> Result<Self, LinkError> {
+        match self.overhead.checked_add(bytes) {
+            Some(sum @ Self::MIN_OVERHEAD..=Self::MAX_OVERHEAD) => Ok(Self { overhead: sum, ..self }),
+            Some(sum) => Err(LinkError::Overhead(sum)),
+            None => Err(LinkError::Overhead(bytes)),
+        }
+    }
+
+    /// Bytes around each IP packet.
+    #[must_use]
+    pub const fn overhead(self) -> i32 {
+        self.overhead
+    }
+
+    /// The least that packet and overhead count for together, before framing. 0: no minimum.
+    #[must_use]
+    pub const fn min_frame(self) -> u32 {
+        self.min_frame
+    }
+
+    /// What cuts or codes the frame.
+    #[must_use]
+    pub const fn framing(self) -> Framing {
+        self.framing
+    }
+
+    /// The share of cells that is not the user's, if the line has one.
+    #[must_use]
+    pub const fn oam(self) -> Option<OamShare> {
+        self.oam
+    }
+
+    /// Packet, overhead and padding to the minimum frame: what the framing is applied to.
+    ///
+    /// A negative overhead larger than the packet leaves nothing, not a wrapped-around number.
+    #[inline]
+    #[must_use]
+    pub const fn frame(self, ip: ByteCount) -> u64 {
+        let frame = ip.as_u64().saturating_add_signed(self.overhead as i64);
+        if frame < self.min_frame as u64 { self.min_frame as u64 } else { frame }
+    }
+
+    /// Bytes on the wire of a packet of `ip` bytes. Never overflows: held at the largest count.
+    #[inline]
+    #[must_use]
+    pub const fn on_wire(self, ip: ByteCount) -> WireBytes {
+        let frame = self.frame(ip);
+        WireBytes::new(match self.framing {
+            Framing::None => frame,
+            Framing::Atm => aal5::cells(frame).saturating_mul(aal5::CELL_BYTES),
+            Framing::Ptm => ptm::on_wire(frame),
+        })
+    }
+
+    /// Cells of a packet of `ip` bytes; `None` on a line without cells.
+    #[inline]
+    #[must_use]
+    pub const fn cells(self, ip: ByteCount) -> Option<CellCount> {
+        match self.framing {
+            Framing::Atm => Some(CellCount::new(aal5::cells(self.frame(ip)))),
+            Framing::None | Framing::Ptm => None,
+        }
+    }
+
+    /// IP bytes for each byte on the wire, OAM cells not counted; 0 for an empty packet. For printing and bounds.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "for printing")]
+    pub fn efficiency(self, ip: ByteCount) -> f64 {
+        match self.on_wire(ip).as_u64() {
+            0 => 0.0,
+            wire => ip.as_u64() as f64 / wire as f64,
+        }
+    }
+
+    /// The largest IP packet that takes at most `cells` cells; `None` when not even one byte does, or without cells.
+    #[must_use]
+    pub const fn largest_ip_in_cells(self, cells: CellCount) -> Option<ByteCount> {
+        match self.framing {
+            Framing::Atm => self.largest_ip_in_frame(cells.as_u64().saturating_mul(aal5::CELL_PAYLOAD)),
+            Framing::None | Framing::Ptm => None,
+        }
+    }
+
+    /// The largest IP packet that takes at most `wire` bytes on the wire; `None` when not even one byte does.
+    #[must_use]
+    pub const fn largest_ip_in(self, wire: WireBytes) -> Option<ByteCount> {
+        let wire = wire.as_u64();
+        self.largest_ip_in_frame(match self.framing {
+            Framing::None => wire,
+            Framing::Atm => wire / aal5::CELL_BYTES * aal5::CELL_PAYLOAD,
+            Framing::Ptm => ptm::largest_frame(wire),
+        })
+    }
+
+    const fn largest_ip_in_frame(self, frame: u64) -> Option<ByteCount> {
+        if frame < self.min_frame as u64 {
+            return None;
+        }
+        match frame.checked_add_signed(-(self.overhead as i64)) {
+            Some(0) => None,
+            Some(ip) => Some(ByteCount::new(ip)),
+            None if self.overhead < 0 => Some(ByteCount::MAX),
+            None => None,
+        }
+    }
+}
+
+/// The accounting in words: `28 bytes a packet, at least 74, in ATM cells`.
+impl fmt::Display for LinkLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes a packet", self.overhead)?;
+        if self.min_frame > 0 {
+            write!(f, ", at least {}", self.min_frame)?;
+        }
+        f.write_str(match self.framing {
+            Framing::None => "",
+            Framing::Atm => ", in ATM cells",
+            Framing::Ptm => ", in 64/65 PTM blocks",
+        })?;
+        match self.oam {
+            Some(share) => write!(f, ", one cell in {} for OAM", u32::from(share.user_cells()) + 1),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! PPP multilink as a way to cut the wait behind a large packet: it goes out in fragments, and small packets in between.
+//!
+//! Published: RFC 1990 (fragments; section 3 has both headers), with small packets let through between the fragments of
+//! a large one as RFC 2686 describes. Each fragment is a PPP frame of its own with a sequence number; the first also
+//! carries the protocol of the packet. Differs: fragments are of equal size but the last, and several links are not
+//! bundled. Over ATM the same end is served by several VCs, whose cells take turns: the wait is then one cell, at no cost
+//! in headers, but for a second VC at both ends.
+//! Cost: two evaluations of the link layer a packet.
+
+use lastmile_units::{BitRate, ByteCount, Duration, WireBytes};
+
+use crate::LinkLayer;
+
+/// PPP protocol of the packet, carried once inside the fragments.
+const INNER_PROTOCOL: u64 = 2;
+
+/// How a fragment is numbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum SequenceNumber {
+    /// 24 bits and flags: 4 bytes. What RFC 1990 uses unless told otherwise.
+    #[default]
+    Long,
+    /// 12 bits and flags: 2 bytes.
+    Short,
+}
+
+impl SequenceNumber {
+    /// Bytes of flags and number.
+    #[must_use]
+    pub const fn bytes(self) -> u64 {
+        match self {
+            Self::Long => 4,
+            Self::Short => 2,
+        }
+    }
+}
+
+/// Fragments of a fixed size over a PPP link, whose overhead includes the 2-byte PPP protocol of each fragment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Multilink {
+    fragment: ByteCount,
+    sequence: SequenceNumber,
+}
+
+impl Multilink {
+    /// Fragments of at most `fragment` bytes of the packet; `None` for zero.
+    #[must_use]
+    pub fn new(fragment: ByteCount, sequence: SequenceNumber) -> Option<Self> {
+        (fragment > ByteCount::ZERO).then_some(Self { fragment, sequence })
+    }
+
+    /// The largest fragments that keep `link` at `rate` busy for at most `wait` each.
+    ///
+    /// `None` when even one byte takes longer. The wait of a small packet is then at most `wait`, and its own time.
+    #[must_use]
+    pub fn for_wait(link: LinkLayer, rate: BitRate, wait: Duration, sequence: SequenceNumber) -> Option<Self> {
+        let bits = u128::from(rate.as_bps()) * u128::from(wait.as_ps()) / 1_000_000_000_000;
+        let wire = WireBytes::new(u64::try_from(bits / 8).unwrap_or(u64::MAX));
+        let inside = link.largest_ip_in(wire)?;
+        Self::new(inside.saturating_sub(ByteCount::new(sequence.bytes())), sequence)
+    }
+
+    /// Bytes of the packet in a full fragment.
+    #[must_use]
+    pub const fn fragment(self) -> ByteCount {
+        self.fragment
+    }
+
+    /// Fragments of a packet of `ip` bytes.
+    #[must_use]
+    pub fn fragments(self, ip: ByteCount) -> u64 {
+        ip.as_u64().saturating_add(INNER_PROTOCOL).div_ceil(self.fragment.as_u64())
+    }
+
+    /// Bytes on the wire of a full fragment: what a small packet waits behind at most.
+    #[must_use]
+    pub fn fragment_on_wire(self, link: LinkLayer) -> WireBytes {
+        self.piece(link, self.fragment.as_u64())
+    }
+
+    /// Bytes on the wire of all the fragments of a packet of `ip` bytes.
+    #[must_use]
+    pub fn on_wire(self, link: LinkLayer, ip: ByteCount) -> WireBytes {
+        let inside = ip.as_u64().saturating_add(INNER_PROTOCOL);
+        let (full, last) = (inside / self.fragment.as_u64(), inside % self.fragment.as_u64());
+        let full = self.fragment_on_wire(link).as_u64().saturating_mul(full);
+        let last = if last == 0 { 0 } else { self.piece(link, last).as_u64() };
+        WireBytes::new(full.saturating_add(last))
+    }
+
+    fn piece(self, link: LinkLayer, bytes: u64) -> WireBytes {
+        link.on_wire(ByteCount::new(bytes.saturating_add(self.sequence.bytes())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::preset::PPPOA_VCMUX;
+    use proptest::prelude::*;
+
+    /// pppoa-vcmux: 10 bytes around each fragment, so 82 bytes of packet and 4 of number fill two cells.
+    #[test]
+    fn fragments_of_two_cells_carry_82_bytes_each() {
+        let wait = Duration::from_us(6_650);
+        let rate = BitRate::from_kbit_per_s(128);
+        let multilink = Multilink::for_wait(PPPOA_VCMUX.link, rate, wait, SequenceNumber::Long).unwrap();
+        assert_eq!(multilink.fragment(), ByteCount::new(82));
+        assert_eq!(multilink.fragments(ByteCount::new(1_500)), 19, "1502 / 82");
+        assert_eq!(multilink.fragment_on_wire(PPPOA_VCMUX.link), WireBytes::new(106));
+        // 18 fragments of two cells; 26 bytes are left, 40 with their headers: one cell.
+        assert_eq!(multilink.on_wire(PPPOA_VCMUX.link, ByteCount::new(1_500)), WireBytes::new(37 * 53));
+        assert!(rate.time_for(WireBytes::new(106)) <= wait);
+    }
+
+    #[test]
+    fn a_wait_shorter_than_a_cell_cannot_be_had() {
+        let rate = BitRate::from_kbit_per_s(128);
+        let wait = Duration::from_us(3_312);
+        assert_eq!(Multilink::for_wait(PPPOA_VCMUX.link, rate, wait, SequenceNumber::Short), None);
+        assert_eq!(Multilink::new(ByteCount::ZERO, SequenceNumber::Long), None);
+    }
+
+    proptest! {
+        /// The fragments together carry the packet: no fewer bytes than one frame, none of them larger than asked.
+        #[test]
+        fn no_fragment_takes_longer_than_the_wait(us in 3_400..200_000_u64, kbit in 128..4_000_u64, ip in 20..1_500_u64) {
+            let (rate, wait) = (BitRate::from_kbit_per_s(kbit), Duration::from_us(us));
+            let link = PPPOA_VCMUX.link;
+            let multilink = Multilink::for_wait(link, rate, wait, SequenceNumber::Long).expect("more than a cell");
+            prop_assert!(rate.time_for(multilink.fragment_on_wire(link)) <= wait);
+            let whole = multilink.on_wire(link, ByteCount::new(ip));
+            prop_assert!(whole >= link.on_wire(ByteCount::new(ip)));
+            prop_assert!(whole.as_u64() <= multilink.fragments(ByteCount::new(ip)) * multilink.fragment_on_wire(link).as_u64());
+        }
+    }
+}

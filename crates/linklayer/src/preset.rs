@@ -1,0 +1,221 @@
+//! The encapsulations in use, by the names that `tc-cake(8)` users know, with every header accounted for.
+//!
+//! Published: RFC 2684 (routed and bridged), RFC 2364 (PPP over AAL5), RFC 2516 (PPPoE), ITU-T G.992.3 Annex N (PTM),
+//! IEEE 802.3, DOCSIS, RFC 2661 (L2TP). Overheads include the 8-byte AAL5 trailer.
+//!
+//! Differs from `tc-cake(8)`: the `-fcs` encapsulations, `aal5` and `l2tp` are not there; `ether-vlan` is a preset with the
+//! minimum frame that a tag brings (88), where CAKE's keyword adds 4 bytes to another keyword and leaves its minimum.
+
+use crate::l2tp::{self, PppHeader};
+use crate::link::{Framing, LinkError, LinkLayer};
+use crate::{aal5, ethernet, ptm};
+
+/// One header, trailer, code or gap around an IP packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// What it is.
+    pub name: &'static str,
+    /// Its bytes.
+    pub bytes: u32,
+}
+
+/// A named encapsulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preset {
+    /// Its first name.
+    pub name: &'static str,
+    /// Other names for it, those of `tc-cake(8)`, `tc-stab(8)` and the literature among them.
+    pub aliases: &'static [&'static str],
+    /// How it carries packets.
+    pub link: LinkLayer,
+    /// What the overhead consists of, outermost first.
+    pub headers: &'static [Header],
+    /// Where it is found, and what to look out for.
+    pub note: &'static str,
+}
+
+impl Preset {
+    /// The preset called `name`, upper and lower case alike, `_` as good as `-`.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<&'static Self> {
+        PRESETS.iter().find(|preset| preset.names().any(|known| same(known, name)))
+    }
+
+    /// Its name, then its aliases.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        core::iter::once(self.name).chain(self.aliases.iter().copied())
+    }
+}
+
+impl LinkLayer {
+    /// By the name of a preset, or `l2tp/CARRIER` for the tunnel over another preset: `l2tp/ethernet`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let mut names = name.rsplit('/');
+        let carrier = Preset::by_name(names.next()?)?.link;
+        // Not by recursion: a name of any length may come in, and the first tunnel too many ends this.
+        names.try_fold(carrier, |carrier, tunnel| {
+            let ppp = match Preset::by_name(tunnel)?.name {
+                name if name == L2TP.name => PppHeader::Full,
+                name if name == L2TP_ACFC.name => PppHeader::NoAddress,
+                _ => return None,
+            };
+            l2tp::over(carrier, ppp).ok()
+        })
+    }
+}
+
+fn same(known: &str, given: &str) -> bool {
+    let fold = |byte: u8| if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
+    known.len() == given.len() && known.bytes().zip(given.bytes()).all(|(a, b)| fold(a) == fold(b))
+}
+
+const fn header(name: &'static str, bytes: u32) -> Header {
+    Header { name, bytes }
+}
+
+const MAC: Header = header("Ethernet header: addresses 6 + 6, EtherType 2", ethernet::MAC_HEADER);
+const FCS: Header = header("Ethernet FCS", ethernet::FCS);
+const AAL5_TRAILER: Header = header("AAL5 trailer: UU 1, CPI 1, length 2, CRC 4", aal5::TRAILER);
+const LLC_SNAP: Header = header("LLC AA-AA-03 and SNAP: 3 + OUI 3 + PID 2", 8);
+const BRIDGED_PAD: Header = header("pad before the bridged frame (RFC 2684 section 5.2)", 2);
+const PPP: Header = header("PPP protocol", 2);
+const PPPOE: Header = header("PPPoE header (RFC 2516)", 6);
+const PTM: Header = header("PTM: S 1, Ck 1, TC-CRC 2", ptm::FRAME_OVERHEAD);
+
+/// The sum of `headers` around each packet, then `framing`, with a minimum frame unless `min` is 0.
+const fn link(headers: &[Header], framing: Framing, min: u32) -> LinkLayer {
+    let mut sum = 0;
+    let mut i = 0;
+    while i < headers.len() {
+        sum += headers[i].bytes;
+        i += 1;
+    }
+    match LinkLayer::new(sum as i32, framing) {
+        Ok(link) => built(link.with_min_frame(min)),
+        Err(_) => panic!("a preset's overhead is in range"),
+    }
+}
+
+const fn built(link: Result<LinkLayer, LinkError>) -> LinkLayer {
+    match link {
+        Ok(link) => link,
+        Err(_) => panic!("a preset's minimum frame is in range"),
+    }
+}
+
+macro_rules! presets {
+    ($($(#[$doc:meta])* $id:ident = $name:literal, [$($alias:literal),*], $framing:ident, min $min:expr, [$($header:expr),*], $note:literal;)*) => {
+        $(
+            $(#[$doc])*
+            pub const $id: Preset = {
+                const HEADERS: &[Header] = &[$($header),*];
+                Preset {
+                    name: $name,
+                    aliases: &[$($alias),*],
+                    link: link(HEADERS, Framing::$framing, $min),
+                    headers: HEADERS,
+                    note: $note,
+                }
+            };
+        )*
+
+        /// Every preset, in the order in which lists show them.
+        pub const PRESETS: &[Preset] = &[$($id),*];
+    };
+}
+
+/// The shortest bridged PDU with FCS, VC multiplexed: pad, a 64-byte frame, AAL5 trailer.
+const MIN_VCMUX_FCS: u32 = 2 + ethernet::MIN_FRAME + aal5::TRAILER;
+/// The shortest bridged PDU with FCS behind LLC/SNAP.
+const MIN_LLCSNAP_FCS: u32 = 8 + MIN_VCMUX_FCS;
+
+presets! {
+    /// Bare IP.
+    IP = "ip", ["raw", "none", "noatm"], None, min 0, [],
+        "IP bytes alone: the 'TCP/IP over ADSL' of Phanse 2000";
+    /// SLIP without its framing bytes.
+    SLIP = "slip", [], None, min 0, [],
+        "RFC 1055; END and escape bytes, which depend on the data, are not counted";
+    /// RFC 2684 routed, VC multiplexed.
+    IPOA_VCMUX = "ipoa-vcmux", ["ipoa-vc", "rfc2684-routed-vc", "rfc2684r-vc"], Atm, min 0, [AAL5_TRAILER],
+        "RFC 2684 routed; the only one that carries a 40-byte ACK in one cell";
+    /// RFC 2684 routed, LLC encapsulated.
+    IPOA_LLCSNAP = "ipoa-llcsnap", ["ipoa-llc", "rfc2684-routed-llc", "rfc2684r-llc"], Atm, min 0, [LLC_SNAP, AAL5_TRAILER],
+        "RFC 2684 routed, RFC 2225 (classical IP)";
+    /// RFC 2684 bridged without FCS, VC multiplexed.
+    BRIDGED_VCMUX = "bridged-vcmux", ["bridged-vc", "rfc2684-bridged-vc", "rfc2684b-vc"], Atm, min 0,
+        [BRIDGED_PAD, MAC, AAL5_TRAILER],
+        "RFC 2684 bridged, no FCS, so no padding to the Ethernet minimum";
+    /// RFC 2684 bridged without FCS, LLC encapsulated.
+    BRIDGED_LLCSNAP = "bridged-llcsnap", ["bridged-llc", "rfc2684-bridged-llc", "rfc2684b-llc"], Atm, min 0,
+        [LLC_SNAP, BRIDGED_PAD, MAC, AAL5_TRAILER],
+        "RFC 2684 bridged, no FCS, so no padding to the Ethernet minimum";
+    /// RFC 2684 bridged with FCS, VC multiplexed.
+    BRIDGED_VCMUX_FCS = "bridged-vcmux-fcs", ["bridged-vc-fcs", "rfc2684-bridged-vc-fcs", "rfc2684b-vc-fcs"], Atm,
+        min MIN_VCMUX_FCS, [BRIDGED_PAD, MAC, FCS, AAL5_TRAILER],
+        "RFC 2684 bridged with FCS: Ethernet frames padded to 64 bytes";
+    /// RFC 2684 bridged with FCS, LLC encapsulated.
+    BRIDGED_LLCSNAP_FCS = "bridged-llcsnap-fcs", ["bridged-llc-fcs", "rfc2684-bridged-llc-fcs", "rfc2684b-llc-fcs"], Atm,
+        min MIN_LLCSNAP_FCS, [LLC_SNAP, BRIDGED_PAD, MAC, FCS, AAL5_TRAILER],
+        "RFC 2684 bridged with FCS: Ethernet frames padded to 64 bytes";
+    /// RFC 2364, VC multiplexed.
+    PPPOA_VCMUX = "pppoa-vcmux", ["pppoa-vc", "pppoa", "rfc2364-vc"], Atm, min 0, [PPP, AAL5_TRAILER],
+        "RFC 2364; two bytes of PPP push a 40-byte ACK into a second cell";
+    /// RFC 2364, LLC encapsulated.
+    PPPOA_LLC = "pppoa-llc", ["pppoa-llcsnap", "rfc2364-llc", "ppp-llc-aal5"], Atm, min 0,
+        [header("LLC FE-FE-03", 3), header("NLPID CF", 1), PPP, AAL5_TRAILER],
+        "RFC 2364; a 40-byte ACK takes two cells";
+    /// RFC 2516 over bridged without FCS, VC multiplexed.
+    PPPOE_VCMUX = "pppoe-vcmux", ["pppoe-vc"], Atm, min 0, [BRIDGED_PAD, MAC, PPPOE, PPP, AAL5_TRAILER],
+        "RFC 2516 over bridged, no FCS";
+    /// RFC 2516 over bridged without FCS, LLC encapsulated.
+    PPPOE_LLCSNAP = "pppoe-llcsnap", ["pppoe-llc"], Atm, min 0, [LLC_SNAP, BRIDGED_PAD, MAC, PPPOE, PPP, AAL5_TRAILER],
+        "RFC 2516 over bridged, no FCS; a 1500-byte packet takes 33 cells, not 32";
+    /// RFC 2516 over bridged with FCS, VC multiplexed.
+    PPPOE_VCMUX_FCS = "pppoe-vcmux-fcs", ["pppoe-vc-fcs"], Atm, min MIN_VCMUX_FCS,
+        [BRIDGED_PAD, MAC, PPPOE, PPP, FCS, AAL5_TRAILER],
+        "RFC 2516 over bridged with FCS: Ethernet frames padded to 64 bytes";
+    /// RFC 2516 over bridged with FCS, LLC encapsulated.
+    PPPOE_LLCSNAP_FCS = "pppoe-llcsnap-fcs", ["pppoe-llc-fcs"], Atm, min MIN_LLCSNAP_FCS,
+        [LLC_SNAP, BRIDGED_PAD, MAC, PPPOE, PPP, FCS, AAL5_TRAILER],
+        "RFC 2516 over bridged with FCS: Ethernet frames padded to 64 bytes";
+    /// Plain AAL5.
+    AAL5 = "aal5", ["atm"], Atm, min 0, [AAL5_TRAILER],
+        "plain AAL5: the 'over ATM' of Phanse 2000";
+    /// Ethernet over PTM.
+    BRIDGED_PTM = "bridged-ptm", ["ipoe-ptm", "vdsl2"], Ptm, min 0, [MAC, FCS, PTM],
+        "VDSL2, IP over Ethernet; as in CAKE no minimum frame (custom: 68 where frames are padded)";
+    /// PPPoE over PTM.
+    PPPOE_PTM = "pppoe-ptm", ["pppoe-vdsl2"], Ptm, min 0, [MAC, PPPOE, PPP, FCS, PTM],
+        "VDSL2, RFC 2516; as in CAKE no minimum frame (custom: 68 where frames are padded)";
+    /// Ethernet as it occupies the cable.
+    ETHERNET = "ethernet", ["ether"], None, min ethernet::PREAMBLE + ethernet::MIN_FRAME + ethernet::GAP,
+        [header("preamble 7 and start delimiter 1", ethernet::PREAMBLE), MAC, FCS, header("inter-frame gap", ethernet::GAP)],
+        "preamble and gap included; frames padded to 64 bytes";
+    /// Ethernet with one 802.1Q tag.
+    ETHER_VLAN = "ether-vlan", ["ethernet-vlan", "vlan"], None,
+        min ethernet::PREAMBLE + ethernet::MIN_FRAME + ethernet::VLAN_TAG + ethernet::GAP,
+        [header("preamble 7 and start delimiter 1", ethernet::PREAMBLE), MAC, header("802.1Q tag", ethernet::VLAN_TAG), FCS,
+         header("inter-frame gap", ethernet::GAP)],
+        "one tag put on a padded frame; CAKE's 'ethernet ether-vlan' keeps the minimum at 84";
+    /// Cable, as the head end counts.
+    DOCSIS = "docsis", ["cable"], None, min ethernet::MIN_FRAME, [MAC, FCS],
+        "the Ethernet frame with FCS is what the head end shapes by, whatever the cable itself adds";
+    /// L2TP without its carrier, full PPP header.
+    L2TP = "l2tp", ["l2tpv2"], None, min 0,
+        [header("outer IPv4 header", l2tp::IP), header("UDP header", l2tp::UDP), header("L2TP data header with length", l2tp::L2TP),
+         header("PPP address 1, control 1, protocol 2", PppHeader::Full.bytes())],
+        "LAC to LNS, RFC 2661, counted in the carrier's IP bytes; over a carrier: l2tp/ethernet";
+    /// L2TP without its carrier, PPP address and control left out.
+    L2TP_ACFC = "l2tp-acfc", [], None, min 0,
+        [header("outer IPv4 header", l2tp::IP), header("UDP header", l2tp::UDP), header("L2TP data header with length", l2tp::L2TP),
+         PPP],
+        "LAC to LNS with address-and-control-field compression; over a carrier: l2tp-acfc/ethernet";
+    /// More than any line in use.
+    CONSERVATIVE = "conservative", [], Atm, min 0, [header("allowance: more than any encapsulation above", 48)],
+        "tc-cake(8): when the encapsulation is unknown";
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,262 @@
+//! The sending end.
+
+use super::header::{self, ACK, FIN, PROTOCOL_TCP, PSH, RST, SYN, Shape, Slot, URG, ip, read16, read32, tcp};
+use super::{DEFAULT_SLOTS, FrameKind, MAX_COMPRESSED, MAX_SLOTS, mask};
+
+/// What to send in place of a packet's headers; the data follows as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compressed<'a> {
+    /// The packet as it was: not TCP, or nothing that can be compressed.
+    Ip,
+    /// These headers, as long as the original ones: the protocol field holds the slot.
+    UncompressedTcp {
+        /// The slot that the receiver shall keep the headers in.
+        slot: u8,
+        /// IP and TCP header with the slot in the protocol field.
+        header: &'a [u8],
+    },
+    /// These 3 to 16 bytes.
+    CompressedTcp {
+        /// Mask, checksum and differences.
+        header: &'a [u8],
+        /// Length of the IP and TCP headers that they stand for.
+        replaces: usize,
+    },
+}
+
+impl Compressed<'_> {
+    /// What the frame must be marked as.
+    #[must_use]
+    pub const fn kind(&self) -> FrameKind {
+        match self {
+            Self::Ip => FrameKind::Ip,
+            Self::UncompressedTcp { .. } => FrameKind::UncompressedTcp,
+            Self::CompressedTcp { .. } => FrameKind::CompressedTcp,
+        }
+    }
+
+    /// Bytes that the packet is shorter by: 24 to 117 when compressed, else 0.
+    #[must_use]
+    pub const fn saved(&self) -> usize {
+        match self {
+            Self::CompressedTcp { header, replaces } => *replaces - header.len(),
+            Self::Ip | Self::UncompressedTcp { .. } => 0,
+        }
+    }
+}
+
+/// The sending end of a line: the last header of each connection that it sent.
+#[derive(Clone, Debug)]
+pub struct Compressor {
+    slots: Box<[Slot]>,
+    /// Slot numbers, the one used last first.
+    recent: Box<[u8]>,
+    /// The slot of the packet before, when the receiver knows it.
+    last_sent: Option<u8>,
+    /// False: every compressed packet names its connection (RFC 1332, Comp-Slot-Id 0).
+    may_omit_slot: bool,
+    out: [u8; MAX_COMPRESSED],
+}
+
+impl Default for Compressor {
+    /// 16 slots, their number left out when it is the one before.
+    fn default() -> Self {
+        Self::new(DEFAULT_SLOTS).expect("within bounds")
+    }
+}
+
+impl Compressor {
+    /// With `slots` slots, 1 to [`MAX_SLOTS`]; `None` otherwise. The receiver needs as many.
+    #[must_use]
+    pub fn new(slots: u16) -> Option<Self> {
+        if slots == 0 || slots > MAX_SLOTS {
+            return None;
+        }
+        Some(Self {
+            slots: vec![Slot::EMPTY; usize::from(slots)].into(),
+            // The RFC fills its slots from the last to the first; which number a connection gets matters to nobody.
+            recent: (0..slots).rev().map(|slot| u8::try_from(slot).expect("at most 256 slots")).collect(),
+            last_sent: None,
+            may_omit_slot: true,
+            out: [0; MAX_COMPRESSED],
+        })
+    }
+
+    /// Names the connection in every packet: one byte more, and a loss hurts only the connection it hits.
+    #[must_use]
+    pub fn naming_every_slot(self) -> Self {
+        Self { may_omit_slot: false, ..self }
+    }
+
+    /// What to send for a packet of `total_len` bytes that begins with `header`.
+    ///
+    /// `header` must hold at least the IP and TCP headers with their options; more is ignored. A packet whose own length
+    /// field says something else than `total_len`, or that is not whole IPv4 and TCP, goes as [`Compressed::Ip`].
+    pub fn compress(&mut self, header: &[u8], total_len: u16) -> Compressed<'_> {
+        let Some(shape) = compressible(header, total_len) else { return Compressed::Ip };
+        let header = &header[..shape.data];
+        let (slot, known) = self.touch(header, shape);
+        let state = &mut self.slots[usize::from(slot)];
+        let previous = if known { state.header().filter(|&(_, previous)| previous == shape) } else { None };
+        let name = (!self.may_omit_slot || self.last_sent != Some(slot)).then_some(slot);
+        let length = previous.and_then(|(previous, _)| differences(previous, header, shape, name, &mut self.out));
+        self.last_sent = Some(slot);
+        let kept = state.remember(header, shape, slot);
+        match length {
+            Some(length) => Compressed::CompressedTcp { header: &self.out[..length], replaces: shape.data },
+            None => Compressed::UncompressedTcp { slot, header: kept },
+        }
+    }
+
+    /// The connection's slot, now the one used last, and whether it was the connection's before.
+    fn touch(&mut self, header: &[u8], shape: Shape) -> (u8, bool) {
+        let same = |&slot: &u8| {
+            self.slots[usize::from(slot)]
+                .header()
+                .is_some_and(|(known, known_shape)| connection(known, known_shape) == connection(header, shape))
+        };
+        let found = self.recent.iter().position(same);
+        // Not there: the slot unused for longest is taken.
+        let at = found.unwrap_or(self.recent.len() - 1);
+        self.recent[..=at].rotate_right(1);
+        (self.recent[0], found.is_some())
+    }
+}
+
+/// Addresses and ports.
+fn connection(header: &[u8], shape: Shape) -> (&[u8], &[u8]) {
+    let ports = shape.tcp + tcp::PORTS;
+    (&header[ip::ADDRESSES..ip::OPTIONS], &header[ports..ports + 4])
+}
+
+/// A whole, unfragmented packet of an open connection: only ACK, PSH and URG may be set of RFC 793's flags.
+fn compressible(header: &[u8], total_len: u16) -> Option<Shape> {
+    let shape = Shape::of(header)?;
+    let more_or_offset = read16(header, ip::FRAGMENT) & 0x3fff;
+    let flags = header[shape.tcp + tcp::FLAGS];
+    let plain = header[ip::PROTOCOL] == PROTOCOL_TCP
+        && read16(header, ip::TOTAL_LENGTH) == total_len
+        && more_or_offset == 0
+        && flags & (SYN | FIN | RST | ACK) == ACK;
+    plain.then_some(shape)
+}
+
+/// Whether all that no difference is sent for is as it was: RFC 1144 section 3.2.2, and the TCP bits defined since.
+fn constant_fields_match(previous: &[u8], header: &[u8], shape: Shape) -> bool {
+    let same = |from: usize, to: usize| previous[from..to] == header[from..to];
+    let tcp = shape.tcp;
+    let flags = |header: &[u8]| header[tcp + tcp::FLAGS] & !(PSH | URG);
+    same(ip::VERSION_AND_LENGTH, ip::TOTAL_LENGTH)
+        && same(ip::FRAGMENT, ip::PROTOCOL)
+        && same(ip::OPTIONS, tcp)
+        && same(tcp + tcp::OFFSET, tcp + tcp::FLAGS)
+        && flags(previous) == flags(header)
+        && same(tcp + tcp::OPTIONS, shape.data)
+}
+
+/// Writes the compressed header into `out` and returns its length; `None` when the packet must go uncompressed.
+fn differences(
+    previous: &[u8],
+    header: &[u8],
+    shape: Shape,
+    name: Option<u8>,
+    out: &mut [u8; MAX_COMPRESSED],
+) -> Option<usize> {
+    if !constant_fields_match(previous, header, shape) {
+        return None;
+    }
+    let at = shape.tcp;
+    let grown16 = |field: usize| read16(header, field).wrapping_sub(read16(previous, field));
+    let grown32 = |field: usize| read32(header, field).wrapping_sub(read32(previous, field));
+    let flags = header[at + tcp::FLAGS];
+
+    let mut mask = 0;
+    let mut numbers = Numbers::new(out, name, read16(header, at + tcp::CHECKSUM));
+    let first = numbers.length;
+    if flags & URG != 0 {
+        mask |= mask::URGENT;
+        numbers.push(read16(header, at + tcp::URGENT));
+    } else if grown16(at + tcp::URGENT) != 0 {
+        // A pointer that changes without the flag: nothing sensible, but RFC 793 allows it.
+        return None;
+    }
+    let window = grown16(at + tcp::WINDOW);
+    if window != 0 {
+        mask |= mask::WINDOW;
+        numbers.push(window);
+    }
+    // Past 65 535 or backwards, which is past 65 535 too.
+    let ack = u16::try_from(grown32(at + tcp::ACK)).ok()?;
+    if ack != 0 {
+        mask |= mask::ACK;
+        numbers.push(ack);
+    }
+    let sequence = u16::try_from(grown32(at + tcp::SEQUENCE)).ok()?;
+    if sequence != 0 {
+        mask |= mask::SEQUENCE;
+        numbers.push(sequence);
+    }
+
+    let last_data = header::data_length(previous, shape);
+    let by_last_data = u32::from(sequence) == last_data && previous[at + tcp::FLAGS] & URG == 0;
+    match mask {
+        // Data right after an ACK is new; else this is probably a retransmission, a duplicate ACK or a window probe,
+        // whose receiver may have missed the original.
+        0 if last_data > 0 || header::data_length(header, shape) == 0 => return None,
+        mask::ECHO | mask::DATA => return None,
+        mask::SEQUENCE_AND_ACK if by_last_data && ack == sequence => {
+            mask = mask::ECHO;
+            numbers.length = first;
+        }
+        mask::SEQUENCE if by_last_data => {
+            mask = mask::DATA;
+            numbers.length = first;
+        }
+        _ => {}
+    }
+
+    let id = grown16(ip::ID);
+    if id != 1 {
+        mask |= mask::IP_ID;
+        numbers.push(id);
+    }
+    if flags & PSH != 0 {
+        mask |= mask::PUSH;
+    }
+    if name.is_some() {
+        mask |= mask::CONNECTION;
+    }
+    let length = numbers.length;
+    out[0] = mask;
+    Some(length)
+}
+
+/// The compressed header as it grows; its mask is written last.
+struct Numbers<'a> {
+    out: &'a mut [u8; MAX_COMPRESSED],
+    length: usize,
+}
+
+impl<'a> Numbers<'a> {
+    fn new(out: &'a mut [u8; MAX_COMPRESSED], name: Option<u8>, checksum: u16) -> Self {
+        let mut numbers = Self { out, length: 1 };
+        if let Some(slot) = name {
+            numbers.append(&[slot]);
+        }
+        numbers.append(&checksum.to_be_bytes());
+        numbers
+    }
+
+    /// One byte for 1 to 255; a zero byte and two for 0 and 256 to 65 535.
+    fn push(&mut self, number: u16) {
+        match number.to_be_bytes() {
+            [0, low] if low != 0 => self.append(&[low]),
+            [high, low] => self.append(&[0, high, low]),
+        }
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        self.out[self.length..self.length + bytes.len()].copy_from_slice(bytes);
+        self.length += bytes.len();
+    }
+}
