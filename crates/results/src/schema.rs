@@ -78,6 +78,10 @@ pub struct Flow {
     pub receive_window_bytes: Option<u64>,
     /// Payload bytes of a full segment or datagram.
     pub payload_bytes: u64,
+    /// Links that its data crosses, in order.
+    pub data_path: Vec<String>,
+    /// Links that its ACKs cross, in order.
+    pub ack_path: Vec<String>,
     /// When it started.
     pub start_s: f64,
     /// When the last of its data was delivered and, with a given size, all of it was.
@@ -129,6 +133,10 @@ pub struct Link {
     pub rate_bps: Option<f64>,
     /// Propagation delay.
     pub delay_s: f64,
+    /// Payload that it carries in a second of full-sized segments of the flows that cross it; of several sizes the largest rate.
+    pub payload_capacity_bps: Option<f64>,
+    /// What its queue holds at most, where that is counted in bytes.
+    pub queue_limit_bytes: Option<u64>,
     /// Bits sent on the wire, headers and cells included.
     pub wire_bits: u64,
     /// IP bytes sent.
@@ -375,7 +383,8 @@ impl Document<'_> {
 }
 
 fn pretty(value: &impl Serialize) -> String {
-    let mut text = serde_json::to_string_pretty(value).expect("maps have string keys, and writing to memory cannot fail");
+    let mut text =
+        serde_json::to_string_pretty(value).expect("maps have string keys, and writing to memory cannot fail");
     text.push('\n');
     text
 }

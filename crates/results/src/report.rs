@@ -1,0 +1,174 @@
+//! `report.html`: one file that needs no network and no script, and the pictures in it.
+//!
+//! A report of one run stacks its panels over one axis of time; one of several runs of a scenario puts them side by side on equal
+//! scales. Every name that comes from a file is escaped.
+
+mod compare;
+mod label;
+mod panel;
+mod panels;
+mod scale;
+mod style;
+mod tables;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::Run;
+use crate::schema::Summary;
+use panel::{Frame, Panel, coordinate};
+use scale::Axis;
+
+/// The report of one run, or the comparison of several runs of one scenario, as a page of HTML.
+///
+/// Runs are told by [`Run::label`]; the first is the one that others are compared with. Empty for no runs.
+#[must_use]
+pub fn page(runs: &[Run]) -> String {
+    let Some(first) = runs.first() else { return String::new() };
+    let title = if first.summary.scenario.is_empty() { "lastmile" } else { &first.summary.scenario };
+    let body = match runs {
+        [run] => single(run),
+        _ => compare::body(runs),
+    };
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="generator" content={ "lastmile " (first.summary.version) };
+                title { (title) }
+                style { (PreEscaped(style::page())) }
+            }
+            body { (body) }
+        }
+    };
+    page.into_string()
+}
+
+/// One picture of several runs side by side, or of one: the panels of `series`, by name, as a drawing that stands alone.
+///
+/// Meant for README files and slides: it follows the reader's light or dark setting, and needs nothing beside it.
+#[must_use]
+pub fn figure(runs: &[Run], series: &[&str]) -> String {
+    const GAP: f64 = 24.0;
+    const HEADING: f64 = 30.0;
+    let Some(first) = runs.first() else { return String::new() };
+    let frame = Frame { width: 560.0, margin: 118.0, height: 130.0, ..frame(&first.summary) };
+    let columns = panels::panels(runs, series);
+    let rows = columns.first().map_or(0, Vec::len);
+    let top = if runs.len() > 1 { HEADING } else { 0.0 };
+    let height: f64 = (0..rows).map(|row| frame.panel_height(row + 1 == rows)).sum();
+    let width = (frame.width + GAP) * runs.len() as f64 - GAP;
+    let (outer_width, outer_height) = (width + 2.0 * GAP, height + top + GAP * 2.0 + 16.0);
+    let drawing = html! {
+        svg.plot xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (coordinate(outer_width)) " " (coordinate(outer_height)) }
+            width=(coordinate(outer_width)) height=(coordinate(outer_height)) role="img" {
+            title { (first.summary.scenario) }
+            style { (PreEscaped(style::drawing())) }
+            rect.ground width="100%" height="100%" {}
+            @for (number, (run, panels)) in runs.iter().zip(&columns).enumerate() {
+                g transform={ "translate(" (coordinate(GAP + number as f64 * (frame.width + GAP))) " " (coordinate(GAP)) ")" } {
+                    @if runs.len() > 1 { text.heading x="0" y="14" { (run.label) } }
+                    (stack(panels, &frame_of(run, &frame), top))
+                }
+            }
+            text.note x=(coordinate(GAP)) y=(coordinate(outer_height - 14.0)) { (caption_text(&first.summary)) }
+        }
+    };
+    drawing.into_string()
+}
+
+/// Panels one above the other, the first at `top`.
+fn stack(panels: &[Panel], frame: &Frame, top: f64) -> Markup {
+    html! {
+        @for (row, panel) in panels.iter().enumerate() {
+            @let y = top + row as f64 * frame.panel_height(false);
+            g transform={ "translate(0 " (coordinate(y)) ")" } { (panel.draw(frame, row + 1 == panels.len())) }
+        }
+    }
+}
+
+/// Panels as drawings of their own, so that a page may break between them.
+fn drawings(panels: &[Panel], frame: &Frame) -> Markup {
+    html! {
+        @for (row, panel) in panels.iter().enumerate() {
+            @let last = row + 1 == panels.len();
+            figure { (drawing(panel, frame, last)) }
+        }
+    }
+}
+
+fn drawing(panel: &Panel, frame: &Frame, last: bool) -> Markup {
+    let size = [coordinate(frame.width), coordinate(frame.panel_height(last))];
+    html! {
+        svg.plot viewBox={ "0 0 " (size[0]) " " (size[1]) } role="img" aria-label={ (panel.title) " over time" } {
+            (panel.draw(frame, last))
+        }
+    }
+}
+
+/// The frame of a full-width column of panels over a whole run.
+fn frame(summary: &Summary) -> Frame {
+    let phases = summary.phases.iter();
+    Frame {
+        time: Axis::time(0.0, summary.duration_s, 10),
+        phases: phases.map(|phase| (phase.from_s, phase.to_s, phase.name.clone())).collect(),
+        width: 1140.0,
+        margin: 170.0,
+        height: 140.0,
+    }
+}
+
+/// `frame` with the time and the phases of `run`.
+fn frame_of(run: &Run, frame: &Frame) -> Frame {
+    let Frame { width, margin, height, .. } = *frame;
+    Frame { width, margin, height, ..self::frame(&run.summary) }
+}
+
+fn single(run: &Run) -> Markup {
+    let summary = &run.summary;
+    let panels = panels::panels(std::slice::from_ref(run), panels::ALL).pop().unwrap_or_default();
+    html! {
+        header {
+            h1 { (summary.scenario) }
+            (caption(summary))
+        }
+        h2 { "What limited each flow" }
+        (tables::why(summary))
+        @if !panels.is_empty() {
+            h2 { "Over time" }
+            (drawings(&panels, &frame(summary)))
+        }
+        (tables::all(summary))
+        (inputs(summary))
+        footer { p { (caption_text(summary)) } }
+    }
+}
+
+fn caption(summary: &Summary) -> Markup {
+    html! { p.caption { (caption_text(summary)) } }
+}
+
+/// Scenario, seed, version: what one needs to get the same picture again.
+fn caption_text(summary: &Summary) -> String {
+    let set: String = summary.inputs.set.iter().map(|set| format!(" · {set}")).collect();
+    let file = summary.inputs.file.as_deref().unwrap_or(&summary.scenario);
+    format!(
+        "{file}{set} · seed {} · {} · lastmile {}",
+        summary.seed,
+        crate::format::seconds(summary.duration_s),
+        summary.version
+    )
+}
+
+fn inputs(summary: &Summary) -> Markup {
+    html! {
+        @if let Some(text) = &summary.inputs.text {
+            h2 { "Scenario" }
+            details {
+                summary { (summary.inputs.file.as_deref().unwrap_or("the file")) }
+                pre { (text) }
+            }
+        }
+    }
+}

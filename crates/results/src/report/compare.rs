@@ -1,0 +1,46 @@
+//! Several runs of one scenario: what differs between them, and their panels side by side on equal scales.
+
+use maud::{Markup, html};
+
+use super::panel::{Frame, coordinate};
+use super::{caption, drawing, frame, frame_of, panels, tables};
+use crate::Run;
+use crate::tabular;
+
+/// The body of a page that compares `runs`, of which there is at least one.
+pub(crate) fn body(runs: &[Run]) -> Markup {
+    let first = &runs[0].summary;
+    let narrow = Frame { width: 640.0, margin: 150.0, height: 140.0, ..frame(first) };
+    let columns = panels::panels(runs, panels::ALL);
+    let rows = columns.first().map_or(0, Vec::len);
+    html! {
+        header {
+            h1 { (first.scenario) }
+            (caption(first))
+        }
+        (tables::markup(&tabular::comparison(runs)))
+        h2 { "Over time" }
+        @for row in 0..rows {
+            figure.columns {
+                @for (run, panels) in runs.iter().zip(&columns) {
+                    div {
+                        @if row == 0 { h3 { (run.label) } }
+                        (drawing(&panels[row], &frame_of(run, &narrow), row + 1 == rows))
+                    }
+                }
+            }
+        }
+        h2 { "What limited each flow" }
+        div.columns {
+            @for run in runs { div { h3 { (run.label) } (tables::why(&run.summary)) } }
+        }
+        @for run in runs {
+            details open {
+                summary { "All results: " b { (run.label) } }
+                (caption(&run.summary))
+                (tables::all(&run.summary))
+            }
+        }
+        footer { p { "Panels of one row share their axis; a height of " (coordinate(narrow.height)) " units in each." } }
+    }
+}

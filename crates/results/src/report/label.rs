@@ -1,0 +1,209 @@
+//! Where the names of lines go: beside the line's end in the margin if it runs to the end of the plot, else within the plot where the
+//! fewest lines are in the way.
+//!
+//! Cost: columns times lines times candidates for each name within the plot; nothing beside drawing the lines.
+
+use super::style::{CHARACTER, FONT};
+
+/// The extent of one line in each pixel column of the plot: top and bottom, or nothing.
+pub(crate) type Columns = Vec<Option<(f64, f64)>>;
+
+/// A rectangle of the drawing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Area {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+}
+
+impl Area {
+    pub(crate) fn right(&self) -> f64 {
+        self.x + self.width
+    }
+
+    pub(crate) fn bottom(&self) -> f64 {
+        self.y + self.height
+    }
+
+    fn meets(&self, other: &Self) -> bool {
+        self.x < other.right() && other.x < self.right() && self.y < other.bottom() && other.y < self.bottom()
+    }
+}
+
+/// Cuts `text` into at most two lines of at most `characters`, at spaces; what does not fit ends in an ellipsis.
+pub(crate) fn wrap(text: &str, characters: usize) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split_whitespace() {
+        let second = lines.len() == 2;
+        let line = lines.last_mut().expect("never empty");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= characters {
+            line.push(' ');
+            line.push_str(word);
+        } else if second {
+            line.push('…');
+            break;
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    for line in &mut lines {
+        if line.chars().count() > characters {
+            *line = line.chars().take(characters.saturating_sub(1)).chain(['…']).collect();
+        }
+    }
+    lines
+}
+
+/// Moves labels of given heights apart, each as near to its wish as it gets, within `top` to `bottom`, keeping their order.
+///
+/// `wishes` holds the middle and height of each; the answer the middle of each. Labels that cannot all fit run past the bottom.
+pub(crate) fn spread(wishes: &[(f64, f64)], top: f64, bottom: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..wishes.len()).collect();
+    order.sort_by(|a, b| wishes[*a].0.total_cmp(&wishes[*b].0).then(a.cmp(b)));
+    // Runs of labels that touch; each run sits where the mean distance to its wishes is least.
+    let mut runs: Vec<Run> = Vec::new();
+    for index in order {
+        let (middle, height) = wishes[index];
+        let mut run = Run { top: middle - height / 2.0, height, members: vec![index], wish: middle - height / 2.0 };
+        run.clamp(top, bottom);
+        while let Some(before) = runs.last() {
+            if before.top + before.height <= run.top {
+                break;
+            }
+            let mut joined = runs.pop().expect("just looked at");
+            joined.join(run);
+            joined.clamp(top, bottom);
+            run = joined;
+        }
+        runs.push(run);
+    }
+    let mut places = vec![0.0; wishes.len()];
+    for run in runs {
+        let mut y = run.top;
+        for index in run.members {
+            places[index] = y + wishes[index].1 / 2.0;
+            y += wishes[index].1;
+        }
+    }
+    places
+}
+
+struct Run {
+    top: f64,
+    height: f64,
+    members: Vec<usize>,
+    /// Mean of where its members want the top of the run to be.
+    wish: f64,
+}
+
+impl Run {
+    fn join(&mut self, other: Self) {
+        let (mine, theirs) = (self.members.len() as f64, other.members.len() as f64);
+        self.wish = (self.wish * mine + (other.wish - self.height) * theirs) / (mine + theirs);
+        self.height += other.height;
+        self.members.extend(other.members);
+        self.top = self.wish;
+    }
+
+    fn clamp(&mut self, top: f64, bottom: f64) {
+        self.top = self.wish.min(bottom - self.height).max(top);
+    }
+}
+
+/// Where `text` goes within `plot` so that it stands right above or below line `own` and covers as little as possible.
+///
+/// `lines` are all lines of the panel; `taken` are places already given away. `None` if the line is nowhere in the plot.
+pub(crate) fn beside(text: &str, own: usize, lines: &[Columns], plot: Area, taken: &[Area]) -> Option<Area> {
+    let width = CHARACTER * text.chars().count() as f64;
+    let present: Vec<usize> = (0..lines[own].len()).filter(|x| lines[own][*x].is_some()).collect();
+    let (first, last) = (*present.first()?, *present.last()?);
+    let mut best: Option<(f64, Area)> = None;
+    for step in 0..=20_u32 {
+        // From the middle outwards: 10, 9, 11, 8, ...
+        let place = if step % 2 == 0 { 10 + step / 2 } else { 10 - step.div_ceil(2) };
+        let middle = plot.x + first as f64 + (last - first) as f64 * f64::from(place) / 20.0;
+        let x = (middle - width / 2.0).clamp(plot.x, (plot.right() - width).max(plot.x));
+        let columns = window(x - plot.x, width, lines[own].len());
+        let Some((high, low)) = extent(&lines[own], columns.clone()) else { continue };
+        for y in [high - FONT - 5.0, low + 3.0] {
+            let area = Area { x, y, width, height: FONT + 2.0 };
+            if area.y < plot.y || area.bottom() > plot.bottom() {
+                continue;
+            }
+            let cost = f64::from(step) + cost(area, plot, lines, taken);
+            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                best = Some((cost, area));
+            }
+        }
+    }
+    best.map(|(_, area)| area)
+}
+
+/// How much is in the way of `area`.
+fn cost(area: Area, plot: Area, lines: &[Columns], taken: &[Area]) -> f64 {
+    let mut cost = 0.0;
+    for line in lines {
+        let columns = window(area.x - plot.x, area.width, line.len());
+        let met = line[columns].iter().flatten().filter(|(high, low)| *high < area.bottom() && *low > area.y).count();
+        cost += met as f64;
+    }
+    let covered = taken.iter().filter(|other| area.meets(other)).count();
+    cost + 1_000.0 * covered as f64
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "columns of a drawing: small and not negative")]
+fn window(x: f64, width: f64, columns: usize) -> std::ops::Range<usize> {
+    let from = (x.max(0.0) as usize).min(columns);
+    let to = ((x + width).max(0.0).ceil() as usize).min(columns);
+    from..to.max(from)
+}
+
+fn extent(line: &Columns, columns: std::ops::Range<usize>) -> Option<(f64, f64)> {
+    let present = line[columns].iter().flatten();
+    present.copied().reduce(|(high, low), (h, l)| (high.min(h), low.max(l)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_that_would_overlap_are_moved_apart_and_keep_their_order() {
+        assert_eq!(spread(&[(50.0, 10.0), (52.0, 10.0)], 0.0, 100.0), [46.0, 56.0]);
+        assert_eq!(spread(&[(52.0, 10.0), (50.0, 10.0), (90.0, 10.0)], 0.0, 100.0), [56.0, 46.0, 90.0]);
+    }
+
+    #[test]
+    fn labels_stay_within_the_panel() {
+        assert_eq!(spread(&[(-20.0, 10.0)], 0.0, 100.0), [5.0]);
+        assert_eq!(spread(&[(99.0, 10.0), (99.0, 10.0)], 0.0, 100.0), [85.0, 95.0]);
+    }
+
+    #[test]
+    fn no_two_labels_overlap_wherever_they_wish_to_be() {
+        let wishes: Vec<(f64, f64)> = (0..12).map(|n| (f64::from(n * n % 7) * 9.0, 12.0)).collect();
+        let mut places = spread(&wishes, 0.0, 200.0);
+        places.sort_by(f64::total_cmp);
+        assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= 12.0 - 1e-9), "{places:?}");
+        assert!(places[0] >= 6.0 - 1e-9 && places[11] <= 194.0 + 1e-9, "{places:?}");
+    }
+
+    #[test]
+    fn a_name_avoids_the_line_above_its_own() {
+        let plot = Area { x: 0.0, y: 0.0, width: 100.0, height: 100.0 };
+        let own = vec![Some((50.0, 50.0)); 100];
+        let above = vec![Some((40.0, 40.0)); 100];
+        let area = beside("up", 0, &[own, above], plot, &[]).unwrap();
+        assert!(area.y > 50.0, "{area:?}");
+    }
+
+    #[test]
+    fn a_long_name_takes_two_lines_at_most() {
+        assert_eq!(wrap("capacity of down 1.69 Mbit/s", 16), ["capacity of down", "1.69 Mbit/s"]);
+        assert_eq!(wrap("one two three four five six", 9), ["one two", "three…"]);
+        assert_eq!(wrap("unbroken-name-of-a-flow", 10), ["unbroken-…"]);
+    }
+}

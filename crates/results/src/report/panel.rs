@@ -1,0 +1,336 @@
+//! One panel: one quantity over time, on one axis, its lines named beside them.
+//!
+//! Many samples become at most four points a pixel column (first, least, largest, last), so that a drawing stays small and shows every
+//! peak. Coordinates have one decimal.
+
+use std::fmt::Write as _;
+
+use maud::{Markup, PreEscaped, html};
+
+use super::label::{self, Area, Columns};
+use super::scale::Axis;
+use super::style::{CHARACTER, COLOURS, FONT};
+
+/// What a panel shows.
+#[derive(Clone, Debug)]
+pub(crate) struct Panel {
+    /// The quantity, without its unit.
+    pub(crate) title: String,
+    /// What the axis measures.
+    pub(crate) axis: Axis,
+    /// Lines, in the order in which they are drawn.
+    pub(crate) lines: Vec<Line>,
+    /// Capacities, bounds and limits.
+    pub(crate) references: Vec<Reference>,
+    /// What is not shown, and why.
+    pub(crate) note: Option<String>,
+}
+
+/// One line of a panel.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    /// What is written beside it; empty for a member of a group that another line names.
+    pub(crate) label: String,
+    /// Which colour.
+    pub(crate) colour: usize,
+    /// One of many: thin and pale.
+    pub(crate) faint: bool,
+    /// A bound: dotted, and in steps.
+    pub(crate) bound: bool,
+    /// Time and value.
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// A constant to compare with.
+#[derive(Clone, Debug)]
+pub(crate) struct Reference {
+    /// What it is, with its value.
+    pub(crate) label: String,
+    /// Where it lies.
+    pub(crate) value: f64,
+}
+
+/// What all panels of a column share.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    /// The axis of time.
+    pub(crate) time: Axis,
+    /// Begin, end and name of each phase.
+    pub(crate) phases: Vec<(f64, f64, String)>,
+    /// Width of the whole drawing.
+    pub(crate) width: f64,
+    /// Room for names at the right.
+    pub(crate) margin: f64,
+    /// Height of the plot proper.
+    pub(crate) height: f64,
+}
+
+const LEFT: f64 = 52.0;
+const TITLE: f64 = 22.0;
+const PHASES: f64 = 15.0;
+const TICKS: f64 = 20.0;
+const AXIS_TITLE: f64 = 18.0;
+/// Height of one line of text in the margin.
+const ROW: f64 = FONT + 2.0;
+/// A line that lasts to this share of the time axis is named in the margin.
+const REACHES_THE_END: f64 = 0.93;
+
+impl Frame {
+    /// Height of a drawing of one panel; the last of a column has the title of the time axis too.
+    pub(crate) fn panel_height(&self, last: bool) -> f64 {
+        TITLE + PHASES + self.height + TICKS + if last { AXIS_TITLE } else { 6.0 }
+    }
+
+    fn plot(&self) -> Area {
+        Area { x: LEFT, y: TITLE + PHASES, width: self.width - LEFT - self.margin, height: self.height }
+    }
+
+    fn x(&self, time: f64) -> f64 {
+        let plot = self.plot();
+        plot.x + plot.width * self.time.place(time).clamp(0.0, 1.0)
+    }
+}
+
+impl Panel {
+    /// The panel as the inside of a drawing, its top at 0.
+    pub(crate) fn draw(&self, frame: &Frame, last: bool) -> Markup {
+        let plot = frame.plot();
+        let columns: Vec<Columns> = self.lines.iter().map(|line| columns(&self.place(line, frame), plot)).collect();
+        html! {
+            (self.ground(frame, plot, last))
+            @for reference in &self.references {
+                @let y = coordinate(self.y(reference.value, plot));
+                path.reference d={ "M" (coordinate(plot.x)) " " (y) "H" (coordinate(plot.right())) } {}
+            }
+            @for line in &self.lines {
+                @let class = if line.bound { "bound" } else if line.faint { "line faint" } else { "line" };
+                path class={ (class) " c" (line.colour % COLOURS) } d=(path(&self.place(line, frame), plot)) {}
+            }
+            (self.labels(frame, plot, &columns))
+        }
+    }
+
+    /// Bands of phases, grid, ticks and titles.
+    fn ground(&self, frame: &Frame, plot: Area, last: bool) -> Markup {
+        let (top, bottom) = (coordinate(plot.y), coordinate(plot.bottom()));
+        html! {
+            text.title x="0" y="14" { (self.title) @if !self.axis.unit.1.is_empty() { ", " (self.axis.unit.1) } }
+            @if let Some(note) = &self.note {
+                text.note x=(coordinate(frame.width)) y="14" text-anchor="end" { (note) }
+            }
+            @for (number, (from, to, name)) in frame.phases.iter().enumerate() {
+                @let (left, right) = (frame.x(*from), frame.x(*to));
+                @if number % 2 == 1 {
+                    rect.band x=(coordinate(left)) y=(top) width=(coordinate(right - left)) height=(coordinate(plot.height)) {}
+                }
+                @if number > 0 { path.edge d={ "M" (coordinate(left)) " " (top) "V" (bottom) } {} }
+                @if CHARACTER * name.chars().count() as f64 <= right - left {
+                    text.phase x=(coordinate(f64::midpoint(left, right))) y=(coordinate(plot.y - 4.0)) text-anchor="middle" { (name) }
+                }
+            }
+            @for (tick, label) in self.axis.ticks() {
+                @let y = self.y(tick, plot);
+                path.grid d={ "M" (coordinate(plot.x)) " " (coordinate(y)) "H" (coordinate(plot.right())) } {}
+                text x=(coordinate(plot.x - 7.0)) y=(coordinate(y + 4.0)) text-anchor="end" { (label) }
+            }
+            @for (tick, label) in frame.time.ticks() {
+                @let x = coordinate(frame.x(tick));
+                path.frame d={ "M" (x) " " (bottom) "v4" } {}
+                text x=(x) y=(coordinate(plot.bottom() + 16.0)) text-anchor="middle" { (label) }
+            }
+            path.frame d={ "M" (coordinate(plot.x)) " " (bottom) "H" (coordinate(plot.right())) } {}
+            @if last {
+                text x=(coordinate(f64::midpoint(plot.x, plot.right()))) y=(coordinate(plot.bottom() + 33.0)) text-anchor="middle" {
+                    "Time, " (frame.time.unit.1)
+                }
+            }
+        }
+    }
+
+    /// Names of lines and references.
+    fn labels(&self, frame: &Frame, plot: Area, columns: &[Columns]) -> Markup {
+        let (margin, within) = self.split(frame);
+        let texts: Vec<MarginLabel> = margin.iter().map(|entry| self.margin_label(*entry, frame, plot)).collect();
+        let wishes: Vec<(f64, f64)> = texts.iter().map(|text| (text.y, text.rows.len() as f64 * ROW)).collect();
+        let places = label::spread(&wishes, plot.y - 6.0, plot.bottom() + 8.0);
+        let mut taken = Vec::new();
+        let mut inside = Vec::new();
+        for index in within {
+            let text = &self.lines[index].label;
+            if let Some(area) = label::beside(text, index, columns, plot, &taken) {
+                taken.push(area);
+                inside.push((index, area));
+            }
+        }
+        html! {
+            @for (text, middle) in texts.iter().zip(places) {
+                @let from = plot.right() + 2.0;
+                path class={ "leader " (text.class) } d={
+                    "M" (coordinate(from)) " " (coordinate(text.y)) "L" (coordinate(from + 8.0)) " " (coordinate(middle))
+                } {}
+                @let first = middle - text.rows.len() as f64 * ROW / 2.0 + FONT - 1.0;
+                @for (row, line) in text.rows.iter().enumerate() {
+                    text class={ "label " (text.class) } x=(coordinate(from + 12.0)) y=(coordinate(first + row as f64 * ROW)) { (line) }
+                }
+            }
+            @for (index, area) in inside {
+                text class={ "label c" (self.lines[index].colour % COLOURS) } x=(coordinate(area.x)) y=(coordinate(area.y + FONT - 1.0)) {
+                    (self.lines[index].label)
+                }
+            }
+        }
+    }
+
+    /// What is named in the margin, and which lines are named within the plot.
+    fn split(&self, frame: &Frame) -> (Vec<Entry>, Vec<usize>) {
+        let mut margin: Vec<Entry> = (0..self.references.len()).map(Entry::Reference).collect();
+        let mut within = Vec::new();
+        for (index, line) in self.lines.iter().enumerate().filter(|(_, line)| !line.label.is_empty()) {
+            if frame.time.place(active_until(&line.points)) >= REACHES_THE_END {
+                margin.push(Entry::Line(index));
+            } else {
+                within.push(index);
+            }
+        }
+        (margin, within)
+    }
+
+    fn margin_label(&self, entry: Entry, frame: &Frame, plot: Area) -> MarginLabel {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a width: small and positive")]
+        let characters = ((frame.margin - 16.0) / (CHARACTER + 0.2)) as usize;
+        let (text, value, class) = match entry {
+            Entry::Line(index) => {
+                let line = &self.lines[index];
+                let (_, value) = line.points.last().copied().unwrap_or_default();
+                (&line.label, value, format!("c{}", line.colour % COLOURS))
+            }
+            Entry::Reference(index) => (&self.references[index].label, self.references[index].value, "fixed edge".to_owned()),
+        };
+        MarginLabel { rows: label::wrap(text, characters), y: self.y(value, plot), class }
+    }
+
+    fn y(&self, value: f64, plot: Area) -> f64 {
+        plot.bottom() - plot.height * self.axis.place(value).clamp(0.0, 1.0)
+    }
+
+    /// The points of a line in the drawing; a bound becomes steps.
+    fn place(&self, line: &Line, frame: &Frame) -> Vec<(f64, f64)> {
+        let plot = frame.plot();
+        let (from, to) = frame.time.span();
+        let points = line.points.iter().filter(|(time, value)| *time >= from && *time <= to && value.is_finite());
+        points.map(|(time, value)| (frame.x(*time), self.y(*value, plot))).collect()
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Entry {
+    Line(usize),
+    Reference(usize),
+}
+
+struct MarginLabel {
+    rows: Vec<String>,
+    y: f64,
+    class: String,
+}
+
+/// When the line last stood clear of zero.
+fn active_until(points: &[(f64, f64)]) -> f64 {
+    let largest = points.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+    let active = points.iter().rev().find(|(_, value)| *value > largest * 0.01);
+    active.or(points.last()).map_or(0.0, |(time, _)| *time)
+}
+
+/// A coordinate with one decimal at most.
+pub(crate) fn coordinate(value: f64) -> String {
+    let text = format!("{value:.1}");
+    let text = text.strip_suffix(".0").unwrap_or(&text);
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+/// An SVG path through `points`, thinned to what the columns of `plot` can show.
+fn path(points: &[(f64, f64)], plot: Area) -> PreEscaped<String> {
+    let mut path = String::new();
+    let mut rest = points;
+    while let Some((x, _)) = rest.first() {
+        let column = column_of(*x, plot);
+        let count = rest.iter().take_while(|(x, _)| column_of(*x, plot) == column).count();
+        let (here, after) = rest.split_at(count);
+        for (x, y) in corners(here) {
+            let command = if path.is_empty() { 'M' } else { 'L' };
+            write!(path, "{command}{} {}", coordinate(x), coordinate(y)).expect("writing to memory cannot fail");
+        }
+        rest = after;
+    }
+    PreEscaped(path)
+}
+
+/// The first, least, largest and last of `points`, in their order, each once.
+fn corners(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    if points.len() <= 4 {
+        return points.to_vec();
+    }
+    let by_value = |a: &usize, b: &usize| points[*a].1.total_cmp(&points[*b].1);
+    let least = (0..points.len()).min_by(by_value).expect("not empty");
+    let largest = (0..points.len()).max_by(by_value).expect("not empty");
+    let mut keep = [0, least, largest, points.len() - 1].to_vec();
+    keep.sort_unstable();
+    keep.dedup();
+    keep.into_iter().map(|index| points[index]).collect()
+}
+
+/// The extent of a line in each pixel column, straight between its points.
+fn columns(points: &[(f64, f64)], plot: Area) -> Columns {
+    let mut columns: Columns = vec![None; column_of(plot.right(), plot) + 1];
+    let mut widen = |column: usize, y: f64| {
+        if let Some(slot) = columns.get_mut(column) {
+            *slot = Some(slot.map_or((y, y), |(high, low)| (high.min(y), low.max(y))));
+        }
+    };
+    for pair in points.windows(2) {
+        let ((x0, y0), (x1, y1)) = (pair[0], pair[1]);
+        let (from, to) = (column_of(x0, plot), column_of(x1, plot));
+        for column in from..=to {
+            let share = if to > from { (column - from) as f64 / (to - from) as f64 } else { 1.0 };
+            widen(column, y0 + (y1 - y0) * share);
+        }
+        widen(from, y0);
+    }
+    columns
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "columns of a drawing: small and not negative")]
+fn column_of(x: f64, plot: Area) -> usize {
+    (x - plot.x).max(0.0) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLOT: Area = Area { x: 0.0, y: 0.0, width: 100.0, height: 100.0 };
+
+    #[test]
+    fn a_peak_of_one_sample_survives_the_thinning() {
+        let mut points: Vec<(f64, f64)> = (0..100_000).map(|n| (f64::from(n) / 1_000.0, 90.0)).collect();
+        points[54_321].1 = 3.0;
+        let path = path(&points, PLOT).0;
+        assert!(path.contains(" 3L"), "the peak is gone");
+        assert!(path.len() < 10_000, "{} bytes", path.len());
+    }
+
+    #[test]
+    fn a_line_covers_the_columns_between_its_points() {
+        let columns = columns(&[(10.0, 0.0), (20.0, 100.0)], PLOT);
+        assert_eq!(columns[9], None);
+        assert_eq!(columns[15], Some((50.0, 50.0)));
+        assert_eq!(columns[20], Some((100.0, 100.0)));
+    }
+
+    #[test]
+    fn coordinates_are_short_and_never_minus_zero() {
+        assert_eq!(coordinate(-0.04), "0");
+        assert_eq!(coordinate(12.0), "12");
+        assert_eq!(coordinate(12.345), "12.3");
+    }
+}

@@ -1,0 +1,279 @@
+//! Which panels a run has: its series, sorted into one panel a quantity, with capacities and limits to compare with.
+//!
+//! Several runs give the same panels on the same scales, so that one can compare them side by side.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::panel::{Line, Panel, Reference};
+use super::scale::Axis;
+use super::style::COLOURS;
+use crate::Run;
+use crate::format::{self, Unit};
+use crate::schema::Summary;
+use crate::series::Series;
+
+/// A quantity that is drawn.
+struct Quantity {
+    series: &'static str,
+    title: &'static str,
+    units: &'static [Unit],
+    /// Capacities and limits of a run.
+    references: fn(&Summary) -> Vec<Reference>,
+}
+
+const QUANTITIES: [Quantity; 8] = [
+    Quantity { series: "goodput_bps", title: "Goodput", units: format::RATES, references: capacities },
+    Quantity { series: "queue_bytes", title: "Queue", units: format::BYTES, references: queue_limits },
+    Quantity { series: "queue_delay_s", title: "Delay in the queue", units: format::SECONDS, references: none },
+    Quantity { series: "rtt_s", title: "Round-trip time of probes", units: format::SECONDS, references: none },
+    Quantity { series: "cwnd_bytes", title: "Congestion window", units: format::BYTES, references: none },
+    Quantity { series: "in_flight_bytes", title: "Data in flight", units: format::BYTES, references: windows },
+    Quantity { series: "acked_bytes", title: "ACK number", units: format::BYTES, references: none },
+    Quantity { series: "wire_rate_bps", title: "Rate on the wire", units: format::RATES, references: line_rates },
+];
+
+/// What never reaches this share of a panel's scale is not drawn but told of.
+const TOO_SMALL: f64 = 0.01;
+/// With more lines than this, those of one source share a colour and a name.
+const SEPARATE_LINES: usize = 6;
+/// Bounds are drawn for at most this many flows.
+const FLOWS_WITH_BOUNDS: usize = 3;
+
+/// The series that have a panel of a full report, from top to bottom.
+pub(crate) const ALL: &[&str] = &[
+    "goodput_bps",
+    "queue_bytes",
+    "queue_delay_s",
+    "rtt_s",
+    "cwnd_bytes",
+    "in_flight_bytes",
+    "acked_bytes",
+    "wire_rate_bps",
+];
+
+/// The panels of each run for the series that are `wanted`, in the order of [`ALL`]. All runs have the same panels, on the same
+/// scales, with the same colours.
+pub(crate) fn panels(runs: &[Run], wanted: &[&str]) -> Vec<Vec<Panel>> {
+    let mut palette = Palette::default();
+    let mut all = vec![Vec::new(); runs.len()];
+    for quantity in QUANTITIES.iter().filter(|quantity| wanted.contains(&quantity.series)) {
+        let Some(common) = Common::new(quantity, runs) else { continue };
+        for (panels, run) in all.iter_mut().zip(runs) {
+            panels.push(common.panel(quantity, run, &mut palette));
+        }
+    }
+    all
+}
+
+/// Colours by name, in the order in which names first come.
+#[derive(Default)]
+struct Palette(BTreeMap<String, usize>);
+
+impl Palette {
+    fn colour(&mut self, name: &str) -> usize {
+        let next = self.0.len() % COLOURS;
+        *self.0.entry(name.to_owned()).or_insert(next)
+    }
+}
+
+/// What the panels of one quantity share between runs.
+struct Common {
+    drawn: BTreeSet<String>,
+    left_out: Vec<String>,
+    grouped: bool,
+    largest: f64,
+}
+
+impl Common {
+    /// `None` if no run has a sample of the quantity.
+    fn new(quantity: &Quantity, runs: &[Run]) -> Option<Self> {
+        let mut peaks: BTreeMap<&str, f64> = BTreeMap::new();
+        for series in runs.iter().flat_map(|run| of(run, quantity)) {
+            let peak = peaks.entry(&series.entity).or_default();
+            *peak = series.points.iter().map(|(_, value)| *value).filter(|value| value.is_finite()).fold(*peak, f64::max);
+        }
+        let largest = peaks.values().copied().reduce(f64::max)?;
+        let names = |big: bool| {
+            let named = peaks.iter().filter(move |(_, peak)| (**peak >= largest * TOO_SMALL) == big);
+            named.map(|(name, _)| (*name).to_owned())
+        };
+        let (drawn, left_out): (BTreeSet<String>, Vec<String>) = (names(true).collect(), names(false).collect());
+        let references = runs.iter().flat_map(|run| (quantity.references)(&run.summary));
+        let bounds = runs.iter().flat_map(|run| bounds(quantity, &run.summary)).flat_map(|(_, points)| points);
+        // A limit far above everything would flatten the lines: it has its say only up to a half more than they need.
+        let compared = references.map(|r| r.value).chain(bounds.map(|(_, value)| value));
+        let top = compared.filter(|value| *value <= largest * 1.5).fold(largest, f64::max);
+        Some(Self { grouped: drawn.len() > SEPARATE_LINES, drawn, left_out, largest: top })
+    }
+
+    fn panel(&self, quantity: &Quantity, run: &Run, palette: &mut Palette) -> Panel {
+        let axis = Axis::from_zero(self.largest, quantity.units, 4);
+        let top = axis.span().1;
+        let mut lines = self.lines(quantity, run, palette);
+        for (flow, points) in bounds(quantity, &run.summary) {
+            if points.iter().all(|(_, value)| *value <= top) {
+                lines.push(Line { label: format!("bound of {flow}"), colour: palette.colour(&flow), faint: false, bound: true, points });
+            }
+        }
+        let references = (quantity.references)(&run.summary).into_iter().filter(|r| r.value <= top).collect();
+        Panel { title: quantity.title.to_owned(), axis, lines, references, note: self.note() }
+    }
+
+    fn lines(&self, quantity: &Quantity, run: &Run, palette: &mut Palette) -> Vec<Line> {
+        let drawn: Vec<&Series> = of(run, quantity).filter(|series| self.drawn.contains(&series.entity)).collect();
+        let mut members: BTreeMap<&str, usize> = BTreeMap::new();
+        for series in &drawn {
+            *members.entry(source(&series.entity)).or_default() += 1;
+        }
+        let mut named = BTreeSet::new();
+        let line = |series: &&Series| {
+            let group = source(&series.entity);
+            let count = members.get(group).copied().unwrap_or(1);
+            let faint = self.grouped && count > 1;
+            let name = if faint { group } else { &series.entity };
+            let label = match (faint, named.insert(group.to_owned())) {
+                (false, _) => series.entity.clone(),
+                // The first of a group names it.
+                (true, true) => format!("{group} (each of {count})"),
+                (true, false) => String::new(),
+            };
+            Line { label, colour: palette.colour(name), faint, bound: false, points: series.points.clone() }
+        };
+        drawn.iter().map(line).collect()
+    }
+
+    fn note(&self) -> Option<String> {
+        match self.left_out.as_slice() {
+            [] => None,
+            names @ [_] | names @ [_, _] => Some(format!("below 1 % of the scale, not drawn: {}", names.join(", "))),
+            names => Some(format!("{} below 1 % of the scale, not drawn", names.len())),
+        }
+    }
+}
+
+fn of<'a>(run: &'a Run, quantity: &'a Quantity) -> impl Iterator<Item = &'a Series> {
+    run.series.iter().filter(|series| series.name == quantity.series && !series.points.is_empty())
+}
+
+/// The source that a flow is one of: `download` for `download-7`.
+fn source(flow: &str) -> &str {
+    match flow.rsplit_once('-') {
+        Some((source, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => source,
+        _ => flow,
+    }
+}
+
+fn none(_: &Summary) -> Vec<Reference> {
+    Vec::new()
+}
+
+/// The payload capacity of the narrowest link of each flow, each link once.
+fn capacities(summary: &Summary) -> Vec<Reference> {
+    let mut narrowest = BTreeMap::new();
+    for flow in &summary.flows {
+        let links = summary.links.iter().filter(|link| flow.data_path.contains(&link.name));
+        let capacity = |link: &&crate::schema::Link| link.payload_capacity_bps;
+        let least = links.filter(|l| capacity(l).is_some()).min_by(|a, b| {
+            let of = |link| capacity(link).unwrap_or(f64::INFINITY);
+            of(a).total_cmp(&of(b))
+        });
+        if let Some((link, bps)) = least.and_then(|link| Some((&link.name, link.payload_capacity_bps?))) {
+            narrowest.insert(link.clone(), bps);
+        }
+    }
+    let reference = |(link, bps)| Reference { label: format!("payload that {link} carries: {}", format::rate(bps)), value: bps };
+    narrowest.into_iter().map(reference).collect()
+}
+
+fn queue_limits(summary: &Summary) -> Vec<Reference> {
+    let limited = summary.links.iter().filter_map(|link| Some((link, format::to_f64(link.queue_limit_bytes?))));
+    // Only queues that were near their limit: others would be a line without a story.
+    let near = limited.filter(|(link, limit)| format::to_f64(link.max_backlog_bytes) > limit * 0.5);
+    near.map(|(link, limit)| {
+        let label = format!("limit of {}: {}", link.name, format::with_unit(limit, format::BYTES));
+        Reference { label, value: limit }
+    })
+    .collect()
+}
+
+/// Each receive window once.
+fn windows(summary: &Summary) -> Vec<Reference> {
+    let windows: BTreeSet<u64> = summary.flows.iter().filter_map(|flow| flow.receive_window_bytes).collect();
+    let reference = |window| Reference { label: format!("receive window {}", format::window(window)), value: format::to_f64(window) };
+    windows.into_iter().map(reference).collect()
+}
+
+fn line_rates(summary: &Summary) -> Vec<Reference> {
+    let narrow = capacities_of_lines(summary);
+    narrow.into_iter().map(|(link, bps)| Reference { label: format!("rate of {link}: {}", format::rate(bps)), value: bps }).collect()
+}
+
+/// Rates of the links that were busy for at least a tenth of some phase.
+fn capacities_of_lines(summary: &Summary) -> BTreeMap<String, f64> {
+    let used = |name: &str| {
+        let links = summary.phases.iter().flat_map(|phase| &phase.links).filter(|link| link.name == name);
+        links.filter_map(|link| link.utilisation).fold(0.0, f64::max)
+    };
+    let busy = summary.links.iter().filter(|link| used(&link.name) >= 0.1);
+    busy.filter_map(|link| Some((link.name.clone(), link.rate_bps?))).collect()
+}
+
+/// The bound of each of a few flows as steps over the phases.
+fn bounds(quantity: &Quantity, summary: &Summary) -> Vec<(String, Vec<(f64, f64)>)> {
+    if quantity.series != "goodput_bps" || summary.flows.len() > FLOWS_WITH_BOUNDS {
+        return Vec::new();
+    }
+    let steps = |name: &str| {
+        let phases = summary.phases.iter();
+        let in_phase = phases.filter_map(|phase| {
+            let bound = phase.flows.iter().find(|flow| flow.name == name)?.bound_bps?;
+            Some([(phase.from_s, bound), (phase.to_s, bound)])
+        });
+        in_phase.flatten().collect::<Vec<_>>()
+    };
+    let flows = summary.flows.iter().map(|flow| (flow.name.clone(), steps(&flow.name)));
+    flows.filter(|(_, points)| !points.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_of_one_source_are_told_by_their_number() {
+        assert_eq!(source("download-12"), "download");
+        assert_eq!(source("dslam-gateway"), "dslam-gateway");
+        assert_eq!(source("download-"), "download-");
+    }
+
+    fn run(series: Vec<Series>) -> Run {
+        Run { label: String::new(), summary: Summary::default(), series }
+    }
+
+    fn goodput(entity: &str, bps: f64) -> Series {
+        Series { name: "goodput_bps".into(), entity: entity.into(), points: vec![(0.0, bps), (1.0, bps)] }
+    }
+
+    #[test]
+    fn many_flows_of_a_source_share_one_name_and_colour() {
+        let series = (1..=48).map(|n| goodput(&format!("download-{n}"), 1e6)).chain([goodput("upload", 5e5)]);
+        let panels = panels(&[run(series.collect())], ALL);
+        let labels: Vec<&str> = panels[0][0].lines.iter().map(|l| l.label.as_str()).filter(|l| !l.is_empty()).collect();
+        assert_eq!(labels, ["download (each of 48)", "upload"]);
+        assert!(panels[0][0].lines[..48].iter().all(|line| line.colour == 0 && line.faint));
+        assert!(!panels[0][0].lines[48].faint);
+    }
+
+    #[test]
+    fn what_is_too_small_to_see_is_named_instead() {
+        let panels = panels(&[run(vec![goodput("a", 1e6), goodput("b", 1e3)])], ALL);
+        assert_eq!(panels[0][0].lines.len(), 1);
+        assert_eq!(panels[0][0].note.as_deref(), Some("below 1 % of the scale, not drawn: b"));
+    }
+
+    #[test]
+    fn runs_share_their_scales() {
+        let panels = panels(&[run(vec![goodput("a", 1e6)]), run(vec![goodput("a", 9e6)])], ALL);
+        assert_eq!(panels[0][0].axis.span(), panels[1][0].axis.span());
+    }
+}

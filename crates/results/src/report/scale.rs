@@ -1,0 +1,102 @@
+//! Axes: round ticks, units that read well, and the way from a value to a place in the drawing.
+
+use crate::format::{self, Unit};
+
+/// A linear axis that starts at zero or the given begin, with its ticks.
+#[derive(Clone, Debug)]
+pub(crate) struct Axis {
+    low: f64,
+    high: f64,
+    ticks: Vec<f64>,
+    /// What one unit of the axis is in the base unit, and its symbol.
+    pub(crate) unit: Unit,
+}
+
+impl Axis {
+    /// An axis from zero to just above `largest`, in the unit of `units` that suits it, with about `wanted` ticks.
+    pub(crate) fn from_zero(largest: f64, units: &'static [Unit], wanted: u32) -> Self {
+        let largest = if largest.is_finite() && largest > 0.0 { largest } else { 1.0 };
+        let unit = format::unit_for(largest, units);
+        // Room above, so that no line runs along the frame.
+        Self::with_unit(0.0, largest * 1.06, unit, wanted)
+    }
+
+    /// An axis of time from `from` to `to`, in seconds or a smaller unit if the span is short.
+    pub(crate) fn time(from: f64, to: f64, wanted: u32) -> Self {
+        let to = if to > from { to } else { from + 1.0 };
+        Self::with_unit(from, to, format::unit_for(to - from, format::SECONDS), wanted)
+    }
+
+    fn with_unit(low: f64, high: f64, unit: Unit, wanted: u32) -> Self {
+        let step = round_step((high - low) / unit.0 / f64::from(wanted.max(1))) * unit.0;
+        let first = (low / step - 1e-9).ceil();
+        let ticks = (0..200).map(|n| (first + f64::from(n)) * step).take_while(|tick| *tick <= high + step * 1e-9);
+        Self { low, high, ticks: ticks.collect(), unit }
+    }
+
+    /// Where `value` lies: 0 at the low end, 1 at the high end.
+    pub(crate) fn place(&self, value: f64) -> f64 {
+        (value - self.low) / (self.high - self.low)
+    }
+
+    /// The ends of the axis.
+    pub(crate) fn span(&self) -> (f64, f64) {
+        (self.low, self.high)
+    }
+
+    /// The ticks and what is written beside them, the unit left to the title.
+    pub(crate) fn ticks(&self) -> impl Iterator<Item = (f64, String)> {
+        self.ticks.iter().map(|tick| (*tick, format::number((tick / self.unit.0 * 1e9).round() / 1e9)))
+    }
+}
+
+/// The smallest of 1, 2, 5 times a power of ten at or above `raw`.
+fn round_step(raw: f64) -> f64 {
+    let power = 10_f64.powi(decade(raw));
+    let mantissa = raw / power;
+    let round = [1.0, 2.0, 5.0].into_iter().find(|step| mantissa <= *step * (1.0 + 1e-9)).unwrap_or(10.0);
+    round * power
+}
+
+/// The power of ten at or below `value`, found without logarithms, whose last bit differs between machines.
+fn decade(value: f64) -> i32 {
+    (-30..30).rev().find(|power| value >= 10_f64.powi(*power) * (1.0 - 1e-12)).unwrap_or(-30)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(axis: &Axis) -> Vec<String> {
+        axis.ticks().map(|(_, label)| label).collect()
+    }
+
+    #[test]
+    fn ticks_are_multiples_of_1_2_or_5() {
+        assert_eq!(labels(&Axis::from_zero(1.69e6, format::RATES, 5)), ["0", "0.5", "1", "1.5"]);
+        assert_eq!(labels(&Axis::from_zero(206_000.0, format::BYTES, 5)), ["0", "50", "100", "150", "200"]);
+        assert_eq!(labels(&Axis::time(0.0, 180.0, 10)), ["0", "20", "40", "60", "80", "100", "120", "140", "160", "180"]);
+    }
+
+    #[test]
+    fn a_short_run_is_told_in_milliseconds() {
+        let axis = Axis::time(0.0, 0.25, 5);
+        assert_eq!(axis.unit.1, "ms");
+        assert_eq!(labels(&axis), ["0", "50", "100", "150", "200", "250"]);
+    }
+
+    #[test]
+    fn nothing_to_show_still_has_an_axis() {
+        for largest in [0.0, f64::NAN, f64::INFINITY, -1.0] {
+            assert!(labels(&Axis::from_zero(largest, format::BYTES, 5)).len() > 1);
+        }
+    }
+
+    #[test]
+    fn a_step_is_never_below_what_was_asked() {
+        for raw in [1e-7, 0.3, 1.0, 1.01, 2.5, 7.0, 9.99, 123.0, 5e9] {
+            let step = round_step(raw);
+            assert!(step >= raw * 0.999 && step <= raw * 2.51, "{raw} gave {step}");
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Tables as text cells, before it is decided whether they become HTML or go to a terminal.
+
+use std::collections::BTreeMap;
+
+use crate::Run;
+use crate::format;
+use crate::schema::{Delay, Flow, Link, Phase, Probe, RoundTrip, Summary};
+
+/// A table: a heading, columns, rows of text.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    /// What it tells.
+    pub(crate) title: String,
+    /// Names of the columns, units included.
+    pub(crate) columns: Vec<Column>,
+    /// As many cells as columns each.
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+/// How a column is set.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    /// What stands above it.
+    pub(crate) name: String,
+    /// How its cells are set.
+    pub(crate) kind: Kind,
+}
+
+/// How cells are set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// The name of the row.
+    Name,
+    /// Text: left.
+    Text,
+    /// A sentence: left, and it may wrap.
+    Words,
+    /// A number: right.
+    Number,
+}
+
+fn columns(names: &[(&str, Kind)]) -> Vec<Column> {
+    names.iter().map(|(name, kind)| Column { name: (*name).to_owned(), kind: *kind }).collect()
+}
+
+/// All flows: result, bound, what sets the bound, what held the flow back.
+pub(crate) fn flows(summary: &Summary) -> Table {
+    use Kind::{Name, Number, Text};
+    let columns = columns(&[
+        ("Flow", Name),
+        ("Goodput", Number),
+        ("Bound", Number),
+        ("of bound", Number),
+        ("Bound by", Text),
+        ("Time limited by", Text),
+        ("Response", Number),
+        ("Sent again", Number),
+        ("Timeouts", Number),
+    ]);
+    Table { title: "Flows".to_owned(), columns, rows: summary.flows.iter().map(flow).collect() }
+}
+
+fn flow(flow: &Flow) -> Vec<String> {
+    let share = flow.bound_bps.filter(|bound| *bound > 0.0).map(|bound| flow.goodput_bps / bound);
+    vec![
+        flow.name.clone(),
+        format::rate(flow.goodput_bps),
+        format::or_dash(flow.bound_bps, format::rate),
+        format::or_dash(share, format::percent),
+        format::or_dash(flow.bound_by.clone(), |by| by),
+        shares(&flow.limited_by),
+        format::or_dash(flow.response_time_s, format::seconds),
+        format::or_dash(flow.retransmissions, format::grouped),
+        format::or_dash(flow.timeouts, format::grouped),
+    ]
+}
+
+/// `receive window 72 %, congestion window 28 %`: the shares that matter, largest first.
+pub(crate) fn shares(limited_by: &BTreeMap<String, f64>) -> String {
+    let mut shares: Vec<(&String, f64)> = limited_by.iter().map(|(name, share)| (name, *share)).collect();
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let told = shares.iter().filter(|(_, share)| *share >= 0.005);
+    let texts: Vec<String> = told.map(|(name, share)| format!("{} {:.0} %", name.replace('_', " "), share * 100.0)).collect();
+    if texts.is_empty() { "–".to_owned() } else { texts.join(", ") }
+}
+
+/// All links that carried something: load, time in the queue, drops.
+pub(crate) fn links(summary: &Summary) -> Table {
+    use Kind::{Name, Number, Text};
+    let columns = columns(&[
+        ("Link", Name),
+        ("Rate", Number),
+        ("Busy", Number),
+        ("as IP", Number),
+        ("Queue delay mean", Number),
+        ("p99", Number),
+        ("max", Number),
+        ("Largest queue", Number),
+        ("Packets", Number),
+        ("Dropped", Text),
+    ]);
+    let used = summary.links.iter().filter(|link| link.packets > 0 || link.drops.values().any(|drops| *drops > 0));
+    Table { title: "Links".to_owned(), columns, rows: used.map(link).collect() }
+}
+
+fn link(link: &Link) -> Vec<String> {
+    let Delay { mean, p99, max, .. } = link.queue_delay_s;
+    vec![
+        link.name.clone(),
+        format::or_dash(link.rate_bps, format::rate),
+        format::or_dash(link.utilisation, format::percent),
+        format::or_dash(link.utilisation_ip, format::percent),
+        format::or_dash(mean, format::seconds),
+        format::or_dash(p99, format::seconds),
+        format::or_dash(max, format::seconds),
+        format::bytes(link.max_backlog_bytes),
+        format::grouped(link.packets),
+        reasons(&link.drops),
+    ]
+}
+
+/// `tail 12, ack merged 3`; a dash for none.
+fn reasons(drops: &BTreeMap<String, u64>) -> String {
+    let told = drops.iter().filter(|(_, count)| **count > 0);
+    let texts: Vec<String> = told.map(|(name, count)| format!("{} {}", name.replace('_', " "), format::grouped(*count))).collect();
+    if texts.is_empty() { "–".to_owned() } else { texts.join(", ") }
+}
+
+/// All pings.
+pub(crate) fn probes(summary: &Summary) -> Table {
+    use Kind::{Name, Number, Text};
+    let columns = columns(&[
+        ("Probe", Name),
+        ("Class", Text),
+        ("Replies", Number),
+        ("RTT min", Number),
+        ("mean", Number),
+        ("p50", Number),
+        ("p99", Number),
+        ("p99.9", Number),
+        ("max", Number),
+        ("Jitter", Number),
+    ]);
+    Table { title: "Probes".to_owned(), columns, rows: summary.probes.iter().map(probe).collect() }
+}
+
+fn probe(probe: &Probe) -> Vec<String> {
+    let RoundTrip { min, mean, p50, p99, p999, max, jitter } = probe.rtt_s;
+    let mut cells = vec![
+        probe.name.clone(),
+        probe.class.clone(),
+        format!("{} of {}", format::grouped(probe.received), format::grouped(probe.sent)),
+    ];
+    cells.extend([min, mean, p50, p99, p999, max, jitter].map(|value| format::or_dash(value, format::seconds)));
+    cells
+}
+
+/// A column a phase: goodput of each flow with its bound, round trip of each probe, load and delay of the links that matter.
+pub(crate) fn phases(summary: &Summary) -> Table {
+    let mut table = Table { title: "Phases".to_owned(), columns: columns(&[("", Kind::Name)]), rows: Vec::new() };
+    for phase in &summary.phases {
+        let span = format!("{} ({}–{} s)", phase.name, format::number(phase.from_s), format::number(phase.to_s));
+        table.columns.push(Column { name: span, kind: Kind::Number });
+    }
+    let mut rows: Vec<(String, Vec<Option<String>>)> = Vec::new();
+    let count = summary.phases.len();
+    for (number, phase) in summary.phases.iter().enumerate() {
+        for (name, value) in measures(phase, &busy_links(summary)) {
+            let row = match rows.iter().position(|(known, _)| *known == name) {
+                Some(row) => row,
+                None => {
+                    rows.push((name, vec![None; count]));
+                    rows.len() - 1
+                }
+            };
+            rows[row].1[number] = Some(value.to_string());
+        }
+    }
+    // Flows before probes before links, in whichever phase they first came.
+    rows.sort_by_key(|(name, _)| order(name));
+    let cells = |cell: Option<String>| cell.unwrap_or_else(|| "–".to_owned());
+    table.rows = rows.into_iter().map(|(name, values)| std::iter::once(name).chain(values.into_iter().map(cells)).collect()).collect();
+    table
+}
+
+const GOODPUT: &str = ": goodput";
+const MEDIAN: &str = ": RTT p50";
+const TAIL: &str = ": RTT p99";
+
+fn order(name: &str) -> u8 {
+    match name {
+        n if n.ends_with(GOODPUT) => 0,
+        n if n.ends_with(MEDIAN) || n.ends_with(TAIL) => 1,
+        _ => 2,
+    }
+}
+
+/// A measured value and the unit that it is told in.
+#[derive(Clone, Copy)]
+enum Value {
+    Rate(f64),
+    Seconds(f64),
+    Share(f64),
+}
+
+impl Value {
+    fn bare(self) -> f64 {
+        match self {
+            Self::Rate(v) | Self::Seconds(v) | Self::Share(v) => v,
+        }
+    }
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&match *self {
+            Self::Rate(bps) => format::rate(bps),
+            Self::Seconds(s) => format::seconds(s),
+            Self::Share(share) => format::percent(share),
+        })
+    }
+}
+
+/// What a phase tells, by name.
+fn measures(phase: &Phase, links: &[String]) -> Vec<(String, Value)> {
+    let flows = phase.flows.iter().map(|flow| (format!("{}{GOODPUT}", flow.name), Value::Rate(flow.goodput_bps)));
+    let probes = phase.probes.iter().flat_map(|probe| {
+        let told = [(MEDIAN, probe.rtt_s.p50), (TAIL, probe.rtt_s.p99)];
+        told.into_iter().filter_map(|(what, value)| Some((format!("{}{what}", probe.name), Value::Seconds(value?))))
+    });
+    let links = phase.links.iter().filter(|link| links.contains(&link.name)).flat_map(|link| {
+        let busy = link.utilisation.map(|share| (format!("{}: busy", link.name), Value::Share(share)));
+        let delay = link.queue_delay_mean_s.map(|mean| (format!("{}: mean queue delay", link.name), Value::Seconds(mean)));
+        [busy, delay].into_iter().flatten()
+    });
+    flows.chain(probes).chain(links).collect()
+}
+
+/// The links that were at least a quarter busy in some phase.
+fn busy_links(summary: &Summary) -> Vec<String> {
+    let phases = summary.phases.iter().flat_map(|phase| &phase.links);
+    let mut names: Vec<String> =
+        phases.filter(|link| link.utilisation.is_some_and(|busy| busy >= 0.25)).map(|link| link.name.clone()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Where every packet and byte went.
+pub(crate) fn conservation(summary: &Summary) -> Table {
+    let held = &summary.conservation;
+    let row = |name: &str, packets: Option<u64>, bytes: u64| {
+        vec![name.to_owned(), format::or_dash(packets, format::grouped), format::grouped(bytes)]
+    };
+    let mut rows = vec![
+        row("sent by hosts", Some(held.packets.sent), held.sent),
+        row("delivered to hosts", Some(held.packets.delivered), held.delivered),
+        row("dropped", Some(held.packets.dropped), held.dropped),
+        row("still queued", Some(held.packets.queued), held.queued),
+        row("on the wire", Some(held.packets.in_flight), held.in_flight),
+    ];
+    let by_reason = held.dropped_by_reason.iter().map(|(reason, bytes)| {
+        let packets: u64 = summary.links.iter().filter_map(|link| link.drops.get(reason)).sum();
+        row(&format!("… {}", reason.replace('_', " ")), Some(packets), *bytes)
+    });
+    rows.splice(3..3, by_reason);
+    let columns = columns(&[("", Kind::Name), ("Packets", Kind::Number), ("IP bytes", Kind::Number)]);
+    let title = if held.holds { "Conservation: everything sent is accounted for" } else { "Conservation BROKEN: not everything sent is accounted for" };
+    Table { title: title.to_owned(), columns, rows }
+}
+
+/// Several runs of one scenario, a column each: goodput, round trips, load and delay in each phase, and how they differ.
+///
+/// Phases are matched by their name. With two runs, a last column tells the second as a multiple of the first.
+pub(crate) fn comparison(runs: &[Run]) -> Table {
+    let mut table = Table { title: "Comparison".to_owned(), columns: columns(&[("", Kind::Name)]), rows: Vec::new() };
+    table.columns.extend(runs.iter().map(|run| Column { name: run.label.clone(), kind: Kind::Number }));
+    if runs.len() == 2 {
+        table.columns.push(Column { name: "Factor".to_owned(), kind: Kind::Number });
+    }
+    let told: Vec<BTreeMap<String, Value>> = runs.iter().map(|run| phase_measures(&run.summary, runs).into_iter().collect()).collect();
+    let mut names: Vec<String> = Vec::new();
+    for run in runs {
+        for (name, _) in phase_measures(&run.summary, runs) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    for name in names {
+        let values: Vec<Option<Value>> = told.iter().map(|told| told.get(&name).copied()).collect();
+        let factor = match values.as_slice() {
+            [Some(a), Some(b)] if runs.len() == 2 => Some(factor(*a, *b)),
+            _ => (runs.len() == 2).then(|| "–".to_owned()),
+        };
+        let cells = values.iter().map(|value| format::or_dash(*value, |value| value.to_string()));
+        table.rows.push(std::iter::once(name.clone()).chain(cells).chain(factor).collect());
+    }
+    table
+}
+
+/// The measures of all phases, a phase after the other.
+fn phase_measures(summary: &Summary, runs: &[Run]) -> Vec<(String, Value)> {
+    let mut links: Vec<String> = runs.iter().flat_map(|run| busy_links(&run.summary)).collect();
+    links.sort();
+    links.dedup();
+    let named = |phase: &Phase| {
+        let name = phase.name.clone();
+        measures(phase, &links).into_iter().map(move |(measure, value)| (format!("{name}: {measure}"), value))
+    };
+    summary.phases.iter().flat_map(|phase| named(phase).collect::<Vec<_>>()).collect()
+}
+
+fn factor(first: Value, second: Value) -> String {
+    if first.bare() == 0.0 { "–".to_owned() } else { format!("× {}", format::number(second.bare() / first.bare())) }
+}
