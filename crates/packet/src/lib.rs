@@ -1,14 +1,37 @@
 //! Packets: compact metadata that every layer shares, and the real headers behind it.
 //!
 //! [`Meta`] is what the datapath knows of a packet: 64 bytes, whether the packet is simulated (then it is all there is) or
-//! real (then it sits beside the bytes). The datapath asks for no more than the [`Packet`] trait.
+//! real (then it sits beside the bytes, in a [`Frame`]). The datapath asks for no more than the [`Packet`] trait.
+//!
+//! | to | use |
+//! | --- | --- |
+//! | turn a simulated packet into bytes | [`write_headers`], [`write_packet`] |
+//! | read a real packet | [`Frame::new`], [`parse`], [`parse_headers`] |
+//! | give flows of real packets their [`FlowId`] | [`FlowTable`] |
+//! | compute and mend checksums | [`checksum`], [`checksums_hold`] |
 
+pub mod checksum;
 mod flow;
+mod frame;
+mod icmp;
+mod ipv4;
+mod ipv6;
 mod meta;
+mod parse;
 mod seq;
+mod table;
+mod tcp;
+#[cfg(test)]
+mod testing;
+mod udp;
+mod write;
 
-pub use flow::FlowId;
+pub use flow::{FlowAddresses, FlowId, FlowKey, IpAddresses};
+pub use frame::Frame;
 pub use meta::{
     AckFields, Mark, Meta, OptionSet, OptionWords, Options, Packet, Protocol, SackBlock, SynOptions, TcpFlags,
 };
+pub use parse::{ParseError, Parsed, checksums_hold, parse, parse_headers};
 pub use seq::SeqNumber;
+pub use table::{FlowTable, HashKey};
+pub use write::{MAX_HEADER_LEN, header_len, write_headers, write_packet, written_len};

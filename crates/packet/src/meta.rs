@@ -15,6 +15,10 @@ pub trait Packet {
     /// Makes this pure ACK say what `newest` says: acknowledgement number, window and options. A packet with bytes mends
     /// its checksum and, if the options' size changes, its lengths.
     fn rewrite_ack(&mut self, newest: &AckFields);
+
+    /// Writes the IP and transport headers, as they go over the line, to the start of `out`; returns their length. Zero for
+    /// a packet whose headers cannot be told: such a packet is never compressed.
+    fn headers(&self, out: &mut [u8; MAX_HEADER_LEN]) -> usize;
 }
 
 /// Transport protocol of a packet.
@@ -151,6 +155,9 @@ impl Options {
     pub const NONE: Self = Self { words: OptionWords { timestamps: (0, 0), sack: [0; 6] }, set: OptionSet(0) };
     /// The most SACK blocks that a segment carries here, as many as fit beside timestamps.
     pub const MAX_SACK_BLOCKS: usize = 3;
+    /// The most bytes that options can take: the data offset counts to 15 words, of which the header has five (RFC 9293,
+    /// section 3.1).
+    pub const MAX_BYTES: usize = 40;
 
     /// The options of a SYN.
     #[must_use]
@@ -178,10 +185,16 @@ impl Options {
         self
     }
 
-    /// The same options with these SACK blocks; only the first three count.
+    /// The same options with these SACK blocks; only the first three count. A SYN has nothing to acknowledge selectively:
+    /// blocks take the place of its options.
     #[must_use]
     pub fn with_sack(mut self, blocks: &[SackBlock]) -> Self {
+        const SYN: u8 = OptionSet::MSS | OptionSet::WINDOW_SCALE | OptionSet::SACK_PERMITTED;
         let count = blocks.len().min(Self::MAX_SACK_BLOCKS);
+        if count > 0 || self.sack_count() > 0 {
+            self.words.sack = [0; 6];
+            self.set.0 &= !SYN;
+        }
         for (words, block) in self.words.sack.chunks_exact_mut(2).zip(&blocks[..count]) {
             words.copy_from_slice(&[block.left.raw(), block.right.raw()]);
         }
@@ -402,6 +415,15 @@ impl Meta {
     }
 }
 
+impl Meta {
+    /// Addresses that no other flow has: a simulated flow is known by its number alone.
+    const fn numbered_addresses(&self) -> FlowAddresses {
+        let [a, b, c, d] = self.flow.index().to_be_bytes();
+        let ip = IpAddresses::V4 { source: Ipv4Addr::new(10, a, b, c), destination: Ipv4Addr::new(10, 255, 255, 255) };
+        FlowAddresses { ip, source_port: 1024 + d as u16, destination_port: 1024 }
+    }
+}
+
 impl Packet for Meta {
     fn meta(&self) -> &Meta {
         self
@@ -419,5 +441,9 @@ impl Packet for Meta {
         self.ack = newest.ack;
         self.window = newest.window;
         self.set_options(newest.options);
+    }
+
+    fn headers(&self, out: &mut [u8; MAX_HEADER_LEN]) -> usize {
+        write_headers(self, &self.numbered_addresses(), out)
     }
 }

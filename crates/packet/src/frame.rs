@@ -1,0 +1,126 @@
+//! A real packet: its bytes and what was read from them.
+
+use crate::checksum::{Sum, mend};
+use crate::parse::{ParseError, parse};
+use crate::{AckFields, FlowKey, Meta, Packet, Protocol, tcp};
+
+/// An IP packet with its bytes, as the live programs carry it through the datapath.
+///
+/// The bytes change only in [`Packet::rewrite_ack`]. Checksums are mended for what changed (RFC 1624), never computed anew:
+/// a packet that came damaged leaves recognisably damaged, for its receiver to drop.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Frame {
+    meta: Meta,
+    bytes: Vec<u8>,
+    transport_offset: u8,
+}
+
+impl Frame {
+    /// Takes the bytes of an IP packet, and what they say of its flow.
+    ///
+    /// No packet is refused: one that cannot be read becomes [`Protocol::Other`], which passes untouched, and the error
+    /// says why. Of a readable packet trailing bytes (the padding of Ethernet) are dropped. `meta.flow` and
+    /// `meta.arrived` are for the caller to set.
+    pub fn new(mut bytes: Vec<u8>) -> (Self, Result<FlowKey, ParseError>) {
+        match parse(&bytes) {
+            Ok(parsed) => {
+                bytes.truncate(usize::from(parsed.meta.ip_len));
+                (Self { meta: parsed.meta, bytes, transport_offset: parsed.transport_offset }, Ok(parsed.key))
+            }
+            Err(error) => {
+                let ip_len = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
+                let meta = Meta { ip_len, protocol: Protocol::Other, ..Meta::default() };
+                (Self { meta, bytes, transport_offset: 0 }, Err(error))
+            }
+        }
+    }
+
+    /// The bytes, from the IP header on.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Gives the bytes back, whose memory can serve the next packet.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// Replaces the options of a packet without payload, its data offset included; IP lengths and checksums are still to
+    /// mend.
+    fn replace_options(&mut self, newest: &AckFields) {
+        let transport = usize::from(self.transport_offset);
+        let mut options = [0; crate::Options::MAX_BYTES];
+        let options_len = tcp::write_options(&mut options, &newest.options);
+        self.bytes.truncate(transport + tcp::HEADER_LEN);
+        self.bytes.extend_from_slice(&options[..options_len]);
+        self.bytes[transport + tcp::DATA_OFFSET_AT] = tcp::data_offset(tcp::HEADER_LEN + options_len);
+        self.meta.set_options(newest.options);
+    }
+
+    /// Makes the IP header's length that of the bytes.
+    fn mend_ip_len(&mut self) {
+        let len = self.bytes.len() as u16;
+        let (len_at, field) = if self.meta.mark.ipv6() { (4, len - crate::ipv6::HEADER_LEN as u16) } else { (2, len) };
+        if !self.meta.mark.ipv6() {
+            let before = Sum::ZERO.bytes(&self.bytes[len_at..len_at + 2]);
+            let checksum = u16::from_be_bytes([self.bytes[10], self.bytes[11]]);
+            let mended = mend(checksum, before, Sum::ZERO.word(field));
+            self.bytes[10..12].copy_from_slice(&mended.to_be_bytes());
+        }
+        self.bytes[len_at..len_at + 2].copy_from_slice(&field.to_be_bytes());
+        self.meta.ip_len = len;
+        self.meta.header_len = len as u8;
+    }
+}
+
+impl Packet for Frame {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn meta_mut(&mut self) -> &mut Meta {
+        &mut self.meta
+    }
+
+    /// Options stay byte for byte where `newest` has the same; otherwise they are laid out anew. A packet that is no pure
+    /// ACK stays as it is, since cutting it at its header would lose data.
+    fn rewrite_ack(&mut self, newest: &AckFields) {
+        debug_assert!(self.meta.is_pure_ack(), "only a pure ACK is rewritten");
+        if !self.meta.is_pure_ack() {
+            return;
+        }
+        let transport = usize::from(self.transport_offset);
+        let changing = transport + tcp::ACK_AT;
+        let before = Sum::ZERO.bytes(&self.bytes[changing..]).word((self.bytes.len() - transport) as u16);
+        self.bytes[changing..changing + 4].copy_from_slice(&newest.ack.raw().to_be_bytes());
+        let window_at = transport + tcp::WINDOW_AT;
+        self.bytes[window_at..window_at + 2].copy_from_slice(&newest.window.to_be_bytes());
+        self.meta.ack = newest.ack;
+        self.meta.window = newest.window;
+        if newest.options != self.meta.options() {
+            let len_before = self.bytes.len();
+            self.replace_options(newest);
+            if self.bytes.len() != len_before {
+                self.mend_ip_len();
+            }
+        }
+        // The old checksum stands in both sums and cancels. The pseudo-header has the length of the TCP packet.
+        let after = Sum::ZERO.bytes(&self.bytes[changing..]).word((self.bytes.len() - transport) as u16);
+        let checksum_at = transport + tcp::CHECKSUM_AT;
+        let checksum = u16::from_be_bytes([self.bytes[checksum_at], self.bytes[checksum_at + 1]]);
+        self.bytes[checksum_at..checksum_at + 2].copy_from_slice(&mend(checksum, before, after).to_be_bytes());
+    }
+
+    fn headers(&self, out: &mut [u8; MAX_HEADER_LEN]) -> usize {
+        let len = usize::from(self.meta.header_len).min(self.bytes.len());
+        out.get_mut(..len).map_or(0, |out| {
+            out.copy_from_slice(&self.bytes[..len]);
+            len
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! IPv6 headers (RFC 8200).
+//!
+//! Hop-by-hop options, destination options and a used-up routing header are walked over. What follows a fragment header, an
+//! authentication header (whose check a changed ACK would break), ESP, or a routing header on its way (the transport
+//! checksum covers the last hop instead of the destination) is not read. Jumbograms (RFC 2675) do not fit 16-bit lengths
+//! and are errors.
+
+use core::net::Ipv6Addr;
+
+use crate::IpAddresses;
+use crate::parse::{IpHeader, ParseError, double_word, header, word};
+
+/// Bytes of the fixed header.
+pub(crate) const HEADER_LEN: usize = 40;
+/// Hop limit of written packets, as Linux's default.
+const HOP_LIMIT: u8 = 64;
+
+/// Headers longer than this, extensions included, are not walked: with 60 bytes of TCP they would not fit `Meta::header_len`.
+const LONGEST_WALK: usize = 190;
+
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const DESTINATION_OPTIONS: u8 = 60;
+
+/// Reads a header and its extensions.
+pub(crate) fn read(bytes: &[u8]) -> Result<IpHeader, ParseError> {
+    let fixed: &[u8; HEADER_LEN] = header(bytes, 0)?;
+    let payload_len = word(fixed, 4);
+    let packet_len = usize::from(payload_len) + HEADER_LEN;
+    let Ok(packet_len) = u16::try_from(packet_len) else {
+        return Err(too_long(payload_len));
+    };
+    if payload_len == 0 && fixed[6] == HOP_BY_HOP {
+        return Err(too_long(payload_len));
+    }
+    let [source, destination] = [8, 24].map(|at| {
+        let mut octets = [0; 16];
+        octets.copy_from_slice(&fixed[at..at + 16]);
+        Ipv6Addr::from(octets)
+    });
+    let walk = walk_extensions(&bytes[..bytes.len().min(usize::from(packet_len))], fixed[6])?;
+    Ok(IpHeader {
+        addresses: IpAddresses::V6 { source, destination },
+        protocol: walk.protocol,
+        len: walk.len,
+        packet_len,
+        id: 0,
+        traffic_class: (double_word(fixed, 0) >> 20) as u8,
+        opaque: walk.opaque,
+    })
+}
+
+const fn too_long(payload_len: u16) -> ParseError {
+    ParseError::Length { offset: 4, field: "payload length", value: payload_len as usize }
+}
+
+struct Walk {
+    protocol: u8,
+    len: u8,
+    opaque: bool,
+}
+
+/// Follows the next-header chain up to the first header that is not walked over.
+fn walk_extensions(packet: &[u8], first: u8) -> Result<Walk, ParseError> {
+    let mut protocol = first;
+    let mut offset = HEADER_LEN;
+    loop {
+        let on_its_way = match protocol {
+            HOP_BY_HOP | DESTINATION_OPTIONS => false,
+            ROUTING => header::<8>(packet, offset)?[3] != 0,
+            FRAGMENT => true,
+            _ => return Ok(Walk { protocol, len: offset as u8, opaque: false }),
+        };
+        let extension: &[u8; 8] = header(packet, offset)?;
+        let end = offset + 8 * (usize::from(extension[1]) + 1);
+        if on_its_way || end > LONGEST_WALK {
+            return Ok(Walk { protocol, len: offset as u8, opaque: true });
+        }
+        if packet.len() < end {
+            return Err(ParseError::Truncated { offset: packet.len(), needed: end });
+        }
+        protocol = extension[0];
+        offset = end;
+    }
+}
+
+/// Writes a fixed header at the start of `out`, flow label 0.
+pub(crate) fn write(
+    out: &mut [u8],
+    source: Ipv6Addr,
+    destination: Ipv6Addr,
+    next_header: u8,
+    packet_len: u16,
+    traffic_class: u8,
+) {
+    let first = 6 << 28 | u32::from(traffic_class) << 20;
+    out[0..4].copy_from_slice(&first.to_be_bytes());
+    out[4..6].copy_from_slice(&(packet_len - HEADER_LEN as u16).to_be_bytes());
+    out[6] = next_header;
+    out[7] = HOP_LIMIT;
+    out[8..24].copy_from_slice(&source.octets());
+    out[24..40].copy_from_slice(&destination.octets());
+}

@@ -1,0 +1,204 @@
+//! TCP headers (RFC 9293, section 3.1) and their options.
+//!
+//! Options understood: maximum segment size, window scale, SACK permitted, SACK, timestamps. Anything else, also a second
+//! option of a kind, a fourth SACK block, a malformed option and the reserved bits of the header (one of which is Accurate
+//! ECN's AE), marks the segment's options as unknown, so that nothing rewrites it.
+//!
+//! Written options stand as Linux lays them out (`tcp_options_write`): MSS; SACK permitted and timestamps, each the other's
+//! padding; window scale after a NOP; SACK after two. [`Options::header_bytes`] is their size.
+
+use crate::parse::{ParseError, double_word, header, word};
+use crate::{FlowAddresses, Meta, Options, Protocol, SackBlock, SeqNumber, SynOptions, TcpFlags};
+
+/// Protocol number.
+pub(crate) const PROTOCOL: u8 = 6;
+/// Bytes of a header without options.
+pub(crate) const HEADER_LEN: usize = 20;
+/// Where the checksum stands.
+pub(crate) const CHECKSUM_AT: usize = 16;
+/// Where the acknowledgement number stands.
+pub(crate) const ACK_AT: usize = 8;
+/// Where the data offset stands.
+pub(crate) const DATA_OFFSET_AT: usize = 12;
+/// Where the window stands.
+pub(crate) const WINDOW_AT: usize = 14;
+
+// Option kinds: RFC 9293, section 3.2; RFC 7323; RFC 2018.
+const END: u8 = 0;
+const NOP: u8 = 1;
+const MSS: u8 = 2;
+const WINDOW_SCALE: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
+const SACK: u8 = 5;
+const TIMESTAMPS: u8 = 8;
+
+/// Reads the header at `offset`; returns the ports.
+pub(crate) fn read(packet: &[u8], offset: usize, meta: &mut Meta) -> Result<(u16, u16), ParseError> {
+    let fixed: &[u8; HEADER_LEN] = header(packet, offset)?;
+    let data_offset = usize::from(fixed[DATA_OFFSET_AT] >> 4);
+    let end = offset + 4 * data_offset;
+    if 4 * data_offset < HEADER_LEN || end > usize::from(meta.ip_len) {
+        return Err(ParseError::Length { offset: offset + DATA_OFFSET_AT, field: "data offset", value: data_offset });
+    }
+    let Some(options) = packet.get(offset + HEADER_LEN..end) else {
+        return Err(ParseError::Truncated { offset: packet.len(), needed: end });
+    };
+    meta.protocol = Protocol::Tcp;
+    meta.header_len = end as u8;
+    meta.seq = SeqNumber::new(double_word(fixed, 4));
+    meta.ack = SeqNumber::new(double_word(fixed, ACK_AT));
+    meta.flags = TcpFlags::from_bits(fixed[13]);
+    meta.window = word(fixed, WINDOW_AT);
+    let mut read = read_options(options);
+    if fixed[DATA_OFFSET_AT] & 0x0F != 0 {
+        read = read.with_unknown();
+    }
+    meta.set_options(read);
+    Ok((word(fixed, 0), word(fixed, 2)))
+}
+
+/// Reads the options, which fill the header to its end.
+fn read_options(bytes: &[u8]) -> Options {
+    // The layout of nearly every segment of an established connection (RFC 7323, appendix A).
+    if let [NOP, NOP, TIMESTAMPS, 10, values @ ..] = bytes
+        && values.len() == 8
+    {
+        return Options::NONE.with_timestamps(double_word(values, 0), double_word(values, 4));
+    }
+    let mut options = Options::NONE;
+    let mut syn = SynOptions::default();
+    let mut rest = bytes;
+    let mut known = true;
+    while let [kind, tail @ ..] = rest {
+        match *kind {
+            END => break,
+            NOP => {
+                rest = tail;
+                continue;
+            }
+            _ => {}
+        }
+        let Some((value, after)) = split_option(rest) else {
+            known = false;
+            break;
+        };
+        rest = after;
+        known &= match (*kind, value) {
+            (MSS, [high, low]) if syn.mss.is_none() => {
+                syn.mss = Some(u16::from_be_bytes([*high, *low]));
+                true
+            }
+            (WINDOW_SCALE, [shift]) if syn.window_scale.is_none() => {
+                syn.window_scale = Some(*shift);
+                true
+            }
+            (SACK_PERMITTED, []) if !syn.sack_permitted => {
+                syn.sack_permitted = true;
+                true
+            }
+            (TIMESTAMPS, values) if values.len() == 8 && options.timestamps().is_none() => {
+                options = options.with_timestamps(double_word(values, 0), double_word(values, 4));
+                true
+            }
+            (SACK, blocks) if !blocks.is_empty() && blocks.len() % 8 == 0 && options.sack_count() == 0 => {
+                options = read_sack(options, blocks);
+                blocks.len() / 8 <= Options::MAX_SACK_BLOCKS
+            }
+            _ => false,
+        };
+    }
+    join(options, syn, known)
+}
+
+/// Splits `[kind, length, value.., after..]` into value and what comes after.
+fn split_option(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let len = usize::from(*bytes.get(1)?);
+    let (option, after) = bytes.split_at_checked(len)?;
+    Some((option.get(2..)?, after))
+}
+
+fn read_sack(options: Options, bytes: &[u8]) -> Options {
+    let mut blocks = [SackBlock::default(); Options::MAX_SACK_BLOCKS];
+    let mut count = 0;
+    for (block, values) in blocks.iter_mut().zip(bytes.as_chunks::<8>().0) {
+        block.left = SeqNumber::new(double_word(values, 0));
+        block.right = SeqNumber::new(double_word(values, 4));
+        count += 1;
+    }
+    options.with_sack(&blocks[..count])
+}
+
+/// [`Options`] holds SACK blocks or the values of a SYN, never both: no sound segment has both, so one that does is unknown.
+fn join(options: Options, syn: SynOptions, known: bool) -> Options {
+    let has_sack = options.sack_count() > 0;
+    let contradicts = has_sack && syn != SynOptions::default();
+    let mut joined = if has_sack { options } else { Options::syn(syn) };
+    if let (false, Some((value, echo_reply))) = (has_sack, options.timestamps()) {
+        joined = joined.with_timestamps(value, echo_reply);
+    }
+    if known && !contradicts { joined } else { joined.with_unknown() }
+}
+
+/// Writes the header with checksum 0; returns its length.
+pub(crate) fn write(out: &mut [u8], meta: &Meta, addresses: &FlowAddresses) -> usize {
+    out[0..2].copy_from_slice(&addresses.source_port.to_be_bytes());
+    out[2..4].copy_from_slice(&addresses.destination_port.to_be_bytes());
+    out[4..8].copy_from_slice(&meta.seq.raw().to_be_bytes());
+    out[ACK_AT..12].copy_from_slice(&meta.ack.raw().to_be_bytes());
+    let len = HEADER_LEN + write_options(&mut out[HEADER_LEN..], &meta.options());
+    out[DATA_OFFSET_AT] = data_offset(len);
+    out[13] = meta.flags.bits();
+    out[WINDOW_AT..16].copy_from_slice(&meta.window.to_be_bytes());
+    out[16..20].fill(0);
+    len
+}
+
+/// The header's data-offset byte for a header of `len` bytes, reserved bits 0.
+pub(crate) const fn data_offset(len: usize) -> u8 {
+    (len as u8 / 4) << 4
+}
+
+/// Writes the options; returns their length, which is [`Options::header_bytes`]. What is unknown is not written.
+pub(crate) fn write_options(out: &mut [u8], options: &Options) -> usize {
+    let mut writer = Writer { out, len: 0 };
+    let syn = options.syn_options();
+    if let Some(mss) = syn.mss {
+        writer.put(&[MSS, 4]);
+        writer.put(&mss.to_be_bytes());
+    }
+    if let Some((value, echo_reply)) = options.timestamps() {
+        writer.put(if syn.sack_permitted { &[SACK_PERMITTED, 2, TIMESTAMPS, 10] } else { &[NOP, NOP, TIMESTAMPS, 10] });
+        writer.put(&value.to_be_bytes());
+        writer.put(&echo_reply.to_be_bytes());
+    } else if syn.sack_permitted {
+        writer.put(&[NOP, NOP, SACK_PERMITTED, 2]);
+    }
+    if let Some(shift) = syn.window_scale {
+        writer.put(&[NOP, WINDOW_SCALE, 3, shift]);
+    }
+    if options.sack_count() > 0 {
+        writer.put(&[NOP, NOP, SACK, 2 + 8 * options.sack_count() as u8]);
+        for block in options.sack_blocks() {
+            writer.put(&block.left.raw().to_be_bytes());
+            writer.put(&block.right.raw().to_be_bytes());
+        }
+    }
+    debug_assert_eq!(
+        writer.len,
+        usize::from(options.header_bytes()),
+        "the layout has the size that the metadata count"
+    );
+    writer.len
+}
+
+struct Writer<'a> {
+    out: &'a mut [u8],
+    len: usize,
+}
+
+impl Writer<'_> {
+    fn put(&mut self, bytes: &[u8]) {
+        self.out[self.len..self.len + bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+}

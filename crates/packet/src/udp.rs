@@ -1,0 +1,37 @@
+//! UDP headers (RFC 768).
+
+use crate::parse::{ParseError, header, word};
+use crate::{FlowAddresses, Meta, Protocol};
+
+/// Protocol number.
+pub(crate) const PROTOCOL: u8 = 17;
+/// Bytes of the header.
+pub(crate) const HEADER_LEN: usize = 8;
+/// Where the checksum stands.
+pub(crate) const CHECKSUM_AT: usize = 6;
+
+/// Reads the header at `offset`; returns the ports.
+pub(crate) fn read(packet: &[u8], offset: usize, meta: &mut Meta) -> Result<(u16, u16), ParseError> {
+    let fixed: &[u8; HEADER_LEN] = header(packet, offset)?;
+    let len = usize::from(word(fixed, 4));
+    // Shorter than the IP packet says is allowed: UDP options stand behind (RFC 9868, section 7).
+    if len < HEADER_LEN || offset + len > usize::from(meta.ip_len) {
+        return Err(ParseError::Length { offset: offset + 4, field: "UDP length", value: len });
+    }
+    meta.protocol = Protocol::Udp;
+    meta.header_len = (offset + HEADER_LEN) as u8;
+    Ok((word(fixed, 0), word(fixed, 2)))
+}
+
+/// The length of a datagram that [`read`] accepted.
+pub(crate) fn length(datagram: &[u8]) -> usize {
+    usize::from(word(datagram, 4))
+}
+
+/// Writes the header with checksum 0 for a datagram of `len` bytes.
+pub(crate) fn write(out: &mut [u8], addresses: &FlowAddresses, len: u16) {
+    out[0..2].copy_from_slice(&addresses.source_port.to_be_bytes());
+    out[2..4].copy_from_slice(&addresses.destination_port.to_be_bytes());
+    out[4..6].copy_from_slice(&len.to_be_bytes());
+    out[6..8].fill(0);
+}

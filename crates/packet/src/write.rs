@@ -1,0 +1,104 @@
+//! From [`Meta`] and [`FlowAddresses`] to the bytes of an IP packet with right lengths and checksums.
+//!
+//! A simulated packet has no payload, so its bytes are zeros, and a checksum over the headers is the checksum of the whole
+//! packet. IPv4 packets carry DF; time to live and hop limit are 64.
+
+use crate::checksum::Sum;
+use crate::{FlowAddresses, IpAddresses, Meta, Options, Protocol, icmp, ipv4, ipv6, tcp, udp};
+
+/// The longest header that is written: IPv6 and TCP with 40 bytes of options.
+pub const MAX_HEADER_LEN: usize = ipv6::HEADER_LEN + tcp::HEADER_LEN + Options::MAX_BYTES;
+
+/// Protocol number of what has no protocol of its own in [`Meta`]: for experimentation and testing (RFC 3692, section 2.1).
+const EXPERIMENTAL: u8 = 253;
+
+/// Bytes of the IP and transport headers that [`write_headers`] writes, what `Meta::header_len` is for a simulated packet.
+#[must_use]
+pub const fn header_len(protocol: Protocol, ipv6: bool, options: &Options) -> u8 {
+    let ip = if ipv6 { ipv6::HEADER_LEN } else { ipv4::HEADER_LEN } as u8;
+    ip + match protocol {
+        Protocol::Tcp => tcp::HEADER_LEN as u8 + options.header_bytes(),
+        Protocol::Udp => udp::HEADER_LEN as u8,
+        Protocol::EchoRequest | Protocol::EchoReply => icmp::HEADER_LEN as u8,
+        Protocol::Other => 0,
+    }
+}
+
+/// Writes the headers at the start of `out`, their checksums those of a packet whose payload is `meta.payload_len()` zeros;
+/// returns how many bytes they take.
+///
+/// The IP version is that of the addresses. Lengths come from protocol and options, which for simulated packets are those
+/// in `meta`; a `meta` that was read from bytes with unusual option padding, unknown options or IP options comes out
+/// with the usual layout and without what is not understood. A payload that would not fit 65 535 bytes with the headers
+/// is cut. [`Protocol::Other`] is written as protocol 253.
+pub fn write_headers(meta: &Meta, addresses: &FlowAddresses, out: &mut [u8; MAX_HEADER_LEN]) -> usize {
+    let payload_len = usize::from(meta.ip_len.saturating_sub(u16::from(meta.header_len)));
+    let ipv6 = addresses.ip.is_ipv6();
+    let headers_len = usize::from(header_len(meta.protocol, ipv6, &meta.options()));
+    let packet_len = (headers_len + payload_len).min(usize::from(u16::MAX)) as u16;
+    let ip_len = if ipv6 { ipv6::HEADER_LEN } else { ipv4::HEADER_LEN };
+    let transport_len = packet_len - ip_len as u16;
+    let (ip_out, transport_out) = out.split_at_mut(ip_len);
+
+    let protocol = write_transport(transport_out, meta, addresses, transport_len);
+    match addresses.ip {
+        IpAddresses::V4 { source, destination } => {
+            ipv4::write(ip_out, source, destination, protocol, packet_len, meta.ip_id, meta.traffic_class);
+        }
+        IpAddresses::V6 { source, destination } => {
+            ipv6::write(ip_out, source, destination, protocol, packet_len, meta.traffic_class);
+        }
+    }
+    headers_len
+}
+
+/// Writes the whole packet, its payload zeros, in place of what `out` held.
+pub fn write_packet(meta: &Meta, addresses: &FlowAddresses, out: &mut Vec<u8>) {
+    let mut headers = [0; MAX_HEADER_LEN];
+    let headers_len = write_headers(meta, addresses, &mut headers);
+    out.clear();
+    out.extend_from_slice(&headers[..headers_len]);
+    out.resize(written_len(&headers), 0);
+}
+
+/// The length of the IP packet of which [`write_headers`] wrote the headers.
+#[must_use]
+pub fn written_len(headers: &[u8; MAX_HEADER_LEN]) -> usize {
+    if headers[0] >> 4 == 6 {
+        ipv6::HEADER_LEN + usize::from(u16::from_be_bytes([headers[4], headers[5]]))
+    } else {
+        usize::from(u16::from_be_bytes([headers[2], headers[3]]))
+    }
+}
+
+/// Writes the transport header with its checksum; returns the protocol number.
+fn write_transport(out: &mut [u8], meta: &Meta, addresses: &FlowAddresses, transport_len: u16) -> u8 {
+    let ipv6 = addresses.ip.is_ipv6();
+    let (protocol, len, checksum_at) = match meta.protocol {
+        Protocol::Tcp => (tcp::PROTOCOL, tcp::write(out, meta, addresses), tcp::CHECKSUM_AT),
+        Protocol::Udp => {
+            udp::write(out, addresses, transport_len);
+            (udp::PROTOCOL, udp::HEADER_LEN, udp::CHECKSUM_AT)
+        }
+        Protocol::EchoRequest | Protocol::EchoReply => {
+            let (protocol, types) = if ipv6 { (icmp::PROTOCOL_V6, icmp::V6) } else { (icmp::PROTOCOL_V4, icmp::V4) };
+            icmp::write(out, meta, addresses, types);
+            (protocol, icmp::HEADER_LEN, icmp::CHECKSUM_AT)
+        }
+        Protocol::Other => return EXPERIMENTAL,
+    };
+    let mut sum = Sum::ZERO.bytes(&out[..len]);
+    if protocol != icmp::PROTOCOL_V4 {
+        sum = sum.pseudo_header(&addresses.ip, protocol, transport_len);
+    }
+    let checksum = match (protocol, sum.checksum()) {
+        // RFC 768: a computed 0 is sent as all ones, since 0 says that there is none.
+        (udp::PROTOCOL, 0) => 0xFFFF,
+        (_, checksum) => checksum,
+    };
+    out[checksum_at..checksum_at + 2].copy_from_slice(&checksum.to_be_bytes());
+    protocol
+}
+
+#[cfg(test)]
+mod tests;
