@@ -53,7 +53,7 @@ pub fn figure(runs: &[Run], series: &[&str]) -> String {
     const GAP: f64 = 24.0;
     const HEADING: f64 = 30.0;
     let Some(first) = runs.first() else { return String::new() };
-    let frame = Frame { width: 560.0, margin: 118.0, height: 130.0, ..frame(&first.summary) };
+    let frame = Frame { width: 560.0, margin: 134.0, height: 130.0, ..frame(&first.summary) };
     let columns = panels::panels(runs, series);
     let rows = columns.first().map_or(0, Vec::len);
     let top = if runs.len() > 1 { HEADING } else { 0.0 };

@@ -45,14 +45,14 @@ fn columns(names: &[(&str, Kind)]) -> Vec<Column> {
 
 /// All flows: result, bound, what sets the bound, what held the flow back.
 pub(crate) fn flows(summary: &Summary) -> Table {
-    use Kind::{Name, Number, Text};
+    use Kind::{Name, Number, Words};
     let columns = columns(&[
         ("Flow", Name),
         ("Goodput", Number),
         ("Bound", Number),
         ("of bound", Number),
-        ("Bound by", Text),
-        ("Time limited by", Text),
+        ("Bound by", Words),
+        ("Time limited by", Words),
         ("Response", Number),
         ("Sent again", Number),
         ("Timeouts", Number),
@@ -271,46 +271,57 @@ pub(crate) fn conservation(summary: &Summary) -> Table {
 
 /// Several runs of one scenario, a column each: goodput, round trips, load and delay in each phase, and how they differ.
 ///
-/// Phases are matched by their name. With two runs, a last column tells the second as a multiple of the first.
+/// Phases are matched by their name. With two runs, a last column tells by what factor the second differs from the first.
 pub(crate) fn comparison(runs: &[Run]) -> Table {
-    let mut table = Table { title: "Comparison".to_owned(), columns: columns(&[("", Kind::Name)]), rows: Vec::new() };
+    let mut table = Table { title: "Comparison".to_owned(), rows: Vec::new(), columns: columns(&[("Phase", Kind::Name), ("", Kind::Text)]) };
     table.columns.extend(runs.iter().map(|run| Column { name: run.label.clone(), kind: Kind::Number }));
     if runs.len() == 2 {
         table.columns.push(Column { name: "Factor".to_owned(), kind: Kind::Number });
     }
-    let told: Vec<BTreeMap<String, Value>> = runs.iter().map(|run| phase_measures(&run.summary, runs).into_iter().collect()).collect();
-    let mut names: Vec<String> = Vec::new();
-    for run in runs {
-        for (name, _) in phase_measures(&run.summary, runs) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-    }
-    for name in names {
-        let values: Vec<Option<Value>> = told.iter().map(|told| told.get(&name).copied()).collect();
-        let factor = match values.as_slice() {
-            [Some(a), Some(b)] if runs.len() == 2 => Some(factor(*a, *b)),
-            _ => (runs.len() == 2).then(|| "–".to_owned()),
+    let mut links: Vec<String> = runs.iter().flat_map(|run| busy_links(&run.summary)).collect();
+    links.sort();
+    links.dedup();
+    for phase in distinct(runs.iter().flat_map(|run| &run.summary.phases).map(|phase| phase.name.clone())) {
+        let told = |run: &Run| {
+            let same = run.summary.phases.iter().find(|other| other.name == phase);
+            same.map_or_else(Vec::new, |same| measures(same, &links))
         };
-        let cells = values.iter().map(|value| format::or_dash(*value, |value| value.to_string()));
-        table.rows.push(std::iter::once(name.clone()).chain(cells).chain(factor).collect());
+        let told: Vec<Vec<(String, Value)>> = runs.iter().map(told).collect();
+        let mut names = distinct(told.iter().flatten().map(|(name, _)| name.clone()));
+        names.sort_by_key(|name| order(name));
+        for (number, name) in names.into_iter().enumerate() {
+            let find = |told: &Vec<(String, Value)>| told.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
+            let values: Vec<Option<Value>> = told.iter().map(find).collect();
+            let phase = if number == 0 { phase.clone() } else { String::new() };
+            let cells = values.iter().map(|value| format::or_dash(*value, |value| value.to_string()));
+            let mut row: Vec<String> = [phase, name].into_iter().chain(cells).collect();
+            if let [first, second] = values.as_slice() {
+                row.push(format::or_dash(first.zip(*second), |(first, second)| factor(first, second)));
+            }
+            table.rows.push(row);
+        }
     }
     table
 }
 
-/// The measures of all phases, a phase after the other.
-fn phase_measures(summary: &Summary, runs: &[Run]) -> Vec<(String, Value)> {
-    let mut links: Vec<String> = runs.iter().flat_map(|run| busy_links(&run.summary)).collect();
-    links.sort();
-    links.dedup();
-    let named = |phase: &Phase| {
-        let name = phase.name.clone();
-        measures(phase, &links).into_iter().map(move |(measure, value)| (format!("{name}: {measure}"), value))
-    };
-    summary.phases.iter().flat_map(|phase| named(phase).collect::<Vec<_>>()).collect()
+/// Each name once, in the order in which it first comes.
+fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut distinct: Vec<String> = Vec::new();
+    for name in names {
+        if !distinct.contains(&name) {
+            distinct.push(name);
+        }
+    }
+    distinct
 }
 
+/// `× 9.8`, `÷ 40`, or `=` for what differs by less than half a percent.
 fn factor(first: Value, second: Value) -> String {
-    if first.bare() == 0.0 { "–".to_owned() } else { format!("× {}", format::number(second.bare() / first.bare())) }
+    let ratio = second.bare() / first.bare();
+    match ratio {
+        r if !r.is_finite() || r <= 0.0 => "–".to_owned(),
+        r if (r - 1.0).abs() < 0.005 => "=".to_owned(),
+        r if r > 1.0 => format!("× {}", format::number(r)),
+        r => format!("÷ {}", format::number(1.0 / r)),
+    }
 }

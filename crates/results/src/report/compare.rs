@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::panel::{Frame, coordinate};
-use super::{caption, drawing, frame, frame_of, panels, tables};
+use super::panel::Frame;
+use super::{caption, caption_text, drawing, frame, frame_of, panels, tables};
 use crate::Run;
 use crate::tabular;
 
@@ -41,6 +41,6 @@ pub(crate) fn body(runs: &[Run]) -> Markup {
                 (tables::all(&run.summary))
             }
         }
-        footer { p { "Panels of one row share their axis; a height of " (coordinate(narrow.height)) " units in each." } }
+        footer { p { "Panels side by side share their scale. " (caption_text(first)) } }
     }
 }

@@ -31,10 +31,11 @@ impl Area {
     }
 }
 
-/// Cuts `text` into at most two lines of at most `characters`, at spaces; what does not fit ends in an ellipsis.
+/// Cuts `text` into at most two lines of at most `characters`, at spaces but not at no-break spaces; what does not fit ends in an
+/// ellipsis.
 pub(crate) fn wrap(text: &str, characters: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
-    for word in text.split_whitespace() {
+    for word in text.split(' ') {
         let second = lines.len() == 2;
         let line = lines.last_mut().expect("never empty");
         if line.is_empty() {
@@ -115,16 +116,22 @@ impl Run {
 
 /// Where `text` goes within `plot` so that it stands right above or below line `own` and covers as little as possible.
 ///
-/// `lines` are all lines of the panel; `taken` are places already given away. `None` if the line is nowhere in the plot.
-pub(crate) fn beside(text: &str, own: usize, lines: &[Columns], plot: Area, taken: &[Area]) -> Option<Area> {
+/// `span` is the part of the plot, from 0 to 1, in which the line is worth naming; `lines` are all lines of the panel; `taken` are
+/// places already given away. `None` if the line is nowhere in the plot.
+pub(crate) fn beside(
+    text: &str,
+    own: usize,
+    span: (f64, f64),
+    lines: &[Columns],
+    plot: Area,
+    taken: &[Area],
+) -> Option<Area> {
     let width = CHARACTER * text.chars().count() as f64;
-    let present: Vec<usize> = (0..lines[own].len()).filter(|x| lines[own][*x].is_some()).collect();
-    let (first, last) = (*present.first()?, *present.last()?);
     let mut best: Option<(f64, Area)> = None;
     for step in 0..=20_u32 {
         // From the middle outwards: 10, 9, 11, 8, ...
         let place = if step % 2 == 0 { 10 + step / 2 } else { 10 - step.div_ceil(2) };
-        let middle = plot.x + first as f64 + (last - first) as f64 * f64::from(place) / 20.0;
+        let middle = plot.x + plot.width * (span.0 + (span.1 - span.0) * f64::from(place) / 20.0);
         let x = (middle - width / 2.0).clamp(plot.x, (plot.right() - width).max(plot.x));
         let columns = window(x - plot.x, width, lines[own].len());
         let Some((high, low)) = extent(&lines[own], columns.clone()) else { continue };
@@ -196,13 +203,13 @@ mod tests {
         let plot = Area { x: 0.0, y: 0.0, width: 100.0, height: 100.0 };
         let own = vec![Some((50.0, 50.0)); 100];
         let above = vec![Some((40.0, 40.0)); 100];
-        let area = beside("up", 0, &[own, above], plot, &[]).unwrap();
+        let area = beside("up", 0, (0.0, 1.0), &[own, above], plot, &[]).unwrap();
         assert!(area.y > 50.0, "{area:?}");
     }
 
     #[test]
     fn a_long_name_takes_two_lines_at_most() {
-        assert_eq!(wrap("capacity of down 1.69 Mbit/s", 16), ["capacity of down", "1.69 Mbit/s"]);
+        assert_eq!(wrap("capacity of down 1.69\u{a0}Mbit/s", 22), ["capacity of down", "1.69\u{a0}Mbit/s"]);
         assert_eq!(wrap("one two three four five six", 9), ["one two", "three…"]);
         assert_eq!(wrap("unbroken-name-of-a-flow", 10), ["unbroken-…"]);
     }

@@ -157,7 +157,9 @@ impl Panel {
         let mut inside = Vec::new();
         for index in within {
             let text = &self.lines[index].label;
-            if let Some(area) = label::beside(text, index, columns, plot, &taken) {
+            let (from, to) = active(&self.lines[index].points);
+            let span = (frame.time.place(from).clamp(0.0, 1.0), frame.time.place(to).clamp(0.0, 1.0));
+            if let Some(area) = label::beside(text, index, span, columns, plot, &taken) {
                 taken.push(area);
                 inside.push((index, area));
             }
@@ -186,7 +188,7 @@ impl Panel {
         let mut margin: Vec<Entry> = (0..self.references.len()).map(Entry::Reference).collect();
         let mut within = Vec::new();
         for (index, line) in self.lines.iter().enumerate().filter(|(_, line)| !line.label.is_empty()) {
-            if frame.time.place(active_until(&line.points)) >= REACHES_THE_END {
+            if frame.time.place(active(&line.points).1) >= REACHES_THE_END {
                 margin.push(Entry::Line(index));
             } else {
                 within.push(index);
@@ -197,7 +199,7 @@ impl Panel {
 
     fn margin_label(&self, entry: Entry, frame: &Frame, plot: Area) -> MarginLabel {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a width: small and positive")]
-        let characters = ((frame.margin - 16.0) / (CHARACTER + 0.2)) as usize;
+        let characters = ((frame.margin - 14.0) / CHARACTER) as usize;
         let (text, value, class) = match entry {
             Entry::Line(index) => {
                 let line = &self.lines[index];
@@ -234,11 +236,13 @@ struct MarginLabel {
     class: String,
 }
 
-/// When the line last stood clear of zero.
-fn active_until(points: &[(f64, f64)]) -> f64 {
+/// From when to when the line stands clear of zero.
+fn active(points: &[(f64, f64)]) -> (f64, f64) {
     let largest = points.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-    let active = points.iter().rev().find(|(_, value)| *value > largest * 0.01);
-    active.or(points.last()).map_or(0.0, |(time, _)| *time)
+    let clear = |(_, value): &&(f64, f64)| *value > largest * 0.01;
+    let first = points.iter().find(clear).or(points.first());
+    let last = points.iter().rev().find(clear).or(points.last());
+    (first.map_or(0.0, |(time, _)| *time), last.map_or(0.0, |(time, _)| *time))
 }
 
 /// A coordinate with one decimal at most.

@@ -107,15 +107,19 @@ impl Common {
     }
 
     fn panel(&self, quantity: &Quantity, run: &Run, palette: &mut Palette) -> Panel {
-        let axis = Axis::from_zero(self.largest, quantity.units, 4);
+        let axis = Axis::from_zero(self.largest, quantity.units, 5);
         let top = axis.span().1;
         let mut lines = self.lines(quantity, run, palette);
+        let references: Vec<Reference> =
+            (quantity.references)(&run.summary).into_iter().filter(|reference| reference.value <= top).collect();
         for (flow, points) in bounds(quantity, &run.summary) {
-            if points.iter().all(|(_, value)| *value <= top) {
-                lines.push(Line { label: format!("bound of {flow}"), colour: palette.colour(&flow), faint: false, bound: true, points });
+            // A bound that is the capacity all the time is drawn already.
+            let known = |value: f64| references.iter().any(|r| (r.value - value).abs() <= 0.01 * value);
+            if points.iter().all(|(_, value)| *value <= top) && !points.iter().all(|(_, value)| known(*value)) {
+                let (label, colour) = (format!("bound of {flow}"), palette.colour(&flow));
+                lines.push(Line { label, colour, faint: false, bound: true, points });
             }
         }
-        let references = (quantity.references)(&run.summary).into_iter().filter(|r| r.value <= top).collect();
         Panel { title: quantity.title.to_owned(), axis, lines, references, note: self.note() }
     }
 
@@ -181,31 +185,31 @@ fn capacities(summary: &Summary) -> Vec<Reference> {
             narrowest.insert(link.clone(), bps);
         }
     }
-    let reference = |(link, bps)| Reference { label: format!("payload that {link} carries: {}", format::rate(bps)), value: bps };
-    narrowest.into_iter().map(reference).collect()
+    narrowest.into_iter().map(|(link, bps)| reference("capacity of", &link, &format::rate(bps), bps)).collect()
+}
+
+/// `what name value`, the value kept in one line.
+fn reference(what: &str, name: &str, told: &str, value: f64) -> Reference {
+    Reference { label: format!("{what} {name} {}", told.replace(' ', "\u{a0}")), value }
 }
 
 fn queue_limits(summary: &Summary) -> Vec<Reference> {
     let limited = summary.links.iter().filter_map(|link| Some((link, format::to_f64(link.queue_limit_bytes?))));
     // Only queues that were near their limit: others would be a line without a story.
     let near = limited.filter(|(link, limit)| format::to_f64(link.max_backlog_bytes) > limit * 0.5);
-    near.map(|(link, limit)| {
-        let label = format!("limit of {}: {}", link.name, format::with_unit(limit, format::BYTES));
-        Reference { label, value: limit }
-    })
-    .collect()
+    let told = |limit| format::with_unit(limit, format::BYTES);
+    near.map(|(link, limit)| reference("limit of", &link.name, &told(limit), limit)).collect()
 }
 
 /// Each receive window once.
 fn windows(summary: &Summary) -> Vec<Reference> {
     let windows: BTreeSet<u64> = summary.flows.iter().filter_map(|flow| flow.receive_window_bytes).collect();
-    let reference = |window| Reference { label: format!("receive window {}", format::window(window)), value: format::to_f64(window) };
-    windows.into_iter().map(reference).collect()
+    windows.into_iter().map(|size| reference("receive", "window", &format::window(size), format::to_f64(size))).collect()
 }
 
 fn line_rates(summary: &Summary) -> Vec<Reference> {
     let narrow = capacities_of_lines(summary);
-    narrow.into_iter().map(|(link, bps)| Reference { label: format!("rate of {link}: {}", format::rate(bps)), value: bps }).collect()
+    narrow.into_iter().map(|(link, bps)| reference("rate of", &link, &format::rate(bps), bps)).collect()
 }
 
 /// Rates of the links that were busy for at least a tenth of some phase.

@@ -16,7 +16,7 @@ pub(crate) const COLOURS: usize = 8;
 /// Size of plot text, in user units of the drawing.
 pub(crate) const FONT: f64 = 12.0;
 /// Width of one character of plot text, taken a little wide: labels are laid out without measuring a font.
-pub(crate) const CHARACTER: f64 = 6.6;
+pub(crate) const CHARACTER: f64 = 7.2;
 
 const GROUND_LIGHT: &str = "--paper:#ffffff;--ink:#1f2328;--muted:#59636e;--grid:#e4e7eb;--band:#f3f5f7;--rule:#d1d9e0;";
 const GROUND_DARK: &str = "--paper:#14171c;--ink:#e6e9ee;--muted:#9aa4b0;--grid:#2a3038;--band:#1b2027;--rule:#3a424d;";
@@ -88,7 +88,7 @@ th,td{padding:.3rem .6rem;text-align:right;vertical-align:top;white-space:nowrap
 th{font-weight:600;color:var(--muted);border-bottom:1px solid var(--muted);vertical-align:bottom}
 td{border-bottom:1px solid var(--grid)}
 .left{text-align:left}
-td.words{text-align:left;white-space:normal;min-width:18rem}
+td.words{text-align:left;white-space:normal;min-width:11rem}
 td.name{text-align:left;font-weight:600}
 ul.why{margin:.3rem 0;padding-left:1.2rem}
 ul.why li{margin:.15rem 0}
