@@ -8,14 +8,17 @@
 //! | [`data`] | [`Publication`], [`Table`], [`Row`]: the published side |
 //! | [`value`] | [`Values`]: named numbers and words in the order of the file |
 //! | [`select`] | `phanse2000/5.1 5.2`: which tables a user means |
+//! | [`experiments`] | [`Experiment`]: what reproduces a table |
 //! | [`reproduction`] | [`Reproduction`]: published, theory, simulated and live side by side, in the shape that `--json` prints |
 
 pub mod data;
+pub mod experiments;
 pub mod reproduction;
 pub mod select;
 pub mod value;
 
 pub use data::{DataError, Kind, Publication, Row, Table, publications};
+pub use experiments::{EXPERIMENTS, Experiment, ExperimentError, experiment};
 pub use reproduction::{Claim, Reproduction, RowResult, TableResult};
 pub use select::{SelectError, select};
 pub use value::{Value, Values};

@@ -1,0 +1,206 @@
+//! `lastmile reproduce`: published figures beside the closed form and what lastmile simulates.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use lastmile_published::{
+    EXPERIMENTS, Experiment, Publication, Reproduction, RowResult, Table as PublishedTable, TableResult, Value, Values,
+    experiment, publications, select,
+};
+
+use crate::exit::{Exit, Failure, Result};
+use crate::printer::Printer;
+use crate::table::{Align, Table};
+
+/// Set published results beside simulated ones: published | theory | simulated | deviation
+///
+/// Each table comes with the assumptions made where the publication leaves something open, and with its claims, shown or not.
+/// The exit code is 1 when a claim is not shown.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// What to reproduce: a publication, PUBLICATION/TABLE, or, after one of these, further tables of it by their ids
+    /// [default: all that can be]
+    #[arg(value_name = "PUBLICATION[/TABLE]")]
+    tables: Vec<String>,
+
+    /// List the tables in the data, and which of them can be reproduced
+    #[arg(long, conflicts_with = "json")]
+    list: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
+    let publications = publications().map_err(Failure::new)?;
+    let chosen = select(&publications, &arguments.tables).map_err(Failure::new)?;
+    if arguments.list {
+        list(&chosen, printer)?;
+        return Ok(Exit::Done);
+    }
+    let experiments = experiments(&chosen, &arguments.tables)?;
+    let mut reproduction = Reproduction::default();
+    for (table, experiment) in experiments {
+        let result = (experiment.run)(table)
+            .map_err(|error| Failure::new(format_args!("{}/{}: {error}", experiment.publication, table.id)))?;
+        if !arguments.json {
+            print(table, &result, printer)?;
+        }
+        reproduction.tables.push(result);
+    }
+    if arguments.json {
+        printer.json(&reproduction)?;
+    }
+    Ok(if reproduction.tables.iter().all(TableResult::holds) { Exit::Done } else { Exit::No })
+}
+
+/// The experiments of the tables chosen. Who names a table wants it; who names a publication wants what there is of it.
+fn experiments<'a>(
+    chosen: &[(&'a Publication, &'a PublishedTable)],
+    names: &[String],
+) -> Result<Vec<(&'a PublishedTable, Experiment)>> {
+    let mut found = Vec::new();
+    for (publication, table) in chosen {
+        let by_name = names.iter().any(|name| name.rsplit('/').next() == Some(table.id.as_str()));
+        match experiment(&publication.key, &table.id) {
+            Some(experiment) => found.push((*table, experiment)),
+            None if by_name => {
+                let name = format!("{}/{}", publication.key, table.id);
+                return Err(Failure::new(format_args!("{name} is in the data, but nothing reproduces it yet"))
+                    .hint(reproducible(&publication.key)));
+            }
+            None => {}
+        }
+    }
+    match (found.is_empty(), chosen.first()) {
+        (true, Some((publication, _))) if !names.is_empty() => {
+            Err(Failure::new(format_args!("nothing reproduces a table of {} yet", publication.key))
+                .hint("`lastmile reproduce --list` says what can be reproduced"))
+        }
+        _ => Ok(found),
+    }
+}
+
+fn reproducible(publication: &str) -> String {
+    let tables: Vec<&str> =
+        EXPERIMENTS.iter().filter(|known| known.publication == publication).map(|known| known.table).collect();
+    if tables.is_empty() {
+        format!("no table of {publication} can be reproduced yet")
+    } else {
+        format!("of {publication} there are {}", tables.join(", "))
+    }
+}
+
+fn list(chosen: &[(&Publication, &PublishedTable)], printer: &mut Printer) -> Result<()> {
+    let mut table = Table::new([
+        ("table", Align::Left),
+        ("figures", Align::Left),
+        ("rows", Align::Right),
+        ("reproduced", Align::Left),
+        ("title", Align::Left),
+    ]);
+    for (publication, published) in chosen {
+        let known = experiment(&publication.key, &published.id).is_some();
+        table.row([
+            format!("{}/{}", publication.key, published.id),
+            published.kind.as_str().to_owned(),
+            published.rows.len().to_string(),
+            if known { "yes" } else { "-" }.to_owned(),
+            published.title.clone(),
+        ]);
+    }
+    printer.data(&table.render())?;
+    Ok(())
+}
+
+/// One table: a line for each quantity of each row, then claims and assumptions.
+fn print(published: &PublishedTable, result: &TableResult, printer: &mut Printer) -> Result<()> {
+    printer.heading(&format!("{}/{}: {}", result.publication, result.id, result.title))?;
+    let live = result.rows.iter().any(|row| !row.live.is_empty());
+    let mut params: Vec<&str> = Vec::new();
+    for (name, _) in result.rows.iter().flat_map(|row| row.params.iter()) {
+        if !params.contains(&name) {
+            params.push(name);
+        }
+    }
+    let columns = params.iter().map(|&name| (name, Align::Right));
+    let figures = ["published", "theory", "simulated"].into_iter().chain(live.then_some("live")).chain(["deviation"]);
+    let columns = columns.chain([("", Align::Left)]).chain(figures.map(|name| (name, Align::Right)));
+    let mut table = Table::new(columns);
+    for row in &result.rows {
+        let mut head: Vec<String> = params.iter().map(|&name| text(&row.params, name)).collect();
+        for name in quantities(row) {
+            let mut cells = std::mem::replace(&mut head, vec![String::new(); params.len()]);
+            cells.push(name.to_owned());
+            cells.extend([text(&row.published, name), text(&row.theory, name), text(&row.simulated, name)]);
+            cells.extend(live.then(|| text(&row.live, name)));
+            let deviation = row.deviation.number(name);
+            cells.push(deviation.map_or_else(String::new, |deviation| format!("{:+}", rounded(deviation))));
+            table.row(cells);
+        }
+    }
+    printer.data(&table.render())?;
+
+    let mut text = String::new();
+    for claim in &result.claims {
+        let verdict = if claim.shown { "shown" } else { "NOT SHOWN" };
+        writeln!(text, "{verdict}: {}\n    {}", claim.text, claim.evidence).expect("a string takes all");
+    }
+    for assumption in &result.assumptions {
+        writeln!(text, "assumed: {assumption}").expect("a string takes all");
+    }
+    for contradiction in &published.contradictions {
+        writeln!(text, "the publication contradicts itself: {contradiction}").expect("a string takes all");
+    }
+    text.push('\n');
+    printer.data(&text)?;
+    Ok(())
+}
+
+/// The quantities of a row: those published, then those simulated besides.
+fn quantities(row: &RowResult) -> Vec<&str> {
+    let mut names: Vec<&str> = row.published.iter().map(|(name, _)| name).collect();
+    for (name, _) in row.simulated.iter() {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn text(values: &Values, name: &str) -> String {
+    values.get(name).map_or_else(String::new, figure)
+}
+
+fn figure(value: &Value) -> String {
+    match value {
+        Value::Float(float) => rounded(*float).to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// Four significant digits: more than any of the publications prints.
+fn rounded(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let scale = 10_f64.powf(3.0 - value.abs().log10().floor());
+    // Integers keep all their digits.
+    if scale <= 1.0 { value.round() } else { (value * scale).round() / scale }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_rounded_to_four_digits_and_integers_stay_whole() {
+        let shown: Vec<String> = [39.854_21, 0.012_345_6, 1_543_210.4, 100.0, 0.0, -2.506_49]
+            .map(rounded)
+            .iter()
+            .map(f64::to_string)
+            .collect();
+        assert_eq!(shown, ["39.85", "0.01235", "1543210", "100", "0", "-2.506"]);
+    }
+}

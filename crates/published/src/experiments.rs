@@ -1,0 +1,55 @@
+//! What reproduces a table: an experiment each, found by publication and table.
+//!
+//! An experiment takes the table's settings, chooses what the publication leaves open and says so under
+//! [`TableResult::assumptions`], simulates every row, and judges the table's claim by its own figures.
+
+use crate::data::Table;
+use crate::reproduction::TableResult;
+
+/// How a table is reproduced.
+#[derive(Clone, Copy, Debug)]
+pub struct Experiment {
+    /// Key of the publication.
+    pub publication: &'static str,
+    /// Id of the table.
+    pub table: &'static str,
+    /// Simulates every row.
+    pub run: fn(&Table) -> Result<TableResult, ExperimentError>,
+}
+
+/// An experiment that could not run: its table has not the settings that it needs, or they make no network.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ExperimentError {
+    /// The data lack a setting, or it is of another kind.
+    #[error("the data have no {0} that this experiment can use")]
+    MissingSetting(&'static str),
+    /// The settings make no network.
+    #[error("the settings make no network: {0}")]
+    Network(String),
+}
+
+/// Every experiment there is, in the order of publications and tables.
+pub const EXPERIMENTS: &[Experiment] = &[];
+
+/// The experiment that reproduces a table, if there is one.
+#[must_use]
+pub fn experiment(publication: &str, table: &str) -> Option<Experiment> {
+    EXPERIMENTS.iter().copied().find(|known| known.publication == publication && known.table == table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_experiment_belongs_to_a_table_of_the_data_and_to_no_other() {
+        let publications = crate::publications().unwrap();
+        for (index, known) in EXPERIMENTS.iter().enumerate() {
+            let publication = publications.iter().find(|publication| publication.key == known.publication);
+            let name = format!("{}/{}", known.publication, known.table);
+            assert!(publication.is_some_and(|p| p.table(known.table).is_some()), "{name} is no table");
+            let same = |other: &Experiment| (other.publication, other.table) == (known.publication, known.table);
+            assert!(!EXPERIMENTS[..index].iter().any(same), "{name} has two experiments");
+        }
+    }
+}
