@@ -1,1 +1,178 @@
+use proptest::prelude::*;
 
+use super::*;
+use crate::testing::{options, packet, pure_ack};
+use crate::{Options, SackBlock, SeqNumber, checksums_hold, write_packet};
+
+fn frame(bytes: &[u8]) -> Frame {
+    Frame::new(bytes.to_vec()).0
+}
+
+fn ack_fields() -> impl Strategy<Value = AckFields> {
+    (any::<u32>(), any::<u16>(), options()).prop_map(|(ack, window, options)| AckFields {
+        ack: SeqNumber::new(ack),
+        window,
+        options,
+    })
+}
+
+/// 10.0.0.1:1000 -> 10.0.0.2:2000, ack 1, window 512, with these TCP options.
+fn ack_with_options(options: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    bytes.extend([0x03, 0xE8, 0x07, 0xD0, 0, 0, 0, 7, 0, 0, 0, 1, 0, 0x10, 2, 0, 0, 0, 0, 0]);
+    bytes.extend(options);
+    bytes[3] = bytes.len() as u8;
+    bytes[32] = ((20 + options.len()) * 4) as u8;
+    let ip = Sum::ZERO.bytes(&bytes[..20]).checksum();
+    bytes[10..12].copy_from_slice(&ip.to_be_bytes());
+    let addresses = parse(&bytes).unwrap().key.addresses.ip;
+    let tcp = Sum::ZERO.pseudo_header(&addresses, 6, bytes.len() as u16 - 20).bytes(&bytes[20..]).checksum();
+    bytes[36..38].copy_from_slice(&tcp.to_be_bytes());
+    assert_eq!(checksums_hold(&bytes), Ok(true));
+    bytes
+}
+
+/// Six bytes of timestamps and four of SACK block grow by the four bytes of NOPs that the usual layout has.
+#[test]
+fn new_options_are_laid_out_anew_and_equal_ones_stay_as_they_are() {
+    let tight = [8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1];
+    let mut frame = frame(&ack_with_options(&tight));
+    let mut newest = frame.meta().ack_fields();
+    newest.ack = SeqNumber::new(99);
+    frame.rewrite_ack(&newest);
+    assert_eq!(frame.bytes()[28..32], [0, 0, 0, 99]);
+    assert_eq!(frame.bytes()[40..], tight);
+    assert_eq!(checksums_hold(frame.bytes()), Ok(true));
+
+    newest.options = Options::NONE.with_timestamps(3, 4);
+    frame.rewrite_ack(&newest);
+    assert_eq!(frame.bytes()[40..], [1, 1, 8, 10, 0, 0, 0, 3, 0, 0, 0, 4]);
+    assert_eq!(checksums_hold(frame.bytes()), Ok(true));
+}
+
+#[test]
+fn an_ack_that_gains_a_sack_block_grows_by_twelve_bytes_and_shrinks_again() {
+    let plain = ack_with_options(&[]);
+    let mut frame = frame(&plain);
+    let without = frame.meta().ack_fields();
+    let block = SackBlock { left: SeqNumber::new(10), right: SeqNumber::new(20) };
+    frame.rewrite_ack(&AckFields { options: Options::NONE.with_sack(&[block]), ..without });
+    assert_eq!(frame.bytes().len(), 52);
+    assert_eq!((frame.meta().ip_len, frame.meta().header_len), (52, 52));
+    assert_eq!(frame.bytes()[2..4], [0, 52]);
+    assert_eq!(frame.bytes()[32] >> 4, 8);
+    assert_eq!(checksums_hold(frame.bytes()), Ok(true));
+    frame.rewrite_ack(&without);
+    assert_eq!(frame.bytes(), plain);
+}
+
+#[test]
+fn the_padding_of_ethernet_is_dropped() {
+    let packet = ack_with_options(&[]);
+    let mut padded = packet.clone();
+    padded.extend([0; 6]);
+    assert_eq!(frame(&padded).bytes(), packet);
+}
+
+#[test]
+fn bytes_that_cannot_be_read_become_a_frame_that_passes_untouched() {
+    for bytes in [vec![], vec![0x45, 0, 0], vec![0xF0; 70_000]] {
+        let (frame, key) = Frame::new(bytes.clone());
+        assert!(key.is_err());
+        assert_eq!(frame.meta().protocol, Protocol::Other);
+        assert_eq!(usize::from(frame.meta().ip_len), bytes.len().min(65_535));
+        assert!(!frame.meta().is_pure_ack());
+        assert_eq!(frame.into_bytes(), bytes);
+    }
+}
+
+/// In a debug build the broken contract is a panic of its own.
+#[cfg(not(debug_assertions))]
+#[test]
+fn a_packet_that_is_no_pure_ack_stays_as_it_is() {
+    let mut bytes = ack_with_options(&[]);
+    bytes[33] |= 0x01;
+    let mut fin = frame(&bytes);
+    let newest = AckFields { ack: SeqNumber::new(5), ..fin.meta().ack_fields() };
+    fin.rewrite_ack(&newest);
+    assert_eq!(fin.bytes(), bytes);
+}
+
+proptest! {
+    #[test]
+    fn a_frame_keeps_its_bytes((meta, addresses) in packet()) {
+        let mut bytes = Vec::new();
+        write_packet(&meta, &addresses, &mut bytes);
+        let (frame, key) = Frame::new(bytes.clone());
+        prop_assert_eq!(frame.bytes(), &bytes);
+        prop_assert_eq!(*frame.meta(), meta);
+        prop_assert_eq!(key.unwrap().addresses, addresses);
+    }
+
+    #[test]
+    fn after_a_rewrite_everything_is_as_if_written_anew(
+        (meta, addresses) in pure_ack(),
+        newest in prop::collection::vec(ack_fields(), 1..4),
+    ) {
+        let mut expected = meta;
+        let mut bytes = Vec::new();
+        write_packet(&meta, &addresses, &mut bytes);
+        let mut frame = frame(&bytes);
+        for newest in &newest {
+            frame.rewrite_ack(newest);
+            expected.rewrite_ack(newest);
+            write_packet(&expected, &addresses, &mut bytes);
+            prop_assert_eq!(checksums_hold(frame.bytes()), Ok(true));
+            prop_assert_eq!(frame.bytes(), &bytes);
+            prop_assert_eq!(*frame.meta(), expected);
+            prop_assert_eq!(frame.meta().ack_fields(), *newest);
+        }
+    }
+
+    /// Bytes that a rewrite has no business with, among them TTL, flow label and urgent pointer, which the writer never sets.
+    #[test]
+    fn all_other_bytes_stay((meta, addresses) in pure_ack(), newest in ack_fields(), noise in any::<[u8; 4]>()) {
+        let mut bytes = Vec::new();
+        write_packet(&meta, &addresses, &mut bytes);
+        let transport = if meta.mark.ipv6() { 40 } else { 20 };
+        if meta.mark.ipv6() {
+            bytes[2..4].copy_from_slice(&noise[..2]);
+            bytes[7] = noise[2];
+        } else {
+            bytes[8] = noise[2];
+        }
+        bytes[transport + 18..transport + 20].copy_from_slice(&noise[..2]);
+        let mut frame = frame(&bytes);
+        frame.rewrite_ack(&newest);
+        let ip_touched = if meta.mark.ipv6() { vec![4, 5] } else { vec![2, 3, 10, 11] };
+        let tcp_touched = [8, 9, 10, 11, 12, 14, 15, 16, 17].map(|at| transport + at);
+        for at in 0..transport + 20 {
+            if !ip_touched.contains(&at) && !tcp_touched.contains(&at) {
+                prop_assert_eq!(frame.bytes()[at], bytes[at], "byte {}", at);
+            }
+        }
+    }
+
+    /// The sum over the packet is the same before and after, so an error of the checksum stays the same error.
+    #[test]
+    fn a_damaged_packet_stays_damaged(
+        (meta, addresses) in pure_ack(),
+        newest in ack_fields(),
+        damage in 1..0xFFFFu16,
+        at_ip in any::<bool>(),
+    ) {
+        let mut bytes = Vec::new();
+        write_packet(&meta, &addresses, &mut bytes);
+        let at = match (at_ip, meta.mark.ipv6()) {
+            (true, false) => 10,
+            (false, false) => 36,
+            (_, true) => 56,
+        };
+        let damaged = u16::from_be_bytes([bytes[at], bytes[at + 1]]) ^ damage;
+        bytes[at..at + 2].copy_from_slice(&damaged.to_be_bytes());
+        prop_assume!(checksums_hold(&bytes) == Ok(false));
+        let mut frame = frame(&bytes);
+        frame.rewrite_ack(&newest);
+        prop_assert_eq!(checksums_hold(frame.bytes()), Ok(false));
+    }
+}
