@@ -11,10 +11,11 @@
 
 use std::collections::VecDeque;
 
-use lastmile_linklayer::LinkLayer;
+use lastmile_linklayer::{Framing, LinkLayer, WireMeter, aal5};
 use lastmile_packet::Packet;
 use lastmile_units::{BitRate, CellCount, Duration, Instant, Serialiser, WireBytes};
 
+use crate::compress::{Codec, Compression};
 use crate::random::Stream;
 use crate::{Discipline, DropReason, DropSink};
 
@@ -29,6 +30,8 @@ pub struct Config {
     pub delay: Duration,
     /// Probability that a packet is lost on the wire, in parts per 10^9.
     pub loss_ppb: u32,
+    /// Header compression.
+    pub compression: Compression,
 }
 
 /// What a line has done so far.
@@ -40,8 +43,6 @@ pub struct Stats {
     pub transmitted: Count,
     /// Bytes on the wire that they took.
     pub wire_bytes: WireBytes,
-    /// Cells that they took, on a line of cells.
-    pub cells: CellCount,
     /// Packets and IP bytes that the far end took.
     pub arrived: Count,
     /// What was dropped, by [`DropReason::index`].
@@ -76,7 +77,8 @@ pub trait Observer<P>: DropSink<P> {
 pub struct Line<P> {
     queue: Box<dyn Discipline<P> + Send>,
     transmitter: Option<Serialiser>,
-    link_layer: LinkLayer,
+    meter: WireMeter,
+    codec: Option<Codec>,
     delay: Duration,
     loss_ppb: u32,
     losses: Stream,
@@ -96,7 +98,8 @@ impl<P: Packet> Line<P> {
         Self {
             queue,
             transmitter: config.rate.map(Serialiser::new),
-            link_layer: config.link_layer,
+            meter: WireMeter::new(config.link_layer),
+            codec: Codec::new(config.compression),
             delay: config.delay,
             loss_ppb: config.loss_ppb,
             losses,
@@ -157,15 +160,22 @@ impl<P: Packet> Line<P> {
         self.in_flight.front().map(|packet| packet.meta().arrived)
     }
 
-    /// The next packet that has reached the far end by `now`.
+    /// The next packet that has reached the far end by `now`. One whose headers cannot be rebuilt there is dropped.
     #[inline]
-    pub fn take_arrival(&mut self, now: Instant) -> Option<P> {
-        if self.next_arrival()? > now {
-            return None;
+    pub fn take_arrival(&mut self, now: Instant, observer: &mut impl Observer<P>) -> Option<P> {
+        while self.next_arrival()? <= now {
+            let packet = self.in_flight.pop_front()?;
+            if let Some(codec) = &mut self.codec
+                && !codec.arrive(&packet)
+            {
+                let mut drops = CountedDrops { dropped: &mut self.stats.dropped, observer };
+                drops.dropped(now, packet, DropReason::HeaderCompression);
+                continue;
+            }
+            self.stats.arrived.add(&packet);
+            return Some(packet);
         }
-        let packet = self.in_flight.pop_front()?;
-        self.stats.arrived.add(&packet);
-        Some(packet)
+        None
     }
 
     /// The queue in front of the transmitter.
@@ -185,13 +195,24 @@ impl<P: Packet> Line<P> {
         &self.stats
     }
 
+    /// Cells that the packets took, on a line of cells, OAM cells between them included.
+    #[must_use]
+    pub fn cells(&self) -> Option<CellCount> {
+        let atm = self.meter.link().framing() == Framing::Atm;
+        atm.then(|| CellCount::new(self.stats.wire_bytes.as_u64() / aal5::CELL_BYTES))
+    }
+
     fn reschedule(&mut self, now: Instant) {
         self.due = self.queue.next_ready(now).map(|ready| ready.max(self.busy_until).max(now));
     }
 
     fn start(&mut self, start: Instant, mut packet: P, observer: &mut impl Observer<P>) {
-        let ip_bytes = packet.meta().ip_bytes();
-        let wire = self.link_layer.on_wire(ip_bytes);
+        let lost = self.loss_ppb > 0 && self.losses.chance(self.loss_ppb);
+        let ip_bytes = match &mut self.codec {
+            None => packet.meta().ip_bytes(),
+            Some(codec) => codec.transmit(&packet, lost),
+        };
+        let wire = self.meter.on_wire(ip_bytes);
         if let Some(transmitter) = &mut self.transmitter {
             if start > self.busy_until {
                 transmitter.restart();
@@ -202,11 +223,8 @@ impl<P: Packet> Line<P> {
         }
         self.stats.transmitted.add(&packet);
         self.stats.wire_bytes += wire;
-        if let Some(cells) = self.link_layer.cells(ip_bytes) {
-            self.stats.cells += cells;
-        }
         observer.transmitted(start, self.busy_until, start.since(packet.meta().arrived), &packet);
-        if self.loss_ppb > 0 && self.losses.chance(self.loss_ppb) {
+        if lost {
             let mut drops = CountedDrops { dropped: &mut self.stats.dropped, observer };
             drops.dropped(start, packet, DropReason::WireLoss);
             return;

@@ -150,8 +150,10 @@ impl Net {
     pub(crate) fn arrive(&mut self, now: Instant, index: LinkIndex) -> Option<Meta> {
         let link = &mut self.links[index as usize];
         link.arrival_pending = false;
-        let packet = link.line.take_arrival(now)?;
+        let mut watch = Watch { index, monitor: &mut link.monitor, capture: self.capture.as_deref_mut() };
+        let packet = link.line.take_arrival(now, &mut watch);
         self.arm(index);
+        let packet = packet?;
         if let Some(capture) = &mut self.capture {
             capture.packet(now, index as usize, Passage::Arrived, &packet);
         }
@@ -218,6 +220,7 @@ impl LinkState {
             link_layer: link.link_layer,
             delay: link.delay + network.nodes[link.to].processing,
             loss_ppb: link.loss_ppb,
+            compression: link.compression,
         };
         let losses = Stream::new(network.seed, &format!("loss on link {}", link.name));
         Ok(Self {

@@ -92,8 +92,10 @@ pub struct LinkOutcome {
     pub max_backlog_packets: u64,
     /// Largest backlog in IP bytes.
     pub max_backlog_bytes: u64,
-    /// Counters of the queue's parts, as tc -s would show them: path, name, value.
-    pub counters: Vec<(String, &'static str, u64)>,
+    /// Cells sent, OAM cells included, on a line of cells.
+    pub cells: Option<u64>,
+    /// Counters of the queue's parts, as tc -s would show them: path, kind, name, value.
+    pub counters: Vec<(String, &'static str, &'static str, u64)>,
 }
 
 /// What became of one ping.

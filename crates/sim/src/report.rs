@@ -42,7 +42,7 @@ pub(crate) fn snapshot(simulation: &mut Simulation<'_>) -> Snapshot {
         wire_bits: simulation.net.links.iter().map(|link| link.line.stats().wire_bytes.bits()).collect(),
         limited: senders().map(|sender| sender.map(|s| s.limited_by(now))).collect(),
         srtt: senders().map(|sender| sender.and_then(lastmile_tcp::Endpoint::srtt)).collect(),
-        retransmissions: senders().map(|sender| sender.map_or(0, |s| s.stats().retransmissions)).collect(),
+        retransmissions: senders().map(|sender| sender.map_or(0, |s| s.stats().retransmissions.into())).collect(),
         queue_delay: Vec::with_capacity(simulation.net.links.len()),
         ack_queue_delay: Vec::with_capacity(simulation.net.links.len()),
     };
@@ -99,9 +99,9 @@ fn transfer_outcome(
         data_packets: stats.data_packets,
         data_packets_received: transfer.data_packets_received,
         tcp: Some(TcpOutcome {
-            retransmissions: stats.retransmissions,
-            timeouts: stats.timeouts,
-            fast_retransmits: stats.fast_retransmits,
+            retransmissions: stats.retransmissions.into(),
+            timeouts: stats.timeouts.into(),
+            fast_retransmits: stats.fast_retransmits.into(),
             acks_sent: receiver.stats().acks_sent,
             acks_received: stats.acks_received,
             limited: sender.limited_by(simulation.now),
@@ -154,9 +154,10 @@ fn round_trips(probe: &ProbeOutcome) -> Series {
 
 fn link(state: crate::net::LinkState) -> LinkOutcome {
     let mut counters = Vec::new();
-    state.line.queue().counters("", &mut |path, name, value| counters.push((path.to_owned(), name, value)));
+    state.line.queue().counters(&mut |c| counters.push((c.path.to_owned(), c.kind, c.name, c.value)));
     LinkOutcome {
         stats: state.line.stats().clone(),
+        cells: state.line.cells().map(lastmile_units::CellCount::as_u64),
         queue_delay_ns: state.monitor.delay_ns,
         ack_queue_delay_ns: state.monitor.ack_delay_ns,
         max_backlog_packets: state.monitor.max_backlog_packets,

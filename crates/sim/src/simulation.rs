@@ -1,6 +1,7 @@
 //! A run: hosts on a network, driven from event to event.
 
 use lastmile_packet::{FlowId, Meta, Protocol, SeqNumber};
+use lastmile_queueing::line::Stats as LineStats;
 use lastmile_queueing::random::Stream;
 use lastmile_units::Instant;
 
@@ -8,7 +9,7 @@ use crate::BuildError;
 use crate::capture::CaptureSink;
 use crate::host::{Datagrams, Ping, Progress, Transfer};
 use crate::net::{Event, Net, Side};
-use crate::outcome::{Outcome, Snapshot};
+use crate::outcome::{Conservation, Outcome, Snapshot};
 use crate::report;
 use crate::route::{self, PathId};
 use crate::sample::Sampler;
@@ -77,6 +78,21 @@ impl<'a> Simulation<'a> {
     #[must_use]
     pub fn events(&self) -> u64 {
         self.events
+    }
+
+    /// What a link has done so far, by its index in the network's list.
+    ///
+    /// # Panics
+    /// If there is no such link.
+    #[must_use]
+    pub fn link_stats(&self, link: usize) -> &LineStats {
+        self.net.links[link].line.stats()
+    }
+
+    /// Where every packet is now.
+    #[must_use]
+    pub fn conservation(&self) -> Conservation {
+        self.net.conservation()
     }
 
     /// Runs every event up to and including `until`, but not past the end of the run.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_queueing::line::Compression;
+pub use lastmile_queueing::compress::Compression;
 use lastmile_queueing::spec::Spec as QueueSpec;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 

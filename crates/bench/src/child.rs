@@ -1,0 +1,76 @@
+//! One measurement in a process of its own.
+
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{cells, simulate, yardstick};
+
+/// What one run of one measurement gave.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Measurement {
+    pub(crate) name: String,
+    pub(crate) wall_s: f64,
+    pub(crate) events: u64,
+    pub(crate) hops: u64,
+    pub(crate) data_packets: u64,
+    pub(crate) peak_bytes: u64,
+    pub(crate) bytes_per_flow: Option<f64>,
+}
+
+impl Measurement {
+    pub(crate) fn of_events(name: &str, wall_s: f64, events: u64) -> Self {
+        Self {
+            name: name.to_owned(),
+            wall_s,
+            events,
+            hops: 0,
+            data_packets: 0,
+            peak_bytes: peak_bytes(),
+            bytes_per_flow: None,
+        }
+    }
+}
+
+/// All measurements, in the order of the table.
+pub(crate) fn names() -> Vec<String> {
+    yardstick::names().into_iter().chain(simulate::names()).chain(cells::names()).collect()
+}
+
+/// Runs the measurement of this name here.
+pub(crate) fn run(name: &str) -> Option<Measurement> {
+    yardstick::run(name).or_else(|| simulate::run(name)).or_else(|| cells::run(name))
+}
+
+/// Runs a measurement `repeat` times, each in its own process; the fastest counts.
+pub(crate) fn best_of(name: &str, repeat: u32) -> Result<Measurement, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut best: Option<Measurement> = None;
+    for _ in 0..repeat.max(1) {
+        let output = Command::new(&program).args(["--child", name]).output().map_err(|error| error.to_string())?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+        }
+        let row: Measurement = serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())?;
+        if best.as_ref().is_none_or(|best| row.wall_s < best.wall_s) {
+            best = Some(row);
+        }
+    }
+    best.ok_or_else(|| "nothing ran".to_owned())
+}
+
+/// Peak resident memory of this process (`VmHWM` of proc(5)); zero where the system does not tell.
+pub(crate) fn peak_bytes() -> u64 {
+    memory("VmHWM:")
+}
+
+/// Resident memory of this process now (`VmRSS` of proc(5)).
+pub(crate) fn resident_bytes() -> u64 {
+    memory("VmRSS:")
+}
+
+fn memory(key: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with(key)).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) * 1024
+}

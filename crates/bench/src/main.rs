@@ -1,0 +1,92 @@
+//! `make bench`: how fast and how small the simulator is, beside the machine's yardstick.
+//!
+//! Each measurement runs in a process of its own, so that its peak memory is its own; a bare binary heap runs at the same
+//! pending sizes in the same run, so that a slow or busy machine shows.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, clippy::disallowed_methods, reason = "a benchmark prints and reads the clock")]
+
+mod cells;
+mod child;
+mod networks;
+mod simulate;
+mod yardstick;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use comfy_table::{Table, presets};
+
+use child::Measurement;
+
+/// Measures the simulator beside the machine's yardstick.
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {
+    /// Times that each measurement runs; the best counts, since noise only ever adds.
+    #[arg(long, default_value_t = 5)]
+    repeat: u32,
+    /// Only measurements whose name contains this.
+    #[arg(long, default_value = "")]
+    only: String,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Run this one measurement here, and print it as a line of JSON.
+    #[arg(long, hide = true)]
+    child: Option<String>,
+    /// Accepted, since `cargo bench` passes it.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    if let Some(name) = &arguments.child {
+        let Some(measurement) = child::run(name) else {
+            eprintln!("error: no measurement is called {name}");
+            return ExitCode::from(2);
+        };
+        println!("{}", serde_json::to_string(&measurement).expect("a measurement is plain data"));
+        return ExitCode::SUCCESS;
+    }
+    let mut rows = Vec::new();
+    for name in child::names().into_iter().filter(|name| name.contains(&arguments.only)) {
+        match child::best_of(&name, arguments.repeat) {
+            Ok(measurement) => rows.push(measurement),
+            Err(error) => {
+                eprintln!("error: {name}: {error}");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&rows).expect("measurements are plain data"));
+    } else {
+        print_table(&rows);
+    }
+    ExitCode::SUCCESS
+}
+
+fn print_table(rows: &[Measurement]) {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["measurement", "wall s", "events", "M events/s", "M hops/s", "M packets/s", "ns/event", "ns/packet", "peak MiB", "B/flow"]);
+    for row in rows {
+        let rate = |count: u64| if count == 0 { String::new() } else { format!("{:.2}", count as f64 / row.wall_s / 1e6) };
+        let each = |count: u64| if count == 0 { String::new() } else { format!("{:.1}", row.wall_s * 1e9 / count as f64) };
+        table.add_row([
+            row.name.clone(),
+            format!("{:.4}", row.wall_s),
+            row.events.to_string(),
+            rate(row.events),
+            rate(row.hops),
+            rate(row.data_packets),
+            each(row.events),
+            each(row.data_packets),
+            format!("{:.1}", row.peak_bytes as f64 / f64::from(1 << 20)),
+            row.bytes_per_flow.map_or(String::new(), |bytes| format!("{bytes:.0}")),
+        ]);
+    }
+    println!("{table}");
+    println!("best of several runs; each in its own process; `heap` and `wheel`: one pop and one push an event at that pending size");
+}

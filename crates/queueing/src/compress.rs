@@ -1,0 +1,141 @@
+//! Header compression over a line, with the state that RFC 1144 has at both ends.
+//!
+//! A packet is compressed when its transmission begins, behind the queue, so what the queue drops costs no state. A packet
+//! that is lost on the wire leaves the far end behind: headers that it rebuilds wrongly fail their checksum there, and the
+//! packets are dropped with [`DropReason::HeaderCompression`](crate::DropReason::HeaderCompression), until the sender's
+//! retransmission brings an uncompressed header.
+//!
+//! Published: RFC 1144; the fixed ratio is the model of simulators of that time.
+//! Differs: a header that the far end rebuilds wrongly, but with the same checksum sum (RFC 1144 names the case: an ACK
+//! number and a window that moved by opposite amounts), is dropped here too, where a real host would be deceived.
+//! Cost: writing the headers, twice, and comparing them with the connection's last.
+
+use std::collections::VecDeque;
+
+use lastmile_linklayer::fixed_ratio::FixedRatio;
+use lastmile_linklayer::vj::{Compressed, Compressor, Decompressor, MAX_COMPRESSED};
+use lastmile_packet::{MAX_HEADER_LEN, Packet, Protocol};
+use lastmile_units::ByteCount;
+
+/// How TCP/IP headers go over a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Compression {
+    /// As they are.
+    #[default]
+    None,
+    /// RFC 1144 with so many connections remembered, 1 to 256.
+    Rfc1144 {
+        /// Connection slots at each end.
+        slots: u16,
+    },
+    /// Every TCP header shrinks to the same share.
+    FixedRatio(FixedRatio),
+}
+
+/// Both ends of a compressed line.
+pub(crate) enum Codec {
+    FixedRatio(FixedRatio),
+    Rfc1144(Box<VanJacobson>),
+}
+
+/// The compressor at the near end, what it has sent, the decompressor at the far end.
+pub(crate) struct VanJacobson {
+    compressor: Compressor,
+    decompressor: Decompressor,
+    /// What each packet on the wire carries in place of its headers, in order.
+    on_wire: VecDeque<Headers>,
+}
+
+/// The headers of one packet on the wire.
+enum Headers {
+    /// As they were.
+    Plain,
+    /// As they were, but for the slot that they name.
+    Uncompressed(Box<[u8]>),
+    Compressed { bytes: [u8; MAX_COMPRESSED], len: u8 },
+}
+
+impl Codec {
+    /// `None` without compression, or for a number of slots that no line has.
+    pub(crate) fn new(compression: Compression) -> Option<Self> {
+        match compression {
+            Compression::None => None,
+            Compression::FixedRatio(ratio) => Some(Self::FixedRatio(ratio)),
+            Compression::Rfc1144 { slots } => Some(Self::Rfc1144(Box::new(VanJacobson {
+                compressor: Compressor::new(slots)?,
+                decompressor: Decompressor::new(slots)?,
+                on_wire: VecDeque::new(),
+            }))),
+        }
+    }
+
+    /// A packet's transmission begins: the IP bytes that it takes with its headers compressed. `lost`: it never arrives.
+    pub(crate) fn transmit(&mut self, packet: &impl Packet, lost: bool) -> ByteCount {
+        let meta = packet.meta();
+        match self {
+            Self::FixedRatio(ratio) if meta.protocol == Protocol::Tcp => {
+                ratio.compressed(meta.ip_bytes(), ByteCount::new(u64::from(meta.header_len)))
+            }
+            Self::FixedRatio(_) => meta.ip_bytes(),
+            Self::Rfc1144(both) => both.transmit(packet, lost),
+        }
+    }
+
+    /// The next packet on the wire arrives: true when the far end rebuilds its headers as they were.
+    pub(crate) fn arrive(&mut self, packet: &impl Packet) -> bool {
+        match self {
+            Self::FixedRatio(_) => true,
+            Self::Rfc1144(both) => both.arrive(packet),
+        }
+    }
+}
+
+impl VanJacobson {
+    fn transmit(&mut self, packet: &impl Packet, lost: bool) -> ByteCount {
+        let mut buffer = [0; MAX_HEADER_LEN];
+        let len = packet.headers(&mut buffer);
+        let compressed = self.compressor.compress(&buffer[..len], packet.meta().ip_len);
+        let saved = compressed.saved() as u64;
+        let headers = match compressed {
+            Compressed::Ip => Headers::Plain,
+            Compressed::UncompressedTcp { header, .. } => Headers::Uncompressed(header.into()),
+            Compressed::CompressedTcp { header, .. } => {
+                let mut bytes = [0; MAX_COMPRESSED];
+                bytes[..header.len()].copy_from_slice(header);
+                Headers::Compressed { bytes, len: header.len() as u8 }
+            }
+        };
+        if !lost {
+            self.on_wire.push_back(headers);
+        }
+        packet.meta().ip_bytes().saturating_sub(ByteCount::new(saved))
+    }
+
+    fn arrive(&mut self, packet: &impl Packet) -> bool {
+        let headers = self.on_wire.pop_front().expect("each packet on the wire has its headers here");
+        let mut original = [0; MAX_HEADER_LEN];
+        let len = packet.headers(&mut original);
+        let restored = match &headers {
+            Headers::Plain => return true,
+            Headers::Uncompressed(bytes) => self.decompressor.uncompressed(bytes),
+            Headers::Compressed { bytes, len } => {
+                let bytes = &bytes[..usize::from(*len)];
+                let saved = usize::from(packet.meta().header_len) - bytes.len();
+                let frame_len = packet.meta().ip_len - u16::try_from(saved).expect("shorter than the packet");
+                self.decompressor.compressed(bytes, frame_len).map(|restored| restored.header)
+            }
+        };
+        restored.is_ok_and(|restored| same_to_tcp(restored, &original[..len]))
+    }
+}
+
+/// True when TCP at the far end would accept the headers: all that its checksum covers is as it was. The IPv4
+/// identification and header checksum are not covered, and lag after a loss (RFC 1144, section 4).
+fn same_to_tcp(restored: &[u8], original: &[u8]) -> bool {
+    const IDENTIFICATION: core::ops::Range<usize> = 4..6;
+    const HEADER_CHECKSUM: core::ops::Range<usize> = 10..12;
+    restored.len() == original.len()
+        && restored.iter().zip(original).enumerate().all(|(at, (restored, original))| {
+            restored == original || IDENTIFICATION.contains(&at) || HEADER_CHECKSUM.contains(&at)
+        })
+}

@@ -1,0 +1,67 @@
+//! Small networks for the tests.
+
+use std::sync::Arc;
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_queueing::spec::Spec;
+use lastmile_sim::spec::{Compression, Link, Network, Node, OpenedBy, Record, Source, Traffic};
+use lastmile_tcp::Config;
+use lastmile_units::{BitRate, Duration, Instant};
+
+/// Client - line - server: links 0 `up` and 1 `down` between nodes 0 `client` and 1 `server`.
+pub(crate) fn line(down_kbit: u64, up_kbit: u64, preset: &str, delay: Duration) -> Network {
+    let node = |name: &str| Node { name: name.to_owned(), processing: Duration::ZERO };
+    let link = |name: &str, from, to, rate| Link {
+        name: name.to_owned(),
+        from,
+        to,
+        rate: Some(BitRate::from_kbit_per_s(rate)),
+        link_layer: LinkLayer::from_name(preset).expect("a preset"),
+        delay,
+        loss_ppb: 0,
+        queue: Spec::fifo(100),
+        compression: Compression::None,
+    };
+    Network {
+        nodes: vec![node("client"), node("server")],
+        links: vec![link("up", 0, 1, up_kbit), link("down", 1, 0, down_kbit)],
+        traffic: Vec::new(),
+        duration: Duration::from_s(10),
+        seed: 1,
+        record: Record::default(),
+    }
+}
+
+/// A traffic from one node to another, from the start to the end of the run.
+pub(crate) fn traffic(name: &str, from: usize, to: usize, source: Source) -> Traffic {
+    Traffic {
+        name: name.to_owned(),
+        direction: if from == 0 { "up" } else { "down" }.to_owned(),
+        from,
+        to,
+        count: 1,
+        start: Instant::ZERO,
+        stop: None,
+        dscp: 0,
+        source,
+    }
+}
+
+/// A download of so many bytes, or without end.
+pub(crate) fn download(tcp: &Config, bytes: Option<u64>) -> Traffic {
+    traffic("download", 1, 0, bulk(tcp, bytes, OpenedBy::Receiver))
+}
+
+/// An upload of so many bytes, or without end.
+pub(crate) fn upload(tcp: &Config, bytes: Option<u64>) -> Traffic {
+    traffic("upload", 0, 1, bulk(tcp, bytes, OpenedBy::Sender))
+}
+
+fn bulk(tcp: &Config, bytes: Option<u64>, opened_by: OpenedBy) -> Source {
+    let tcp = Arc::new(tcp.clone());
+    Source::Bulk { sender: Arc::clone(&tcp), receiver: tcp, bytes, request: 0, opened_by }
+}
+
+pub(crate) fn at_ms(ms: u64) -> Instant {
+    Instant::ZERO + Duration::from_ms(ms)
+}

@@ -1,0 +1,52 @@
+//! Nothing is lost in silence: sent = delivered + dropped + queued + in flight, at any moment, for any network.
+
+use lastmile_queueing::spec::Spec;
+use lastmile_sim::Simulation;
+use lastmile_sim::spec::Source;
+use lastmile_tcp::{Config, Variant};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant};
+use proptest::prelude::*;
+
+use crate::build;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_packet_is_somewhere(
+        (down, up) in (64_u64..4_000, 16_u64..1_000),
+        preset in prop::sample::select(vec!["ip", "aal5", "pppoe-llcsnap", "bridged-ptm", "docsis"]),
+        delay_ms in 0_u64..200,
+        loss_ppm in 0_u32..100_000,
+        packets in 1_u64..60,
+        sad in any::<bool>(),
+        variant in prop::sample::select(vec![Variant::Tahoe, Variant::Reno, Variant::NewReno, Variant::Sack, Variant::Cubic]),
+        stop_ms in 100_u64..20_000,
+        seed in any::<u64>(),
+    ) {
+        let mut network = build::line(down, up, preset, Duration::from_ms(delay_ms));
+        network.seed = seed;
+        network.duration = Duration::from_s(20);
+        for link in &mut network.links {
+            link.loss_ppb = loss_ppm * 1_000;
+            link.queue = Spec::fifo(packets);
+            if sad {
+                link.queue = Spec::sad(link.queue.clone());
+            }
+        }
+        let tcp = Config { variant, ..Config::default() };
+        network.traffic.push(build::download(&tcp, None));
+        network.traffic.push(build::upload(&tcp, Some(50_000)));
+        let poisson = Source::Poisson { rate: BitRate::from_kbit_per_s(20), size: ByteCount::new(300) };
+        network.traffic.push(build::traffic("poisson", 1, 0, poisson));
+        let ping = Source::Ping { interval: Duration::from_ms(100), size: ByteCount::new(84) };
+        network.traffic.push(build::traffic("ping", 0, 1, ping));
+        let mut simulation = Simulation::new(&network, None).unwrap();
+        simulation.advance_to(Instant::ZERO + Duration::from_ms(stop_ms));
+        let half_way = simulation.conservation();
+        prop_assert!(half_way.holds(), "{half_way:?}");
+        let outcome = simulation.finish();
+        prop_assert!(outcome.conservation.holds(), "{:?}", outcome.conservation);
+        prop_assert!(outcome.conservation.delivered.packets > 0);
+    }
+}

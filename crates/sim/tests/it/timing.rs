@@ -1,0 +1,43 @@
+//! Times are exact: a packet takes its wire time, its propagation and its processing, to the picosecond.
+
+use lastmile_sim::run;
+use lastmile_sim::spec::Source;
+use lastmile_units::{ByteCount, Duration};
+
+use crate::build;
+
+/// 100 bytes over ipoa-vcmux: 108 bytes in 3 cells, 159 bytes, 1272 bits. Up at 512 kbit/s 2.484375 ms, down at 2 Mbit/s
+/// 0.636 ms; 4 ms of propagation each way and 1 ms of processing at each end.
+#[test]
+fn a_lone_ping_takes_its_wire_time_propagation_and_processing() {
+    let mut network = build::line(2_000, 512, "ipoa-vcmux", Duration::from_ms(4));
+    for node in &mut network.nodes {
+        node.processing = Duration::from_ms(1);
+    }
+    let ping = Source::Ping { interval: Duration::from_ms(100), size: ByteCount::new(100) };
+    network.traffic.push(build::traffic("ping", 0, 1, ping));
+    let outcome = run(&network).unwrap();
+    let probe = &outcome.probes[0];
+    assert_eq!(probe.sent, 101);
+    assert_eq!(probe.received, 100, "the last request leaves at the very end of the run");
+    let exact = Duration::from_us(2_484) + Duration::from_ns(375) + Duration::from_us(636) + Duration::from_ms(10);
+    assert!(probe.replies.iter().all(|(_, took)| *took == exact), "{:?} is not {exact}", probe.replies[0].1);
+}
+
+/// Back-to-back frames of one cell at 149.76 Mbit/s: 10^6 cells end within 1 ns of 10^6 * 424 / 149.76e6 s.
+#[test]
+fn a_million_back_to_back_cells_end_on_time() {
+    let mut network = build::line(149_760, 149_760, "ipoa-vcmux", Duration::ZERO);
+    // 40 bytes and 8 of AAL5 are one cell. The source is a little faster than the line, so the line is never idle.
+    let blast = Source::Constant { interval: Duration::from_ns(2_831), size: ByteCount::new(40), kind: "blast" };
+    network.traffic.push(build::traffic("blast", 1, 0, blast));
+    network.duration = Duration::from_ms(2_900);
+    let mut simulation = lastmile_sim::Simulation::new(&network, None).unwrap();
+    let exact_ps = 1_000_000_u128 * 424 * 1_000_000_000_000 / 149_760_000;
+    let exact = lastmile_units::Instant::from_ps(u64::try_from(exact_ps).unwrap());
+    simulation.advance_to(exact + Duration::from_ns(1));
+    assert_eq!(simulation.link_stats(1).arrived.packets, 1_000_000);
+    let mut simulation = lastmile_sim::Simulation::new(&network, None).unwrap();
+    simulation.advance_to(lastmile_units::Instant::from_ps(exact.as_ps() - 1_000));
+    assert_eq!(simulation.link_stats(1).arrived.packets, 999_999);
+}
