@@ -90,7 +90,7 @@ impl Counter<'_> {
     }
 }
 
-/// Packets that wait, and their IP bytes as they came.
+/// Packets that wait, and their IP bytes. An ACK that a regulator will rewrite counts as it came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Backlog {
     /// Packets.

@@ -171,6 +171,11 @@ impl Room {
         size <= self.limit - self.used
     }
 
+    /// True when the packet would fit if `freed` of what is used fell free.
+    pub(crate) const fn would_fit(&self, size: u64, freed: u64) -> bool {
+        size <= self.limit - self.used + freed
+    }
+
     #[inline]
     pub(crate) const fn never_fits(&self, size: u64) -> bool {
         size > self.limit

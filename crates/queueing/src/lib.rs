@@ -3,13 +3,21 @@
 //! Nothing here reads a clock, opens a socket or knows of the simulator. Time comes in with every call; packets are
 //! whatever offers [`lastmile_packet::Packet`].
 
+pub mod ack;
 pub mod classify;
+pub mod compress;
 pub mod discipline;
 pub mod fifo;
+pub mod line;
+pub mod meter;
 pub mod random;
 pub mod sched;
+pub mod spec;
 
+pub use ack::{AckFilter, SmartAckDropper};
 pub use classify::{ClassIndex, Classifier, FirstMatch, Match, Matcher};
 pub use discipline::{Backlog, Counter, Discipline, DropReason, DropSink, Node};
 pub use fifo::{Fifo, Limit, Overflow};
+pub use meter::{Tbf, TokenBucket};
 pub use sched::Priority;
+pub use spec::{BuildError, Spec};

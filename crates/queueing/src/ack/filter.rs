@@ -1,0 +1,398 @@
+//! ACK filter (AF): a queue that lets an ACK take the place of older ones of its flow.
+//!
+//! Published: Balakrishnan, Padmanabhan, Katz 1997, section 4.2; RFC 3449, section 5.2.1. When an ACK comes, older ACKs of
+//! its flow that wait are removed, all or a fraction of them, and the new one goes to the tail.
+//!
+//! Differs: the publications leave open what is redundant. Here an ACK is removed only for one that acknowledges more, or
+//! updates the window of the same, comes from the same sequence number or a later one, and covers its SACK blocks (see
+//! [`super`]). A duplicate protects itself and the ACK that it repeats, since fast retransmit counts them all; with
+//! [`Duplicates::Remove`] duplicates are filtered like any older ACK, as a filter does that looks at numbers alone. Nothing
+//! is removed in favour of an ACK that then finds no room.
+//! Cost: one table look-up a packet, O(1) for each ACK removed or found protected, once. The queue is never scanned: the
+//! removable ACKs of a flow are chained. Memory: an entry for each flow of which a pure ACK waits.
+
+use std::collections::hash_map::Entry;
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_packet::{FlowId, Meta, Packet, Protocol, TcpFlags};
+use lastmile_units::Instant;
+
+use super::flow_map::FlowMap;
+use super::linked_fifo::{Handle, LinkedFifo};
+use super::{Newest, Passed, Standing, covers_sack};
+use crate::classify::Match;
+use crate::discipline::Counter;
+use crate::fifo::{Room, Tally};
+use crate::{Backlog, Discipline, DropReason, DropSink, Limit, Overflow};
+
+/// What happens to duplicate ACKs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Duplicates {
+    /// They stay, and so does the ACK that they repeat: fast retransmit lives.
+    #[default]
+    Keep,
+    /// They are filtered like any other older ACK.
+    Remove,
+}
+
+/// The share of the removable older ACKs of a flow that a new one removes: above 0, at most 1.
+///
+/// Of n that wait, n times the share are removed, rounded down, the oldest first. So no more than 1 / share of them wait,
+/// rounded up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fraction {
+    numerator: u32,
+    denominator: u32,
+}
+
+impl Fraction {
+    /// All of them.
+    pub const ALL: Self = Self { numerator: 1, denominator: 1 };
+
+    /// `numerator / denominator`; `None` unless it is above 0 and at most 1.
+    #[must_use]
+    pub const fn new(numerator: u32, denominator: u32) -> Option<Self> {
+        if numerator == 0 || numerator > denominator { None } else { Some(Self { numerator, denominator }) }
+    }
+
+    const fn of(self, count: u32) -> u32 {
+        // At most `count`, since the share is at most 1.
+        (count as u64 * self.numerator as u64 / self.denominator as u64) as u32
+    }
+}
+
+/// How a filter decides.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rules {
+    /// How many of the older ACKs a new one removes.
+    pub fraction: Fraction,
+    /// What happens to duplicates.
+    pub duplicates: Duplicates,
+    /// What is never removed and removes nothing.
+    pub exempt: Match,
+}
+
+/// All older ACKs go, duplicates stay, nothing is exempt.
+impl Default for Rules {
+    fn default() -> Self {
+        Self { fraction: Fraction::ALL, duplicates: Duplicates::Keep, exempt: Match::Never }
+    }
+}
+
+/// A FIFO with an ACK filter.
+#[derive(Clone, Debug)]
+pub struct AckFilter<P> {
+    fifo: LinkedFifo<Waiting<P>>,
+    flows: FlowMap<Flow>,
+    room: Room,
+    overflow: Overflow,
+    rules: Rules,
+    stats: Stats,
+}
+
+#[derive(Clone, Debug)]
+struct Waiting<P> {
+    packet: P,
+    chain: Chain,
+}
+
+/// Where a packet stands in the chain of removable ACKs of its flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Chain {
+    /// Nowhere: it is no pure ACK, or it is protected.
+    Apart,
+    /// Between these.
+    In { before: Option<Handle>, after: Option<Handle> },
+}
+
+/// What an arriving packet does to the ACKs of its flow that wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdict {
+    /// Nothing, and it will not be removed.
+    Apart,
+    /// It protects the ACK that it repeats, and itself.
+    Protects,
+    /// It removes so many of the oldest, and may be removed by a later one.
+    Removes(u32),
+}
+
+/// The pure ACKs of one flow that wait.
+#[derive(Clone, Debug)]
+struct Flow {
+    /// How many, protected ones included.
+    waiting: u32,
+    newest: Newest,
+    /// The chain of removable ACKs, oldest and newest.
+    chain: Option<(Handle, Handle)>,
+    chained: u32,
+}
+
+impl<P: Packet> AckFilter<P> {
+    /// An empty queue. `None`: the limit is in cells, and `link_layer` sends none.
+    #[must_use]
+    pub fn new(limit: Limit, overflow: Overflow, rules: Rules, link_layer: &LinkLayer) -> Option<Self> {
+        Some(Self {
+            fifo: LinkedFifo::new(),
+            flows: FlowMap::default(),
+            room: Room::new(limit, link_layer)?,
+            overflow,
+            rules,
+            stats: Stats::default(),
+        })
+    }
+
+    fn judge(&mut self, packet: &P) -> Verdict {
+        let meta = packet.meta();
+        if !self.stats.passed.may_regulate(packet, &self.rules.exempt) {
+            return Verdict::Apart;
+        }
+        self.stats.seen += 1;
+        let Some(flow) = self.flows.get(&meta.flow) else {
+            return Verdict::Removes(0);
+        };
+        match (flow.newest.standing_of(meta), self.rules.duplicates) {
+            (Standing::Old, _) => {
+                self.stats.passed.old += 1;
+                Verdict::Apart
+            }
+            (Standing::Duplicate, Duplicates::Keep) => {
+                self.stats.duplicates_kept += 1;
+                Verdict::Protects
+            }
+            _ => Verdict::Removes(self.rules.fraction.of(flow.chained)),
+        }
+    }
+
+    /// Room that would fall free if the first `count` ACKs of the flow's chain were offered to `newer`.
+    fn freed_by(&self, newer: &Meta, count: u32) -> u64 {
+        let mut freed = 0;
+        self.visit_chain(newer.flow, count, |waiting| {
+            if gives_way(waiting.packet.meta(), newer) {
+                freed += self.room.size_of(&waiting.packet);
+            }
+        });
+        freed
+    }
+
+    fn visit_chain(&self, flow: FlowId, count: u32, mut visit: impl FnMut(&Waiting<P>)) {
+        let mut at = self.flows.get(&flow).and_then(|flow| flow.chain).map(|(oldest, _)| oldest);
+        for _ in 0..count {
+            let Some(handle) = at else { return };
+            let waiting = self.fifo.get(handle);
+            visit(waiting);
+            at = waiting.chain.after();
+        }
+    }
+
+    /// Removes the first `count` ACKs of the flow's chain in favour of `newer`; those that do not give way are protected.
+    fn filter(&mut self, now: Instant, newer: &Meta, count: u32, drops: &mut dyn DropSink<P>) {
+        for _ in 0..count {
+            let Some(handle) = self.flows.get_mut(&newer.flow).and_then(|flow| flow.unchain_oldest(&mut self.fifo))
+            else {
+                return;
+            };
+            if gives_way(self.fifo.get(handle).packet.meta(), newer) {
+                self.stats.filtered += 1;
+                let packet = self.take(handle);
+                drops.dropped(now, packet, DropReason::AckFiltered);
+            } else {
+                self.stats.protected += 1;
+            }
+        }
+    }
+
+    /// Puts a packet at the tail and notes what it says.
+    fn append(&mut self, packet: P, size: u64, verdict: Verdict) {
+        let meta = *packet.meta();
+        self.room.take(&packet, size);
+        let handle = self.fifo.push_back(Waiting { packet, chain: Chain::Apart });
+        if !meta.is_pure_ack() {
+            let acknowledges = meta.protocol == Protocol::Tcp && meta.flags.contains(TcpFlags::ACK);
+            if acknowledges && let Some(flow) = self.flows.get_mut(&meta.flow) {
+                flow.newest.note(&meta);
+            }
+            return;
+        }
+        let flow = self.flows.entry(meta.flow).or_insert_with(|| Flow::new(&meta));
+        flow.waiting += 1;
+        flow.newest.note(&meta);
+        match verdict {
+            Verdict::Apart => {}
+            Verdict::Protects => flow.protect(&meta, &mut self.fifo),
+            Verdict::Removes(_) => flow.enchain(handle, &mut self.fifo),
+        }
+    }
+
+    /// Takes a packet out that is in no chain.
+    fn take(&mut self, handle: Handle) -> P {
+        let packet = self.fifo.remove(handle).packet;
+        self.room.release(&packet);
+        if packet.meta().is_pure_ack()
+            && let Entry::Occupied(mut place) = self.flows.entry(packet.meta().flow)
+        {
+            place.get_mut().waiting -= 1;
+            if place.get().waiting == 0 {
+                place.remove();
+            }
+        }
+        packet
+    }
+
+    fn take_first(&mut self) -> Option<P> {
+        let first = self.fifo.first()?;
+        let waiting = self.fifo.get(first);
+        if waiting.chain != Chain::Apart {
+            let flow = self.flows.get_mut(&waiting.packet.meta().flow).expect("a chained ACK has a flow");
+            let oldest = flow.unchain_oldest(&mut self.fifo);
+            debug_assert_eq!(oldest, Some(first), "the oldest packet of all is the oldest of its flow");
+        }
+        Some(self.take(first))
+    }
+}
+
+impl<P: Packet> Discipline<P> for AckFilter<P> {
+    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
+        let size = self.room.size_of(&packet);
+        if self.room.never_fits(size) {
+            self.stats.tally.too_large += 1;
+            drops.dropped(now, packet, DropReason::TooLarge);
+            return;
+        }
+        let verdict = self.judge(&packet);
+        let count = if let Verdict::Removes(count) = verdict { count } else { 0 };
+        if self.overflow == Overflow::Tail && !self.room.fits(size) {
+            let freed = self.freed_by(packet.meta(), count);
+            if !self.room.would_fit(size, freed) {
+                self.stats.tally.tail += 1;
+                drops.dropped(now, packet, DropReason::Tail);
+                return;
+            }
+        }
+        self.filter(now, packet.meta(), count, drops);
+        while !self.room.fits(size) {
+            let oldest = self.take_first().expect("an empty queue has room for a packet within its limit");
+            self.stats.tally.head += 1;
+            drops.dropped(now, oldest, DropReason::Head);
+        }
+        self.append(packet, size, verdict);
+    }
+
+    fn dequeue(&mut self, _now: Instant, _drops: &mut dyn DropSink<P>) -> Option<P> {
+        let packet = self.take_first()?;
+        self.stats.tally.sent(&packet);
+        Some(packet)
+    }
+
+    fn next_ready(&self, now: Instant) -> Option<Instant> {
+        self.fifo.first().map(|_| now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.room.backlog(self.fifo.len())
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        self.stats.show(visit);
+    }
+}
+
+/// True when the sender loses nothing if it gets `newer` and never `older`.
+fn gives_way(older: &Meta, newer: &Meta) -> bool {
+    // A keep-alive probe has the sequence number before the next one (RFC 9293, section 3.8.4): it asks for an answer.
+    let probe = older.seq.add(1) == newer.seq;
+    older.ack.at_or_before(newer.ack)
+        && older.seq.at_or_before(newer.seq)
+        && !probe
+        && covers_sack(&older.ack_fields(), &newer.ack_fields())
+}
+
+impl Chain {
+    const fn before(self) -> Option<Handle> {
+        match self {
+            Self::Apart => None,
+            Self::In { before, .. } => before,
+        }
+    }
+
+    const fn after(self) -> Option<Handle> {
+        match self {
+            Self::Apart => None,
+            Self::In { after, .. } => after,
+        }
+    }
+}
+
+impl Flow {
+    const fn new(meta: &Meta) -> Self {
+        Self { waiting: 0, newest: Newest::of(meta), chain: None, chained: 0 }
+    }
+
+    fn enchain<P>(&mut self, handle: Handle, fifo: &mut LinkedFifo<Waiting<P>>) {
+        let before = self.chain.map(|(_, newest)| newest);
+        fifo.get_mut(handle).chain = Chain::In { before, after: None };
+        if let Some(before) = before {
+            let chain = &mut fifo.get_mut(before).chain;
+            *chain = Chain::In { before: chain.before(), after: Some(handle) };
+        }
+        self.chain = Some((self.chain.map_or(handle, |(oldest, _)| oldest), handle));
+        self.chained += 1;
+    }
+
+    fn unchain_oldest<P>(&mut self, fifo: &mut LinkedFifo<Waiting<P>>) -> Option<Handle> {
+        let (oldest, newest) = self.chain?;
+        let after = std::mem::replace(&mut fifo.get_mut(oldest).chain, Chain::Apart).after();
+        if let Some(after) = after {
+            let chain = &mut fifo.get_mut(after).chain;
+            *chain = Chain::In { before: None, after: chain.after() };
+        }
+        self.chain = after.map(|after| (after, newest));
+        self.chained -= 1;
+        Some(oldest)
+    }
+
+    /// Takes the ACK that `duplicate` repeats out of the chain, if it waits there: it can only be the newest.
+    fn protect<P: Packet>(&mut self, duplicate: &Meta, fifo: &mut LinkedFifo<Waiting<P>>) {
+        let Some((oldest, newest)) = self.chain else { return };
+        if fifo.get(newest).packet.meta().ack != duplicate.ack {
+            return;
+        }
+        let before = std::mem::replace(&mut fifo.get_mut(newest).chain, Chain::Apart).before();
+        if let Some(before) = before {
+            let chain = &mut fifo.get_mut(before).chain;
+            *chain = Chain::In { before: chain.before(), after: None };
+        }
+        self.chain = before.map(|before| (oldest, before));
+        self.chained -= 1;
+    }
+}
+
+/// What a filter counts.
+#[derive(Clone, Debug, Default)]
+struct Stats {
+    tally: Tally,
+    seen: u64,
+    filtered: u64,
+    duplicates_kept: u64,
+    protected: u64,
+    passed: Passed,
+}
+
+impl Stats {
+    fn show(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        const KIND: &str = "ack-filter";
+        self.tally.show(KIND, visit);
+        let counts = [
+            ("seen", self.seen),
+            ("dropped_ack_filtered", self.filtered),
+            ("duplicates_kept", self.duplicates_kept),
+            ("protected", self.protected),
+        ];
+        for (name, value) in counts {
+            visit(Counter { path: "", kind: KIND, name, value });
+        }
+        self.passed.show(KIND, visit);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! A map by flow whose behaviour is the same in every run. It is never iterated.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use lastmile_packet::FlowId;
+
+/// What is remembered of a flow.
+pub(super) type FlowMap<T> = HashMap<FlowId, T, BuildHasherDefault<FlowHasher>>;
+
+/// Hashes the index of a flow by a multiplication whose halves are folded together, so that both ends of the result depend
+/// on every bit: the map takes the bucket from one and its tag from the other.
+///
+/// Flow indices are handed out by this program, not by who sends packets, so no secret is needed.
+#[derive(Clone, Default)]
+pub(super) struct FlowHasher(u64);
+
+impl Hasher for FlowHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u32(u32::from(*byte));
+        }
+    }
+
+    #[inline]
+    fn write_u32(&mut self, value: u32) {
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let wide = u128::from(self.0 ^ u64::from(value) ^ ODD) * u128::from(ODD);
+        self.0 = (wide >> 64) as u64 ^ wide as u64;
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,137 @@
+//! A FIFO out of whose middle one can take, in O(1): a list of indices within one vector.
+
+/// Names an item until it is taken out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Handle(u32);
+
+/// A FIFO with removal. Places that fall free are used again, so it holds no more than the most that ever waited.
+#[derive(Clone, Debug)]
+pub(super) struct LinkedFifo<T> {
+    places: Vec<Place<T>>,
+    free: Option<Handle>,
+    first: Option<Handle>,
+    last: Option<Handle>,
+    len: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Place<T> {
+    Free { next: Option<Handle> },
+    Taken { item: T, before: Option<Handle>, after: Option<Handle> },
+}
+
+impl<T> LinkedFifo<T> {
+    pub(super) const fn new() -> Self {
+        Self { places: Vec::new(), free: None, first: None, last: None, len: 0 }
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) const fn first(&self) -> Option<Handle> {
+        self.first
+    }
+
+    pub(super) fn push_back(&mut self, item: T) -> Handle {
+        let place = Place::Taken { item, before: self.last, after: None };
+        let handle = if let Some(handle) = self.free {
+            let Place::Free { next } = std::mem::replace(&mut self.places[handle.0 as usize], place) else {
+                unreachable!("the free list holds free places");
+            };
+            self.free = next;
+            handle
+        } else {
+            let index = u32::try_from(self.places.len()).expect("fewer than 2^32 packets wait in a queue");
+            self.places.push(place);
+            Handle(index)
+        };
+        match self.last {
+            Some(last) => *self.after_mut(last) = Some(handle),
+            None => self.first = Some(handle),
+        }
+        self.last = Some(handle);
+        self.len += 1;
+        handle
+    }
+
+    /// Takes the item out.
+    pub(super) fn remove(&mut self, handle: Handle) -> T {
+        let place = std::mem::replace(&mut self.places[handle.0 as usize], Place::Free { next: self.free });
+        let Place::Taken { item, before, after } = place else {
+            unreachable!("a handle is used only while its item waits");
+        };
+        self.free = Some(handle);
+        match before {
+            Some(before) => *self.after_mut(before) = after,
+            None => self.first = after,
+        }
+        match after {
+            Some(after) => *self.before_mut(after) = before,
+            None => self.last = before,
+        }
+        self.len -= 1;
+        item
+    }
+
+    pub(super) fn get(&self, handle: Handle) -> &T {
+        match &self.places[handle.0 as usize] {
+            Place::Taken { item, .. } => item,
+            Place::Free { .. } => unreachable!("a handle is used only while its item waits"),
+        }
+    }
+
+    pub(super) fn get_mut(&mut self, handle: Handle) -> &mut T {
+        match &mut self.places[handle.0 as usize] {
+            Place::Taken { item, .. } => item,
+            Place::Free { .. } => unreachable!("a handle is used only while its item waits"),
+        }
+    }
+
+    fn before_mut(&mut self, handle: Handle) -> &mut Option<Handle> {
+        match &mut self.places[handle.0 as usize] {
+            Place::Taken { before, .. } => before,
+            Place::Free { .. } => unreachable!("links lead to items"),
+        }
+    }
+
+    fn after_mut(&mut self, handle: Handle) -> &mut Option<Handle> {
+        match &mut self.places[handle.0 as usize] {
+            Place::Taken { after, .. } => after,
+            Place::Free { .. } => unreachable!("links lead to items"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drain(fifo: &mut LinkedFifo<u32>) -> Vec<u32> {
+        std::iter::from_fn(|| fifo.first().map(|first| fifo.remove(first))).collect()
+    }
+
+    #[test]
+    fn the_rest_keeps_its_order_when_first_middle_or_last_go() {
+        let mut fifo = LinkedFifo::new();
+        let handles: Vec<_> = (0..6).map(|n| fifo.push_back(n)).collect();
+        assert_eq!(fifo.remove(handles[0]), 0);
+        assert_eq!(fifo.remove(handles[3]), 3);
+        assert_eq!(fifo.remove(handles[5]), 5);
+        fifo.push_back(6);
+        assert_eq!(fifo.len(), 4);
+        assert_eq!(drain(&mut fifo), [1, 2, 4, 6]);
+        assert_eq!(fifo.len(), 0);
+    }
+
+    #[test]
+    fn places_are_used_again() {
+        let mut fifo = LinkedFifo::new();
+        for n in 0..1000 {
+            fifo.push_back(n);
+            fifo.push_back(n);
+            assert_eq!(drain(&mut fifo), [n, n]);
+        }
+        assert_eq!(fifo.places.len(), 2);
+    }
+}

@@ -1,0 +1,165 @@
+//! ACK regulation: fewer acknowledgements for a direction that cannot carry them all.
+//!
+//! What the regulators here agree on:
+//!
+//! - Only a *pure ACK* is ever dropped or rewritten ([`lastmile_packet::Meta::is_pure_ack`]: no payload, no flag but ACK, no
+//!   option unknown). All else passes, and so does a pure ACK on the exception list or one with a congestion mark in its IP
+//!   header (CE, RFC 3168), which would be lost with it.
+//! - What the sender sees is what it could have seen from TCP with some ACKs lost and none reordered.
+//! - A *duplicate* ACK is one with the number of the newest ACK of its flow and its window (RFC 5681, section 2), or with its
+//!   number and SACK blocks (RFC 6675, section 2: with SACK, the window does not matter). The same number with another window
+//!   and without SACK blocks is a *window update*, as good as a newer ACK.
+//! - No SACK information is lost: an ACK gives way to a newer one only if that covers each of its blocks, and never if its
+//!   first block is a D-SACK (RFC 2883), which is said only once. This is CAKE's care (`ack-filter` of tc-cake(8)).
+//!
+//! An ACK that is the first of its flow to wait is never told from a duplicate, since nothing is remembered of a flow of
+//! which nothing waits.
+
+pub mod filter;
+mod flow_map;
+mod linked_fifo;
+pub mod sad;
+
+use lastmile_packet::{AckFields, Meta, Packet, Protocol, SackBlock, SeqNumber};
+
+use crate::classify::Match;
+use crate::discipline::Counter;
+
+pub use filter::{AckFilter, Fraction};
+pub use sad::SmartAckDropper;
+
+/// How a new ACK stands to the newest one of its flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Standing {
+    /// It acknowledges more.
+    Advance,
+    /// It acknowledges the same, and changes the window.
+    WindowUpdate,
+    /// It acknowledges the same again.
+    Duplicate,
+    /// It acknowledges less: it was overtaken on its way here.
+    Old,
+}
+
+/// The newest acknowledgement of a flow of which something waits.
+#[derive(Clone, Copy, Debug)]
+struct Newest {
+    ack: SeqNumber,
+    window: u16,
+}
+
+impl Newest {
+    const fn of(meta: &Meta) -> Self {
+        Self { ack: meta.ack, window: meta.window }
+    }
+
+    fn standing_of(self, meta: &Meta) -> Standing {
+        if meta.ack.after(self.ack) {
+            Standing::Advance
+        } else if meta.ack.before(self.ack) {
+            Standing::Old
+        } else if meta.window != self.window && meta.options().sack_count() == 0 {
+            Standing::WindowUpdate
+        } else {
+            Standing::Duplicate
+        }
+    }
+
+    /// Takes note of a segment of the flow that acknowledges something, pure or not.
+    fn note(&mut self, meta: &Meta) {
+        if meta.ack.at_or_after(self.ack) {
+            *self = Self::of(meta);
+        }
+    }
+}
+
+/// True when a sender that gets `new` alone learns every SACK block that `old` holds and that still matters.
+fn covers_sack(old: &AckFields, new: &AckFields) -> bool {
+    if old.options.sack_count() == 0 {
+        return true;
+    }
+    if is_dsack(old) {
+        return false;
+    }
+    old.options.sack_blocks().all(|block| {
+        block.right.at_or_before(new.ack)
+            || new.options.sack_blocks().any(|wider| contains(wider, block) || continues(new.ack, wider, block))
+    })
+}
+
+fn contains(wider: SackBlock, block: SackBlock) -> bool {
+    wider.left.at_or_before(block.left) && wider.right.at_or_after(block.right)
+}
+
+/// The cumulative number has reached into `block`, and `wider` tells the rest.
+fn continues(ack: SeqNumber, wider: SackBlock, block: SackBlock) -> bool {
+    block.left.at_or_before(ack) && wider.left.at_or_before(ack) && wider.right.at_or_after(block.right)
+}
+
+/// RFC 2883, section 4: the first block tells of a segment that came twice, when it lies below the cumulative
+/// acknowledgement or inside the second block.
+fn is_dsack(fields: &AckFields) -> bool {
+    let mut blocks = fields.options.sack_blocks();
+    match (blocks.next(), blocks.next()) {
+        (Some(first), _) if first.left.before(fields.ack) => true,
+        (Some(first), Some(second)) => contains(second, first),
+        _ => false,
+    }
+}
+
+/// What passed untouched, and why.
+#[derive(Clone, Debug, Default)]
+struct Passed {
+    not_tcp: u64,
+    data: u64,
+    flags: u64,
+    unknown_options: u64,
+    exempt: u64,
+    congestion_marked: u64,
+    old: u64,
+}
+
+impl Passed {
+    /// True when the packet is a pure ACK that may be regulated; counts why not otherwise.
+    fn may_regulate(&mut self, packet: &impl Packet, exempt: &Match) -> bool {
+        const CONGESTION_EXPERIENCED: u8 = 3;
+        let meta = packet.meta();
+        let count = if meta.is_pure_ack() {
+            if meta.ecn() == CONGESTION_EXPERIENCED {
+                &mut self.congestion_marked
+            } else if exempt.covers(packet) {
+                &mut self.exempt
+            } else {
+                return true;
+            }
+        } else if meta.protocol != Protocol::Tcp {
+            &mut self.not_tcp
+        } else if meta.payload_len() > 0 {
+            &mut self.data
+        } else if meta.options().has_unknown() {
+            &mut self.unknown_options
+        } else {
+            &mut self.flags
+        };
+        *count += 1;
+        false
+    }
+
+    fn show(&self, kind: &'static str, visit: &mut dyn FnMut(Counter<'_>)) {
+        let counts = [
+            ("passed_not_tcp", self.not_tcp),
+            ("passed_data", self.data),
+            ("passed_flags", self.flags),
+            ("passed_unknown_options", self.unknown_options),
+            ("passed_exempt", self.exempt),
+            ("passed_congestion_marked", self.congestion_marked),
+            ("passed_old", self.old),
+        ];
+        for (name, value) in counts {
+            visit(Counter { path: "", kind, name, value });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,389 @@
+//! Smart ACK Dropper (SAD): at most one mergeable ACK of each flow waits, and it leaves with the newest values.
+//!
+//! Published: Kalyanaraman, Shekhar, Kidambi 1999; Phanse 2000 applies it to ADSL. Design: a table by flow says whether an
+//! ACK of the flow waits, and what the newest one said. A newer ACK updates the table and is dropped; the one that waits
+//! takes the table's values when it leaves.
+//!
+//! Differs, so that the sender never sees what TCP could not have sent (see [`super`]):
+//!
+//! - *Nothing is overtaken.* The ACK that waits may take newer values only while it is the last packet of its flow in the
+//!   queue. A duplicate that is kept, a data segment that carries an ACK, a FIN, an ACK that passes untouched: each *closes*
+//!   it, and the next ACK waits behind in its own right. So what leaves of a flow is always a subsequence of what came.
+//! - *The header tells one truth.* Only number, window and options are rewritten. An ACK with another sequence number (data
+//!   went another way; a keep-alive), another traffic class, or timestamps where the other has none waits in its own right.
+//! - *SACK blocks* of the newest ACK win, and where they would not tell all that the ACK that waits tells, it waits in its own
+//!   right.
+//!
+//! Should the discipline below drop an ACK that waits, its record goes with it; what had been merged into it is counted
+//! (`lost_acks`). The discipline below must not rewrite pure ACKs of its own: then it is only best effort, and yet no
+//! record outlives the packets of its flow.
+//! Cost: one table look-up a packet; no queue is ever scanned. Memory: a record for each flow of which a pure ACK waits,
+//! and one for each closed ACK.
+
+use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
+
+use lastmile_packet::{AckFields, FlowId, Meta, Packet, Protocol, SeqNumber, TcpFlags};
+use lastmile_units::Instant;
+
+use super::flow_map::FlowMap;
+use super::{Newest, Passed, Standing, covers_sack};
+use crate::classify::Match;
+use crate::discipline::Counter;
+use crate::{Backlog, Discipline, DropReason, DropSink, Node};
+
+/// What happens to duplicate ACKs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Duplicates {
+    /// They are queued untouched, so that fast retransmit lives.
+    #[default]
+    Keep,
+    /// They are dropped and counted ([`Suppressed::duplicates`]), for a regenerator at the far end to restore. Their options
+    /// live on in the ACK that waits.
+    Count,
+}
+
+/// What one ACK stands for besides itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Suppressed {
+    /// ACKs that were merged into it.
+    pub merged: u32,
+    /// Duplicate ACKs that were counted with it.
+    pub duplicates: u32,
+}
+
+impl Suppressed {
+    fn count(&mut self, reason: DropReason) {
+        match reason {
+            DropReason::AckDuplicate => self.duplicates += 1,
+            _ => self.merged += 1,
+        }
+    }
+}
+
+/// A Smart ACK Dropper in front of a queue.
+#[derive(Debug)]
+pub struct SmartAckDropper<D> {
+    queue: D,
+    duplicates: Duplicates,
+    exempt: Match,
+    table: Table,
+    /// What the ACK stood for that left last.
+    departed: Suppressed,
+    stats: Stats,
+}
+
+impl<P: Packet> SmartAckDropper<Node<P>> {
+    /// The usual one: duplicates are kept, no packet is exempt.
+    #[must_use]
+    pub fn over(queue: Node<P>) -> Self {
+        Self::new(queue, Duplicates::Keep, Match::Never)
+    }
+}
+
+impl<D> SmartAckDropper<D> {
+    /// A dropper in front of `queue`. What `exempt` matches is never regulated.
+    #[must_use]
+    pub fn new(queue: D, duplicates: Duplicates, exempt: Match) -> Self {
+        Self {
+            queue,
+            duplicates,
+            exempt,
+            table: Table::default(),
+            departed: Suppressed::default(),
+            stats: Stats::default(),
+        }
+    }
+
+    /// What the newest ACK of `flow` that waits stands for. `None`: no pure ACK of the flow waits.
+    #[must_use]
+    pub fn waiting(&self, flow: FlowId) -> Option<Suppressed> {
+        self.table.flows.get(&flow).map(|record| record.last.suppressed)
+    }
+
+    /// What the packet that left last stood for: nothing unless it was a pure ACK.
+    #[must_use]
+    pub const fn departed(&self) -> Suppressed {
+        self.departed
+    }
+
+    /// Decides on a packet that came. `None`: it goes to the queue, and if it is a pure ACK its record stands.
+    fn admit<P: Packet>(&mut self, packet: &P) -> Option<DropReason> {
+        let meta = packet.meta();
+        if !self.stats.passed.may_regulate(packet, &self.exempt) {
+            self.table.pass(meta);
+            return None;
+        }
+        self.stats.seen += 1;
+        let record = match self.table.flows.entry(meta.flow) {
+            Entry::Vacant(place) => {
+                place.insert(Record::new(meta));
+                return None;
+            }
+            Entry::Occupied(place) => place.into_mut(),
+        };
+        let standing = record.newest.standing_of(meta);
+        record.newest.note(meta);
+        let reason = match (standing, self.duplicates) {
+            (Standing::Old, _) => {
+                self.stats.passed.old += 1;
+                record.push(Waiting::closed(meta));
+                return None;
+            }
+            (Standing::Duplicate, Duplicates::Keep) => {
+                self.stats.duplicates_kept += 1;
+                record.push(Waiting::closed(meta));
+                return None;
+            }
+            (Standing::Duplicate, Duplicates::Count) => DropReason::AckDuplicate,
+            (Standing::Advance | Standing::WindowUpdate, _) => DropReason::AckMerged,
+        };
+        if record.last.open && record.last.may_become(meta) {
+            record.last.newest = meta.ack_fields();
+            record.last.suppressed.count(reason);
+            self.stats.count(reason);
+            return Some(reason);
+        }
+        self.stats.kept_apart += u64::from(record.last.open);
+        record.push(Waiting::open(meta));
+        None
+    }
+}
+
+impl<P: Packet, D: Discipline<P>> Discipline<P> for SmartAckDropper<D> {
+    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
+        if let Some(reason) = self.admit(&packet) {
+            drops.dropped(now, packet, reason);
+            return;
+        }
+        let mut told = Told { table: &mut self.table, stats: &mut self.stats, drops };
+        self.queue.enqueue(now, packet, &mut told);
+    }
+
+    fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        let mut told = Told { table: &mut self.table, stats: &mut self.stats, drops };
+        let mut packet = self.queue.dequeue(now, &mut told)?;
+        self.departed = Suppressed::default();
+        if packet.meta().is_pure_ack()
+            && let Some(waited) = self.table.take(packet.meta())
+        {
+            self.departed = waited.suppressed;
+            if waited.newest != packet.meta().ack_fields() && waited.newest.ack.at_or_after(packet.meta().ack) {
+                let before = packet.meta().ip_len;
+                packet.rewrite_ack(&waited.newest);
+                self.stats.rewrote(before, packet.meta().ip_len);
+            }
+        }
+        Some(packet)
+    }
+
+    fn next_ready(&self, now: Instant) -> Option<Instant> {
+        self.queue.next_ready(now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        self.stats.show(visit);
+        Counter::below("queue", &self.queue, visit);
+    }
+}
+
+/// Strikes what the queue drops from the table, on its way to the sink.
+struct Told<'a, P> {
+    table: &'a mut Table,
+    stats: &'a mut Stats,
+    drops: &'a mut dyn DropSink<P>,
+}
+
+impl<P: Packet> DropSink<P> for Told<'_, P> {
+    fn dropped(&mut self, now: Instant, packet: P, reason: DropReason) {
+        if packet.meta().is_pure_ack()
+            && let Some(lost) = self.table.take(packet.meta())
+        {
+            self.stats.lost_acks += u64::from(lost.suppressed.merged);
+            self.stats.lost_duplicates += u64::from(lost.suppressed.duplicates);
+        }
+        self.drops.dropped(now, packet, reason);
+    }
+}
+
+/// What is known of the pure ACKs that wait, by flow.
+#[derive(Debug, Default)]
+struct Table {
+    flows: FlowMap<Record>,
+}
+
+impl Table {
+    /// A packet goes to the queue untouched.
+    fn pass(&mut self, meta: &Meta) {
+        if meta.protocol != Protocol::Tcp {
+            return;
+        }
+        match self.flows.entry(meta.flow) {
+            Entry::Vacant(place) => {
+                if meta.is_pure_ack() {
+                    place.insert(Record { last: Waiting::closed(meta), ..Record::new(meta) });
+                }
+            }
+            Entry::Occupied(place) => {
+                let record = place.into_mut();
+                if meta.flags.contains(TcpFlags::ACK) {
+                    record.newest.note(meta);
+                }
+                if meta.is_pure_ack() {
+                    record.push(Waiting::closed(meta));
+                } else {
+                    record.last.open = false;
+                }
+            }
+        }
+    }
+
+    /// Strikes a pure ACK that leaves the queue, whichever way.
+    fn take(&mut self, meta: &Meta) -> Option<Waiting> {
+        let Entry::Occupied(mut place) = self.flows.entry(meta.flow) else {
+            debug_assert!(false, "every pure ACK in the queue has a record");
+            return None;
+        };
+        let record = place.get_mut();
+        let carrier = Carrier::of(meta);
+        // What leaves or is dropped from the head is the first, what was refused is the last.
+        if record.earlier.front().is_some_and(|first| first.carrier == carrier) {
+            return record.earlier.pop_front();
+        }
+        if record.last.carrier != carrier
+            && let Some(index) = record.earlier.iter().position(|waiting| waiting.carrier == carrier)
+        {
+            return record.earlier.remove(index);
+        }
+        match record.earlier.pop_back() {
+            Some(before) => Some(std::mem::replace(&mut record.last, before)),
+            None => Some(place.remove().last),
+        }
+    }
+}
+
+/// The pure ACKs of one flow that wait, in order.
+#[derive(Debug)]
+struct Record {
+    newest: Newest,
+    last: Waiting,
+    /// Those before the last, all of them closed. Empty unless something stood between two ACKs.
+    earlier: VecDeque<Waiting>,
+}
+
+impl Record {
+    fn new(meta: &Meta) -> Self {
+        Self { newest: Newest::of(meta), last: Waiting::open(meta), earlier: VecDeque::new() }
+    }
+
+    fn push(&mut self, waiting: Waiting) {
+        let mut before = std::mem::replace(&mut self.last, waiting);
+        before.open = false;
+        self.earlier.push_back(before);
+    }
+}
+
+/// A pure ACK that waits.
+#[derive(Debug)]
+struct Waiting {
+    carrier: Carrier,
+    traffic_class: u8,
+    /// The bit of the published table: true while newer ACKs may be merged into this one.
+    open: bool,
+    newest: AckFields,
+    suppressed: Suppressed,
+}
+
+/// What a pure ACK says in the queue below. Two that say the same are as good as one another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Carrier {
+    seq: SeqNumber,
+    fields: AckFields,
+}
+
+impl Carrier {
+    const fn of(meta: &Meta) -> Self {
+        Self { seq: meta.seq, fields: meta.ack_fields() }
+    }
+}
+
+impl Waiting {
+    const fn open(meta: &Meta) -> Self {
+        Self {
+            carrier: Carrier::of(meta),
+            traffic_class: meta.traffic_class,
+            open: true,
+            newest: meta.ack_fields(),
+            suppressed: Suppressed { merged: 0, duplicates: 0 },
+        }
+    }
+
+    const fn closed(meta: &Meta) -> Self {
+        Self { open: false, ..Self::open(meta) }
+    }
+
+    /// True when nothing is lost if this ACK leaves with what `newer` says.
+    fn may_become(&self, newer: &Meta) -> bool {
+        self.carrier.seq == newer.seq
+            && self.traffic_class == newer.traffic_class
+            && self.newest.options.timestamps().is_some() == newer.options().timestamps().is_some()
+            && covers_sack(&self.newest, &newer.ack_fields())
+    }
+}
+
+/// What a dropper counts.
+#[derive(Clone, Debug, Default)]
+struct Stats {
+    seen: u64,
+    merged: u64,
+    duplicates_dropped: u64,
+    duplicates_kept: u64,
+    kept_apart: u64,
+    rewritten: u64,
+    grown_bytes: u64,
+    shrunk_bytes: u64,
+    lost_acks: u64,
+    lost_duplicates: u64,
+    passed: Passed,
+}
+
+impl Stats {
+    fn count(&mut self, reason: DropReason) {
+        match reason {
+            DropReason::AckDuplicate => self.duplicates_dropped += 1,
+            _ => self.merged += 1,
+        }
+    }
+
+    fn rewrote(&mut self, before: u16, after: u16) {
+        self.rewritten += 1;
+        self.grown_bytes += u64::from(after.saturating_sub(before));
+        self.shrunk_bytes += u64::from(before.saturating_sub(after));
+    }
+
+    fn show(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        let counts = [
+            ("seen", self.seen),
+            ("dropped_ack_merged", self.merged),
+            ("dropped_ack_duplicate", self.duplicates_dropped),
+            ("duplicates_kept", self.duplicates_kept),
+            ("kept_apart", self.kept_apart),
+            ("rewritten", self.rewritten),
+            ("grown_bytes", self.grown_bytes),
+            ("shrunk_bytes", self.shrunk_bytes),
+            ("lost_acks", self.lost_acks),
+            ("lost_duplicates", self.lost_duplicates),
+        ];
+        for (name, value) in counts {
+            visit(Counter { path: "", kind: "sad", name, value });
+        }
+        self.passed.show("sad", visit);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,226 @@
+//! Token bucket filter (TBF): a shaper that lets packets of a queue go at a rate, with a burst above it.
+//!
+//! Published: tc-tbf(8).
+//! Differs: size is what a packet takes on the wire of its line, not the bytes of its frame. Time is exact
+//! ([`TokenBucket`]). A burst that the largest packet does not fit is refused at construction, where tc drops each such
+//! packet for good; what is larger than announced is dropped on arrival, as there.
+//!
+//! As `sch_tbf` of Linux does (`qdisc_peek_dequeued`), it takes the next packet out of its queue as soon as the one before
+//! has left, since the size of a packet says when it may go. That packet is committed: an urgent one behind it waits its
+//! turn, and an ACK regulator in the queue changes it no more.
+//! Cost: one or two divisions a packet beside the queue's own.
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_packet::Packet;
+use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, WireBytes};
+
+use super::TokenBucket;
+use crate::discipline::Counter;
+use crate::{Backlog, Discipline, DropReason, DropSink, Node};
+
+/// What a shaper is made of, apart from its queue.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The rate on the wire, headers and cells included.
+    pub rate: BitRate,
+    /// What may leave at once after a pause.
+    pub burst: WireBytes,
+    /// The rate within a burst. `None`: as fast as what is below takes it.
+    pub peak: Option<Peak>,
+    /// What a packet takes on the wire.
+    pub link_layer: LinkLayer,
+    /// The largest IP packet to expect. It must fit each burst.
+    pub largest: ByteCount,
+    /// How late a caller may ask without costing rate: a packet that waited for a late caller is charged from when it was
+    /// due, at most this far back. Zero suits a caller that comes when [`Discipline::next_ready`] says so, and keeps
+    /// every span of time to the burst plus what the rate earns in it.
+    pub catch_up: Duration,
+}
+
+/// The rate within a burst.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Peak {
+    /// The rate on the wire.
+    pub rate: BitRate,
+    /// What may leave at once even so: at least one packet (`mtu` of tc-tbf).
+    pub burst: WireBytes,
+}
+
+/// A shaper that would pass nothing, or not what it says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum TbfError {
+    /// The largest packet does not fit the burst.
+    #[error("a burst of {burst} never lets the largest packet pass, which takes {needed}")]
+    BurstTooSmall {
+        /// The burst asked for.
+        burst: WireBytes,
+        /// What the largest packet takes on the wire.
+        needed: WireBytes,
+    },
+    /// The largest packet does not fit the burst of the peak rate.
+    #[error("a peak burst of {burst} never lets the largest packet pass, which takes {needed}")]
+    PeakBurstTooSmall {
+        /// The burst asked for.
+        burst: WireBytes,
+        /// What the largest packet takes on the wire.
+        needed: WireBytes,
+    },
+    /// The peak rate is not above the rate, so the burst could never be used.
+    #[error("a peak rate of {peak} is not above the rate of {rate}")]
+    PeakNotAboveRate {
+        /// The peak rate asked for.
+        peak: BitRate,
+        /// The rate asked for.
+        rate: BitRate,
+    },
+}
+
+/// A token bucket filter over a queue.
+#[derive(Debug)]
+pub struct Tbf<P, D = Node<P>> {
+    queue: D,
+    bucket: TokenBucket,
+    peak: Option<TokenBucket>,
+    /// The smaller burst: what exceeds it never leaves.
+    largest: WireBytes,
+    link_layer: LinkLayer,
+    catch_up: Duration,
+    /// The packet that leaves next, out of the queue already.
+    head: Option<Head<P>>,
+    sent_packets: u64,
+    sent_bytes: u64,
+    sent_wire_bytes: u64,
+    too_large: u64,
+}
+
+#[derive(Debug)]
+struct Head<P> {
+    packet: P,
+    wire: WireBytes,
+    /// What the packet had in IP bytes when it came out of the queue.
+    bytes: ByteCount,
+    /// When it may leave.
+    ready: Instant,
+}
+
+impl<P: Packet, D: Discipline<P>> Tbf<P, D> {
+    /// A shaper over `queue`, its buckets full.
+    ///
+    /// # Errors
+    /// A burst that the largest packet does not fit, or a peak rate that is not above the rate.
+    pub fn new(config: &Config, queue: D) -> Result<Self, TbfError> {
+        let needed = config.link_layer.on_wire(config.largest);
+        if config.burst < needed {
+            return Err(TbfError::BurstTooSmall { burst: config.burst, needed });
+        }
+        if let Some(peak) = config.peak {
+            if peak.burst < needed {
+                return Err(TbfError::PeakBurstTooSmall { burst: peak.burst, needed });
+            }
+            if peak.rate <= config.rate {
+                return Err(TbfError::PeakNotAboveRate { peak: peak.rate, rate: config.rate });
+            }
+        }
+        Ok(Self {
+            queue,
+            bucket: TokenBucket::new(config.rate, config.burst),
+            peak: config.peak.map(|peak| TokenBucket::new(peak.rate, peak.burst)),
+            largest: config.peak.map_or(config.burst, |peak| peak.burst.min(config.burst)),
+            link_layer: config.link_layer,
+            catch_up: config.catch_up,
+            head: None,
+            sent_packets: 0,
+            sent_bytes: 0,
+            sent_wire_bytes: 0,
+            too_large: 0,
+        })
+    }
+
+    /// When a packet of this size conforms to both rates. `None`: never.
+    fn conforms_at(&self, wire: WireBytes) -> Option<Instant> {
+        let at = self.bucket.ready_at(wire)?;
+        match &self.peak {
+            Some(peak) => Some(at.max(peak.ready_at(wire)?)),
+            None => Some(at),
+        }
+    }
+
+    /// Takes the next packet out of the queue, there since `since` at the latest.
+    fn pull(&mut self, now: Instant, since: Instant, drops: &mut dyn DropSink<P>) {
+        debug_assert!(self.head.is_none(), "one packet at a time is committed");
+        while let Some(packet) = self.queue.dequeue(now, drops) {
+            let bytes = packet.meta().ip_bytes();
+            let wire = self.link_layer.on_wire(bytes);
+            if let Some(at) = self.conforms_at(wire) {
+                self.head = Some(Head { packet, wire, bytes, ready: at.max(since) });
+                return;
+            }
+            // An ACK that came out of the queue larger than it went in.
+            self.too_large += 1;
+            drops.dropped(now, packet, DropReason::TooLarge);
+        }
+    }
+}
+
+impl<P: Packet, D: Discipline<P>> Discipline<P> for Tbf<P, D> {
+    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
+        let wire = self.link_layer.on_wire(packet.meta().ip_bytes());
+        if wire > self.largest {
+            self.too_large += 1;
+            drops.dropped(now, packet, DropReason::TooLarge);
+            return;
+        }
+        self.queue.enqueue(now, packet, drops);
+        if self.head.is_none() {
+            self.pull(now, now, drops);
+        }
+    }
+
+    fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        if self.head.is_none() {
+            self.pull(now, now, drops);
+        }
+        let head = self.head.take_if(|head| head.ready <= now)?;
+        let earliest = Instant::from_ps(now.as_ps().saturating_sub(self.catch_up.as_ps()));
+        let at = head.ready.max(earliest);
+        let conforms =
+            self.bucket.take(at, head.wire) && self.peak.as_mut().is_none_or(|peak| peak.take(at, head.wire));
+        debug_assert!(conforms, "a packet leaves when it conforms, not before");
+        self.sent_packets += 1;
+        self.sent_bytes += head.bytes.as_u64();
+        self.sent_wire_bytes += head.wire.as_u64();
+        self.pull(now, at, drops);
+        Some(head.packet)
+    }
+
+    fn next_ready(&self, now: Instant) -> Option<Instant> {
+        match &self.head {
+            Some(head) => Some(head.ready),
+            None => self.queue.next_ready(now),
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        let queued = self.queue.backlog();
+        match &self.head {
+            Some(head) => Backlog { packets: queued.packets + PacketCount::new(1), bytes: queued.bytes + head.bytes },
+            None => queued,
+        }
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        let counts = [
+            ("sent_packets", self.sent_packets),
+            ("sent_bytes", self.sent_bytes),
+            ("sent_wire_bytes", self.sent_wire_bytes),
+            ("dropped_too_large", self.too_large),
+        ];
+        for (name, value) in counts {
+            visit(Counter { path: "", kind: "tbf", name, value });
+        }
+        Counter::below("queue", &self.queue, visit);
+    }
+}
+
+#[cfg(test)]
+mod tests;

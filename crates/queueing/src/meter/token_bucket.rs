@@ -1,0 +1,168 @@
+//! The token bucket: a rate, and a burst that may exceed it.
+//!
+//! Published: tc-tbf(8), section ALGORITHM; the same as a leaky bucket used as a meter, GCRA of ITU-T I.371.
+//! Differs: tokens are counted in 10^-12 bit, so that what a rate earns in a span is a product of integers. Nothing is
+//! ever rounded: a packet that leaves at the first whole picosecond at which it conforms leaves the rest of that picosecond
+//! to those after it, and the long-run rate is exact.
+//! Cost: a multiplication to earn; a division to name the time at which a packet will conform.
+
+use lastmile_units::{BitRate, Duration, Instant, WireBytes};
+
+/// Tokens for one bit: as many picobits as a second has picoseconds, so that rate times time is a count of tokens.
+const TOKENS_PER_BIT: u128 = 1_000_000_000_000;
+
+/// A token bucket that counts bytes on the wire.
+#[derive(Clone, Debug)]
+pub struct TokenBucket {
+    rate: BitRate,
+    burst: WireBytes,
+    /// Picobits in the bucket at `at`: at most `burst`, and less than a picosecond's worth above.
+    tokens: u128,
+    at: Instant,
+}
+
+impl TokenBucket {
+    /// A full bucket at the beginning of the clock.
+    #[must_use]
+    pub fn new(rate: BitRate, burst: WireBytes) -> Self {
+        Self { rate, burst, tokens: tokens_for(burst), at: Instant::ZERO }
+    }
+
+    /// The rate at which tokens come.
+    #[must_use]
+    pub const fn rate(&self) -> BitRate {
+        self.rate
+    }
+
+    /// What the bucket holds when it is full: the largest packet that can ever conform.
+    #[must_use]
+    pub const fn burst(&self) -> WireBytes {
+        self.burst
+    }
+
+    /// When a packet of `size` first conforms, if no other takes tokens before. It may lie in the past.
+    ///
+    /// `None`: never, since `size` exceeds the burst (or the clock ends before).
+    #[must_use]
+    pub fn ready_at(&self, size: WireBytes) -> Option<Instant> {
+        if size > self.burst {
+            return None;
+        }
+        let Some(missing) = tokens_for(size).checked_sub(self.tokens) else {
+            return Some(self.at);
+        };
+        self.at.checked_add(self.time_to_earn(missing)?)
+    }
+
+    /// Takes the tokens for `size` at `now` if the packet conforms, and says whether it does.
+    ///
+    /// `now` may lie before that of the call before: then it counts as the same.
+    pub fn take(&mut self, now: Instant, size: WireBytes) -> bool {
+        self.earn(now);
+        match self.tokens.checked_sub(tokens_for(size)) {
+            Some(rest) => {
+                self.tokens = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn earn(&mut self, now: Instant) {
+        let rate = u128::from(self.rate.as_bps());
+        let earned = rate * u128::from(now.since(self.at).as_ps());
+        // A packet as large as the burst conforms within some picosecond and leaves at its end. What the rest of that
+        // picosecond earns, less than a bit at any rate, must not be cut off, or each such packet would cost it.
+        let full = tokens_for(self.burst) + (rate - 1);
+        self.tokens = (self.tokens + earned).min(full);
+        self.at = self.at.max(now);
+    }
+
+    /// The whole picoseconds after which at least `missing` tokens have come. `None`: beyond the end of the clock.
+    fn time_to_earn(&self, missing: u128) -> Option<Duration> {
+        let rate = self.rate.as_bps();
+        let span = match u64::try_from(missing) {
+            // Up to 2.3 MB; a 64-bit division is several times cheaper.
+            Ok(missing) => missing.div_ceil(rate),
+            Err(_) => u64::try_from(missing.div_ceil(u128::from(rate))).ok()?,
+        };
+        Some(Duration::from_ps(span))
+    }
+}
+
+/// At most 2^64 * 8 * 10^12, which leaves 20 bits of a `u128` free.
+fn tokens_for(size: WireBytes) -> u128 {
+    u128::from(size.as_u64()) * 8 * TOKENS_PER_BIT
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(count: u64) -> WireBytes {
+        WireBytes::new(count)
+    }
+
+    fn after(ps: u64) -> Instant {
+        Instant::from_ps(ps)
+    }
+
+    #[test]
+    fn a_full_bucket_lets_a_burst_pass_and_then_earns() {
+        let mut bucket = TokenBucket::new(BitRate::from_kbit_per_s(8), bytes(3000));
+        assert!(bucket.take(Instant::ZERO, bytes(3000)));
+        assert!(!bucket.take(Instant::ZERO, bytes(1)));
+        // 8 kbit/s are 1000 bytes a second.
+        let second = Duration::from_s(1);
+        assert_eq!(bucket.ready_at(bytes(1000)), Some(Instant::ZERO + second));
+        assert!(bucket.take(Instant::ZERO + second, bytes(1000)));
+        assert!(!bucket.take(Instant::ZERO + second, bytes(1)));
+    }
+
+    #[test]
+    fn a_bucket_never_holds_more_than_its_burst() {
+        let mut bucket = TokenBucket::new(BitRate::from_kbit_per_s(8), bytes(100));
+        let day = Instant::ZERO + Duration::from_s(86_400);
+        assert!(bucket.take(day, bytes(100)));
+        assert!(!bucket.take(day, bytes(1)));
+    }
+
+    #[test]
+    fn what_exceeds_the_burst_never_conforms() {
+        let bucket = TokenBucket::new(BitRate::from_kbit_per_s(8), bytes(100));
+        assert_eq!(bucket.ready_at(bytes(101)), None);
+    }
+
+    /// 424 bits at 149.76 Mbit/s take 2 831 196.58 ps. A million cells, each at the first picosecond at which it conforms:
+    /// the last is at 10^6 * 424 / 149.76e6 s, rounded up once, since the bucket held the first cell.
+    #[test]
+    fn a_million_cells_leave_at_the_exact_rate() {
+        let mut bucket = TokenBucket::new(BitRate::from_kbit_per_s(149_760), bytes(53));
+        let mut last = Instant::ZERO;
+        for _ in 0..=1_000_000 {
+            last = bucket.ready_at(bytes(53)).expect("a cell fits the burst");
+            assert!(bucket.take(last, bytes(53)));
+        }
+        let exact = (424_000_000_u128 * TOKENS_PER_BIT).div_ceil(149_760_000);
+        assert_eq!(u128::from(last.as_ps()), exact);
+    }
+
+    /// One bit a second: 2^60 bytes take longer than the clock can tell. 10 MB take 80 000 000 s, more than it can tell too;
+    /// 1 MB takes 8 000 000 s, which needs the wide division and still is told.
+    #[test]
+    fn times_beyond_the_clock_are_never() {
+        let mut bucket = TokenBucket::new(BitRate::from_bps(1).expect("a rate"), bytes(1 << 60));
+        assert!(bucket.take(Instant::ZERO, bytes(1 << 60)));
+        assert_eq!(bucket.ready_at(bytes(1 << 60)), None);
+        assert_eq!(bucket.ready_at(bytes(10_000_000)), None);
+        assert_eq!(bucket.ready_at(bytes(1_000_000)), Some(Instant::ZERO + Duration::from_s(8_000_000)));
+    }
+
+    #[test]
+    fn an_earlier_time_takes_nothing_back() {
+        let mut bucket = TokenBucket::new(BitRate::from_kbit_per_s(8), bytes(100));
+        assert!(bucket.take(after(1_000), bytes(100)));
+        assert!(!bucket.take(after(500), bytes(1)));
+        assert_eq!(bucket.ready_at(bytes(1)), Some(after(1_000) + Duration::from_ms(1)));
+    }
+}

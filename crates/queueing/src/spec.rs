@@ -1,0 +1,238 @@
+//! A tree of disciplines as plain data, and how it is built.
+//!
+//! A configuration describes a tree with [`Spec`]; [`Spec::build`] makes it for any kind of packet and any line. Both
+//! clocks build theirs from the same value.
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_packet::Packet;
+use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, WireBytes};
+
+use crate::ack::{AckFilter, SmartAckDropper, filter, sad};
+use crate::classify::{ClassIndex, FirstMatch, Match};
+use crate::meter::tbf::{Config as TbfConfig, Peak, Tbf, TbfError};
+use crate::{Fifo, Limit, Node, Overflow, Priority};
+
+/// A discipline and those below it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Spec {
+    /// [`Fifo`].
+    Fifo {
+        /// How much it holds.
+        limit: Limit,
+        /// Which packet goes when it is full.
+        drop: Overflow,
+    },
+    /// [`Priority`].
+    Priority {
+        /// The classes, the most urgent first. A packet goes to the first that matches it, or else to the last.
+        classes: Vec<ClassSpec>,
+    },
+    /// [`Tbf`].
+    Tbf {
+        /// Rate on the wire.
+        rate: BitRate,
+        /// What may leave at once after a pause.
+        burst: WireBytes,
+        /// The rate within a burst.
+        peak: Option<Peak>,
+        /// The largest IP packet to expect.
+        largest: ByteCount,
+        /// How late a caller may ask without costing rate ([`TbfConfig::catch_up`]).
+        catch_up: Duration,
+        /// What waits for tokens.
+        queue: Box<Spec>,
+    },
+    /// [`SmartAckDropper`].
+    Sad {
+        /// What happens to duplicate ACKs.
+        duplicates: sad::Duplicates,
+        /// What is never regulated.
+        exempt: Match,
+        /// The queue behind it.
+        queue: Box<Spec>,
+    },
+    /// [`AckFilter`].
+    AckFilter {
+        /// How much it holds.
+        limit: Limit,
+        /// Which packet goes when it is full.
+        drop: Overflow,
+        /// How it decides.
+        rules: filter::Rules,
+    },
+}
+
+/// A class of a scheduler.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClassSpec {
+    /// Which packets belong to it.
+    pub matches: Match,
+    /// Where they wait.
+    pub queue: Spec,
+}
+
+/// A tree that cannot be built: where, and why.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{}{problem}", Place(.at))]
+pub struct BuildError {
+    /// Where the discipline stands below the root, by the keys of a configuration; empty for the root.
+    pub at: String,
+    /// What is wrong with it.
+    pub problem: Problem,
+}
+
+/// What is wrong with a discipline of a tree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Problem {
+    /// The queue holds nothing.
+    #[error("a limit of zero: no packet would ever pass")]
+    ZeroLimit,
+    /// A limit in cells on a line that has none.
+    #[error("a limit in cells, but this line sends no cells; give the limit in packets or bytes")]
+    NoCells,
+    /// A scheduler without a class, or with too many.
+    #[error("{0} classes; there must be from 1 to {max}", max = Spec::MAX_CLASSES)]
+    Classes(usize),
+    /// Too many disciplines above one another.
+    #[error("more than {max} disciplines above one another", max = Spec::MAX_DEPTH)]
+    TooDeep,
+    /// A shaper that would pass nothing, or not what it says.
+    #[error(transparent)]
+    Shaper(#[from] TbfError),
+    /// A DSCP is six bits.
+    #[error("a DSCP of {0}; it is from 0 to 63")]
+    Dscp(u8),
+}
+
+struct Place<'a>(&'a str);
+
+impl core::fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", self.0) }
+    }
+}
+
+impl Spec {
+    /// As many classes as tc-prio(8) has bands at most.
+    pub const MAX_CLASSES: usize = 16;
+    /// Disciplines above one another.
+    pub const MAX_DEPTH: usize = 16;
+
+    /// The plainest queue: so many packets, the one that arrives goes when it is full.
+    #[must_use]
+    pub const fn fifo(packets: u64) -> Self {
+        Self::Fifo { limit: Limit::Packets(PacketCount::new(packets)), drop: Overflow::Tail }
+    }
+
+    /// Builds the tree for a line whose packets take what `link_layer` says.
+    ///
+    /// # Errors
+    /// The first discipline that cannot be built, from the root down.
+    pub fn build<P: Packet + Send + 'static>(&self, link_layer: &LinkLayer) -> Result<Node<P>, BuildError> {
+        self.build_at(&mut Vec::new(), link_layer)
+    }
+
+    /// `at` holds the keys that lead here.
+    fn build_at<P: Packet + Send + 'static>(
+        &self,
+        at: &mut Vec<String>,
+        link_layer: &LinkLayer,
+    ) -> Result<Node<P>, BuildError> {
+        self.check(at.len(), link_layer).map_err(|problem| BuildError { at: at.join("."), problem })?;
+        let refused = |at: &[String], problem| BuildError { at: at.join("."), problem };
+        Ok(match self {
+            Self::Fifo { limit, drop } => {
+                let fifo = Fifo::new(*limit, *drop, link_layer);
+                Box::new(fifo.ok_or_else(|| refused(at, Problem::NoCells))?)
+            }
+            Self::AckFilter { limit, drop, rules } => {
+                let filter = AckFilter::new(*limit, *drop, rules.clone(), link_layer);
+                Box::new(filter.ok_or_else(|| refused(at, Problem::NoCells))?)
+            }
+            Self::Sad { duplicates, exempt, queue } => {
+                let queue = queue.build_below("queue".into(), at, link_layer)?;
+                Box::new(SmartAckDropper::new(queue, *duplicates, exempt.clone()))
+            }
+            Self::Tbf { rate, burst, peak, largest, catch_up, queue } => {
+                let queue: Node<P> = queue.build_below("queue".into(), at, link_layer)?;
+                let config = TbfConfig {
+                    rate: *rate,
+                    burst: *burst,
+                    peak: *peak,
+                    link_layer: *link_layer,
+                    largest: *largest,
+                    catch_up: *catch_up,
+                };
+                Box::new(Tbf::new(&config, queue).map_err(|error| refused(at, error.into()))?)
+            }
+            Self::Priority { classes } => {
+                let last = ClassIndex::new(u16::MAX);
+                let mut classifier = FirstMatch::new(last);
+                let mut queues = Vec::with_capacity(classes.len());
+                for (index, class) in classes.iter().enumerate() {
+                    let number = u16::try_from(index).expect("at most MAX_CLASSES");
+                    classifier = classifier.rule(class.matches.clone(), ClassIndex::new(number));
+                    queues.push(class.queue.build_below(format!("classes.{index}.queue"), at, link_layer)?);
+                }
+                let scheduler = Priority::new(classifier, queues);
+                Box::new(scheduler.ok_or_else(|| refused(at, Problem::Classes(0)))?)
+            }
+        })
+    }
+
+    fn build_below<P: Packet + Send + 'static>(
+        &self,
+        key: String,
+        at: &mut Vec<String>,
+        link_layer: &LinkLayer,
+    ) -> Result<Node<P>, BuildError> {
+        at.push(key);
+        let built = self.build_at(at, link_layer)?;
+        at.pop();
+        Ok(built)
+    }
+
+    /// What a discipline's own constructor does not refuse.
+    fn check(&self, depth: usize, link_layer: &LinkLayer) -> Result<(), Problem> {
+        if depth >= Self::MAX_DEPTH {
+            return Err(Problem::TooDeep);
+        }
+        match self {
+            Self::Fifo { limit, .. } => check_limit(*limit, link_layer),
+            Self::AckFilter { limit, rules, .. } => {
+                check_limit(*limit, link_layer)?;
+                check_match(&rules.exempt)
+            }
+            Self::Sad { exempt, .. } => check_match(exempt),
+            Self::Tbf { .. } => Ok(()),
+            Self::Priority { classes } if classes.is_empty() || classes.len() > Self::MAX_CLASSES => {
+                Err(Problem::Classes(classes.len()))
+            }
+            Self::Priority { classes } => classes.iter().try_for_each(|class| check_match(&class.matches)),
+        }
+    }
+}
+
+fn check_limit(limit: Limit, link_layer: &LinkLayer) -> Result<(), Problem> {
+    let count = match limit {
+        Limit::Packets(packets) => packets.as_u64(),
+        Limit::Bytes(bytes) => bytes.as_u64(),
+        Limit::Cells(cells) => {
+            link_layer.cells(ByteCount::new(1)).ok_or(Problem::NoCells)?;
+            cells.as_u64()
+        }
+    };
+    if count == 0 { Err(Problem::ZeroLimit) } else { Ok(()) }
+}
+
+fn check_match(condition: &Match) -> Result<(), Problem> {
+    match condition {
+        Match::Dscp(dscp @ 64..) => Err(Problem::Dscp(*dscp)),
+        Match::Not(inner) => check_match(inner),
+        Match::All(conditions) | Match::OneOf(conditions) => conditions.iter().try_for_each(check_match),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,284 @@
+//! The contract of a discipline as one property test. A discipline gets it in one line:
+//!
+//! ```ignore
+//! contract!(fifo_in_packets, Promise::of(&[Tail]), |line| Spec::fifo(10).build(line));
+//! ```
+//!
+//! Held on every random sequence of arrivals, departures and waits: conservation of packets and bytes, order within a flow
+//! (and class), the declared drop reasons and no other, work conservation or the rate, what `next_ready` promises, times
+//! that do not go back, packets that leave as they came unless they are pure ACKs under regulation, and counters that
+//! agree with the drops that were seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lastmile_linklayer::{Framing, LinkLayer};
+use lastmile_packet::{Meta, Packet};
+use lastmile_queueing::{BuildError, DropReason, DropSink, Node};
+use lastmile_units::{BitRate, Duration, Instant, WireBytes};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use crate::traffic::{Op, Probe, Receivers, ops};
+
+/// What a discipline promises beside what all do.
+#[derive(Clone, Copy)]
+pub(crate) struct Promise {
+    reasons: &'static [DropReason],
+    work_conserving: bool,
+    rewrites_acks: bool,
+    names_exact_times: bool,
+    rate: Option<Rate>,
+    class: fn(&Meta) -> u8,
+}
+
+/// What a shaper lets pass.
+#[derive(Clone, Copy)]
+pub(crate) struct Rate {
+    pub(crate) rate: BitRate,
+    pub(crate) burst: WireBytes,
+    /// True when the discipline sends at this rate as long as anything waits; false when another bound holds it below.
+    pub(crate) reached: bool,
+}
+
+impl Promise {
+    /// Work-conserving, leaves packets alone, and drops for these reasons only.
+    pub(crate) const fn of(reasons: &'static [DropReason]) -> Self {
+        Self { reasons, work_conserving: true, rewrites_acks: false, names_exact_times: true, rate: None, class: |_| 0 }
+    }
+
+    /// Pure ACKs may leave with newer values.
+    pub(crate) const fn rewrites_acks(self) -> Self {
+        Self { rewrites_acks: true, ..self }
+    }
+
+    /// Holds packets back to a rate.
+    pub(crate) const fn shapes(self, rate: Rate) -> Self {
+        Self { work_conserving: false, rate: Some(rate), ..self }
+    }
+
+    /// Holds packets back in some class: no one rate can be checked from outside.
+    pub(crate) const fn waits(self) -> Self {
+        Self { work_conserving: false, ..self }
+    }
+
+    /// Shapes what is already shaped: it learns only at the time that it names whether a packet may leave.
+    pub(crate) const fn names_times_too_early(self) -> Self {
+        Self { names_exact_times: false, ..self }
+    }
+
+    /// Tells classes apart: order holds within each.
+    pub(crate) const fn by_class(self, class: fn(&Meta) -> u8) -> Self {
+        Self { class, ..self }
+    }
+}
+
+/// Makes the property test `$name` of the discipline that `$build` makes.
+macro_rules! contract {
+    ($name:ident, $promise:expr, $build:expr) => {
+        #[test]
+        fn $name() {
+            $crate::contract::hold($promise, $build);
+        }
+    };
+}
+pub(crate) use contract;
+
+/// Routed RFC 2684, VC-multiplexed: cells, and nothing but the AAL5 trailer.
+pub(crate) fn atm() -> LinkLayer {
+    LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes")
+}
+
+/// Holds a discipline to its promise.
+pub(crate) fn hold(promise: Promise, build: impl Fn(&LinkLayer) -> Result<Node<Probe>, BuildError>) {
+    let config = Config { failure_persistence: None, ..Config::default() };
+    let outcome = TestRunner::new(config).run(&ops(), |ops| {
+        let mut trial = Trial::new(promise, build(&atm()).expect("a tree that can be built"));
+        for op in ops {
+            trial.step(op)?;
+        }
+        trial.drain()
+    });
+    if let Err(failure) = outcome {
+        panic!("{failure}");
+    }
+}
+
+/// One run of one discipline.
+struct Trial {
+    promise: Promise,
+    discipline: Node<Probe>,
+    receivers: Receivers,
+    now: Instant,
+    /// What came and has neither left nor been dropped, as it came.
+    inside: BTreeMap<usize, Meta>,
+    drops: Drops,
+    dropped: BTreeMap<DropReason, u64>,
+    /// The newest packet that left, by flow and class.
+    left: BTreeMap<(u32, u8), usize>,
+    departures: Vec<(Instant, WireBytes)>,
+}
+
+/// Collects drops until the trial looks at them.
+#[derive(Default)]
+struct Drops(Vec<(Instant, Probe, DropReason)>);
+
+impl DropSink<Probe> for Drops {
+    fn dropped(&mut self, now: Instant, packet: Probe, reason: DropReason) {
+        self.0.push((now, packet, reason));
+    }
+}
+
+type Held = Result<(), TestCaseError>;
+
+impl Trial {
+    fn new(promise: Promise, discipline: Node<Probe>) -> Self {
+        Self {
+            promise,
+            discipline,
+            receivers: Receivers::new(),
+            now: Instant::ZERO,
+            inside: BTreeMap::new(),
+            drops: Drops::default(),
+            dropped: BTreeMap::new(),
+            left: BTreeMap::new(),
+            departures: Vec::new(),
+        }
+    }
+
+    fn step(&mut self, op: Op) -> Held {
+        match op {
+            Op::Enqueue { flow, step } => {
+                let packet = self.receivers.step(self.now, flow, step);
+                self.inside.insert(packet.id, *packet.meta());
+                self.discipline.enqueue(self.now, packet, &mut self.drops);
+            }
+            Op::Dequeue => self.dequeue()?,
+            Op::Wait(span) => self.now += span,
+            Op::WaitUntilReady => {
+                if let Some(ready) = self.discipline.next_ready(self.now) {
+                    self.now = self.now.max(ready);
+                    self.dequeue()?;
+                }
+            }
+        }
+        self.check()
+    }
+
+    /// Empties the discipline, asking exactly when it says so.
+    fn drain(mut self) -> Held {
+        let from = self.departures.len();
+        for _ in 0..1000 {
+            let Some(ready) = self.discipline.next_ready(self.now) else { break };
+            self.now = self.now.max(ready);
+            self.dequeue()?;
+            self.check()?;
+        }
+        prop_assert!(self.inside.is_empty(), "{} packets never left", self.inside.len());
+        prop_assert_eq!(self.discipline.next_ready(self.now), None, "an empty discipline is ready for nothing");
+        self.check_rate(from)?;
+        self.check_counters()
+    }
+
+    fn dequeue(&mut self) -> Held {
+        let promised = self.discipline.next_ready(self.now);
+        let drops_before = self.drops.0.len();
+        let packet = self.discipline.dequeue(self.now, &mut self.drops);
+        let after = self.discipline.next_ready(self.now);
+        match (promised, &packet) {
+            (Some(ready), Some(_)) => prop_assert!(ready <= self.now, "left at {:?}, before {ready:?}", self.now),
+            (None, Some(_)) => prop_assert!(false, "a packet left that was not promised"),
+            (Some(ready), None) if ready <= self.now => {
+                let dropped_all = self.discipline.backlog().packets.as_u64() == 0 && self.drops.0.len() > drops_before;
+                let later = !self.promise.names_exact_times && after.is_some_and(|after| after > self.now);
+                prop_assert!(dropped_all || later, "a packet was promised for {ready:?} and none came");
+            }
+            (ready, None) => prop_assert_eq!(after, ready, "asking early is harmless"),
+        }
+        if let Some(packet) = packet {
+            self.departed(&packet)?;
+        }
+        Ok(())
+    }
+
+    fn departed(&mut self, packet: &Probe) -> Held {
+        let before = self.inside.remove(&packet.id);
+        prop_assert!(before.is_some(), "packet {} left twice, or after it was dropped", packet.id);
+        let before = before.expect("just seen");
+        let newest = self.left.insert((before.flow.index(), (self.promise.class)(&before)), packet.id);
+        prop_assert!(newest.is_none_or(|newest| newest < packet.id), "{newest:?} left before {}", packet.id);
+        self.departures.push((self.now, atm().on_wire(packet.meta().ip_bytes())));
+
+        let after = *packet.meta();
+        let mut expected = before;
+        if self.promise.rewrites_acks && before.is_pure_ack() {
+            expected.rewrite_ack(&after.ack_fields());
+        }
+        prop_assert_eq!(after, expected, "only what an ACK says may change, and only in a pure ACK");
+        Ok(())
+    }
+
+    /// What holds between any two calls.
+    fn check(&mut self) -> Held {
+        for (at, packet, reason) in std::mem::take(&mut self.drops.0) {
+            prop_assert_eq!(at, self.now, "a drop happens when it is told");
+            prop_assert!(self.promise.reasons.contains(&reason), "{reason:?} was never declared");
+            let before = self.inside.remove(&packet.id);
+            prop_assert_eq!(before, Some(*packet.meta()), "a packet is dropped once, as it came");
+            *self.dropped.entry(reason).or_default() += 1;
+        }
+        let backlog = self.discipline.backlog();
+        prop_assert_eq!(backlog.packets.as_u64(), self.inside.len() as u64, "every packet is somewhere");
+        if !self.promise.rewrites_acks || self.promise.work_conserving {
+            let bytes: u64 = self.inside.values().map(|meta| u64::from(meta.ip_len)).sum();
+            prop_assert_eq!(backlog.bytes.as_u64(), bytes, "every byte is somewhere");
+        }
+        let ready = self.discipline.next_ready(self.now);
+        prop_assert_eq!(ready.is_some(), !self.inside.is_empty(), "what waits will leave");
+        if self.promise.work_conserving {
+            prop_assert!(ready.is_none_or(|ready| ready <= self.now), "an idle line while packets wait");
+        }
+        Ok(())
+    }
+
+    /// In every span, no more than the burst and what the rate earns; from `from` on, where a caller came on time and
+    /// something always waited, no less than what it earns. Both but for one picosecond, since times are whole ones.
+    fn check_rate(&self, from: usize) -> Held {
+        const PER_BIT: u128 = 1_000_000_000_000;
+        const PICOSECOND: Duration = Duration::from_ps(1);
+        let Some(Rate { rate, burst, reached }) = self.promise.rate else { return Ok(()) };
+        let earned = |span: Duration| u128::from(rate.as_bps()) * u128::from(span.as_ps());
+        for (first, &(start, _)) in self.departures.iter().enumerate() {
+            let mut sent = 0;
+            for &(end, size) in &self.departures[first..] {
+                sent += u128::from(size.bits()) * PER_BIT;
+                let most = u128::from(burst.bits()) * PER_BIT + earned(end.since(start) + PICOSECOND);
+                prop_assert!(sent < most, "above the rate");
+            }
+        }
+        if reached && let Some(&(start, _)) = self.departures.get(from) {
+            let mut sent = 0;
+            for &(end, size) in &self.departures[from + 1..] {
+                sent += u128::from(size.bits()) * PER_BIT;
+                prop_assert!(sent + earned(PICOSECOND) > earned(end.since(start)), "below the rate");
+            }
+        }
+        Ok(())
+    }
+
+    fn check_counters(&self) -> Held {
+        let mut names = BTreeSet::new();
+        let mut counted: BTreeMap<DropReason, u64> = BTreeMap::new();
+        let mut twice = false;
+        self.discipline.counters(&mut |counter| {
+            twice |= !names.insert((counter.path.to_owned(), counter.kind, counter.name));
+            for reason in DropReason::ALL {
+                if counter.value > 0 && counter.name.strip_prefix("dropped_") == Some(reason.name()) {
+                    *counted.entry(reason).or_default() += counter.value;
+                }
+            }
+        });
+        prop_assert!(!twice, "a counter has one name of its own: {names:?}");
+        prop_assert_eq!(&counted, &self.dropped, "drops that were counted, and drops that happened");
+        Ok(())
+    }
+}

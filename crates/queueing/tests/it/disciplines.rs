@@ -1,0 +1,142 @@
+//! Every discipline, held to the contract: a line each.
+
+use lastmile_packet::Meta;
+use lastmile_queueing::DropReason::{AckDuplicate, AckFiltered, AckMerged, Head, Tail, TooLarge};
+use lastmile_queueing::ack::filter::{self, Fraction, Rules};
+use lastmile_queueing::ack::sad::Duplicates;
+use lastmile_queueing::meter::tbf::Peak;
+use lastmile_queueing::spec::{ClassSpec, Spec};
+use lastmile_queueing::{Limit, Match, Overflow};
+use lastmile_units::{BitRate, ByteCount, CellCount, Duration, PacketCount, WireBytes};
+
+use crate::contract::{Promise, Rate, contract};
+
+const PACKETS: Limit = Limit::Packets(PacketCount::new(10));
+const BYTES: Limit = Limit::Bytes(ByteCount::new(4000));
+const SMALL: Limit = Limit::Bytes(ByteCount::new(400));
+const CELLS: Limit = Limit::Cells(CellCount::new(40));
+
+fn fifo(limit: Limit, drop: Overflow) -> Spec {
+    Spec::Fifo { limit, drop }
+}
+
+contract!(fifo_in_packets_tail, Promise::of(&[Tail]), |line| fifo(PACKETS, Overflow::Tail).build(line));
+contract!(fifo_in_packets_head, Promise::of(&[Head]), |line| fifo(PACKETS, Overflow::Head).build(line));
+contract!(fifo_in_bytes_tail, Promise::of(&[Tail]), |line| fifo(BYTES, Overflow::Tail).build(line));
+contract!(fifo_in_bytes_head, Promise::of(&[Head]), |line| fifo(BYTES, Overflow::Head).build(line));
+contract!(fifo_in_cells_tail, Promise::of(&[Tail]), |line| fifo(CELLS, Overflow::Tail).build(line));
+contract!(fifo_in_cells_head, Promise::of(&[Head]), |line| fifo(CELLS, Overflow::Head).build(line));
+contract!(fifo_too_small_for_some_tail, Promise::of(&[Tail, TooLarge]), |line| fifo(SMALL, Overflow::Tail).build(line));
+contract!(fifo_too_small_for_some_head, Promise::of(&[Head, TooLarge]), |line| fifo(SMALL, Overflow::Head).build(line));
+
+fn acks_first(urgent: Spec, rest: Spec) -> Spec {
+    let class = |matches, queue| ClassSpec { matches, queue };
+    Spec::Priority { classes: vec![class(Match::PureAck, urgent), class(Match::Any, rest)] }
+}
+
+fn is_ack(meta: &Meta) -> u8 {
+    u8::from(meta.is_pure_ack())
+}
+
+contract!(priority_over_fifos, Promise::of(&[Tail, Head]).by_class(is_ack), |line| {
+    acks_first(fifo(PACKETS, Overflow::Head), fifo(BYTES, Overflow::Tail)).build(line)
+});
+contract!(priority_over_a_shaped_class, Promise::of(&[Tail]).waits().by_class(is_ack), |line| {
+    acks_first(tbf(RATE, BURST, fifo(PACKETS, Overflow::Tail)), fifo(BYTES, Overflow::Tail)).build(line)
+});
+
+/// A rate that does not divide a second into whole picoseconds a bit.
+const RATE: BitRate = BitRate::from_kbit_per_s(777);
+/// What the largest packet takes: 1508 bytes in 32 cells.
+const BURST: WireBytes = WireBytes::new(32 * 53);
+
+fn tbf(rate: BitRate, burst: WireBytes, queue: Spec) -> Spec {
+    let largest = ByteCount::new(1500);
+    Spec::Tbf { rate, burst, peak: None, largest, catch_up: Duration::ZERO, queue: Box::new(queue) }
+}
+
+fn held_to(rate: BitRate, burst: WireBytes) -> Rate {
+    Rate { rate, burst, reached: true }
+}
+
+const LARGE_BURST: WireBytes = WireBytes::new(10_000);
+
+contract!(tbf_with_a_burst_of_one_packet, Promise::of(&[Tail]).shapes(held_to(RATE, BURST)), |line| {
+    tbf(RATE, BURST, fifo(PACKETS, Overflow::Tail)).build(line)
+});
+contract!(tbf_with_a_large_burst, Promise::of(&[Head]).shapes(held_to(RATE, LARGE_BURST)), |line| {
+    tbf(RATE, LARGE_BURST, fifo(BYTES, Overflow::Head)).build(line)
+});
+contract!(
+    tbf_with_a_peak_rate,
+    Promise::of(&[Tail]).shapes(Rate { rate: BitRate::from_mbit_per_s(2), burst: BURST, reached: false }),
+    |line| {
+        let queue = Box::new(fifo(PACKETS, Overflow::Tail));
+        let peak = Some(Peak { rate: BitRate::from_mbit_per_s(2), burst: BURST });
+        let (largest, catch_up) = (ByteCount::new(1500), Duration::ZERO);
+        Spec::Tbf { rate: RATE, burst: LARGE_BURST, peak, largest, catch_up, queue }.build(line)
+    }
+);
+contract!(tbf_over_tbf, Promise::of(&[Tail]).waits().names_times_too_early(), |line| {
+    tbf(RATE, BURST, tbf(BitRate::from_mbit_per_s(1), LARGE_BURST, fifo(PACKETS, Overflow::Tail))).build(line)
+});
+contract!(tbf_over_sad, Promise::of(&[Tail, AckMerged]).rewrites_acks().shapes(held_to(RATE, BURST)), |line| {
+    tbf(RATE, BURST, sad(Duplicates::Keep, fifo(PACKETS, Overflow::Tail))).build(line)
+});
+
+fn sad(duplicates: Duplicates, queue: Spec) -> Spec {
+    Spec::Sad { duplicates, exempt: Match::Never, queue: Box::new(queue) }
+}
+
+contract!(sad_keeping_duplicates, Promise::of(&[Tail, AckMerged]).rewrites_acks(), |line| {
+    sad(Duplicates::Keep, fifo(PACKETS, Overflow::Tail)).build(line)
+});
+contract!(sad_counting_duplicates, Promise::of(&[Tail, AckMerged, AckDuplicate]).rewrites_acks(), |line| {
+    sad(Duplicates::Count, fifo(PACKETS, Overflow::Tail)).build(line)
+});
+contract!(sad_over_head_drop, Promise::of(&[Head, TooLarge, AckMerged, AckDuplicate]).rewrites_acks(), |line| {
+    sad(Duplicates::Count, fifo(SMALL, Overflow::Head)).build(line)
+});
+contract!(sad_over_priority, Promise::of(&[Tail, Head, AckMerged]).rewrites_acks().by_class(is_ack), |line| sad(
+    Duplicates::Keep,
+    acks_first(fifo(PACKETS, Overflow::Head), fifo(BYTES, Overflow::Tail))
+)
+.build(line));
+contract!(sad_over_sad, Promise::of(&[Tail, AckMerged, AckDuplicate]).rewrites_acks(), |line| {
+    sad(Duplicates::Count, sad(Duplicates::Count, fifo(PACKETS, Overflow::Tail))).build(line)
+});
+contract!(sad_over_an_ack_filter, Promise::of(&[Head, AckFiltered, AckMerged]).rewrites_acks(), |line| {
+    sad(Duplicates::Keep, ack_filter(BYTES, Overflow::Head, Rules::default())).build(line)
+});
+contract!(sad_with_an_exempt_flow, Promise::of(&[Tail, AckMerged]).rewrites_acks(), |line| {
+    let exempt = Match::Flow(lastmile_packet::FlowId::new(1));
+    Spec::Sad { duplicates: Duplicates::Keep, exempt, queue: Box::new(fifo(PACKETS, Overflow::Tail)) }.build(line)
+});
+
+fn ack_filter(limit: Limit, drop: Overflow, rules: Rules) -> Spec {
+    Spec::AckFilter { limit, drop, rules }
+}
+
+fn half() -> Rules {
+    Rules { fraction: Fraction::new(1, 2).expect("a half"), ..Rules::default() }
+}
+
+fn by_number_alone() -> Rules {
+    Rules { duplicates: filter::Duplicates::Remove, ..Rules::default() }
+}
+
+contract!(ack_filter_tail, Promise::of(&[Tail, AckFiltered]), |line| {
+    ack_filter(PACKETS, Overflow::Tail, Rules::default()).build(line)
+});
+contract!(ack_filter_head, Promise::of(&[Head, AckFiltered]), |line| {
+    ack_filter(BYTES, Overflow::Head, Rules::default()).build(line)
+});
+contract!(ack_filter_in_cells, Promise::of(&[Tail, AckFiltered]), |line| {
+    ack_filter(CELLS, Overflow::Tail, Rules::default()).build(line)
+});
+contract!(ack_filter_of_a_half, Promise::of(&[Tail, AckFiltered]), |line| {
+    ack_filter(PACKETS, Overflow::Tail, half()).build(line)
+});
+contract!(ack_filter_by_number_alone, Promise::of(&[Head, TooLarge, AckFiltered]), |line| {
+    ack_filter(SMALL, Overflow::Head, by_number_alone()).build(line)
+});

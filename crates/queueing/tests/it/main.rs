@@ -1,0 +1,6 @@
+//! What every discipline promises, held against random traffic.
+
+mod contract;
+mod disciplines;
+mod sender_view;
+mod traffic;

@@ -1,0 +1,199 @@
+//! Random traffic: several flows of what access lines carry, and what may go wrong with each.
+
+use lastmile_packet::{
+    AckFields, FlowId, MAX_HEADER_LEN, Meta, Options, Packet, Protocol, SackBlock, SeqNumber, TcpFlags,
+};
+use lastmile_units::{Duration, Instant};
+use proptest::prelude::*;
+
+/// A packet that knows who it is, whatever happens to its header.
+#[derive(Clone, Debug)]
+pub(crate) struct Probe {
+    /// Its number, in the order of arrival.
+    pub(crate) id: usize,
+    meta: Meta,
+}
+
+impl Packet for Probe {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn meta_mut(&mut self) -> &mut Meta {
+        &mut self.meta
+    }
+
+    fn rewrite_ack(&mut self, newest: &AckFields) {
+        self.meta.rewrite_ack(newest);
+    }
+
+    fn headers(&self, out: &mut [u8; MAX_HEADER_LEN]) -> usize {
+        self.meta.headers(out)
+    }
+}
+
+/// What the receiver of a flow sends next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    /// A pure ACK for so many more segments.
+    Advance(u8),
+    /// The same ACK again.
+    Duplicate,
+    /// The same ACK again, with SACK blocks that so many segments have arrived beyond the hole.
+    DuplicateWithSack(u8),
+    /// An ACK that advances and still has SACK blocks; the first is a D-SACK if the flag is set.
+    AdvanceWithSack(u8, bool),
+    /// The same number, another window.
+    Window(u16),
+    /// An ACK that was overtaken.
+    Old,
+    /// A keep-alive probe.
+    KeepAlive,
+    /// Data that carries the newest ACK number.
+    Data(u16),
+    /// An ACK with a flag besides.
+    Flagged(TcpFlags),
+    /// An ACK with an option that nobody knows.
+    UnknownOption,
+    /// An ACK with a congestion mark in its IP header.
+    CongestionMarked,
+    /// A datagram of a flow of its own.
+    Datagram(u16),
+}
+
+/// What happens to a discipline.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Op {
+    Enqueue { flow: u8, step: Step },
+    Dequeue,
+    Wait(Duration),
+    WaitUntilReady,
+}
+
+pub(crate) const FLOWS: u8 = 4;
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => (1..4_u8).prop_map(Step::Advance),
+        3 => Just(Step::Duplicate),
+        3 => (1..6_u8).prop_map(Step::DuplicateWithSack),
+        2 => (1..6_u8, any::<bool>()).prop_map(|(n, d)| Step::AdvanceWithSack(n, d)),
+        1 => (0..4_u16).prop_map(|n| Step::Window(n * 1000)),
+        1 => Just(Step::Old),
+        1 => Just(Step::KeepAlive),
+        3 => prop_oneof![Just(1460_u16), 1..1460_u16].prop_map(Step::Data),
+        1 => prop_oneof![
+            Just(TcpFlags::SYN),
+            Just(TcpFlags::FIN),
+            Just(TcpFlags::RST),
+            Just(TcpFlags::ECE),
+            Just(TcpFlags::CWR),
+            Just(TcpFlags::PSH),
+            Just(TcpFlags::URG)
+        ].prop_map(Step::Flagged),
+        1 => Just(Step::UnknownOption),
+        1 => Just(Step::CongestionMarked),
+        2 => (1..1472_u16).prop_map(Step::Datagram),
+    ]
+}
+
+pub(crate) fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let op = prop_oneof![
+        10 => (0..FLOWS, step()).prop_map(|(flow, step)| Op::Enqueue { flow, step }),
+        4 => Just(Op::Dequeue),
+        1 => (0..20_000_000_000_u64).prop_map(|ps| Op::Wait(Duration::from_ps(ps))),
+        1 => Just(Op::WaitUntilReady),
+    ];
+    prop::collection::vec(op, 1..200)
+}
+
+/// The receivers of all flows: turns steps into packets.
+pub(crate) struct Receivers {
+    flows: Vec<Receiver>,
+    sent: usize,
+}
+
+struct Receiver {
+    seq: SeqNumber,
+    ack: SeqNumber,
+    window: u16,
+    timestamps: bool,
+}
+
+const SEGMENT: u32 = 1460;
+
+impl Receivers {
+    pub(crate) fn new() -> Self {
+        let flows = (0..FLOWS)
+            .map(|flow| Receiver {
+                seq: SeqNumber::new(1000),
+                // One flow wraps around early on.
+                ack: SeqNumber::new(if flow == 0 { u32::MAX - 5 * SEGMENT } else { 50_000 }),
+                window: 8000,
+                timestamps: flow % 2 == 1,
+            })
+            .collect();
+        Self { flows, sent: 0 }
+    }
+
+    pub(crate) fn step(&mut self, now: Instant, flow: u8, step: Step) -> Probe {
+        let id = self.sent;
+        self.sent += 1;
+        let this = &mut self.flows[usize::from(flow)];
+        let mut meta = Meta {
+            arrived: now,
+            flow: FlowId::new(u32::from(flow)),
+            flags: TcpFlags::ACK,
+            header_len: 40,
+            ip_id: id as u16,
+            ..Meta::default()
+        };
+        let mut options = Options::NONE;
+        let mut payload = 0;
+        match step {
+            Step::Advance(segments) => this.ack = this.ack.add(u32::from(segments) * SEGMENT),
+            Step::AdvanceWithSack(segments, dsack) => {
+                this.ack = this.ack.add(SEGMENT);
+                options = beyond(this.ack, segments, dsack);
+            }
+            Step::DuplicateWithSack(segments) => options = beyond(this.ack, segments, false),
+            Step::Window(window) => this.window = window,
+            Step::Data(bytes) => payload = bytes,
+            Step::Flagged(flag) => meta.flags = TcpFlags::ACK.with(flag),
+            Step::UnknownOption => options = options.with_unknown(),
+            Step::CongestionMarked => meta.traffic_class = 3,
+            Step::Duplicate | Step::Old | Step::KeepAlive | Step::Datagram(_) => {}
+        }
+        meta.ack = if matches!(step, Step::Old) { this.ack.sub(SEGMENT) } else { this.ack };
+        meta.seq = if matches!(step, Step::KeepAlive) { this.seq.sub(1) } else { this.seq };
+        meta.window = this.window;
+        if this.timestamps {
+            options = options.with_timestamps(id as u32, id as u32 / 2);
+        }
+        if let Step::Datagram(bytes) = step {
+            meta = Meta { flow: FlowId::new(u32::from(flow + FLOWS)), protocol: Protocol::Udp, header_len: 28, ..meta };
+            (payload, options) = (bytes, Options::NONE);
+        } else {
+            this.seq = this.seq.add(u32::from(payload));
+        }
+        meta.set_options(options);
+        meta.header_len += options.header_bytes();
+        meta.ip_len = u16::from(meta.header_len) + payload;
+        Probe { id, meta }
+    }
+}
+
+/// One block from the second missing segment on, or two with a hole of their own; behind a D-SACK if asked for.
+fn beyond(ack: SeqNumber, segments: u8, dsack: bool) -> Options {
+    let block = |from: u32, to: u32| SackBlock { left: ack.add(from * SEGMENT), right: ack.add(to * SEGMENT) };
+    let segments = u32::from(segments);
+    let mut blocks = Vec::new();
+    if dsack {
+        blocks.push(SackBlock { left: ack.sub(SEGMENT), right: ack });
+    }
+    blocks.push(block(1, 1 + segments));
+    if segments % 3 == 0 {
+        blocks.push(block(segments + 2, segments + 4));
+    }
+    Options::NONE.with_sack(&blocks)
+}
