@@ -139,7 +139,10 @@ impl<P: Packet> Line<P> {
                 None => {
                     self.reschedule(start);
                     // An AQM or regulator dropped what waited. Anything still ready now would break the contract.
-                    debug_assert!(self.due.is_none_or(|due| due > start), "a discipline promised a packet and had none");
+                    debug_assert!(
+                        self.due.is_none_or(|due| due > start),
+                        "a discipline promised a packet and had none"
+                    );
                     self.due = self.due.filter(|due| *due > start);
                 }
             }
@@ -246,3 +249,6 @@ impl<P: Packet, O: Observer<P>> DropSink<P> for CountedDrops<'_, O> {
         self.observer.dropped(now, packet, reason);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+use lastmile_packet::{FlowId, Meta, Protocol, SeqNumber, TcpFlags};
+use lastmile_units::PacketCount;
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Fifo, Overflow};
+
+/// Notes when each packet begins and ends its transmission, and what is dropped.
+#[derive(Default)]
+struct Log {
+    transmitted: Vec<(u32, Instant, Instant)>,
+    dropped: Vec<(u32, DropReason)>,
+}
+
+impl DropSink<Meta> for Log {
+    fn dropped(&mut self, _now: Instant, packet: Meta, reason: DropReason) {
+        self.dropped.push((packet.seq.raw(), reason));
+    }
+}
+
+impl Observer<Meta> for Log {
+    fn transmitted(&mut self, start: Instant, end: Instant, _waited: Duration, packet: &Meta) {
+        self.transmitted.push((packet.seq.raw(), start, end));
+    }
+}
+
+fn config(kbit: u64, preset: &str) -> Config {
+    Config {
+        rate: Some(BitRate::from_kbit_per_s(kbit)),
+        link_layer: LinkLayer::from_name(preset).unwrap(),
+        delay: Duration::from_ms(5),
+        loss_ppb: 0,
+        compression: Compression::None,
+    }
+}
+
+fn line(config: &Config, packets: u64) -> Line<Meta> {
+    let queue = Fifo::in_packets(PacketCount::new(packets), Overflow::Tail);
+    Line::new(config, Box::new(queue), Stream::new(1, "loss"))
+}
+
+fn packet(number: u32, ip_len: u16) -> Meta {
+    Meta { seq: SeqNumber::new(number), ip_len, header_len: 28, protocol: Protocol::Udp, ..Meta::default() }
+}
+
+fn at_us(us: u64) -> Instant {
+    Instant::ZERO + Duration::from_us(us)
+}
+
+/// 1500 bytes over pppoa-vcmux: 32 cells, 1696 bytes; at 512 kbit/s 26.5 ms.
+#[test]
+fn a_packet_takes_its_wire_time_and_the_delay() {
+    let mut line = line(&config(512, "pppoa-vcmux"), 10);
+    let mut log = Log::default();
+    line.enqueue(at_us(0), packet(1, 1_500), &mut log);
+    assert_eq!(line.next_arrival(), Some(at_us(31_500)));
+    assert_eq!(line.next_transmission(), None);
+    assert_eq!(line.take_arrival(at_us(31_499), &mut log), None);
+    assert_eq!(line.take_arrival(at_us(31_500), &mut log).unwrap().seq.raw(), 1);
+    assert_eq!(line.cells(), Some(CellCount::new(32)));
+}
+
+#[test]
+fn what_does_not_fit_the_queue_is_dropped_and_counted() {
+    let mut line = line(&config(512, "ip"), 2);
+    let mut log = Log::default();
+    for number in 0..5 {
+        line.enqueue(at_us(0), packet(number, 1_000), &mut log);
+    }
+    // One is being sent, two wait.
+    assert_eq!(log.dropped, [(3, DropReason::Tail), (4, DropReason::Tail)]);
+    assert_eq!(line.stats().dropped[DropReason::Tail.index()], Count { packets: 2, bytes: 2_000 });
+}
+
+#[test]
+fn a_lost_packet_takes_its_time_on_the_wire() {
+    let mut line = line(&Config { loss_ppb: 1_000_000_000, ..config(512, "ip") }, 10);
+    let mut log = Log::default();
+    line.enqueue(at_us(0), packet(1, 640), &mut log);
+    line.enqueue(at_us(0), packet(2, 640), &mut log);
+    assert_eq!(log.dropped, [(1, DropReason::WireLoss)]);
+    assert_eq!(line.next_transmission(), Some(at_us(10_000)));
+    assert_eq!(line.next_arrival(), None);
+}
+
+fn ack(number: u32) -> Meta {
+    Meta {
+        flow: FlowId::new(3),
+        seq: SeqNumber::new(1),
+        ack: SeqNumber::new(number),
+        ip_len: 40,
+        ip_id: (number / 100) as u16,
+        header_len: 40,
+        window: 1_000,
+        flags: TcpFlags::ACK,
+        ..Meta::default()
+    }
+}
+
+/// RFC 1144: the first header goes whole, then mask, checksum and an ACK difference of 100 in one byte: 4 bytes for 40.
+#[test]
+fn acks_shrink_to_4_bytes_and_come_out_whole() {
+    let mut line = line(&Config { compression: Compression::Rfc1144 { slots: 16 }, ..config(16, "ip") }, 100);
+    let mut log = Log::default();
+    for number in 1..=10 {
+        line.enqueue(at_us(0), ack(number * 100), &mut log);
+    }
+    line.transmit(at_us(1_000_000), &mut log);
+    assert_eq!(line.stats().wire_bytes.as_u64(), 40 + 9 * 4);
+    let mut arrived = 0;
+    while let Some(packet) = line.take_arrival(at_us(1_000_000), &mut log) {
+        arrived += 1;
+        assert_eq!(packet.ack.raw(), arrived * 100);
+    }
+    assert_eq!((arrived, log.dropped.len()), (10, 0));
+}
+
+/// A compressed packet lost on the wire: those after it are rebuilt wrongly and dropped, until an uncompressed one comes,
+/// here because its ACK number went back.
+#[test]
+fn a_loss_breaks_header_compression_until_an_uncompressed_header_comes() {
+    let compressed = Config { compression: Compression::Rfc1144 { slots: 16 }, ..config(16, "ip") };
+    let mut line = line(&compressed, 100);
+    let mut log = Log::default();
+    line.enqueue(at_us(0), ack(100), &mut log);
+    line.transmit(at_us(500_000), &mut log);
+    line.loss_ppb = 1_000_000_000;
+    line.enqueue(at_us(500_000), ack(200), &mut log);
+    line.loss_ppb = 0;
+    line.enqueue(at_us(1_000_000), ack(300), &mut log);
+    line.enqueue(at_us(1_000_000), ack(400), &mut log);
+    line.enqueue(at_us(1_000_000), ack(300), &mut log);
+    line.enqueue(at_us(1_000_000), ack(500), &mut log);
+    line.transmit(at_us(2_000_000), &mut log);
+    let arrived: Vec<u32> =
+        std::iter::from_fn(|| line.take_arrival(at_us(2_000_000), &mut log)).map(|p| p.ack.raw()).collect();
+    assert_eq!(arrived, [100, 300, 500], "the second 300 went uncompressed and brought the far end back");
+    let reasons: Vec<DropReason> = log.dropped.iter().map(|(_, reason)| *reason).collect();
+    assert_eq!(reasons, [DropReason::WireLoss, DropReason::HeaderCompression, DropReason::HeaderCompression]);
+}
+
+proptest! {
+    /// A caller that wakes late, and then does several things at once, gets the transmissions of one that is on time.
+    #[test]
+    fn lateness_never_enters_the_rate(
+        arrivals in prop::collection::vec((0_u64..30_000, 40_u16..1_500), 1..80),
+        lateness_us in prop::collection::vec(0_u64..200_000, 1..20),
+    ) {
+        let config = config(512, "pppoe-llcsnap");
+        let mut at = 0;
+        let packets: Vec<(Instant, Meta)> = arrivals
+            .iter()
+            .enumerate()
+            .map(|(number, (gap_us, ip_len))| {
+                at += gap_us;
+                (at_us(at), packet(number as u32, *ip_len))
+            })
+            .collect();
+        // On time: each transmission at the moment it is due.
+        let (mut exact, mut exact_log) = (line(&config, 20), Log::default());
+        for (at, packet) in &packets {
+            while let Some(due) = exact.next_transmission().filter(|due| due < at) {
+                exact.transmit(due, &mut exact_log);
+            }
+            exact.enqueue(*at, *packet, &mut exact_log);
+        }
+        while let Some(due) = exact.next_transmission() {
+            exact.transmit(due, &mut exact_log);
+        }
+        // Late: woken by arrivals, and by a clock that overshoots.
+        let (mut late, mut late_log) = (line(&config, 20), Log::default());
+        for (number, (at, packet)) in packets.iter().enumerate() {
+            let woken = late.next_transmission().map(|due| due + Duration::from_us(lateness_us[number % lateness_us.len()]));
+            if let Some(woken) = woken.filter(|woken| woken < at) {
+                late.transmit(woken, &mut late_log);
+            }
+            late.enqueue(*at, *packet, &mut late_log);
+        }
+        late.transmit(Instant::MAX, &mut late_log);
+        prop_assert_eq!(exact_log.transmitted, late_log.transmitted);
+        prop_assert_eq!(exact_log.dropped, late_log.dropped);
+    }
+}
