@@ -1,1 +1,17 @@
-//! Closed forms: normalised asymmetry, ACK rates, bounds.
+//! Closed forms: what a line can do at best, so that every result can be shown beside its bound.
+//!
+//! | module | answers |
+//! | --- | --- |
+//! | [`asymmetry`] | does the upstream carry the ACKs that a full downstream needs? If not, how full does it get? |
+//! | [`ack_rate`] | what rate to reserve upstream for the ACKs of a download |
+//! | [`delay`] | how long a queue takes to empty, and what a window gives over that round trip |
+//!
+//! Sizes are bytes on the wire, counted by `lastmile_linklayer`; rates are those of the line, headers and cells included,
+//! unless a name says `ip` or `goodput`. Computed in exact fractions ([`Fraction`]) and rounded once, to `f64`, at the end.
+
+pub mod ack_rate;
+pub mod asymmetry;
+pub mod delay;
+mod fraction;
+
+pub use fraction::Fraction;

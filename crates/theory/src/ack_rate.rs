@@ -1,0 +1,111 @@
+//! The upstream rate that the ACKs of a download need.
+//!
+//! Published: Brouer 2005, formula 8.1: download rate over packet size gives packets a second; each d of them cause an ACK
+//! of so many bytes on the wire. He reserves with d = 1.5, between the 1 of a receiver that acknowledges each segment and
+//! the 2 that RFC 5681 allows, to leave room. His download rate counts IP bytes and his packet size too
+//! ([`for_ip_throughput`]); for a line's own rate both are counted on the wire ([`for_line`]).
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_units::{BitRate, ByteCount, WireBytes};
+
+use crate::Fraction;
+use crate::asymmetry::user_rate;
+
+/// So many ACKs a second, and what they take of the upstream.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AckRate {
+    /// ACKs a second.
+    pub packets_per_s: f64,
+    /// Bits a second on the wire of the upstream.
+    pub bits_per_s: f64,
+    /// The same in whole kbit/s, rounded up: what to reserve.
+    pub reserve_kbit_per_s: u64,
+}
+
+impl AckRate {
+    /// For `rate` bit/s of packets of `size` bytes, an ACK of `ack` for every `segments_per_ack` of them.
+    pub(crate) fn for_packets(rate: Fraction, size: u64, ack: WireBytes, segments_per_ack: Fraction) -> Option<Self> {
+        let packet_bits = Fraction::whole(size).checked_mul(Fraction::whole(8))?;
+        let packets = rate.checked_div(packet_bits)?.checked_div(segments_per_ack)?;
+        let bits = packets.checked_mul(Fraction::whole(ack.as_u64()).checked_mul(Fraction::whole(8))?)?;
+        let kbit = bits.checked_div(Fraction::whole(1_000))?.ceil();
+        Some(Self {
+            packets_per_s: packets.as_f64(),
+            bits_per_s: bits.as_f64(),
+            reserve_kbit_per_s: u64::try_from(kbit).ok()?,
+        })
+    }
+}
+
+/// For a download of `throughput` counted in IP bytes, in packets of `packet` IP bytes (formula 8.1).
+///
+/// `None` for packets of nothing, no segments for an ACK, or sizes past 128 bits of product.
+#[must_use]
+pub fn for_ip_throughput(
+    throughput: BitRate,
+    packet: ByteCount,
+    ack: WireBytes,
+    segments_per_ack: Fraction,
+) -> Option<AckRate> {
+    AckRate::for_packets(Fraction::whole(throughput.as_bps()), packet.as_u64(), ack, segments_per_ack)
+}
+
+/// For a download that fills a line of `rate` with packets of `packet` IP bytes.
+///
+/// `None` as [`for_ip_throughput`].
+#[must_use]
+pub fn for_line(
+    rate: BitRate,
+    link: LinkLayer,
+    packet: ByteCount,
+    ack: WireBytes,
+    segments_per_ack: Fraction,
+) -> Option<AckRate> {
+    AckRate::for_packets(user_rate(rate, link), link.on_wire(packet).as_u64(), ack, segments_per_ack)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lastmile_linklayer::preset;
+
+    fn one_and_a_half() -> Fraction {
+        Fraction::new(3, 2).unwrap()
+    }
+
+    /// Brouer 2005, section 8.1: 1500-byte packets, ACKs of two cells; his script rounds up to whole kbit/s.
+    #[test]
+    fn brouers_reservations_come_out() {
+        let cases = [
+            (1_800, one_and_a_half(), 84.8, 85),
+            (1_800, Fraction::whole(2), 63.6, 64),
+            (7_200, one_and_a_half(), 339.2, 340),
+            (2_000, one_and_a_half(), 94.222, 95),
+            (512, one_and_a_half(), 24.121, 25),
+        ];
+        for (kbit, d, expected, reserved) in cases {
+            let down = BitRate::from_kbit_per_s(kbit);
+            let rate = for_ip_throughput(down, ByteCount::new(1_500), WireBytes::new(106), d).unwrap();
+            assert!((rate.bits_per_s / 1e3 - expected).abs() < 5e-4, "{kbit}: {rate:?}");
+            assert_eq!(rate.reserve_kbit_per_s, reserved, "{kbit}");
+        }
+    }
+
+    /// Brouer 2005, section 6.1.1: 2 Mbit/s of cells are 147.4 packets of 1500 bytes, so as many ACKs at most.
+    #[test]
+    fn a_full_line_needs_an_ack_for_each_packet_on_the_wire() {
+        let down = BitRate::from_mbit_per_s(2);
+        let link = preset::BRIDGED_VCMUX_FCS.link;
+        let rate = for_line(down, link, ByteCount::new(1_500), WireBytes::new(106), Fraction::ONE).unwrap();
+        assert!((rate.packets_per_s - 2e6 / (1_696.0 * 8.0)).abs() < 1e-9);
+        assert!((rate.packets_per_s - 147.4).abs() < 0.05);
+    }
+
+    #[test]
+    fn no_packets_need_no_acks_that_could_be_told() {
+        let down = BitRate::from_mbit_per_s(2);
+        assert_eq!(for_ip_throughput(down, ByteCount::ZERO, WireBytes::new(53), Fraction::ONE), None);
+        assert_eq!(for_ip_throughput(down, ByteCount::new(1_500), WireBytes::new(53), Fraction::ZERO), None);
+        assert_eq!(for_ip_throughput(down, ByteCount::new(1_500), WireBytes::MAX, Fraction::ONE), None);
+    }
+}

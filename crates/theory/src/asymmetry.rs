@@ -1,0 +1,279 @@
+//! Normalised asymmetry k: how many times over the ACKs of a full downstream would fill the upstream.
+//!
+//! Published: Lakshman, Madhow, Suter 1997 define k as the ratio of the raw bandwidths over the ratio of the packet sizes;
+//! Phanse 2000 (section 3.4) bounds a download's share of its line by 1/k, Brouer 2005 (section 2.3.2) brings in the
+//! delayed-ACK factor d (segments for each ACK) and sizes in whole cells. With d segments for each ACK:
+//!
+//! ```text
+//! k = (down / up) / (data on the wire / ACK on the wire)        utilisation of the downstream <= min(1, d / k)
+//! ```
+//!
+//! Holds for a download alone, of full-size segments, with nothing else upstream and no ACK dropped on the way. Differs:
+//! OAM cells come off both rates before anything is compared.
+
+use core::fmt;
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_units::{BitRate, ByteCount, CellCount, Duration, WireBytes};
+
+use crate::Fraction;
+use crate::ack_rate::AckRate;
+
+/// A download over an asymmetric line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Download {
+    /// Rate of the downstream line, headers and cells included.
+    pub down: BitRate,
+    /// Rate of the upstream line.
+    pub up: BitRate,
+    /// How the downstream carries packets.
+    pub down_link: LinkLayer,
+    /// How the upstream carries packets.
+    pub up_link: LinkLayer,
+    /// A full-size data packet: TCP payload and headers.
+    pub data: ByteCount,
+    /// TCP payload of that packet (MSS without options).
+    pub payload: ByteCount,
+    /// A pure ACK: 40 bytes, 52 with timestamps.
+    pub ack: ByteCount,
+    /// Segments for each ACK, d: 1 when each is acknowledged, at most 2 by RFC 5681.
+    pub segments_per_ack: Fraction,
+}
+
+/// What limits a download.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Bottleneck {
+    /// The downstream line: the ACKs fit.
+    Downstream,
+    /// The upstream line, full of ACKs.
+    Acks,
+}
+
+impl fmt::Display for Bottleneck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Downstream => "downstream rate",
+            Self::Acks => "upstream rate (ACKs)",
+        })
+    }
+}
+
+/// A download that no line carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DownloadError {
+    /// Data packet, payload or ACK of nothing, or one that takes nothing on the wire.
+    Empty,
+    /// A data packet no longer than its payload, or an ACK longer than 65 535 bytes, or data so.
+    Size,
+    /// Fewer than one segment for each ACK, more than 65 535, or a fraction finer than thousandths.
+    SegmentsPerAck,
+}
+
+impl core::error::Error for DownloadError {}
+
+impl fmt::Display for DownloadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "data packet, payload and ACK must be of at least one byte each",
+            Self::Size => "a data packet is longer than its payload, and neither it nor an ACK exceeds 65535 bytes",
+            Self::SegmentsPerAck => "segments for each ACK are from 1 to 65535, in steps of thousandths at the finest",
+        })
+    }
+}
+
+/// What asymmetry does to a download.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Asymmetry {
+    /// Normalised asymmetry with bytes on the wire.
+    pub k: f64,
+    /// The same with IP bytes: what would be without encapsulation.
+    pub k_ip: f64,
+    /// d / k: how many times over the upstream carries the ACKs needed. Below 1 it does not.
+    pub ack_headroom: f64,
+    /// Largest share of the downstream's user rate that the download fills, 0 to 1.
+    pub utilisation: f64,
+    /// What sets it.
+    pub limit: Bottleneck,
+    /// Data on the wire, bit/s, at that share.
+    pub wire_bps: f64,
+    /// IP bytes, bit/s, at that share.
+    pub ip_bps: f64,
+    /// TCP payload, bit/s, at that share.
+    pub goodput_bps: f64,
+    /// ACKs that a full downstream needs, on the wire of the upstream.
+    pub acks_needed: AckRate,
+    /// A data packet on the wire.
+    pub data_wire: WireBytes,
+    /// An ACK on the wire.
+    pub ack_wire: WireBytes,
+    /// Cells of a data packet, on a line that has them.
+    pub data_cells: Option<CellCount>,
+    /// Cells of an ACK, on a line that has them.
+    pub ack_cells: Option<CellCount>,
+}
+
+/// `(down / up) / (data / ack)`: k for any sizes, all of them counted on the same layer.
+///
+/// `None` for data of no bytes, or sizes past 128 bits of product.
+#[must_use]
+pub fn normalised(down: Fraction, up: Fraction, data: u64, ack: u64) -> Option<Fraction> {
+    let sizes = Fraction::new(data.into(), ack.into())?;
+    down.checked_div(up)?.checked_div(sizes)
+}
+
+/// `min(1, d / k)`: the largest share of the downstream that its ACKs allow; 1 for a k of zero.
+#[must_use]
+pub fn utilisation_bound(k: Fraction, segments_per_ack: Fraction) -> Fraction {
+    segments_per_ack.checked_div(k).unwrap_or(Fraction::ONE).min(Fraction::ONE)
+}
+
+/// The mean ACK size on the wire, in bytes, that lets a download fill `utilisation` of its line.
+///
+/// Solves `d / k = utilisation` for the ACK: Phanse 2000 (table 5.3) leaves the size that header compression reached
+/// unsaid, this is what it must have been at most. `None` for a utilisation of zero.
+#[must_use]
+pub fn ack_size_for(
+    down: BitRate,
+    up: BitRate,
+    data: WireBytes,
+    segments_per_ack: Fraction,
+    utilisation: Fraction,
+) -> Option<f64> {
+    let rates = Fraction::new(up.as_bps().into(), down.as_bps().into())?;
+    let d = segments_per_ack.checked_div(utilisation)?;
+    Some(rates.checked_mul(Fraction::whole(data.as_u64()))?.checked_mul(d)?.as_f64())
+}
+
+/// The part of a line's rate that is the user's: all of it, or what OAM cells leave.
+pub(crate) fn user_rate(rate: BitRate, link: LinkLayer) -> Fraction {
+    let rate = u128::from(rate.as_bps());
+    let share = link.oam().map_or((1, 1), |oam| (u128::from(oam.user_cells()), u128::from(oam.user_cells()) + 1));
+    Fraction::new(rate * share.0, share.1).expect("a share of one cell in something")
+}
+
+/// Everything that [`Asymmetry`] tells of `download`.
+///
+/// # Errors
+/// Sizes of nothing or past an IP packet, a payload with no headers, or fewer than one segment for each ACK.
+pub fn asymmetry(download: &Download) -> Result<Asymmetry, DownloadError> {
+    let Sizes { data_wire, ack_wire } = check(download)?;
+    let Download { down_link, up_link, data, payload, ack, segments_per_ack: d, .. } = *download;
+    let (down, up) = (user_rate(download.down, down_link), user_rate(download.up, up_link));
+    let fits = "40 bits of rate, 16 of OAM share, 17 of size and 26 of d, twice at most, fit 128";
+    let k = normalised(down, up, data_wire.as_u64(), ack_wire.as_u64()).expect(fits);
+    let k_ip = normalised(down, up, data.as_u64(), ack.as_u64()).expect(fits);
+    let utilisation = utilisation_bound(k, d);
+    let wire = down.checked_mul(utilisation).expect(fits);
+    let part = |bytes: ByteCount| {
+        let share = Fraction::new(bytes.as_u64().into(), data_wire.as_u64().into()).expect("checked above");
+        wire.checked_mul(share).expect(fits).as_f64()
+    };
+    Ok(Asymmetry {
+        k: k.as_f64(),
+        k_ip: k_ip.as_f64(),
+        ack_headroom: d.checked_div(k).expect(fits).as_f64(),
+        utilisation: utilisation.as_f64(),
+        limit: if utilisation < Fraction::ONE { Bottleneck::Acks } else { Bottleneck::Downstream },
+        wire_bps: wire.as_f64(),
+        ip_bps: part(data),
+        goodput_bps: part(payload),
+        acks_needed: AckRate::for_packets(down, data_wire.as_u64(), ack_wire, d).expect(fits),
+        data_wire,
+        ack_wire,
+        data_cells: down_link.cells(data),
+        ack_cells: up_link.cells(ack),
+    })
+}
+
+struct Sizes {
+    data_wire: WireBytes,
+    ack_wire: WireBytes,
+}
+
+fn check(download: &Download) -> Result<Sizes, DownloadError> {
+    let Download { down_link, up_link, data, payload, ack, segments_per_ack, .. } = *download;
+    let largest = ByteCount::new(65_535);
+    if data > largest || ack > largest || payload >= data {
+        return Err(DownloadError::Size);
+    }
+    if segments_per_ack < Fraction::ONE || segments_per_ack > Fraction::whole(65_535) {
+        return Err(DownloadError::SegmentsPerAck);
+    }
+    // With this, all that is computed here fits 128 bits.
+    if segments_per_ack.denominator() > 1_000 {
+        return Err(DownloadError::SegmentsPerAck);
+    }
+    let sizes = Sizes { data_wire: down_link.on_wire(data), ack_wire: up_link.on_wire(ack) };
+    let nothing = WireBytes::ZERO;
+    if payload == ByteCount::ZERO || ack == ByteCount::ZERO || sizes.data_wire == nothing || sizes.ack_wire == nothing {
+        return Err(DownloadError::Empty);
+    }
+    Ok(sizes)
+}
+
+/// What a download of some bytes puts on the two lines, and how long each takes to send its part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Serialisation {
+    /// Data packets: full ones and a last one.
+    pub segments: u64,
+    /// ACKs: one for each d segments, rounded up.
+    pub acks: u64,
+    /// Time that the downstream takes for the data.
+    pub down: Duration,
+    /// Time that the upstream takes for the ACKs.
+    pub up: Duration,
+}
+
+impl Serialisation {
+    /// The longer of the two: no download is faster, whatever TCP does. Set-up, slow start and round trips come on top.
+    #[must_use]
+    pub fn bottleneck(self) -> Duration {
+        self.down.max(self.up)
+    }
+}
+
+/// How long the two lines are busy with a download of `bytes` of payload: the bound for its response time.
+///
+/// Held at [`Duration::MAX`] (213 days).
+///
+/// # Errors
+/// As [`asymmetry`].
+pub fn serialisation(download: &Download, bytes: ByteCount) -> Result<Serialisation, DownloadError> {
+    let Sizes { data_wire, ack_wire } = check(download)?;
+    let Download { down_link, up_link, data, payload, segments_per_ack: d, .. } = *download;
+    let (full, rest) = (bytes.as_u64() / payload.as_u64(), bytes.as_u64() % payload.as_u64());
+    let headers = data - payload;
+    let last = if rest == 0 { 0 } else { down_link.on_wire(ByteCount::new(rest) + headers).as_u64() };
+    let segments = full + u64::from(rest > 0);
+    let acks = Fraction::whole(segments).checked_div(d).expect("64 bits times 10 at most").ceil();
+    let acks = u64::try_from(acks).expect("no more than segments");
+    let down_wire = u128::from(full) * u128::from(data_wire.as_u64()) + u128::from(last);
+    let up_wire = u128::from(acks) * u128::from(ack_wire.as_u64());
+    Ok(Serialisation {
+        segments,
+        acks,
+        down: time_on(download.down, down_link, down_wire),
+        up: time_on(download.up, up_link, up_wire),
+    })
+}
+
+/// Rounded down to a picosecond. What needs more than 128 bits (2^65 bytes and more) is held as what takes too long.
+fn time_on(rate: BitRate, link: LinkLayer, wire: u128) -> Duration {
+    let bits_in_ps = wire.checked_mul(8 * 1_000_000_000_000).and_then(|n| Fraction::new(n, 1));
+    let time = bits_in_ps.and_then(|n| n.checked_div(user_rate(rate, link)));
+    let ps = time.and_then(|time| u64::try_from(time.numerator() / time.denominator()).ok());
+    Duration::from_ps(ps.unwrap_or(u64::MAX))
+}
+
+/// ACKs, of those for `segments` segments, that the upstream cannot carry while the downstream is full: what ACK
+/// regulation must take away at least. Not rounded: a report may round up.
+#[must_use]
+pub fn surplus_acks(k: Fraction, segments_per_ack: Fraction, segments: u64) -> Option<Fraction> {
+    let acks = Fraction::whole(segments).checked_div(segments_per_ack)?;
+    let carried = acks.checked_mul(utilisation_bound(k, segments_per_ack))?;
+    acks.checked_saturating_sub(carried)
+}
+
+#[cfg(test)]
+mod tests;
