@@ -29,6 +29,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Overhead(commands::overhead::Arguments),
+    Model(commands::model::Arguments),
     Reproduce(commands::reproduce::Arguments),
     Completions(commands::completions::Arguments),
 }
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
     let mut printer = Printer::new();
     let result = match arguments.command {
         Command::Overhead(arguments) => commands::overhead::run(&arguments, &mut printer),
+        Command::Model(arguments) => commands::model::run(&arguments, &mut printer),
         Command::Reproduce(arguments) => commands::reproduce::run(&arguments, &mut printer),
         Command::Completions(arguments) => commands::completions::run(&arguments, &mut printer),
     };

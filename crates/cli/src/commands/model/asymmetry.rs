@@ -1,0 +1,247 @@
+//! `lastmile model asymmetry`: does the upstream carry the ACKs of a full download, and if not, how full does it get?
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use lastmile_linklayer::{LinkLayer, PRESETS};
+use lastmile_theory::Fraction;
+use lastmile_theory::asymmetry::{Asymmetry, Bottleneck, Download, asymmetry};
+use lastmile_units::{BitRate, ByteCount, CellCount};
+use serde::Serialize;
+
+use crate::commands::overhead::link_by_name;
+use crate::exit::{Exit, Failure, Result};
+use crate::printer::Printer;
+use crate::table::{Align, Table};
+
+/// Normalised asymmetry k, with and without each encapsulation
+///
+/// k = (down / up) / (data bytes / ACK bytes), bytes as on the wire. A download with one ACK for every d segments fills at
+/// most min(1, d/k) of the downstream. Rates are those of the line, headers and cells included.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Downstream rate, such as "8 Mbit/s"
+    #[arg(long, value_name = "RATE")]
+    down: String,
+
+    /// Upstream rate, such as "512 kbit/s"
+    #[arg(long, value_name = "RATE")]
+    up: String,
+
+    /// Encapsulation by its name or an alias [default: all]
+    #[arg(long = "link", value_name = "PRESET")]
+    links: Vec<String>,
+
+    /// A full data packet in IP bytes, headers included
+    #[arg(long, value_name = "BYTES", default_value_t = 1500)]
+    data: u64,
+
+    /// Its TCP payload in bytes, instead of --data; the headers are those of the ACK
+    #[arg(long, value_name = "BYTES", conflicts_with = "data")]
+    mss: Option<u64>,
+
+    /// A pure ACK in IP bytes: 40, with timestamps 52
+    #[arg(long, value_name = "BYTES", default_value_t = 40)]
+    ack: u64,
+
+    /// Segments for each ACK, d: 1 when each is acknowledged, 2 with delayed ACKs
+    #[arg(long, value_name = "D", default_value = "1")]
+    delayed_ack_factor: String,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Document {
+    down_bps: u64,
+    up_bps: u64,
+    data_bytes: u64,
+    payload_bytes: u64,
+    ack_bytes: u64,
+    delayed_ack_factor: f64,
+    /// k by IP bytes: without any encapsulation.
+    k_ip: f64,
+    links: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    link: String,
+    data_wire_bytes: u64,
+    ack_wire_bytes: u64,
+    data_cells: Option<u64>,
+    ack_cells: Option<u64>,
+    k: f64,
+    /// Share of the downstream that a download fills at most.
+    utilisation_bound: f64,
+    goodput_bound_bps: f64,
+    limited_by: &'static str,
+    /// ACKs that a full downstream needs.
+    acks_needed_per_s: f64,
+    ack_rate_needed_bps: f64,
+    /// The same in whole kbit/s, rounded up: what to reserve.
+    reserve_kbit_per_s: u64,
+}
+
+pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
+    let document = compute(arguments)?;
+    if arguments.json {
+        printer.json(&document)?;
+    } else {
+        print(&document, printer)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn compute(arguments: &Arguments) -> Result<Document> {
+    let down = rate("--down", &arguments.down)?;
+    let up = rate("--up", &arguments.up)?;
+    let (ack, d) = (arguments.ack, factor(&arguments.delayed_ack_factor)?);
+    let data = match arguments.mss {
+        Some(mss) => mss.saturating_add(ack),
+        None => arguments.data,
+    };
+    let payload = data.checked_sub(ack).filter(|&payload| payload > 0).ok_or_else(|| {
+        Failure::new(format_args!(
+            "a data packet of {data} bytes has no room for payload beside {ack} bytes of headers"
+        ))
+    })?;
+    let mut k_ip = 0.0;
+    let mut rows = Vec::new();
+    for (name, link) in links(&arguments.links)? {
+        let download = Download {
+            down,
+            up,
+            down_link: link,
+            up_link: link,
+            data: ByteCount::new(data),
+            payload: ByteCount::new(payload),
+            ack: ByteCount::new(ack),
+            segments_per_ack: d,
+        };
+        let asymmetry = asymmetry(&download).map_err(Failure::new)?;
+        k_ip = asymmetry.k_ip;
+        rows.push(row(name, &asymmetry));
+    }
+    Ok(Document {
+        down_bps: down.as_bps(),
+        up_bps: up.as_bps(),
+        data_bytes: data,
+        payload_bytes: payload,
+        ack_bytes: ack,
+        delayed_ack_factor: d.as_f64(),
+        k_ip,
+        links: rows,
+    })
+}
+
+fn row(link: String, asymmetry: &Asymmetry) -> Row {
+    Row {
+        link,
+        data_wire_bytes: asymmetry.data_wire.as_u64(),
+        ack_wire_bytes: asymmetry.ack_wire.as_u64(),
+        data_cells: asymmetry.data_cells.map(CellCount::as_u64),
+        ack_cells: asymmetry.ack_cells.map(CellCount::as_u64),
+        k: asymmetry.k,
+        utilisation_bound: asymmetry.utilisation,
+        goodput_bound_bps: asymmetry.goodput_bps,
+        limited_by: match asymmetry.limit {
+            Bottleneck::Downstream => "downstream",
+            Bottleneck::Acks => "acks",
+        },
+        acks_needed_per_s: asymmetry.acks_needed.packets_per_s,
+        ack_rate_needed_bps: asymmetry.acks_needed.bits_per_s,
+        reserve_kbit_per_s: asymmetry.acks_needed.reserve_kbit_per_s,
+    }
+}
+
+fn links(names: &[String]) -> Result<Vec<(String, LinkLayer)>> {
+    if names.is_empty() {
+        return Ok(PRESETS.iter().map(|preset| (preset.name.to_owned(), preset.link)).collect());
+    }
+    names.iter().map(|name| Ok((name.clone(), link_by_name(name)?))).collect()
+}
+
+fn print(document: &Document, printer: &mut Printer) -> Result<()> {
+    let Document { data_bytes, ack_bytes, delayed_ack_factor: d, k_ip, .. } = document;
+    let mut text = format!(
+        "A download of {data_bytes}-byte packets over {} down and {} up, an ACK of {ack_bytes} bytes for every ",
+        kbit_text(document.down_bps),
+        kbit_text(document.up_bps)
+    );
+    text.push_str(if (d - 1.0).abs() < f64::EPSILON { "segment" } else { "" });
+    if d - 1.0 >= f64::EPSILON {
+        write!(text, "{d} segments").expect("a string takes all");
+    }
+    writeln!(text, ".\nk = {k_ip:.3} by IP bytes, without any encapsulation.\n").expect("a string takes all");
+    printer.data(&text)?;
+
+    let mut table = Table::new([
+        ("link", Align::Left),
+        ("data", Align::Right),
+        ("ACK", Align::Right),
+        ("k", Align::Right),
+        ("of downstream", Align::Right),
+        ("goodput kbit/s", Align::Right),
+        ("ACKs/s", Align::Right),
+        ("ACKs kbit/s", Align::Right),
+        ("limited by", Align::Left),
+    ]);
+    for row in &document.links {
+        table.row([
+            row.link.clone(),
+            row.data_wire_bytes.to_string(),
+            row.ack_wire_bytes.to_string(),
+            format!("{:.3}", row.k),
+            format!("{:.1} %", row.utilisation_bound * 100.0),
+            format!("{:.1}", row.goodput_bound_bps / 1e3),
+            format!("{:.1}", row.acks_needed_per_s),
+            format!("{:.1}", row.ack_rate_needed_bps / 1e3),
+            if row.limited_by == "acks" { "ACKs upstream" } else { "downstream" }.to_owned(),
+        ]);
+    }
+    printer.data(&table.render())?;
+    printer.data("\ndata, ACK: bytes on the wire. ACKs/s and their rate: what a full downstream needs.\n")?;
+    Ok(())
+}
+
+fn kbit_text(bps: u64) -> String {
+    BitRate::from_bps(bps).map_or_else(String::new, |rate| rate.to_string())
+}
+
+fn rate(option: &str, text: &str) -> Result<BitRate> {
+    text.parse().map_err(|error| Failure::new(format_args!("{option}: {error}")))
+}
+
+/// A decimal from 1 up, such as `1.5`, exactly.
+fn factor(text: &str) -> Result<Fraction> {
+    let wrong = || {
+        Failure::new(format_args!("--delayed-ack-factor: \"{text}\" is not a number of segments for each ACK"))
+            .hint("1 for an ACK of every segment, 2 for delayed ACKs, decimals such as 1.5 between and beyond")
+    };
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || whole.len() > 5 || decimals.len() > 3 || !digits(whole) || !digits(decimals) {
+        return Err(wrong());
+    }
+    let numerator: u128 = format!("{whole}{decimals}").parse().map_err(|_| wrong())?;
+    let scale = (0..decimals.len()).fold(1, |scale, _| scale * 10);
+    Fraction::new(numerator, scale).filter(|&d| d >= Fraction::ONE).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn factors_are_decimals_from_one_up_and_exact() {
+        assert!(factor("1.5").is_ok_and(|d| d == Fraction::new(3, 2).unwrap()));
+        assert!(factor("2").is_ok_and(|d| d == Fraction::whole(2)));
+        for wrong in ["", "0", "0.5", "-1", "1e3", "two", "1.", "999999", "1.1234", "1,5"] {
+            assert_eq!(factor(wrong).is_ok(), wrong == "1.", "{wrong}");
+        }
+    }
+}
