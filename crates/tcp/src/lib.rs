@@ -1,1 +1,58 @@
-//! TCP senders and receivers as state machines without I/O.
+//! TCP endpoints as state machines without I/O: RFC 9293 with the congestion control of five eras.
+//!
+//! An [`Endpoint`] is one end of one connection, sender and receiver at once. It knows no clock and no socket: its owner
+//! hands it the time with every call, feeds it segments and timers, and takes segments out.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use lastmile_packet::{FlowId, SeqNumber};
+//! use lastmile_tcp::{Config, Endpoint, Open};
+//! use lastmile_units::Instant;
+//!
+//! let config = Arc::new(Config::default());
+//! let mut client = Endpoint::new(config.clone(), FlowId::new(0), Open::Active, SeqNumber::new(1));
+//! let mut server = Endpoint::new(config, FlowId::new(1), Open::Passive, SeqNumber::new(9));
+//! client.connect(Instant::ZERO);
+//! client.write(100_000);
+//! client.close();
+//! loop {
+//!     let Some(segment) = client.poll_transmit(Instant::ZERO) else { break };
+//!     server.on_segment(Instant::ZERO, &segment);
+//!     while let Some(segment) = server.poll_transmit(Instant::ZERO) {
+//!         client.on_segment(Instant::ZERO, &segment);
+//!     }
+//! }
+//! assert_eq!(server.delivered(), 100_000);
+//! ```
+//!
+//! The contract of the owner: after every `on_segment`, `on_timer` and application call, call `poll_transmit` until it
+//! says `None`, then look at `next_timer`. A timer may fire early or for nothing; it must not fire late.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `config` | what a user may set, shared by all endpoints alike |
+//! | `endpoint` | the public face and the connection states of RFC 9293; `handshake` opens a connection |
+//! | `sender` | what to send next; `recovery` is its answer to acknowledgements and timeouts |
+//! | `congestion` | the congestion window: Tahoe, Reno, NewReno, SACK, CUBIC |
+//! | `scoreboard` | what the receiver holds, by SACK (RFC 6675) |
+//! | `receiver`, `reassembly` | acknowledgements, windows, data out of order |
+//! | `rtt` | retransmission timeout (RFC 6298) |
+//! | `stats` | counters, and what limited the sender |
+
+mod config;
+mod congestion;
+mod endpoint;
+mod handshake;
+mod ranges;
+mod reassembly;
+mod receiver;
+mod recovery;
+mod rtt;
+mod scoreboard;
+mod sender;
+mod stats;
+mod timer;
+
+pub use config::{ByteCounting, Config, ConfigError, InitialWindow, Variant, WindowScale};
+pub use endpoint::{Endpoint, Open, State};
+pub use stats::{Limit, LimitedTime, Stats};

@@ -1,0 +1,204 @@
+//! The congestion window: growth that all variants share, and each variant's answer to loss in a file of its own.
+//!
+//! Published: RFC 5681 (growth), RFC 3465 (byte counting), and what the files name.
+//! Differs: in congestion avoidance the window grows by a whole segment each time a window's worth has been acknowledged,
+//! which is the first of the two ways of RFC 5681, section 3.1; its equation 3 smears the same growth over the window.
+//! Cost: additions and comparisons for each acknowledgement; CUBIC alone divides.
+
+mod cubic;
+mod newreno;
+mod reno;
+mod sack;
+mod tahoe;
+
+use lastmile_units::{ByteCount, Duration, Instant};
+
+use crate::config::MAX_WINDOW;
+use crate::{ByteCounting, Config, Variant};
+use cubic::Cubic;
+
+/// How a loss is repaired: the variant, after it is known whether the peer permits SACK.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Style {
+    Tahoe,
+    Reno,
+    NewReno,
+    Sack,
+}
+
+impl Style {
+    pub(crate) fn of(variant: Variant, sack_permitted: bool) -> Self {
+        match variant {
+            Variant::Tahoe => Self::Tahoe,
+            Variant::Reno => Self::Reno,
+            Variant::NewReno => Self::NewReno,
+            Variant::Sack | Variant::Cubic if sack_permitted => Self::Sack,
+            Variant::Sack | Variant::Cubic => Self::NewReno,
+        }
+    }
+}
+
+/// What an acknowledgement of new data tells the window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Acked {
+    pub(crate) now: Instant,
+    pub(crate) bytes: u64,
+    pub(crate) mss: u32,
+    /// The data below were sent again after a timeout: RFC 3465, section 2.3, wants L = 1 then.
+    pub(crate) after_timeout: bool,
+    pub(crate) srtt: Duration,
+}
+
+/// Congestion window and slow start threshold, in bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Congestion {
+    cwnd: u32,
+    ssthresh: u32,
+    /// What has been acknowledged towards the next segment of growth (RFC 3465: bytes_acked).
+    counted: u32,
+    cubic: Option<Box<Cubic>>,
+}
+
+impl Congestion {
+    pub(crate) fn new(config: &Config, mss: u16) -> Self {
+        let ssthresh = config.initial_ssthresh.map_or(u64::MAX, ByteCount::as_u64);
+        Self {
+            cwnd: config.initial_window.bytes(mss).min(MAX_WINDOW),
+            ssthresh: u32::try_from(ssthresh).unwrap_or(MAX_WINDOW).clamp(1, MAX_WINDOW),
+            counted: 0,
+            cubic: None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn cwnd(&self) -> u32 {
+        self.cwnd
+    }
+
+    pub(crate) fn ssthresh(&self) -> u32 {
+        self.ssthresh
+    }
+
+    #[inline]
+    pub(crate) fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    fn set_cwnd(&mut self, cwnd: u32) {
+        self.cwnd = cwnd.min(MAX_WINDOW);
+        self.counted = 0;
+    }
+
+    /// Growth by an acknowledgement of new data, outside of fast recovery, of a sender that used its window.
+    #[inline]
+    pub(crate) fn grow(&mut self, acked: &Acked, config: &Config) {
+        let mss = acked.mss;
+        if self.in_slow_start() {
+            let most = match config.byte_counting {
+                // RFC 5681, equation 2: cwnd += min(N, SMSS).
+                ByteCounting::PerAck => mss,
+                // RFC 3465, section 2.2: cwnd += min(N, L * SMSS).
+                ByteCounting::Abc { limit } if !acked.after_timeout => u32::from(limit.max(1)) * mss,
+                ByteCounting::Abc { .. } => mss,
+            };
+            let growth = acked.bytes.min(u64::from(most)) as u32;
+            self.cwnd = (self.cwnd + growth).min(MAX_WINDOW);
+            return;
+        }
+        let counted = match config.byte_counting {
+            ByteCounting::PerAck => mss,
+            ByteCounting::Abc { .. } => acked.bytes.min(u64::from(MAX_WINDOW)) as u32,
+        };
+        if config.variant == Variant::Cubic {
+            let cubic = self.cubic.get_or_insert_default();
+            self.cwnd = cubic.grow(self.cwnd, counted, acked).min(MAX_WINDOW);
+            return;
+        }
+        // RFC 3465, section 2.1, and RFC 5681, section 3.1: one segment for each window's worth.
+        self.counted += counted;
+        if self.counted >= self.cwnd {
+            self.counted = (self.counted - self.cwnd).min(self.cwnd);
+            self.cwnd = (self.cwnd + mss).min(MAX_WINDOW);
+        }
+    }
+
+    /// The acknowledgement came while the window was not the limit: it does not grow (RFC 7661, section 4.3), and time that
+    /// passes so is none of CUBIC's (RFC 9438, section 4.2).
+    #[inline]
+    pub(crate) fn rest(&mut self, now: Instant) {
+        if let Some(cubic) = &mut self.cubic {
+            cubic.rest(now);
+        }
+    }
+
+    /// The threshold after a loss with `flight` bytes out.
+    fn reduced(&mut self, config: &Config, flight: u32, mss: u32) -> u32 {
+        if config.variant == Variant::Cubic {
+            self.cubic.get_or_insert_default().on_congestion(self.cwnd);
+            return cubic::reduced(flight, mss);
+        }
+        reno::reduced(flight, mss)
+    }
+
+    /// The third duplicate acknowledgement. `reduce` is false when this window of data has been answered by a reduction
+    /// already (RFC 3168, section 6.1.2).
+    pub(crate) fn on_fast_retransmit(&mut self, config: &Config, style: Style, flight: u32, mss: u32, reduce: bool) {
+        if reduce {
+            self.ssthresh = self.reduced(config, flight, mss);
+        }
+        self.set_cwnd(match style {
+            Style::Tahoe => tahoe::after_loss(mss),
+            Style::Reno | Style::NewReno => reno::inflated(self.ssthresh, mss),
+            Style::Sack => sack::in_recovery(self.ssthresh),
+        });
+    }
+
+    /// One more duplicate acknowledgement in fast recovery without SACK.
+    pub(crate) fn inflate(&mut self, mss: u32) {
+        self.cwnd = (self.cwnd + mss).min(MAX_WINDOW);
+    }
+
+    /// A partial acknowledgement of `acked` bytes (NewReno).
+    pub(crate) fn on_partial_ack(&mut self, acked: u64, mss: u32) {
+        let cwnd = newreno::deflated(self.cwnd, acked, mss);
+        self.set_cwnd(cwnd);
+    }
+
+    /// Fast recovery is over; `flight` bytes are still out.
+    pub(crate) fn on_recovered(&mut self, style: Style, flight: u32, mss: u32) {
+        self.set_cwnd(match style {
+            Style::NewReno => newreno::after_recovery(self.ssthresh, flight, mss),
+            Style::Tahoe | Style::Reno | Style::Sack => self.ssthresh,
+        });
+    }
+
+    /// The retransmission timer expired. `first`: for the first time on this segment.
+    pub(crate) fn on_timeout(&mut self, config: &Config, flight: u32, mss: u32, first: bool) {
+        // RFC 5681, section 3.1: ssthresh is held when the segment has already been sent again by the timer.
+        if first {
+            self.ssthresh = self.reduced(config, flight, mss);
+            if let Some(cubic) = &mut self.cubic {
+                cubic.on_timeout();
+            }
+        }
+        // RFC 5681, section 3.1: cwnd is set to no more than the loss window, 1 full-sized segment.
+        self.set_cwnd(mss);
+    }
+
+    /// An ECN echo: RFC 3168, section 6.1.2, halves the window itself, whatever is out.
+    pub(crate) fn on_ecn_echo(&mut self, config: &Config, mss: u32) {
+        self.ssthresh = self.reduced(config, self.cwnd, mss);
+        self.set_cwnd(self.ssthresh);
+    }
+
+    /// No more than the initial window after an idle time (RFC 5681, section 4.1), or one segment if the SYN was lost (3.1).
+    pub(crate) fn hold_at(&mut self, bytes: u32) {
+        if self.cwnd > bytes {
+            self.set_cwnd(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,8 @@
+//! The window in recovery by SACK (RFC 6675, section 5): no inflation, since the scoreboard says what left the network.
+//!
+//! Differs: nothing. The rules for what to send are in `sender` and `scoreboard`.
+
+/// RFC 6675, section 5, step 4.2: cwnd = ssthresh, held until recovery ends.
+pub(super) fn in_recovery(ssthresh: u32) -> u32 {
+    ssthresh
+}

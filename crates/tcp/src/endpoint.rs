@@ -1,0 +1,648 @@
+//! One end of a connection: the states of RFC 9293 around a sender and a receiver.
+//!
+//! Differs from RFC 9293: no urgent data; one listener takes one connection; a segment without payload from before the next
+//! expected octet still has its acknowledgement read, and is answered only if older than the last acknowledgement sent
+//! (Linux's rule: the RFC's would answer every reordered acknowledgement). A reset must carry the exact next sequence number, and a SYN
+//! within a connection is answered by an acknowledgement (RFC 5961, sections 3 and 4). TIME-WAIT ends after a settable time.
+
+use std::sync::Arc;
+
+use lastmile_packet::{FlowId, Mark, Meta, Options, Protocol, SackBlock, SeqNumber, TcpFlags};
+use lastmile_units::{Duration, Instant};
+
+use crate::ranges::Range;
+use crate::receiver::{Arrival, Receiver};
+use crate::recovery::{AckInfo, AckVerdict};
+use crate::sender::{Plan, Sender};
+use crate::stats::LimitClock;
+use crate::timer::Timer;
+use crate::{Config, Limit, LimitedTime, Stats};
+
+/// Which end an endpoint is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Open {
+    /// It sends the first SYN, once [`Endpoint::connect`] is called.
+    Active,
+    /// It listens for one, from the start.
+    Passive,
+}
+
+/// State of a connection (RFC 9293, section 3.3.2).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum State {
+    /// Not open yet, or no more.
+    Closed,
+    /// Waiting for a SYN.
+    Listen,
+    /// A SYN is out.
+    SynSent,
+    /// A SYN came, a SYN-ACK is out.
+    SynReceived,
+    /// Data may flow both ways.
+    Established,
+    /// This end's FIN is out.
+    FinWait1,
+    /// This end's FIN is acknowledged; the peer may still send.
+    FinWait2,
+    /// The peer's FIN came; this end may still send.
+    CloseWait,
+    /// Both FINs crossed; this end's is out.
+    Closing,
+    /// The peer closed first; this end's FIN is out.
+    LastAck,
+    /// Both directions are closed; late segments are answered.
+    TimeWait,
+}
+
+/// One end of one TCP connection, sender and receiver.
+///
+/// Time never goes back from call to call; equal is allowed.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    pub(crate) config: Arc<Config>,
+    pub(crate) snd: Sender,
+    pub(crate) rcv: Receiver,
+    pub(crate) stats: Stats,
+    limits: LimitClock,
+    /// A reset to send: sequence number, and acknowledgement number if any.
+    pub(crate) reset: Option<Box<(SeqNumber, Option<SeqNumber>)>>,
+    flow: FlowId,
+    ip_id: u16,
+    pub(crate) state: State,
+    /// A SYN or SYN-ACK is to be sent.
+    pub(crate) syn_due: bool,
+    /// Window scaling is agreed.
+    pub(crate) scaled: bool,
+    pub(crate) sack: bool,
+    pub(crate) timestamps: bool,
+    pub(crate) ecn: bool,
+    /// The connection ended otherwise than by FINs.
+    pub(crate) failed: bool,
+}
+
+const _: () = assert!(size_of::<Endpoint>() <= 400, "an endpoint with nothing lost takes at most 400 bytes");
+
+impl Endpoint {
+    /// An endpoint that sends its segments as `flow_out`, with the initial sequence number `iss`.
+    #[must_use]
+    pub fn new(config: Arc<Config>, flow_out: FlowId, open: Open, iss: SeqNumber) -> Self {
+        Self {
+            snd: Sender::new(&config, iss),
+            rcv: Receiver::new(&config),
+            stats: Stats::default(),
+            limits: LimitClock::new(),
+            reset: None,
+            flow: flow_out,
+            ip_id: 0,
+            state: match open {
+                Open::Active => State::Closed,
+                Open::Passive => State::Listen,
+            },
+            syn_due: false,
+            scaled: false,
+            sack: false,
+            timestamps: false,
+            ecn: false,
+            failed: false,
+            config,
+        }
+    }
+
+    /// Active open: a SYN goes out. Does nothing unless the endpoint is new.
+    pub fn connect(&mut self, now: Instant) {
+        if self.state == State::Closed && self.snd.max == 0 && !self.failed {
+            self.state = State::SynSent;
+            self.syn_due = true;
+            self.limits.set(now, Some(Limit::AwaitingAck));
+        }
+    }
+
+    /// The application offers `bytes` more to send. Ignored after [`close`](Self::close).
+    pub fn write(&mut self, bytes: u64) {
+        if !self.snd.closing {
+            self.snd.end = self.snd.end.saturating_add(bytes).min(FOREVER);
+        }
+    }
+
+    /// The application always has something to send.
+    pub fn write_forever(&mut self) {
+        self.write(FOREVER);
+    }
+
+    /// No more will be written: a FIN follows the last byte. A listening endpoint just closes.
+    pub fn close(&mut self) {
+        self.snd.closing = true;
+        if self.state == State::Listen {
+            self.state = State::Closed;
+        }
+    }
+
+    /// The source stops: what was offered and never sent is discarded, and a FIN follows what was sent.
+    pub fn abort(&mut self) {
+        if !self.snd.fin_sent() {
+            self.snd.end = self.snd.max.max(1);
+        }
+        self.close();
+    }
+
+    /// The application stops or resumes reading. While it does not read, what arrives fills the receive buffer and the window
+    /// shuts.
+    pub fn set_reading(&mut self, reading: bool) {
+        if reading && !self.rcv.reading {
+            self.rcv.resume(&self.config);
+        }
+        self.rcv.reading = reading;
+    }
+
+    /// A segment arrived. Anything that is no TCP segment is ignored; nothing that a segment says makes this panic.
+    #[inline]
+    pub fn on_segment(&mut self, now: Instant, segment: &Meta) {
+        if segment.protocol != Protocol::Tcp || segment.ip_len < u16::from(segment.header_len) {
+            return;
+        }
+        if matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
+            && !self.on_unsynchronized(now, segment)
+        {
+            return;
+        }
+        self.on_synchronized(now, segment);
+    }
+
+    /// Does what is due by `now`. Harmless when nothing is.
+    pub fn on_timer(&mut self, now: Instant) {
+        if self.rcv.ack_timer.is_due(now) {
+            self.rcv.ack_timer = Timer::OFF;
+            self.rcv.ack_due = true;
+        }
+        if !self.snd.timer.is_due(now) {
+            return;
+        }
+        let alive = match self.state {
+            State::Closed | State::Listen | State::FinWait2 => {
+                self.snd.timer = Timer::OFF;
+                true
+            }
+            State::TimeWait => {
+                self.finish(now);
+                true
+            }
+            State::SynSent | State::SynReceived => self.on_syn_timer(now),
+            _ if self.snd.persisting => self.snd.on_probe_timer(now, &self.config),
+            _ => self.snd.on_retransmission_timer(now, &self.config, &mut self.stats),
+        };
+        if !alive {
+            self.fail(now);
+        }
+    }
+
+    /// The next segment to send; `None` when nothing may be sent now.
+    ///
+    /// May change after every call that changes the endpoint. Asking early is harmless.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Meta> {
+        match self.state {
+            State::Established | State::CloseWait | State::FinWait1 | State::Closing | State::LastAck => {
+                if self.rcv.forced > 0 {
+                    return Some(self.acknowledgement(now));
+                }
+                match self.snd.next(now, &self.config, &mut self.stats) {
+                    Ok(plan) => Some(self.data_segment(now, plan)),
+                    Err(limit) => {
+                        self.limits.set(now, Some(limit));
+                        if self.rcv.ack_due { Some(self.acknowledgement(now)) } else { None }
+                    }
+                }
+            }
+            State::FinWait2 | State::TimeWait => {
+                self.limits.set(now, None);
+                if self.rcv.forced > 0 || self.rcv.ack_due { Some(self.acknowledgement(now)) } else { None }
+            }
+            State::SynSent | State::SynReceived => {
+                self.limits.set(now, Some(Limit::AwaitingAck));
+                if self.syn_due { Some(self.syn_segment(now)) } else { self.reset_segment() }
+            }
+            State::Closed | State::Listen => self.reset_segment(),
+        }
+    }
+
+    /// When [`on_timer`](Self::on_timer) should be called next. `None`: no timer runs.
+    ///
+    /// May change after every call that changes the endpoint; mostly to later, so an owner may keep its old wake-up and
+    /// ask again when it comes.
+    #[inline]
+    #[must_use]
+    pub fn next_timer(&self) -> Option<Instant> {
+        self.snd.timer.earlier(self.rcv.ack_timer)
+    }
+
+    fn on_synchronized(&mut self, now: Instant, segment: &Meta) {
+        let len = segment.payload_len();
+        let ahead = segment.seq.distance_from(self.rcv.wire_next()).cast_signed();
+        let mut echoed = None;
+        if self.timestamps && !segment.flags.intersects(TcpFlags::RST) {
+            match self.check_timestamps(now, segment, ahead) {
+                Some(rtt) => echoed = rtt,
+                None => return,
+            }
+        }
+        if segment.flags.intersects(TcpFlags::RST.with(TcpFlags::SYN)) {
+            self.on_rst_or_syn(now, segment, ahead);
+            return;
+        }
+        // RFC 9293, section 3.10.7.4, first and fifth: the segment lies in the window and acknowledges something.
+        if !segment.flags.contains(TcpFlags::ACK) {
+            return;
+        }
+        if i64::from(ahead) > self.rcv.room() as i64 {
+            self.rcv.force_ack();
+            return;
+        }
+        let fin = segment.flags.contains(TcpFlags::FIN);
+        let bare = len == 0 && !fin;
+        if bare {
+            self.stats.acks_received += 1;
+            if ahead < 0 && segment.seq.before(self.rcv.last_ack) {
+                self.rcv.force_ack();
+            }
+        }
+        let ecn_echo = self.ecn && segment.flags.contains(TcpFlags::ECE);
+        let info = AckInfo { segment, bare, ecn_echo, echoed };
+        match self.snd.on_ack(now, &self.config, info, &mut self.stats) {
+            AckVerdict::Unsent => {
+                self.rcv.force_ack();
+                return;
+            }
+            AckVerdict::Advanced if self.snd.fin_acked() => self.on_fin_acked(now),
+            AckVerdict::Advanced | AckVerdict::Unmoved => {}
+        }
+        if !bare {
+            self.on_payload(now, segment, ahead, len, fin);
+        }
+    }
+
+    /// RFC 7323, section 5.3: drops what is from an earlier time (R1), notes what to echo (R3). `None`: drop the segment;
+    /// else the round trip that its echo tells.
+    fn check_timestamps(&mut self, now: Instant, segment: &Meta, ahead: i32) -> Option<Option<Duration>> {
+        // RFC 7323, section 3.2: a segment without timestamps on a connection with them is dropped.
+        let (value, echo) = segment.options().timestamps()?;
+        let clock = self.config.timestamp(now);
+        let tick = self.config.timestamp_tick();
+        if self.rcv.is_stale(value, clock, tick.as_ms() as u32) {
+            self.rcv.force_ack();
+            return None;
+        }
+        if i64::from(ahead) <= self.rcv.room() as i64 {
+            self.rcv.note_timestamp(segment.seq, value, clock);
+        }
+        let ticks = clock.wrapping_sub(echo);
+        // An echo from the future is none of ours.
+        if ticks.cast_signed() < 0 { Some(None) } else { Some(Some(tick.saturating_mul(u64::from(ticks.max(1))))) }
+    }
+
+    #[inline]
+    fn on_payload(&mut self, now: Instant, segment: &Meta, ahead: i32, len: u16, fin: bool) {
+        if len > 0 {
+            self.stats.data_received += 1;
+            if self.ecn {
+                // RFC 3168, section 6.1.3: CWR ends the echo, CE on the same packet begins it again.
+                self.rcv.echo &= !segment.flags.contains(TcpFlags::CWR);
+                self.rcv.echo |= segment.ecn() == 3;
+            }
+        }
+        let was_finished = self.rcv.finished;
+        if was_finished && ahead >= 0 {
+            // RFC 9293, section 3.10.7.4, seventh: nothing can come after the peer's FIN.
+            return;
+        }
+        match self.rcv.on_data(now, &self.config, ahead, len, fin) {
+            Arrival::InOrder => {}
+            Arrival::OutOfOrder => self.stats.out_of_order_received += 1,
+            Arrival::Duplicate => self.stats.duplicates_received += u32::from(len > 0),
+            Arrival::Refused => {}
+        }
+        if self.rcv.finished && !was_finished {
+            self.on_fin(now);
+        } else if self.state == State::TimeWait {
+            // RFC 9293, section 3.10.7.4, eighth: a FIN sent again restarts the 2 MSL.
+            self.enter_time_wait(now);
+        }
+    }
+
+    fn on_rst_or_syn(&mut self, now: Instant, segment: &Meta, ahead: i32) {
+        if segment.flags.contains(TcpFlags::RST) && ahead == 0 {
+            self.fail(now);
+        } else {
+            // RFC 5961, sections 3.2 and 4.2: a challenge ACK.
+            self.rcv.force_ack();
+        }
+    }
+
+    #[cold]
+    fn on_fin_acked(&mut self, now: Instant) {
+        match self.state {
+            State::FinWait1 => self.state = State::FinWait2,
+            State::Closing => self.enter_time_wait(now),
+            State::LastAck => self.finish(now),
+            _ => {}
+        }
+    }
+
+    #[cold]
+    fn on_fin(&mut self, now: Instant) {
+        match self.state {
+            State::Established => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.enter_time_wait(now),
+            _ => {}
+        }
+    }
+
+    fn enter_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.snd.timer = Timer::at(self.config.deadline(now, self.config.time_wait));
+        self.limits.set(now, None);
+    }
+
+    /// The connection is over.
+    pub(crate) fn finish(&mut self, now: Instant) {
+        self.state = State::Closed;
+        self.snd.timer = Timer::OFF;
+        self.rcv.ack_timer = Timer::OFF;
+        self.rcv.ack_due = false;
+        self.rcv.forced = 0;
+        self.syn_due = false;
+        self.limits.set(now, None);
+    }
+
+    #[cold]
+    pub(crate) fn fail(&mut self, now: Instant) {
+        self.failed = true;
+        self.finish(now);
+    }
+
+    #[inline]
+    fn data_segment(&mut self, now: Instant, plan: Plan) -> Meta {
+        let data_end = plan.end.min(self.snd.end);
+        let len = (data_end - plan.start) as u16;
+        let mut flags = TcpFlags::ACK;
+        let fin = plan.end > self.snd.end;
+        if fin {
+            flags = flags.with(TcpFlags::FIN);
+            self.on_fin_sent();
+        }
+        if len > 0 {
+            self.stats.data_packets += 1;
+            self.stats.data_bytes_sent += u64::from(len);
+            // Real stacks push at the end of what was written; here that is when nothing more is offered.
+            if data_end == self.snd.end {
+                flags = flags.with(TcpFlags::PSH);
+            }
+        }
+        let seq = self.snd.wire(plan.start);
+        let mut segment = self.segment(now, seq, flags, len);
+        if plan.again {
+            self.stats.retransmissions += 1;
+            self.stats.retransmitted_bytes += u64::from(len);
+            segment.mark.set_retransmission();
+        } else if self.ecn && len > 0 && !plan.probe {
+            // RFC 3168, sections 6.1.1 and 6.1.5: new data only are ECN-capable; 6.1.2: the first tells of the reduction.
+            segment.traffic_class |= 2;
+            if core::mem::take(&mut self.snd.tell_reduced) {
+                segment.flags = segment.flags.with(TcpFlags::CWR);
+            }
+        }
+        segment
+    }
+
+    #[cold]
+    fn on_fin_sent(&mut self) {
+        match self.state {
+            State::Established => self.state = State::FinWait1,
+            State::CloseWait => self.state = State::LastAck,
+            _ => {}
+        }
+    }
+
+    fn acknowledgement(&mut self, now: Instant) -> Meta {
+        self.rcv.forced = self.rcv.forced.saturating_sub(1);
+        self.stats.acks_sent += 1;
+        let seq = self.snd.wire(self.snd.max);
+        self.segment(now, seq, TcpFlags::ACK, 0)
+    }
+
+    /// A segment of an established connection.
+    #[inline]
+    fn segment(&mut self, now: Instant, seq: SeqNumber, flags: TcpFlags, len: u16) -> Meta {
+        let window = self.rcv.take_window(&self.config);
+        let flags = if self.rcv.echo { flags.with(TcpFlags::ECE) } else { flags };
+        let ack = self.rcv.last_ack;
+        let mut segment = self.bare_segment(seq, ack, flags, window, len);
+        if self.timestamps || self.rcv.reassembly.is_some() {
+            self.add_options(now, &mut segment);
+        }
+        segment
+    }
+
+    fn add_options(&mut self, now: Instant, segment: &mut Meta) {
+        let mut options = Options::NONE;
+        if self.timestamps {
+            options = options.with_timestamps(self.config.timestamp(now), self.rcv.ts_recent);
+        }
+        if self.sack
+            && let Some(reassembly) = &mut self.rcv.reassembly
+        {
+            let mut ranges = [Range { start: 0, end: 0 }; Options::MAX_SACK_BLOCKS];
+            let count = reassembly.take_blocks(&mut ranges);
+            let idle = reassembly.is_idle();
+            let blocks =
+                ranges.map(|range| SackBlock { left: self.rcv.wire(range.start), right: self.rcv.wire(range.end) });
+            options = options.with_sack(&blocks[..count]);
+            if idle {
+                self.rcv.reassembly = None;
+            }
+        }
+        segment.set_options(options);
+        segment.header_len += options.header_bytes();
+        segment.ip_len += u16::from(options.header_bytes());
+    }
+
+    /// A segment without options.
+    #[inline]
+    pub(crate) fn bare_segment(
+        &mut self,
+        seq: SeqNumber,
+        ack: SeqNumber,
+        flags: TcpFlags,
+        window: u16,
+        len: u16,
+    ) -> Meta {
+        let mut mark = Mark::default();
+        let mut header_len = 40;
+        if self.config.ipv6 {
+            mark.set_ipv6();
+            header_len = 60;
+        }
+        let ip_id = self.ip_id;
+        self.ip_id = ip_id.wrapping_add(1);
+        Meta {
+            flow: self.flow,
+            seq,
+            ack,
+            ip_len: len + u16::from(header_len),
+            ip_id,
+            window,
+            flags,
+            protocol: Protocol::Tcp,
+            traffic_class: self.config.dscp << 2,
+            header_len,
+            mark,
+            ..Meta::default()
+        }
+    }
+}
+
+/// What the endpoint shows. Bytes are payload bytes.
+impl Endpoint {
+    /// The state of the connection.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Data may flow, or could and are done: the handshake has succeeded and the connection has not ended.
+    #[must_use]
+    pub fn is_established(&self) -> bool {
+        !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
+    }
+
+    /// No connection, before or after: nothing will be sent but resets, no timer runs.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.state == State::Closed
+    }
+
+    /// The connection is over for the application: closed or in TIME-WAIT.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        matches!(self.state, State::TimeWait) || (self.is_closed() && (self.snd.max > 0 || self.failed))
+    }
+
+    /// The connection was reset, or given up after too many retransmissions.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// The peer has closed and all its data have arrived: time for the application to close too.
+    #[must_use]
+    pub fn peer_closed(&self) -> bool {
+        self.rcv.finished
+    }
+
+    /// Bytes handed to the application, in order.
+    #[must_use]
+    pub fn delivered(&self) -> u64 {
+        self.received() - u64::from(self.rcv.unread)
+    }
+
+    /// Bytes received in order, read by the application or not.
+    #[must_use]
+    pub fn received(&self) -> u64 {
+        (self.rcv.next - u64::from(self.rcv.finished)).saturating_sub(1)
+    }
+
+    /// Bytes of this end that the peer has acknowledged.
+    #[must_use]
+    pub fn acked(&self) -> u64 {
+        self.snd.una.min(self.snd.end).saturating_sub(1)
+    }
+
+    /// Bytes of this end that were sent at least once.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        self.snd.max.min(self.snd.end).saturating_sub(1)
+    }
+
+    /// Bytes that the application has offered and that were never sent.
+    #[must_use]
+    pub fn unsent(&self) -> u64 {
+        self.snd.end.saturating_sub(self.snd.max.max(1))
+    }
+
+    /// Congestion window.
+    #[must_use]
+    pub fn cwnd_bytes(&self) -> u32 {
+        self.snd.congestion.cwnd()
+    }
+
+    /// Slow start threshold; 1 GiB where nothing has set it.
+    #[must_use]
+    pub fn ssthresh_bytes(&self) -> u32 {
+        self.snd.congestion.ssthresh()
+    }
+
+    /// Smoothed round-trip time, once there is one.
+    #[must_use]
+    pub fn srtt(&self) -> Option<Duration> {
+        self.snd.rtt.srtt()
+    }
+
+    /// Retransmission timeout, doublings included.
+    #[must_use]
+    pub fn rto(&self) -> Duration {
+        self.snd.rtt.rto()
+    }
+
+    /// Octets that the sender takes to be in the network: the pipe of RFC 6675 while SACK decides, else what was sent since
+    /// the cumulative acknowledgement or since it went back there. A FIN counts as one.
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        self.snd.in_flight()
+    }
+
+    /// Octets that the receiver's window still admits beyond all that was sent.
+    #[must_use]
+    pub fn window_left(&self) -> u64 {
+        self.snd.edge.saturating_sub(self.snd.max)
+    }
+
+    /// Payload of this end's full segments, once agreed.
+    #[must_use]
+    pub fn mss(&self) -> u16 {
+        self.snd.mss
+    }
+
+    /// Ranges of bytes that wait out of order.
+    #[must_use]
+    pub fn gaps(&self) -> usize {
+        self.rcv.gaps()
+    }
+
+    /// The flow that this endpoint's segments carry.
+    #[must_use]
+    pub fn flow(&self) -> FlowId {
+        self.flow
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// What keeps the sender from sending more; `None` before it opens and after its FIN is acknowledged.
+    #[must_use]
+    pub fn limit(&self) -> Option<Limit> {
+        self.limits.current()
+    }
+
+    /// How long the sender was limited by what, up to `now`.
+    #[must_use]
+    pub fn limited_by(&self, now: Instant) -> LimitedTime {
+        self.limits.until(now)
+    }
+}
+
+/// More than any connection sends.
+const FOREVER: u64 = u64::MAX / 2;

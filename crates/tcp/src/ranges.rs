@@ -1,0 +1,170 @@
+//! A set of byte ranges of a stream: what a receiver holds out of order, what a sender knows to be held.
+//!
+//! Cost: nothing is allocated while empty; inserting at the end or the front is O(1), elsewhere a binary search and a shift of
+//! the shorter side.
+
+use std::collections::VecDeque;
+
+/// Bytes `start..end` of a stream, never empty.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Range {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+impl Range {
+    pub(crate) fn len(self) -> u64 {
+        self.end - self.start
+    }
+
+    pub(crate) fn contains(self, offset: u64) -> bool {
+        (self.start..self.end).contains(&offset)
+    }
+}
+
+/// Disjoint ranges in order, with a gap between any two.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RangeSet {
+    ranges: VecDeque<Range>,
+}
+
+impl RangeSet {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    pub(crate) fn first(&self) -> Option<Range> {
+        self.ranges.front().copied()
+    }
+
+    pub(crate) fn last(&self) -> Option<Range> {
+        self.ranges.back().copied()
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.ranges.capacity()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.ranges.clear();
+    }
+
+    /// From the highest down.
+    pub(crate) fn descending(&self) -> impl Iterator<Item = Range> + '_ {
+        self.ranges.iter().rev().copied()
+    }
+
+    pub(crate) fn pop_first(&mut self) -> Option<Range> {
+        self.ranges.pop_front()
+    }
+
+    /// The first range that ends after `offset`.
+    pub(crate) fn at_or_after(&self, offset: u64) -> Option<Range> {
+        // Mostly asked about the front or beyond the end.
+        match self.ranges.front() {
+            Some(first) if first.end > offset => return Some(*first),
+            _ => {}
+        }
+        let index = self.ranges.partition_point(|range| range.end <= offset);
+        self.ranges.get(index).copied()
+    }
+
+    /// Cuts away all below `offset`.
+    pub(crate) fn trim_below(&mut self, offset: u64) {
+        while let Some(first) = self.ranges.front_mut() {
+            if first.start >= offset {
+                return;
+            }
+            if first.end > offset {
+                first.start = offset;
+                return;
+            }
+            self.ranges.pop_front();
+        }
+    }
+
+    /// Adds `range`, tells `new` of each part that was not there, and returns the range that it is now part of.
+    pub(crate) fn insert(&mut self, range: Range, mut new: impl FnMut(Range)) -> Range {
+        let first = self.first_touching(range.start);
+        let mut after = first;
+        let mut merged = range;
+        let mut covered = range.start;
+        while let Some(&held) = self.ranges.get(after)
+            && held.start <= range.end
+        {
+            if covered < held.start {
+                new(Range { start: covered, end: held.start });
+            }
+            covered = covered.max(held.end);
+            merged = Range { start: merged.start.min(held.start), end: merged.end.max(held.end) };
+            after += 1;
+        }
+        if covered < range.end {
+            new(Range { start: covered, end: range.end });
+        }
+        if first == after {
+            self.ranges.insert(first, merged);
+        } else {
+            self.ranges[first] = merged;
+            if after - first > 1 {
+                self.ranges.drain(first + 1..after);
+            }
+        }
+        merged
+    }
+
+    /// Index of the first range that ends at or after `start`.
+    fn first_touching(&self, start: u64) -> usize {
+        let count = self.ranges.len();
+        // Arrivals mostly extend or follow the last range.
+        match self.ranges.back() {
+            None => 0,
+            Some(last) if last.end < start => count,
+            Some(last) if last.start <= start => count - 1,
+            Some(_) => self.ranges.partition_point(|range| range.end < start),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against a set of single bytes.
+        #[test]
+        fn a_range_set_holds_exactly_what_was_inserted(
+            inserts in proptest::collection::vec((0_u64..200, 1_u64..30), 1..60),
+            trim in 0_u64..120,
+        ) {
+            let mut set = RangeSet::default();
+            let mut bytes = std::collections::BTreeSet::new();
+            for (start, len) in inserts {
+                let mut new = Vec::new();
+                let merged = set.insert(Range { start, end: start + len }, |part| new.extend(part.start..part.end));
+                let expected: Vec<u64> = (start..start + len).filter(|byte| !bytes.contains(byte)).collect();
+                prop_assert_eq!(new, expected);
+                bytes.extend(start..start + len);
+                prop_assert!(merged.start <= start && merged.end >= start + len);
+                prop_assert!(set.at_or_after(start) == Some(merged));
+            }
+            set.trim_below(trim);
+            bytes.retain(|&byte| byte >= trim);
+            let mut held = Vec::new();
+            let mut previous: Option<u64> = None;
+            for range in set.descending() {
+                prop_assert!(range.start < range.end);
+                prop_assert!(previous.is_none_or(|above| range.end < above), "a gap between any two");
+                previous = Some(range.start);
+                held.extend((range.start..range.end).rev());
+            }
+            held.reverse();
+            prop_assert_eq!(held, bytes.into_iter().collect::<Vec<_>>());
+        }
+    }
+}

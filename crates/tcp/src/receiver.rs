@@ -1,0 +1,291 @@
+//! The receiving half: what is acknowledged, when, and with which window.
+//!
+//! Published: RFC 9293, sections 3.8.6.2.2 (silly windows) and 3.8.6.3 (delayed acknowledgements); RFC 5681, section 4.2;
+//! RFC 7323; RFC 3168, section 6.1.3.
+//! Differs: every data segment counts towards `ack_every`, full-sized or not. The application reads at once, or not at all
+//! ([`set_reading`](crate::Endpoint::set_reading)). A shift rounds the window down, so that its right edge may step back by less
+//! than one unit (RFC 7323, section 2.4); what was within the edge at its farthest is taken.
+//! Cost: a segment in order takes a dozen comparisons and additions.
+
+use lastmile_packet::SeqNumber;
+use lastmile_units::Instant;
+
+use crate::Config;
+use crate::reassembly::Reassembly;
+use crate::timer::Timer;
+
+/// What a data segment did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Arrival {
+    /// It began at or before the next expected byte and brought something new.
+    InOrder,
+    /// It lies ahead.
+    OutOfOrder,
+    /// It brought nothing new.
+    Duplicate,
+    /// It lies beyond the window.
+    Refused,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Receiver {
+    /// Next octet expected (RCV.NXT); the peer's SYN is octet 0.
+    pub(crate) next: u64,
+    /// One past the last octet that was ever admitted.
+    edge: u64,
+    /// When the acknowledgement held back is due.
+    pub(crate) ack_timer: Timer,
+    pub(crate) reassembly: Option<Box<Reassembly>>,
+    pub(crate) irs: SeqNumber,
+    /// Acknowledgement number last sent (Last.ACK.sent of RFC 7323).
+    pub(crate) last_ack: SeqNumber,
+    /// TS.Recent.
+    pub(crate) ts_recent: u32,
+    /// When TS.Recent was set, on the timestamp clock of this end.
+    pub(crate) ts_recent_at: u32,
+    /// Receive buffer, no larger than the window field can tell.
+    pub(crate) buffer: u32,
+    /// Octets that arrived in order while the application does not read.
+    pub(crate) unread: u32,
+    /// Data segments that no acknowledgement sent so far covers.
+    unacked: u8,
+    /// Acknowledgements that must go out one by one: each duplicate counts at the peer.
+    pub(crate) forced: u8,
+    pub(crate) shift: u8,
+    /// An acknowledgement is due; one covers all that came.
+    pub(crate) ack_due: bool,
+    pub(crate) reading: bool,
+    /// The peer's FIN has been taken in its turn.
+    pub(crate) finished: bool,
+    /// RFC 3168, section 6.1.3: acknowledgements echo congestion until the sender answers.
+    pub(crate) echo: bool,
+}
+
+impl Receiver {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            next: 0,
+            edge: 0,
+            ack_timer: Timer::OFF,
+            reassembly: None,
+            irs: SeqNumber::new(0),
+            last_ack: SeqNumber::new(0),
+            ts_recent: 0,
+            ts_recent_at: 0,
+            buffer: config.buffer().min(0xffff),
+            unread: 0,
+            unacked: 0,
+            forced: 0,
+            shift: 0,
+            ack_due: false,
+            reading: true,
+            finished: false,
+            echo: false,
+        }
+    }
+
+    /// The sequence number expected next.
+    #[inline]
+    pub(crate) fn wire_next(&self) -> SeqNumber {
+        self.irs.add(self.next as u32)
+    }
+
+    pub(crate) fn wire(&self, offset: u64) -> SeqNumber {
+        self.irs.add(offset as u32)
+    }
+
+    /// How many octets from `next` on are admitted.
+    #[inline]
+    pub(crate) fn room(&self) -> u64 {
+        self.edge.saturating_sub(self.next)
+    }
+
+    /// The peer's SYN came: octet 0.
+    pub(crate) fn on_syn(&mut self, seq: SeqNumber) {
+        self.irs = seq;
+        self.next = 1;
+        self.last_ack = seq.add(1);
+    }
+
+    /// The window of a SYN, never scaled (RFC 7323, section 2.2).
+    pub(crate) fn syn_window(&mut self, config: &Config) -> u16 {
+        let window = config.buffer().min(0xffff);
+        self.edge = self.edge.max(1 + u64::from(window));
+        window as u16
+    }
+
+    /// Window scaling is agreed: the window may be as large as the shift can tell.
+    pub(crate) fn set_shift(&mut self, config: &Config, shift: u8) {
+        self.shift = shift;
+        self.buffer = config.buffer().min(0xffff << shift);
+    }
+
+    /// A forced acknowledgement for each segment that wants one.
+    pub(crate) fn force_ack(&mut self) {
+        self.forced = self.forced.saturating_add(1);
+    }
+
+    /// `len` octets of data arrived, `ahead` octets from the next expected one.
+    #[inline]
+    pub(crate) fn on_data(&mut self, now: Instant, config: &Config, ahead: i32, len: u16, fin: bool) -> Arrival {
+        let len = u64::from(len);
+        if ahead == 0 && len <= self.room() && self.reassembly.is_none() && !fin {
+            self.next += len;
+            self.note_unread(len);
+            self.schedule_ack(now, config);
+            return Arrival::InOrder;
+        }
+        self.on_odd_data(now, config, ahead, len, fin)
+    }
+
+    /// RFC 9293, section 3.8.6.3, and RFC 5681, section 4.2: at least every `ack_every`-th segment, and not later than the delay.
+    #[inline]
+    fn schedule_ack(&mut self, now: Instant, config: &Config) {
+        self.unacked = self.unacked.saturating_add(1);
+        if self.unacked >= config.ack_every || config.delayed_ack.is_zero() {
+            self.ack_due = true;
+        } else if self.ack_timer.is_off() {
+            self.ack_timer = Timer::at(config.deadline(now, config.delayed_ack));
+        }
+    }
+
+    /// Anything but data in turn with nothing missing.
+    #[cold]
+    fn on_odd_data(&mut self, now: Instant, config: &Config, ahead: i32, len: u64, fin: bool) -> Arrival {
+        let Some(start) = self.next.checked_add_signed(i64::from(ahead)) else {
+            // From before the SYN: nothing of the stream.
+            self.force_ack();
+            return Arrival::Duplicate;
+        };
+        let full_end = start + len;
+        let end = full_end.min(self.edge.max(self.next));
+        // A FIN behind data that the window does not admit is not admitted either.
+        let fin = fin && end == full_end;
+        if start > end || (end < full_end && end == start) {
+            self.force_ack();
+            return Arrival::Refused;
+        }
+        if end <= self.next && !(fin && !self.finished && end == self.next) {
+            self.on_duplicate(config, start, full_end.min(self.next));
+            return Arrival::Duplicate;
+        }
+        if fin && !self.finished {
+            self.reassembly.get_or_insert_default().set_fin(full_end);
+        }
+        if start > self.next {
+            return self.on_early(config, start, end);
+        }
+        self.on_gap_filled(now, config, end)
+    }
+
+    fn on_duplicate(&mut self, config: &Config, start: u64, end: u64) {
+        self.force_ack();
+        if config.dsack && start < end {
+            self.reassembly.get_or_insert_default().report_duplicate(start, end);
+        }
+    }
+
+    /// RFC 5681, section 4.2: a segment out of order is answered at once by a duplicate acknowledgement.
+    fn on_early(&mut self, config: &Config, start: u64, end: u64) -> Arrival {
+        self.force_ack();
+        let reassembly = self.reassembly.get_or_insert_default();
+        if start == end {
+            // A FIN alone, ahead of its turn.
+            return Arrival::OutOfOrder;
+        }
+        if reassembly.insert(start, end) {
+            return Arrival::OutOfOrder;
+        }
+        if config.dsack {
+            reassembly.report_duplicate(start, end);
+        }
+        Arrival::Duplicate
+    }
+
+    /// The segment reaches from the next expected octet or before to `end`.
+    fn on_gap_filled(&mut self, now: Instant, config: &Config, end: u64) -> Arrival {
+        let before = self.next;
+        self.next = end;
+        let mut at_once = false;
+        if let Some(reassembly) = &mut self.reassembly {
+            // RFC 5681, section 4.2: one that fills all or part of a gap is acknowledged at once.
+            at_once = !reassembly.is_empty();
+            self.next = reassembly.advance(end);
+            if reassembly.fin() == Some(self.next) {
+                self.next += 1;
+                self.finished = true;
+                at_once = true;
+            }
+            if self.finished || reassembly.is_idle() {
+                self.reassembly = None;
+            }
+        }
+        self.note_unread(self.next - before - u64::from(self.finished));
+        self.schedule_ack(now, config);
+        self.ack_due |= at_once;
+        Arrival::InOrder
+    }
+
+    #[inline]
+    fn note_unread(&mut self, len: u64) {
+        if !self.reading {
+            // Bounded by the buffer and the one unit by which the edge may stand beyond it.
+            self.unread = self.unread.saturating_add(len as u32);
+        }
+    }
+
+    /// How far the buffer reaches.
+    #[inline]
+    fn offered_edge(&self) -> u64 {
+        self.next + u64::from(self.buffer.saturating_sub(self.unread))
+    }
+
+    /// The window for a segment that goes out now, and its acknowledgement is thereby sent.
+    #[inline]
+    pub(crate) fn take_window(&mut self, config: &Config) -> u16 {
+        let offered = self.offered_edge();
+        let ahead = offered.saturating_sub(self.edge);
+        // RFC 9293, section 3.8.6.2.2: the right edge stays until it can move by a segment or half of the buffer.
+        let step = u64::from(config.own_mss()).min(u64::from(self.buffer / 2).max(1));
+        let right = if ahead >= step { offered } else { self.edge };
+        let units = right.saturating_sub(self.next) >> self.shift;
+        let units = units.min(0xffff);
+        self.edge = self.edge.max(self.next + (units << self.shift));
+        self.last_ack = self.wire_next();
+        self.unacked = 0;
+        self.ack_due = false;
+        self.ack_timer = Timer::OFF;
+        units as u16
+    }
+
+    /// The application reads again. An acknowledgement tells it if the window can open by a segment or half of the buffer.
+    pub(crate) fn resume(&mut self, config: &Config) {
+        self.reading = true;
+        self.unread = 0;
+        let ahead = self.offered_edge().saturating_sub(self.edge);
+        if ahead >= u64::from(config.own_mss()).min(u64::from(self.buffer / 2).max(1)) {
+            self.ack_due = true;
+        }
+    }
+
+    /// RFC 7323, section 5.3, R1: true if the segment is from an earlier time. TS.Recent is void after 24 days (section 5.5).
+    #[inline]
+    pub(crate) fn is_stale(&self, value: u32, clock: u32, tick_ms: u32) -> bool {
+        value.wrapping_sub(self.ts_recent).cast_signed() < 0
+            && u64::from(clock.wrapping_sub(self.ts_recent_at)) * u64::from(tick_ms) < 24 * 86_400_000
+    }
+
+    /// RFC 7323, section 4.3 (2), and 5.3, R3: the timestamp to echo is that of the earliest segment not acknowledged.
+    #[inline]
+    pub(crate) fn note_timestamp(&mut self, seq: SeqNumber, value: u32, clock: u32) {
+        if seq.at_or_before(self.last_ack) {
+            self.ts_recent = value;
+            self.ts_recent_at = clock;
+        }
+    }
+
+    /// How many ranges wait out of order.
+    pub(crate) fn gaps(&self) -> usize {
+        self.reassembly.as_ref().map_or(0, |reassembly| reassembly.len())
+    }
+}

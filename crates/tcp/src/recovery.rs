@@ -1,0 +1,341 @@
+//! The sender's answer to acknowledgements, duplicate acknowledgements, ECN echoes and timeouts.
+//!
+//! Published: RFC 5681, section 3.2 (fast retransmit and recovery); RFC 6582 (NewReno); RFC 6675, section 5 (SACK); RFC 6298
+//! (timer); RFC 3168, section 6.1.2 (ECN).
+//! Differs: the timer starts anew at a fast retransmit, as it does in BSD and Linux; the RFCs are silent. In Reno and Tahoe
+//! duplicate acknowledgements start no fast retransmit before all that was out at a timeout (in Tahoe: at a loss) is
+//! acknowledged, since going back causes them; RFC 6582 asks this of NewReno.
+//! Cost: an acknowledgement in order takes a dozen comparisons and stores.
+
+use lastmile_packet::{Meta, SeqNumber};
+use lastmile_units::{Duration, Instant};
+
+use crate::congestion::{Acked, Style};
+use crate::scoreboard::DUP_THRESH;
+use crate::sender::{Phase, Sender, Urgent};
+use crate::timer::Timer;
+use crate::{Config, Stats};
+
+/// The parts of a segment that the sender looks at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckInfo<'a> {
+    pub(crate) segment: &'a Meta,
+    /// No payload, SYN or FIN.
+    pub(crate) bare: bool,
+    /// An ECN echo, on a connection with ECN.
+    pub(crate) ecn_echo: bool,
+    /// The round trip that the timestamp echo tells, if timestamps are in use.
+    pub(crate) echoed: Option<Duration>,
+}
+
+/// What the connection should do about an acknowledgement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AckVerdict {
+    /// It moved SND.UNA.
+    Advanced,
+    /// It did not.
+    Unmoved,
+    /// It acknowledges what was never sent: answer with an acknowledgement and drop the segment (RFC 9293, 3.10.7.4).
+    Unsent,
+}
+
+impl Sender {
+    #[inline]
+    pub(crate) fn on_ack(&mut self, now: Instant, config: &Config, info: AckInfo<'_>, stats: &mut Stats) -> AckVerdict {
+        let segment = info.segment;
+        let ahead = segment.ack.distance_from(self.wire(self.una)).cast_signed();
+        if ahead < 0 {
+            // Overtaken by a newer one. RFC 9293, section 3.10.7.4: it can be ignored.
+            return AckVerdict::Unmoved;
+        }
+        let ack = self.una + u64::from(ahead.cast_unsigned());
+        if ack > self.max + u64::from(self.probed) {
+            return AckVerdict::Unsent;
+        }
+        let old_edge = self.edge;
+        self.update_window(segment, ack);
+        if ack > self.una {
+            self.on_new_ack(now, config, info, ack, stats);
+            AckVerdict::Advanced
+        } else {
+            self.on_same_ack(now, config, info, old_edge == self.edge, stats);
+            AckVerdict::Unmoved
+        }
+    }
+
+    /// RFC 9293, section 3.10.7.4: the window of the newest segment counts. SND.WL2 is not kept: an acknowledgement below
+    /// SND.UNA never comes here.
+    #[inline]
+    fn update_window(&mut self, segment: &Meta, ack: u64) {
+        if segment.seq.before(self.wl1) {
+            return;
+        }
+        self.wl1 = segment.seq;
+        let window = u32::from(segment.window) << self.shift;
+        self.edge = ack + u64::from(window);
+        self.window_max = self.window_max.max(window);
+    }
+
+    #[inline]
+    fn on_new_ack(&mut self, now: Instant, config: &Config, info: AckInfo<'_>, ack: u64, stats: &mut Stats) {
+        let flight = self.in_flight();
+        let from = self.una;
+        let acked = ack - from;
+        self.una = ack;
+        self.nxt = self.nxt.max(ack);
+        self.max = self.max.max(ack);
+        self.backoff = 0;
+        self.probed = false;
+        self.measure(now, config, info.echoed);
+        if self.sacking || (self.style == Style::Sack && info.segment.options().sack_count() > 0) {
+            self.board_after(from, info);
+        }
+        // RFC 6298 (5.2) When all outstanding data has been acknowledged, turn off the timer. (5.3) When an ACK is received
+        // that acknowledges new data, restart it.
+        if self.una == self.max {
+            self.timer = Timer::OFF;
+            self.persisting = false;
+            self.probes = 0;
+        } else if self.phase != Phase::Recovery || !self.partial || self.una >= self.recover {
+            // RFC 6582, section 3.2, step 3: among partial acknowledgements only the first restarts it.
+            self.timer = Timer::at(config.deadline(now, self.rtt.rto()));
+        }
+        if self.phase == Phase::Recovery {
+            self.recover_by_ack(acked);
+        } else {
+            self.grow(now, config, acked, flight);
+        }
+        self.dup_acks = 0;
+        self.limited_sent = 0;
+        if info.ecn_echo {
+            self.on_ecn_echo(config, stats);
+        }
+    }
+
+    /// RFC 6298, section 3, and RFC 7323, section 4.1. One measurement a round trip, exact; with timestamps those where Karn's
+    /// algorithm would forbid it as well, since the echo tells which transmission was acknowledged.
+    #[inline]
+    fn measure(&mut self, now: Instant, config: &Config, echoed: Option<Duration>) {
+        if self.timed != 0 {
+            if self.una >= self.timed {
+                self.timed = 0;
+                self.rtt.sample(config.measured(self.timed_at, now), config);
+            }
+        } else if let Some(rtt) = echoed {
+            self.rtt.sample(rtt, config);
+        }
+    }
+
+    #[inline]
+    fn grow(&mut self, now: Instant, config: &Config, acked: u64, flight: u64) {
+        let cwnd = u64::from(self.congestion.cwnd());
+        let mss = u32::from(self.mss);
+        // RFC 7661, section 4.3, in Linux's form: a window that is not used does not grow; in slow start half of it is use.
+        let used = flight + u64::from(mss) > cwnd || (self.congestion.in_slow_start() && flight * 2 > cwnd);
+        let after_timeout = self.phase == Phase::Loss;
+        if used || after_timeout {
+            let srtt = self.rtt.srtt().unwrap_or_default();
+            self.congestion.grow(&Acked { now, bytes: acked, mss, after_timeout, srtt }, config);
+        } else {
+            self.congestion.rest(now);
+        }
+        if after_timeout && self.una >= self.recover {
+            self.phase = Phase::Open;
+            self.settle_board();
+        }
+    }
+
+    /// New data are acknowledged in fast recovery.
+    #[cold]
+    fn recover_by_ack(&mut self, acked: u64) {
+        let mss = u32::from(self.mss);
+        // RFC 5681, section 3.2, step 6: Reno's ends with the first. RFC 6582, section 3.2, step 3, and RFC 6675, section 5,
+        // step A: others with the one that covers all that was out when recovery began.
+        if self.style == Style::Reno || self.una >= self.recover {
+            let flight = u32::try_from(self.max - self.una).unwrap_or(u32::MAX);
+            self.congestion.on_recovered(self.style, flight, mss);
+            self.phase = Phase::Open;
+            self.settle_board();
+        } else if self.style == Style::NewReno {
+            self.congestion.on_partial_ack(acked, mss);
+            self.urgent = Urgent::First;
+            self.partial = true;
+        }
+    }
+
+    /// SND.UNA stays.
+    fn on_same_ack(&mut self, now: Instant, config: &Config, info: AckInfo<'_>, same_window: bool, stats: &mut Stats) {
+        if self.persisting {
+            // The receiver answers: it is only slow.
+            self.backoff = 0;
+            if self.edge > self.max {
+                self.timer = Timer::OFF;
+                self.persisting = false;
+                self.urgent = Urgent::Nothing;
+                self.probes = 0;
+            }
+        }
+        let outstanding = self.max > self.una;
+        let news = self.style == Style::Sack && info.segment.options().sack_count() > 0 && self.record_sack(info);
+        // With SACK, RFC 6675, section 2: the segment tells of octets that were not known to be held. Without, RFC 5681, section 2: data
+        // are out, and the segment has no data, SYN or FIN, the same number and the same window.
+        let duplicate = outstanding && if self.style == Style::Sack { news } else { info.bare && same_window };
+        if duplicate {
+            stats.dup_acks_received += 1;
+            self.on_duplicate(now, config, stats);
+        }
+        if info.ecn_echo {
+            self.on_ecn_echo(config, stats);
+        }
+    }
+
+    fn on_duplicate(&mut self, now: Instant, config: &Config, stats: &mut Stats) {
+        self.dup_acks = self.dup_acks.saturating_add(1);
+        match (self.phase, self.style) {
+            // RFC 5681, section 3.2, step 4.
+            (Phase::Recovery, Style::Reno | Style::NewReno) => self.congestion.inflate(u32::from(self.mss)),
+            (Phase::Recovery | Phase::Loss, _) => {}
+            // RFC 6675, section 5, steps 1 and 2; section 5.1: not before HighACK reaches the recovery point.
+            (Phase::Open, Style::Sack) => {
+                let lost = self.board.as_ref().is_some_and(|board| board.is_lost(self.una));
+                if (self.dup_acks >= DUP_THRESH || lost) && self.una >= self.recover {
+                    self.start_recovery(now, config, stats);
+                }
+            }
+            // RFC 6582, section 3.2, step 2: the acknowledgement covers more than `recover`.
+            (Phase::Open, _) => {
+                if self.dup_acks == DUP_THRESH && self.una > self.recover {
+                    self.start_recovery(now, config, stats);
+                }
+            }
+        }
+    }
+
+    /// Fast retransmit.
+    #[cold]
+    fn start_recovery(&mut self, now: Instant, config: &Config, stats: &mut Stats) {
+        stats.fast_retransmits += 1;
+        let mss = u32::from(self.mss);
+        // RFC 3168, section 6.1.2: at most one reduction for a window of data.
+        let reduce = self.una >= self.ecn_until;
+        self.congestion.on_fast_retransmit(config, self.style, self.flight_size(), mss, reduce);
+        self.partial = false;
+        self.timer = Timer::at(config.deadline(now, self.rtt.rto()));
+        match self.style {
+            Style::Tahoe => {
+                self.recover = self.max;
+                self.phase = Phase::Loss;
+                self.nxt = self.una;
+                self.timed = 0;
+            }
+            Style::Reno => {
+                self.phase = Phase::Recovery;
+                self.urgent = Urgent::First;
+            }
+            Style::NewReno | Style::Sack => {
+                self.recover = self.max;
+                self.phase = Phase::Recovery;
+                self.urgent = Urgent::First;
+            }
+        }
+    }
+
+    /// RFC 3168, section 6.1.2: as for a loss, once for each window of data.
+    #[cold]
+    fn on_ecn_echo(&mut self, config: &Config, stats: &mut Stats) {
+        if self.phase != Phase::Open || self.una <= self.ecn_until {
+            return;
+        }
+        stats.ecn_reductions += 1;
+        self.ecn_until = self.max;
+        self.tell_reduced = true;
+        self.congestion.on_ecn_echo(config, u32::from(self.mss));
+    }
+
+    /// The retransmission timer fired with data or a FIN out. False: give up (R2 of RFC 9293, section 3.8.3).
+    #[cold]
+    pub(crate) fn on_retransmission_timer(&mut self, now: Instant, config: &Config, stats: &mut Stats) -> bool {
+        if self.backoff >= config.max_retries {
+            return false;
+        }
+        stats.timeouts += 1;
+        let flight = u32::try_from(self.max - self.una).unwrap_or(u32::MAX);
+        self.congestion.on_timeout(config, flight, u32::from(self.mss), self.backoff == 0);
+        self.backoff += 1;
+        // RFC 6582, section 4.2; RFC 6675, section 5.1: the recovery point moves, recovery ends.
+        self.recover = self.max;
+        self.phase = Phase::Loss;
+        self.dup_acks = 0;
+        self.limited_sent = 0;
+        self.urgent = Urgent::Nothing;
+        self.timed = 0;
+        if self.style == Style::Sack {
+            let (una, max) = (self.una, self.max);
+            self.board.get_or_insert_default().on_timeout(una, max);
+            self.sacking = true;
+        } else {
+            self.nxt = self.una;
+        }
+        // RFC 6298 (5.5) Back off the timer. (5.6) Start it.
+        self.rtt.back_off(config);
+        self.timer = Timer::at(config.deadline(now, self.rtt.rto()));
+        true
+    }
+
+    /// The cumulative acknowledgement came up from `from`.
+    #[cold]
+    fn board_after(&mut self, from: u64, info: AckInfo<'_>) {
+        let una = self.una;
+        if let Some(board) = &mut self.board
+            && self.sacking
+        {
+            board.advance(from, una);
+        }
+        self.record_sack(info);
+        if self.phase == Phase::Open {
+            self.settle_board();
+        }
+    }
+
+    /// RFC 6675, section 4, Update. Returns whether any octet is newly known to be held.
+    fn record_sack(&mut self, info: AckInfo<'_>) -> bool {
+        let (una, max, mss) = (self.una, self.max, self.mss);
+        let options = info.segment.options();
+        let mut news = false;
+        for block in options.sack_blocks() {
+            let Some((left, right)) = self.block_offsets(block.left, block.right) else { continue };
+            news |= self.board.get_or_insert_default().insert(left, right);
+        }
+        if let Some(board) = &mut self.board {
+            board.update(una, u32::from(mss));
+            self.sacking |= !board.is_empty();
+        }
+        debug_assert!(!news || max > una, "a block lies within what is out");
+        news
+    }
+
+    /// The part of a block above `una`; `None` for nonsense and for reports of duplicates (RFC 2883, section 4) below it.
+    fn block_offsets(&self, left: SeqNumber, right: SeqNumber) -> Option<(u64, u64)> {
+        let base = self.wire(self.una);
+        let right_ahead = right.distance_from(base).cast_signed();
+        let left_ahead = left.distance_from(base).cast_signed();
+        if right_ahead <= 0 || left_ahead >= right_ahead {
+            return None;
+        }
+        let right = self.una + u64::from(right_ahead.cast_unsigned());
+        let left = self.una + u64::from(left_ahead.max(0).cast_unsigned());
+        if right > self.max { None } else { Some((left, right)) }
+    }
+
+    /// No repair is under way: the scoreboard steps aside once it holds nothing.
+    fn settle_board(&mut self) {
+        let (una, mss) = (self.una, u32::from(self.mss));
+        let Some(board) = &mut self.board else { return };
+        board.forget_resent(una);
+        board.update(una, mss);
+        self.sacking = !board.is_empty();
+        if board.is_empty() && board.is_large() {
+            self.board = None;
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! What the receiver holds beyond the cumulative acknowledgement, and what that says about the rest (RFC 6675).
+//!
+//! Offsets count the octets of the stream, SYN and FIN included; `una` is the first that is not acknowledged, so the RFC's
+//! HighACK is `una - 1`. "High" numbers are kept as the offset one past the RFC's.
+//! Differs: nothing in `IsLost`, `SetPipe` and `NextSeg`, but the pipe is kept instead of summed. `IsLost` holds for all unSACKed
+//! octets below one edge, and that edge is the start of one of the three highest ranges or where more than two segments are
+//! held above; so the lost octets below it follow from totals. After a timeout the scoreboard is kept unless the receiver
+//! reneged (the octet at `una` was SACKed), as errata 1610 and section 5.1 permit, and everything sent before counts as lost.
+//! Cost: O(ranges that change) for each acknowledgement, a binary search for each segment sent again.
+
+use crate::ranges::{Range, RangeSet};
+
+/// RFC 6675, section 2: DupThresh = 3.
+pub(crate) const DUP_THRESH: u16 = 3;
+/// A scoreboard that grew beyond this many ranges gives its memory back when it is empty.
+const KEPT_RANGES: usize = 16;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scoreboard {
+    held: RangeSet,
+    /// Octets in `held`.
+    sacked: u64,
+    /// All unSACKed octets below are lost.
+    lost_edge: u64,
+    /// How many those are, from the cumulative acknowledgement up.
+    lost: u64,
+    /// Below this everything counts as lost, since a timeout said so.
+    timeout_edge: u64,
+    /// One past HighRxt: what lies below and is not SACKed has been sent again.
+    high_rxt: u64,
+    /// Octets from `una` to `high_rxt` that are neither acknowledged nor SACKed.
+    resent: u64,
+    /// One past RescueRxt.
+    rescue: u64,
+}
+
+impl Scoreboard {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    pub(crate) fn is_large(&self) -> bool {
+        self.held.capacity() > KEPT_RANGES
+    }
+
+    /// RFC 6675, section 4, SetPipe: octets that are out and neither SACKed nor lost, and those that were sent again.
+    pub(crate) fn pipe(&self, una: u64, max: u64) -> u64 {
+        (max - una - self.sacked) - self.lost + self.resent
+    }
+
+    /// Records `left..right` as held. Returns whether any of it is news.
+    pub(crate) fn insert(&mut self, left: u64, right: u64) -> bool {
+        let Self { held, sacked, lost, timeout_edge, high_rxt, resent, .. } = self;
+        let before = *sacked;
+        held.insert(Range { start: left, end: right }, |part| {
+            *sacked += part.len();
+            *resent -= below(part, *high_rxt);
+            *lost -= below(part, *timeout_edge);
+        });
+        *sacked != before
+    }
+
+    /// The cumulative acknowledgement moved from `from` to `to`.
+    pub(crate) fn advance(&mut self, from: u64, to: u64) {
+        let mut gap = from;
+        while let Some(range) = self.held.first()
+            && range.start < to
+        {
+            self.settle_gap(gap, range.start);
+            gap = range.end.min(to);
+            self.sacked -= gap - range.start;
+            if range.end <= to {
+                self.held.pop_first();
+            } else {
+                break;
+            }
+        }
+        self.settle_gap(gap, to);
+        self.held.trim_below(to);
+    }
+
+    /// Octets `start..end`, not SACKed so far, are acknowledged.
+    fn settle_gap(&mut self, start: u64, end: u64) {
+        if start < end {
+            let part = Range { start, end };
+            self.resent -= below(part, self.high_rxt);
+            self.lost -= below(part, self.timeout_edge);
+        }
+    }
+
+    /// Brings what is lost up to date after changes. `una`: now.
+    pub(crate) fn update(&mut self, una: u64, mss: u32) {
+        if self.timeout_edge > una {
+            return;
+        }
+        self.timeout_edge = 0;
+        // RFC 6675, section 4, IsLost: either DupThresh discontiguous ranges or more than (DupThresh - 1) * SMSS octets lie
+        // above.
+        let enough = (u64::from(DUP_THRESH) - 1) * u64::from(mss);
+        let (mut above, mut count) = (0, 0);
+        (self.lost_edge, self.lost) = (una, 0);
+        for range in self.held.descending() {
+            above += range.len();
+            count += 1;
+            if count == DUP_THRESH || above > enough {
+                self.lost_edge = range.start;
+                self.lost = (range.start - una) - (self.sacked - above);
+                break;
+            }
+        }
+    }
+
+    pub(crate) fn is_lost(&self, offset: u64) -> bool {
+        offset < self.lost_edge
+    }
+
+    /// RFC 6675, section 5, step 3.1: nothing counts as sent again.
+    pub(crate) fn forget_resent(&mut self, una: u64) {
+        self.high_rxt = una;
+        self.resent = 0;
+    }
+
+    /// The retransmission timer expired: all up to `max` that is not SACKed is to be sent again.
+    pub(crate) fn on_timeout(&mut self, una: u64, max: u64) {
+        if self.held.first().is_some_and(|range| range.start <= una) {
+            self.held.clear();
+            self.sacked = 0;
+        }
+        self.forget_resent(una);
+        self.timeout_edge = max;
+        self.lost_edge = max;
+        self.lost = max - una - self.sacked;
+    }
+
+    /// The part that begins at `una` goes out first: RFC 6675, section 5, step 4.3. At most `mss` octets.
+    pub(crate) fn resend_first(&mut self, una: u64, max: u64, mss: u32) -> Range {
+        self.forget_resent(una);
+        let part = self.unsacked_from(una, max, mss);
+        self.mark_resent(part);
+        // Step 4.3: both HighRxt and RescueRxt.
+        self.rescue = part.end;
+        part
+    }
+
+    /// RFC 6675, section 4, NextSeg, rule 1: the first lost octets that were not sent again.
+    pub(crate) fn next_lost(&mut self, una: u64, max: u64, mss: u32) -> Option<Range> {
+        let part = self.next_unsacked(una, max, mss)?;
+        if part.start >= self.lost_edge {
+            return None;
+        }
+        self.mark_resent(part);
+        Some(part)
+    }
+
+    /// Rule 3: the first octets that were not sent again and lie below something SACKed.
+    pub(crate) fn next_suspect(&mut self, una: u64, max: u64, mss: u32) -> Option<Range> {
+        let part = self.next_unsacked(una, max, mss)?;
+        if part.start >= self.held.last()?.start {
+            return None;
+        }
+        self.mark_resent(part);
+        Some(part)
+    }
+
+    /// Rule 4: once for each recovery, the highest octets that are out and not SACKed.
+    pub(crate) fn rescue(&mut self, una: u64, max: u64, mss: u32, recovery_point: u64) -> Option<Range> {
+        if una <= self.rescue {
+            return None;
+        }
+        let (floor, end) = match self.held.last() {
+            Some(last) if last.end < max => (last.end, max),
+            Some(last) => (self.held.descending().nth(1).map_or(una, |range| range.end), last.start),
+            None => (una, max),
+        };
+        self.rescue = recovery_point;
+        Some(Range { start: floor.max(end.saturating_sub(u64::from(mss))), end })
+    }
+
+    fn mark_resent(&mut self, part: Range) {
+        self.high_rxt = part.end;
+        self.resent += part.len();
+    }
+
+    fn next_unsacked(&self, una: u64, max: u64, mss: u32) -> Option<Range> {
+        let from = self.high_rxt.max(una);
+        let start = match self.held.at_or_after(from) {
+            Some(range) if range.contains(from) => range.end,
+            _ => from,
+        };
+        if start < max { Some(self.unsacked_from(start, max, mss)) } else { None }
+    }
+
+    fn unsacked_from(&self, start: u64, max: u64, mss: u32) -> Range {
+        let next = self.held.at_or_after(start).map_or(max, |range| range.start);
+        Range { start, end: next.min(max).min(start + u64::from(mss)) }
+    }
+}
+
+/// How much of `part` lies below `edge`.
+fn below(part: Range, edge: u64) -> u64 {
+    part.end.min(edge).saturating_sub(part.start)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,419 @@
+//! The sending half: what goes out next, within which window.
+//!
+//! Published: RFC 9293, sections 3.8.6.1 (probes) and 3.8.6.2.1 (silly windows); RFC 5681; RFC 3042; RFC 6675.
+//! Differs: no Nagle algorithm, so what the application offers goes out at once. Offsets of the stream are 64 bits wide (the
+//! SYN is octet 0, the first byte octet 1), so that no stream is too long; only headers wrap. After a timeout without
+//! SACK, and in Tahoe, the sender goes back to the hole and sends all from there.
+//! Cost: on the path without loss a dozen comparisons and additions for each segment.
+
+use lastmile_packet::SeqNumber;
+use lastmile_units::Instant;
+
+use crate::congestion::{Congestion, Style};
+use crate::ranges::Range;
+use crate::rtt::Rtt;
+use crate::scoreboard::Scoreboard;
+use crate::timer::Timer;
+use crate::{Config, Limit, Stats};
+
+/// What the sender is in the middle of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Phase {
+    /// Slow start or congestion avoidance; duplicate acknowledgements may have come.
+    Open,
+    /// Fast recovery.
+    Recovery,
+    /// Going back over what was out when a timeout (or, in Tahoe, a fast retransmit) happened.
+    Loss,
+}
+
+/// What goes out whatever the congestion window says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Urgent {
+    Nothing,
+    /// The segment at the cumulative acknowledgement, again.
+    First,
+    /// A window probe.
+    Probe,
+}
+
+/// A segment to send: octets `start..end` of the stream, the FIN counted as one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Plan {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) again: bool,
+    pub(crate) probe: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Sender {
+    /// First octet that is not acknowledged (SND.UNA).
+    pub(crate) una: u64,
+    /// Next octet to send; behind `max` while going back.
+    pub(crate) nxt: u64,
+    /// One past the highest octet sent (SND.NXT of RFC 9293).
+    pub(crate) max: u64,
+    /// One past the last octet that the application offered: where the FIN goes.
+    pub(crate) end: u64,
+    /// One past the last octet that the receiver's window admits.
+    pub(crate) edge: u64,
+    /// `max` when the current or last repair began.
+    pub(crate) recover: u64,
+    /// `max` at the last reduction for an ECN echo.
+    pub(crate) ecn_until: u64,
+    /// The measured segment ends here (zero: none is measured) and was sent at `timed_at`.
+    pub(crate) timed: u64,
+    pub(crate) timed_at: Instant,
+    /// Retransmission, or window probe while `persisting`.
+    pub(crate) timer: Timer,
+    /// When data last went out.
+    last_sent: Instant,
+    pub(crate) rtt: Rtt,
+    pub(crate) congestion: Congestion,
+    pub(crate) board: Option<Box<Scoreboard>>,
+    pub(crate) iss: SeqNumber,
+    /// Sequence number of the segment that last told the window (SND.WL1).
+    pub(crate) wl1: SeqNumber,
+    /// Octets sent by limited transmit: no part of FlightSize when loss is found (RFC 5681, section 3.2, step 2).
+    pub(crate) limited_sent: u32,
+    /// Largest window that the receiver offered (Max(SND.WND)).
+    pub(crate) window_max: u32,
+    pub(crate) mss: u16,
+    pub(crate) dup_acks: u16,
+    /// Expiries of the timer in a row.
+    pub(crate) backoff: u8,
+    /// Probes into the same shut window.
+    pub(crate) probes: u8,
+    /// The peer's window shift.
+    pub(crate) shift: u8,
+    pub(crate) phase: Phase,
+    pub(crate) style: Style,
+    /// The application offers no more: a FIN follows the last octet.
+    pub(crate) closing: bool,
+    /// The first partial acknowledgement of this recovery has come.
+    pub(crate) partial: bool,
+    /// The scoreboard decides: something is SACKed, or a repair by SACK is under way.
+    pub(crate) sacking: bool,
+    /// The window is shut: the timer is for probes.
+    pub(crate) persisting: bool,
+    pub(crate) urgent: Urgent,
+    /// A probe's octet beyond `max` may be acknowledged.
+    pub(crate) probed: bool,
+    /// The next new segment tells that the window was reduced (RFC 3168: CWR).
+    pub(crate) tell_reduced: bool,
+}
+
+impl Sender {
+    pub(crate) fn new(config: &Config, iss: SeqNumber) -> Self {
+        let mss = config.own_mss();
+        Self {
+            una: 0,
+            nxt: 0,
+            max: 0,
+            end: 1,
+            edge: 0,
+            recover: 0,
+            ecn_until: 0,
+            timed: 0,
+            timed_at: Instant::ZERO,
+            timer: Timer::OFF,
+            last_sent: Instant::ZERO,
+            rtt: Rtt::new(config),
+            congestion: Congestion::new(config, mss),
+            board: None,
+            iss,
+            wl1: SeqNumber::new(0),
+            limited_sent: 0,
+            window_max: 0,
+            mss,
+            dup_acks: 0,
+            backoff: 0,
+            probes: 0,
+            shift: 0,
+            phase: Phase::Open,
+            style: Style::of(config.variant, false),
+            closing: false,
+            partial: false,
+            sacking: false,
+            persisting: false,
+            urgent: Urgent::Nothing,
+            probed: false,
+            tell_reduced: false,
+        }
+    }
+
+    /// The sequence number of an octet.
+    #[inline]
+    pub(crate) fn wire(&self, offset: u64) -> SeqNumber {
+        self.iss.add(offset as u32)
+    }
+
+    pub(crate) fn fin_sent(&self) -> bool {
+        self.max > self.end
+    }
+
+    /// True when the FIN and all before it are acknowledged.
+    pub(crate) fn fin_acked(&self) -> bool {
+        self.una > self.end
+    }
+
+    /// What the network holds, as far as this sender can tell: the pipe of RFC 6675 while SACK decides, else what was sent
+    /// from `una`, or since it went back there.
+    #[inline]
+    pub(crate) fn in_flight(&self) -> u64 {
+        match &self.board {
+            Some(board) if self.sacking => board.pipe(self.una, self.max),
+            _ => self.nxt - self.una,
+        }
+    }
+
+    /// FlightSize of RFC 5681, for the threshold after a loss.
+    pub(crate) fn flight_size(&self) -> u32 {
+        u32::try_from(self.max - self.una).unwrap_or(u32::MAX).saturating_sub(self.limited_sent)
+    }
+
+    /// The segment to send now, or what forbids it.
+    #[inline]
+    pub(crate) fn next(&mut self, now: Instant, config: &Config, stats: &mut Stats) -> Result<Plan, Limit> {
+        if self.urgent != Urgent::Nothing
+            && let Some(plan) = self.next_urgent(now, config, stats)
+        {
+            return Ok(plan);
+        }
+        if self.una == self.max {
+            self.restart_if_idle(now, config);
+        }
+        let plan = if self.sacking { self.next_by_sack(config) } else { self.next_in_order(config) };
+        match plan {
+            Ok(plan) => {
+                self.note_sent(now, config, plan);
+                Ok(plan)
+            }
+            Err(limit) => {
+                if self.una == self.max && limit == Limit::ReceiveWindow && self.timer.is_off() {
+                    // RFC 9293, section 3.8.6.1: the first probe after one retransmission timeout.
+                    self.persisting = true;
+                    self.timer = Timer::at(config.deadline(now, self.rtt.rto()));
+                }
+                Err(limit)
+            }
+        }
+    }
+
+    #[inline]
+    fn next_in_order(&mut self, config: &Config) -> Result<Plan, Limit> {
+        let start = self.nxt;
+        let again = start < self.max;
+        let last = if again { self.max.min(self.end) } else { self.end };
+        let mut len = last.saturating_sub(start).min(u64::from(self.mss));
+        if len == 0 {
+            return self.next_fin();
+        }
+        let flight = start - self.una;
+        let cwnd = self.usable_cwnd(config);
+        // What was sent once was within the window then, and a receiver should not shrink it.
+        let room = self.edge.max(self.max) - start;
+        if flight + len > cwnd {
+            return Err(self.shut_by_cwnd(cwnd, room < len));
+        }
+        if room < len {
+            // RFC 9293, section 3.8.6.2.1: less than a segment goes only if it is half of the largest window.
+            if room == 0 || room < u64::from(self.window_max / 2) {
+                return Err(Limit::ReceiveWindow);
+            }
+            len = room;
+        }
+        let end = start + len;
+        // The FIN rides on the last data, whatever the window.
+        let fin = end == self.end && self.closing && (!again || self.fin_sent());
+        self.nxt = end + u64::from(fin);
+        if self.dup_acks > 0 && !again {
+            self.limited_sent = self.limited_sent.saturating_add(len as u32);
+        }
+        Ok(Plan { start, end: self.nxt, again, probe: false })
+    }
+
+    /// All that was offered is out.
+    fn next_fin(&mut self) -> Result<Plan, Limit> {
+        if !self.closing {
+            return Err(Limit::Application);
+        }
+        if self.nxt > self.end {
+            return Err(Limit::AwaitingAck);
+        }
+        let start = self.nxt;
+        self.nxt += 1;
+        Ok(Plan { start, end: self.nxt, again: self.fin_sent(), probe: false })
+    }
+
+    /// RFC 3042, section 2: the first two duplicate acknowledgements allow a segment each beyond the window. Only without
+    /// SACK: the pipe of RFC 6675 shrinks instead.
+    #[inline]
+    fn usable_cwnd(&self, config: &Config) -> u64 {
+        let cwnd = u64::from(self.congestion.cwnd());
+        if self.dup_acks == 0 || self.phase != Phase::Open || !config.limited_transmit {
+            return cwnd;
+        }
+        cwnd + u64::from(self.dup_acks.min(2)) * u64::from(self.mss)
+    }
+
+    fn shut_by_cwnd(&self, cwnd: u64, window_shut: bool) -> Limit {
+        if self.backoff > 0 {
+            Limit::AwaitingAck
+        } else if window_shut && self.edge < self.una + cwnd {
+            Limit::ReceiveWindow
+        } else {
+            Limit::CongestionWindow
+        }
+    }
+
+    /// RFC 6675, section 5: steps 3.3 and C, and after a timeout the holes in order.
+    fn next_by_sack(&mut self, config: &Config) -> Result<Plan, Limit> {
+        let mss = u32::from(self.mss);
+        let (una, max) = (self.una, self.max);
+        let cwnd = u64::from(self.congestion.cwnd());
+        let board = self.board.as_mut().expect("a sender by SACK has a scoreboard");
+        let pipe = board.pipe(una, max);
+        let counted = if self.phase == Phase::Open && !config.limited_transmit { max - una } else { pipe };
+        if counted + u64::from(mss) > cwnd {
+            return Err(self.shut_by_cwnd(cwnd, false));
+        }
+        if self.phase != Phase::Open
+            && let Some(part) = board.next_lost(una, max, mss)
+        {
+            return Ok(part.again());
+        }
+        let limit = match self.next_new() {
+            Ok(plan) => {
+                if self.phase == Phase::Open && self.dup_acks > 0 {
+                    self.limited_sent = self.limited_sent.saturating_add((plan.end - plan.start) as u32);
+                }
+                return Ok(plan);
+            }
+            Err(limit) => limit,
+        };
+        if self.phase == Phase::Recovery {
+            let board = self.board.as_mut().expect("a sender by SACK has a scoreboard");
+            let part = board.next_suspect(una, max, mss).or_else(|| board.rescue(una, max, mss, self.recover));
+            return part.map(Range::again).ok_or(limit);
+        }
+        Err(limit)
+    }
+
+    /// RFC 6675, section 4, NextSeg, rule 2: octets never sent before, as the receiver's window allows.
+    fn next_new(&mut self) -> Result<Plan, Limit> {
+        let start = self.max;
+        let mut len = self.end.saturating_sub(start).min(u64::from(self.mss));
+        if len == 0 {
+            return self.next_fin();
+        }
+        let room = self.edge.saturating_sub(start);
+        if room < len {
+            if room == 0 || room < u64::from(self.window_max / 2) {
+                return Err(Limit::ReceiveWindow);
+            }
+            len = room;
+        }
+        let end = start + len;
+        self.nxt = end + u64::from(end == self.end && self.closing);
+        Ok(Plan { start, end: self.nxt, again: false, probe: false })
+    }
+
+    /// What goes out whatever the congestion window says: the first segment again, or a probe.
+    #[cold]
+    fn next_urgent(&mut self, now: Instant, config: &Config, stats: &mut Stats) -> Option<Plan> {
+        if core::mem::replace(&mut self.urgent, Urgent::Nothing) == Urgent::Probe {
+            return self.next_probe(now, config, stats);
+        }
+        let (una, max, mss) = (self.una, self.max, self.mss);
+        let part = match &mut self.board {
+            Some(board) if self.sacking => board.resend_first(una, max, u32::from(mss)),
+            _ => {
+                // The FIN rides along if it did before.
+                let last = if una + u64::from(mss) >= self.end { max } else { una + u64::from(mss) };
+                Range { start: una, end: last.min(max) }
+            }
+        };
+        let plan = part.again();
+        self.note_sent(now, config, plan);
+        Some(plan)
+    }
+
+    /// One octet of new data beyond the shut window (RFC 9293, section 3.8.6.1), or what fits into one too small to be worth
+    /// it otherwise (the override timeout of section 3.8.6.2.1).
+    fn next_probe(&mut self, now: Instant, config: &Config, stats: &mut Stats) -> Option<Plan> {
+        let start = self.max;
+        let left = self.end.saturating_sub(start);
+        let room = self.edge.saturating_sub(start);
+        if left == 0 {
+            return None;
+        }
+        if room == 0 {
+            stats.window_probes += 1;
+            // Not counted as sent: the receiver will mostly refuse it.
+            self.probed = true;
+            return Some(Plan { start, end: start + 1, again: false, probe: true });
+        }
+        let end = start + left.min(room).min(u64::from(self.mss));
+        self.nxt = end;
+        let plan = Plan { start, end, again: false, probe: false };
+        self.note_sent(now, config, plan);
+        Some(plan)
+    }
+
+    /// Books a segment as sent.
+    #[inline]
+    fn note_sent(&mut self, now: Instant, config: &Config, plan: Plan) {
+        if self.nxt > self.max {
+            self.max = self.nxt;
+        }
+        if plan.again {
+            // Karn's algorithm, RFC 6298 (3): nothing is measured over a segment sent again.
+            self.timed = 0;
+        } else if self.timed == 0 {
+            self.timed = plan.end;
+            self.timed_at = now;
+        }
+        self.last_sent = now;
+        // RFC 6298 (5.1) Every time a packet containing data is sent (including a retransmission), if the timer is not
+        // running, start it.
+        if self.timer.is_off() || self.persisting {
+            self.persisting = false;
+            self.timer = Timer::at(config.deadline(now, self.rtt.rto()));
+        }
+    }
+
+    /// RFC 5681, section 4.1: after more than one retransmission timeout without sending, the window is at most the initial
+    /// one.
+    fn restart_if_idle(&mut self, now: Instant, config: &Config) {
+        if config.idle_restart && self.max > 1 && now.since(self.last_sent) > self.rtt.rto() && !self.persisting {
+            self.congestion.hold_at(config.initial_window.bytes(self.mss));
+        }
+    }
+
+    /// The probe timer fired. False: give up (R2 of RFC 9293, section 3.8.3).
+    pub(crate) fn on_probe_timer(&mut self, now: Instant, config: &Config) -> bool {
+        // A receiver that answers may keep its window shut as long as it likes: RFC 9293, section 3.8.6.1. Only those that are
+        // not answered count.
+        if self.backoff >= config.max_retries {
+            return false;
+        }
+        self.backoff += 1;
+        self.urgent = Urgent::Probe;
+        // RFC 9293, section 3.8.6.1: the interval between probes grows exponentially. It is not the retransmission timeout that
+        // doubles: no segment was lost.
+        self.probes = (self.probes + 1).min(63);
+        let interval = self.rtt.rto().saturating_mul(1 << self.probes).min(config.max_rto.max(self.rtt.rto()));
+        self.timer = Timer::at(config.deadline(now, interval));
+        true
+    }
+}
+
+impl Range {
+    fn again(self) -> Plan {
+        Plan { start: self.start, end: self.end, again: true, probe: false }
+    }
+}

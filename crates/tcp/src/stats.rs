@@ -1,0 +1,145 @@
+//! Counters of an endpoint, and the account of what held its sender back.
+
+use lastmile_units::{Duration, Instant};
+
+/// What an endpoint counted since it was made. Bytes are payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// Segments sent with payload, those sent again included.
+    pub data_packets: u64,
+    /// Payload bytes sent, those sent again included.
+    pub data_bytes_sent: u64,
+    /// Payload bytes that were sent before. A window probe is none, nor is a segment that begins with its byte.
+    pub retransmitted_bytes: u64,
+    /// Pure acknowledgements sent: no payload, no flag but ACK, ECE and CWR.
+    pub acks_sent: u64,
+    /// Segments received without payload and without SYN, FIN or RST.
+    pub acks_received: u64,
+    /// Segments received with payload.
+    pub data_received: u64,
+    /// Segments sent that began with payload or a FIN sent before.
+    pub retransmissions: u32,
+    /// Expiries of the retransmission timer, those of SYN and FIN included.
+    pub timeouts: u32,
+    /// Losses that duplicate acknowledgements told: entries into fast retransmit.
+    pub fast_retransmits: u32,
+    /// Received duplicate acknowledgements (RFC 5681, section 2; with SACK in use as RFC 6675, section 2).
+    pub dup_acks_received: u32,
+    /// Received data segments that began past the next expected byte.
+    pub out_of_order_received: u32,
+    /// Received data segments that held nothing new.
+    pub duplicates_received: u32,
+    /// Zero-window probes sent.
+    pub window_probes: u32,
+    /// Window reductions for ECN echoes (RFC 3168).
+    pub ecn_reductions: u32,
+}
+
+/// What keeps a sender from sending more at this moment.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum Limit {
+    /// The congestion window is full.
+    CongestionWindow,
+    /// The receiver's window is full, and is no larger than the congestion window.
+    ReceiveWindow,
+    /// The application has offered nothing more.
+    Application,
+    /// Nothing may be sent whatever the windows say: a SYN or FIN is unanswered, or a retransmission after a timeout is.
+    AwaitingAck,
+}
+
+/// How long a sender was limited by what, from the first SYN until its FIN is acknowledged or the connection fails.
+///
+/// Each time the endpoint has nothing more to send ([`Endpoint::poll_transmit`](crate::Endpoint::poll_transmit) says `None`)
+/// the reason holds until the next such time. A sender that its owner leaves with segments to send keeps the reason before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LimitedTime {
+    /// See [`Limit::CongestionWindow`].
+    pub congestion_window: Duration,
+    /// See [`Limit::ReceiveWindow`].
+    pub receive_window: Duration,
+    /// See [`Limit::Application`].
+    pub application: Duration,
+    /// See [`Limit::AwaitingAck`].
+    pub awaiting_ack: Duration,
+}
+
+impl LimitedTime {
+    fn add(&mut self, limit: Limit, span: Duration) {
+        *match limit {
+            Limit::CongestionWindow => &mut self.congestion_window,
+            Limit::ReceiveWindow => &mut self.receive_window,
+            Limit::Application => &mut self.application,
+            Limit::AwaitingAck => &mut self.awaiting_ack,
+        } += span;
+    }
+
+    /// All together: the life of the sender.
+    #[must_use]
+    pub fn total(&self) -> Duration {
+        self.congestion_window + self.receive_window + self.application + self.awaiting_ack
+    }
+}
+
+/// The running account: one comparison for each event, an addition when the reason changes.
+#[derive(Clone, Debug)]
+pub(crate) struct LimitClock {
+    past: LimitedTime,
+    since: Instant,
+    current: Option<Limit>,
+}
+
+impl LimitClock {
+    pub(crate) fn new() -> Self {
+        Self { past: LimitedTime::default(), since: Instant::ZERO, current: None }
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, now: Instant, limit: Option<Limit>) {
+        if limit != self.current {
+            self.change(now, limit);
+        }
+    }
+
+    fn change(&mut self, now: Instant, limit: Option<Limit>) {
+        if let Some(current) = self.current {
+            self.past.add(current, now.since(self.since));
+        }
+        self.current = limit;
+        self.since = now;
+    }
+
+    pub(crate) fn current(&self) -> Option<Limit> {
+        self.current
+    }
+
+    pub(crate) fn until(&self, now: Instant) -> LimitedTime {
+        let mut total = self.past;
+        if let Some(current) = self.current {
+            total.add(current, now.since(self.since));
+        }
+        total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_gets_the_time_until_the_next() {
+        let at = |ms| Instant::ZERO + Duration::from_ms(ms);
+        let mut clock = LimitClock::new();
+        clock.set(at(10), Some(Limit::AwaitingAck));
+        clock.set(at(30), Some(Limit::CongestionWindow));
+        clock.set(at(50), Some(Limit::CongestionWindow));
+        clock.set(at(60), Some(Limit::ReceiveWindow));
+        let so_far = clock.until(at(65));
+        assert_eq!(so_far.awaiting_ack, Duration::from_ms(20));
+        assert_eq!(so_far.congestion_window, Duration::from_ms(30));
+        assert_eq!(so_far.receive_window, Duration::from_ms(5));
+        clock.set(at(70), None);
+        assert_eq!(clock.until(at(500)).total(), Duration::from_ms(60));
+    }
+}
