@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod docs;
+mod streams;
 mod terminal;
 mod transcript;
 mod workspace;

@@ -1,0 +1,54 @@
+//! What the program does with the streams it is given: colours, closed pipes, full disks, signals.
+
+use std::fs::OpenOptions;
+use std::process::{Command, Stdio};
+
+fn lastmile(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+    command.args(arguments).stdin(Stdio::null());
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+const WITH_HEADING: [&str; 3] = ["overhead", "--link", "pppoa-vcmux"];
+
+#[test]
+fn what_is_piped_has_no_colours_unless_forced_and_never_with_no_color() {
+    let escapes = |command: &mut Command| command.output().unwrap().stdout.contains(&0x1b);
+    assert!(!escapes(&mut lastmile(&WITH_HEADING)));
+    assert!(escapes(lastmile(&WITH_HEADING).env("CLICOLOR_FORCE", "1")));
+    assert!(!escapes(lastmile(&WITH_HEADING).env("NO_COLOR", "1")));
+}
+
+/// `lastmile overhead | head -1` is no error, and no panic.
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = lastmile(&["overhead"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_under_standard_output_is_an_error() {
+    for arguments in [&["overhead"][..], &["overhead", "--json"]] {
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = lastmile(arguments).stdout(full).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(error.starts_with("error: cannot write to standard output: "), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+        assert_eq!(output.status.code(), Some(2));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_closed_standard_error_changes_no_exit_code() {
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let status = lastmile(&["overhead", "--link", "nosuch"]).stderr(full).status().unwrap();
+    assert_eq!(status.code(), Some(2));
+}
