@@ -42,7 +42,7 @@ pub(crate) fn network(network: &Network) -> Result<(), BuildError> {
     if flows > FLOW_LIMIT {
         return Err(BuildError::TooManyFlows { count: flows, limit: FLOW_LIMIT });
     }
-    if network.record.interval.is_some_and(|interval| interval.is_zero()) {
+    if network.record.interval.is_some_and(lastmile_units::Duration::is_zero) {
         return Err(BuildError::NoSampleInterval);
     }
     Ok(())

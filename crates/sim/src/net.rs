@@ -66,8 +66,6 @@ pub(crate) struct Net {
     pub(crate) capture: Option<Box<dyn CaptureSink>>,
     pub(crate) sent: Amount,
     pub(crate) delivered: Amount,
-    /// Sent to itself by a host: no link between.
-    pub(crate) loopback: u64,
 }
 
 /// A link, what it reports, and which of its two events are pending.
@@ -103,7 +101,6 @@ impl Net {
             capture,
             sent: Amount::default(),
             delivered: Amount::default(),
-            loopback: 0,
         })
     }
 
@@ -197,6 +194,14 @@ impl Net {
                 sums.dropped.packets += dropped.packets;
                 sums.dropped.bytes += dropped.bytes;
             }
+            let (mut grown, mut shrunk) = (0, 0);
+            link.line.queue().counters(&mut |counter| match counter.name {
+                "grown_bytes" => grown += counter.value,
+                "shrunk_bytes" => shrunk += counter.value,
+                _ => {}
+            });
+            // Bytes that moved from a dropped ACK into one that waits were dropped as little as that one was.
+            sums.dropped.bytes = (sums.dropped.bytes + shrunk).saturating_sub(grown);
             let backlog = link.line.queue().backlog();
             sums.queued.packets += backlog.packets.as_u64();
             sums.queued.bytes += backlog.bytes.as_u64();

@@ -106,7 +106,7 @@ fn transfer_outcome(
             acks_received: stats.acks_received,
             limited: sender.limited_by(simulation.now),
             srtt: sender.srtt(),
-            max_in_flight: stats.max_in_flight,
+            max_in_flight: transfer.max_in_flight,
             closed: sender.is_closed() && receiver.is_closed(),
         }),
     }

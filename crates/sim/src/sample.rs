@@ -5,6 +5,9 @@ use lastmile_units::{Duration, Instant};
 use crate::outcome::Series;
 use crate::simulation::{Place, Simulation};
 
+/// A slow start threshold that nothing has set yet.
+const NO_THRESHOLD: u32 = 1 << 30;
+
 /// Samples every link, and every flow if the flows are few enough for it.
 pub(crate) struct Sampler {
     interval: Duration,
@@ -111,9 +114,9 @@ impl FlowSeries {
         if !sender.is_established() {
             return;
         }
-        tcp.cwnd.push(now, sender.cwnd_bytes() as f64);
-        if let Some(ssthresh) = sender.ssthresh_bytes() {
-            tcp.ssthresh.push(now, ssthresh as f64);
+        tcp.cwnd.push(now, f64::from(sender.cwnd_bytes()));
+        if sender.ssthresh_bytes() < NO_THRESHOLD {
+            tcp.ssthresh.push(now, f64::from(sender.ssthresh_bytes()));
         }
         tcp.in_flight.push(now, sender.in_flight() as f64);
         tcp.acked.push(now, sender.acked() as f64);

@@ -171,6 +171,7 @@ impl<'a> Simulation<'a> {
         while let Some(segment) = transfer.poll_transmit(now, side) {
             self.net.send(now, segment);
         }
+        transfer.sent_all(side);
         if let Some(at) = transfer.next_wake(now, side) {
             self.net.pending.push(at, Event::Timer(index, side));
         }

@@ -6,7 +6,7 @@ mod tcp;
 
 pub(crate) use datagram::Datagrams;
 pub(crate) use ping::Ping;
-pub(crate) use tcp::Transfer;
+pub(crate) use tcp::{Progress, Transfer};
 
 use lastmile_packet::{FlowId, Mark, Meta, Protocol, SeqNumber, TcpFlags};
 use lastmile_units::ByteCount;

@@ -28,6 +28,7 @@ pub(crate) struct Transfer {
     pub(crate) first_delivery: Option<Instant>,
     pub(crate) last_delivery: Option<Instant>,
     pub(crate) data_packets_received: u64,
+    pub(crate) max_in_flight: u64,
 }
 
 /// What a segment did to the transfer as a whole.
@@ -63,6 +64,7 @@ impl Transfer {
             first_delivery: None,
             last_delivery: None,
             data_packets_received: 0,
+            max_in_flight: 0,
         })
     }
 
@@ -139,6 +141,14 @@ impl Transfer {
         self.ends[side.index()].poll_transmit(now)
     }
 
+    /// An end has sent all that it may for now.
+    #[inline]
+    pub(crate) fn sent_all(&mut self, side: Side) {
+        if side == Side::From {
+            self.max_in_flight = self.max_in_flight.max(self.sender().in_flight());
+        }
+    }
+
     /// When an end must be woken, if that is earlier than any wake-up pending for it.
     #[inline]
     pub(crate) fn next_wake(&mut self, now: Instant, side: Side) -> Option<Instant> {
@@ -159,7 +169,7 @@ impl Transfer {
                 sender.write(bytes);
                 sender.close();
             }
-            None => sender.write(u64::MAX),
+            None => sender.write_forever(),
         }
     }
 

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
+use lastmile_queueing::ack::sad::Duplicates;
 use lastmile_queueing::spec::Spec;
+use lastmile_queueing::{Limit, Match, Overflow};
 use lastmile_sim::spec::{Compression, Link, Network, Node, OpenedBy, Record, Source, Traffic};
 use lastmile_tcp::Config;
-use lastmile_units::{BitRate, Duration, Instant};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
 /// Client - line - server: links 0 `up` and 1 `down` between nodes 0 `client` and 1 `server`.
 pub(crate) fn line(down_kbit: u64, up_kbit: u64, preset: &str, delay: Duration) -> Network {
@@ -60,6 +62,16 @@ pub(crate) fn upload(tcp: &Config, bytes: Option<u64>) -> Traffic {
 fn bulk(tcp: &Config, bytes: Option<u64>, opened_by: OpenedBy) -> Source {
     let tcp = Arc::new(tcp.clone());
     Source::Bulk { sender: Arc::clone(&tcp), receiver: tcp, bytes, request: 0, opened_by }
+}
+
+/// A modem's FIFO of so many IP bytes.
+pub(crate) fn fifo_bytes(bytes: u64) -> Spec {
+    Spec::Fifo { limit: Limit::Bytes(ByteCount::new(bytes)), drop: Overflow::Tail }
+}
+
+/// A Smart ACK Dropper in front of a queue.
+pub(crate) fn sad(queue: Spec) -> Spec {
+    Spec::Sad { duplicates: Duplicates::Keep, exempt: Match::Never, queue: Box::new(queue) }
 }
 
 pub(crate) fn at_ms(ms: u64) -> Instant {

@@ -31,7 +31,7 @@ proptest! {
             link.loss_ppb = loss_ppm * 1_000;
             link.queue = Spec::fifo(packets);
             if sad {
-                link.queue = Spec::sad(link.queue.clone());
+                link.queue = build::sad(link.queue.clone());
             }
         }
         let tcp = Config { variant, ..Config::default() };

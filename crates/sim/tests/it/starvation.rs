@@ -1,6 +1,5 @@
 //! What the field is about: acknowledgements that wait behind data.
 
-use lastmile_queueing::spec::Spec;
 use lastmile_sim::outcome::Outcome;
 use lastmile_sim::run;
 use lastmile_tcp::{Config, Variant};
@@ -45,7 +44,7 @@ fn a_lone_download_gets_what_its_acks_allow() {
 fn an_upload_starves_a_download() {
     let goodput = |up: bool| {
         let mut network = build::line(2_000, 512, "bridged-vcmux-fcs", Duration::from_ms(5));
-        network.links[0].queue = Spec::fifo_bytes(206_000);
+        network.links[0].queue = build::fifo_bytes(206_000);
         let tcp = Config { receive_window: ByteCount::new(65_536), ..Config::default() };
         network.traffic.push(build::download(&tcp, None));
         if up {
