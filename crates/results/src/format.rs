@@ -9,8 +9,6 @@ pub(crate) const RATES: &[Unit] = &[(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbi
 pub(crate) const BYTES: &[Unit] = &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
 /// Seconds.
 pub(crate) const SECONDS: &[Unit] = &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
-/// Anything that is counted.
-pub(crate) const PLAIN: &[Unit] = &[(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
 
 /// The largest unit of `units` that leaves a whole part of `value`; the smallest one if none does, the base unit for zero.
 pub(crate) fn unit_for(value: f64, units: &'static [Unit]) -> Unit {

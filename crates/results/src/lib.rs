@@ -1,11 +1,29 @@
 //! What comes of a run, in files and on the terminal: one schema for simulated, live and analysed runs.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`schema`] | the shape of `summary.json` and `--json` |
+//! | [`summarise`] | from a simulation's outcome to that shape, with phases |
+//! | `bounds`, `limits` | the closed-form bound beside each flow, and what held it back in words |
+//! | [`series`], [`parquet`] | samples over time, and `series.parquet` |
+//! | [`report`] | `report.html`, comparisons, and pictures in the one plot style |
+//! | [`table`] | the same on a terminal |
 
+mod bounds;
 mod format;
+mod limits;
 pub mod parquet;
+mod phases;
 pub mod report;
 pub mod schema;
 pub mod series;
+mod summarise;
+pub mod table;
 mod tabular;
+
+pub use schema::Summary;
+pub use series::Series;
+pub use summarise::{Origin, summarise};
 
 /// A run, its samples, and what tells it from others that it is compared with.
 #[derive(Clone, Debug)]
@@ -13,7 +31,7 @@ pub struct Run {
     /// Such as `without remedy` or `up.queue.kind=sad`; empty for a run on its own.
     pub label: String,
     /// Every scalar result.
-    pub summary: schema::Summary,
+    pub summary: Summary,
     /// Samples over time.
-    pub series: Vec<series::Series>,
+    pub series: Vec<Series>,
 }

@@ -168,8 +168,10 @@ pub struct Link {
 /// A counter of one part of a queue.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counter {
-    /// Which part, as a path from the root.
+    /// Which part, as a path from the root; empty for the root.
     pub part: String,
+    /// What kind of discipline that is.
+    pub kind: String,
     /// What is counted.
     pub name: String,
     /// How many.

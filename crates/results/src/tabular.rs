@@ -39,6 +39,22 @@ pub(crate) enum Kind {
     Number,
 }
 
+impl Table {
+    /// The table without columns that have nothing to tell in any row.
+    fn without_empty_columns(mut self) -> Self {
+        let told = |column: &usize| self.rows.iter().any(|row| row[*column] != NOTHING);
+        let keep: Vec<usize> = (0..self.columns.len()).filter(told).collect();
+        self.columns = keep.iter().map(|column| self.columns[*column].clone()).collect();
+        for row in &mut self.rows {
+            *row = keep.iter().map(|column| std::mem::take(&mut row[*column])).collect();
+        }
+        self
+    }
+}
+
+/// What stands where there is no value.
+const NOTHING: &str = "–";
+
 fn columns(names: &[(&str, Kind)]) -> Vec<Column> {
     names.iter().map(|(name, kind)| Column { name: (*name).to_owned(), kind: *kind }).collect()
 }
@@ -50,14 +66,14 @@ pub(crate) fn flows(summary: &Summary) -> Table {
         ("Flow", Name),
         ("Goodput", Number),
         ("Bound", Number),
-        ("of bound", Number),
+        ("of\nbound", Number),
         ("Bound by", Words),
         ("Time limited by", Words),
         ("Response", Number),
-        ("Sent again", Number),
+        ("Sent\nagain", Number),
         ("Timeouts", Number),
     ]);
-    Table { title: "Flows".to_owned(), columns, rows: summary.flows.iter().map(flow).collect() }
+    Table { title: "Flows".to_owned(), columns, rows: summary.flows.iter().map(flow).collect() }.without_empty_columns()
 }
 
 fn flow(flow: &Flow) -> Vec<String> {
@@ -81,7 +97,7 @@ pub(crate) fn shares(limited_by: &BTreeMap<String, f64>) -> String {
     shares.sort_by(|a, b| b.1.total_cmp(&a.1));
     let told = shares.iter().filter(|(_, share)| *share >= 0.005);
     let texts: Vec<String> = told.map(|(name, share)| format!("{} {:.0} %", name.replace('_', " "), share * 100.0)).collect();
-    if texts.is_empty() { "–".to_owned() } else { texts.join(", ") }
+    if texts.is_empty() { NOTHING.to_owned() } else { texts.join(", ") }
 }
 
 /// All links that carried something: load, time in the queue, drops.
@@ -92,15 +108,15 @@ pub(crate) fn links(summary: &Summary) -> Table {
         ("Rate", Number),
         ("Busy", Number),
         ("as IP", Number),
-        ("Queue delay mean", Number),
+        ("Queue delay\nmean", Number),
         ("p99", Number),
         ("max", Number),
-        ("Largest queue", Number),
+        ("Largest\nqueue", Number),
         ("Packets", Number),
         ("Dropped", Text),
     ]);
     let used = summary.links.iter().filter(|link| link.packets > 0 || link.drops.values().any(|drops| *drops > 0));
-    Table { title: "Links".to_owned(), columns, rows: used.map(link).collect() }
+    Table { title: "Links".to_owned(), columns, rows: used.map(link).collect() }.without_empty_columns()
 }
 
 fn link(link: &Link) -> Vec<String> {
@@ -123,7 +139,7 @@ fn link(link: &Link) -> Vec<String> {
 fn reasons(drops: &BTreeMap<String, u64>) -> String {
     let told = drops.iter().filter(|(_, count)| **count > 0);
     let texts: Vec<String> = told.map(|(name, count)| format!("{} {}", name.replace('_', " "), format::grouped(*count))).collect();
-    if texts.is_empty() { "–".to_owned() } else { texts.join(", ") }
+    if texts.is_empty() { NOTHING.to_owned() } else { texts.join(", ") }
 }
 
 /// All pings.
@@ -159,7 +175,7 @@ fn probe(probe: &Probe) -> Vec<String> {
 pub(crate) fn phases(summary: &Summary) -> Table {
     let mut table = Table { title: "Phases".to_owned(), columns: columns(&[("", Kind::Name)]), rows: Vec::new() };
     for phase in &summary.phases {
-        let span = format!("{} ({}–{} s)", phase.name, format::number(phase.from_s), format::number(phase.to_s));
+        let span = format!("{}\n{}–{} s", phase.name, format::number(phase.from_s), format::number(phase.to_s));
         table.columns.push(Column { name: span, kind: Kind::Number });
     }
     let mut rows: Vec<(String, Vec<Option<String>>)> = Vec::new();
@@ -178,7 +194,7 @@ pub(crate) fn phases(summary: &Summary) -> Table {
     }
     // Flows before probes before links, in whichever phase they first came.
     rows.sort_by_key(|(name, _)| order(name));
-    let cells = |cell: Option<String>| cell.unwrap_or_else(|| "–".to_owned());
+    let cells = |cell: Option<String>| cell.unwrap_or_else(|| NOTHING.to_owned());
     table.rows = rows.into_iter().map(|(name, values)| std::iter::once(name).chain(values.into_iter().map(cells)).collect()).collect();
     table
 }
@@ -319,7 +335,7 @@ fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
 fn factor(first: Value, second: Value) -> String {
     let ratio = second.bare() / first.bare();
     match ratio {
-        r if !r.is_finite() || r <= 0.0 => "–".to_owned(),
+        r if !r.is_finite() || r <= 0.0 => NOTHING.to_owned(),
         r if (r - 1.0).abs() < 0.005 => "=".to_owned(),
         r if r > 1.0 => format!("× {}", format::number(r)),
         r => format!("÷ {}", format::number(1.0 / r)),

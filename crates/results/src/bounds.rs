@@ -1,0 +1,337 @@
+//! The closed-form bound beside each flow's result: the fair share of what the line can carry at best.
+//!
+//! For each phase of a run, rates grow equally for all flows until something holds them (max-min fairness: Bertsekas and Gallager,
+//! Data Networks, section 6.5.2). What may hold a flow:
+//!
+//! - *its receive window*: window / round trip of the empty path, serialisation and processing included;
+//! - *the rate of a link* that its data crosses, in payload of full segments: headers, encapsulation, cells and OAM come off;
+//! - *the rate of a link* that its ACKs cross: one ACK of its size on the wire for every d segments (this is min(1, d/k) of
+//!   [`lastmile_theory::asymmetry`]), unless a discipline on that link thins ACKs out;
+//! - *its source*, for what is not TCP, which takes its offered rate before TCP shares the rest.
+//!
+//! A bound, not a forecast: ACKs and data that meet in one queue do not count against each other here, losses cost nothing, and
+//! slow start takes no time. How far a result stays below its bound is what the report is about. The bound is not strict where flows
+//! do not share evenly: one may exceed its fair share because another did not take its own.
+//!
+//! Cost: sources times links times rounds, at most one round for each source and link; the number of flows does not matter.
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_queueing::compress::Compression;
+use lastmile_queueing::spec::Spec;
+use lastmile_sim::outcome::Outcome;
+use lastmile_sim::spec::{Link, Network, Source, Traffic};
+use lastmile_tcp::WindowScale;
+use lastmile_theory::delay;
+use lastmile_units::{ByteCount, Duration, Instant};
+
+use crate::format;
+
+/// The largest window that a header without the scale option can tell (RFC 9293, section 3.1).
+const UNSCALED_WINDOW: u64 = 65_535;
+/// IPv4 and UDP headers.
+const DATAGRAM_HEADERS: u64 = 28;
+/// What RFC 1144 leaves of the headers of a segment in an unbroken one-way transfer: change mask and checksum (section 3.2.2).
+const VJ_HEADER: u64 = 3;
+
+/// A bound and what sets it.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Bound {
+    /// Payload, bit/s.
+    pub(crate) bps: f64,
+    /// What sets it, in words.
+    pub(crate) by: String,
+}
+
+/// What a source's packets are like, and which way they go.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    /// Payload of a full packet.
+    pub(crate) payload: u64,
+    /// IP bytes of a full packet.
+    pub(crate) data: ByteCount,
+    /// What only TCP has.
+    pub(crate) tcp: Option<TcpShape>,
+    /// Links that data crosses.
+    pub(crate) data_path: Vec<usize>,
+    /// Links that ACKs cross.
+    pub(crate) ack_path: Vec<usize>,
+}
+
+/// What only a TCP source has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TcpShape {
+    /// Bytes of the IP and TCP headers.
+    pub(crate) header: u64,
+    /// Timestamps change in every header.
+    timestamps: bool,
+    /// Receive window that can be told, at most.
+    pub(crate) window: u64,
+    /// Segments for each ACK.
+    segments_per_ack: u64,
+}
+
+impl Shape {
+    /// The shape of `traffic` whose flows take these paths; `None` for pings.
+    pub(crate) fn new(traffic: &Traffic, data_path: &[usize], ack_path: &[usize]) -> Option<Self> {
+        let (payload, header, tcp) = match &traffic.source {
+            Source::Bulk { sender, receiver, .. } => {
+                let timestamps = sender.timestamps && receiver.timestamps;
+                let header = if sender.ipv6 { 60 } else { 40 } + if timestamps { 12 } else { 0 };
+                let scaled = sender.window_scale != WindowScale::Off && receiver.window_scale != WindowScale::Off;
+                let window = receiver.receive_window.as_u64().min(if scaled { u64::MAX } else { UNSCALED_WINDOW });
+                let segments_per_ack = if receiver.delayed_ack.is_zero() { 1 } else { u64::from(receiver.ack_every) };
+                let tcp = TcpShape { header, timestamps, window, segments_per_ack };
+                (u64::from(sender.mss.min(receiver.mss)), header, Some(tcp))
+            }
+            Source::Poisson { size, .. } | Source::OnOff { size, .. } | Source::Constant { size, .. } => {
+                (size.as_u64().saturating_sub(DATAGRAM_HEADERS), DATAGRAM_HEADERS, None)
+            }
+            Source::Ping { .. } => return None,
+        };
+        let data = ByteCount::new(payload + header);
+        Some(Self { payload, data, tcp, data_path: data_path.to_vec(), ack_path: ack_path.to_vec() })
+    }
+
+    /// IP bytes of a full data packet as `link` carries it, its header compressed or not.
+    fn data_over(&self, link: &Link) -> ByteCount {
+        self.tcp.map_or(self.data, |tcp| tcp.compressed(self.data, VJ_HEADER, link.compression))
+    }
+
+    /// IP bytes of a pure ACK as `link` carries it.
+    fn ack_over(&self, link: &Link, tcp: TcpShape) -> ByteCount {
+        // The ACK number moves by what the ACK covers: one byte of difference below 256, else three (RFC 1144, 3.2.2).
+        let moved = if self.payload * tcp.segments_per_ack < 256 { 1 } else { 3 };
+        tcp.compressed(ByteCount::new(tcp.header), VJ_HEADER + moved, link.compression)
+    }
+
+    /// Payload, bit/s, that `link` carries in full packets of this shape; `None` where transmission takes no time.
+    pub(crate) fn capacity_bps(&self, link: &Link) -> Option<f64> {
+        let ip = self.data_over(link);
+        let packets = packet_rate(link, ip)?;
+        Some(packets * format::to_f64(self.payload) * 8.0)
+    }
+
+    /// The round trip of an empty path in seconds: propagation, processing, and the transmission of one full segment and one ACK.
+    pub(crate) fn base_rtt_s(&self, network: &Network) -> f64 {
+        let leg = |path: &[usize], size: &dyn Fn(&Link) -> ByteCount| {
+            path.iter().map(|index| crossing(network, &network.links[*index], size)).sum::<Duration>()
+        };
+        let there = leg(&self.data_path, &|link| self.data_over(link));
+        let back = leg(&self.ack_path, &|link| self.tcp.map_or(ByteCount::ZERO, |tcp| self.ack_over(link, tcp)));
+        (there + back).as_secs_f64()
+    }
+}
+
+impl TcpShape {
+    fn compressed(self, packet: ByteCount, vj_header: u64, compression: Compression) -> ByteCount {
+        match compression {
+            // With other options than the packet before, RFC 1144 sends the whole header; timestamps nearly always differ.
+            Compression::Rfc1144 { .. } if !self.timestamps && self.header == 40 => {
+                ByteCount::new(packet.as_u64() - self.header + vj_header)
+            }
+            Compression::FixedRatio(ratio) => ratio.compressed(packet, ByteCount::new(self.header)),
+            Compression::None | Compression::Rfc1144 { .. } => packet,
+        }
+    }
+}
+
+/// The time to the far end of an idle link, what stands there included.
+fn crossing(network: &Network, link: &Link, size: &dyn Fn(&Link) -> ByteCount) -> Duration {
+    let wire = link.link_layer.on_wire(size(link));
+    let transmission = link.rate.map_or(Duration::ZERO, |rate| rate.time_for(wire));
+    transmission + link.delay + network.nodes[link.to].processing
+}
+
+/// Packets of `ip` bytes that `link` carries in a second, OAM cells off; `None` where transmission takes no time.
+fn packet_rate(link: &Link, ip: ByteCount) -> Option<f64> {
+    let layer: LinkLayer = link.link_layer;
+    let bits = format::to_f64(ip.as_u64()) * 8.0;
+    link.rate.map(|rate| delay::ip_rate_bps(rate, layer, ip) / bits)
+}
+
+/// True when something in front of the link thins pure ACKs out, so that their number says little.
+pub(crate) fn regulates_acks(queue: &Spec) -> bool {
+    match queue {
+        Spec::Sad { .. } | Spec::AckFilter { .. } => true,
+        Spec::Tbf { queue, .. } => regulates_acks(queue),
+        Spec::Priority { classes } => classes.iter().any(|class| regulates_acks(&class.queue)),
+        Spec::Fifo { .. } => false,
+    }
+}
+
+/// The bound of each traffic between `from` and `to`; `None` for pings and for what is not active then.
+pub(crate) fn in_phase(
+    network: &Network,
+    outcome: &Outcome,
+    shapes: &[Option<Shape>],
+    (from, to): (Instant, Instant),
+) -> Vec<Option<Bound>> {
+    let mut bounds = vec![None; network.traffic.len()];
+    let mut room = Room::new(network);
+    // What is not responsive takes its rate first.
+    for responsive in [false, true] {
+        let mut demands = Vec::new();
+        for (index, shape) in shapes.iter().enumerate() {
+            let Some(shape) = shape.as_ref().filter(|shape| shape.tcp.is_some() == responsive) else { continue };
+            let count = active(network, outcome, index, (from, to));
+            if count > 0 {
+                demands.push(Demand::new(network, index, shape, count));
+            }
+        }
+        room.fill(network, demands, &mut bounds);
+    }
+    bounds
+}
+
+/// How many flows of traffic `index` offered data between `from` and `to`.
+pub(crate) fn active(network: &Network, outcome: &Outcome, index: usize, (from, to): (Instant, Instant)) -> usize {
+    let traffic = &network.traffic[index];
+    if traffic.start >= to || traffic.stop.is_some_and(|stop| stop <= from) {
+        return 0;
+    }
+    outcome.flows.iter().filter(|flow| flow.traffic == index && flow.end.is_none_or(|end| end > from)).count()
+}
+
+/// What the active flows of one traffic want, and what a bit of their payload costs.
+struct Demand {
+    traffic: usize,
+    count: f64,
+    /// What a flow may have at most whatever the links allow.
+    cap: Bound,
+    /// Share of a resource's second that one bit of payload a second takes.
+    costs: Vec<(Resource, f64)>,
+}
+
+/// A link's rate, once for data and once for ACKs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Resource {
+    Data(usize),
+    Acks(usize),
+}
+
+impl Demand {
+    fn new(network: &Network, traffic: usize, shape: &Shape, count: usize) -> Self {
+        let mut costs = Vec::new();
+        for index in &shape.data_path {
+            if let Some(bps) = shape.capacity_bps(&network.links[*index]) {
+                costs.push((Resource::Data(*index), bps.recip()));
+            }
+        }
+        for index in shape.ack_path.iter().filter(|_| shape.tcp.is_some()) {
+            let (link, tcp) = (&network.links[*index], shape.tcp.expect("filtered"));
+            let acks = packet_rate(link, shape.ack_over(link, tcp)).filter(|_| !regulates_acks(&link.queue));
+            let covers = format::to_f64(shape.payload * tcp.segments_per_ack) * 8.0;
+            if let Some(acks) = acks {
+                costs.push((Resource::Acks(*index), (acks * covers).recip()));
+            }
+        }
+        Self { traffic, count: format::to_f64(count as u64), cap: cap(network, traffic, shape), costs }
+    }
+
+    fn cost(&self, resource: Resource) -> f64 {
+        self.costs.iter().filter(|(other, _)| *other == resource).map(|(_, cost)| *cost).sum()
+    }
+}
+
+/// What one flow of `traffic` may have at most whatever the links allow.
+fn cap(network: &Network, traffic: usize, shape: &Shape) -> Bound {
+    let payload_share = format::to_f64(shape.payload) / format::to_f64(shape.data.as_u64());
+    let offered = |ip_bps: f64| {
+        let bps = ip_bps * payload_share;
+        Bound { bps, by: format!("its source, which offers {}", format::rate(bps)) }
+    };
+    match (&network.traffic[traffic].source, shape.tcp) {
+        (Source::Bulk { .. }, Some(tcp)) => {
+            let rtt = shape.base_rtt_s(network);
+            let bps = format::to_f64(tcp.window) * 8.0 / rtt;
+            let by = format!("receive window {} / empty round trip {}", format::window(tcp.window), format::seconds(rtt));
+            Bound { bps: if bps.is_finite() { bps } else { f64::MAX }, by }
+        }
+        (Source::Poisson { rate, .. }, _) => offered(format::to_f64(rate.as_bps())),
+        (Source::OnOff { peak, on, off, .. }, _) => {
+            let (on, off) = (on.as_secs_f64(), off.as_secs_f64());
+            offered(format::to_f64(peak.as_bps()) * on / (on + off))
+        }
+        (Source::Constant { interval, size, .. }, _) => {
+            offered(format::to_f64(size.as_u64()) * 8.0 / interval.as_secs_f64())
+        }
+        (Source::Bulk { .. } | Source::Ping { .. }, _) => Bound { bps: 0.0, by: String::new() },
+    }
+}
+
+/// What is left of every resource, as a share of it.
+struct Room {
+    data: Vec<f64>,
+    acks: Vec<f64>,
+}
+
+impl Room {
+    fn new(network: &Network) -> Self {
+        Self { data: vec![1.0; network.links.len()], acks: vec![1.0; network.links.len()] }
+    }
+
+    fn left(&self, resource: Resource) -> f64 {
+        match resource {
+            Resource::Data(link) => self.data[link],
+            Resource::Acks(link) => self.acks[link],
+        }
+    }
+
+    fn take(&mut self, resource: Resource, share: f64) {
+        let left = match resource {
+            Resource::Data(link) => &mut self.data[link],
+            Resource::Acks(link) => &mut self.acks[link],
+        };
+        *left = (*left - share).max(0.0);
+    }
+
+    /// Raises all of `demands` together, freezing each when its cap or a resource holds it.
+    fn fill(&mut self, network: &Network, mut demands: Vec<Demand>, bounds: &mut [Option<Bound>]) {
+        while !demands.is_empty() {
+            let (level, tight) = self.next_level(&demands);
+            let holds = |demand: &Demand| match tight {
+                Some(resource) => demand.cost(resource) > 0.0,
+                None => demand.cap.bps <= level,
+            };
+            let by = tight.map(|resource| name(network, resource, &demands));
+            let (held, rising): (Vec<Demand>, Vec<Demand>) = demands.into_iter().partition(holds);
+            debug_assert!(!held.is_empty(), "every round holds at least one demand");
+            for demand in held {
+                for (resource, cost) in &demand.costs {
+                    self.take(*resource, cost * level * demand.count);
+                }
+                let by = by.clone().unwrap_or(demand.cap.by);
+                bounds[demand.traffic] = Some(Bound { bps: level, by });
+            }
+            demands = rising;
+        }
+    }
+
+    /// The rate at which the first of `demands` is held, and the resource that holds it; `None` where it is a cap.
+    fn next_level(&self, demands: &[Demand]) -> (f64, Option<Resource>) {
+        let cap = demands.iter().map(|demand| demand.cap.bps).fold(f64::INFINITY, f64::min);
+        let mut least = (cap, None);
+        for (resource, _) in demands.iter().flat_map(|demand| &demand.costs) {
+            let cost: f64 = demands.iter().map(|demand| demand.cost(*resource) * demand.count).sum();
+            let level = self.left(*resource) / cost;
+            if level < least.0 {
+                least = (level, Some(*resource));
+            }
+        }
+        least
+    }
+}
+
+fn name(network: &Network, resource: Resource, demands: &[Demand]) -> String {
+    let sharing: f64 = demands.iter().filter(|demand| demand.cost(resource) > 0.0).map(|demand| demand.count).sum();
+    let link = |index: usize| &network.links[index].name;
+    match (resource, sharing > 1.0) {
+        (Resource::Data(index), false) => format!("rate of link {}", link(index)),
+        (Resource::Data(index), true) => format!("rate of link {}, shared by {sharing}", link(index)),
+        (Resource::Acks(index), false) => format!("ACKs on link {}", link(index)),
+        (Resource::Acks(index), true) => format!("ACKs on link {}, of {sharing} flows", link(index)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

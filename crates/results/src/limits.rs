@@ -1,0 +1,155 @@
+//! What held a flow back, in words, drawn from what was measured: the sender's own account of what it waited for, how busy links
+//! were, and how long packets and ACKs stood in their queues.
+//!
+//! A sender that is limited by its receive window delivers window / round trip. Means of waits are taken over packets: each byte of
+//! a window waits one round trip, so the mean round trip of packets times the mean rate is the window (Little's law), through a phase in
+//! which the queue grows too.
+
+use lastmile_sim::spec::{Network, Source};
+
+use crate::bounds::Shape;
+use crate::format;
+use crate::phases::Interval;
+use crate::schema::PhaseLink;
+
+/// A link at least this busy is full.
+const FULL: f64 = 0.95;
+/// ACKs fill a link if at least this share of its packets are pure ACKs.
+const ACKS_ALONE: f64 = 0.9;
+/// A queue that makes up this share of the round trip is worth telling.
+const WORTH_TELLING: f64 = 0.1;
+
+/// What is known of a flow in a phase.
+pub(crate) struct Case<'a> {
+    pub(crate) network: &'a Network,
+    pub(crate) shape: &'a Shape,
+    /// Index of its traffic.
+    pub(crate) traffic: usize,
+    /// What the phase measured.
+    pub(crate) interval: &'a Interval,
+    /// Links in that phase, in the order of the network.
+    pub(crate) links: &'a [PhaseLink],
+    /// Shares of the flow's time by cause.
+    pub(crate) shares: &'a [(&'static str, f64)],
+    /// Segments sent again.
+    pub(crate) retransmissions: u64,
+    /// How many flows had data for a link in the phase.
+    pub(crate) sharing: &'a [usize],
+}
+
+/// A measured round trip.
+struct RoundTrip {
+    mean_s: f64,
+    /// The link whose queue makes up most of it.
+    worst: Option<Wait>,
+}
+
+/// A wait in the queue of one link.
+#[derive(Clone, Copy)]
+struct Wait {
+    link: usize,
+    mean_s: f64,
+    max_s: f64,
+    /// It is ACKs that wait there.
+    acks: bool,
+}
+
+impl Case<'_> {
+    /// What held the flow back.
+    pub(crate) fn words(&self) -> String {
+        let Some((cause, share)) = self.shares.iter().copied().reduce(|a, b| if b.1 > a.1 { b } else { a }) else {
+            return String::new();
+        };
+        let words = match cause {
+            "application" => self.application(),
+            "awaiting_ack" => self.awaiting_ack(),
+            _ => self.link_or_window(cause),
+        };
+        // One cause that held nearly all the time needs no share.
+        if share >= 0.9 { words } else { format!("{words} ({} of the time)", whole_percent(share)) }
+    }
+
+    fn application(&self) -> String {
+        match &self.network.traffic[self.traffic].source {
+            Source::Bulk { .. } => "the application offered nothing more".to_owned(),
+            _ => "its source: all that it offered went out".to_owned(),
+        }
+    }
+
+    fn awaiting_ack(&self) -> String {
+        let trip = self.round_trip().map_or_else(String::new, |trip| format!("; {}", self.trip(&trip)));
+        format!("waiting for the answer to a first or repeated segment, {} sent again{trip}", self.retransmissions)
+    }
+
+    fn link_or_window(&self, cause: &str) -> String {
+        let trip = self.round_trip();
+        let window = self.window(cause, trip.as_ref());
+        if let Some(link) = self.fullest(&self.shape.data_path) {
+            let sharing = match self.sharing[link] {
+                0 | 1 => String::new(),
+                flows => format!(", shared by {flows} flows"),
+            };
+            return format!("rate of link {} ({} busy{sharing}); {window}", self.links[link].name, self.busy(link));
+        }
+        if let Some(link) = self.fullest(&self.shape.ack_path).filter(|link| self.interval.ack_share(*link) >= ACKS_ALONE) {
+            return format!("ACKs fill link {} ({} busy); {window}", self.links[link].name, self.busy(link));
+        }
+        window
+    }
+
+    /// `receive window 64 KiB / round trip 3.2 s, of which 3.1 s is the queue of link up, where ACKs wait`.
+    fn window(&self, cause: &str, trip: Option<&RoundTrip>) -> String {
+        let trip = trip.map_or_else(String::new, |trip| format!(" / {}", self.trip(trip)));
+        match (cause, self.shape.tcp) {
+            ("receive_window", Some(tcp)) => format!("receive window {}{trip}", format::window(tcp.window)),
+            _ => match self.retransmissions {
+                0 => format!("congestion window{trip}"),
+                1 => format!("congestion window{trip}, 1 segment sent again"),
+                count => format!("congestion window{trip}, {count} segments sent again"),
+            },
+        }
+    }
+
+    fn trip(&self, trip: &RoundTrip) -> String {
+        let total = format!("round trip {}", format::seconds(trip.mean_s));
+        let Some(wait) = trip.worst.filter(|wait| wait.mean_s >= trip.mean_s * WORTH_TELLING) else {
+            return format!("{total}, next to none of it in queues");
+        };
+        let most = if wait.max_s >= wait.mean_s * 1.2 { format!(" (at most {})", format::seconds(wait.max_s)) } else { String::new() };
+        let acks = if wait.acks { ", where its ACKs wait" } else { "" };
+        format!("{total}, of which {}{most} is the queue of link {}{acks}", format::seconds(wait.mean_s), self.links[wait.link].name)
+    }
+
+    /// The empty path's round trip and the mean wait in each queue on the way; `None` if no packet of its kind left some queue.
+    fn round_trip(&self) -> Option<RoundTrip> {
+        self.shape.tcp?;
+        let wait = |link: usize, acks: bool| {
+            let waits = if acks { self.interval.ack_waits[link] } else { self.interval.waits[link] };
+            Some(Wait { link, mean_s: waits.mean_s()?, max_s: format::to_f64(waits.max_ns) / 1e9, acks })
+        };
+        let there = self.shape.data_path.iter().map(|link| wait(*link, false));
+        let back = self.shape.ack_path.iter().map(|link| wait(*link, true));
+        let waits: Vec<Wait> = there.chain(back).collect::<Option<_>>()?;
+        let mean_s = self.shape.base_rtt_s(self.network) + waits.iter().map(|wait| wait.mean_s).sum::<f64>();
+        let worst = waits.into_iter().reduce(|a, b| if b.mean_s > a.mean_s { b } else { a });
+        Some(RoundTrip { mean_s, worst })
+    }
+
+    /// The busiest link of `path`, if it is full.
+    fn fullest(&self, path: &[usize]) -> Option<usize> {
+        let busy = |link: usize| self.links[link].utilisation.unwrap_or(0.0);
+        let busiest = path.iter().copied().reduce(|a, b| if busy(b) > busy(a) { b } else { a })?;
+        (busy(busiest) >= FULL).then_some(busiest)
+    }
+
+    fn busy(&self, link: usize) -> String {
+        format::percent(self.links[link].utilisation.unwrap_or(0.0).min(1.0))
+    }
+}
+
+fn whole_percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,198 @@
+//! A run cut where the offered traffic changes: what each part measured, and what it is called.
+
+use lastmile_sim::outcome::{Outcome, Snapshot, Waits};
+use lastmile_sim::spec::{Network, Source};
+use lastmile_tcp::LimitedTime;
+use lastmile_units::{Duration, Instant};
+
+use crate::bounds;
+
+/// What was measured between two snapshots. Lists are by flow, without pings, or by link.
+#[derive(Clone, Debug)]
+pub(crate) struct Interval {
+    pub(crate) from: Instant,
+    pub(crate) to: Instant,
+    /// Payload bytes delivered.
+    pub(crate) bytes: Vec<u64>,
+    /// Time by cause; `None` for what is not TCP.
+    pub(crate) limited: Vec<Option<LimitedTime>>,
+    /// Segments sent again.
+    pub(crate) retransmissions: Vec<u64>,
+    /// Bits sent.
+    pub(crate) wire_bits: Vec<u64>,
+    /// Waits of packets that left the queue.
+    pub(crate) waits: Vec<Waits>,
+    /// The same for pure ACKs alone.
+    pub(crate) ack_waits: Vec<Waits>,
+}
+
+impl Interval {
+    /// Its length in seconds.
+    pub(crate) fn length_s(&self) -> f64 {
+        self.to.since(self.from).as_secs_f64()
+    }
+
+    /// The share of pure ACKs among the packets that left the queue of `link`.
+    #[expect(clippy::cast_precision_loss, reason = "statistics only")]
+    pub(crate) fn ack_share(&self, link: usize) -> f64 {
+        self.ack_waits[link].packets as f64 / (self.waits[link].packets.max(1)) as f64
+    }
+
+    fn between(before: &Snapshot, after: &Snapshot, places: &[usize]) -> Self {
+        let difference = |of: fn(&Snapshot) -> &Vec<u64>| {
+            let (old, new) = (of(before), of(after));
+            places.iter().map(|place| new[*place].saturating_sub(old[*place])).collect()
+        };
+        let limited = places.iter().map(|place| {
+            let new = after.limited[*place]?;
+            Some(before.limited[*place].map_or(new, |old| less(new, old)))
+        });
+        let wire_bits = after.wire_bits.iter().zip(&before.wire_bits).map(|(new, old)| new.saturating_sub(*old));
+        Self {
+            from: before.at,
+            to: after.at,
+            bytes: difference(|snapshot| &snapshot.bytes_delivered),
+            limited: limited.collect(),
+            retransmissions: difference(|snapshot| &snapshot.retransmissions),
+            wire_bits: wire_bits.collect(),
+            waits: after.queue_delay.clone(),
+            ack_waits: after.ack_queue_delay.clone(),
+        }
+    }
+}
+
+fn less(new: LimitedTime, old: LimitedTime) -> LimitedTime {
+    LimitedTime {
+        congestion_window: new.congestion_window.saturating_sub(old.congestion_window),
+        receive_window: new.receive_window.saturating_sub(old.receive_window),
+        application: new.application.saturating_sub(old.application),
+        awaiting_ack: new.awaiting_ack.saturating_sub(old.awaiting_ack),
+    }
+}
+
+/// The parts of a run, in order. Snapshots at one time, as of two sources that start together, leave no part between them.
+pub(crate) fn intervals(network: &Network, outcome: &Outcome) -> Vec<Interval> {
+    let places = places(network);
+    let mut parts: Vec<Interval> = Vec::new();
+    for pair in outcome.snapshots.windows(2) {
+        let part = Interval::between(&pair[0], &pair[1], &places);
+        if part.from < part.to {
+            parts.push(part);
+        }
+    }
+    parts
+}
+
+/// Where each flow stands in the lists of a snapshot, which count pings as well.
+fn places(network: &Network) -> Vec<usize> {
+    let mut places = Vec::new();
+    let mut next = 0;
+    for traffic in &network.traffic {
+        let count = traffic.count as usize;
+        if !matches!(traffic.source, Source::Ping { .. }) {
+            places.extend(next..next + count);
+        }
+        next += count;
+    }
+    places
+}
+
+/// What each part is called: after what runs in it beside what runs all the time.
+///
+/// `during upload`, or `during upload, voice`; where nothing comes on top, `before upload` or `after upload`. Names that would
+/// come twice are numbered.
+pub(crate) fn names(network: &Network, outcome: &Outcome, parts: &[Interval]) -> Vec<String> {
+    let all: Vec<Vec<usize>> = parts
+        .iter()
+        .map(|part| {
+            let active = |index: &usize| is_active(network, outcome, *index, part);
+            (0..network.traffic.len()).filter(active).collect()
+        })
+        .collect();
+    let always = |index: &usize| all.iter().all(|active| active.contains(index));
+    let extra: Vec<Vec<usize>> =
+        all.iter().map(|active| active.iter().copied().filter(|index| !always(index)).collect()).collect();
+    let told = |indices: &[usize]| told(network, indices);
+    let mut names: Vec<String> = Vec::new();
+    for (number, active) in extra.iter().enumerate() {
+        let later = || extra[number + 1..].iter().find(|active| !active.is_empty());
+        let earlier = || extra[..number].iter().rev().find(|active| !active.is_empty());
+        let name = if !active.is_empty() {
+            format!("during {}", told(active))
+        } else if let Some(next) = later() {
+            format!("before {}", told(next))
+        } else if let Some(last) = earlier() {
+            format!("after {}", told(last))
+        } else {
+            "whole run".to_owned()
+        };
+        names.push(name);
+    }
+    numbered(names)
+}
+
+/// Pings too set a phase apart when they start or stop.
+fn is_active(network: &Network, outcome: &Outcome, index: usize, part: &Interval) -> bool {
+    let traffic = &network.traffic[index];
+    if matches!(traffic.source, Source::Ping { .. }) {
+        return traffic.start < part.to && traffic.stop.is_none_or(|stop| stop > part.from);
+    }
+    bounds::active(network, outcome, index, (part.from, part.to)) > 0
+}
+
+fn told(network: &Network, indices: &[usize]) -> String {
+    const MOST: usize = 3;
+    let names: Vec<&str> = indices.iter().take(MOST).map(|index| network.traffic[*index].name.as_str()).collect();
+    match indices.len().saturating_sub(MOST) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+fn numbered(names: Vec<String>) -> Vec<String> {
+    let mut numbered: Vec<String> = Vec::with_capacity(names.len());
+    for (place, name) in names.iter().enumerate() {
+        let before = names[..place].iter().filter(|other| *other == name).count();
+        numbered.push(if before == 0 { name.clone() } else { format!("{name} ({})", before + 1) });
+    }
+    numbered
+}
+
+/// The shares of a sender's time by cause, largest cause or not, in a fixed order; empty for no time at all.
+pub(crate) fn shares(limited: &LimitedTime) -> Vec<(&'static str, f64)> {
+    let total = limited.total();
+    if total.is_zero() {
+        return Vec::new();
+    }
+    let share = |part: Duration| part.as_secs_f64() / total.as_secs_f64();
+    vec![
+        ("application", share(limited.application)),
+        ("awaiting_ack", share(limited.awaiting_ack)),
+        ("congestion_window", share(limited.congestion_window)),
+        ("receive_window", share(limited.receive_window)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_comes_twice_is_numbered() {
+        let names = ["during a", "before a", "during a"].map(str::to_owned).to_vec();
+        assert_eq!(numbered(names), ["during a", "before a", "during a (2)"]);
+    }
+
+    #[test]
+    fn shares_sum_to_one() {
+        let limited = LimitedTime {
+            congestion_window: Duration::from_ms(10),
+            receive_window: Duration::from_ms(37),
+            application: Duration::from_ms(1),
+            awaiting_ack: Duration::from_ps(7),
+        };
+        let sum: f64 = shares(&limited).iter().map(|(_, share)| share).sum();
+        assert!((sum - 1.0).abs() < 1e-12, "{sum}");
+        assert!(shares(&LimitedTime::default()).is_empty());
+    }
+}

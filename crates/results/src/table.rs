@@ -1,0 +1,169 @@
+//! The result on a terminal: tables that fit its width, and what limited each flow.
+//!
+//! Plain text without escape sequences: whoever prints may set headings in bold where colour is wanted. Tables are laid out by
+//! `comfy-table`; columns that do not fit wrap.
+
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, TableStyle};
+
+use crate::Run;
+use crate::format;
+use crate::schema::{PhaseFlow, Summary};
+use crate::tabular::{self, Kind, Table};
+
+/// Rows of one table; `summary.json` has them all.
+const MOST_ROWS: usize = 40;
+/// Flows whose limits are told in words.
+const MOST_EXPLAINED: usize = 8;
+/// Narrower than this nothing can be laid out.
+const LEAST_WIDTH: u16 = 40;
+
+/// The result of a run for a terminal of `width` columns.
+#[must_use]
+pub fn run(summary: &Summary, width: u16) -> String {
+    let mut text = String::new();
+    table(&mut text, &tabular::flows(summary), width);
+    explanations(&mut text, summary, width);
+    if summary.phases.len() > 1 {
+        table(&mut text, &tabular::phases(summary), width);
+    }
+    table(&mut text, &tabular::probes(summary), width);
+    table(&mut text, &tabular::links(summary), width);
+    if !summary.conservation.holds {
+        table(&mut text, &tabular::conservation(summary), width);
+    }
+    text
+}
+
+/// Several runs of one scenario, a column each, for a terminal of `width` columns.
+#[must_use]
+pub fn comparison(runs: &[Run], width: u16) -> String {
+    let mut text = String::new();
+    table(&mut text, &tabular::comparison(runs), width);
+    text
+}
+
+/// Appends a table under its heading; nothing for a table without rows.
+fn table(text: &mut String, table: &Table, width: u16) {
+    if table.rows.is_empty() {
+        return;
+    }
+    let mut laid_out = comfy_table::Table::new();
+    laid_out
+        .load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')))
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(width.max(LEAST_WIDTH))
+        .set_header(table.columns.iter().map(|column| cell(&column.name, column.kind)));
+    for row in table.rows.iter().take(MOST_ROWS) {
+        laid_out.add_row(row.iter().zip(&table.columns).map(|(content, column)| cell(content, column.kind)));
+    }
+    for (column, laid_out) in table.columns.iter().zip(laid_out.column_iter_mut()) {
+        // A number that wraps cannot be read; words can.
+        if column.kind == Kind::Number {
+            laid_out.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(&format!("{}\n{}\n", table.title, laid_out.trim_fmt()));
+    if table.rows.len() > MOST_ROWS {
+        text.push_str(&format!(" … {} more\n", table.rows.len() - MOST_ROWS));
+    }
+}
+
+fn cell(content: &str, kind: Kind) -> Cell {
+    let alignment = if kind == Kind::Number { CellAlignment::Right } else { CellAlignment::Left };
+    Cell::new(content).set_alignment(alignment)
+}
+
+/// What limited each flow, in words.
+fn explanations(text: &mut String, summary: &Summary, width: u16) {
+    text.push_str("\nWhat limited each flow\n");
+    for flow in summary.flows.iter().take(MOST_EXPLAINED) {
+        let mut phases: Vec<String> = Vec::new();
+        for phase in &summary.phases {
+            let same = phase.flows.iter().filter(|other| other.name == flow.name && !other.explanation.is_empty());
+            let told = |same: &PhaseFlow| format!("{}, {}: {}", phase.name, format::rate(same.goodput_bps), same.explanation);
+            phases.extend(same.map(told));
+        }
+        if phases.len() > 1 {
+            wrap(text, &flow.name, 1, width);
+            phases.iter().for_each(|told| wrap(text, told, 3, width));
+        } else {
+            let why = if flow.explanation.is_empty() { "not known" } else { &flow.explanation };
+            wrap(text, &format!("{}, {}: {why}", flow.name, format::rate(flow.goodput_bps)), 1, width);
+        }
+    }
+    if summary.flows.len() > MOST_EXPLAINED {
+        text.push_str(&format!(" … {} more flows\n", summary.flows.len() - MOST_EXPLAINED));
+    }
+}
+
+/// Appends `words` in lines of `width`, the first indented by `indent`, those after it by two more.
+fn wrap(text: &mut String, words: &str, indent: usize, width: u16) {
+    let width = usize::from(width.max(LEAST_WIDTH));
+    let mut line = " ".repeat(indent);
+    let mut empty = true;
+    for word in words.split(' ') {
+        if !empty && line.chars().count() + 1 + word.chars().count() > width {
+            text.push_str(&line);
+            text.push('\n');
+            line = " ".repeat(indent + 2);
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    text.push_str(&line);
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{Flow, Phase};
+
+    fn summary() -> Summary {
+        let explanation = "receive window 64 KiB / round trip 3.22 s, of which 3.17 s is the queue of link up".to_owned();
+        let flow = Flow { name: "download".into(), goodput_bps: 1.2e6, bound_bps: Some(1.6e6), ..Flow::default() };
+        let phase = |name: &str| Phase {
+            name: name.into(),
+            flows: vec![PhaseFlow { name: "download".into(), explanation: explanation.clone(), ..PhaseFlow::default() }],
+            ..Phase::default()
+        };
+        Summary { flows: vec![flow], phases: vec![phase("before upload"), phase("during upload")], ..Summary::default() }
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        for width in [60, 80, 120, 200] {
+            for line in run(&summary(), width).lines() {
+                assert!(line.chars().count() <= usize::from(width), "{width}: {line:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_result_stands_beside_its_bound() {
+        let text = run(&summary(), 120);
+        let row = text.lines().find(|line| line.contains("download")).unwrap();
+        assert!(row.contains("1.2 Mbit/s") && row.contains("1.6 Mbit/s") && row.contains("75 %"), "{row}");
+        assert!(!text.contains('\u{1b}'), "no escape sequences");
+    }
+
+    #[test]
+    fn each_phase_tells_what_limited_the_flow() {
+        let text = run(&summary(), 200);
+        assert!(text.contains("   during upload, 0 bit/s: receive window 64 KiB / round trip 3.22 s"), "{text}");
+    }
+
+    #[test]
+    fn a_table_of_many_rows_ends_with_how_many_are_left() {
+        let flows = (0..100).map(|n| Flow { name: format!("f-{n}"), ..Flow::default() }).collect();
+        let text = run(&Summary { flows, ..Summary::default() }, 100);
+        assert!(text.contains("… 60 more\n"), "{text}");
+    }
+}
