@@ -1,1 +1,27 @@
-//! The monotonic clock: real packets through the same datapath, Linux only.
+//! The machine's clock: real packets through the datapath that the simulator drives. Linux only, no kernel patch.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`emulate`] | the line emulator: engine without I/O, the world around it, its counters |
+//! | [`io`] | ports that packets come from and go to: [`io::Tun`] |
+//! | [`clock`] | the monotonic clock as [`lastmile_units::Instant`], the kernel's receive stamps on the same scale |
+//! | [`lab`] | network namespaces for hosts to stand in |
+//! | [`probe`] | ICMP echo with the kernel's receive times |
+//! | [`stop`] | SIGINT, SIGTERM and the program's own wish to stop, as a descriptor to wait for |
+//! | `sys` | the system calls that the standard library lacks: the only unsafe code |
+//!
+//! Two rules keep a live program honest. A packet's arrival time is when it arrived, not when the program woke up, and a line
+//! goes on from intended times, so lateness never enters a rate. And every packet is counted until it is sent, dropped for a
+//! reason, refused by a device, or still there at the end.
+#![cfg(target_os = "linux")]
+
+pub mod clock;
+pub mod emulate;
+pub mod error;
+pub mod io;
+pub mod lab;
+pub mod probe;
+pub mod stop;
+mod sys;
+
+pub use error::Error;

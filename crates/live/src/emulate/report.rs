@@ -1,0 +1,98 @@
+//! What an emulated line has done.
+
+use std::process::ExitStatus;
+
+use hdrhistogram::Histogram;
+use lastmile_queueing::Backlog;
+use lastmile_queueing::line::{Count, Stats};
+use lastmile_units::{CellCount, Duration, PacketCount};
+
+use crate::io::Refusal;
+
+/// What one direction has done, counter by counter.
+#[derive(Clone, Debug)]
+pub struct DirectionReport {
+    /// Packets and bytes read from the device on the sending side.
+    pub received: Count,
+    /// Of those, longer than the MTU and dropped for it.
+    pub oversize: Count,
+    /// Of those, carried untouched because their headers could not be read
+    /// ([`lastmile_packet::ParseError`]).
+    pub unreadable: u64,
+    /// Of those, carried but told apart from no other flow, since more flows were alive than are counted.
+    pub unnumbered: u64,
+    /// What the line did, its drops by reason.
+    pub line: Stats,
+    /// Cells on the wire, on a line of cells.
+    pub cells: Option<CellCount>,
+    /// What waits in the queue.
+    pub queued: Backlog,
+    /// What is on the wire.
+    pub in_flight: Count,
+    /// Packets that the device on the receiving side took.
+    pub sent: Count,
+    /// Packets that it did not take, by [`Refusal::index`].
+    pub refused: [Count; Refusal::ALL.len()],
+    /// Packets that the kernel dropped on the sending side before they could be read: this program was too slow for them.
+    /// Not among the received.
+    pub dropped_unread: u64,
+    /// Every counter of the queue and of those below it.
+    pub queue_counters: Vec<CounterValue>,
+    /// Nanoseconds that packets waited in the queue, from arrival to the start of transmission.
+    pub waited: Histogram<u64>,
+    /// Nanoseconds from when a packet was due at the receiving device to when it was sent there.
+    pub lateness: Histogram<u64>,
+}
+
+impl DirectionReport {
+    /// True when every packet that was received is accounted for.
+    #[must_use]
+    pub fn is_balanced(&self) -> bool {
+        let sum = |counts: &[Count]| counts.iter().map(|count| count.packets).sum::<u64>();
+        let line = &self.line;
+        let queued: PacketCount = self.queued.packets;
+        self.received.packets == self.oversize.packets + line.enqueued.packets
+            && line.enqueued.packets
+                == line.arrived.packets + sum(&line.dropped) + queued.as_u64() + self.in_flight.packets
+            && line.arrived.packets == self.sent.packets + sum(&self.refused)
+    }
+}
+
+/// One counter of one discipline, as [`lastmile_queueing::Counter`] shows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CounterValue {
+    /// Where the discipline stands below the root; empty for the root.
+    pub path: String,
+    /// The kind of the discipline.
+    pub kind: &'static str,
+    /// What is counted.
+    pub name: &'static str,
+    /// The count.
+    pub value: u64,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// Somebody in the program said so.
+    Asked,
+    /// SIGINT or SIGTERM.
+    Signal(i32),
+    /// The time was up.
+    Limit,
+    /// The command behind the line ended.
+    Command(ExitStatus),
+}
+
+/// How a run went.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Why it ended.
+    pub ended: Ended,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// From the client to the server.
+    pub up: DirectionReport,
+    /// From the server to the client.
+    pub down: DirectionReport,
+}

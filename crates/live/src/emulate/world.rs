@@ -1,0 +1,292 @@
+//! What stands around an emulated line: namespaces, devices, a command, the loop that wakes up.
+
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::{Child, Command};
+
+use lastmile_packet::HashKey;
+use lastmile_units::{Duration, Instant};
+
+use super::{DirectionConfig, Emulator, EmulatorConfig, Ended, Outcome};
+use crate::clock::{Clock, MonotonicClock, std_span};
+use crate::error::{Context, Error};
+use crate::io::Tun;
+use crate::io::tun::Settings;
+use crate::lab::Namespace;
+use crate::stop::Stop;
+use crate::sys::{random, wait};
+
+/// How long a command may go on after it was sent the signal that ended the run.
+const GRACE: Duration = Duration::from_s(5);
+
+/// An emulated line and where its two ends stand.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// From the client to the server.
+    pub up: DirectionConfig,
+    /// From the server to the client.
+    pub down: DirectionConfig,
+    /// Where the client's device is.
+    pub client: Place,
+    /// Where the server's device is.
+    pub server: Place,
+    /// Address of the client's device.
+    pub client_address: Ipv4Addr,
+    /// Address of the server's device.
+    pub server_address: Ipv4Addr,
+    /// Bits of the network of both.
+    pub prefix_len: u8,
+    /// MTU of both devices.
+    pub mtu: u16,
+    /// Decides which packets are lost on the wire, where a direction loses any.
+    pub seed: u64,
+    /// How hard to try to be on time.
+    pub tuning: Tuning,
+}
+
+impl Config {
+    /// The line between two new namespaces, with addresses of the network for benchmarks (RFC 2544): 198.18.0.2 for the
+    /// client, 198.18.0.1 for the server.
+    #[must_use]
+    pub fn new(up: DirectionConfig, down: DirectionConfig) -> Self {
+        Self {
+            up,
+            down,
+            client: Place::New,
+            server: Place::New,
+            client_address: Ipv4Addr::new(198, 18, 0, 2),
+            server_address: Ipv4Addr::new(198, 18, 0, 1),
+            prefix_len: 30,
+            mtu: 1500,
+            seed: 1,
+            tuning: Tuning::default(),
+        }
+    }
+}
+
+/// Where one end of the line is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// In a new namespace, removed at the end: `lastmile-PID-client` or `lastmile-PID-server`.
+    New,
+    /// In the namespace of this name, which exists.
+    Existing(String),
+    /// In the namespace of the caller.
+    Here,
+}
+
+/// How hard to try to be on time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tuning {
+    /// Stay awake for this long before each departure: more punctual, and costs CPU time. Zero: sleep until it is due.
+    pub spin: Duration,
+    /// Run before every ordinary thread (`SCHED_FIFO`).
+    pub realtime: bool,
+}
+
+/// One end of the line, as users meet it.
+#[derive(Debug)]
+pub struct Side {
+    // The device goes before the namespace that it stands in.
+    tun: Tun,
+    namespace: Option<Namespace>,
+    address: Ipv4Addr,
+}
+
+impl Side {
+    /// Its namespace; `None` for that of the caller.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&Namespace> {
+        self.namespace.as_ref()
+    }
+
+    /// Name of its device.
+    #[must_use]
+    pub fn device(&self) -> &str {
+        self.tun.name()
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn address(&self) -> Ipv4Addr {
+        self.address
+    }
+
+    /// Starts `command` here.
+    ///
+    /// # Errors
+    /// There is no such program.
+    pub fn spawn(&self, command: &mut Command) -> Result<Child, Error> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let child = match &self.namespace {
+            Some(namespace) => namespace.run(|| command.spawn())?,
+            None => command.spawn(),
+        };
+        child.map_err(|source| Error::Command { command: name, source })
+    }
+
+    fn build(config: &Config, place: &Place, role: &str, address: Ipv4Addr) -> Result<Self, Error> {
+        let namespace = match place {
+            Place::New => Some(Namespace::create(&format!("lastmile-{}-{role}", std::process::id()))?),
+            Place::Existing(name) => Some(Namespace::open(name)?),
+            Place::Here => None,
+        };
+        let settings = Settings {
+            name: "lastmile%d".into(),
+            address,
+            prefix_len: config.prefix_len,
+            mtu: config.mtu,
+            // Only in a namespace of its own does everything lie behind the line.
+            default_route: *place == Place::New,
+        };
+        let tun = Tun::create(namespace.as_ref(), &settings)?;
+        Ok(Self { namespace, tun, address })
+    }
+}
+
+/// The line with its ends in place. Dropping it removes the devices and the namespaces that were made.
+pub struct World {
+    emulator: Emulator,
+    client: Side,
+    server: Side,
+    clock: MonotonicClock,
+    tuning: Tuning,
+}
+
+impl World {
+    /// Makes the line, the namespaces and the devices.
+    ///
+    /// # Errors
+    /// A queue that cannot be built, missing rights, no TUN driver, or a namespace that does not exist. What was made until
+    /// then is removed.
+    pub fn build(config: &Config) -> Result<Self, Error> {
+        if config.client == config.server && config.client != Place::New {
+            return Err(Error::SamePlace);
+        }
+        let emulator = Emulator::new(&EmulatorConfig {
+            up: config.up.clone(),
+            down: config.down.clone(),
+            mtu: config.mtu,
+            seed: config.seed,
+            hash_key: HashKey::new(random::bytes().context(|| "asking for random bytes")?),
+        })?;
+        let client = Side::build(config, &config.client, "client", config.client_address)?;
+        let server = Side::build(config, &config.server, "server", config.server_address)?;
+        Ok(Self { emulator, client, server, clock: MonotonicClock::start(), tuning: config.tuning })
+    }
+
+    /// The end whose packets go up.
+    #[must_use]
+    pub fn client(&self) -> &Side {
+        &self.client
+    }
+
+    /// The end whose packets go down.
+    #[must_use]
+    pub fn server(&self) -> &Side {
+        &self.server
+    }
+
+    /// Carries packets until `stop`, or until `limit` has passed. The calling thread gets punctual timers and, if
+    /// [`Tuning::realtime`] says so, a higher priority, and keeps both.
+    ///
+    /// # Errors
+    /// A device is gone, or the priority was refused.
+    pub fn run(&mut self, stop: &Stop, limit: Option<Duration>) -> Result<Outcome, Error> {
+        let start = self.begin()?;
+        let ended = match self.carry(stop, None, limit.map(|limit| start + limit))? {
+            Woken::Stop => stop.signal().map_or(Ended::Asked, Ended::Signal),
+            Woken::Time | Woken::Child => Ended::Limit,
+        };
+        self.outcome(ended, start)
+    }
+
+    /// Carries packets while `command` runs at the client's end. At a `stop` the command gets the signal that came (SIGTERM
+    /// if none did), and some seconds before it is killed.
+    ///
+    /// # Errors
+    /// As [`World::run`]; and there is no such program.
+    pub fn run_command(&mut self, stop: &Stop, command: &mut Command) -> Result<Outcome, Error> {
+        let mut child = self.client.spawn(command)?;
+        let result = self.carry_for(stop, &mut child);
+        if result.is_err() {
+            // Whatever went wrong, the command does not outlive its line.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        result
+    }
+
+    fn carry_for(&mut self, stop: &Stop, child: &mut Child) -> Result<Outcome, Error> {
+        // The kernel's handle, not the number, which could pass to another process.
+        let handle = wait::process_handle(child.id()).context(|| "watching the command")?;
+        let start = self.begin()?;
+        let mut until = None;
+        loop {
+            match self.carry(stop, Some(&handle), until)? {
+                Woken::Child => break,
+                Woken::Stop => {
+                    stop.rearm().context(|| "reading signals")?;
+                    let signal = stop.signal().unwrap_or(signal_hook::consts::SIGTERM);
+                    wait::signal(&handle, signal).context(|| "ending the command")?;
+                    until = until.or(Some(self.clock.now() + GRACE));
+                }
+                Woken::Time => {
+                    child.kill().context(|| "ending the command")?;
+                    break;
+                }
+            }
+        }
+        let status = child.wait().context(|| "waiting for the command")?;
+        self.outcome(Ended::Command(status), start)
+    }
+
+    fn begin(&self) -> Result<Instant, Error> {
+        wait::wake_punctually().context(|| "setting the timer slack")?;
+        if self.tuning.realtime {
+            wait::run_first().context(|| "running with real-time priority")?;
+        }
+        Ok(self.clock.now())
+    }
+
+    fn carry(&mut self, stop: &Stop, child: Option<&OwnedFd>, until: Option<Instant>) -> Result<Woken, Error> {
+        loop {
+            let now = self.clock.now();
+            if until.is_some_and(|until| until <= now) {
+                return Ok(Woken::Time);
+            }
+            let departure = self.emulator.next_wake().map(|due| due.since(now).saturating_sub(self.tuning.spin));
+            let end = until.map(|until| until.since(now));
+            let timeout = [departure, end].into_iter().flatten().min();
+            let ports: [Option<BorrowedFd<'_>>; 2] = [Some(self.client.tun.as_fd()), Some(self.server.tun.as_fd())];
+            let [client, server] = ports;
+            let waiting = [client, server, Some(stop.as_fd()), child.map(AsFd::as_fd)];
+            let [_, _, stopped, ended] =
+                wait::readable(waiting, timeout.map(std_span)).context(|| "waiting for packets")?;
+            if ended {
+                return Ok(Woken::Child);
+            }
+            if stopped {
+                return Ok(Woken::Stop);
+            }
+            self.emulator
+                .turn(&self.clock, &mut self.client.tun, &mut self.server.tun)
+                .context(|| "reading packets")?;
+        }
+    }
+
+    fn outcome(&self, ended: Ended, start: Instant) -> Result<Outcome, Error> {
+        let elapsed = self.clock.now() - start;
+        let (mut up, mut down) = self.emulator.reports();
+        up.dropped_unread = self.client.tun.dropped_unread(self.client.namespace())?;
+        down.dropped_unread = self.server.tun.dropped_unread(self.server.namespace())?;
+        Ok(Outcome { ended, elapsed, up, down })
+    }
+}
+
+/// Why the loop came back.
+enum Woken {
+    Stop,
+    Child,
+    Time,
+}

@@ -1,0 +1,78 @@
+//! What can keep a live program from its work.
+
+use std::io;
+
+use lastmile_queueing::spec::BuildError;
+
+use crate::sys::device::CLONE_DEVICE;
+
+/// Why a live program could not start, or had to stop.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The kernel wants more rights than this process has.
+    #[error("{what} needs root, or the capabilities CAP_NET_ADMIN and CAP_SYS_ADMIN")]
+    NotPermitted {
+        /// What was tried.
+        what: String,
+    },
+    /// There are no TUN devices to be had.
+    #[error("cannot open {CLONE_DEVICE}: {source}; is the kernel's TUN driver there (CONFIG_TUN, modprobe tun)?")]
+    NoTun {
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A queue that its line cannot have.
+    #[error(transparent)]
+    Queue(#[from] BuildError),
+    /// A namespace was named that does not exist.
+    #[error(
+        "no network namespace is called {name:?}; `ip netns list` shows those that there are, `ip netns add {name}` makes one"
+    )]
+    NoNamespace {
+        /// Its name.
+        name: String,
+    },
+    /// Both ends in one namespace.
+    #[error("client and server share a network namespace: the kernel would pass their packets round the line")]
+    SamePlace,
+    /// A command could not be started.
+    #[error("cannot run {command:?}: {source}")]
+    Command {
+        /// Its name.
+        command: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A system call failed.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// What became of the attempt `what`.
+    pub(crate) fn system(what: impl Into<String>, source: io::Error) -> Self {
+        let what = what.into();
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => Self::NotPermitted { what },
+            _ => Self::System { what, source },
+        }
+    }
+}
+
+/// Says what was tried when it did not work.
+pub(crate) trait Context<T> {
+    /// `what` reads as a part of a sentence: "creating the network namespace x".
+    fn context<S: Into<String>>(self, what: impl FnOnce() -> S) -> Result<T, Error>;
+}
+
+impl<T> Context<T> for io::Result<T> {
+    fn context<S: Into<String>>(self, what: impl FnOnce() -> S) -> Result<T, Error> {
+        self.map_err(|source| Error::system(what(), source))
+    }
+}

@@ -1,0 +1,108 @@
+//! Where packets come in and go out.
+
+pub mod tun;
+
+use std::io;
+
+use lastmile_units::Instant;
+
+use crate::clock::Clock;
+
+pub use tun::Tun;
+
+/// A device, seen from the datapath: gives packets that hosts sent and takes packets that hosts shall have.
+pub trait Port {
+    /// Hands at most `limit` waiting packets to `take`, oldest first, each with its arrival time, and returns up to when
+    /// that is complete: every packet that arrived before the returned time has now been handed over. The datapath may go
+    /// on to that time and no further, so a late wake-up or a full batch changes no departure.
+    ///
+    /// A device whose packets carry no time stamp says when it read them. Times never go back.
+    ///
+    /// # Errors
+    /// The device is gone. That no packet waits is no error.
+    fn receive(
+        &mut self,
+        clock: &impl Clock,
+        limit: usize,
+        take: &mut dyn FnMut(Instant, &[u8]),
+    ) -> io::Result<Instant>;
+
+    /// Sends one packet, from its IP header on. Never waits.
+    ///
+    /// # Errors
+    /// Why the packet could not be sent. It is lost, as on a cable whose far end cannot take it.
+    fn send(&mut self, packet: &[u8]) -> Result<(), Refusal>;
+}
+
+/// Why a device did not take a packet that had crossed the line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Refusal {
+    /// Its queue or the kernel's memory was full.
+    Full,
+    /// It is down.
+    Down,
+    /// The kernel takes no such packet: neither IPv4 nor IPv6, or a header that cannot be.
+    Invalid,
+    /// Anything else.
+    Other,
+}
+
+impl Refusal {
+    /// All of them, in the order of [`Refusal::index`].
+    pub const ALL: [Self; 4] = [Self::Full, Self::Down, Self::Invalid, Self::Other];
+
+    /// The place in [`Refusal::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "receiver_full",
+            Self::Down => "receiver_down",
+            Self::Invalid => "receiver_invalid",
+            Self::Other => "receiver_other",
+        }
+    }
+}
+
+impl From<&io::Error> for Refusal {
+    fn from(error: &io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => Self::Full,
+            // A TUN device that is down says EIO (tun_get_user in the kernel), a socket ENETDOWN.
+            Some(libc::EIO | libc::ENETDOWN | libc::ENODEV | libc::EBADFD) => Self::Down,
+            Some(libc::EINVAL | libc::EMSGSIZE) => Self::Invalid,
+            _ => Self::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_refusal_has_its_place_and_a_name_of_its_own() {
+        for (index, refusal) in Refusal::ALL.into_iter().enumerate() {
+            assert_eq!(refusal.index(), index);
+            assert_eq!(Refusal::ALL.iter().filter(|other| other.name() == refusal.name()).count(), 1);
+        }
+    }
+
+    #[test]
+    fn the_kernels_error_says_why_a_packet_was_refused() {
+        for (errno, refusal) in [
+            (libc::EAGAIN, Refusal::Full),
+            (libc::EIO, Refusal::Down),
+            (libc::EINVAL, Refusal::Invalid),
+            (libc::EPERM, Refusal::Other),
+        ] {
+            assert_eq!(Refusal::from(&io::Error::from_raw_os_error(errno)), refusal);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! A TUN device: a network device of the kernel whose other end is this program (tun of the kernel's documentation).
+//!
+//! Without `IFF_VNET_HDR`, so the kernel finishes checksums and cuts large segments before packets come here, and a packet
+//! is at most one MTU long. Packets carry no time stamp: they count as arrived when they are read. One packet a system call.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use lastmile_units::Instant;
+
+use super::{Port, Refusal};
+use crate::clock::Clock;
+use crate::error::{Context, Error};
+use crate::lab::Namespace;
+use crate::sys::device;
+
+/// What the kernel keeps for this program while it is not running: enough for the longest lateness seen at the highest
+/// packet rate, since a packet that is lost here would be missing from the line's own queue.
+const TX_QUEUE_LEN: u16 = 4096;
+
+/// No IP packet is longer.
+const MAX_PACKET: usize = 65_535;
+
+/// Settings of a device.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Name; a `%d` becomes the first number that is free.
+    pub name: String,
+    /// IPv4 address of the host side.
+    pub address: Ipv4Addr,
+    /// Bits of its network.
+    pub prefix_len: u8,
+    /// Largest packet that the kernel hands to the device.
+    pub mtu: u16,
+    /// True to send everything without a better route here.
+    pub default_route: bool,
+}
+
+/// A TUN device. It goes when this value does.
+#[derive(Debug)]
+pub struct Tun {
+    file: File,
+    name: String,
+    buffer: Vec<u8>,
+}
+
+impl Tun {
+    /// Makes a device in `namespace`, or in that of the calling thread, with its address, up, and without IPv6, whose
+    /// neighbour and router discovery would share the line with what is measured.
+    ///
+    /// # Errors
+    /// No `/dev/net/tun`, not root, or settings that the kernel refuses.
+    pub fn create(namespace: Option<&Namespace>, settings: &Settings) -> Result<Self, Error> {
+        match namespace {
+            Some(namespace) => namespace.run(|| Self::create_here(settings))?,
+            None => Self::create_here(settings),
+        }
+    }
+
+    fn create_here(settings: &Settings) -> Result<Self, Error> {
+        let (file, name) = device::open_tun(&settings.name).map_err(|source| match source.kind() {
+            io::ErrorKind::PermissionDenied => Error::system("creating a TUN device", source),
+            _ => Error::NoTun { source },
+        })?;
+        let what = || format!("setting up the device {name}");
+        without_ipv6(&name).context(what)?;
+        device::set_mtu(&name, settings.mtu).context(what)?;
+        device::set_tx_queue_len(&name, TX_QUEUE_LEN).context(what)?;
+        device::set_address(&name, settings.address, settings.prefix_len).context(what)?;
+        device::bring_up(&name).context(what)?;
+        if settings.default_route {
+            device::set_default_route(&name).context(what)?;
+        }
+        Ok(Self { file, name, buffer: vec![0; MAX_PACKET] })
+    }
+
+    /// The device's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Packets that the kernel dropped since the device was made, before this program could read them. `namespace` is where
+    /// the device is.
+    ///
+    /// # Errors
+    /// The device was moved or is gone.
+    pub fn dropped_unread(&self, namespace: Option<&Namespace>) -> Result<u64, Error> {
+        let read = || {
+            let table = fs::read_to_string("/proc/thread-self/net/dev")?;
+            transmit_drops(&table, &self.name).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+        };
+        let count = match namespace {
+            Some(namespace) => namespace.run(read)?,
+            None => read(),
+        };
+        count.context(|| format!("reading the counters of {}", self.name))
+    }
+}
+
+impl Port for Tun {
+    fn receive(
+        &mut self,
+        clock: &impl Clock,
+        limit: usize,
+        take: &mut dyn FnMut(Instant, &[u8]),
+    ) -> io::Result<Instant> {
+        for _ in 0..limit {
+            match (&self.file).read(&mut self.buffer) {
+                Ok(len) => take(clock.now(), &self.buffer[..len]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        // What is still unread has not arrived yet, in the sense of this device.
+        Ok(clock.now())
+    }
+
+    fn send(&mut self, packet: &[u8]) -> Result<(), Refusal> {
+        // One write is one packet, whole or not at all.
+        match (&self.file).write(packet) {
+            Ok(written) if written == packet.len() => Ok(()),
+            Ok(_) => Err(Refusal::Other),
+            Err(error) => Err(Refusal::from(&error)),
+        }
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+fn without_ipv6(name: &str) -> io::Result<()> {
+    match fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1") {
+        // A kernel without IPv6.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// The fourth transmit counter of the line of `device` in proc_net_dev(5).
+fn transmit_drops(table: &str, device: &str) -> Option<u64> {
+    let counters = table.lines().find_map(|line| {
+        let (name, counters) = line.split_once(':')?;
+        (name.trim() == device).then_some(counters)
+    })?;
+    counters.split_ascii_whitespace().nth(11)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transmit_drops_are_found_by_the_whole_name() {
+        let table = "\
+Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
+line10:       1       2    3    4    5     6          7         8       9      10   11   12   13    14      15         16
+ line1:      17      18   19   20   21    22         23        24      25      26   27   28   29    30      31         32
+";
+        assert_eq!(transmit_drops(table, "line1"), Some(28));
+        assert_eq!(transmit_drops(table, "line10"), Some(12));
+        assert_eq!(transmit_drops(table, "line"), None);
+    }
+}

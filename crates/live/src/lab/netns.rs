@@ -1,0 +1,140 @@
+//! Network namespaces, named as ip-netns(8) names them, so that `ip netns exec NAME ...` works from outside.
+//!
+//! What [`Namespace::create`] makes, dropping the value removes, and nothing else: an opened namespace stays. Only a process
+//! that is killed (SIGKILL) leaves its namespaces behind; `ip netns delete NAME` removes them.
+//!
+//! A namespace belongs to a thread, so [`Namespace::run`] works in a thread of its own: the caller's never changes, and a
+//! process that is started there stays there.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use crate::error::{Context, Error};
+use crate::sys::{device, namespace};
+
+/// A network namespace.
+#[derive(Debug)]
+pub struct Namespace {
+    name: String,
+    /// Keeps it alive, and is the way in.
+    file: File,
+    /// Where its name is pinned, if it was made here and is to be removed.
+    pinned: Option<PathBuf>,
+}
+
+impl Namespace {
+    /// Makes a namespace with its loopback device up.
+    ///
+    /// # Errors
+    /// Not root; the name is taken, or is no file name.
+    pub fn create(name: &str) -> Result<Self, Error> {
+        let what = || format!("creating the network namespace {name}");
+        let path = path_of(name).context(what)?;
+        fs::DirBuilder::new().recursive(true).mode(0o755).create(namespace::RUN_DIR).context(what)?;
+        namespace::share_run_dir().context(what)?;
+        OpenOptions::new().write(true).create_new(true).mode(0o400).open(&path).context(what)?;
+        let made = apart(|| {
+            namespace::unshare()?;
+            device::bring_up("lo")?;
+            namespace::pin_current(&path)
+        })
+        .and_then(|()| File::open(&path));
+        match made {
+            Ok(file) => Ok(Self { name: name.to_owned(), file, pinned: Some(path) }),
+            Err(error) => {
+                let _ = namespace::unpin(&path);
+                let _ = fs::remove_file(&path);
+                Err(error).context(what)
+            }
+        }
+    }
+
+    /// The namespace that somebody else made and named.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn open(name: &str) -> Result<Self, Error> {
+        match path_of(name).and_then(File::open) {
+            Ok(file) => Ok(Self { name: name.to_owned(), file, pinned: None }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Error::NoNamespace { name: name.to_owned() }),
+            Err(error) => Err(error).context(|| format!("opening the network namespace {name}")),
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Does `work` inside, in a thread of its own.
+    ///
+    /// # Errors
+    /// Not root. What `work` returns is handed on.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
+        let what = || format!("entering the network namespace {}", self.name);
+        apart(|| {
+            namespace::enter(self.file.as_fd())?;
+            Ok(work())
+        })
+        .context(what)
+    }
+
+    /// True while the name still stands for this namespace: someone may have deleted it, and made another.
+    fn still_pinned_at(&self, path: &Path) -> bool {
+        match (fs::metadata(path), self.file.metadata()) {
+            (Ok(named), Ok(own)) => (named.dev(), named.ino()) == (own.dev(), own.ino()),
+            _ => false,
+        }
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        if let Some(path) = self.pinned.take()
+            && self.still_pinned_at(&path)
+        {
+            // Nothing is left to do about a failure; the name then stays visible in `ip netns list`.
+            let _ = namespace::unpin(&path);
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+/// Does `work` in a thread of its own, which may change its namespace, since it ends with the work.
+fn apart<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    thread::scope(|scope| match scope.spawn(work).join() {
+        Ok(result) => result,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+fn path_of(name: &str) -> io::Result<PathBuf> {
+    if name.is_empty() || name.len() > 255 || matches!(name, "." | "..") || name.contains(['/', '\0']) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} is no name for a namespace")));
+    }
+    Ok(Path::new(namespace::RUN_DIR).join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_would_leave_the_directory_is_refused() {
+        for name in ["", ".", "..", "a/b", "../x", "a\0b"] {
+            assert_eq!(path_of(name).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_namespace_that_does_not_exist_is_named_in_the_error() {
+        let error = Namespace::open("lastmile-no-such-namespace").unwrap_err();
+        assert!(matches!(&error, Error::NoNamespace { name } if name == "lastmile-no-such-namespace"), "{error}");
+        assert!(error.to_string().contains("ip netns list"), "{error}");
+    }
+}

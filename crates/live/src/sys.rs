@@ -1,0 +1,34 @@
+//! The system calls that the standard library does not offer, each behind a safe function. The only unsafe code of lastmile.
+//!
+//! Every function says which manual page it stands for and takes and gives owned or borrowed file descriptors, so that none
+//! leaks or is used after its end. An error is the call's own `errno`.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `wait` | ppoll(2), timer slack, real-time scheduling |
+//! | `namespace` | setns(2), unshare(2), the mounts that give a namespace a name |
+//! | `device` | tun(4) and netdevice(7): make a device, name its address, bring it up |
+//! | `random` | getrandom(2) |
+//! | `icmp` | a raw socket for echo requests whose replies carry the kernel's receive time |
+#![allow(unsafe_code)]
+
+pub(crate) mod device;
+pub(crate) mod icmp;
+pub(crate) mod namespace;
+pub(crate) mod random;
+pub(crate) mod wait;
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+
+/// The result of a call that returns -1 and sets `errno` on failure.
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// The descriptor that a call has just opened.
+fn check_fd(result: libc::c_int) -> io::Result<OwnedFd> {
+    let fd: RawFd = check(result)?;
+    // SAFETY: the kernel has just returned this descriptor, so it is open and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}

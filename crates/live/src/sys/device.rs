@@ -1,0 +1,133 @@
+//! TUN devices and the settings of a network device: tun(4) of the kernel's documentation, netdevice(7).
+//!
+//! All of it acts on the network namespace of the calling thread.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+use super::check;
+
+/// Where TUN devices come from.
+pub(crate) const CLONE_DEVICE: &str = "/dev/net/tun";
+
+/// Makes a TUN device and gives the file through which its packets go, opened without blocking, and its name. A `%d` in
+/// `pattern` becomes the first number that is free. The device ends with the file.
+pub(crate) fn open_tun(pattern: &str) -> io::Result<(File, String)> {
+    let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(CLONE_DEVICE)?;
+    let mut request = request(pattern)?;
+    // No IFF_VNET_HDR: the kernel then finishes checksums and cuts large segments before the packet comes here.
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    ioctl(file.as_fd(), libc::TUNSETIFF, &mut request)?;
+    let name = request.ifr_name.iter().take_while(|&&byte| byte != 0).map(|&byte| byte.cast_unsigned()).collect();
+    let name = String::from_utf8(name).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+    Ok((file, name))
+}
+
+/// Gives the device an IPv4 address in a network of `prefix_len` bits.
+pub(crate) fn set_address(name: &str, address: Ipv4Addr, prefix_len: u8) -> io::Result<()> {
+    let mut request = request(name)?;
+    request.ifr_ifru.ifru_addr = socket_address(address);
+    on_socket(libc::SIOCSIFADDR, &mut request)?;
+    let mask = Ipv4Addr::from_bits(u32::MAX.checked_shl(32 - u32::from(prefix_len)).unwrap_or(0));
+    request.ifr_ifru.ifru_netmask = socket_address(mask);
+    on_socket(libc::SIOCSIFNETMASK, &mut request)
+}
+
+/// Sets the largest packet that the kernel hands to the device.
+pub(crate) fn set_mtu(name: &str, mtu: u16) -> io::Result<()> {
+    let mut request = request(name)?;
+    request.ifr_ifru.ifru_mtu = libc::c_int::from(mtu);
+    on_socket(libc::SIOCSIFMTU, &mut request)
+}
+
+/// Sets how many packets the kernel keeps until they are read.
+pub(crate) fn set_tx_queue_len(name: &str, packets: u16) -> io::Result<()> {
+    let mut request = request(name)?;
+    // The kernel knows this member as ifr_qlen; like the index it is an int at the start of the union.
+    request.ifr_ifru.ifru_ifindex = libc::c_int::from(packets);
+    on_socket(libc::SIOCSIFTXQLEN, &mut request)
+}
+
+/// Brings the device up.
+pub(crate) fn bring_up(name: &str) -> io::Result<()> {
+    let mut request = request(name)?;
+    on_socket(libc::SIOCGIFFLAGS, &mut request)?;
+    // SAFETY: SIOCGIFFLAGS has just filled this member.
+    let flags = unsafe { request.ifr_ifru.ifru_flags };
+    request.ifr_ifru.ifru_flags = flags | libc::IFF_UP as libc::c_short;
+    on_socket(libc::SIOCSIFFLAGS, &mut request)
+}
+
+/// Sends every IPv4 packet without a better route to the device.
+pub(crate) fn set_default_route(name: &str) -> io::Result<()> {
+    let mut name = name_bytes(name)?;
+    // SAFETY: a struct of integers, addresses and one pointer, of which all zero is a value.
+    let mut route: libc::rtentry = unsafe { std::mem::zeroed() };
+    route.rt_dst = socket_address(Ipv4Addr::UNSPECIFIED);
+    route.rt_genmask = socket_address(Ipv4Addr::UNSPECIFIED);
+    route.rt_flags = libc::RTF_UP;
+    route.rt_dev = name.as_mut_ptr();
+    let socket = any_socket()?;
+    // SAFETY: `route` and the name that it points to outlive the call.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCADDRT as libc::Ioctl, &raw mut route) }).map(drop)
+}
+
+fn request(name: &str) -> io::Result<libc::ifreq> {
+    // SAFETY: integers and a union of integers and addresses, of which all zero is a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    request.ifr_name = name_bytes(name)?;
+    Ok(request)
+}
+
+/// The name of a device, ended by a zero: at most 15 bytes.
+fn name_bytes(name: &str) -> io::Result<[libc::c_char; libc::IFNAMSIZ]> {
+    let mut bytes = [0; libc::IFNAMSIZ];
+    if name.is_empty() || name.len() >= bytes.len() || name.contains(['\0', '/', ' ']) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} is no name for a device")));
+    }
+    for (to, from) in bytes.iter_mut().zip(name.bytes()) {
+        *to = libc::c_char::from_ne_bytes([from]);
+    }
+    Ok(bytes)
+}
+
+fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
+    let internet = libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: 0,
+        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.octets()) },
+        sin_zero: [0; 8],
+    };
+    // SAFETY: both are 16 bytes of integers that begin with the family, made to stand for one another (ip(7)).
+    unsafe { std::mem::transmute::<libc::sockaddr_in, libc::sockaddr>(internet) }
+}
+
+fn on_socket(operation: libc::c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
+    ioctl(any_socket()?.as_fd(), operation as libc::Ioctl, request)
+}
+
+/// Any socket of the namespace serves for netdevice(7).
+fn any_socket() -> io::Result<UdpSocket> {
+    UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))
+}
+
+fn ioctl(fd: BorrowedFd<'_>, operation: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
+    // SAFETY: every operation used here takes a pointer to an ifreq, which outlives the call.
+    check(unsafe { libc::ioctl(fd.as_raw_fd(), operation, std::ptr::from_mut(request)) }).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_too_long_or_odd_is_refused() {
+        for name in ["", "sixteen-bytes-xx", "a/b", "a b", "a\0b"] {
+            assert_eq!(name_bytes(name).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{name:?}");
+        }
+        assert!(name_bytes("fifteen-bytes-x").is_ok());
+    }
+}

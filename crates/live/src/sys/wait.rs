@@ -1,0 +1,71 @@
+//! Waiting for packets, signals and deadlines, as punctually as the kernel allows.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr;
+use std::time::Duration;
+
+use super::{check, check_fd};
+
+/// Which of the descriptors given to [`readable`] can be read, in their order.
+pub(crate) type Ready<const N: usize> = [bool; N];
+
+/// Waits until one of `fds` (those that are `None` never are) is readable (hang-ups and errors count: reading will say which), or `timeout` has passed; `None`
+/// waits without end. A signal that interrupts the wait ends it early, with nothing ready. ppoll(2).
+pub(crate) fn readable<const N: usize>(
+    fds: [Option<BorrowedFd<'_>>; N],
+    timeout: Option<Duration>,
+) -> io::Result<Ready<N>> {
+    let mut polled = fds.map(|fd| libc::pollfd {
+        // poll(2) passes over negative descriptors.
+        fd: fd.map_or(-1, |fd| fd.as_raw_fd()),
+        events: libc::POLLIN,
+        revents: 0,
+    });
+    let timeout = timeout.map(|timeout| libc::timespec {
+        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: libc::c_long::from(i32::try_from(timeout.subsec_nanos()).expect("below 10^9")),
+    });
+    let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
+    let count = libc::nfds_t::try_from(N).expect("a handful of descriptors");
+    // SAFETY: `polled` holds `count` entries, `timeout` is null or points to a timespec that outlives the call, and a null
+    // signal mask leaves the mask as it is.
+    match check(unsafe { libc::ppoll(polled.as_mut_ptr(), count, timeout, ptr::null()) }) {
+        Ok(_) => Ok(polled.map(|fd| fd.revents != 0)),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok([false; N]),
+        Err(error) => Err(error),
+    }
+}
+
+/// Asks the kernel to wake this thread within a nanosecond of what it asks for, not within the usual 50 microseconds.
+/// prctl(2), `PR_SET_TIMERSLACK`.
+pub(crate) fn wake_punctually() -> io::Result<()> {
+    let slack_ns: libc::c_ulong = 1;
+    // SAFETY: PR_SET_TIMERSLACK takes one number and no pointer.
+    check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns) }).map(drop)
+}
+
+/// Puts this thread before every ordinary one (`SCHED_FIFO`, lowest priority). sched_setscheduler(2).
+pub(crate) fn run_first() -> io::Result<()> {
+    // SAFETY: a struct of integers, of which all zero is a value.
+    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameters.sched_priority = 1;
+    // SAFETY: `parameters` outlives the call; 0 names the calling thread.
+    check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) }).map(drop)
+}
+
+/// A handle of the process `pid`, a child that has not been waited for; readable once it has ended. pidfd_open(2).
+pub(crate) fn process_handle(pid: u32) -> io::Result<OwnedFd> {
+    let pid = libc::pid_t::try_from(pid).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    // SAFETY: takes two numbers and returns a descriptor that closes on exec, or -1.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    check_fd(libc::c_int::try_from(fd).expect("descriptors are ints"))
+}
+
+/// Sends `signal` to the process behind `handle`. pidfd_send_signal(2).
+pub(crate) fn signal(handle: &OwnedFd, signal: i32) -> io::Result<()> {
+    let nothing = ptr::null::<libc::siginfo_t>();
+    // SAFETY: a descriptor, open for as long as it is borrowed, a number, and null for "as kill(2) does".
+    let result = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, handle.as_raw_fd(), signal, nothing, 0) };
+    check(libc::c_int::try_from(result).expect("zero or -1")).map(drop)
+}

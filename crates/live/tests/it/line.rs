@@ -1,0 +1,181 @@
+//! The line itself: round trips, rates, TCP.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration as StdDuration, Instant as StdInstant};
+
+use lastmile_live::lab::Namespace;
+use lastmile_live::probe::{Ping, ping};
+use lastmile_units::{BitRate, ByteCount, Duration};
+
+use crate::world::{adsl, crossing, emulating, needs_live, two_megabit};
+
+const SERVER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
+const PORT: SocketAddrV4 = SocketAddrV4::new(SERVER, 9000);
+
+fn ms(span: Duration) -> f64 {
+    span.as_secs_f64() * 1e3
+}
+
+/// 84 bytes: 112 with overhead, 3 cells: 2.484375 ms up at 512 kbit/s, 0.636 ms down at 2 Mbit/s, 4 ms each way: 11.12 ms.
+/// 1500 bytes: 32 cells: 26.5 + 6.784 + 8 = 41.284 ms.
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_ping_takes_as_long_as_the_line_under_simulated_time_says() {
+    needs_live!();
+    let config = two_megabit();
+    for (ip_len, interval, closed_form) in [
+        (84, Duration::from_ms(20), Duration::from_ps(11_120_375_000)),
+        (1500, Duration::from_ms(60), Duration::from_us(41_284)),
+    ] {
+        let exact = crossing(&config.up, ip_len) + crossing(&config.down, ip_len);
+        assert_eq!(exact, closed_form);
+        let request = Ping { target: SERVER, count: 100, interval, ip_len, patience: Duration::from_s(1) };
+        let (_, replies) = emulating(&config, |client, _| client.run(|| ping(&request)).unwrap().unwrap());
+        let times = replies.sorted();
+        assert_eq!((times.len(), replies.duplicates), (100, 0), "{replies:?}");
+        let (shortest, median, p99) = (times[0], times[50], times[98]);
+        eprintln!(
+            "{ip_len} bytes: exact {:.3} ms, added: min {:.3} median {:.3} p99 {:.3} ms",
+            ms(exact),
+            ms(shortest) - ms(exact),
+            ms(median) - ms(exact),
+            ms(p99) - ms(exact),
+        );
+        // Nothing is faster than the line, to the accuracy of the time stamps.
+        assert!(shortest + Duration::from_us(20) > exact, "{shortest} < {exact}");
+        assert!(median.saturating_sub(exact) < Duration::from_ms(1), "median {median}, exact {exact}");
+    }
+}
+
+/// The same with ping(8) of iputils, which knows nothing of lastmile.
+#[test]
+#[ignore = "needs root: real packets"]
+fn the_systems_own_ping_finds_the_same_round_trip() {
+    needs_live!();
+    if Command::new("ping").arg("-V").output().is_err() {
+        eprintln!("skipped: no ping(8)");
+        return;
+    }
+    let config = two_megabit();
+    let exact = crossing(&config.up, 84) + crossing(&config.down, 84);
+    let (_, output) = emulating(&config, |client, _| {
+        let mut command = Command::new("ping");
+        command.args(["-n", "-c", "100", "-i", "0.02", "-s", "56", &SERVER.to_string()]);
+        client.run(|| command.output()).unwrap().unwrap()
+    });
+    let text = String::from_utf8(output.stdout).unwrap();
+    let time = |line: &str| -> Option<f64> { line.split_once("time=")?.1.split_once(' ')?.0.parse().ok() };
+    let mut times: Vec<f64> = text.lines().filter_map(time).collect();
+    assert_eq!(times.len(), 100, "{text}");
+    times.sort_by(f64::total_cmp);
+    assert!((times[50] - ms(exact)).abs() < 1.0, "median {} ms, exact {} ms", times[50], ms(exact));
+}
+
+/// Arrival times of UDP packets at the server while the client sends more than the line takes.
+fn flood(client: &Namespace, server: &Namespace, ip_len: u16, offered: StdDuration, lasting: StdDuration) -> Vec<f64> {
+    let receiver = server.run(|| UdpSocket::bind(PORT)).unwrap().unwrap();
+    let sender = client.run(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))).unwrap().unwrap();
+    sender.connect(PORT).unwrap();
+    receiver.set_read_timeout(Some(StdDuration::from_millis(100))).unwrap();
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let arrivals = scope.spawn(|| {
+            let mut buffer = [0; 2048];
+            let (start, mut times) = (StdInstant::now(), Vec::new());
+            while !over.load(Ordering::Relaxed) {
+                if let Ok(len) = receiver.recv(&mut buffer) {
+                    times.push(start.elapsed().as_secs_f64());
+                    assert_eq!(len, usize::from(ip_len) - 28);
+                }
+            }
+            times
+        });
+        let (start, payload) = (StdInstant::now(), vec![0; usize::from(ip_len) - 28]);
+        let mut sent = 0;
+        while start.elapsed() < lasting {
+            while offered * sent < start.elapsed() {
+                sender.send(&payload).unwrap();
+                sent += 1;
+            }
+            thread::sleep(StdDuration::from_millis(1));
+        }
+        over.store(true, Ordering::Relaxed);
+        arrivals.join().unwrap()
+    })
+}
+
+/// Packets a second by least squares, so that a late first or last packet does not count for more than another.
+fn slope(times: &[f64]) -> f64 {
+    let count = times.len() as f64;
+    let mean_time = times.iter().sum::<f64>() / count;
+    let mean_index = (count - 1.0) / 2.0;
+    let (mut above, mut below) = (0.0, 0.0);
+    for (index, time) in times.iter().enumerate() {
+        above += (index as f64 - mean_index) * (time - mean_time);
+        below += (time - mean_time) * (time - mean_time);
+    }
+    above / below
+}
+
+/// Sizes on both sides of cell boundaries: n + 28 = 48 k. At overload the packet rate is rate / (cells * 424), and nothing
+/// else: lateness does not enter it.
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_flood_leaves_at_the_rate_that_the_cells_of_its_packets_give() {
+    needs_live!();
+    let rate = BitRate::from_mbit_per_s(2);
+    let up = adsl(rate, Duration::from_ms(1));
+    let config = lastmile_live::emulate::Config::new(up.clone(), up);
+    for (ip_len, cells) in [(68, 2), (69, 3), (116, 3), (117, 4), (1460, 31), (1461, 32), (1500, 32)] {
+        assert_eq!(config.up.line.link_layer.cells(ByteCount::new(u64::from(ip_len))).unwrap().as_u64(), cells);
+        let exact = rate.as_bps() as f64 / (cells * 424) as f64;
+        let offered = StdDuration::from_secs_f64(0.5 / exact);
+        let (outcome, times) =
+            emulating(&config, |client, server| flood(client, server, ip_len, offered, StdDuration::from_millis(3200)));
+        // The first tenth of a second may come before the queue has filled.
+        let settled: Vec<f64> = times.iter().copied().filter(|time| *time > times[0] + 0.1).collect();
+        let deviation = slope(&settled) / exact - 1.0;
+        eprintln!("{ip_len} bytes, {cells} cells: {exact:.2} packets/s, measured {deviation:+.2e} beside it");
+        assert!(deviation.abs() < 1e-3, "{ip_len} bytes: {} packets/s, exact {exact}", slope(&settled));
+        assert_eq!(outcome.up.cells.unwrap().as_u64(), outcome.up.line.transmitted.packets * cells);
+    }
+}
+
+/// A download by the kernel's TCP fills the line: 1448 bytes of payload in each 32 cells.
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_tcp_download_gets_the_lines_payload_rate() {
+    needs_live!();
+    let mut config = two_megabit();
+    config.down = adsl(BitRate::from_mbit_per_s(8), Duration::from_ms(4));
+    let exact = 8e6 * 1448.0 / (32.0 * 53.0);
+    let (_, goodput) = emulating(&config, |client, server| {
+        let listener = server.run(|| TcpListener::bind(PORT)).unwrap().unwrap();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let block = vec![0; 1 << 16];
+                // Until the client has had enough and closes.
+                while stream.write_all(&block).is_ok() {}
+            });
+            let mut stream = client.run(|| TcpStream::connect(PORT)).unwrap().unwrap();
+            stream.set_read_timeout(Some(StdDuration::from_secs(5))).unwrap();
+            let mut buffer = vec![0; 1 << 16];
+            let mut read_for = |seconds: f64| {
+                let (start, mut bytes) = (StdInstant::now(), 0);
+                while start.elapsed().as_secs_f64() < seconds {
+                    bytes += stream.read(&mut buffer).unwrap();
+                }
+                bytes as f64 * 8.0 / start.elapsed().as_secs_f64()
+            };
+            read_for(1.0);
+            read_for(4.0)
+        })
+    });
+    eprintln!("TCP: {:.3} Mbit/s, the line's payload rate is {:.3}", goodput / 1e6, exact / 1e6);
+    assert!(goodput > 0.96 * exact && goodput < 1.01 * exact, "{goodput} bit/s, exact {exact}");
+}

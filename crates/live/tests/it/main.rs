@@ -1,0 +1,9 @@
+//! Real packets through emulated lines: they need root, network namespaces and TUN devices, so they run only when asked for
+//! (`scripts/live-tests.sh`), one at a time, since they measure time.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod lifecycle;
+mod line;
+mod world;

@@ -1,0 +1,101 @@
+//! Lines to test on, and what exact time says of them.
+
+use std::thread;
+use std::time::Duration as StdDuration;
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_live::emulate::{Config, DirectionConfig, Outcome, World};
+use lastmile_live::lab::Namespace;
+use lastmile_live::stop::Stop;
+use lastmile_packet::{Meta, Protocol};
+use lastmile_queueing::compress::Compression;
+use lastmile_queueing::discipline::{DropReason, DropSink};
+use lastmile_queueing::line::{self, Line, Observer};
+use lastmile_queueing::random::Stream;
+use lastmile_queueing::spec::Spec;
+use lastmile_queueing::{Limit, Overflow};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant};
+
+/// One direction of an ADSL line, bridged with FCS over ATM, with a FIFO of 206 kB.
+pub(crate) fn adsl(rate: BitRate, delay: Duration) -> DirectionConfig {
+    DirectionConfig {
+        line: line::Config {
+            rate: Some(rate),
+            link_layer: LinkLayer::from_name("bridged-vcmux-fcs").unwrap(),
+            delay,
+            loss_ppb: 0,
+            compression: Compression::None,
+        },
+        queue: Spec::Fifo { limit: Limit::Bytes(ByteCount::new(206_000)), drop: Overflow::Tail },
+    }
+}
+
+/// 512 kbit/s up and 2 Mbit/s down, 4 ms each way.
+pub(crate) fn two_megabit() -> Config {
+    let delay = Duration::from_ms(4);
+    Config::new(adsl(BitRate::from_kbit_per_s(512), delay), adsl(BitRate::from_mbit_per_s(2), delay))
+}
+
+/// How long a lone packet takes from one end to the other, as the line under simulated time has it.
+pub(crate) fn crossing(direction: &DirectionConfig, ip_len: u16) -> Duration {
+    struct Nobody;
+    impl DropSink<Meta> for Nobody {
+        fn dropped(&mut self, _: Instant, _: Meta, reason: DropReason) {
+            panic!("a lone packet was dropped: {reason:?}");
+        }
+    }
+    impl Observer<Meta> for Nobody {
+        fn transmitted(&mut self, _: Instant, _: Instant, _: Duration, _: &Meta) {}
+    }
+    let queue = direction.queue.build(&direction.line.link_layer).unwrap();
+    let mut line = Line::new(&direction.line, queue, Stream::new(1, "any"));
+    let packet = Meta { ip_len, protocol: Protocol::EchoRequest, header_len: 28, ..Meta::default() };
+    line.enqueue(Instant::ZERO, packet, &mut Nobody);
+    line.next_arrival().unwrap() - Instant::ZERO
+}
+
+/// Why these tests cannot run here.
+pub(crate) fn obstacle() -> Option<&'static str> {
+    let id = std::process::Command::new("id").arg("-u").output().ok()?;
+    if id.stdout.trim_ascii() != b"0" {
+        return Some("not root");
+    }
+    if !std::path::Path::new("/dev/net/tun").exists() {
+        return Some("no /dev/net/tun");
+    }
+    None
+}
+
+/// Ends the test where it cannot run, and says so.
+macro_rules! needs_live {
+    () => {
+        if let Some(obstacle) = crate::world::obstacle() {
+            eprintln!("skipped: {obstacle}");
+            return;
+        }
+    };
+}
+pub(crate) use needs_live;
+
+/// Carries packets while `work` runs, which gets the namespaces of client and server.
+pub(crate) fn emulating<T>(config: &Config, work: impl FnOnce(&Namespace, &Namespace) -> T) -> (Outcome, T) {
+    let mut world = World::build(config).unwrap();
+    let name = |side: &lastmile_live::emulate::Side| side.namespace().unwrap().name().to_owned();
+    let client = Namespace::open(&name(world.client())).unwrap();
+    let server = Namespace::open(&name(world.server())).unwrap();
+    let stop = Stop::new().unwrap();
+    let handle = stop.handle().unwrap();
+    thread::scope(|scope| {
+        let carrier = scope.spawn(|| world.run(&stop, Some(Duration::from_s(60))).unwrap());
+        let done = work(&client, &server);
+        // What is still in the kernel's hands gets through.
+        thread::sleep(StdDuration::from_millis(20));
+        handle.stop();
+        let outcome = carrier.join().unwrap();
+        for direction in [&outcome.up, &outcome.down] {
+            assert!(direction.is_balanced(), "{direction:?}");
+            assert_eq!(direction.dropped_unread, 0);
+        }
+        (outcome, done)
+    })
+}
