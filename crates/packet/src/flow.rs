@@ -106,6 +106,20 @@ pub struct FlowAddresses {
 }
 
 impl FlowAddresses {
+    /// Addresses for a simulated flow, which is known by its number alone: other numbers have others, and the flows `2c`
+    /// and `2c + 1` of a connection are each other's reverse.
+    ///
+    /// Whoever opens connection `c` is in 10.0.0.0/8, at 10.0.0.1 and ports from 50 000 on for the first 256; the far end
+    /// is 192.0.2.1 (RFC 5737), port 49 152. Wireshark has no protocol of its own on any of these ports.
+    #[must_use]
+    pub const fn of_simulated(flow: FlowId) -> Self {
+        let connection = flow.index() / 2;
+        let source = Ipv4Addr::from_bits((10 << 24) + 1 + connection / 256);
+        let ip = IpAddresses::V4 { source, destination: Ipv4Addr::new(192, 0, 2, 1) };
+        let opening = Self { ip, source_port: 50_000 + (connection % 256) as u16, destination_port: 49_152 };
+        if flow.index().is_multiple_of(2) { opening } else { opening.reversed() }
+    }
+
     /// The flow the other way.
     #[must_use]
     pub const fn reversed(self) -> Self {
@@ -165,6 +179,19 @@ mod tests {
         assert_eq!(key.reversed().addresses.source_port, 80);
         assert_ne!(key.reversed(), key);
         assert_eq!(key.reversed().reversed(), key);
+    }
+
+    #[test]
+    fn simulated_flows_have_addresses_of_their_own_and_connections_two_directions() {
+        let of = |flow| FlowAddresses::of_simulated(FlowId::new(flow));
+        assert_eq!(of(0).ip.source(), "10.0.0.1".parse::<IpAddr>().unwrap());
+        assert_eq!((of(510).source_port, of(512).source_port), (50_255, 50_000));
+        assert_eq!(of(u32::MAX).ip.destination(), "10.128.0.0".parse::<IpAddr>().unwrap());
+        let mut seen: Vec<FlowAddresses> = (0..20_000).map(of).collect();
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), 20_000);
+        assert_eq!(of(4711), of(4710).reversed());
     }
 
     #[test]
