@@ -7,9 +7,13 @@
 //! | `bounds`, `limits` | the closed-form bound beside each flow, and what held it back in words |
 //! | [`series`], [`parquet`] | samples over time, and `series.parquet` |
 //! | [`report`] | `report.html`, comparisons, and pictures in the one plot style |
+//! | [`atomic`] | files that are there whole or not at all |
+//! | [`capture`] | packets as pcapng |
 //! | [`table`] | the same on a terminal |
 
+pub mod atomic;
 mod bounds;
+pub mod capture;
 mod format;
 mod limits;
 pub mod parquet;
