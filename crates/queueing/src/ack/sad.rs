@@ -222,22 +222,23 @@ impl Table {
         if meta.protocol != Protocol::Tcp {
             return;
         }
-        match self.flows.entry(meta.flow) {
-            Entry::Vacant(place) => {
-                if meta.is_pure_ack() {
-                    place.insert(Record { last: Waiting::closed(meta), ..Record::new(meta) });
-                }
-            }
-            Entry::Occupied(place) => {
-                let record = place.into_mut();
+        if !meta.is_pure_ack() {
+            if let Some(record) = self.flows.get_mut(&meta.flow) {
+                record.last.open = false;
                 if meta.flags.contains(TcpFlags::ACK) {
                     record.newest.note(meta);
                 }
-                if meta.is_pure_ack() {
-                    record.push(Waiting::closed(meta));
-                } else {
-                    record.last.open = false;
-                }
+            }
+            return;
+        }
+        match self.flows.entry(meta.flow) {
+            Entry::Vacant(place) => {
+                place.insert(Record { last: Waiting::closed(meta), ..Record::new(meta) });
+            }
+            Entry::Occupied(place) => {
+                let record = place.into_mut();
+                record.newest.note(meta);
+                record.push(Waiting::closed(meta));
             }
         }
     }

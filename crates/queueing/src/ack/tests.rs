@@ -1,1 +1,85 @@
+use lastmile_packet::{FlowId, Options, TcpFlags};
 
+use super::*;
+
+/// Segments of 1000 bytes: block (a, b) holds segments a to b - 1 above the number 10 000.
+fn fields(ack: u32, blocks: &[(u32, u32)]) -> AckFields {
+    let number = |segments: u32| SeqNumber::new(10_000 + segments * 1000);
+    let blocks: Vec<_> =
+        blocks.iter().map(|&(left, right)| SackBlock { left: number(left), right: number(right) }).collect();
+    AckFields { ack: number(ack), window: 1000, options: Options::NONE.with_sack(&blocks) }
+}
+
+#[test]
+fn a_wider_block_covers_a_narrower_one() {
+    assert!(covers_sack(&fields(0, &[(2, 3)]), &fields(0, &[(2, 5)])));
+    assert!(!covers_sack(&fields(0, &[(2, 5)]), &fields(0, &[(2, 3)])));
+}
+
+#[test]
+fn every_block_must_be_covered() {
+    assert!(covers_sack(&fields(0, &[(2, 3), (5, 6)]), &fields(0, &[(5, 7), (2, 3)])));
+    assert!(!covers_sack(&fields(0, &[(2, 3), (5, 6)]), &fields(0, &[(5, 7)])));
+}
+
+/// The hole is filled: what the blocks told lies below the number now.
+#[test]
+fn the_cumulative_number_covers_blocks_below_it() {
+    assert!(covers_sack(&fields(0, &[(2, 3)]), &fields(3, &[])));
+    assert!(!covers_sack(&fields(0, &[(2, 4)]), &fields(3, &[])));
+    assert!(covers_sack(&fields(0, &[(2, 9)]), &fields(3, &[(3, 9)])));
+}
+
+/// RFC 2883, section 4.1.1: the duplicate lies below the number; 4.2.1: or inside the second block.
+#[test]
+fn a_dsack_is_never_covered() {
+    let below = fields(4, &[(1, 2)]);
+    let inside = fields(4, &[(6, 7), (6, 9)]);
+    assert!(is_dsack(&below) && is_dsack(&inside));
+    assert!(!covers_sack(&below, &fields(9, &[])));
+    assert!(!covers_sack(&inside, &fields(9, &[])));
+    assert!(!is_dsack(&fields(4, &[(6, 9), (11, 12)])));
+}
+
+fn ack(number: u32, window: u16, options: Options) -> Meta {
+    let mut meta = Meta { ip_len: 40, header_len: 40, flags: TcpFlags::ACK, window, ..Meta::default() };
+    meta.ack = SeqNumber::new(number);
+    meta.set_options(options);
+    meta
+}
+
+/// RFC 5681, section 2: a duplicate has the number and the window of the ACK before. RFC 6675, section 2: or SACK blocks.
+#[test]
+fn a_window_update_is_no_duplicate_unless_it_has_sack_blocks() {
+    let newest = Newest::of(&ack(u32::MAX, 100, Options::NONE));
+    let sack = Options::NONE.with_sack(&[SackBlock::default()]);
+    assert_eq!(newest.standing_of(&ack(u32::MAX, 100, Options::NONE)), Standing::Duplicate);
+    assert_eq!(newest.standing_of(&ack(u32::MAX, 0, Options::NONE)), Standing::WindowUpdate);
+    assert_eq!(newest.standing_of(&ack(u32::MAX, 0, sack)), Standing::Duplicate);
+    assert_eq!(newest.standing_of(&ack(5, 100, Options::NONE)), Standing::Advance);
+    assert_eq!(newest.standing_of(&ack(u32::MAX - 1, 100, Options::NONE)), Standing::Old);
+}
+
+#[test]
+fn what_may_not_be_regulated_is_counted_by_its_reason() {
+    let mut passed = Passed::default();
+    let plain = ack(1, 1, Options::NONE);
+    let exempt = Match::Flow(FlowId::new(9));
+    let others = [
+        Meta { protocol: Protocol::Other, ..plain },
+        Meta { ip_len: 41, ..plain },
+        Meta { flags: TcpFlags::ACK.with(TcpFlags::ECE), ..plain },
+        ack(1, 1, Options::NONE.with_unknown()),
+        Meta { flow: FlowId::new(9), ..plain },
+        Meta { traffic_class: 3, ..plain },
+    ];
+    for other in others {
+        assert!(!passed.may_regulate(&other, &exempt), "{other:?}");
+    }
+    assert!(passed.may_regulate(&plain, &exempt));
+    // ECT(0): some stacks send ACKs that may be marked (RFC 8311); the mark matters, not the permission.
+    assert!(passed.may_regulate(&Meta { traffic_class: 2, ..plain }, &exempt));
+    let mut counts = Vec::new();
+    passed.show("test", &mut |counter| counts.push(counter.value));
+    assert_eq!(counts, [1, 1, 1, 1, 1, 1, 0]);
+}

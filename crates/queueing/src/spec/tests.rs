@@ -1,1 +1,108 @@
+use lastmile_linklayer::Framing;
+use lastmile_packet::{FlowId, Meta, SeqNumber, TcpFlags};
+use lastmile_units::{CellCount, Instant};
 
+use super::*;
+
+fn plain() -> LinkLayer {
+    LinkLayer::new(0, Framing::None).expect("no overhead")
+}
+
+fn atm() -> LinkLayer {
+    LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes")
+}
+
+fn sad(queue: Spec) -> Spec {
+    Spec::Sad { duplicates: sad::Duplicates::Keep, exempt: Match::Never, queue: Box::new(queue) }
+}
+
+fn tbf(burst: u64, queue: Spec) -> Spec {
+    let (rate, burst, largest) = (BitRate::from_kbit_per_s(512), WireBytes::new(burst), ByteCount::new(1500));
+    Spec::Tbf { rate, burst, peak: None, largest, catch_up: Duration::ZERO, queue: Box::new(queue) }
+}
+
+fn class(matches: Match, queue: Spec) -> ClassSpec {
+    ClassSpec { matches, queue }
+}
+
+fn refused(spec: &Spec, line: &LinkLayer) -> String {
+    match spec.build::<Meta>(line) {
+        Ok(_) => "nothing is wrong with it".into(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn what_cannot_be_built_is_told_with_its_place() {
+    let in_cells = Spec::Fifo { limit: Limit::Cells(CellCount::new(100)), drop: Overflow::Tail };
+    let no_cells = "a limit in cells, but this line sends no cells; give the limit in packets or bytes";
+    assert_eq!(refused(&in_cells, &plain()), no_cells);
+    assert!(in_cells.build::<Meta>(&atm()).is_ok());
+
+    let classes = vec![class(Match::PureAck, Spec::fifo(10)), class(Match::Any, sad(in_cells))];
+    let deep = tbf(2000, Spec::Priority { classes });
+    assert_eq!(refused(&deep, &plain()), format!("queue.classes.1.queue.queue: {no_cells}"));
+
+    assert_eq!(refused(&sad(Spec::fifo(0)), &plain()), "queue: a limit of zero: no packet would ever pass");
+    // 1508 bytes in 32 cells of 53.
+    let small = "queue: a burst of 1500 wire bytes never lets the largest packet pass, which takes 1696 wire bytes";
+    assert_eq!(refused(&sad(tbf(1500, Spec::fifo(10))), &atm()), small);
+    assert_eq!(refused(&Spec::Priority { classes: vec![] }, &plain()), "0 classes; there must be from 1 to 16");
+    let many = Spec::Priority { classes: vec![class(Match::Any, Spec::fifo(1)); 17] };
+    assert_eq!(refused(&many, &plain()), "17 classes; there must be from 1 to 16");
+    let dscp = Match::Not(Box::new(Match::All(vec![Match::Any, Match::Dscp(64)])));
+    let odd = Spec::Priority { classes: vec![class(dscp, Spec::fifo(1))] };
+    assert_eq!(refused(&odd, &plain()), "a DSCP of 64; it is from 0 to 63");
+}
+
+#[test]
+fn a_tree_has_a_greatest_depth() {
+    let tree = |depth| (1..depth).fold(Spec::fifo(10), |below, _| sad(below));
+    assert!(tree(Spec::MAX_DEPTH).build::<Meta>(&plain()).is_ok());
+    assert!(refused(&tree(Spec::MAX_DEPTH + 1), &plain()).ends_with("more than 16 disciplines above one another"));
+}
+
+/// The whole tree at work: ACKs before data, one ACK of each flow, and every node says what it did.
+#[test]
+fn a_tree_does_what_it_says_and_tells_so() {
+    let classes = vec![class(Match::PureAck, sad(Spec::fifo(10))), class(Match::Any, Spec::fifo(1))];
+    let mut tree = Spec::Priority { classes }.build::<Meta>(&plain()).expect("nothing is wrong with it");
+    let now = Instant::ZERO;
+    let ack = |number| Meta {
+        flow: FlowId::new(1),
+        ack: SeqNumber::new(number),
+        flags: TcpFlags::ACK,
+        header_len: 40,
+        ip_len: 40,
+        ..Meta::default()
+    };
+    let data = Meta { flow: FlowId::new(2), ip_len: 1500, ..ack(0) };
+    let mut dropped = 0;
+    for packet in [data, data, ack(1), ack(2), ack(3)] {
+        tree.enqueue(now, packet, &mut |_, _, _| dropped += 1);
+    }
+    let left: Vec<_> = std::iter::from_fn(|| tree.dequeue(now, &mut |_, _, _| dropped += 1)).collect();
+    assert_eq!((left, dropped), (vec![ack(3), data], 3));
+
+    let mut told = Vec::new();
+    tree.counters(&mut |c| {
+        if c.value > 0 {
+            told.push(format!("{} {} {} {}", c.path, c.kind, c.name, c.value));
+        }
+    });
+    let expected = [
+        "classes.0 priority sent_packets 1",
+        "classes.0 priority sent_bytes 40",
+        "classes.0.queue sad seen 3",
+        "classes.0.queue sad dropped_ack_merged 2",
+        "classes.0.queue sad rewritten 1",
+        "classes.0.queue.queue fifo sent_packets 1",
+        "classes.0.queue.queue fifo sent_bytes 40",
+        "classes.1 priority sent_packets 1",
+        "classes.1 priority sent_bytes 1500",
+        "classes.1.queue fifo sent_packets 1",
+        "classes.1.queue fifo sent_bytes 1500",
+        "classes.1.queue fifo dropped_tail 1",
+    ];
+    assert_eq!(told, expected);
+}

@@ -1,1 +1,138 @@
+//! What the sender sees behind a regulator: always what it could have seen with some ACKs lost, and never the last one.
 
+use lastmile_packet::{Meta, Packet, Protocol, SackBlock};
+use lastmile_queueing::ack::filter::{self, Fraction, Rules};
+use lastmile_queueing::ack::sad::Duplicates;
+use lastmile_queueing::spec::Spec;
+use lastmile_queueing::{DropReason, Limit, Match, Node, Overflow};
+use lastmile_units::{Instant, PacketCount};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use crate::contract::atm;
+use crate::traffic::{FLOWS, Op, Probe, Receivers, ops};
+
+const ROOMY: Limit = Limit::Packets(PacketCount::new(100_000));
+
+fn sad(duplicates: Duplicates) -> Spec {
+    let queue = Box::new(Spec::Fifo { limit: ROOMY, drop: Overflow::Tail });
+    Spec::Sad { duplicates, exempt: Match::Never, queue }
+}
+
+fn ack_filter(rules: Rules) -> Spec {
+    Spec::AckFilter { limit: ROOMY, drop: Overflow::Tail, rules }
+}
+
+#[test]
+fn sad_keeping_duplicates_only_ever_loses_acks() {
+    hold(&sad(Duplicates::Keep));
+}
+
+#[test]
+fn sad_counting_duplicates_only_ever_loses_acks() {
+    hold(&sad(Duplicates::Count));
+}
+
+#[test]
+fn the_ack_filter_only_ever_loses_acks() {
+    hold(&ack_filter(Rules::default()));
+}
+
+#[test]
+fn the_ack_filter_of_a_third_only_ever_loses_acks() {
+    let fraction = Fraction::new(1, 3).expect("a third");
+    hold(&ack_filter(Rules { fraction, ..Rules::default() }));
+}
+
+#[test]
+fn the_ack_filter_by_number_alone_only_ever_loses_acks() {
+    hold(&ack_filter(Rules { duplicates: filter::Duplicates::Remove, ..Rules::default() }));
+}
+
+fn hold(spec: &Spec) {
+    let config = Config { failure_persistence: None, ..Config::default() };
+    let outcome = TestRunner::new(config).run(&ops(), |ops| {
+        let (arrived, left) = run(spec.build(&atm()).expect("a tree that can be built"), &ops);
+        for flow in 0..u32::from(FLOWS) {
+            let of_flow = |seen: &[Meta]| -> Vec<Meta> {
+                seen.iter().filter(|meta| meta.flow.index() == flow).copied().collect()
+            };
+            check_flow(&of_flow(&arrived), &of_flow(&left))?;
+        }
+        Ok(())
+    });
+    if let Err(failure) = outcome {
+        panic!("{failure}");
+    }
+}
+
+/// What came, and what left in which order.
+fn run(mut discipline: Node<Probe>, ops: &[Op]) -> (Vec<Meta>, Vec<Meta>) {
+    let now = Instant::ZERO;
+    let mut receivers = Receivers::new();
+    let (mut arrived, mut left) = (Vec::new(), Vec::new());
+    let mut sink = |_, packet: Probe, reason: DropReason| {
+        assert!(packet.meta().is_pure_ack(), "only a pure ACK is regulated, not {packet:?}");
+        assert_ne!(reason, DropReason::Tail, "there is room for all");
+    };
+    for op in ops {
+        match *op {
+            Op::Enqueue { flow, step } => {
+                let packet = receivers.step(now, flow, step);
+                arrived.push(*packet.meta());
+                discipline.enqueue(now, packet, &mut sink);
+            }
+            Op::Dequeue | Op::WaitUntilReady | Op::Wait(_) => {
+                left.extend(discipline.dequeue(now, &mut sink).map(|packet| *packet.meta()));
+            }
+        }
+    }
+    while let Some(packet) = discipline.dequeue(now, &mut sink) {
+        left.push(*packet.meta());
+    }
+    (arrived, left)
+}
+
+fn check_flow(arrived: &[Meta], left: &[Meta]) -> Result<(), TestCaseError> {
+    // A subsequence, each as it came: matching each with the first that it can be finds one if there is one.
+    let mut rest = arrived.iter();
+    for seen in left {
+        let found = rest.any(|came| as_the_sender_sees(came) == as_the_sender_sees(seen));
+        prop_assert!(found, "nothing like {seen:?} came, or it was overtaken");
+    }
+    // Nobody waits for what will never come: the last word of the receiver gets through.
+    prop_assert_eq!(arrived.last().map(as_the_sender_sees), left.last().map(as_the_sender_sees));
+    // What is never merged always leaves.
+    let others = |seen: &[Meta]| seen.iter().filter(|meta| !meta.is_pure_ack()).count();
+    prop_assert_eq!(others(arrived), others(left));
+
+    let acknowledges = |meta: &&Meta| meta.protocol == Protocol::Tcp;
+    let Some(first) = arrived.iter().find(acknowledges) else { return Ok(()) };
+    let highest =
+        arrived.iter().filter(acknowledges).map(|meta| meta.ack.distance_from(first.ack)).fold(0, |high, d| {
+            // An overtaken ACK may come first of all: what lies before it is no large number.
+            if d < 1 << 31 { d.max(high) } else { high }
+        });
+    let highest = first.ack.add(highest);
+    for came in arrived {
+        for (index, block) in came.options().sack_blocks().enumerate() {
+            let dsack = index == 0 && block.left.before(came.ack);
+            let acknowledged = !dsack && block.right.at_or_before(highest);
+            let told = left.iter().any(|seen| seen.options().sack_blocks().any(|wider| covers(seen, wider, block)));
+            prop_assert!(acknowledged || told, "{block:?} of {came:?} was never told");
+        }
+    }
+    Ok(())
+}
+
+/// True when the sender learns from `wider`, or from it and the number that it comes with, that `block` has arrived.
+fn covers(seen: &Meta, wider: SackBlock, block: SackBlock) -> bool {
+    let left = if block.left.before(seen.ack) { seen.ack } else { block.left };
+    let whole = wider.left.at_or_before(block.left);
+    (whole || (block.right.after(seen.ack) && wider.left.at_or_before(left))) && wider.right.at_or_after(block.right)
+}
+
+/// The header, but for what is the packet's own: when it came, and its IP identification.
+fn as_the_sender_sees(meta: &Meta) -> Meta {
+    Meta { arrived: Instant::ZERO, ip_id: 0, ..*meta }
+}

@@ -1,1 +1,255 @@
+use lastmile_packet::Options;
+use lastmile_units::PacketCount;
 
+use super::*;
+use crate::fifo::{Fifo, Overflow};
+
+const NOW: Instant = Instant::ZERO;
+
+type Sad = SmartAckDropper<Fifo<Meta>>;
+
+fn dropper(duplicates: Duplicates, limit: u64, overflow: Overflow) -> Sad {
+    SmartAckDropper::new(Fifo::in_packets(PacketCount::new(limit), overflow), duplicates, Match::Never)
+}
+
+fn keeping() -> Sad {
+    dropper(Duplicates::Keep, 100, Overflow::Tail)
+}
+
+fn counting() -> Sad {
+    dropper(Duplicates::Count, 100, Overflow::Tail)
+}
+
+fn flow(index: u32) -> FlowId {
+    FlowId::new(index)
+}
+
+fn ack(of: u32, number: u32) -> Meta {
+    Meta {
+        flow: flow(of),
+        ack: SeqNumber::new(number),
+        window: 100,
+        flags: TcpFlags::ACK,
+        header_len: 40,
+        ip_len: 40,
+        ..Meta::default()
+    }
+}
+
+fn with_options(mut meta: Meta, options: Options) -> Meta {
+    meta.set_options(options);
+    meta.header_len += options.header_bytes();
+    meta.ip_len += u16::from(options.header_bytes());
+    meta
+}
+
+/// What is dropped on the way in.
+fn send(sad: &mut Sad, packets: impl IntoIterator<Item = Meta>) -> Vec<(Meta, DropReason)> {
+    let mut dropped = Vec::new();
+    for packet in packets {
+        sad.enqueue(NOW, packet, &mut |_, packet, reason| dropped.push((packet, reason)));
+    }
+    dropped
+}
+
+fn drain(sad: &mut Sad) -> Vec<Meta> {
+    let mut none = |_, packet, reason| panic!("{packet:?} dropped: {reason:?}");
+    std::iter::from_fn(|| sad.dequeue(NOW, &mut none)).collect()
+}
+
+fn counter(sad: &Sad, name: &str) -> u64 {
+    let mut found = None;
+    Discipline::<Meta>::counters(sad, &mut |c| {
+        if c.path.is_empty() && c.name == name {
+            found = Some(c.value);
+        }
+    });
+    found.expect("a counter of this name")
+}
+
+#[test]
+fn one_ack_of_a_flow_waits_and_leaves_with_the_newest_values() {
+    let mut sad = keeping();
+    let newest = Meta { window: 700, ..ack(1, 5000) };
+    let dropped = send(&mut sad, [ack(1, 1000), ack(2, 10), ack(1, 3000), newest]);
+    assert_eq!(dropped, [(ack(1, 3000), DropReason::AckMerged), (newest, DropReason::AckMerged)]);
+    assert_eq!(sad.waiting(flow(1)), Some(Suppressed { merged: 2, duplicates: 0 }));
+    assert_eq!(drain(&mut sad), [newest, ack(2, 10)]);
+    assert_eq!((counter(&sad, "seen"), counter(&sad, "rewritten")), (4, 1));
+    assert_eq!(sad.waiting(flow(1)), None);
+}
+
+/// The bit is cleared at dequeue: the next ACK waits in its own right, and the table holds nothing of what has left.
+#[test]
+fn an_ack_that_left_takes_no_more() {
+    let mut sad = keeping();
+    for number in 0..1000 {
+        assert_eq!(send(&mut sad, [ack(number, number)]), []);
+        assert_eq!(drain(&mut sad), [ack(number, number)]);
+        assert!(sad.table.flows.is_empty());
+    }
+    assert!(sad.table.flows.capacity() < 10, "the table grows with what waits, not with what ever came");
+}
+
+/// RFC 5681, section 3.2: three duplicates trigger fast retransmit, so all three follow the ACK that they repeat.
+#[test]
+fn kept_duplicates_reach_the_sender_behind_the_ack_that_they_repeat() {
+    let mut sad = keeping();
+    let came = [1000, 2000, 2000, 2000, 2000, 6000, 7000].map(|number| ack(1, number));
+    send(&mut sad, came);
+    assert_eq!(drain(&mut sad), [2000, 2000, 2000, 2000, 7000].map(|number| ack(1, number)));
+    assert_eq!(counter(&sad, "duplicates_kept"), 3);
+}
+
+#[test]
+fn counted_duplicates_are_dropped_and_told_with_the_ack_that_leaves() {
+    let mut sad = counting();
+    let dropped = send(&mut sad, [1000, 1000, 1000, 1000, 6000].map(|number| ack(1, number)));
+    let reasons: Vec<_> = dropped.iter().map(|(_, reason)| *reason).collect();
+    assert_eq!(reasons[..3], [DropReason::AckDuplicate; 3]);
+    assert_eq!(reasons[3], DropReason::AckMerged);
+    assert_eq!(sad.waiting(flow(1)), Some(Suppressed { merged: 1, duplicates: 3 }));
+    assert_eq!(drain(&mut sad), [ack(1, 6000)]);
+    assert_eq!(sad.departed(), Suppressed { merged: 1, duplicates: 3 });
+}
+
+#[test]
+fn the_newest_sack_blocks_and_timestamps_win() {
+    let mut sad = counting();
+    let block = |right| lastmile_packet::SackBlock { left: SeqNumber::new(3000), right: SeqNumber::new(right) };
+    let first = with_options(ack(1, 1000), Options::NONE.with_timestamps(1, 1));
+    let second = with_options(ack(1, 1000), Options::NONE.with_timestamps(2, 1).with_sack(&[block(4000)]));
+    let third = with_options(ack(1, 1000), Options::NONE.with_timestamps(3, 1).with_sack(&[block(5000)]));
+    send(&mut sad, [first, second, third]);
+    assert_eq!(drain(&mut sad), [third]);
+    // The ACK came with 52 bytes and left with 64: one SACK block takes 12 (RFC 2018, section 3, with padding).
+    assert_eq!((counter(&sad, "grown_bytes"), counter(&sad, "shrunk_bytes")), (12, 0));
+}
+
+#[test]
+fn an_ack_whose_sack_blocks_would_be_lost_keeps_its_place() {
+    let mut sad = counting();
+    let block = |left| lastmile_packet::SackBlock { left: SeqNumber::new(left), right: SeqNumber::new(left + 1000) };
+    let one = with_options(ack(1, 1000), Options::NONE.with_sack(&[block(3000)]));
+    let other = with_options(ack(1, 1000), Options::NONE.with_sack(&[block(8000)]));
+    assert_eq!(send(&mut sad, [one, other]), []);
+    assert_eq!(drain(&mut sad), [one, other]);
+    assert_eq!(counter(&sad, "kept_apart"), 1);
+}
+
+/// RFC 9293, section 3.8.6: a window that opens is told once; the newest one is the one that holds.
+#[test]
+fn a_window_update_is_merged_and_the_latest_window_wins() {
+    let mut sad = keeping();
+    let shut = Meta { window: 0, ..ack(1, 1000) };
+    let opened = Meta { window: 900, ..ack(1, 1000) };
+    assert_eq!(send(&mut sad, [ack(1, 1000), shut, opened]).len(), 2);
+    assert_eq!(drain(&mut sad), [opened]);
+}
+
+/// Were 3000 merged into 1000, the sender would get it before the data that was sent before it.
+#[test]
+fn an_ack_never_overtakes_data_of_its_own_flow() {
+    let mut sad = keeping();
+    let data = Meta { ip_len: 1500, ..ack(1, 2000) };
+    send(&mut sad, [ack(1, 1000), data, ack(1, 3000), ack(1, 4000)]);
+    assert_eq!(drain(&mut sad), [ack(1, 1000), data, ack(1, 4000)]);
+}
+
+/// Data that repeats the number and the window counts: the pure ACK behind it says nothing new, so it is a duplicate.
+#[test]
+fn an_ack_that_repeats_what_data_said_is_a_duplicate() {
+    let mut sad = keeping();
+    let data = Meta { ip_len: 1500, ..ack(1, 2000) };
+    send(&mut sad, [ack(1, 1000), data, ack(1, 2000), ack(1, 3000)]);
+    assert_eq!(drain(&mut sad), [ack(1, 1000), data, ack(1, 2000), ack(1, 3000)]);
+    assert_eq!(counter(&sad, "duplicates_kept"), 1);
+}
+
+/// RFC 9293, section 3.8.4: a keep-alive probe is an ACK from the sequence number before the next one. It asks for an
+/// answer, so it must neither vanish nor lend its sequence number to an ACK.
+#[test]
+fn a_keep_alive_probe_is_neither_merged_nor_merged_into() {
+    let mut sad = counting();
+    let later = |meta: Meta, seq| Meta { seq: SeqNumber::new(seq), ..meta };
+    let (first, probe, next) = (later(ack(1, 1000), 50), later(ack(1, 1000), 49), later(ack(1, 2000), 50));
+    assert_eq!(send(&mut sad, [first, probe, next]), []);
+    assert_eq!(drain(&mut sad), [first, probe, next]);
+}
+
+#[test]
+fn an_overtaken_ack_passes_untouched() {
+    let mut sad = keeping();
+    send(&mut sad, [ack(1, 3000), ack(1, 2000), ack(1, 4000)]);
+    assert_eq!(drain(&mut sad), [ack(1, 3000), ack(1, 2000), ack(1, 4000)]);
+    assert_eq!(counter(&sad, "passed_old"), 1);
+}
+
+#[test]
+fn what_is_exempt_passes_untouched() {
+    let exempt = Match::Flow(flow(1));
+    let mut sad =
+        SmartAckDropper::new(Fifo::in_packets(PacketCount::new(9), Overflow::Tail), Duplicates::Count, exempt);
+    assert_eq!(send(&mut sad, [ack(1, 1), ack(1, 2), ack(1, 2), ack(2, 1), ack(2, 2)]).len(), 1);
+    assert_eq!(drain(&mut sad), [ack(1, 1), ack(1, 2), ack(1, 2), ack(2, 2)]);
+}
+
+/// The queue refuses the ACK: no bit may stay behind, or the next ACK would be merged into nothing.
+#[test]
+fn an_ack_that_the_queue_refuses_leaves_no_bit() {
+    let mut sad = dropper(Duplicates::Keep, 1, Overflow::Tail);
+    let data = Meta { ip_len: 1500, ..ack(9, 0) };
+    assert_eq!(send(&mut sad, [data, ack(1, 1000)]), [(ack(1, 1000), DropReason::Tail)]);
+    assert_eq!(sad.waiting(flow(1)), None);
+    assert_eq!(drain(&mut sad), [data]);
+    assert_eq!(send(&mut sad, [ack(1, 2000)]), []);
+    assert_eq!(drain(&mut sad), [ack(1, 2000)]);
+}
+
+/// A full queue costs nothing while the flow's ACK waits: what is merged needs no room.
+#[test]
+fn merging_needs_no_room() {
+    let mut sad = dropper(Duplicates::Keep, 1, Overflow::Tail);
+    send(&mut sad, [ack(1, 1000)]);
+    assert_eq!(send(&mut sad, [ack(1, 2000)]), [(ack(1, 2000), DropReason::AckMerged)]);
+    assert_eq!(drain(&mut sad), [ack(1, 2000)]);
+}
+
+#[test]
+fn what_is_lost_with_an_ack_dropped_below_is_counted() {
+    let mut sad = dropper(Duplicates::Count, 2, Overflow::Head);
+    let data = Meta { ip_len: 1500, ..ack(9, 0) };
+    send(&mut sad, [ack(1, 1000), ack(1, 2000), ack(1, 2000), ack(1, 3000), data]);
+    assert_eq!(send(&mut sad, [data]), [(ack(1, 1000), DropReason::Head)]);
+    assert_eq!((counter(&sad, "lost_acks"), counter(&sad, "lost_duplicates")), (2, 1));
+    assert_eq!(sad.waiting(flow(1)), None);
+}
+
+/// The arriving ACK pushes the waiting one of its own flow out at the head. Its own record stands.
+#[test]
+fn head_drop_of_the_same_flow_keeps_the_newer_record() {
+    let mut sad = dropper(Duplicates::Keep, 1, Overflow::Head);
+    // A duplicate is queued beside the first, so the first goes.
+    assert_eq!(send(&mut sad, [ack(1, 1000), ack(1, 1000)]), [(ack(1, 1000), DropReason::Head)]);
+    let other = Meta { seq: SeqNumber::new(7), ..ack(1, 2000) };
+    assert_eq!(send(&mut sad, [other]), [(ack(1, 1000), DropReason::Head)]);
+    assert_eq!(send(&mut sad, [Meta { seq: SeqNumber::new(7), ..ack(1, 3000) }]).len(), 1);
+    assert_eq!(drain(&mut sad), [Meta { seq: SeqNumber::new(7), ..ack(1, 3000) }]);
+    assert!(sad.table.flows.is_empty());
+}
+
+/// Between any two ACKs of the flow stands data: all of them are closed, and each leaves with its own values.
+#[test]
+fn many_closed_acks_leave_in_order_with_their_own_values() {
+    let mut sad = dropper(Duplicates::Keep, 10_000, Overflow::Tail);
+    let mut expected = Vec::new();
+    for n in 0..1000_u32 {
+        let seq = SeqNumber::new(n * 10);
+        let data = Meta { ip_len: 50, seq, ..ack(1, n * 100) };
+        let of = |number| Meta { seq, ..ack(1, number) };
+        send(&mut sad, [of(n * 100 + 1), of(n * 100 + 2), data]);
+        expected.extend([of(n * 100 + 2), data]);
+    }
+    assert_eq!(drain(&mut sad), expected);
+    assert!(sad.table.flows.is_empty());
+}

@@ -1,1 +1,149 @@
+use lastmile_linklayer::Framing;
+use lastmile_packet::Meta;
 
+use super::*;
+use crate::fifo::{Fifo, Overflow};
+
+type Shaper = Tbf<Meta, Fifo<Meta>>;
+
+/// 1 Mbit/s: a byte takes 8 us.
+const RATE: BitRate = BitRate::from_kbit_per_s(1_000);
+
+fn config(burst: u64) -> Config {
+    Config {
+        rate: RATE,
+        burst: WireBytes::new(burst),
+        peak: None,
+        link_layer: LinkLayer::new(0, Framing::None).expect("no overhead"),
+        largest: ByteCount::new(1000),
+        catch_up: Duration::ZERO,
+    }
+}
+
+fn shaper(config: &Config) -> Shaper {
+    Tbf::new(config, Fifo::in_packets(PacketCount::new(1000), Overflow::Tail)).expect("a burst that is large enough")
+}
+
+fn packet(number: u16) -> Meta {
+    Meta { ip_id: number, ip_len: 1000, ..Meta::default() }
+}
+
+fn ms(count: u64) -> Instant {
+    Instant::ZERO + Duration::from_ms(count)
+}
+
+fn fill(shaper: &mut Shaper, now: Instant, packets: u16) {
+    for number in 0..packets {
+        shaper.enqueue(now, packet(number), &mut |_, packet, reason| panic!("{packet:?} dropped: {reason:?}"));
+    }
+}
+
+/// What leaves when asked at `now` until nothing more does.
+fn take(shaper: &mut Shaper, now: Instant) -> usize {
+    let mut none = |_, packet, reason| panic!("{packet:?} dropped: {reason:?}");
+    std::iter::from_fn(|| shaper.dequeue(now, &mut none)).count()
+}
+
+/// 1000 bytes take 8 ms at 1 Mbit/s.
+#[test]
+fn a_burst_leaves_at_once_and_the_rest_at_the_rate() {
+    let mut shaper = shaper(&config(3000));
+    fill(&mut shaper, ms(0), 10);
+    assert_eq!(take(&mut shaper, ms(0)), 3);
+    assert_eq!(shaper.next_ready(ms(0)), Some(ms(8)));
+    assert_eq!(take(&mut shaper, ms(7)), 0);
+    assert_eq!(take(&mut shaper, ms(8)), 1);
+    assert_eq!(shaper.next_ready(ms(8)), Some(ms(16)));
+    // Late by two packets' time: the bucket earned on.
+    assert_eq!(take(&mut shaper, ms(32)), 3);
+}
+
+/// Cells, not bytes: 1000 bytes and 8 of AAL5 trailer take 21 cells, 1113 bytes, 8.904 ms at 1 Mbit/s.
+#[test]
+fn the_rate_counts_what_the_wire_carries() {
+    let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
+    let mut shaper = shaper(&Config { link_layer: atm, ..config(1113) });
+    fill(&mut shaper, ms(0), 3);
+    assert_eq!(take(&mut shaper, ms(0)), 1);
+    assert_eq!(shaper.next_ready(ms(0)), Some(Instant::ZERO + Duration::from_us(8_904)));
+}
+
+#[test]
+fn a_peak_rate_spreads_the_burst() {
+    let peak = Some(Peak { rate: BitRate::from_mbit_per_s(4), burst: WireBytes::new(1000) });
+    let mut shaper = shaper(&Config { peak, ..config(3000) });
+    fill(&mut shaper, ms(0), 10);
+    let mut left = Vec::new();
+    let mut now = ms(0);
+    for _ in 0..5 {
+        now = shaper.next_ready(now).expect("packets wait");
+        left.push(now);
+        assert_eq!(take(&mut shaper, now), 1);
+    }
+    // 2 ms a packet at the peak rate. The burst of three and what the rate earns beside pass at it: the fourth has earned
+    // its 8 ms by then, the fifth waits until 16 ms.
+    assert_eq!(left, [ms(0), ms(2), ms(4), ms(8), ms(16)]);
+}
+
+/// Asked 1 ms late each time, with a bucket of one packet: without catching up, every lateness is lost.
+#[test]
+fn a_late_caller_loses_rate_unless_it_may_catch_up() {
+    let sent_in_a_second = |catch_up| {
+        let mut shaper = shaper(&Config { catch_up, ..config(1000) });
+        fill(&mut shaper, ms(0), 500);
+        let (mut now, mut sent) = (ms(0), 0);
+        while now < ms(1000) {
+            sent += take(&mut shaper, now);
+            now = shaper.next_ready(now).expect("packets wait") + Duration::from_ms(1);
+        }
+        sent
+    };
+    // 9 ms a packet from 0 to 999 ms: 112. At the rate: 8 ms a packet, 125.
+    assert_eq!(sent_in_a_second(Duration::ZERO), 112);
+    assert_eq!(sent_in_a_second(Duration::from_ms(2)), 125);
+}
+
+/// Nobody asked for 100 ms: what may follow at once is the burst and what 16 ms earn, not what 100 ms do.
+#[test]
+fn catching_up_is_bounded() {
+    let mut shaper = shaper(&Config { catch_up: Duration::from_ms(16), ..config(1000) });
+    fill(&mut shaper, ms(0), 500);
+    assert_eq!(take(&mut shaper, ms(0)), 1);
+    // Charged from 84 ms on: one in the bucket at 84 ms, one at 92 ms, one at 100 ms.
+    assert_eq!(take(&mut shaper, ms(100)), 3);
+}
+
+#[test]
+fn what_is_larger_than_the_burst_is_dropped_on_arrival() {
+    let mut shaper = shaper(&config(1000));
+    let mut dropped = Vec::new();
+    let large = Meta { ip_len: 1001, ..packet(1) };
+    shaper.enqueue(ms(0), large, &mut |_, packet, reason| dropped.push((packet, reason)));
+    assert_eq!(dropped, [(large, DropReason::TooLarge)]);
+    assert_eq!(shaper.next_ready(ms(0)), None);
+    assert_eq!(shaper.backlog(), Backlog::default());
+}
+
+#[test]
+fn a_shaper_that_would_pass_nothing_is_refused() {
+    let build = |config: &Config| Shaper::new(config, Fifo::in_packets(PacketCount::new(1), Overflow::Tail));
+    let needed = WireBytes::new(1000);
+    let burst = WireBytes::new(999);
+    assert_eq!(build(&config(999)).err(), Some(TbfError::BurstTooSmall { burst, needed }));
+    let with_peak = |rate, burst| Config { peak: Some(Peak { rate, burst }), ..config(1000) };
+    let fast = BitRate::from_mbit_per_s(2);
+    assert_eq!(build(&with_peak(fast, burst)).err(), Some(TbfError::PeakBurstTooSmall { burst, needed }));
+    let not_above = build(&with_peak(RATE, needed)).err();
+    assert_eq!(not_above, Some(TbfError::PeakNotAboveRate { peak: RATE, rate: RATE }));
+}
+
+/// The packet that is committed counts as waiting.
+#[test]
+fn the_backlog_holds_the_committed_packet() {
+    let mut shaper = shaper(&config(1000));
+    fill(&mut shaper, ms(0), 3);
+    let backlog = |packets, bytes| Backlog { packets: PacketCount::new(packets), bytes: ByteCount::new(bytes) };
+    assert_eq!(shaper.backlog(), backlog(3, 3000));
+    assert_eq!(take(&mut shaper, ms(0)), 1);
+    assert_eq!(shaper.backlog(), backlog(2, 2000));
+}
