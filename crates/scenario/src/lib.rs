@@ -1,10 +1,38 @@
 //! The scenario file: read, check, build. One file describes a network for the simulated and the live clock.
 //!
-//! | module | holds |
+//! [`Scenario::load`] reads a TOML file with its `--set key=value` overrides. What comes out is checked and complete: a
+//! [`lastmile_sim::spec::Network`] for the simulator, [`LineSpec`]s for a live line. Otherwise a [`Report`] says all that is
+//! wrong, with file, line, key and what would be right.
+//!
+//! | file | holds |
 //! | --- | --- |
-//! | [`diagnostics`] | what is wrong with a file: place, caret, what would be right |
-//! | `document` | the TOML tree in which each key knows its place, and `--set key=value` |
-//! | `schema` | the table of all keys: kinds, defaults, ranges; reader and reference both come from it |
-//! | `reader` | typed values out of the tree |
+//! | `diagnostics.rs` | what is wrong with a file: place, caret, what would be right; for every file that lastmile reads |
+//! | `document.rs` | the TOML tree in which each key knows its place, and `--set key=value` |
+//! | `schema.rs` | the table of all keys: kinds, defaults, ranges; reader and reference both come from it |
+//! | `reader.rs` | typed values out of the tree |
+//! | `scenario.rs` | the file as a whole |
+//! | `access.rs`, `topology.rs`, `line.rs`, `queue.rs` | access line, nodes and links, one direction of a line, its queue |
+//! | `traffic.rs`, `tcp.rs` | what runs |
+//! | `reference.rs` | the reference of all keys, printed from the schema |
 
+mod access;
 pub mod diagnostics;
+mod document;
+mod line;
+mod queue;
+mod reader;
+pub mod reference;
+mod scenario;
+mod schema;
+mod tcp;
+mod topology;
+mod traffic;
+
+pub use access::Access;
+pub use diagnostics::{Diagnostic, Place, Report, Severity, Source};
+pub use line::LineSpec;
+pub use queue::Remedy;
+pub use scenario::{Scenario, tcp_of};
+
+#[cfg(test)]
+mod tests;

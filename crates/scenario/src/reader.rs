@@ -10,7 +10,7 @@ use core::str::FromStr;
 use std::collections::BTreeSet;
 
 use lastmile_units::parse::{ParseError, Quantity};
-use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant, Limit, PacketCount, Ratio};
+use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant, Limit, PacketCount, Ratio, WireBytes};
 
 use crate::diagnostics::{Diagnostic, Place, Report, did_you_mean};
 use crate::document::{self, Document, Node, Origin, Value};
@@ -80,8 +80,10 @@ impl Path {
     fn item(&self, list: &str, index: usize, name: Option<&str>) -> Self {
         let list = self.key(list);
         match name {
-            Some(name) => Self { keys: format!("{list}.{name}"), within: format!("in [[{list}]] {name:?}") },
-            None => Self { keys: format!("{list}.{index}"), within: format!("in [[{list}]] {index}") },
+            Some(name) if !name.is_empty() => {
+                Self { keys: format!("{list}.{name}"), within: format!("in [[{list}]] {name:?}") }
+            }
+            _ => Self { keys: format!("{list}.{index}"), within: format!("in [[{list}]] {index}") },
         }
     }
 }
@@ -184,6 +186,32 @@ impl<'d> Table<'d> {
         self.has(key).then(|| self.choice(key, options)).flatten()
     }
 
+    /// A name: some text on one line, short enough to stand in a table.
+    pub(crate) fn name(&self, key: &'static str) -> Option<String> {
+        self.valid_name(key, self.get(key)?)
+    }
+
+    /// The same for a key without a default.
+    pub(crate) fn optional_name(&self, key: &'static str) -> Option<String> {
+        self.valid_name(key, self.optional(key)?)
+    }
+
+    fn valid_name(&self, key: &'static str, name: String) -> Option<String> {
+        const LONGEST: usize = 80;
+        let wrong = if name.trim().is_empty() {
+            "a name is empty".to_owned()
+        } else if name.chars().count() > LONGEST {
+            format!("a name of {} characters; it has at most {LONGEST}", name.chars().count())
+        } else if let Some(bad) = name.chars().find(|c| c.is_control() || matches!(c, '/' | '\\')) {
+            // Names become names of files.
+            format!("a name with {bad:?}; every other printing character will do")
+        } else {
+            return Some(name);
+        };
+        self.error(key, format!("{}: {wrong}", self.path(key)), None);
+        None
+    }
+
     /// The table at `key`, if there is one.
     pub(crate) fn table(&self, key: &'static str) -> Option<Unopened<'d>> {
         self.spec(key);
@@ -197,6 +225,20 @@ impl<'d> Table<'d> {
                 None
             }
         }
+    }
+
+    /// The table at `key`, which must be there.
+    pub(crate) fn required_table(&self, key: &'static str) -> Option<Unopened<'d>> {
+        if !self.has(key) {
+            self.missing(key);
+        }
+        self.table(key)
+    }
+
+    /// What the table at `key` would be if it were there and empty: all defaults.
+    pub(crate) fn empty(&self, key: &'static str, section: &'static Section) -> Table<'d> {
+        static NOTHING: document::Table = document::Table { entries: Vec::new() };
+        Unopened { table: &NOTHING, path: self.at.path.child(key), ..self.at.clone() }.open(section)
     }
 
     /// The tables of the list at `key`; none if it is missing.
@@ -223,6 +265,12 @@ impl<'d> Table<'d> {
             }
         }
         tables
+    }
+
+    /// Adds an error for a value at `key` that is none of those in `allowed`.
+    pub(crate) fn refuse<T>(&self, key: &'static str, found: &Scalar, allowed: &str) -> Option<T> {
+        self.error(key, format!("{}: {found} is not {allowed}", self.path(key)), None);
+        None
     }
 
     /// True if the file gives `key`.
@@ -272,7 +320,7 @@ impl<'d> Table<'d> {
         spec
     }
 
-    fn missing(&self, key: &str) {
+    pub(crate) fn missing(&self, key: &str) {
         let Unopened { reader, origin, path, .. } = &self.at;
         let message = format!("missing key {key:?} {}", path.within);
         let hint = self.sections.iter().find_map(|section| section.key(key)).map(|spec| spec.doc.to_owned());
@@ -382,6 +430,7 @@ quantities! {
     Instant: Quantity::Time,
     BitRate: Quantity::Rate,
     ByteCount: Quantity::Bytes,
+    WireBytes: Quantity::WireBytes,
     CellCount: Quantity::Cells,
     PacketCount: Quantity::Packets,
     Ratio: Quantity::Share,
@@ -422,6 +471,88 @@ impl FromNode for u64 {
 
     fn out_of_range(&self, min: Option<&'static str>, max: Option<&'static str>) -> Option<String> {
         bounded(self, min, max)
+    }
+}
+
+/// A value that may be a switch, a number or a word.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Scalar {
+    Flag(bool),
+    Number(u64),
+    Text(String),
+}
+
+impl Display for Scalar {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Flag(flag) => Display::fmt(flag, f),
+            Self::Number(number) => Display::fmt(number, f),
+            Self::Text(text) => write!(f, "{text:?}"),
+        }
+    }
+}
+
+impl FromNode for Scalar {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Boolean(flag) => Ok(Self::Flag(*flag)),
+            Value::Integer(_) => u64::from_value(value).map(Self::Number),
+            Value::String(text) => Ok(Self::Text(text.clone())),
+            other => Err(format!("{}, where a word or a number is expected", other.name())),
+        }
+    }
+
+    fn from_default(text: &'static str) -> Self {
+        match (text.parse(), text) {
+            (Ok(number), _) => Self::Number(number),
+            (_, "true" | "false") => Self::Flag(text == "true"),
+            _ => Self::Text(text.into()),
+        }
+    }
+}
+
+/// How often packets go out: so many a second, or as many as make a bit rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SendRate {
+    Packets(u64),
+    Bits(BitRate),
+}
+
+impl SendRate {
+    const PS_PER_S: u128 = 1_000_000_000_000;
+
+    /// Time between packets of `size`; `None` below a nanosecond.
+    pub(crate) fn interval(self, size: ByteCount) -> Option<Duration> {
+        let ps = match self {
+            Self::Packets(per_second) => Self::PS_PER_S / u128::from(per_second),
+            Self::Bits(rate) => u128::from(size.as_u64()) * 8 * Self::PS_PER_S / u128::from(rate.as_bps()),
+        };
+        u64::try_from(ps).ok().map(Duration::from_ps).filter(|interval| *interval >= Duration::from_ns(1))
+    }
+}
+
+impl FromNode for SendRate {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        let Value::String(text) = value else {
+            return Err(format!(
+                "{}, where a rate is expected, such as \"100 packets/s\" or \"512 kbit/s\"",
+                value.name()
+            ));
+        };
+        let Some(count) = ["packets/s", "packet/s"].iter().find_map(|unit| text.trim().strip_suffix(unit)) else {
+            return text.parse().map(Self::Bits).map_err(|error: ParseError| error.to_string());
+        };
+        match count.trim().parse::<u64>() {
+            Ok(0) => Err(format!("{text:?} is zero; a rate is above zero, for example \"100 packets/s\"")),
+            Ok(count) => Ok(Self::Packets(count)),
+            Err(_) => {
+                Err(format!("{text:?} does not begin with a whole number; packets are counted like \"100 packets/s\""))
+            }
+        }
+    }
+
+    fn from_default(text: &'static str) -> Self {
+        Self::from_value(&Value::String(text.into())).expect("the schema's defaults parse")
     }
 }
 

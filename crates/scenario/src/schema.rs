@@ -79,6 +79,7 @@ pub(crate) enum Kind {
     Time,
     Rate,
     Bytes,
+    WireBytes,
     Share,
     Limit,
     /// One of these words.
@@ -100,6 +101,7 @@ impl Kind {
             Self::Time => "time".into(),
             Self::Rate => "rate".into(),
             Self::Bytes => "size".into(),
+            Self::WireBytes => "size on the wire".into(),
             Self::Share => "share".into(),
             Self::Limit => "limit".into(),
             Self::Choice(words) => words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", "),

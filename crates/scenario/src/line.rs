@@ -1,0 +1,284 @@
+//! One direction of a line as a file describes it: rate, encapsulation, delay, loss, queue. Both clocks build from it.
+
+use lastmile_linklayer::fixed_ratio::FixedRatio;
+use lastmile_linklayer::{Framing, LinkLayer, OamShare, PRESETS, Preset, preset};
+use lastmile_queueing::compress::Compression;
+use lastmile_queueing::line::Config;
+use lastmile_queueing::spec::Spec as QueueSpec;
+use lastmile_sim::spec::{Link, NodeIndex};
+use lastmile_units::{BitRate, Duration, Ratio};
+
+use crate::diagnostics::nearest;
+use crate::queue;
+use crate::reader::Table;
+use crate::schema::{Key, Kind, Section};
+
+/// One direction of a line: what the transmitter, the wire and the queue in front of them are.
+///
+/// The simulator makes a link of it, a live program a line of its own: same file, both clocks.
+#[derive(Clone, Debug)]
+pub struct LineSpec {
+    /// Rate of the wire, headers and cells included. `None`: transmission takes no time.
+    pub rate: Option<BitRate>,
+    /// What an IP packet costs on this wire.
+    pub link_layer: LinkLayer,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Share of packets lost on the wire.
+    pub loss: Ratio,
+    /// Header compression on this wire.
+    pub compression: Compression,
+    /// The queue in front of the transmitter.
+    pub queue: QueueSpec,
+}
+
+impl LineSpec {
+    /// All but the queue, in the form that [`lastmile_queueing::line::Line`] takes.
+    #[must_use]
+    pub fn config(&self) -> Config {
+        Config {
+            rate: self.rate,
+            link_layer: self.link_layer,
+            delay: self.delay,
+            loss_ppb: self.loss.as_parts_per_billion(),
+            compression: self.compression,
+        }
+    }
+}
+
+/// Longest delay of a wire: beyond the moon and back.
+pub(crate) const MAX_DELAY: &str = "60 s";
+
+pub(crate) const RATE: Key =
+    Key::optional("rate", Kind::Rate, "transmission takes no time", "Rate of the wire, headers and cells included.");
+pub(crate) const DELAY: Key =
+    Key::with_default("delay", Kind::Time, "0 ms", "Propagation delay, one way.").at_most(MAX_DELAY);
+pub(crate) const LOSS: Key =
+    Key::with_default("loss", Kind::Share, "0 %", "Share of packets lost on the wire, at random.");
+pub(crate) const ENCAPSULATION: Key = Key::optional(
+    "encapsulation",
+    Kind::Other("name of a preset, or a table"),
+    "`\"ip\"`: bare IP packets",
+    "What an IP packet costs on this wire. See [encapsulations](#encapsulations).",
+);
+pub(crate) const OAM: Key = Key::optional(
+    "oam",
+    Kind::Count,
+    "no OAM cells",
+    "One cell in so many belongs to operation and maintenance; `27` is the share of ITU-T I.432. Only over ATM.",
+)
+.at_least("2")
+.at_most("65535");
+pub(crate) const COMPRESSION: Key = Key::optional(
+    "header_compression",
+    Kind::Other("`\"none\"`, `\"vj\"` or a share such as `\"10 %\"`"),
+    "`\"none\"`",
+    "TCP/IP header compression: with the state of RFC 1144, or as a model in which this share of every header remains.",
+);
+pub(crate) const SLOTS: Key =
+    Key::optional("vj_slots", Kind::Count, "16", "Connections that RFC 1144 header compression remembers at each end.")
+        .at_least("1")
+        .at_most("256");
+pub(crate) const QUEUE: Key = Key::optional(
+    "queue",
+    Kind::Table("[queues](#queues)"),
+    "FIFO of 100 packets",
+    "The queue in front of the transmitter.",
+);
+
+/// What holds for a direction where its table leaves something out.
+#[derive(Clone)]
+pub(crate) struct Defaults {
+    pub(crate) rate: Option<BitRate>,
+    pub(crate) delay: Duration,
+    pub(crate) loss: Ratio,
+    pub(crate) link_layer: LinkLayer,
+    pub(crate) compression: Compression,
+    pub(crate) queue: QueueSpec,
+}
+
+impl Defaults {
+    /// As `line` has it.
+    pub(crate) fn of(line: &LineSpec) -> Self {
+        Self {
+            rate: line.rate,
+            delay: line.delay,
+            loss: line.loss,
+            link_layer: line.link_layer,
+            compression: line.compression,
+            queue: line.queue.clone(),
+        }
+    }
+}
+
+impl Default for Defaults {
+    fn default() -> Self {
+        Self {
+            rate: None,
+            delay: Duration::ZERO,
+            loss: Ratio::ZERO,
+            link_layer: preset::IP.link,
+            compression: Compression::None,
+            queue: line_queue(),
+        }
+    }
+}
+
+/// The queue of a line that says nothing about it: a FIFO of 100 packets.
+pub(crate) fn line_queue() -> QueueSpec {
+    QueueSpec::fifo(100)
+}
+
+impl LineSpec {
+    /// Reads the keys of a direction. `None` if its queue is wrong.
+    pub(crate) fn read(table: &Table<'_>, defaults: &Defaults) -> Option<Self> {
+        let link_layer = shared_layer(table, defaults.link_layer);
+        let rate = table.optional("rate").or(defaults.rate);
+        let delay = table.optional("delay").unwrap_or(defaults.delay);
+        let loss = table.optional("loss").unwrap_or(defaults.loss);
+        let compression = compression(table, defaults.compression);
+        let queue = match table.table("queue") {
+            Some(queue) => queue::read(queue, &link_layer),
+            None => queue::checked(table, &defaults.queue, &link_layer),
+        };
+        Some(Self { rate, link_layer, delay, loss, compression, queue: queue? })
+    }
+
+    /// As a link of a simulated network.
+    pub(crate) fn link(&self, name: String, from: NodeIndex, to: NodeIndex) -> Link {
+        Link {
+            name,
+            from,
+            to,
+            rate: self.rate,
+            link_layer: self.link_layer,
+            delay: self.delay,
+            loss_ppb: self.loss.as_parts_per_billion(),
+            queue: self.queue.clone(),
+            compression: self.compression,
+        }
+    }
+}
+
+/// A custom encapsulation.
+pub(crate) static CUSTOM: Section = Section {
+    heading: "`encapsulation = { ... }`",
+    about: "An encapsulation of one's own: `overhead` is added to the IP packet, the sum raised to `minimum`, then framed. \
+            For ATM the 8-byte AAL5 trailer is part of the overhead.",
+    keys: &[
+        Key::required(
+            "overhead",
+            Kind::Count,
+            "Bytes around each IP packet; negative where a device counts more than the line carries.",
+        )
+        .at_least("-64")
+        .at_most("512"),
+        Key::with_default(
+            "framing",
+            Kind::Choice(&["none", "atm", "ptm"]),
+            "none",
+            "What cuts the frame: nothing, cells of 53 bytes, 64/65 blocks.",
+        ),
+        Key::with_default("minimum", Kind::Count, "0", "Least bytes of packet and overhead together, before framing.")
+            .at_most("1024"),
+    ],
+};
+
+/// The link layer at `encapsulation`, without OAM cells; `None` without it or if it is wrong.
+pub(crate) fn encapsulation(table: &Table<'_>) -> Option<LinkLayer> {
+    if table.has_table("encapsulation") {
+        return custom(table);
+    }
+    let name: String = table.optional("encapsulation")?;
+    named_layer(table, &name)
+}
+
+/// Encapsulation and OAM share of a table; where that leaves them out or has them wrong, `base`.
+pub(crate) fn shared_layer(table: &Table<'_>, base: LinkLayer) -> LinkLayer {
+    let own = encapsulation(table);
+    let layer = own.unwrap_or(base);
+    if let Some(cells) = table.optional::<u64>("oam") {
+        let share = u16::try_from(cells).ok().and_then(OamShare::one_in);
+        // A share out of range is told where it is read.
+        let Some(share) = share else { return layer };
+        // With a wrong encapsulation the share may well be right.
+        let known = own.is_some() || !table.has("encapsulation");
+        return layer.with_oam(share).unwrap_or_else(|error| {
+            if known {
+                table.error("oam", format!("{}: {error}", table.path("oam")), None);
+            }
+            layer
+        });
+    }
+    match (own, base.oam()) {
+        // An encapsulation of its own over the same cells; over anything else there are none.
+        (Some(layer), Some(share)) => layer.with_oam(share).unwrap_or(layer),
+        _ => layer,
+    }
+}
+
+/// The preset called `name`, or an error at `encapsulation`.
+pub(crate) fn named_layer(table: &Table<'_>, name: &str) -> Option<LinkLayer> {
+    let found = LinkLayer::from_name(name);
+    if found.is_none() {
+        let (tunnel, wanted) = match name.rsplit_once('/') {
+            Some((tunnel, carrier)) if LinkLayer::from_name(carrier).is_none() => (format!("{tunnel}/"), carrier),
+            _ => (String::new(), name),
+        };
+        let hint = match nearest(wanted, PRESETS.iter().flat_map(Preset::names)) {
+            Some(known) => format!("did you mean \"{tunnel}{known}\"?"),
+            None => {
+                let known: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+                format!("known: {}; or a table such as {{ overhead = 28, framing = \"atm\" }}", known.join(", "))
+            }
+        };
+        table.error("encapsulation", format!("unknown encapsulation {name:?}"), Some(hint));
+    }
+    found
+}
+
+fn custom(table: &Table<'_>) -> Option<LinkLayer> {
+    let custom = table.table("encapsulation")?.open(&CUSTOM);
+    let framing = custom.choice("framing", &[("none", Framing::None), ("atm", Framing::Atm), ("ptm", Framing::Ptm)]);
+    let overhead = custom.get::<i64>("overhead");
+    let minimum = custom.get::<u64>("minimum");
+    let (overhead, minimum) = (i32::try_from(overhead?).ok()?, u32::try_from(minimum?).ok()?);
+    LinkLayer::new(overhead, framing?)
+        .and_then(|layer| layer.with_min_frame(minimum))
+        .inspect_err(|error| table.error("encapsulation", format!("{}: {error}", table.path("encapsulation")), None))
+        .ok()
+}
+
+/// Header compression of a table; where that leaves it out or has it wrong, `base`.
+pub(crate) fn compression(table: &Table<'_>, base: Compression) -> Compression {
+    let slots = table.optional::<u64>("vj_slots").and_then(|slots| u16::try_from(slots).ok());
+    let chosen = if table.has("header_compression") { named_compression(table) } else { Some(base) };
+    match (chosen, slots) {
+        (Some(Compression::Rfc1144 { .. }), Some(slots)) => Compression::Rfc1144 { slots },
+        (Some(compression), Some(_)) => {
+            table.error("vj_slots", "vj_slots without header_compression = \"vj\"", None);
+            compression
+        }
+        (chosen, _) => chosen.unwrap_or(base),
+    }
+}
+
+fn named_compression(table: &Table<'_>) -> Option<Compression> {
+    let key = "header_compression";
+    let text: String = table.optional(key)?;
+    match text.as_str() {
+        "none" => Some(Compression::None),
+        "vj" => Some(Compression::Rfc1144 { slots: RFC1144_SLOTS }),
+        share => match share.parse::<Ratio>() {
+            Ok(remaining) => Some(Compression::FixedRatio(FixedRatio::new(remaining))),
+            Err(_) => {
+                let hint = "\"none\", \"vj\" (RFC 1144), or the share of a header that remains, such as \"10 %\"";
+                table.error(key, format!("unknown {key} {text:?}"), Some(hint.into()));
+                None
+            }
+        },
+    }
+}
+
+/// RFC 1144, section 3.2.2, leaves the number open and its code has 16.
+const RFC1144_SLOTS: u16 = 16;

@@ -1,0 +1,195 @@
+//! The reference of the scenario file, printed from the schema that the reader goes by.
+
+use core::fmt::Write as _;
+
+use lastmile_linklayer::PRESETS;
+
+use crate::schema::{Fallback, Key, Kind, Section};
+use crate::{access, line, queue, scenario, tcp, topology, traffic};
+
+/// All sections, in the order of the reference, under their chapters.
+pub(crate) const CHAPTERS: &[(&str, &str, &[&Section])] = &[
+    ("The run", "", &[&scenario::ROOT, &scenario::RECORD]),
+    (
+        "The access line",
+        "",
+        &[
+            &access::ACCESS,
+            &access::DIRECTION,
+            &access::LAN,
+            &access::AGGREGATION,
+            &access::BACKBONE,
+            &access::PROCESSING,
+        ],
+    ),
+    ("Nodes and links", "", &[&topology::NODE, &topology::LINK, &topology::BACK]),
+    ("Encapsulations", ENCAPSULATIONS, &[&line::CUSTOM]),
+    (
+        "Queues",
+        "",
+        &[
+            &queue::QUEUE,
+            &queue::FIFO,
+            &queue::SAD,
+            &queue::ACK_FILTER,
+            &queue::PRIORITY,
+            &queue::TBF,
+            &queue::CLASS,
+            &queue::MATCH,
+        ],
+    ),
+    (
+        "Traffic",
+        "",
+        &[
+            &traffic::TRAFFIC,
+            &traffic::BULK,
+            &traffic::PERSISTENT,
+            &traffic::POISSON,
+            &traffic::ONOFF,
+            &traffic::VOICE,
+            &traffic::BLAST,
+            &traffic::PING,
+        ],
+    ),
+    ("TCP", "", &[&tcp::TCP]),
+];
+
+const INTRODUCTION: &str = "\
+# The scenario file
+
+<!-- Printed from the code by `cargo run -p lastmile-scenario --example reference`; a test holds the two together. -->
+
+A scenario is a [TOML](https://toml.io) file: what there is, what runs over it, for how long. `lastmile run` simulates it;
+`lastmile emulate` takes its `[access]` line. The files in `scenarios/` are examples, from small to large.
+
+```toml
+name = \"An upload starves the download\"
+duration = \"180 s\"
+
+[access]
+encapsulation = \"bridged-vcmux-fcs\"
+down = { rate = \"2 Mbit/s\", delay = \"4 ms\", queue = { limit = \"100 packets\" } }
+up = { rate = \"512 kbit/s\", delay = \"4 ms\", queue = { limit = \"206 kB\" } }
+
+[[traffic]]
+name = \"download\"
+kind = \"bulk\"
+direction = \"down\"
+```
+
+## Values
+
+Values carry their unit and stand in quotes. What two people could read differently (`512 kb/s`, `64 K`) is refused.
+
+| kind | written as |
+| --- | --- |
+| time | `\"20 ms\"`, `\"1.5 s\"`, `\"3 min\"`: ps, ns, us, ms, s, min, h |
+| rate | `\"512 kbit/s\"`, `\"1.544 Mbit/s\"`: bit/s, kbit/s, Mbit/s, Gbit/s; up to 1 Tbit/s |
+| size | `\"1500 B\"`, `\"206 kB\"`, `\"64 KiB\"`: IP bytes unless the key says otherwise |
+| size on the wire | `\"3392 wire bytes\"`: headers, padding and cells included |
+| limit | `\"100 packets\"`, `\"206 kB\"`, `\"1000 cells\"`: the unit says what is counted |
+| share | `\"0.1 %\"`, `\"5 ppm\"`: from 0 to 100 % |
+| whole number | `64`, without quotes |
+
+## Overrides
+
+`--set key=value` changes a value before the file is read, or adds it. The key is written with dots from the top level; an entry
+of a list goes by its name or by its place from 0. Quotes may be left out: `--set access.up.rate=1 Mbit/s` (in a shell:
+`--set \"access.up.rate=1 Mbit/s\"`), `--set traffic.upload.start=10s`, `--set access.up.queue.kind=sad`, `--set access.remedy=sad`.
+An override is checked like the same line in the file.
+";
+
+const ENCAPSULATIONS: &str = "\
+`encapsulation` takes one of these names (`lastmile overhead` shows what each costs for any size), `l2tp/` and the name of \
+the tunnel's carrier, or a table.";
+
+const REMEDIES: &str = "\
+### Remedies
+
+`remedy` in `[access]` is short for a queue of `up`, which must be a FIFO:
+
+| `remedy` | short for |
+| --- | --- |
+| `\"none\"` | `queue = { kind = \"fifo\", limit, drop }` |
+| `\"sad\"` | `queue = { kind = \"sad\", limit, drop }` |
+| `\"ack-filter\"` | `queue = { kind = \"ack-filter\", limit, drop }` |
+| `\"ack-priority\"` | `queue = { kind = \"priority\", limit, drop }`: two FIFOs of that limit |
+
+";
+
+/// The whole reference, as Markdown.
+#[must_use]
+pub fn render() -> String {
+    let mut text = INTRODUCTION.to_owned();
+    for (title, about, sections) in CHAPTERS {
+        let _ = write!(text, "\n## {title}\n\n");
+        if !about.is_empty() {
+            let _ = write!(text, "{about}\n\n");
+        }
+        if *title == "Encapsulations" {
+            text.push_str(&presets());
+        }
+        for section in *sections {
+            render_section(&mut text, section, title);
+        }
+        if *title == "The access line" {
+            text.push_str(REMEDIES);
+        }
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+    }
+    text
+}
+
+fn render_section(text: &mut String, section: &Section, chapter: &str) {
+    if section.heading != chapter {
+        let _ = write!(text, "### {}\n\n", section.heading);
+    }
+    if !section.about.is_empty() {
+        let _ = write!(text, "{}\n\n", section.about);
+    }
+    text.push_str("| key | value | default | meaning |\n| --- | --- | --- | --- |\n");
+    for key in section.keys {
+        let _ = writeln!(text, "| `{}` | {} | {} | {} |", key.name, value(key), default(key), key.doc);
+    }
+    text.push('\n');
+}
+
+fn value(key: &Key) -> String {
+    let kind = key.kind.describe();
+    match (key.min, key.max) {
+        (Some(min), Some(max)) => format!("{kind}, {min} to {max}"),
+        (Some(min), None) => format!("{kind}, at least {min}"),
+        (None, Some(max)) => format!("{kind}, at most {max}"),
+        (None, None) => kind,
+    }
+}
+
+fn default(key: &Key) -> String {
+    match key.fallback {
+        Fallback::Required => "required".into(),
+        Fallback::Absent(then) => then.into(),
+        Fallback::Value(text) if bare(key.kind, text) => format!("`{text}`"),
+        Fallback::Value(text) => format!("`\"{text}\"`"),
+    }
+}
+
+/// True for what stands in a file without quotes.
+fn bare(kind: Kind, text: &str) -> bool {
+    match kind {
+        Kind::Flag | Kind::Count => true,
+        Kind::Other(_) => text.parse::<u64>().is_ok() || matches!(text, "true" | "false"),
+        _ => false,
+    }
+}
+
+fn presets() -> String {
+    let mut text = "| name | also | bytes a packet | note |\n| --- | --- | --- | --- |\n".to_owned();
+    for preset in PRESETS {
+        let also: Vec<String> = preset.aliases.iter().map(|alias| format!("`{alias}`")).collect();
+        let _ = writeln!(text, "| `{}` | {} | {} | {} |", preset.name, also.join(", "), preset.link, preset.note);
+    }
+    text.push('\n');
+    text
+}

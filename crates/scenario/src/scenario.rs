@@ -1,0 +1,256 @@
+//! A scenario, read and checked: what the rest of lastmile works with.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use lastmile_sim::spec::{Network, Record, Source, Traffic};
+use lastmile_tcp::Config;
+use lastmile_units::{ByteCount, Duration};
+
+use crate::access::{self, ACCESS, Access};
+use crate::diagnostics::{Diagnostic, Place, Report, Source as Text};
+use crate::document::Document;
+use crate::reader::{Reader, Table};
+use crate::schema::{Key, Kind, Section};
+use crate::tcp::{self, TCP};
+use crate::topology::{self, Topology};
+use crate::traffic::{self, Surroundings};
+
+pub(crate) static ROOT: Section = Section {
+    heading: "Top level",
+    about: "",
+    keys: &[
+        Key::optional("name", Kind::Text, "the file's name", "What the results call it."),
+        Key::required("duration", Kind::Time, "Simulated time, such as \"180 s\".").at_least("1 us").at_most("720 h"),
+        Key::with_default("seed", Kind::Count, "1", "Seed of every random stream: equal seeds give equal results."),
+        Key::optional("record", Kind::Table("`[record]`"), "its defaults", "What to record beside the totals."),
+        Key::optional("tcp", Kind::Table("`[tcp]`"), "its defaults", "What the TCP of all transfers shares."),
+        Key::optional("access", Kind::Table("`[access]`"), "no access line", "An access line with its surroundings."),
+        Key::optional("node", Kind::Tables("`[[node]]`"), "none", "Nodes with a processing delay."),
+        Key::optional("link", Kind::Tables("`[[link]]`"), "none", "Links of one's own."),
+        Key::optional("traffic", Kind::Tables("`[[traffic]]`"), "none", "What runs."),
+    ],
+};
+
+pub(crate) static RECORD: Section = Section {
+    heading: "`[record]`",
+    about: "What to record beside the totals.",
+    keys: &[
+        Key::with_default("series", Kind::Flag, "true", "Series over time: rates, queues, windows, ACK numbers."),
+        Key::optional(
+            "interval",
+            Kind::Time,
+            "100 ms, or a 10 000th of the duration if that is longer",
+            "Time between samples; at most 100 000 samples in a run.",
+        )
+        .at_least("1 us")
+        .at_most("24 h"),
+        Key::with_default(
+            "flows",
+            Kind::Count,
+            "64",
+            "Number of flows up to which each flow has series and phases of its own.",
+        )
+        .at_most("1000"),
+    ],
+};
+
+/// Largest file that is read: far above any that a person or a program would write.
+const LARGEST_FILE: u64 = 8 << 20;
+/// Most samples of a series.
+const MOST_SAMPLES: u64 = 100_000;
+
+/// A scenario: what to simulate, and what the file says beside it.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    name: String,
+    network: Network,
+    access: Option<Access>,
+    warnings: Report,
+}
+
+impl Scenario {
+    /// Reads the file at `path` with `overrides`, each as `key=value` ([`Scenario::parse`]).
+    ///
+    /// # Errors
+    /// All that is wrong: the file cannot be read, or what it says cannot be simulated.
+    pub fn load(path: &Path, overrides: &[String]) -> Result<Self, Report> {
+        let name = path.display().to_string();
+        let text = read_file(path)
+            .map_err(|problem| Report::of(Diagnostic::error(Place::WholeFile { name: name.clone() }, problem)))?;
+        Self::parse(&name, &text, overrides)
+    }
+
+    /// Reads `text`, which messages call `name`, with `overrides` such as `access.up.rate=1 Mbit/s`.
+    ///
+    /// An override names a key as in the file, entries of lists by their name or by their place from 0 (`traffic.upload.start=10s`,
+    /// `traffic.0.start=10s`). Its value is TOML, or a bare text.
+    ///
+    /// # Errors
+    /// All that is wrong with either, at least one of it an error.
+    pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Self, Report> {
+        let document = Document::parse(Text::new(name, text), overrides)?;
+        let reader = Reader::new(document);
+        let read = read_root(&reader.root().open(&ROOT), name);
+        let (report, _) = reader.finish();
+        if report.has_errors() {
+            return Err(report);
+        }
+        let scenario = read.expect("what could not be read is in the report");
+        Ok(Self { warnings: report, ..scenario })
+    }
+
+    /// What the results call it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What to simulate.
+    #[must_use]
+    pub fn network(&self) -> Network {
+        self.network.clone()
+    }
+
+    /// What to simulate, on loan.
+    #[must_use]
+    pub fn network_ref(&self) -> &Network {
+        &self.network
+    }
+
+    /// The access line, if the file has one: for `emulate`, and for the bounds that hold on it.
+    #[must_use]
+    pub fn access(&self) -> Option<&Access> {
+        self.access.as_ref()
+    }
+
+    /// What is odd about the file, but does not keep it from being simulated.
+    #[must_use]
+    pub fn warnings(&self) -> &Report {
+        &self.warnings
+    }
+
+    /// The links that a traffic's packets take, and those back, as indices into the network's list. `None` where there is no
+    /// way, which only the way back of a datagram source may lack.
+    ///
+    /// # Panics
+    /// If the network has no such traffic.
+    #[must_use]
+    pub fn ways(&self, traffic: usize) -> (Option<Vec<usize>>, Option<Vec<usize>>) {
+        let Traffic { from, to, .. } = self.network.traffic[traffic];
+        let way = |from, to| topology::way(&self.network.nodes, &self.network.links, from, to);
+        (way(from, to), way(to, from))
+    }
+
+    /// The round-trip time of a traffic over empty queues: a packet of `out` IP bytes there, one of `back` back.
+    /// Transmission, propagation and processing; header compression and OAM cells left out. `None` where there is no way back.
+    ///
+    /// # Panics
+    /// If the network has no such traffic.
+    #[must_use]
+    pub fn base_rtt(&self, traffic: usize, out: ByteCount, back: ByteCount) -> Option<Duration> {
+        let (there, here) = self.ways(traffic);
+        let delay = |links: Vec<usize>, size| {
+            links.into_iter().fold(Duration::ZERO, |sum, index| {
+                let link = &self.network.links[index];
+                let transmission =
+                    link.rate.map_or(Duration::ZERO, |rate| rate.time_for(link.link_layer.on_wire(size)));
+                sum + transmission + link.delay + self.network.nodes[link.to].processing
+            })
+        };
+        Some(delay(there?, out) + delay(here?, back))
+    }
+}
+
+fn read_file(path: &Path) -> Result<String, String> {
+    let file = std::fs::File::open(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => "no such file".to_owned(),
+        _ => format!("cannot be read: {error}"),
+    })?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
+    if bytes.len() as u64 > LARGEST_FILE {
+        return Err(format!("larger than {} MiB: no scenario", LARGEST_FILE >> 20));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let line =
+            error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
+        format!("line {line} is no UTF-8 text")
+    })
+}
+
+pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
+    let name = if root.has("name") {
+        root.optional("name")
+    } else {
+        let stem = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        Some(stem.unwrap_or_else(|| file.to_owned()))
+    };
+    let duration: Option<Duration> = root.get("duration");
+    let seed: Option<u64> = root.get("seed");
+    let record = record(root, duration);
+    let tcp = match root.table("tcp") {
+        Some(table) => tcp::read(&table.open(&TCP), &Config::default()),
+        None => Config::default(),
+    };
+    let mut topology = Topology::default();
+    let mut ends = None;
+    let access = root.table("access").and_then(|table| {
+        let table = table.open(&ACCESS);
+        let nodes = access::add_nodes(&table, &mut topology);
+        ends = Some((nodes[0], nodes[4]));
+        access::read(&table, nodes, &mut topology)
+    });
+    topology.read(root);
+    if !root.has("access") && !root.has("link") {
+        let hint = "describe an [access] line, or nodes with [[link]]";
+        root.error("access", "neither [access] nor a [[link]]: nothing to simulate", Some(hint.into()));
+        topology.incomplete();
+    }
+    if root.has("access") && access.is_none() {
+        topology.incomplete();
+    }
+    let around = Surroundings { topology: &topology, ends, tcp, duration: duration.unwrap_or(Duration::ZERO) };
+    let traffic = traffic::read(root, &around);
+    let network = Network {
+        nodes: topology.nodes,
+        links: topology.links,
+        traffic,
+        duration: duration?,
+        seed: seed?,
+        record: record?,
+    };
+    Some(Scenario { name: name?, network, access, warnings: Report::default() })
+}
+
+fn record(root: &Table<'_>, duration: Option<Duration>) -> Option<Record> {
+    let table = match root.table("record") {
+        Some(table) => table.open(&RECORD),
+        None => root.empty("record", &RECORD),
+    };
+    let series: Option<bool> = table.get("series");
+    let flows: Option<u64> = table.get("flows");
+    let given: Option<Duration> = table.optional("interval");
+    let duration = duration?;
+    let interval = given.unwrap_or_else(|| Duration::from_ms(100).max(duration / 10_000));
+    if duration / interval > MOST_SAMPLES {
+        let message = format!(
+            "{}: {} samples are more than a run keeps: {MOST_SAMPLES}",
+            table.path("interval"),
+            duration / interval
+        );
+        let least = duration / MOST_SAMPLES;
+        table.error("interval", message, Some(format!("at least {least} for a duration of {duration}")));
+    }
+    let flow_limit = usize::try_from(flows?).ok()?;
+    Some(Record { interval: series?.then_some(interval), flow_limit })
+}
+
+/// The TCP of a traffic, if it is a transfer.
+#[must_use]
+pub fn tcp_of(traffic: &Traffic) -> Option<&Config> {
+    match &traffic.source {
+        Source::Bulk { sender, .. } => Some(sender),
+        _ => None,
+    }
+}

@@ -1,0 +1,194 @@
+//! The `tcp` tables: what a TCP endpoint does. Each key overrides the file's `[tcp]`, which overrides the defaults.
+
+use lastmile_tcp::{ByteCounting, Config, InitialWindow, Variant, WindowScale};
+use lastmile_units::{ByteCount, Duration};
+
+use crate::reader::{Scalar, Table};
+use crate::schema::{Key, Kind, Section};
+
+pub(crate) static TCP: Section = Section {
+    heading: "`[tcp]`",
+    about: "What TCP does, at both ends. At the top level of the file it sets what all transfers share; in a traffic \
+            (`tcp = { ... }`) it sets what differs there.",
+    keys: &[
+        Key::with_default(
+            "variant",
+            Kind::Choice(&["tahoe", "reno", "newreno", "sack", "cubic"]),
+            "sack",
+            "How the sender reacts to loss and how its window grows: Jacobson 1988, RFC 5681, RFC 6582, RFC 6675, RFC 9438.",
+        ),
+        Key::with_default(
+            "mss",
+            Kind::Bytes,
+            "1460 B",
+            "TCP payload of a full segment; headers and options come on top.",
+        )
+        .at_least("1 B")
+        .at_most("65435 B"),
+        Key::with_default(
+            "receive_window",
+            Kind::Bytes,
+            "65535 B",
+            "The receive buffer: the most that can be in flight.",
+        )
+        .at_least("1 B")
+        .at_most("1 GiB"),
+        Key::with_default(
+            "initial_window",
+            Kind::Other("segments, or `\"rfc3390\"`"),
+            "10",
+            "Congestion window at the start (RFC 6928: 10; before RFC 3390: 1 or 2).",
+        ),
+        Key::optional("initial_ssthresh", Kind::Bytes, "as high as can be", "Slow start threshold at the start."),
+        Key::with_default(
+            "delayed_ack",
+            Kind::Time,
+            "40 ms",
+            "Longest that an ACK is held back; `\"0 ms\"` acknowledges every segment at once. RFC 9293 allows 500 ms.",
+        )
+        .at_most("10 s"),
+        Key::with_default("ack_every", Kind::Count, "2", "Segments after which an ACK is due whatever the time.")
+            .at_least("1")
+            .at_most("255"),
+        Key::with_default("sack", Kind::Flag, "true", "Offer selective acknowledgements (RFC 2018)."),
+        Key::with_default("dsack", Kind::Flag, "true", "Report duplicates in a first SACK block (RFC 2883)."),
+        Key::with_default(
+            "timestamps",
+            Kind::Flag,
+            "false",
+            "Offer timestamps (RFC 7323): 12 bytes more in every header.",
+        ),
+        Key::with_default(
+            "window_scale",
+            Kind::Other("`true`, `false`, or a shift from 0 to 14"),
+            "true",
+            "Offer window scaling (RFC 7323); `true` takes the least shift that tells the receive window.",
+        ),
+        Key::with_default(
+            "min_rto",
+            Kind::Time,
+            "200 ms",
+            "Least retransmission timeout (RFC 6298: 1 s; Linux: 200 ms).",
+        )
+        .at_least("1 us")
+        .at_most("1 h"),
+        Key::with_default("max_rto", Kind::Time, "120 s", "Where the timeout's doubling ends.")
+            .at_least("1 us")
+            .at_most("24 h"),
+        Key::with_default("initial_rto", Kind::Time, "1 s", "Timeout before there is a measurement (RFC 6298).")
+            .at_least("1 us")
+            .at_most("1 h"),
+        Key::with_default("clock_granularity", Kind::Time, "0 ms", "Tick of the host's clock; the 1990s had 500 ms.")
+            .at_most("10 s"),
+        Key::with_default(
+            "byte_counting",
+            Kind::Other("`true`, `false`, or the limit L from 1 to 255"),
+            "true",
+            "Appropriate byte counting (RFC 3465), with L = 2 for `true`; `false` counts each ACK as a segment.",
+        ),
+        Key::with_default("ecn", Kind::Flag, "false", "Offer explicit congestion notification (RFC 3168)."),
+        Key::with_default(
+            "limited_transmit",
+            Kind::Flag,
+            "true",
+            "The first two duplicate ACKs release a segment each (RFC 3042).",
+        ),
+        Key::with_default(
+            "idle_restart",
+            Kind::Flag,
+            "true",
+            "Slow start again after an idle timeout (RFC 5681, section 4.1).",
+        ),
+        Key::with_default("ipv6", Kind::Flag, "false", "Packets are IPv6: 20 bytes more in every header."),
+    ],
+};
+
+const VARIANTS: &[(&str, Variant)] = &[
+    ("tahoe", Variant::Tahoe),
+    ("reno", Variant::Reno),
+    ("newreno", Variant::NewReno),
+    ("sack", Variant::Sack),
+    ("cubic", Variant::Cubic),
+];
+
+/// `base` with what `table` says.
+pub(crate) fn read(table: &Table<'_>, base: &Config) -> Config {
+    let flag = |key, base| table.optional::<bool>(key).unwrap_or(base);
+    let time = |key, base| table.optional::<Duration>(key).unwrap_or(base);
+    let config = Config {
+        variant: table.optional_choice("variant", VARIANTS).unwrap_or(base.variant),
+        mss: table.optional("mss").and_then(small).unwrap_or(base.mss),
+        receive_window: table.optional("receive_window").unwrap_or(base.receive_window),
+        initial_window: initial_window(table).unwrap_or(base.initial_window),
+        initial_ssthresh: table.optional("initial_ssthresh").or(base.initial_ssthresh),
+        delayed_ack: time("delayed_ack", base.delayed_ack),
+        ack_every: table.optional::<u64>("ack_every").and_then(|n| u8::try_from(n).ok()).unwrap_or(base.ack_every),
+        sack: flag("sack", base.sack),
+        dsack: flag("dsack", base.dsack),
+        timestamps: flag("timestamps", base.timestamps),
+        window_scale: window_scale(table).unwrap_or(base.window_scale),
+        min_rto: time("min_rto", base.min_rto),
+        max_rto: time("max_rto", base.max_rto),
+        initial_rto: time("initial_rto", base.initial_rto),
+        clock_granularity: time("clock_granularity", base.clock_granularity),
+        byte_counting: byte_counting(table).unwrap_or(base.byte_counting),
+        ecn: flag("ecn", base.ecn),
+        limited_transmit: flag("limited_transmit", base.limited_transmit),
+        idle_restart: flag("idle_restart", base.idle_restart),
+        ipv6: flag("ipv6", base.ipv6),
+        ..base.clone()
+    };
+    check(table, &config);
+    config
+}
+
+fn small(bytes: ByteCount) -> Option<u16> {
+    u16::try_from(bytes.as_u64()).ok()
+}
+
+fn initial_window(table: &Table<'_>) -> Option<InitialWindow> {
+    let key = "initial_window";
+    match table.optional(key)? {
+        Scalar::Number(n @ 1..=65_535) => u16::try_from(n).ok().map(InitialWindow::Segments),
+        Scalar::Text(word) if word == "rfc3390" => Some(InitialWindow::Rfc3390),
+        other => table.refuse(key, &other, "a number of segments from 1 to 65535, or \"rfc3390\""),
+    }
+}
+
+fn window_scale(table: &Table<'_>) -> Option<WindowScale> {
+    let key = "window_scale";
+    match table.optional(key)? {
+        Scalar::Flag(true) => Some(WindowScale::Auto),
+        Scalar::Flag(false) => Some(WindowScale::Off),
+        Scalar::Number(n @ 0..=14) => u8::try_from(n).ok().map(WindowScale::Shift),
+        other => table.refuse(key, &other, "true, false, or a shift from 0 to 14"),
+    }
+}
+
+fn byte_counting(table: &Table<'_>) -> Option<ByteCounting> {
+    let key = "byte_counting";
+    match table.optional(key)? {
+        Scalar::Flag(true) => Some(ByteCounting::Abc { limit: 2 }),
+        Scalar::Flag(false) => Some(ByteCounting::PerAck),
+        Scalar::Number(n @ 1..=255) => u8::try_from(n).ok().map(|limit| ByteCounting::Abc { limit }),
+        other => table.refuse(key, &other, "true, false, or the limit L of RFC 3465 from 1 to 255"),
+    }
+}
+
+/// What holds between keys.
+fn check(table: &Table<'_>, config: &Config) {
+    if let Err(error) = config.check() {
+        table.error(error.field, format!("{}: {error}", table.path(error.field)), None);
+    }
+    if config.variant == Variant::Sack && !config.sack {
+        table.warning("sack", "variant \"sack\" without sack behaves as \"newreno\"", None);
+    }
+    if config.receive_window.as_u64() > 65_535 && config.window_scale == WindowScale::Off {
+        let hint = "set window_scale = true, or receive_window to 65535 B or less";
+        table.warning(
+            "receive_window",
+            "without window_scale no window above 65535 bytes can be told",
+            Some(hint.into()),
+        );
+    }
+}

@@ -1,0 +1,125 @@
+//! The schema against the reader: nothing is documented that is not read, and no default is said that does not hold.
+
+use std::collections::BTreeSet;
+
+use lastmile_tcp::Config;
+
+use crate::diagnostics::Source;
+use crate::document::Document;
+use crate::reader::Reader;
+use crate::reference::CHAPTERS;
+use crate::scenario::read_root;
+use crate::schema::{Fallback, Kind};
+use crate::{Scenario, scenario, tcp, tcp_of};
+
+/// Which keys reading `text` asks for.
+fn read_keys(text: &str) -> BTreeSet<(&'static str, &'static str)> {
+    let reader = Reader::new(Document::parse(Source::new("f", text), &[]).unwrap_or_else(|report| panic!("{report}")));
+    let _ = read_root(&reader.root().open(&scenario::ROOT), "f");
+    let (report, read) = reader.finish();
+    assert!(!report.has_errors(), "{report}");
+    read
+}
+
+/// A file in which every kind of table occurs.
+const EVERYTHING: &str = r#"
+duration = "10 s"
+[access]
+encapsulation = { overhead = 8, framing = "atm" }
+down = { rate = "2 Mbit/s" }
+up = { rate = "512 kbit/s", queue = { kind = "sad", exempt = { not = { dscp = 3 } } } }
+lan = { queue = { limit = "5 packets" } }
+processing = { client = "1 ms" }
+[[node]]
+name = "far"
+[[link]]
+from = "server"
+to = "far"
+queue = { kind = "tbf", rate = "1 Mbit/s", burst = "3000 wire bytes" }
+back = { queue = { kind = "priority", classes = [{ match = { pure_ack = true }, queue = { kind = "ack-filter" } }, {}] } }
+[[traffic]]
+kind = "bulk"
+direction = "down"
+tcp = { mss = "512 B" }
+[[traffic]]
+kind = "persistent"
+from = "client"
+to = "far"
+[[traffic]]
+kind = "poisson"
+direction = "up"
+rate = "1 kbit/s"
+[[traffic]]
+kind = "onoff"
+direction = "up"
+rate = "1 kbit/s"
+[[traffic]]
+kind = "voice"
+direction = "up"
+[[traffic]]
+kind = "blast"
+direction = "up"
+rate = "1 kbit/s"
+[[traffic]]
+kind = "ping"
+"#;
+
+#[test]
+fn every_documented_key_is_read() {
+    let read = read_keys(EVERYTHING);
+    let sections = CHAPTERS.iter().flat_map(|(_, _, sections)| sections.iter());
+    let unread: Vec<_> = sections
+        .flat_map(|section| section.keys.iter().map(|key| (section.heading, key.name)))
+        .filter(|key| !read.contains(key))
+        .collect();
+    assert_eq!(unread, []);
+}
+
+#[test]
+fn every_section_that_is_read_is_documented() {
+    let documented: BTreeSet<_> =
+        CHAPTERS.iter().flat_map(|(_, _, sections)| sections.iter()).map(|section| section.heading).collect();
+    let unknown: Vec<_> =
+        read_keys(EVERYTHING).into_iter().filter(|(heading, _)| !documented.contains(heading)).collect();
+    assert_eq!(unknown, []);
+}
+
+/// What the reference says of TCP's defaults is what TCP does without being told.
+#[test]
+fn the_documented_defaults_of_tcp_are_those_of_tcp() {
+    let written: Vec<String> = tcp::TCP
+        .keys
+        .iter()
+        .filter_map(|key| match (key.fallback, key.kind) {
+            (Fallback::Value(text), Kind::Flag | Kind::Count | Kind::Other(_)) => {
+                Some(format!("{} = {text}\n", key.name))
+            }
+            (Fallback::Value(text), _) => Some(format!("{} = \"{text}\"\n", key.name)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(written.len(), tcp::TCP.keys.len() - 1, "all but initial_ssthresh have a default");
+    let line = "duration = \"10 s\"\naccess = { down = { rate = \"2 Mbit/s\" }, up = { rate = \"512 kbit/s\" } }\n";
+    let traffic = "[[traffic]]\nkind = \"persistent\"\ndirection = \"up\"\n";
+    for text in [format!("{line}{traffic}[tcp]\n{}", written.concat()), format!("{line}{traffic}")] {
+        let scenario = Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
+        assert_eq!(tcp_of(&scenario.network_ref().traffic[0]), Some(&Config::default()));
+    }
+}
+
+#[test]
+fn no_heading_and_no_key_is_there_twice() {
+    let mut headings = BTreeSet::new();
+    for (_, _, sections) in CHAPTERS {
+        for section in *sections {
+            assert!(headings.insert(section.heading), "{}", section.heading);
+            let mut keys = BTreeSet::new();
+            assert!(section.keys.iter().all(|key| keys.insert(key.name)), "{}", section.heading);
+            assert!(
+                section.keys.iter().all(|key| !key.doc.contains('|') && !key.doc.is_empty()),
+                "{}",
+                section.heading
+            );
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! Nodes and links, and the one question about them: is there exactly one way from each node to each other?
+//!
+//! Packets take the path with the fewest links. Where there are two ways, which one they take would hang on a tie, or on a
+//! link that someone adds elsewhere, and links would stand idle unnoticed. So a loop of links is an error. One-way links may
+//! well form a ring (a satellite down, a telephone line up): there is still one way from each node to each other.
+
+use core::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+
+use lastmile_linklayer::preset;
+use lastmile_sim::spec::{Link, Node, NodeIndex};
+use lastmile_units::Duration;
+
+use crate::diagnostics::did_you_mean;
+use crate::line::{self, Defaults, LineSpec};
+use crate::reader::Table;
+use crate::schema::{Key, Kind, Section};
+
+pub(crate) static NODE: Section = Section {
+    heading: "`[[node]]`",
+    about: "A host or router. Nodes that links name are there without being listed; list one to give it a processing delay.",
+    keys: &[
+        Key::required("name", Kind::Text, "Name, unique."),
+        Key::with_default(
+            "processing",
+            Kind::Time,
+            "0 ms",
+            "Constant delay of a packet that is forwarded or received here.",
+        )
+        .at_most("10 s"),
+    ],
+};
+
+pub(crate) static LINK: Section = Section {
+    heading: "`[[link]]`",
+    about: "A link between two nodes, both ways unless `one_way` says otherwise. The way back has the same rate, delay, loss, \
+            encapsulation and queue, unless `back` gives its own. Between any two nodes there is one way: a loop of links is an error. \
+            (One-way links may form a ring, such as a satellite down and a telephone line up.)",
+    keys: &[
+        Key::optional(
+            "name",
+            Kind::Text,
+            "`from-to`; the way back is `to-from`",
+            "Name, unique. The way back is called `name-back`.",
+        ),
+        Key::required("from", Kind::Text, "Node at the near end."),
+        Key::required("to", Kind::Text, "Node at the far end."),
+        Key::with_default("one_way", Kind::Flag, "false", "No way back."),
+        line::RATE,
+        line::DELAY,
+        line::LOSS,
+        line::ENCAPSULATION,
+        Key::optional(
+            "framing",
+            Kind::Choice(&["none", "atm"]),
+            "as `encapsulation` says",
+            "Short for `encapsulation = \"ip\"` (none) and `\"aal5\"` (atm).",
+        ),
+        line::OAM,
+        line::COMPRESSION,
+        line::SLOTS,
+        line::QUEUE,
+        Key::optional(
+            "back",
+            Kind::Table("`[link.back]`"),
+            "the same as the way there",
+            "What differs on the way back.",
+        ),
+    ],
+};
+
+pub(crate) static BACK: Section = Section {
+    heading: "`[link.back]`",
+    about: "What differs on the way back of a link. What is left out is as on the way there.",
+    keys: &[
+        line::RATE,
+        Key::optional("delay", Kind::Time, "as there", line::DELAY.doc).at_most(line::MAX_DELAY),
+        Key::optional("loss", Kind::Share, "as there", line::LOSS.doc),
+        line::ENCAPSULATION,
+        line::OAM,
+        line::COMPRESSION,
+        line::SLOTS,
+        Key::optional("queue", Kind::Table("queues"), "as there", line::QUEUE.doc),
+    ],
+};
+
+/// Most nodes of a network: looking for loops takes time in proportion to their square.
+const MOST_NODES: usize = 4096;
+
+/// Nodes and links as they are gathered.
+#[derive(Default)]
+pub(crate) struct Topology<'d> {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) links: Vec<Link>,
+    /// The table that each link comes from: for findings about it.
+    tables: Vec<Table<'d>>,
+    by_name: BTreeMap<String, NodeIndex>,
+    /// Nodes or links are missing because the file has them wrong.
+    incomplete: bool,
+    /// Whether links lead from one node to another, as far as it was asked.
+    leads: RefCell<BTreeMap<(NodeIndex, NodeIndex), bool>>,
+}
+
+impl<'d> Topology<'d> {
+    /// Adds a node; `None` if one of that name is there.
+    pub(crate) fn add_node(&mut self, name: &str, processing: Duration) -> Option<NodeIndex> {
+        if self.by_name.contains_key(name) {
+            return None;
+        }
+        let index = self.nodes.len();
+        self.nodes.push(Node { name: name.to_owned(), processing });
+        self.by_name.insert(name.to_owned(), index);
+        Some(index)
+    }
+
+    /// The node called `name`, added if it is not there.
+    fn node(&mut self, name: &str) -> NodeIndex {
+        match self.by_name.get(name) {
+            Some(index) => *index,
+            None => self.add_node(name, Duration::ZERO).expect("it was not there"),
+        }
+    }
+
+    /// The node that `key` names, or an error at it.
+    pub(crate) fn find(&self, table: &Table<'_>, key: &'static str) -> Option<NodeIndex> {
+        let name: String = table.optional(key)?;
+        let found = self.by_name.get(&name).copied();
+        if found.is_none() && !self.incomplete {
+            let names = self.nodes.iter().map(|node| node.name.as_str());
+            let hint = did_you_mean(&name, names.clone()).unwrap_or_else(|| {
+                let known: Vec<&str> = names.take(12).collect();
+                format!("nodes: {}", known.join(", "))
+            });
+            table.error(key, format!("no node is called {name:?}"), Some(hint));
+        }
+        found
+    }
+
+    /// Something is missing that the file has wrong: what would follow from that is not told.
+    pub(crate) fn incomplete(&mut self) {
+        self.incomplete = true;
+    }
+
+    /// False if nodes or links are missing because the file has them wrong.
+    pub(crate) fn is_complete(&self) -> bool {
+        !self.incomplete
+    }
+
+    /// True if links lead from `from` to `to`, or might, were all links there. Not to be asked before all are read.
+    pub(crate) fn leads(&self, from: NodeIndex, to: NodeIndex) -> bool {
+        if self.incomplete {
+            return true;
+        }
+        let search = || way(&self.nodes, &self.links, from, to).is_some();
+        *self.leads.borrow_mut().entry((from, to)).or_insert_with(search)
+    }
+
+    pub(crate) fn add_link(&mut self, link: Link, table: &Table<'d>) {
+        self.links.push(link);
+        self.tables.push(table.clone());
+    }
+
+    /// Reads `[[node]]` and `[[link]]`.
+    pub(crate) fn read(&mut self, root: &Table<'d>) {
+        for node in root.tables("node") {
+            let table = node.open(&NODE);
+            let processing = table.get("processing");
+            let Some(name) = table.name("name") else { continue };
+            let Some(processing) = processing else { continue };
+            if self.add_node(&name, processing).is_none() {
+                table.error("name", format!("a second node is called {name:?}"), None);
+            }
+        }
+        for link in root.tables("link") {
+            self.read_link(&link.open(&LINK));
+        }
+        self.check_names();
+        if self.nodes.len() > MOST_NODES {
+            let message = format!("{} nodes are more than a network has: {MOST_NODES}", self.nodes.len());
+            root.error("link", message, None);
+            return;
+        }
+        self.check_loops();
+    }
+
+    fn read_link(&mut self, table: &Table<'d>) {
+        let framing = table.optional_choice("framing", &[("none", preset::IP.link), ("atm", preset::AAL5.link)]);
+        if table.has("framing") && table.has("encapsulation") {
+            table.error("framing", "both framing and encapsulation", Some("give one of them".into()));
+        }
+        let defaults = Defaults {
+            rate: None,
+            delay: Duration::ZERO,
+            link_layer: framing.unwrap_or(preset::IP.link),
+            queue: line::line_queue(),
+            ..Defaults::default()
+        };
+        let there = LineSpec::read(table, &defaults);
+        let back_table = table.table("back").map(|back| back.open(&BACK));
+        let one_way: Option<bool> = table.get("one_way");
+        let name = table.optional_name("name");
+        let (from, to) = (table.name("from"), table.name("to"));
+        let (Some(there), Some(from), Some(to)) = (there, from, to) else {
+            self.incomplete();
+            return;
+        };
+        let back = match &back_table {
+            Some(back) => LineSpec::read(back, &Defaults::of(&there)),
+            None => Some(there.clone()),
+        };
+        if from == to {
+            table.error("to", format!("a loop of links: this one leads from {from:?} to itself"), None);
+            self.incomplete();
+            return;
+        }
+        let (near, far) = (self.node(&from), self.node(&to));
+        let names = match name {
+            Some(name) => (name.clone(), format!("{name}-back")),
+            None => (format!("{from}-{to}"), format!("{to}-{from}")),
+        };
+        self.add_link(there.link(names.0, near, far), table);
+        match (one_way, &back_table) {
+            (Some(true), Some(back)) => {
+                table.error("back", format!("{} for a link that is one_way", back.own_path()), None);
+            }
+            (Some(true), None) => {}
+            _ => match back {
+                Some(back) => self.add_link(back.link(names.1, far, near), back_table.as_ref().unwrap_or(table)),
+                None => self.incomplete(),
+            },
+        }
+    }
+
+    fn check_names(&self) {
+        let mut seen = BTreeMap::new();
+        for (link, table) in self.links.iter().zip(&self.tables) {
+            if let Some((from, to)) = seen.insert(link.name.as_str(), (link.from, link.to)) {
+                // Two links between the same nodes are a loop, which says more than two equal names.
+                if (from, to) != (link.from, link.to) || table.has("name") {
+                    table.error("name", format!("a second link is called {:?}", link.name), None);
+                }
+            }
+        }
+    }
+
+    /// Reports the first pair of nodes between which there are two ways.
+    fn check_loops(&self) {
+        let Some((one, other)) = self.two_ways() else { return };
+        let way = |links: &[usize]| {
+            let mut names = vec![self.nodes[self.links[links[0]].from].name.as_str()];
+            names.extend(links.iter().map(|&link| self.nodes[self.links[link].to].name.as_str()));
+            if names.len() > 8 {
+                names.splice(4..names.len() - 3, ["..."]);
+            }
+            names.join(" -> ")
+        };
+        let last = one.iter().chain(&other).max().expect("a way has a link");
+        let message = format!("a loop of links: there are two ways, {} and {}", way(&one), way(&other));
+        let hint = "between two nodes there is one way: leave out a link, or make one of them one_way = true";
+        self.tables[*last].error("from", message, Some(hint.into()));
+    }
+
+    /// Two ways, as links, between the same two nodes, if there are two anywhere.
+    ///
+    /// A depth-first search meets a node a second time, off its own path, just when two simple paths lead there. Cost: nodes
+    /// times links at most, since the first such meeting ends it.
+    fn two_ways(&self) -> Option<(Vec<usize>, Vec<usize>)> {
+        let mut out = vec![Vec::new(); self.nodes.len()];
+        for (index, link) in self.links.iter().enumerate() {
+            out[link.from].push(index);
+        }
+        (0..self.nodes.len()).find_map(|start| self.two_ways_from(start, &out))
+    }
+
+    fn two_ways_from(&self, start: NodeIndex, out: &[Vec<usize>]) -> Option<(Vec<usize>, Vec<usize>)> {
+        let mut came_by: Vec<Option<usize>> = vec![None; self.nodes.len()];
+        let mut on_path = vec![false; self.nodes.len()];
+        let mut stack = vec![(start, 0)];
+        on_path[start] = true;
+        while let Some((node, next)) = stack.last_mut() {
+            let Some(&link) = out[*node].get(*next) else {
+                on_path[*node] = false;
+                stack.pop();
+                continue;
+            };
+            *next += 1;
+            let to = self.links[link].to;
+            if on_path[to] {
+                continue;
+            }
+            if came_by[to].is_some() {
+                let mut other = self.way_back(start, self.links[link].from, &came_by);
+                other.push(link);
+                return Some((self.way_back(start, to, &came_by), other));
+            }
+            came_by[to] = Some(link);
+            on_path[to] = true;
+            stack.push((to, 0));
+        }
+        None
+    }
+
+    /// The links from `start` to `node` by which a search came.
+    fn way_back(&self, start: NodeIndex, mut node: NodeIndex, came_by: &[Option<usize>]) -> Vec<usize> {
+        let mut links = Vec::new();
+        while node != start {
+            let link = came_by[node].expect("the search came here");
+            links.push(link);
+            node = self.links[link].from;
+        }
+        links.reverse();
+        links
+    }
+}
+
+/// The links of the way from `from` to `to`, if there is one.
+pub(crate) fn way(nodes: &[Node], links: &[Link], from: NodeIndex, to: NodeIndex) -> Option<Vec<usize>> {
+    let mut came_by: Vec<Option<usize>> = vec![None; nodes.len()];
+    let mut out = vec![Vec::new(); nodes.len()];
+    for (index, link) in links.iter().enumerate() {
+        out[link.from].push(index);
+    }
+    let mut frontier = VecDeque::from([from]);
+    while let Some(node) = frontier.pop_front() {
+        for &link in &out[node] {
+            let next = links[link].to;
+            if next != from && came_by[next].is_none() {
+                came_by[next] = Some(link);
+                frontier.push_back(next);
+            }
+        }
+    }
+    let mut way = Vec::new();
+    let mut node = to;
+    while node != from {
+        let link = came_by[node]?;
+        way.push(link);
+        node = links[link].from;
+    }
+    way.reverse();
+    Some(way)
+}

@@ -1,0 +1,456 @@
+//! `[[traffic]]`: what runs over the network.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use lastmile_sim::spec::{NodeIndex, OpenedBy, Source, Traffic};
+use lastmile_tcp::Config;
+use lastmile_units::{BitRate, ByteCount, Duration, Instant};
+
+use crate::reader::{SendRate, Table, Unopened, Variant};
+use crate::schema::{Key, Kind, Section};
+use crate::tcp;
+use crate::topology::Topology;
+
+/// Most flows of a run.
+pub(crate) const MOST_FLOWS: u64 = 1_000_000;
+/// Most ping requests of a run: each reply is kept.
+const MOST_PINGS: u64 = 10_000_000;
+
+const SIZE: Key =
+    Key::with_default("size", Kind::Bytes, "1500 B", "IP bytes of a packet.").at_least("28 B").at_most("65535 B");
+
+pub(crate) static TRAFFIC: Section = Section {
+    heading: "`[[traffic]]`",
+    about: "A source, or `count` equal ones. Between which nodes: by `direction` with an `[access]` line, or by `from` and `to`.",
+    keys: &[
+        Key::required(
+            "kind",
+            Kind::Choice(&["bulk", "persistent", "poisson", "onoff", "voice", "blast", "ping"]),
+            "What it is, such as \"bulk\" for a TCP transfer; each kind has keys of its own, see below.",
+        ),
+        Key::optional(
+            "name",
+            Kind::Text,
+            "the kind",
+            "Name, unique. With `count` above one, flows are called `name-1`, `name-2`, ...",
+        ),
+        Key::optional(
+            "direction",
+            Kind::Choice(&["down", "up"]),
+            "`from` and `to` say it; a ping goes `up`",
+            "`down`: data from server to client, who opens the connection; `up`: from client to server.",
+        ),
+        Key::optional("from", Kind::Text, "`direction` says it", "Node that the data comes from."),
+        Key::optional("to", Kind::Text, "`direction` says it", "Node that the data goes to."),
+        Key::with_default("count", Kind::Count, "1", "How many of them; at most 1000000 flows in all.").at_least("1"),
+        Key::with_default("start", Kind::Time, "0 s", "When it starts."),
+        Key::optional(
+            "stop",
+            Kind::Time,
+            "the end of the run",
+            "When the application stops offering data; after `start`.",
+        ),
+        Key::with_default(
+            "dscp",
+            Kind::Count,
+            "0",
+            "Differentiated services code point of its packets (RFC 2474); 46 is EF.",
+        )
+        .at_most("63"),
+    ],
+};
+
+const OPENED_BY: Key = Key::optional(
+    "opened_by",
+    Kind::Choice(&["sender", "receiver"]),
+    "`receiver` for `direction = \"down\"`, otherwise `sender`",
+    "Which end opens the connection.",
+);
+const REQUEST: Key = Key::with_default("request", Kind::Bytes, "0 B",
+    "Bytes that the receiver of the data sends first, as an HTTP request; only where the receiver opens the connection.")
+    .at_most("1 GiB");
+const TCP: Key = Key::optional("tcp", Kind::Table("`[tcp]`"), "as the file's `[tcp]`", "What its TCP does.");
+
+pub(crate) static BULK: Section = Section {
+    heading: "`kind = \"bulk\"`",
+    about: "A TCP transfer of so many bytes, or of as many as there is time for.",
+    keys: &[
+        Key::optional("bytes", Kind::Bytes, "no end", "Bytes to transfer.").at_least("1 B").at_most("1000000 GB"),
+        REQUEST,
+        OPENED_BY,
+        TCP,
+    ],
+};
+pub(crate) static PERSISTENT: Section = Section {
+    heading: "`kind = \"persistent\"`",
+    about: "A TCP source that always has data.",
+    keys: &[REQUEST, OPENED_BY, TCP],
+};
+pub(crate) static POISSON: Section = Section {
+    heading: "`kind = \"poisson\"`",
+    about: "UDP packets of one size with exponential gaps.",
+    keys: &[Key::required("rate", Kind::Rate, "Mean rate in IP bits per second."), SIZE],
+};
+pub(crate) static ONOFF: Section = Section {
+    heading: "`kind = \"onoff\"`",
+    about: "Bursty UDP: a constant rate during exponential on-times, silence during exponential off-times. Give the mean `rate` \
+            or the `peak`.",
+    keys: &[
+        Key::optional("rate", Kind::Rate, "follows from `peak`", "Mean rate in IP bits per second, silences included."),
+        Key::optional("peak", Kind::Rate, "follows from `rate`", "Rate in IP bits per second while on."),
+        Key::with_default("on", Kind::Time, "500 ms", "Mean length of a burst.").at_least("1 us").at_most("24 h"),
+        Key::with_default("off", Kind::Time, "500 ms", "Mean length of a silence.").at_most("24 h"),
+        SIZE,
+    ],
+};
+pub(crate) static VOICE: Section = Section {
+    heading: "`kind = \"voice\"`",
+    about: "UDP packets at a constant interval; the defaults are G.711 in packets of 20 ms (RFC 3551): 160 bytes of sound, 40 of headers.",
+    keys: &[
+        Key::with_default("interval", Kind::Time, "20 ms", "Time between packets.").at_least("1 us").at_most("24 h"),
+        Key::with_default("size", Kind::Bytes, "200 B", "IP bytes of a packet.").at_least("28 B").at_most("65535 B"),
+    ],
+};
+pub(crate) static BLAST: Section = Section {
+    heading: "`kind = \"blast\"`",
+    about: "UDP packets of one size, so many a second, whatever becomes of them.",
+    keys: &[
+        Key::required(
+            "rate",
+            Kind::Other("`\"100 packets/s\"`, or a rate"),
+            "Packets per second, or IP bits per second.",
+        ),
+        SIZE,
+    ],
+};
+pub(crate) static PING: Section = Section {
+    heading: "`kind = \"ping\"`",
+    about: "ICMP echo, answered by the other end; the size is that of ping(8) by default.",
+    keys: &[
+        Key::with_default("interval", Kind::Time, "1 s", "Time between requests.").at_least("1 us").at_most("24 h"),
+        Key::with_default("size", Kind::Bytes, "84 B", "IP bytes of a request and of its reply.")
+            .at_least("28 B")
+            .at_most("65535 B"),
+    ],
+};
+
+/// The kinds of traffic.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Bulk,
+    Persistent,
+    Poisson,
+    OnOff,
+    Voice,
+    Blast,
+    Ping,
+}
+
+const KINDS: [Variant<Form>; 7] = [
+    Variant { name: "bulk", section: &BULK, value: Form::Bulk },
+    Variant { name: "persistent", section: &PERSISTENT, value: Form::Persistent },
+    Variant { name: "poisson", section: &POISSON, value: Form::Poisson },
+    Variant { name: "onoff", section: &ONOFF, value: Form::OnOff },
+    Variant { name: "voice", section: &VOICE, value: Form::Voice },
+    Variant { name: "blast", section: &BLAST, value: Form::Blast },
+    Variant { name: "ping", section: &PING, value: Form::Ping },
+];
+
+/// What traffic is read against.
+pub(crate) struct Surroundings<'a, 'd> {
+    pub(crate) topology: &'a Topology<'d>,
+    /// Client and server of the access line, if there is one.
+    pub(crate) ends: Option<(NodeIndex, NodeIndex)>,
+    pub(crate) tcp: Config,
+    pub(crate) duration: Duration,
+}
+
+/// Reads all of `[[traffic]]`.
+pub(crate) fn read(root: &Table<'_>, around: &Surroundings<'_, '_>) -> Vec<Traffic> {
+    let mut read: Vec<(Traffic, Table<'_>)> = Vec::new();
+    for item in root.tables("traffic") {
+        read.extend(one(item, around));
+    }
+    name_the_nameless(&mut read);
+    check_names(&read);
+    check_amounts(root, &read, around.duration);
+    read.into_iter().map(|(traffic, _)| traffic).collect()
+}
+
+fn one<'d>(item: Unopened<'d>, around: &Surroundings<'_, '_>) -> Option<(Traffic, Table<'d>)> {
+    let (form, table) = item.open_kind(&TRAFFIC, &KINDS)?;
+    let name = if table.has("name") { table.optional_name("name") } else { Some(String::new()) };
+    let ends = Ends::read(&table, form, around);
+    let count = table.get::<u64>("count");
+    let (start, stop) = times(&table, around.duration);
+    let dscp = table.get::<u64>("dscp").and_then(|dscp| u8::try_from(dscp).ok());
+    let source = source(&table, form, ends.as_ref(), dscp.unwrap_or(0), around);
+    let ends = ends?;
+    let traffic = Traffic {
+        name: name?,
+        direction: ends.label,
+        from: ends.from,
+        to: ends.to,
+        // More than 2^32 - 1 is more than the most, and is told as such.
+        count: u32::try_from(count?).unwrap_or(u32::MAX),
+        start: start?,
+        stop,
+        dscp: dscp?,
+        source: source?,
+    };
+    check_ways(&table, &traffic, around.topology);
+    Some((traffic, table))
+}
+
+/// Between which nodes, and who opens the connection by default.
+struct Ends {
+    from: NodeIndex,
+    to: NodeIndex,
+    label: String,
+    opened_by: OpenedBy,
+}
+
+impl Ends {
+    fn read(table: &Table<'_>, form: Form, around: &Surroundings<'_, '_>) -> Option<Self> {
+        let named = table.has("from") || table.has("to");
+        let down = table.optional_choice("direction", &[("down", true), ("up", false)]);
+        if named {
+            return Self::named(table, down, around);
+        }
+        let Some((client, server)) = around.ends else {
+            if !around.topology.is_complete() {
+                return None;
+            }
+            let hint = Some("name the nodes with from and to".to_owned());
+            if table.has("direction") {
+                table.error("direction", "direction without an [access] line", hint);
+            } else {
+                table.error("kind", "neither from and to nor a direction", hint);
+            }
+            return None;
+        };
+        if down.is_none() && !table.has("direction") && form != Form::Ping {
+            let hint = "\"down\" (from the server) or \"up\" (to the server); or name nodes with from and to";
+            table.error("kind", "no direction", Some(hint.into()));
+            return None;
+        }
+        Some(if down.unwrap_or(false) {
+            Self { from: server, to: client, label: "down".into(), opened_by: OpenedBy::Receiver }
+        } else {
+            Self { from: client, to: server, label: "up".into(), opened_by: OpenedBy::Sender }
+        })
+    }
+
+    fn named(table: &Table<'_>, down: Option<bool>, around: &Surroundings<'_, '_>) -> Option<Self> {
+        for (key, other) in [("from", "to"), ("to", "from")] {
+            if !table.has(key) {
+                table.error(other, format!("{other} without {key}"), Some(format!("name both nodes: add {key}")));
+                return None;
+            }
+        }
+        let (from, to) = (around.topology.find(table, "from"), around.topology.find(table, "to"));
+        let (from, to) = (from?, to?);
+        if from == to {
+            table.error("to", "from and to are the same node", None);
+            return None;
+        }
+        let nodes = &around.topology.nodes;
+        Some(match down {
+            Some(true) => Self { from, to, label: "down".into(), opened_by: OpenedBy::Receiver },
+            Some(false) => Self { from, to, label: "up".into(), opened_by: OpenedBy::Sender },
+            None => {
+                let label = format!("{} to {}", nodes[from].name, nodes[to].name);
+                Self { from, to, label, opened_by: OpenedBy::Sender }
+            }
+        })
+    }
+}
+
+fn times(table: &Table<'_>, duration: Duration) -> (Option<Instant>, Option<Instant>) {
+    let start: Option<Instant> = table.get("start");
+    let stop: Option<Instant> = table.optional("stop");
+    if let (Some(start), Some(stop)) = (start, stop)
+        && stop <= start
+    {
+        let hint = format!("it starts at {start}");
+        table.error("stop", format!("{}: {stop} is not after its start", table.path("stop")), Some(hint));
+    }
+    if let Some(start) = start
+        && start >= Instant::ZERO + duration
+        && !duration.is_zero()
+    {
+        let message = format!("{}: {start} is past the end of the run, so it never starts", table.path("start"));
+        table.warning("start", message, Some(format!("the run lasts {duration}")));
+    }
+    (start, stop)
+}
+
+fn source(
+    table: &Table<'_>,
+    form: Form,
+    ends: Option<&Ends>,
+    dscp: u8,
+    around: &Surroundings<'_, '_>,
+) -> Option<Source> {
+    match form {
+        Form::Bulk => {
+            let bytes: Option<ByteCount> = table.optional("bytes");
+            transfer(table, bytes.map(ByteCount::as_u64), ends, dscp, around)
+        }
+        Form::Persistent => transfer(table, None, ends, dscp, around),
+        Form::Poisson => {
+            let (rate, size) = (table.get("rate"), table.get("size"));
+            Some(Source::Poisson { rate: rate?, size: size? })
+        }
+        Form::OnOff => on_off(table),
+        Form::Voice => {
+            let (interval, size) = (table.get("interval"), table.get("size"));
+            Some(Source::Constant { interval: interval?, size: size?, kind: "voice" })
+        }
+        Form::Blast => {
+            let (rate, size) = (table.get::<SendRate>("rate"), table.get("size"));
+            let (rate, size): (_, ByteCount) = (rate?, size?);
+            let Some(interval) = rate.interval(size) else {
+                let message = format!("{}: packets at less than a nanosecond", table.path("rate"));
+                table.error("rate", message, None);
+                return None;
+            };
+            Some(Source::Constant { interval, size, kind: "blast" })
+        }
+        Form::Ping => {
+            let (interval, size) = (table.get("interval"), table.get("size"));
+            Some(Source::Ping { interval: interval?, size: size? })
+        }
+    }
+}
+
+fn transfer(
+    table: &Table<'_>,
+    bytes: Option<u64>,
+    ends: Option<&Ends>,
+    dscp: u8,
+    around: &Surroundings<'_, '_>,
+) -> Option<Source> {
+    let config = match table.table("tcp") {
+        Some(own) => tcp::read(&own.open(&tcp::TCP), &around.tcp),
+        None => around.tcp.clone(),
+    };
+    let config = Arc::new(Config { dscp, ..config });
+    let request: Option<ByteCount> = table.get("request");
+    let opened_by =
+        table.optional_choice("opened_by", &[("sender", OpenedBy::Sender), ("receiver", OpenedBy::Receiver)]);
+    let opened_by = opened_by.or(ends.map(|ends| ends.opened_by))?;
+    let request = request?.as_u64();
+    if request > 0 && opened_by == OpenedBy::Sender {
+        let hint = "a request goes before a download: direction = \"down\", or opened_by = \"receiver\"";
+        table.error("request", "a request in a transfer that its sender opens", Some(hint.into()));
+    }
+    Some(Source::Bulk { sender: Arc::clone(&config), receiver: config, bytes, request, opened_by })
+}
+
+fn on_off(table: &Table<'_>) -> Option<Source> {
+    let (rate, peak) = (table.optional::<BitRate>("rate"), table.optional::<BitRate>("peak"));
+    let (on, off) = (table.get::<Duration>("on"), table.get::<Duration>("off"));
+    let size = table.get("size");
+    let both = "give the mean rate or the peak: the other follows from on and off";
+    if table.has("rate") && table.has("peak") {
+        table.error("peak", "both rate and peak", Some(both.into()));
+    } else if !table.has("rate") && !table.has("peak") {
+        table.error("kind", "neither rate nor peak", Some(both.into()));
+    }
+    let (on, off) = (on?, off?);
+    let peak = match (rate, peak) {
+        (Some(mean), None) => {
+            let whole = u128::from(on.as_ps()) + u128::from(off.as_ps());
+            let bps = u64::try_from(u128::from(mean.as_bps()) * whole / u128::from(on.as_ps())).ok();
+            let found = bps.and_then(BitRate::from_bps);
+            if found.is_none() {
+                let message = format!("{}: with these times the peak is above {}", table.path("rate"), BitRate::MAX);
+                table.error("rate", message, None);
+            }
+            found
+        }
+        (_, peak) => peak,
+    };
+    Some(Source::OnOff { peak: peak?, on, off, size: size? })
+}
+
+/// Both ends can reach each other; a datagram source needs only the way there.
+fn check_ways(table: &Table<'_>, traffic: &Traffic, topology: &Topology<'_>) {
+    let answered = matches!(traffic.source, Source::Bulk { .. } | Source::Ping { .. });
+    let mut ways = vec![(traffic.from, traffic.to)];
+    if answered {
+        ways.push((traffic.to, traffic.from));
+    }
+    for (from, to) in ways {
+        if !topology.leads(from, to) {
+            let (from, to) = (&topology.nodes[from].name, &topology.nodes[to].name);
+            table.error("from", format!("no links lead from {from:?} to {to:?}"), None);
+            return;
+        }
+    }
+}
+
+/// Traffic without a name is called by its kind, numbered where that is taken.
+fn name_the_nameless(read: &mut [(Traffic, Table<'_>)]) {
+    let mut taken: BTreeSet<String> = read.iter().map(|(traffic, _)| traffic.name.clone()).collect();
+    let mut numbers: BTreeMap<String, u64> = BTreeMap::new();
+    for (traffic, table) in read.iter_mut().filter(|(traffic, _)| traffic.name.is_empty()) {
+        let kind: String = table.optional("kind").unwrap_or_default();
+        let number = numbers.entry(kind.clone()).or_default();
+        while traffic.name.is_empty() {
+            *number += 1;
+            let name = if *number == 1 { kind.clone() } else { format!("{kind}{number}") };
+            if taken.insert(name.clone()) {
+                traffic.name = name;
+            }
+        }
+    }
+}
+
+/// No two flows have one name: `a` with a count of two has `a-1` and `a-2`.
+fn check_names(read: &[(Traffic, Table<'_>)]) {
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    for (traffic, table) in read {
+        if counts.insert(&traffic.name, traffic.count).is_some() {
+            table.error("name", format!("a second traffic is called {:?}", traffic.name), None);
+        }
+    }
+    for (traffic, table) in read {
+        let Some((base, number)) = traffic.name.rsplit_once('-') else { continue };
+        let Some(count) = counts.get(base).copied().filter(|count| *count > 1) else { continue };
+        if number
+            .parse::<u32>()
+            .is_ok_and(|number| (1..=count).contains(&number) && !has_leading_zero(number, &traffic.name))
+        {
+            let message = format!("{:?} is also the name of a flow of {base:?}, which counts {count}", traffic.name);
+            table.error("name", message, None);
+        }
+    }
+}
+
+fn has_leading_zero(number: u32, name: &str) -> bool {
+    !name.ends_with(&format!("-{number}"))
+}
+
+fn check_amounts(root: &Table<'_>, read: &[(Traffic, Table<'_>)], duration: Duration) {
+    let flows: u64 = read.iter().map(|(traffic, _)| u64::from(traffic.count)).sum();
+    if flows > MOST_FLOWS {
+        let largest = read.iter().max_by_key(|(traffic, _)| traffic.count);
+        let hint = "each flow takes up to 1 KiB of memory: a million take 1 GB";
+        let table = largest.map_or(root, |(_, table)| table);
+        let asked = table.optional::<u64>("count").unwrap_or(flows).max(flows);
+        table.error("count", format!("{asked} flows are more than a run takes: {MOST_FLOWS}"), Some(hint.into()));
+    }
+    let pings = |traffic: &Traffic| match traffic.source {
+        Source::Ping { interval, .. } => (duration / interval).saturating_mul(u64::from(traffic.count)),
+        _ => 0,
+    };
+    for (traffic, table) in read {
+        if pings(traffic) > MOST_PINGS {
+            let message = format!("{} pings in {duration} are more than a run keeps: {MOST_PINGS}", pings(traffic));
+            table.error("interval", message, Some("a longer interval, or a shorter duration".into()));
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! What a file becomes.
+
+use std::path::Path;
+
+use lastmile_linklayer::{OamShare, preset};
+use lastmile_queueing::ack::sad::Duplicates;
+use lastmile_queueing::compress::Compression;
+use lastmile_queueing::spec::Spec;
+use lastmile_queueing::{Limit, Match, Overflow};
+use lastmile_scenario::{Remedy, Scenario, tcp_of};
+use lastmile_sim::spec::{OpenedBy, Source};
+use lastmile_tcp::{ByteCounting, Config, InitialWindow, Variant, WindowScale};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount};
+
+use crate::{LINE, parse, parse_with};
+
+fn demo(overrides: &[&str]) -> Scenario {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/upload-starves-download.toml");
+    let overrides: Vec<String> = overrides.iter().map(|&text| text.to_owned()).collect();
+    Scenario::load(&path, &overrides).unwrap_or_else(|report| panic!("{report}"))
+}
+
+fn fifo_206_kb() -> Spec {
+    Spec::Fifo { limit: Limit::Bytes(ByteCount::new(206_000)), drop: Overflow::Tail }
+}
+
+#[test]
+fn the_demo_is_the_line_that_it_says() {
+    let scenario = demo(&[]);
+    let network = scenario.network();
+    assert_eq!(scenario.name(), "An upload starves the download");
+    assert_eq!((network.duration, network.seed), (Duration::from_s(180), 1));
+    assert_eq!(network.record.interval, Some(Duration::from_ms(100)));
+    let names: Vec<&str> = network.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names, ["client", "cpe", "dslam", "gateway", "server"]);
+    let access = scenario.access().unwrap();
+    let (down, up) = (&network.links[access.down_link], &network.links[access.up_link]);
+    assert_eq!((down.name.as_str(), up.name.as_str()), ("down", "up"));
+    assert_eq!((names[down.from], names[down.to]), ("dslam", "cpe"));
+    assert_eq!((names[up.from], names[up.to]), ("cpe", "dslam"));
+    assert_eq!((down.rate, up.rate), (Some(BitRate::from_mbit_per_s(2)), Some(BitRate::from_kbit_per_s(512))));
+    assert_eq!((down.link_layer, up.link_layer), (preset::BRIDGED_VCMUX_FCS.link, preset::BRIDGED_VCMUX_FCS.link));
+    assert_eq!((down.queue.clone(), up.queue.clone()), (Spec::fifo(100), fifo_206_kb()));
+    let [download, upload, ping] = &network.traffic[..] else { panic!("three traffics") };
+    let Source::Bulk { sender, opened_by, bytes, .. } = &download.source else { panic!("a transfer") };
+    assert_eq!((sender.variant, sender.receive_window), (Variant::Cubic, ByteCount::new(65_536)));
+    assert_eq!((*opened_by, *bytes), (OpenedBy::Receiver, None));
+    assert_eq!((names[download.from], names[download.to]), ("server", "client"));
+    assert_eq!((names[upload.from], names[upload.to]), ("client", "server"));
+    assert_eq!(
+        (upload.start, upload.stop),
+        (Instant::ZERO + Duration::from_s(60), Some(Instant::ZERO + Duration::from_s(120)))
+    );
+    assert!(matches!(upload.source, Source::Bulk { opened_by: OpenedBy::Sender, .. }));
+    assert!(
+        matches!(ping.source, Source::Ping { interval, size } if interval == Duration::from_ms(200) && size == ByteCount::new(84))
+    );
+}
+
+/// Both ways to name a remedy give the same queue, and it keeps the limit of the file.
+#[test]
+fn a_remedy_is_one_override_away() {
+    let sad = Spec::Sad { duplicates: Duplicates::Keep, exempt: Match::Never, queue: Box::new(fifo_206_kb()) };
+    for argument in ["access.remedy=sad", "access.up.queue.kind=sad"] {
+        let scenario = demo(&[argument]);
+        let access = scenario.access().unwrap();
+        assert_eq!(access.up.queue, sad, "{argument}");
+        assert_eq!(scenario.network().links[access.up_link].queue, sad);
+    }
+    assert_eq!(demo(&["access.remedy=sad"]).access().unwrap().remedy, Remedy::Sad);
+    for argument in ["access.remedy=ack-filter", "access.up.queue.kind=ack-filter"] {
+        assert!(
+            matches!(demo(&[argument]).access().unwrap().up.queue, Spec::AckFilter { limit: Limit::Bytes(n), .. } if n == ByteCount::new(206_000))
+        );
+    }
+    for argument in ["access.remedy=ack-priority", "access.up.queue.kind=priority"] {
+        let scenario = demo(&[argument]);
+        let Spec::Priority { classes } = &scenario.access().unwrap().up.queue else { panic!("{argument}") };
+        assert_eq!(classes.iter().map(|class| &class.matches).collect::<Vec<_>>(), [&Match::PureAck, &Match::Any]);
+        assert!(classes.iter().all(|class| class.queue == fifo_206_kb()));
+    }
+    assert_eq!(demo(&["access.remedy=none"]).access().unwrap().up.queue, fifo_206_kb());
+}
+
+/// 1500 bytes and 40 bytes over the demo's line: 32 and 2 cells (28 + 40 is 74 at least, 2 cells).
+#[test]
+fn the_base_round_trip_counts_transmission_propagation_and_processing() {
+    let text = "duration = \"1 s\"\n[access]\nencapsulation = \"bridged-vcmux-fcs\"\n\
+        down = { rate = \"2 Mbit/s\", delay = \"4 ms\" }\nup = { rate = \"512 kbit/s\", delay = \"4 ms\" }\n\
+        lan = { encapsulation = \"ip\", rate = \"100 Mbit/s\" }\naggregation = { encapsulation = \"ip\" }\n\
+        backbone = { encapsulation = \"ip\", delay = \"10 ms\" }\nprocessing = { dslam = \"1 ms\", client = \"2 ms\" }\n\
+        [[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\n";
+    let scenario = parse(text).unwrap();
+    let rtt = scenario.base_rtt(0, ByteCount::new(1500), ByteCount::new(40)).unwrap();
+    let propagation = 2 * (4 + 10) + 2 + 1 + 1; // the client takes the data; the DSLAM forwards data and ACK
+    let line_ns = 32 * 424 * 500 + 2 * 424 * 1_000_000 / 512;
+    let lan_ns = (1500 + 40) * 80;
+    let core_ns = 2 * (1500 + 40) * 8;
+    let expected = Duration::from_ms(propagation) + Duration::from_ns(line_ns + lan_ns + core_ns);
+    assert_eq!(rtt.as_us(), expected.as_us());
+    let (there, back) = scenario.ways(0);
+    let names = |way: Option<Vec<usize>>| -> Vec<String> {
+        way.unwrap().into_iter().map(|link| scenario.network_ref().links[link].name.clone()).collect()
+    };
+    assert_eq!(names(there), ["server-gateway", "gateway-dslam", "down", "cpe-client"]);
+    assert_eq!(names(back), ["client-cpe", "up", "dslam-gateway", "gateway-server"]);
+}
+
+#[test]
+fn what_a_direction_leaves_out_is_as_the_access_table_says() {
+    let text = "duration = \"1 s\"\n[access]\nencapsulation = \"ipoa-llcsnap\"\noam = 27\nheader_compression = \"vj\"\n\
+        down = { rate = \"2 Mbit/s\", encapsulation = \"ethernet\", header_compression = \"none\" }\n\
+        up = { rate = \"512 kbit/s\", vj_slots = 64 }\n";
+    let scenario = parse(text).unwrap();
+    let access = scenario.access().unwrap();
+    assert_eq!(access.up.link_layer, preset::IPOA_LLCSNAP.link.with_oam(OamShare::I_432).unwrap());
+    assert_eq!(access.up.compression, Compression::Rfc1144 { slots: 64 });
+    assert_eq!(access.down.link_layer, preset::ETHERNET.link);
+    assert_eq!(access.down.compression, Compression::None);
+    assert_eq!(access.up.config().rate, Some(BitRate::from_kbit_per_s(512)));
+}
+
+#[test]
+fn tcp_keys_override_the_files_which_override_the_defaults() {
+    let text = format!(
+        "{LINE}[[traffic]]\nkind = \"bulk\"\ndirection = \"up\"\ndscp = 8\ntcp = {{ mss = \"512 B\", byte_counting = false, window_scale = 3 }}\n\
+         [[traffic]]\nkind = \"persistent\"\ndirection = \"down\"\n\
+         [tcp]\nvariant = \"tahoe\"\nmss = \"1024 B\"\ninitial_window = \"rfc3390\"\n"
+    );
+    let scenario = parse(&text).unwrap();
+    let network = scenario.network();
+    let own = tcp_of(&network.traffic[0]).unwrap();
+    let expected = Config {
+        variant: Variant::Tahoe,
+        mss: 512,
+        initial_window: InitialWindow::Rfc3390,
+        byte_counting: ByteCounting::PerAck,
+        window_scale: WindowScale::Shift(3),
+        dscp: 8,
+        ..Config::default()
+    };
+    assert_eq!(*own, expected);
+    assert_eq!(tcp_of(&network.traffic[1]).unwrap().mss, 1024);
+}
+
+#[test]
+fn links_go_both_ways_and_back_may_differ() {
+    let text = "duration = \"1 s\"\n[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"8 Mbit/s\"\nframing = \"atm\"\n\
+        back = { rate = \"1 Mbit/s\", queue = { limit = \"50 cells\" } }\n[[link]]\nname = \"core\"\nfrom = \"b\"\nto = \"c\"\n\
+        [[node]]\nname = \"b\"\nprocessing = \"1 ms\"\n[[traffic]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"c\"\n";
+    let network = parse(text).unwrap().network();
+    let names: Vec<&str> = network.links.iter().map(|link| link.name.as_str()).collect();
+    assert_eq!(names, ["a-b", "b-a", "core", "core-back"]);
+    let [there, back, core, _] = &network.links[..] else { panic!("four links") };
+    assert_eq!((there.rate, back.rate, core.rate), (BitRate::from_bps(8_000_000), BitRate::from_bps(1_000_000), None));
+    assert_eq!((there.link_layer, back.link_layer), (preset::AAL5.link, preset::AAL5.link));
+    assert_eq!(there.queue, Spec::fifo(100));
+    assert!(matches!(back.queue, Spec::Fifo { limit: Limit::Cells(_), .. }));
+    assert_eq!(network.nodes[there.to].processing, Duration::from_ms(1));
+    assert_eq!(network.traffic[0].direction, "a to c");
+}
+
+#[test]
+fn one_way_links_may_form_a_ring() {
+    let link = |from, to| format!("[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\none_way = true\n");
+    let ring = format!("duration = \"1 s\"\n{}{}{}", link("a", "b"), link("b", "c"), link("c", "a"));
+    assert_eq!(parse(&ring).unwrap().network().links.len(), 3);
+}
+
+#[test]
+fn sources_get_their_rates_and_intervals() {
+    let text = format!(
+        "{LINE}[[traffic]]\nkind = \"onoff\"\ndirection = \"up\"\nrate = \"100 kbit/s\"\non = \"100 ms\"\noff = \"300 ms\"\n\
+         [[traffic]]\nkind = \"blast\"\ndirection = \"down\"\nrate = \"3 packets/s\"\n\
+         [[traffic]]\nkind = \"blast\"\ndirection = \"down\"\nrate = \"8 kbit/s\"\nsize = \"100 B\"\n\
+         [[traffic]]\nkind = \"voice\"\ndirection = \"up\"\n[[traffic]]\nkind = \"poisson\"\ndirection = \"up\"\nrate = \"1 kbit/s\"\n"
+    );
+    let network = parse(&text).unwrap().network();
+    let [onoff, three, eight, voice, poisson] = &network.traffic[..] else { panic!("five") };
+    assert!(matches!(onoff.source, Source::OnOff { peak, .. } if peak == BitRate::from_kbit_per_s(400)));
+    assert!(
+        matches!(three.source, Source::Constant { interval, kind: "blast", .. } if interval == Duration::from_ps(333_333_333_333))
+    );
+    assert!(matches!(eight.source, Source::Constant { interval, .. } if interval == Duration::from_ms(100)));
+    assert!(
+        matches!(voice.source, Source::Constant { interval, size, kind: "voice" } if interval == Duration::from_ms(20) && size == ByteCount::new(200))
+    );
+    assert!(matches!(poisson.source, Source::Poisson { size, .. } if size == ByteCount::new(1500)));
+    let names: Vec<&str> = network.traffic.iter().map(|traffic| traffic.name.as_str()).collect();
+    assert_eq!(names, ["onoff", "blast", "blast2", "voice", "poisson"]);
+}
+
+#[test]
+fn queues_nest() {
+    let text = format!(
+        "{LINE}[access.down.queue]\nkind = \"sad\"\nduplicates = \"count\"\nexempt = {{ dscp = 8, not = {{ protocol = \"tcp\" }} }}\n\
+         queue = {{ kind = \"tbf\", rate = \"1 Mbit/s\", burst = \"3000 wire bytes\", queue = {{ limit = \"7 packets\", drop = \"head\" }} }}\n"
+    )
+    .replace("down = { rate = \"2 Mbit/s\" }", "down.rate = \"2 Mbit/s\"");
+    let queue = parse(&text).unwrap_or_else(|report| panic!("{report}")).access().unwrap().down.queue.clone();
+    let Spec::Sad { duplicates: Duplicates::Count, exempt, queue } = queue else { panic!("a SAD") };
+    assert_eq!(
+        exempt,
+        Match::All(vec![Match::Dscp(8), Match::Not(Box::new(Match::Protocol(lastmile_packet::Protocol::Tcp)))])
+    );
+    let Spec::Tbf { largest, queue, .. } = *queue else { panic!("a TBF") };
+    assert_eq!(largest, ByteCount::new(1500));
+    assert_eq!(*queue, Spec::Fifo { limit: Limit::Packets(PacketCount::new(7)), drop: Overflow::Head });
+}
+
+#[test]
+fn a_scenario_without_a_name_has_its_files() {
+    let text = format!("{LINE}[[traffic]]\nkind = \"ping\"\n");
+    assert_eq!(Scenario::parse("some/where/line-3.toml", &text, &[]).unwrap().name(), "line-3");
+}
+
+#[test]
+fn a_file_may_be_odd_without_being_wrong() {
+    let text = format!("{LINE}[[traffic]]\nkind = \"ping\"\nstart = \"10 s\"\n");
+    assert_eq!(
+        parse(&text).unwrap().warnings().to_string(),
+        "warning: x.toml:7:9: traffic.0.start: 10 s is past the end of the run, so it never starts\n  |\n7 | start = \"10 s\"\n  |         ^^^^^^\nhint: the run lasts 10 s"
+    );
+    let scenario = parse_with(&text, &["traffic.0.start=1s"]).unwrap();
+    assert!(scenario.warnings().is_empty());
+}
+
+#[test]
+fn a_million_flows_are_one_traffic() {
+    let text = format!("{LINE}[[traffic]]\nkind = \"persistent\"\ndirection = \"down\"\ncount = 1000000\n");
+    assert_eq!(parse(&text).unwrap().network().traffic[0].count, 1_000_000);
+}

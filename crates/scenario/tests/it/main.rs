@@ -1,0 +1,25 @@
+//! The scenario file from the outside: what it builds, what it refuses, and the files that the repository ships.
+
+mod build;
+mod properties;
+mod refused;
+mod shipped;
+
+use lastmile_scenario::{Report, Scenario};
+
+/// A line and nothing else; tests add to it.
+const LINE: &str = "duration = \"10 s\"\n[access]\ndown = { rate = \"2 Mbit/s\" }\nup = { rate = \"512 kbit/s\" }\n";
+
+fn parse(text: &str) -> Result<Scenario, Report> {
+    Scenario::parse("x.toml", text, &[])
+}
+
+fn parse_with(text: &str, overrides: &[&str]) -> Result<Scenario, Report> {
+    let overrides: Vec<String> = overrides.iter().map(|&text| text.to_owned()).collect();
+    Scenario::parse("x.toml", text, &overrides)
+}
+
+/// What is said about `text`.
+fn said(text: &str) -> String {
+    parse(text).expect_err(text).to_string()
+}
