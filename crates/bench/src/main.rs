@@ -14,7 +14,7 @@ mod yardstick;
 use std::process::ExitCode;
 
 use clap::Parser;
-use comfy_table::{Table, presets};
+use comfy_table::{LineStyle, Table, TableStyle};
 
 use child::Measurement;
 
@@ -69,7 +69,7 @@ fn main() -> ExitCode {
 
 fn print_table(rows: &[Measurement]) {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')));
     table.set_header(["measurement", "wall s", "events", "M events/s", "M hops/s", "M packets/s", "ns/event", "ns/packet", "peak MiB", "B/flow"]);
     for row in rows {
         let rate = |count: u64| if count == 0 { String::new() } else { format!("{:.2}", count as f64 / row.wall_s / 1e6) };

@@ -181,6 +181,13 @@ impl<P: Packet> Line<P> {
         None
     }
 
+    /// The packet that arrives next.
+    #[must_use]
+    #[inline]
+    pub fn first_in_flight(&self) -> Option<&P> {
+        self.in_flight.front()
+    }
+
     /// The queue in front of the transmitter.
     #[must_use]
     pub fn queue(&self) -> &dyn Discipline<P> {

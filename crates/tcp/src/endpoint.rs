@@ -504,6 +504,23 @@ impl Endpoint {
 
 /// What the endpoint shows. Bytes are payload bytes.
 impl Endpoint {
+    /// Reads a word from each part of the state and folds them together. An owner of very many endpoints calls this a little
+    /// before it hands a segment in, so that memory fetches all of it at once.
+    #[must_use]
+    #[inline]
+    pub fn touch(&self) -> u64 {
+        self.snd.una
+            ^ self.snd.edge
+            ^ self.snd.ecn_until
+            ^ self.rcv.next
+            ^ u64::from(self.rcv.buffer)
+            ^ u64::from(self.snd.window_max)
+            ^ self.stats.data_packets
+            ^ u64::from(self.stats.ecn_reductions)
+            ^ self.limits.until_now()
+            ^ u64::from(self.ip_id)
+    }
+
     /// The state of the connection.
     #[must_use]
     pub fn state(&self) -> State {

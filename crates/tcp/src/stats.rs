@@ -110,6 +110,11 @@ impl LimitClock {
         self.since = now;
     }
 
+    /// The point up to which the account is settled, in picoseconds.
+    pub(crate) fn until_now(&self) -> u64 {
+        self.since.as_ps()
+    }
+
     pub(crate) fn current(&self) -> Option<Limit> {
         self.current
     }

@@ -141,6 +141,12 @@ impl Transfer {
         self.ends[side.index()].poll_transmit(now)
     }
 
+    /// Reads a word of each cache line that a segment for this end will need.
+    #[inline]
+    pub(crate) fn touch(&self, side: Side) {
+        std::hint::black_box(self.ends[side.index()].touch() ^ self.delivered ^ self.max_in_flight);
+    }
+
     /// An end has sent all that it may for now.
     #[inline]
     pub(crate) fn sent_all(&mut self, side: Side) {
