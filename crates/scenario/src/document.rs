@@ -111,9 +111,10 @@ impl Document {
         let root = table_of(root.into_inner(), &|span| Origin::Span(span));
         let mut document = Self { source, overrides: overrides.to_vec(), root };
         let mut report = Report::default();
-        for index in 0..overrides.len() {
-            if let Err(finding) = document.override_with(index) {
-                report.push(finding);
+        for (index, argument) in overrides.iter().enumerate() {
+            if let Err(Refusal { message, hint }) = document.override_with(index) {
+                let key = argument.split('=').next().unwrap_or_default().trim();
+                report.push(Diagnostic::error(document.argument(index), message).about(key).maybe_hint(hint));
             }
         }
         if report.is_empty() { Ok(document) } else { Err(report) }
@@ -132,23 +133,38 @@ impl Document {
     }
 
     /// Applies one override: sets the value, and makes the tables on the way to it.
-    fn override_with(&mut self, index: usize) -> Result<(), Diagnostic> {
-        let place = self.argument(index);
-        let usage = "write it as key=value, for example access.up.rate=\"1 Mbit/s\" or traffic.upload.start=10s";
+    fn override_with(&mut self, index: usize) -> Result<(), Refusal> {
         let Some((path, value)) = self.overrides[index].split_once('=') else {
-            return Err(Diagnostic::error(place, "no \"=\"").hint(usage));
+            return Err(Refusal::hinted("no \"=\"", USAGE));
         };
         let keys: Vec<&str> = path.trim().split('.').map(|key| key.trim().trim_matches('"')).collect();
         if keys.iter().any(|key| key.is_empty()) {
-            return Err(Diagnostic::error(place, "a key is empty").hint(usage));
+            return Err(Refusal::hinted("a key is empty", USAGE));
         }
         if keys.len() > MOST_KEYS {
-            return Err(Diagnostic::error(place, format!("more than {MOST_KEYS} keys")).hint(usage));
+            return Err(Refusal::hinted(format!("more than {MOST_KEYS} keys"), USAGE));
         }
-        let node = override_value(value.trim(), index)
-            .map_err(|message| Diagnostic::error(place.clone(), message).about(path.trim()))?;
+        let node = override_value(value.trim(), index)?;
         set(&mut self.root, &keys, node)
-            .map_err(|(message, hint)| Diagnostic::error(place, message).about(path.trim()).maybe_hint(hint))
+    }
+}
+
+/// How an override is written.
+const USAGE: &str = "write it as key=value, for example access.up.rate=\"1 Mbit/s\" or traffic.upload.start=10s";
+
+/// Why an override cannot be applied.
+struct Refusal {
+    message: String,
+    hint: Option<String>,
+}
+
+impl Refusal {
+    fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None }
+    }
+
+    fn hinted(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: Some(hint.into()) }
     }
 }
 
@@ -190,21 +206,21 @@ fn node_of(value: Spanned<DeValue<'_>>, origin: &dyn Fn(Range<usize>) -> Origin)
 }
 
 /// The value of an override: as TOML where it is TOML, otherwise the text itself, so that `10s` needs no quotes.
-fn override_value(text: &str, index: usize) -> Result<Node, String> {
+fn override_value(text: &str, index: usize) -> Result<Node, Refusal> {
     let origin = |_| Origin::Override(index);
     if text.is_empty() {
-        return Err("no value behind \"=\"".into());
+        return Err(Refusal::new("no value behind \"=\""));
     }
     match DeValue::parse(text) {
         Ok(value) => Ok(node_of(value, &origin)),
         // What begins as a table, list or quoted text was meant as one.
-        Err(error) if text.starts_with(['{', '[', '"', '\'']) => Err(error.message().to_owned()),
+        Err(error) if text.starts_with(['{', '[', '"', '\'']) => Err(Refusal::new(error.message())),
         Err(_) => Ok(Node { value: Value::String(text.to_owned()), origin: origin(0..0) }),
     }
 }
 
 /// Sets `keys` below `table` to `node`. An entry of a list is named by its `name`, or by its place, the first being 0.
-fn set(table: &mut Table, keys: &[&str], node: Node) -> Result<(), (String, Option<String>)> {
+fn set(table: &mut Table, keys: &[&str], node: Node) -> Result<(), Refusal> {
     let (first, rest) = keys.split_first().expect("a path of at least one key");
     let key = || Key { name: (*first).to_owned(), origin: node.origin.clone() };
     if rest.is_empty() {
@@ -230,15 +246,15 @@ fn set(table: &mut Table, keys: &[&str], node: Node) -> Result<(), (String, Opti
                     items[found] = node;
                     Ok(())
                 }
-                other => Err((format!("{first}.{item} is {}, not a table", other.name()), None)),
+                other => Err(Refusal::new(format!("{first}.{item} is {}, not a table", other.name()))),
             }
         }
-        other => Err((format!("{first} is {}, not a table", other.name()), None)),
+        other => Err(Refusal::new(format!("{first} is {}, not a table", other.name()))),
     }
 }
 
 /// The place of the entry that `item` names.
-fn find(items: &[Node], list: &str, item: &str) -> Result<usize, (String, Option<String>)> {
+fn find(items: &[Node], list: &str, item: &str) -> Result<usize, Refusal> {
     let names = || {
         items.iter().filter_map(|node| match &node.value {
             Value::Table(table) => table.text("name"),
@@ -256,14 +272,14 @@ fn find(items: &[Node], list: &str, item: &str) -> Result<usize, (String, Option
                 0 => "the list is empty".to_owned(),
                 n => format!("0 to {}", n - 1),
             };
-            Err((format!("{list} has no entry {index}"), Some(range)))
+            Err(Refusal::hinted(format!("{list} has no entry {index}"), range))
         }
         Err(_) => {
             let hint = did_you_mean(item, names()).or_else(|| {
                 let known: Vec<String> = names().take(10).map(|name| format!("{name:?}")).collect();
                 (!known.is_empty()).then(|| format!("known: {}", known.join(", ")))
             });
-            Err((format!("no [[{list}]] is named {item:?}"), hint))
+            Err(Refusal { message: format!("no [[{list}]] is named {item:?}"), hint })
         }
     }
 }

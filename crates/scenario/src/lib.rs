@@ -9,7 +9,7 @@
 //! | `diagnostics.rs` | what is wrong with a file: place, caret, what would be right; for every file that lastmile reads |
 //! | `document.rs` | the TOML tree in which each key knows its place, and `--set key=value` |
 //! | `schema.rs` | the table of all keys: kinds, defaults, ranges; reader and reference both come from it |
-//! | `reader.rs` | typed values out of the tree |
+//! | `reader.rs`, `value.rs` | typed values out of the tree |
 //! | `scenario.rs` | the file as a whole |
 //! | `access.rs`, `topology.rs`, `line.rs`, `queue.rs` | access line, nodes and links, one direction of a line, its queue |
 //! | `traffic.rs`, `tcp.rs` | what runs |
@@ -27,6 +27,7 @@ mod schema;
 mod tcp;
 mod topology;
 mod traffic;
+mod value;
 
 pub use access::Access;
 pub use diagnostics::{Diagnostic, Place, Report, Severity, Source};

@@ -3,8 +3,9 @@
 use lastmile_tcp::{ByteCounting, Config, InitialWindow, Variant, WindowScale};
 use lastmile_units::{ByteCount, Duration};
 
-use crate::reader::{Scalar, Table};
+use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
+use crate::value::Scalar;
 
 pub(crate) static TCP: Section = Section {
     heading: "`[tcp]`",

@@ -7,10 +7,11 @@ use lastmile_sim::spec::{NodeIndex, OpenedBy, Source, Traffic};
 use lastmile_tcp::Config;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
-use crate::reader::{SendRate, Table, Unopened, Variant};
+use crate::reader::{Table, Unopened, Variant};
 use crate::schema::{Key, Kind, Section};
 use crate::tcp;
 use crate::topology::Topology;
+use crate::value::SendRate;
 
 /// Most flows of a run.
 pub(crate) const MOST_FLOWS: u64 = 1_000_000;

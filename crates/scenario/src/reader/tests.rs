@@ -1,3 +1,5 @@
+use lastmile_units::{BitRate, Duration, Limit, PacketCount, Ratio};
+
 use super::*;
 use crate::diagnostics::Source;
 use crate::schema::Kind;

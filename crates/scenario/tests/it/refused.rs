@@ -145,13 +145,13 @@ fn cells_where_there_are_none() {
     );
     refused(
         &with("{ kind = \"priority\", classes = [] }"),
-        "error: x.toml:3:67: access.down.queue.classes: 0 classes; there are 1 to 16",
+        "error: x.toml:3:68: access.down.queue.classes: 0 classes; there are 1 to 16",
     );
     refused(
         &with("{ kind = \"sad\", limit = \"5 packets\", queue = { limit = \"6 packets\" } }"),
-        "error: x.toml:3:62: both limit and a queue below, which has its own",
+        "error: x.toml:3:61: both limit and a queue below, which has its own",
     );
-    refused(&with("{ kind = \"codle\" }"), "error: x.toml:3:45: unknown kind \"codle\"");
+    refused(&with("{ kind = \"codle\" }"), "error: x.toml:3:46: unknown kind \"codle\"");
     let deep = "{ kind = \"sad\", queue = ".repeat(20) + "{}" + &" }".repeat(20);
     let found = headlines(&with(&deep));
     assert_eq!(found.len(), 1);

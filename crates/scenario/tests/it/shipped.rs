@@ -10,7 +10,10 @@ fn root() -> PathBuf {
 }
 
 fn toml_files(folder: &Path, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut entries: Vec<PathBuf> = fs::read_dir(folder)
+        .expect("the folder is there")
+        .map(|entry| entry.expect("it can be listed").path())
+        .collect();
     entries.sort();
     for path in entries {
         if path.is_dir() {

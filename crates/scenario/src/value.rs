@@ -1,0 +1,246 @@
+//! What a value of a file can be read as, and what is wrong with one that cannot.
+
+use core::fmt::Display;
+use core::str::FromStr;
+
+use lastmile_units::parse::{ParseError, Quantity};
+use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant, Limit, PacketCount, Ratio, WireBytes};
+
+use crate::document::Value;
+
+/// What a value of a file can be read as.
+pub(crate) trait FromNode: Sized {
+    /// The value, or what is wrong with it, in one line.
+    fn from_value(value: &Value) -> Result<Self, String>;
+
+    /// A default of the schema.
+    fn from_default(text: &'static str) -> Self;
+
+    /// What is wrong with a value outside the bounds of the schema.
+    fn out_of_range(&self, _min: Option<&'static str>, _max: Option<&'static str>) -> Option<String> {
+        None
+    }
+}
+
+/// The text of a quantity; a bare number becomes its text, so that the parser can say which unit it lacks.
+fn quantity<T: FromStr<Err = ParseError>>(value: &Value, expected: Quantity) -> Result<T, String> {
+    match value {
+        Value::String(text) | Value::Integer(text) | Value::Float(text) => {
+            text.parse().map_err(|e: ParseError| e.to_string())
+        }
+        other => {
+            let (found, name, example) = (other.name(), expected.name(), expected.example());
+            Err(format!("{found}, where {name} is expected, for example \"{example}\""))
+        }
+    }
+}
+
+fn bounded<T: Display + PartialOrd + FromNode>(
+    value: &T,
+    min: Option<&'static str>,
+    max: Option<&'static str>,
+) -> Option<String> {
+    if let Some(text) = min
+        && *value < T::from_default(text)
+    {
+        return Some(format!("{value} is below {text}"));
+    }
+    match max {
+        Some(text) if *value > T::from_default(text) => Some(format!("{value} is above {text}")),
+        _ => None,
+    }
+}
+
+macro_rules! quantities {
+    ($($type:ty: $quantity:expr,)*) => {$(
+        impl FromNode for $type {
+            fn from_value(value: &Value) -> Result<Self, String> {
+                quantity(value, $quantity)
+            }
+
+            fn from_default(text: &'static str) -> Self {
+                text.parse().expect("the schema's defaults and bounds parse")
+            }
+
+            fn out_of_range(&self, min: Option<&'static str>, max: Option<&'static str>) -> Option<String> {
+                bounded(self, min, max)
+            }
+        }
+    )*};
+}
+
+quantities! {
+    Duration: Quantity::Time,
+    Instant: Quantity::Time,
+    BitRate: Quantity::Rate,
+    ByteCount: Quantity::Bytes,
+    WireBytes: Quantity::WireBytes,
+    CellCount: Quantity::Cells,
+    PacketCount: Quantity::Packets,
+    Ratio: Quantity::Share,
+}
+
+impl FromNode for Limit {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        let limit = quantity(value, Quantity::Limit)?;
+        let empty = match limit {
+            Self::Packets(count) => count == PacketCount::ZERO,
+            Self::Bytes(count) => count == ByteCount::ZERO,
+            Self::Cells(count) => count == CellCount::ZERO,
+        };
+        if empty { Err(format!("a limit of {limit} holds nothing")) } else { Ok(limit) }
+    }
+
+    fn from_default(text: &'static str) -> Self {
+        text.parse().expect("the schema's defaults parse")
+    }
+}
+
+impl FromNode for u64 {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Integer(text) => match text.parse::<Self>() {
+                Ok(number) => Ok(number),
+                Err(_) if text.starts_with('-') => Err(format!("{text} is negative")),
+                Err(_) => Err(format!("{text} is no decimal number up to {}", Self::MAX)),
+            },
+            Value::String(text) => Err(format!("{text:?} is a text, where a whole number is expected, without quotes")),
+            other => Err(format!("{}, where a whole number is expected", other.name())),
+        }
+    }
+
+    fn from_default(text: &'static str) -> Self {
+        text.parse().expect("the schema's defaults and bounds parse")
+    }
+
+    fn out_of_range(&self, min: Option<&'static str>, max: Option<&'static str>) -> Option<String> {
+        bounded(self, min, max)
+    }
+}
+
+/// A value that may be a switch, a number or a word.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Scalar {
+    Flag(bool),
+    Number(u64),
+    Text(String),
+}
+
+impl Display for Scalar {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Flag(flag) => Display::fmt(flag, f),
+            Self::Number(number) => Display::fmt(number, f),
+            Self::Text(text) => write!(f, "{text:?}"),
+        }
+    }
+}
+
+impl FromNode for Scalar {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Boolean(flag) => Ok(Self::Flag(*flag)),
+            Value::Integer(_) => u64::from_value(value).map(Self::Number),
+            Value::String(text) => Ok(Self::Text(text.clone())),
+            other => Err(format!("{}, where a word or a number is expected", other.name())),
+        }
+    }
+
+    fn from_default(text: &'static str) -> Self {
+        match (text.parse(), text) {
+            (Ok(number), _) => Self::Number(number),
+            (_, "true" | "false") => Self::Flag(text == "true"),
+            _ => Self::Text(text.into()),
+        }
+    }
+}
+
+/// How often packets go out: so many a second, or as many as make a bit rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SendRate {
+    Packets(u64),
+    Bits(BitRate),
+}
+
+impl SendRate {
+    const PS_PER_S: u128 = 1_000_000_000_000;
+
+    /// Time between packets of `size`; `None` below a nanosecond.
+    pub(crate) fn interval(self, size: ByteCount) -> Option<Duration> {
+        let ps = match self {
+            Self::Packets(per_second) => Self::PS_PER_S / u128::from(per_second),
+            Self::Bits(rate) => u128::from(size.as_u64()) * 8 * Self::PS_PER_S / u128::from(rate.as_bps()),
+        };
+        u64::try_from(ps).ok().map(Duration::from_ps).filter(|interval| *interval >= Duration::from_ns(1))
+    }
+}
+
+impl FromNode for SendRate {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        let Value::String(text) = value else {
+            return Err(format!(
+                "{}, where a rate is expected, such as \"100 packets/s\" or \"512 kbit/s\"",
+                value.name()
+            ));
+        };
+        let Some(count) = ["packets/s", "packet/s"].iter().find_map(|unit| text.trim().strip_suffix(unit)) else {
+            return text.parse().map(Self::Bits).map_err(|error: ParseError| error.to_string());
+        };
+        match count.trim().parse::<u64>() {
+            Ok(0) => Err(format!("{text:?} is zero; a rate is above zero, for example \"100 packets/s\"")),
+            Ok(count) => Ok(Self::Packets(count)),
+            Err(_) => {
+                Err(format!("{text:?} does not begin with a whole number; packets are counted like \"100 packets/s\""))
+            }
+        }
+    }
+
+    fn from_default(text: &'static str) -> Self {
+        Self::from_value(&Value::String(text.into())).expect("the schema's defaults parse")
+    }
+}
+
+/// A whole number that may be negative: an overhead.
+impl FromNode for i64 {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Integer(text) => text.parse().map_err(|_| format!("{text} is no decimal number of 64 bits")),
+            Value::String(text) => Err(format!("{text:?} is a text, where a whole number is expected, without quotes")),
+            other => Err(format!("{}, where a whole number is expected", other.name())),
+        }
+    }
+
+    fn from_default(text: &'static str) -> Self {
+        text.parse().expect("the schema's defaults and bounds parse")
+    }
+
+    fn out_of_range(&self, min: Option<&'static str>, max: Option<&'static str>) -> Option<String> {
+        bounded(self, min, max)
+    }
+}
+
+impl FromNode for bool {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Boolean(flag) => Ok(*flag),
+            other => Err(format!("{}, where true or false is expected, without quotes", other.name())),
+        }
+    }
+
+    fn from_default(text: &'static str) -> Self {
+        text == "true"
+    }
+}
+
+impl FromNode for String {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::String(text) => Ok(text.clone()),
+            other => Err(format!("{}, where a text is expected", other.name())),
+        }
+    }
+
+    fn from_default(text: &'static str) -> Self {
+        text.into()
+    }
+}
