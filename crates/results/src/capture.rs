@@ -4,7 +4,8 @@
 //! are raw IP (LINKTYPE_RAW, 101), so that simulated and real ones need no link-layer header that never was.
 //!
 //! Equal packets give equal bytes on every machine: blocks are little-endian, nothing names the machine, and times are
-//! those of the run, counted from [`EPOCH_UNIX_S`]. Their unit is the nanosecond, cut off: Wireshark keeps no finer ones.
+//! those of the run, counted from [`EPOCH_UNIX_S`]. Their unit is the nanosecond, cut off: picoseconds are allowed by the
+//! format, but tshark 4.0 reads them wrong (3.123 s as 3.013 s).
 //!
 //! Cost: one block of 32 bytes and the captured bytes a packet; no allocation.
 
