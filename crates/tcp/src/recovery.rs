@@ -103,7 +103,7 @@ impl Sender {
         if self.phase == Phase::Recovery {
             self.recover_by_ack(acked);
         } else {
-            self.grow(now, config, acked, flight);
+            self.grow(now, config, acked, flight, info.ecn_echo);
         }
         self.dup_acks = 0;
         self.limited_sent = 0;
@@ -127,13 +127,14 @@ impl Sender {
     }
 
     #[inline]
-    fn grow(&mut self, now: Instant, config: &Config, acked: u64, flight: u64) {
+    fn grow(&mut self, now: Instant, config: &Config, acked: u64, flight: u64, ecn_echo: bool) {
         let cwnd = u64::from(self.congestion.cwnd());
         let mss = u32::from(self.mss);
         // RFC 7661, section 4.3, in Linux's form: a window that is not used does not grow; in slow start half of it is use.
         let used = flight + u64::from(mss) > cwnd || (self.congestion.in_slow_start() && flight * 2 > cwnd);
         let after_timeout = self.phase == Phase::Loss;
-        if used || after_timeout {
+        // RFC 3168, section 6.1.2: nor does an acknowledgement with an ECN echo let it grow.
+        if (used || after_timeout) && !ecn_echo {
             let srtt = self.rtt.srtt().unwrap_or_default();
             self.congestion.grow(&Acked { now, bytes: acked, mss, after_timeout, srtt }, config);
         } else {

@@ -1,0 +1,458 @@
+//! Golden traces: one endpoint, driven line by line at exact simulated times, in the manner of packetdrill.
+//!
+//! A trace is a text file of lines:
+//!
+//! ```text
+//! # a comment, on a line of its own or behind two spaces at the end of one
+//! open active variant=reno mss=1000 iw=2      the endpoint under test, before all else; see `set`
+//! 0.000 connect                               a call of the application at a time in seconds
+//! 0.000 > S 0:0(0) win 65535 <mss 1000>       it sent this segment (output)
+//! 0.100 < S. 0:0(0) ack 1 win 65535 <mss 1000>   the peer's segment arrives
+//! 0.100 ? cwnd 2000 ssthresh 1073741824       these values hold now (names are input, values output)
+//! 2.000 end                                   time passes until here
+//! ```
+//!
+//! Calls: `connect`, `write BYTES`, `write forever`, `close`, `abort`, `read off`, `read on`, `end`. Flags: `S F R P . E W`
+//! (`.` is ACK, `E` is ECE, `W` is CWR), `-` for none. `seq:end(len)` and acknowledgement numbers count from each side's initial
+//! sequence number. `win` is the header's field. Options: `mss N`, `sackOK`, `wscale N`, `TS value echo`, `sack left:right ...`.
+//! Behind them `[ect0]` or `[ce]` for the ECN field, and `again` where the sender marks a retransmission.
+//!
+//! `replay` runs the input lines and writes the whole file anew: input lines and comments as they were, output lines as they
+//! happened. Timers fire at their exact times; those due at the time of an input line fire before it. Comments before or behind an output line
+//! stay with it as long as it comes out the same.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use lastmile_packet::{FlowId, Meta, Options, Protocol, SackBlock, SeqNumber, SynOptions, TcpFlags};
+use lastmile_tcp::{ByteCounting, Config, Endpoint, InitialWindow, Open, Variant, WindowScale};
+use lastmile_units::{ByteCount, Duration, Instant};
+
+/// Sequence numbers of both sides begin just below the wrap, so that every trace crosses it.
+const ISS: SeqNumber = SeqNumber::new(0u32.wrapping_sub(3000));
+const PEER_ISS: SeqNumber = SeqNumber::new(0u32.wrapping_sub(1500));
+
+type Outcome<T> = Result<T, String>;
+
+/// Runs a trace and writes it anew. The error says the line and what is wrong with it.
+pub(crate) fn replay(text: &str) -> Outcome<String> {
+    let mut out = String::new();
+    let mut blocks = blocks(text).into_iter().peekable();
+    let mut subject: Option<Subject> = None;
+    while let Some(block) = blocks.next() {
+        let mut sent = Vec::new();
+        let input = match subject.as_mut() {
+            None => {
+                subject = Some(open(&block.input).map_err(|error| format!("{}: {error}", block.line))?);
+                block.input.clone()
+            }
+            Some(subject) => subject.run(&block.input, &mut sent).map_err(|error| format!("{}: {error}", block.line))?,
+        };
+        // What happened before this input belongs to the block before it.
+        let at = sent.iter().position(Option::is_none).unwrap_or(0);
+        let late: Vec<String> = sent.drain(..at).flatten().collect();
+        write_outputs(&mut out, late, block.pending.clone());
+        for comment in &block.comments {
+            let _ = writeln!(out, "{comment}");
+        }
+        let _ = writeln!(out, "{input}{}", block.trailing);
+        let now: Vec<String> = sent.into_iter().flatten().collect();
+        let later = blocks.peek_mut();
+        let mut old = block.outputs;
+        let rest = take_outputs(&mut out, now, &mut old);
+        match later {
+            Some(later) => later.pending = rest,
+            None => {
+                for comment in rest.into_iter().flat_map(|line| line.comments) {
+                    let _ = writeln!(out, "{comment}");
+                }
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// An output line as the file has it.
+#[derive(Clone)]
+struct OldLine {
+    comments: Vec<String>,
+    text: String,
+    trailing: String,
+}
+
+struct Block {
+    line: usize,
+    comments: Vec<String>,
+    input: String,
+    trailing: String,
+    outputs: VecDeque<OldLine>,
+    /// Output lines of the block before that its input did not bring about: timers fired later.
+    pending: VecDeque<OldLine>,
+}
+
+fn blocks(text: &str) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut comments = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        if line.trim().is_empty() || line.starts_with('#') {
+            comments.push(line.to_owned());
+            continue;
+        }
+        let (body, trailing) = line.split_once("  #").map_or((line, String::new()), |(body, tail)| {
+            (body.trim_end(), format!("{}#{tail}", " ".repeat(line.len() - body.trim_end().len() - tail.len() - 1)))
+        });
+        let comments = std::mem::take(&mut comments);
+        if body.split(' ').nth(1) == Some(">")
+            && let Some(block) = blocks.last_mut()
+        {
+            block.outputs.push_back(OldLine { comments, text: body.to_owned(), trailing });
+        } else {
+            blocks.push(Block {
+                line: index + 1,
+                comments,
+                input: body.to_owned(),
+                trailing,
+                outputs: VecDeque::new(),
+                pending: VecDeque::new(),
+            });
+        }
+    }
+    blocks
+}
+
+/// Writes `new` lines with the comments of the equal ones in `old`, and returns what of `old` was not reached.
+fn take_outputs(out: &mut String, new: Vec<String>, old: &mut VecDeque<OldLine>) -> VecDeque<OldLine> {
+    for text in new {
+        if let Some(position) = old.iter().position(|line| line.text == text) {
+            old.drain(..position);
+            let line = old.pop_front().expect("just found");
+            for comment in line.comments {
+                let _ = writeln!(out, "{comment}");
+            }
+            let _ = writeln!(out, "{text}{}", line.trailing);
+        } else {
+            let _ = writeln!(out, "{text}");
+        }
+    }
+    std::mem::take(old)
+}
+
+fn write_outputs(out: &mut String, new: Vec<String>, mut old: VecDeque<OldLine>) {
+    take_outputs(out, new, &mut old);
+}
+
+struct Subject {
+    endpoint: Endpoint,
+    now: Instant,
+    mss: u16,
+}
+
+fn open(line: &str) -> Outcome<Subject> {
+    let mut words = line.split_whitespace();
+    if words.next() != Some("open") {
+        return Err("the first line says `open active` or `open passive`".to_owned());
+    }
+    let open = match words.next() {
+        Some("active") => Open::Active,
+        Some("passive") => Open::Passive,
+        other => return Err(format!("open what? {other:?}")),
+    };
+    let mut config = Config { mss: 1000, ..Config::default() };
+    for word in words {
+        let (key, value) = word.split_once('=').ok_or_else(|| format!("no `key=value`: {word}"))?;
+        set(&mut config, key, value).ok_or_else(|| format!("cannot set {word}"))?;
+    }
+    config.check().map_err(|error| error.to_string())?;
+    let mss = config.mss;
+    let endpoint = Endpoint::new(Arc::new(config), FlowId::new(0), open, ISS);
+    Ok(Subject { endpoint, now: Instant::ZERO, mss })
+}
+
+fn set(config: &mut Config, key: &str, value: &str) -> Option<()> {
+    let number = || value.parse::<u64>().ok();
+    let on = || match value {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    };
+    let ms = || number().map(Duration::from_ms);
+    match key {
+        "variant" => {
+            config.variant = match value {
+                "tahoe" => Variant::Tahoe,
+                "reno" => Variant::Reno,
+                "newreno" => Variant::NewReno,
+                "sack" => Variant::Sack,
+                "cubic" => Variant::Cubic,
+                _ => return None,
+            };
+        }
+        "mss" => config.mss = value.parse().ok()?,
+        "window" => config.receive_window = ByteCount::new(number()?),
+        "iw" if value == "rfc3390" => config.initial_window = InitialWindow::Rfc3390,
+        "iw" => config.initial_window = InitialWindow::Segments(value.parse().ok()?),
+        "ssthresh" => config.initial_ssthresh = Some(ByteCount::new(number()?)),
+        "delayed_ack_ms" => config.delayed_ack = ms()?,
+        "ack_every" => config.ack_every = value.parse().ok()?,
+        "sack" => config.sack = on()?,
+        "dsack" => config.dsack = on()?,
+        "timestamps" => config.timestamps = on()?,
+        "wscale" if value == "off" => config.window_scale = WindowScale::Off,
+        "wscale" => config.window_scale = WindowScale::Shift(value.parse().ok()?),
+        "min_rto_ms" => config.min_rto = ms()?,
+        "max_rto_ms" => config.max_rto = ms()?,
+        "tick_ms" => config.clock_granularity = ms()?,
+        "count" if value == "acks" => config.byte_counting = ByteCounting::PerAck,
+        "count" => config.byte_counting = ByteCounting::Abc { limit: value.parse().ok()? },
+        "ecn" => config.ecn = on()?,
+        "limited_transmit" => config.limited_transmit = on()?,
+        "max_retries" => config.max_retries = value.parse().ok()?,
+        "max_syn_retries" => config.max_syn_retries = value.parse().ok()?,
+        _ => return None,
+    }
+    Some(())
+}
+
+impl Subject {
+    /// Runs one input line. `sent`: the segments before it, a `None` for the line itself, the segments after it. Returns the line as
+    /// it is written down.
+    fn run(&mut self, line: &str, sent: &mut Vec<Option<String>>) -> Outcome<String> {
+        let (time, rest) = line.split_once(' ').ok_or("a time, then what happens")?;
+        let time = parse_time(time).ok_or_else(|| format!("no time in seconds: {time}"))?;
+        if time < self.now {
+            return Err("time goes back".to_owned());
+        }
+        while let Some(due) = self.endpoint.next_timer().filter(|due| *due <= time) {
+            self.now = due.max(self.now);
+            self.endpoint.on_timer(self.now);
+            self.drain(sent);
+        }
+        self.now = time;
+        sent.push(None);
+        let mut line = line.to_owned();
+        match rest.split_once(' ').unwrap_or((rest, "")) {
+            ("connect", "") => self.endpoint.connect(time),
+            ("write", "forever") => self.endpoint.write_forever(),
+            ("write", bytes) => self.endpoint.write(bytes.parse().map_err(|_| format!("no number: {bytes}"))?),
+            ("close", "") => self.endpoint.close(),
+            ("abort", "") => self.endpoint.abort(),
+            ("read", "off") => self.endpoint.set_reading(false),
+            ("read", "on") => self.endpoint.set_reading(true),
+            ("end", "") => {}
+            ("<", segment) => self.endpoint.on_segment(time, &parse_segment(segment)?),
+            ("?", names) => line = format!("{} ? {}", format_time(time), self.values(names)?),
+            _ => return Err(format!("nothing that can happen: {rest}")),
+        }
+        self.drain(sent);
+        Ok(line)
+    }
+
+    fn drain(&mut self, sent: &mut Vec<Option<String>>) {
+        while let Some(segment) = self.endpoint.poll_transmit(self.now) {
+            assert!(segment.payload_len() <= self.mss, "more than a segment");
+            sent.push(Some(format!("{} > {}", format_time(self.now), format_segment(&segment))));
+        }
+    }
+
+    fn values(&self, names: &str) -> Outcome<String> {
+        let endpoint = &self.endpoint;
+        let stats = endpoint.stats();
+        let mut out = Vec::new();
+        // Values are what stands between the names; states and limits are words too, so every second word is a name, or all are.
+        let words: Vec<&str> = names.split_whitespace().collect();
+        let step = if words.len() > 1 && known(words[0]) && known(words[1]) { 1 } else { 2 };
+        for name in words.into_iter().step_by(step) {
+            let value = match name {
+                "cwnd" => endpoint.cwnd_bytes().to_string(),
+                "ssthresh" => endpoint.ssthresh_bytes().to_string(),
+                "flight" => endpoint.in_flight().to_string(),
+                "rto" => format_time(Instant::ZERO + endpoint.rto()),
+                "srtt" => endpoint.srtt().map_or("none".to_owned(), |srtt| format_time(Instant::ZERO + srtt)),
+                "state" => format!("{:?}", endpoint.state()),
+                "limit" => endpoint.limit().map_or("none".to_owned(), |limit| format!("{limit:?}")),
+                "delivered" => endpoint.delivered().to_string(),
+                "acked" => endpoint.acked().to_string(),
+                "timeouts" => stats.timeouts.to_string(),
+                "fast_retransmits" => stats.fast_retransmits.to_string(),
+                "retransmissions" => stats.retransmissions.to_string(),
+                "probes" => stats.window_probes.to_string(),
+                "failed" => endpoint.has_failed().to_string(),
+                _ => return Err(format!("no value: {name}")),
+            };
+            out.push(format!("{name} {value}"));
+        }
+        Ok(out.join(" "))
+    }
+}
+
+fn known(word: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "cwnd",
+        "ssthresh",
+        "flight",
+        "rto",
+        "srtt",
+        "state",
+        "limit",
+        "delivered",
+        "acked",
+        "timeouts",
+        "fast_retransmits",
+        "retransmissions",
+        "probes",
+        "failed",
+    ];
+    NAMES.contains(&word)
+}
+
+/// Seconds with at least three decimals, more where needed.
+fn format_time(time: Instant) -> String {
+    let (seconds, rest) = (time.as_ps() / 1_000_000_000_000, time.as_ps() % 1_000_000_000_000);
+    let digits = format!("{rest:012}");
+    let digits = digits.trim_end_matches('0');
+    format!("{seconds}.{digits:0<3}")
+}
+
+fn parse_time(text: &str) -> Option<Instant> {
+    let (seconds, decimals) = text.split_once('.').unwrap_or((text, ""));
+    if decimals.len() > 12 {
+        return None;
+    }
+    let ps: u64 = format!("{decimals:0<12}").parse().ok()?;
+    Some(Instant::ZERO + Duration::from_s(seconds.parse().ok()?) + Duration::from_ps(ps))
+}
+
+const FLAGS: [(char, TcpFlags); 7] = [
+    ('S', TcpFlags::SYN),
+    ('F', TcpFlags::FIN),
+    ('R', TcpFlags::RST),
+    ('P', TcpFlags::PSH),
+    ('.', TcpFlags::ACK),
+    ('E', TcpFlags::ECE),
+    ('W', TcpFlags::CWR),
+];
+
+fn format_segment(segment: &Meta) -> String {
+    let mut out: String =
+        FLAGS.iter().filter(|(_, flag)| segment.flags.contains(*flag)).map(|(letter, _)| *letter).collect();
+    if out.is_empty() {
+        out.push('-');
+    }
+    let seq = segment.seq.distance_from(ISS);
+    let _ = write!(out, " {seq}:{}({})", seq + u32::from(segment.payload_len()), segment.payload_len());
+    if segment.flags.contains(TcpFlags::ACK) {
+        let _ = write!(out, " ack {}", segment.ack.distance_from(PEER_ISS));
+    }
+    let _ = write!(out, " win {}", segment.window);
+    let options = format_options(segment);
+    if !options.is_empty() {
+        let _ = write!(out, " <{options}>");
+    }
+    let header = 40 + segment.options().header_bytes();
+    assert_eq!(segment.header_len, header, "header length of {out}");
+    match segment.ecn() {
+        0 => {}
+        2 => out.push_str(" [ect0]"),
+        other => panic!("an endpoint sends ECN field {other}"),
+    }
+    if segment.mark.retransmission() {
+        out.push_str(" again");
+    }
+    out
+}
+
+fn format_options(segment: &Meta) -> String {
+    let options = segment.options();
+    let syn = options.syn_options();
+    let mut list = Vec::new();
+    if segment.flags.contains(TcpFlags::SYN) {
+        list.extend(syn.mss.map(|mss| format!("mss {mss}")));
+        list.extend(syn.sack_permitted.then(|| "sackOK".to_owned()));
+        list.extend(syn.window_scale.map(|shift| format!("wscale {shift}")));
+    }
+    list.extend(options.timestamps().map(|(value, echo)| format!("TS {value} {echo}")));
+    if options.sack_count() > 0 {
+        let blocks: Vec<String> = options
+            .sack_blocks()
+            .map(|block| format!("{}:{}", block.left.distance_from(PEER_ISS), block.right.distance_from(PEER_ISS)))
+            .collect();
+        list.push(format!("sack {}", blocks.join(" ")));
+    }
+    list.join(",")
+}
+
+fn parse_segment(text: &str) -> Outcome<Meta> {
+    let (text, ce) = match text.strip_suffix(" [ce]") {
+        Some(text) => (text, 3),
+        None => (text, 0),
+    };
+    let (fixed, options) = match text.split_once(" <") {
+        Some((fixed, options)) => (fixed, options.strip_suffix('>').ok_or("options end with >")?),
+        None => (text, ""),
+    };
+    let words: Vec<&str> = fixed.split_whitespace().collect();
+    let bad = || format!("no segment: {text}");
+    let mut flags = TcpFlags::NONE;
+    for letter in words.first().ok_or_else(bad)?.chars().filter(|letter| *letter != '-') {
+        let (_, flag) = FLAGS.iter().find(|(known, _)| *known == letter).ok_or_else(bad)?;
+        flags = flags.with(*flag);
+    }
+    let (seq, rest) = words.get(1).and_then(|word| word.split_once(':')).ok_or_else(bad)?;
+    let (end, len) = rest.strip_suffix(')').and_then(|rest| rest.split_once('(')).ok_or_else(bad)?;
+    let number = |text: &str| text.parse::<u32>().map_err(|_| bad());
+    let (seq, end, len) = (number(seq)?, number(end)?, number(len)?);
+    if seq + len != end {
+        return Err(format!("{seq} and {len} bytes make no {end}"));
+    }
+    let (mut ack, mut window) = (SeqNumber::default(), 0);
+    for pair in words[2..].chunks(2) {
+        match *pair {
+            ["ack", value] => ack = ISS.add(number(value)?),
+            ["win", value] => window = value.parse().map_err(|_| bad())?,
+            _ => return Err(bad()),
+        }
+    }
+    let options = parse_options(options).ok_or_else(bad)?;
+    let header_len = 40 + options.header_bytes();
+    let mut segment = Meta {
+        seq: PEER_ISS.add(seq),
+        ack,
+        flags,
+        window,
+        header_len,
+        ip_len: u16::from(header_len) + len as u16,
+        protocol: Protocol::Tcp,
+        traffic_class: ce,
+        ..Meta::default()
+    };
+    segment.set_options(options);
+    Ok(segment)
+}
+
+fn parse_options(text: &str) -> Option<Options> {
+    let mut syn = SynOptions::default();
+    let (mut timestamps, mut blocks) = (None, Vec::new());
+    for option in text.split(',').filter(|option| !option.is_empty()) {
+        let words: Vec<&str> = option.split_whitespace().collect();
+        match *words.as_slice() {
+            ["mss", value] => syn.mss = Some(value.parse().ok()?),
+            ["wscale", value] => syn.window_scale = Some(value.parse().ok()?),
+            ["sackOK"] => syn.sack_permitted = true,
+            ["TS", value, echo] => timestamps = Some((value.parse().ok()?, echo.parse().ok()?)),
+            ["sack", ref list @ ..] => {
+                for block in list {
+                    let (left, right) = block.split_once(':')?;
+                    let edge = |text: &str| text.parse().ok().map(|offset| ISS.add(offset));
+                    blocks.push(SackBlock { left: edge(left)?, right: edge(right)? });
+                }
+            }
+            _ => return None,
+        }
+    }
+    let mut options = if blocks.is_empty() { Options::syn(syn) } else { Options::NONE.with_sack(&blocks) };
+    if let Some((value, echo)) = timestamps {
+        options = options.with_timestamps(value, echo);
+    }
+    Some(options)
+}
