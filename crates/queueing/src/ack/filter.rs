@@ -4,8 +4,8 @@
 //! its flow that wait are removed, all or a fraction of them, and the new one goes to the tail.
 //!
 //! Differs: the publications leave open what is redundant. Here an ACK is removed only for one that acknowledges more, or
-//! updates the window of the same, comes from the same sequence number or a later one, and covers its SACK blocks (see
-//! [`super`]). A duplicate protects itself and the ACK that it repeats, since fast retransmit counts them all; with
+//! updates the window of the same, comes from the same sequence number or a later one, and tells all that its options
+//! tell (see [`super`]). A duplicate protects itself and the ACK that it repeats, since fast retransmit counts them all; with
 //! [`Duplicates::Remove`] duplicates are filtered like any older ACK, as a filter does that looks at numbers alone. Nothing
 //! is removed in favour of an ACK that then finds no room.
 //! Cost: one table look-up a packet, O(1) for each ACK removed or found protected, once. The queue is never scanned: the
@@ -19,7 +19,7 @@ use lastmile_units::Instant;
 
 use super::flow_map::FlowMap;
 use super::linked_fifo::{Handle, LinkedFifo};
-use super::{Newest, Passed, Standing, covers_sack};
+use super::{Newest, Passed, Standing, stands_for};
 use crate::classify::Match;
 use crate::discipline::Counter;
 use crate::fifo::{Room, Tally};
@@ -298,12 +298,10 @@ impl<P: Packet> Discipline<P> for AckFilter<P> {
 
 /// True when the sender loses nothing if it gets `newer` and never `older`.
 fn gives_way(older: &Meta, newer: &Meta) -> bool {
+    debug_assert!(older.ack.at_or_before(newer.ack), "an ACK that was overtaken removes none");
     // A keep-alive probe has the sequence number before the next one (RFC 9293, section 3.8.4): it asks for an answer.
     let probe = older.seq.add(1) == newer.seq;
-    older.ack.at_or_before(newer.ack)
-        && older.seq.at_or_before(newer.seq)
-        && !probe
-        && covers_sack(&older.ack_fields(), &newer.ack_fields())
+    older.seq.at_or_before(newer.seq) && !probe && stands_for(&older.ack_fields(), &newer.ack_fields())
 }
 
 impl Chain {

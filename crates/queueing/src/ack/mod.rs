@@ -10,7 +10,8 @@
 //!   number and SACK blocks (RFC 6675, section 2: with SACK, the window does not matter). The same number with another window
 //!   and without SACK blocks is a *window update*, as good as a newer ACK.
 //! - No SACK information is lost: an ACK gives way to a newer one only if that covers each of its blocks, and never if its
-//!   first block is a D-SACK (RFC 2883), which is said only once. This is CAKE's care (`ack-filter` of tc-cake(8)).
+//!   first block is a D-SACK (RFC 2883), which is said only once. This is CAKE's care (`ack-filter` of tc-cake(8)). Nor does
+//!   an ACK with timestamps give way to one without.
 //!
 //! An ACK that is the first of its flow to wait is never told from a duplicate, since nothing is remembered of a flow of
 //! which nothing waits.
@@ -71,6 +72,13 @@ impl Newest {
             *self = Self::of(meta);
         }
     }
+}
+
+/// True when a sender that gets `new` alone misses nothing that `old` says.
+fn stands_for(old: &AckFields, new: &AckFields) -> bool {
+    // RFC 7323, section 3.2: where timestamps are agreed on, a segment without them is dropped, and all it says with it.
+    let heard = new.options.timestamps().is_some() || old.options.timestamps().is_none();
+    heard && covers_sack(old, new)
 }
 
 /// True when a sender that gets `new` alone learns every SACK block that `old` holds and that still matters.

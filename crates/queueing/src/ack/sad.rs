@@ -10,9 +10,9 @@
 //!   queue. A duplicate that is kept, a data segment that carries an ACK, a FIN, an ACK that passes untouched: each *closes*
 //!   it, and the next ACK waits behind in its own right. So what leaves of a flow is always a subsequence of what came.
 //! - *The header tells one truth.* Only number, window and options are rewritten. An ACK with another sequence number (data
-//!   went another way; a keep-alive), another traffic class, or timestamps where the other has none waits in its own right.
-//! - *SACK blocks* of the newest ACK win, and where they would not tell all that the ACK that waits tells, it waits in its own
-//!   right.
+//!   went another way; a keep-alive) or another traffic class waits in its own right.
+//! - *SACK blocks and timestamps* of the newest ACK win. Where they would not tell all that the ACK that waits tells, the
+//!   newest waits in its own right.
 //!
 //! Should the discipline below drop an ACK that waits, its record goes with it; what had been merged into it is counted
 //! (`lost_acks`). The discipline below must not rewrite pure ACKs of its own: then it is only best effort, and yet no
@@ -27,7 +27,7 @@ use lastmile_packet::{AckFields, FlowId, Meta, Packet, Protocol, SeqNumber, TcpF
 use lastmile_units::Instant;
 
 use super::flow_map::FlowMap;
-use super::{Newest, Passed, Standing, covers_sack};
+use super::{Newest, Passed, Standing, stands_for};
 use crate::classify::Match;
 use crate::discipline::Counter;
 use crate::{Backlog, Discipline, DropReason, DropSink, Node};
@@ -331,8 +331,7 @@ impl Waiting {
     fn may_become(&self, newer: &Meta) -> bool {
         self.carrier.seq == newer.seq
             && self.traffic_class == newer.traffic_class
-            && self.newest.options.timestamps().is_some() == newer.options().timestamps().is_some()
-            && covers_sack(&self.newest, &newer.ack_fields())
+            && stands_for(&self.newest, &newer.ack_fields())
     }
 }
 

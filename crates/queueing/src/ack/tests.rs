@@ -41,6 +41,15 @@ fn a_dsack_is_never_covered() {
     assert!(!is_dsack(&fields(4, &[(6, 9), (11, 12)])));
 }
 
+#[test]
+fn an_ack_without_timestamps_does_not_stand_for_one_with() {
+    let plain = fields(1, &[]);
+    let stamped = AckFields { options: Options::NONE.with_timestamps(7, 7), ..fields(0, &[]) };
+    assert!(!stands_for(&stamped, &plain));
+    assert!(stands_for(&plain, &stamped));
+    assert!(stands_for(&stamped, &AckFields { options: Options::NONE.with_timestamps(8, 7), ..plain }));
+}
+
 fn ack(number: u32, window: u16, options: Options) -> Meta {
     let mut meta = Meta { ip_len: 40, header_len: 40, flags: TcpFlags::ACK, window, ..Meta::default() };
     meta.ack = SeqNumber::new(number);
@@ -58,6 +67,15 @@ fn a_window_update_is_no_duplicate_unless_it_has_sack_blocks() {
     assert_eq!(newest.standing_of(&ack(u32::MAX, 0, sack)), Standing::Duplicate);
     assert_eq!(newest.standing_of(&ack(5, 100, Options::NONE)), Standing::Advance);
     assert_eq!(newest.standing_of(&ack(u32::MAX - 1, 100, Options::NONE)), Standing::Old);
+}
+
+#[test]
+fn an_overtaken_ack_is_not_the_newest() {
+    let mut newest = Newest::of(&ack(2000, 100, Options::NONE));
+    newest.note(&ack(1000, 50, Options::NONE));
+    assert_eq!(newest.standing_of(&ack(2000, 100, Options::NONE)), Standing::Duplicate);
+    newest.note(&ack(2000, 50, Options::NONE));
+    assert_eq!(newest.standing_of(&ack(2000, 50, Options::NONE)), Standing::Duplicate);
 }
 
 #[test]

@@ -57,6 +57,10 @@ pub(crate) enum Step {
     UnknownOption,
     /// An ACK with a congestion mark in its IP header.
     CongestionMarked,
+    /// An ACK that advances, of another class of service.
+    OtherClass(u8),
+    /// An ACK that advances, without the timestamps that its flow may have.
+    Unstamped,
     /// A datagram of a flow of its own.
     Datagram(u16),
 }
@@ -93,6 +97,8 @@ fn step() -> impl Strategy<Value = Step> {
         ].prop_map(Step::Flagged),
         1 => Just(Step::UnknownOption),
         1 => Just(Step::CongestionMarked),
+        1 => (1..3_u8).prop_map(|class| Step::OtherClass(class << 2)),
+        1 => Just(Step::Unstamped),
         2 => (1..1472_u16).prop_map(Step::Datagram),
     ]
 }
@@ -162,12 +168,17 @@ impl Receivers {
             Step::Flagged(flag) => meta.flags = TcpFlags::ACK.with(flag),
             Step::UnknownOption => options = options.with_unknown(),
             Step::CongestionMarked => meta.traffic_class = 3,
+            Step::OtherClass(class) => {
+                this.ack = this.ack.add(SEGMENT);
+                meta.traffic_class = class;
+            }
+            Step::Unstamped => this.ack = this.ack.add(SEGMENT),
             Step::Duplicate | Step::Old | Step::KeepAlive | Step::Datagram(_) => {}
         }
         meta.ack = if matches!(step, Step::Old) { this.ack.sub(SEGMENT) } else { this.ack };
         meta.seq = if matches!(step, Step::KeepAlive) { this.seq.sub(1) } else { this.seq };
         meta.window = this.window;
-        if this.timestamps {
+        if this.timestamps && !matches!(step, Step::Unstamped) {
             options = options.with_timestamps(id as u32, id as u32 / 2);
         }
         if let Step::Datagram(bytes) = step {

@@ -124,6 +124,16 @@ fn a_keep_alive_probe_stays() {
     assert_eq!(drain(&mut filter), [probe, next]);
 }
 
+/// RFC 9293, section 3.10.7.4: a probe from below the window is answered and dropped, and what it acknowledges with it.
+#[test]
+fn a_keep_alive_probe_removes_nothing() {
+    let mut filter = roomy(Rules::default());
+    let first = Meta { seq: SeqNumber::new(50), ..ack(1, 1000) };
+    let probe = Meta { seq: SeqNumber::new(49), ..ack(1, 2000) };
+    assert_eq!(send(&mut filter, [first, probe]), []);
+    assert_eq!(drain(&mut filter), [first, probe]);
+}
+
 #[test]
 fn the_latest_window_removes_the_ones_before() {
     let mut filter = roomy(Rules::default());

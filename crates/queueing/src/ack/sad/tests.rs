@@ -253,3 +253,14 @@ fn many_closed_acks_leave_in_order_with_their_own_values() {
     assert_eq!(drain(&mut sad), expected);
     assert!(sad.table.flows.is_empty());
 }
+
+/// The queue below drops the second ACK from its middle. The first is the last ACK now, but not the last packet.
+#[test]
+fn an_ack_stays_closed_when_the_one_behind_it_is_dropped() {
+    let mut sad = keeping();
+    let data = Meta { ip_len: 1500, seq: SeqNumber::new(1), ..ack(1, 1000) };
+    let (first, second) = (ack(1, 1000), Meta { traffic_class: 4, ..ack(1, 2000) });
+    send(&mut sad, [first, second, data]);
+    assert!(sad.table.take(&second).is_some());
+    assert_eq!(send(&mut sad, [ack(1, 3000)]), []);
+}

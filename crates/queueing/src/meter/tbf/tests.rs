@@ -113,6 +113,15 @@ fn catching_up_is_bounded() {
     assert_eq!(take(&mut shaper, ms(100)), 3);
 }
 
+/// A packet was not late before it came: after a pause only the burst passes, however late the caller may be.
+#[test]
+fn nothing_is_charged_to_a_time_before_it_came() {
+    let mut shaper = shaper(&Config { catch_up: Duration::from_ms(16), ..config(1000) });
+    fill(&mut shaper, ms(100), 10);
+    assert_eq!(take(&mut shaper, ms(100)), 1);
+    assert_eq!(shaper.next_ready(ms(100)), Some(ms(108)));
+}
+
 #[test]
 fn what_is_larger_than_the_burst_is_dropped_on_arrival() {
     let mut shaper = shaper(&config(1000));
