@@ -5,7 +5,7 @@
 //! authenticated packets and unknown protocols, becomes [`Protocol::Other`], which nothing regulates; what contradicts
 //! itself is an error. Trailing bytes after the IP packet, such as the padding of Ethernet, are ignored.
 //!
-//! Cost: below 20 ns for a TCP segment (`make bench`).
+//! Cost: 20 to 35 ns for a TCP segment, by its options, on a 2.5 GHz x86-64 core.
 
 use crate::checksum::Sum;
 use crate::{FlowAddresses, FlowKey, IpAddresses, Mark, Meta, Protocol, icmp, ipv4, ipv6, tcp, udp};

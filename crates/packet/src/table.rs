@@ -8,10 +8,13 @@
 //! bucket. So the hash is SipHash-1-3 under a key: live programs draw it at random when they start, simulations and tests
 //! give a constant.
 //!
-//! Cost: one keyed hash of 13 (IPv6: 37) bytes and one look-up a packet.
+//! A packet of a known flow only notes the time; nothing is put in order of it. Instead every flow waits in one queue for
+//! the next look at it, at most once per idle time, as CLOCK does for pages (Corbato 1968).
+//!
+//! Cost: one keyed hash of 13 (IPv6: 37) bytes and one look-up a packet, at most four more for a new flow.
 
 use core::hash::BuildHasher;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use lastmile_units::{Duration, Instant};
 use siphasher::sip::SipHasher13;
@@ -45,140 +48,133 @@ impl BuildHasher for HashKey {
 /// the number of another flow; minutes are usual.
 #[derive(Clone, Debug)]
 pub struct FlowTable {
-    ids: HashMap<FlowKey, u32, HashKey>,
-    slots: Vec<Slot>,
-    /// Slots in use, from the longest idle to the newest.
-    oldest: Option<u32>,
-    newest: Option<u32>,
-    /// Slots given back, the last one first to be used again.
-    free: Vec<u32>,
+    flows: HashMap<FlowKey, Flow, HashKey>,
+    /// The key that each number was last given to.
+    keys: Vec<FlowKey>,
+    /// Numbers given back, the last one first to be used again.
+    free: Vec<FlowId>,
+    /// Every flow once, in order of the time since which it waits for a look.
+    looks: VecDeque<Look>,
     max_flows: u32,
     idle: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Slot {
-    key: FlowKey,
+struct Flow {
+    id: FlowId,
     last_seen: Instant,
-    older: Option<u32>,
-    newer: Option<u32>,
 }
+
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    id: FlowId,
+    since: Instant,
+}
+
+/// How many flows a new flow may look at to find an idle one.
+const LOOKS_FOR_ONE: u32 = 4;
 
 impl FlowTable {
     /// An empty table for at most `max_flows` flows; a flow not seen for `idle` may lose its number.
     #[must_use]
     pub fn new(max_flows: u32, idle: Duration, hash_key: HashKey) -> Self {
         Self {
-            ids: HashMap::with_hasher(hash_key),
-            slots: Vec::new(),
-            oldest: None,
-            newest: None,
+            flows: HashMap::with_hasher(hash_key),
+            keys: Vec::new(),
             free: Vec::new(),
+            looks: VecDeque::new(),
             max_flows,
             idle,
         }
     }
 
-    /// The flow's number, a new one when it has none; `None` when all are taken by flows that are not idle.
+    /// The flow's number, a new one when it has none; `None` when all are taken and no idle flow was found.
     ///
-    /// Counts as a sign of life of the flow. `evicted` hears of the flow that has to give its number up, if one has.
+    /// Counts as a sign of life of the flow. `evicted` hears of the flow that has to give its number up, if one has. An idle
+    /// flow is looked for among a few at a time, so a flow that got no number may get one with its next packet.
     pub fn intern(&mut self, now: Instant, key: &FlowKey, mut evicted: impl FnMut(FlowId, FlowKey)) -> Option<FlowId> {
-        if let Some(&slot) = self.ids.get(key) {
-            self.slots[slot as usize].last_seen = now;
-            if self.newest != Some(slot) {
-                self.unlink(slot);
-                self.link_newest(slot);
-            }
-            return Some(FlowId::new(slot));
+        if let Some(flow) = self.flows.get_mut(key) {
+            flow.last_seen = now;
+            return Some(flow.id);
         }
-        if self.free.is_empty() && self.slots.len() >= self.max_flows as usize {
-            self.expire_oldest(now, &mut evicted);
+        let id = self.unused(now, &mut evicted)?;
+        self.flows.insert(*key, Flow { id, last_seen: now });
+        self.looks.push_back(Look { id, since: now });
+        match self.keys.get_mut(id.index() as usize) {
+            Some(slot) => *slot = *key,
+            None => self.keys.push(*key),
         }
-        let entry = Slot { key: *key, last_seen: now, older: None, newer: None };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = entry;
-                slot
-            }
-            None if self.slots.len() < self.max_flows as usize => {
-                self.slots.push(entry);
-                (self.slots.len() - 1) as u32
-            }
-            None => return None,
-        };
-        self.ids.insert(*key, slot);
-        self.link_newest(slot);
-        Some(FlowId::new(slot))
+        Some(id)
     }
 
     /// The flow's number, if it has one. No sign of life.
     #[must_use]
     pub fn get(&self, key: &FlowKey) -> Option<FlowId> {
-        self.ids.get(key).map(|slot| FlowId::new(*slot))
+        self.flows.get(key).map(|flow| flow.id)
     }
 
     /// The flow with this number.
     #[must_use]
-    pub fn key(&self, flow: FlowId) -> Option<&FlowKey> {
-        let slot = self.slots.get(flow.index() as usize)?;
-        // A slot given back keeps its old key, which then has no number or another one.
-        (self.ids.get(&slot.key) == Some(&flow.index())).then_some(&slot.key)
+    pub fn key(&self, id: FlowId) -> Option<&FlowKey> {
+        // A number given back keeps its old key, which then has no number or another one.
+        self.keys.get(id.index() as usize).filter(|key| self.get(key) == Some(id))
     }
 
-    /// Takes the numbers of all flows back that have been idle, longest idle first; returns how many there were.
+    /// Takes the numbers of idle flows back; returns how many there were. Called once per `idle`, it finds each flow before
+    /// that has been idle twice as long.
     pub fn expire(&mut self, now: Instant, mut evicted: impl FnMut(FlowId, FlowKey)) -> usize {
-        let mut count = 0;
-        while self.expire_oldest(now, &mut evicted) {
-            count += 1;
-        }
-        count
+        let before = self.len();
+        while self.look(now, &mut evicted) {}
+        before - self.len()
     }
 
     /// Flows that have a number.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.ids.len()
+        self.flows.len()
     }
 
     /// True when no flow has a number.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.ids.is_empty()
+        self.flows.is_empty()
     }
 
-    fn expire_oldest(&mut self, now: Instant, evicted: &mut impl FnMut(FlowId, FlowKey)) -> bool {
-        let Some(slot) = self.oldest else { return false };
-        let Slot { key, last_seen, .. } = self.slots[slot as usize];
-        if last_seen.saturating_add(self.idle) > now {
-            return false;
+    /// A number that no flow has.
+    fn unused(&mut self, now: Instant, evicted: &mut impl FnMut(FlowId, FlowKey)) -> Option<FlowId> {
+        let mut looks = 0;
+        loop {
+            if let Some(id) = self.free.pop() {
+                return Some(id);
+            }
+            if self.keys.len() < self.max_flows as usize {
+                return Some(FlowId::new(self.keys.len() as u32));
+            }
+            if looks == LOOKS_FOR_ONE || !self.look(now, evicted) {
+                return None;
+            }
+            looks += 1;
         }
-        self.unlink(slot);
-        self.ids.remove(&key);
-        self.free.push(slot);
-        evicted(FlowId::new(slot), key);
+    }
+
+    /// Looks at the flow that has waited longest and takes its number back if it is idle; false when none has waited for
+    /// `idle`, since then none can be idle that long.
+    fn look(&mut self, now: Instant, evicted: &mut impl FnMut(FlowId, FlowKey)) -> bool {
+        match self.looks.front() {
+            Some(look) if look.since.saturating_add(self.idle) <= now => {}
+            _ => return false,
+        }
+        let Some(Look { id, .. }) = self.looks.pop_front() else { return false };
+        let key = self.keys[id.index() as usize];
+        let last_seen = self.flows[&key].last_seen;
+        if last_seen.saturating_add(self.idle) <= now {
+            self.flows.remove(&key);
+            self.free.push(id);
+            evicted(id, key);
+        } else {
+            self.looks.push_back(Look { id, since: now });
+        }
         true
-    }
-
-    fn link_newest(&mut self, slot: u32) {
-        self.slots[slot as usize].older = self.newest;
-        self.slots[slot as usize].newer = None;
-        match self.newest {
-            Some(newest) => self.slots[newest as usize].newer = Some(slot),
-            None => self.oldest = Some(slot),
-        }
-        self.newest = Some(slot);
-    }
-
-    fn unlink(&mut self, slot: u32) {
-        let Slot { older, newer, .. } = self.slots[slot as usize];
-        match older {
-            Some(older) => self.slots[older as usize].newer = newer,
-            None => self.oldest = newer,
-        }
-        match newer {
-            Some(newer) => self.slots[newer as usize].older = older,
-            None => self.newest = older,
-        }
     }
 }
 
