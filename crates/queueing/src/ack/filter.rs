@@ -1,6 +1,6 @@
 //! ACK filter (AF): a queue that lets an ACK take the place of older ones of its flow.
 //!
-//! Published: Balakrishnan, Padmanabhan, Katz 1997, section 4.2; RFC 3449, section 5.2.1. When an ACK comes, older ACKs of
+//! Published: Balakrishnan, Padmanabhan, Katz 1997; RFC 3449, section 5.2.1. When an ACK comes, older ACKs of
 //! its flow that wait are removed, all or a fraction of them, and the new one goes to the tail.
 //!
 //! Differs: the publications leave open what is redundant. Here an ACK is removed only for one that acknowledges more, or

@@ -30,7 +30,7 @@ fn the_cumulative_number_covers_blocks_below_it() {
     assert!(covers_sack(&fields(0, &[(2, 9)]), &fields(3, &[(3, 9)])));
 }
 
-/// RFC 2883, section 4.1.1: the duplicate lies below the number; 4.2.1: or inside the second block.
+/// RFC 2883, section 4: the duplicate lies below the number, or inside the second block.
 #[test]
 fn a_dsack_is_never_covered() {
     let below = fields(4, &[(1, 2)]);

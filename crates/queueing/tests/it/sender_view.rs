@@ -105,7 +105,7 @@ fn check_flow(arrived: &[Meta], left: &[Meta]) -> Result<(), TestCaseError> {
     // An ACK without timestamps, which the sender drops, is no reason to keep from it what it would have heard.
     let stamped = |seen: &[Meta]| {
         let heard = seen.iter().filter(|meta| meta.is_pure_ack() && meta.options().timestamps().is_some());
-        heard.map(|meta| meta.ack).last()
+        heard.map(|meta| meta.ack).next_back()
     };
     prop_assert_eq!(stamped(arrived), stamped(left));
     // What is never merged always leaves.

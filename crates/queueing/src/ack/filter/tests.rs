@@ -65,7 +65,7 @@ fn duplicates_protect_themselves_and_the_ack_that_they_repeat() {
     assert_eq!(drain(&mut filter), acks([2000, 2000, 2000, 2000, 7000]));
 }
 
-/// A filter that looks at numbers alone takes fast retransmit away: what RFC 3449 warns of.
+/// A filter that looks at numbers alone takes fast retransmit away.
 #[test]
 fn by_number_alone_duplicates_go_too() {
     let mut filter = roomy(Rules { duplicates: Duplicates::Remove, ..Rules::default() });
