@@ -4,3 +4,4 @@ pub(crate) mod completions;
 pub(crate) mod model;
 pub(crate) mod overhead;
 pub(crate) mod reproduce;
+pub(crate) mod run;

@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use lastmile_scenario::Report;
+
 /// What the exit code says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Exit {
@@ -13,8 +15,8 @@ pub(crate) enum Exit {
     No,
     /// The job could not be done.
     CouldNotRun,
-    /// The user stopped it (SIGINT). Nothing is left under a final name.
-    Interrupted,
+    /// A signal of this number stopped it. Nothing is left under a final name.
+    Interrupted(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -23,8 +25,8 @@ impl From<Exit> for ExitCode {
             Exit::Done => Self::SUCCESS,
             Exit::No => Self::from(1),
             Exit::CouldNotRun => Self::from(2),
-            // As shells report a process that died of signal 2: 128 + 2.
-            Exit::Interrupted => Self::from(130),
+            // As shells report a process that died of a signal: 130 for SIGINT.
+            Exit::Interrupted(signal) => Self::from(128_u8.saturating_add(signal)),
         }
     }
 }
@@ -39,6 +41,8 @@ pub(crate) enum Failure {
         /// What would be right, in one line.
         hint: Option<String>,
     },
+    /// A file that was read is wrong. Says itself where, and what would be right.
+    Report(Report),
     /// Whoever reads standard output has gone: `lastmile overhead | head -1`. No error.
     ReaderGone,
 }

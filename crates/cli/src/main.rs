@@ -5,6 +5,7 @@
 
 mod commands;
 mod exit;
+mod interrupt;
 mod printer;
 mod table;
 
@@ -28,6 +29,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Run(commands::run::Arguments),
     Overhead(commands::overhead::Arguments),
     Model(commands::model::Arguments),
     Reproduce(commands::reproduce::Arguments),
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
     };
     let mut printer = Printer::new();
     let result = match arguments.command {
+        Command::Run(arguments) => commands::run::run(&arguments, &mut printer),
         Command::Overhead(arguments) => commands::overhead::run(&arguments, &mut printer),
         Command::Model(arguments) => commands::model::run(&arguments, &mut printer),
         Command::Reproduce(arguments) => commands::reproduce::run(&arguments, &mut printer),

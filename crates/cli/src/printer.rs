@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal, Write};
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
+use lastmile_scenario::Report;
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
@@ -44,19 +45,40 @@ impl Printer {
         self.data.flush()
     }
 
+    /// Talk: a line.
+    pub(crate) fn talk(&mut self, line: &str) {
+        // With standard error closed there is nobody left to tell.
+        let _ = writeln!(self.talk, "{line}");
+    }
+
+    /// Talk: what is odd about a file.
+    pub(crate) fn warnings(&mut self, report: &Report) {
+        if !report.is_empty() {
+            self.talk(&report.to_string());
+        }
+    }
+
     /// Says why a command ended early; returns the exit code for it.
     pub(crate) fn failure(&mut self, failure: &Failure) -> Exit {
-        let Failure::Wrong { message, hint } = failure else { return Exit::Done };
-        // With standard error closed there is nobody left to tell; the exit code still says it.
-        let _ = writeln!(self.talk, "{ERROR}error:{ERROR:#} {message}");
-        if let Some(hint) = hint {
-            let _ = writeln!(self.talk, "{HINT}hint:{HINT:#} {hint}");
+        match failure {
+            Failure::ReaderGone => return Exit::Done,
+            Failure::Report(report) => self.talk(&report.to_string()),
+            Failure::Wrong { message, hint } => {
+                self.talk(&format!("{ERROR}error:{ERROR:#} {message}"));
+                if let Some(hint) = hint {
+                    self.talk(&format!("{HINT}hint:{HINT:#} {hint}"));
+                }
+            }
         }
         Exit::CouldNotRun
     }
 
+    /// Columns of the terminal; 120 where standard output is none.
+    pub(crate) fn width(&self) -> u16 {
+        terminal_size::terminal_size_of(io::stdout()).map_or(120, |(width, _)| width.0)
+    }
+
     /// True when somebody watches standard error: only then is there a progress bar.
-    #[expect(dead_code, reason = "the run command asks")]
     pub(crate) fn is_watched(&self) -> bool {
         io::stderr().is_terminal()
     }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use lastmile_linklayer::{Framing, LinkLayer, OamShare, PRESETS, Preset};
+use lastmile_scenario::diagnostics::did_you_mean;
 use lastmile_units::{ByteCount, CellCount};
 use serde::Serialize;
 
@@ -145,17 +146,9 @@ fn links(arguments: &Arguments) -> Result<Vec<Named>> {
 /// The link layer that a user calls `name`.
 pub(crate) fn link_by_name(name: &str) -> Result<LinkLayer> {
     LinkLayer::from_name(name).ok_or_else(|| {
-        let failure = Failure::new(format_args!("unknown link layer \"{name}\""));
-        let close = PRESETS
-            .iter()
-            .flat_map(Preset::names)
-            .map(|known| (strsim::damerau_levenshtein(known, name), known))
-            .filter(|&(distance, known)| distance <= 2.max(known.len() / 4))
-            .min();
-        match close {
-            Some((_, known)) => failure.hint(format!("did you mean \"{known}\"?")),
-            None => failure.hint("`lastmile overhead` lists them all"),
-        }
+        let hint = did_you_mean(name, PRESETS.iter().flat_map(Preset::names));
+        Failure::new(format_args!("unknown link layer \"{name}\""))
+            .hint(hint.unwrap_or_else(|| "`lastmile overhead` lists them all".to_owned()))
     })
 }
 

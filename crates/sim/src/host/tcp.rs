@@ -91,9 +91,10 @@ impl Transfer {
         self.start = now;
         if self.request > 0 {
             self.ends[Side::To.index()].write(self.request);
-        } else {
+        } else if self.opened_by == Side::From {
             self.offer();
         }
+        // A listening sender offers its data when the first segment comes: to close while it listens would end it.
         self.ends[self.opened_by.index()].connect(now);
         self.opened_by
     }

@@ -21,11 +21,11 @@ use crate::table::{Align, Table};
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Downstream rate, such as "8 Mbit/s"
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     down: String,
 
     /// Upstream rate, such as "512 kbit/s"
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     up: String,
 
     /// Encapsulation by its name or an alias [default: all]

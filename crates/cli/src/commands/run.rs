@@ -1,0 +1,149 @@
+//! `lastmile run`: simulates a scenario, once or with several remedies, prints what came of it and writes the results.
+
+mod capture;
+mod simulate;
+mod variants;
+mod write;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use lastmile_results::schema::Document;
+use lastmile_results::{Run, table};
+use lastmile_scenario::Scenario;
+use serde::Serialize;
+
+use crate::exit::{Exit, Failure, Result};
+use crate::interrupt::Interrupt;
+use crate::printer::Printer;
+
+use self::simulate::{Done, simulate};
+
+/// Simulate a scenario
+///
+/// Prints what each flow got, what limited it and the closed-form bound beside it. With --out, writes summary.json,
+/// series.parquet and report.html. With --remedy or --vary, the scenario runs once for each value, and the runs are compared.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Scenario file
+    scenario: PathBuf,
+
+    /// Seed of every random stream; equal seeds give equal results [default: the file's, or 1]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// Override a key of the file, such as access.up.rate="1 Mbit/s" or traffic.upload.start=10s
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+
+    /// Compare remedies, such as none,sad: short for --vary access.remedy=none,sad
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with = "vary")]
+    remedy: Vec<String>,
+
+    /// Compare values of a key: one run for each
+    #[arg(long, value_name = "KEY=VALUE,...")]
+    vary: Option<String>,
+
+    /// Directory for the results; made if it is not there
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Write pcapng, as a capture at the sending end of these links sees both directions; needs --out
+    #[arg(long, value_name = "LINK,...", value_delimiter = ',', requires = "out")]
+    capture: Vec<String>,
+
+    /// Keep whole packets in captures, not only their headers
+    #[arg(long, requires = "capture")]
+    whole_packets: bool,
+
+    /// Print JSON: the summary, and under "timing" what depends on the machine
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `--json` prints for a comparison.
+#[derive(Serialize)]
+struct Comparison<'a> {
+    scenario: &'a str,
+    runs: Vec<Labelled<'a>>,
+}
+
+#[derive(Serialize)]
+struct Labelled<'a> {
+    label: &'a str,
+    #[serde(flatten)]
+    document: Document<'a>,
+}
+
+pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
+    let variants = variants::of(arguments)?;
+    // All are read before any runs: a mistake in the last should not cost the time of the first.
+    let mut scenarios = Vec::new();
+    for variant in &variants {
+        let scenario = Scenario::load(&arguments.scenario, &variant.overrides).map_err(Failure::Report)?;
+        if scenarios.is_empty() {
+            printer.warnings(scenario.warnings());
+        }
+        scenarios.push(scenario);
+    }
+    let interrupt =
+        Interrupt::watch().map_err(|error| Failure::new(format_args!("cannot watch for signals: {error}")))?;
+    let mut done = Vec::new();
+    for (variant, scenario) in variants.iter().zip(&scenarios) {
+        let directory = arguments.out.as_deref().map(|out| variant.directory(out));
+        match simulate(arguments, variant, scenario, directory.as_deref(), &interrupt, printer)? {
+            Ok(run) => done.push(run),
+            Err(interrupted) => return Ok(interrupted),
+        }
+    }
+    let mut report = None;
+    if let Some(out) = &arguments.out {
+        for (variant, done) in variants.iter().zip(&mut done) {
+            write::run(&variant.directory(out), done)?;
+        }
+        report = Some(write::report(out, &done)?);
+        if let [_, _, ..] = done[..] {
+            for (variant, done) in variants.iter().zip(&done) {
+                write::report(&variant.directory(out), std::slice::from_ref(done))?;
+            }
+        }
+    }
+    print(arguments, &done, report.as_deref(), printer)?;
+    if printer.is_watched() {
+        for done in &done {
+            printer.talk(&done.speed());
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn print(arguments: &Arguments, done: &[Done], report: Option<&Path>, printer: &mut Printer) -> Result<()> {
+    match (done, arguments.json) {
+        ([only], true) => printer.data(&only.document().to_json())?,
+        (several, true) => {
+            let runs =
+                several.iter().map(|done| Labelled { label: &done.run.label, document: done.document() }).collect();
+            printer.json(&Comparison { scenario: &several[0].run.summary.scenario, runs })?;
+        }
+        ([only], false) => {
+            let width = printer.width();
+            printer.heading(&only.run.summary.scenario)?;
+            printer.data(&format!("\n{}", table::run(&only.run.summary, width)))?;
+        }
+        (several, false) => {
+            let width = printer.width();
+            printer.heading(&several[0].run.summary.scenario)?;
+            let runs: Vec<Run> = several.iter().map(|done| done.run.clone()).collect();
+            printer.data(&format!("\n{}", table::comparison(&runs, width)))?;
+        }
+    }
+    if let Some(report) = report {
+        let line = format!("report: {}", report.display());
+        if arguments.json {
+            printer.talk(&line);
+        } else {
+            printer.data(&format!("\n{line}\n"))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! `--capture`: what an interface sees of a simulated run, as pcapng.
+//!
+//! A capture stands at the sending end of a link and sees what tcpdump would see there: what is sent into the link, and
+//! what arrives by the link that leads back. So a reader finds both directions of each connection, in the order of time.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+
+use lastmile_packet::{FlowAddresses, Meta};
+use lastmile_results::atomic::AtomicFile;
+use lastmile_results::capture::{CaptureError, CaptureWriter, InterfaceId, Keep};
+use lastmile_scenario::diagnostics::did_you_mean;
+use lastmile_sim::spec::Network;
+use lastmile_sim::{CaptureSink, Passage};
+use lastmile_units::Instant;
+
+use crate::exit::{Failure, Result};
+
+use super::variants::file_name;
+
+/// The captures of one run.
+pub(super) struct Captures(Rc<RefCell<Files>>);
+
+struct Files {
+    files: Vec<File>,
+    /// By link: the captures that see what is sent into it, and those that see what arrives by it.
+    sent: Vec<Vec<usize>>,
+    arrived: Vec<Vec<usize>>,
+    /// The first thing that went wrong. Nothing is written after it.
+    failure: Option<(usize, CaptureError)>,
+}
+
+struct File {
+    path: String,
+    writer: CaptureWriter<AtomicFile>,
+    interface: InterfaceId,
+}
+
+impl Captures {
+    /// A file in `directory` for each of `links`, which are names of the network's links.
+    pub(super) fn create(directory: &Path, network: &Network, links: &[String], whole: bool) -> Result<Self> {
+        super::write::directory(directory)?;
+        let keep = if whole { Keep::Whole } else { Keep::Headers };
+        let count = network.links.len();
+        let mut files =
+            Files { files: Vec::new(), sent: vec![Vec::new(); count], arrived: vec![Vec::new(); count], failure: None };
+        for name in links {
+            let index = find(network, name)?;
+            let link = &network.links[index];
+            let number = files.files.len();
+            files.files.push(File::create(&directory.join(format!("{}.pcapng", file_name(name))), name, keep)?);
+            files.sent[index].push(number);
+            let back =
+                network.links.iter().enumerate().filter(|(_, back)| (back.from, back.to) == (link.to, link.from));
+            for (index, _) in back {
+                files.arrived[index].push(number);
+            }
+        }
+        Ok(Self(Rc::new(RefCell::new(files))))
+    }
+
+    /// What the simulator tells of each packet.
+    pub(super) fn sink(&self) -> Box<dyn CaptureSink> {
+        Box::new(Sink(Rc::clone(&self.0)))
+    }
+
+    /// Gives the files their names.
+    pub(super) fn commit(self) -> Result<()> {
+        let files =
+            Rc::try_unwrap(self.0).unwrap_or_else(|_| unreachable!("the simulation is gone, and its sink with it"));
+        let Files { files, failure, .. } = files.into_inner();
+        if let Some((number, error)) = failure {
+            return Err(Failure::new(format_args!("{}: {error}", files[number].path)));
+        }
+        for File { path, writer, .. } in files {
+            writer.commit().map_err(|error| Failure::new(format_args!("{path}: {error}")))?;
+        }
+        Ok(())
+    }
+}
+
+impl File {
+    fn create(path: &Path, interface: &str, keep: Keep) -> Result<Self> {
+        let name = path.display().to_string();
+        let failed = |error: CaptureError| Failure::new(format_args!("{name}: {error}"));
+        let mut writer = CaptureWriter::create(path, keep).map_err(failed)?;
+        let interface = writer.add_interface(interface).map_err(failed)?;
+        Ok(Self { path: name, writer, interface })
+    }
+}
+
+fn find(network: &Network, name: &str) -> Result<usize> {
+    network.links.iter().position(|link| link.name == name).ok_or_else(|| {
+        let known: Vec<&str> = network.links.iter().map(|link| link.name.as_str()).collect();
+        let hint = did_you_mean(name, known.iter().copied());
+        Failure::new(format_args!("--capture: no link is called \"{name}\""))
+            .hint(hint.unwrap_or_else(|| format!("there are {}", known.join(", "))))
+    })
+}
+
+struct Sink(Rc<RefCell<Files>>);
+
+impl CaptureSink for Sink {
+    fn packet(&mut self, at: Instant, link: usize, passage: Passage, packet: &Meta) {
+        let Files { files, sent, arrived, failure } = &mut *self.0.borrow_mut();
+        let seen_by = match passage {
+            Passage::Transmitted => &sent[link],
+            Passage::Arrived => &arrived[link],
+            Passage::Dropped(_) => return,
+        };
+        if failure.is_some() || seen_by.is_empty() {
+            return;
+        }
+        let addresses = FlowAddresses::of_simulated(packet.flow);
+        for &number in seen_by {
+            let File { writer, interface, .. } = &mut files[number];
+            if let Err(error) = writer.write(*interface, at, packet, &addresses) {
+                *failure = Some((number, error));
+                return;
+            }
+        }
+    }
+}

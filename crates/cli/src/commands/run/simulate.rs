@@ -1,0 +1,132 @@
+//! One run: stepped through simulated time, with a progress bar where somebody watches, and an ear for signals.
+
+use std::path::Path;
+use std::time::Instant as WallClock;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use lastmile_results::schema::{Document, Inputs, Timing};
+use lastmile_results::{Origin, Run, Series, summarise};
+use lastmile_scenario::Scenario;
+use lastmile_sim::Simulation;
+use lastmile_sim::spec::Network;
+use lastmile_units::Instant;
+
+use crate::exit::{Exit, Failure, Result};
+use crate::interrupt::Interrupt;
+use crate::printer::Printer;
+
+use super::Arguments;
+use super::capture::Captures;
+use super::variants::Variant;
+
+/// Steps that a run is cut into: after each, the progress bar moves and signals are heard.
+const STEPS: u64 = 1000;
+
+/// A run that has ended, and what is still to be written of it.
+pub(super) struct Done {
+    pub(super) run: Run,
+    pub(super) timing: Timing,
+    /// Captures that have all their packets, and not yet their names.
+    pub(super) captures: Option<Captures>,
+}
+
+impl Done {
+    /// What `--json` prints of it.
+    pub(super) fn document(&self) -> Document<'_> {
+        Document { summary: &self.run.summary, timing: Some(self.timing) }
+    }
+
+    /// How fast it went, in words.
+    pub(super) fn speed(&self) -> String {
+        let Timing { wall_s, events_per_s, .. } = self.timing;
+        let label = if self.run.label.is_empty() { String::new() } else { format!("{}: ", self.run.label) };
+        let (simulated, millions) = (self.run.summary.duration_s, events_per_s / 1e6);
+        format!("{label}{simulated} s simulated in {wall_s:.3} s, {millions:.1} million events/s")
+    }
+}
+
+/// Simulates `scenario`. The inner error is how the program is to end, since a signal has come.
+pub(super) fn simulate(
+    arguments: &Arguments,
+    variant: &Variant,
+    scenario: &Scenario,
+    directory: Option<&Path>,
+    interrupt: &Interrupt,
+    printer: &Printer,
+) -> Result<std::result::Result<Done, Exit>> {
+    let network = scenario.network_ref();
+    let captures = match directory {
+        Some(directory) if !arguments.capture.is_empty() => {
+            Some(Captures::create(directory, network, &arguments.capture, arguments.whole_packets)?)
+        }
+        _ => None,
+    };
+    let started = WallClock::now();
+    let sink = captures.as_ref().map(Captures::sink);
+    let mut simulation = Simulation::new(network, sink).map_err(Failure::new)?;
+    let progress = progress(variant, printer);
+    for step in 1..=STEPS {
+        simulation.advance_to(part(network, step));
+        progress.set_position(step);
+        if let Some(exit) = interrupt.requested() {
+            progress.finish_and_clear();
+            return Ok(Err(exit));
+        }
+    }
+    let outcome = simulation.finish();
+    let wall_s = started.elapsed().as_secs_f64();
+    progress.finish_and_clear();
+
+    let origin = origin(arguments, variant, scenario);
+    let summary = summarise(&origin, network, &outcome);
+    let rate = |amount: f64| if wall_s > 0.0 { amount / wall_s } else { 0.0 };
+    #[expect(clippy::cast_precision_loss, reason = "for printing")]
+    let timing = Timing {
+        wall_s,
+        events_per_s: rate(outcome.events as f64),
+        speed: rate(outcome.duration.as_secs_f64()),
+        memory_bytes: peak_memory(),
+    };
+    let series = outcome.series.iter().map(Series::from).collect();
+    let run = Run { label: variant.label.clone(), summary, series };
+    Ok(Ok(Done { run, timing, captures }))
+}
+
+/// The time at which `step` of [`STEPS`] ends.
+fn part(network: &Network, step: u64) -> Instant {
+    let ps = u128::from(network.duration.as_ps()) * u128::from(step) / u128::from(STEPS);
+    Instant::from_ps(u64::try_from(ps).expect("a part of a duration is no longer than it"))
+}
+
+fn progress(variant: &Variant, printer: &Printer) -> ProgressBar {
+    if !printer.is_watched() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{msg} {bar:40} {percent:>3} %  {eta} left")
+        .expect("the template is a constant")
+        .progress_chars("━━ ");
+    let message =
+        if variant.label.is_empty() { "simulating".to_owned() } else { format!("simulating {}", variant.label) };
+    ProgressBar::new(STEPS).with_style(style).with_message(message)
+}
+
+fn origin(arguments: &Arguments, variant: &Variant, scenario: &Scenario) -> Origin {
+    let file = arguments.scenario.file_name().map(|name| name.to_string_lossy().into_owned());
+    Origin {
+        scenario: scenario.name().to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        inputs: Inputs {
+            file,
+            set: variant.overrides.clone(),
+            text: std::fs::read_to_string(&arguments.scenario).ok(),
+        },
+    }
+}
+
+/// Largest resident memory of this process so far, where the system tells: `VmHWM` of proc_pid_status(5).
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}

@@ -1,0 +1,74 @@
+//! Which runs a command line asks for: one, or one for each value of a key.
+
+use std::path::{Path, PathBuf};
+
+use crate::exit::{Failure, Result};
+
+use super::Arguments;
+
+/// One run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Variant {
+    /// What tells it from the others; empty for a run on its own.
+    pub(super) label: String,
+    /// `key=value`, those of `--set` and then its own.
+    pub(super) overrides: Vec<String>,
+}
+
+impl Variant {
+    /// Where its results go: `out` itself for a run on its own.
+    pub(super) fn directory(&self, out: &Path) -> PathBuf {
+        if self.label.is_empty() { out.to_owned() } else { out.join(file_name(&self.label)) }
+    }
+}
+
+/// The runs that `arguments` ask for, at least one.
+pub(super) fn of(arguments: &Arguments) -> Result<Vec<Variant>> {
+    let seed = arguments.seed.map(|seed| format!("seed={seed}"));
+    let common: Vec<String> = arguments.set.iter().cloned().chain(seed).collect();
+    let (key, values) = match &arguments.vary {
+        Some(vary) => {
+            let (key, values) = vary.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(|| {
+                Failure::new(format_args!("--vary {vary}: not of the form KEY=VALUE,..."))
+                    .hint("such as --vary \"access.up.rate=256 kbit/s,512 kbit/s\"")
+            })?;
+            (key, values.split(',').map(str::to_owned).collect())
+        }
+        None => ("access.remedy", arguments.remedy.clone()),
+    };
+    if values.is_empty() {
+        return Ok(vec![Variant { label: String::new(), overrides: common }]);
+    }
+    let mut variants: Vec<Variant> = Vec::new();
+    for value in &values {
+        let value = value.trim();
+        let mut overrides = common.clone();
+        overrides.push(format!("{key}={value}"));
+        if variants.iter().any(|other| file_name(&other.label) == file_name(value)) {
+            return Err(Failure::new(format_args!("{key} is to be \"{value}\" twice")));
+        }
+        variants.push(Variant { label: value.to_owned(), overrides });
+    }
+    Ok(variants)
+}
+
+/// `label` as the name of a directory: what is no letter, digit, dot or dash becomes a dash.
+pub(super) fn file_name(label: &str) -> String {
+    let kept = |c: char| if c.is_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '-' };
+    let name: String = label.chars().map(kept).collect();
+    // Never `.`, `..` or a hidden file.
+    if name.starts_with('.') || name.is_empty() { format!("-{name}") } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_make_names_that_stay_in_their_directory() {
+        assert_eq!(file_name("256 kbit/s"), "256-kbit-s");
+        assert_eq!(file_name("../../etc"), "-..-..-etc");
+        assert_eq!(file_name(""), "-");
+        assert_eq!(file_name("ack-priority"), "ack-priority");
+    }
+}
