@@ -244,7 +244,8 @@ fn cap(network: &Network, traffic: usize, shape: &Shape) -> Bound {
         (Source::Bulk { .. }, Some(tcp)) => {
             let rtt = shape.base_rtt_s(network);
             let bps = format::to_f64(tcp.window) * 8.0 / rtt;
-            let by = format!("receive window {} / empty round trip {}", format::window(tcp.window), format::seconds(rtt));
+            let by =
+                format!("receive window {} / empty round trip {}", format::window(tcp.window), format::seconds(rtt));
             Bound { bps: if bps.is_finite() { bps } else { f64::MAX }, by }
         }
         (Source::Poisson { rate, .. }, _) => offered(format::to_f64(rate.as_bps())),
@@ -332,6 +333,3 @@ fn name(network: &Network, resource: Resource, demands: &[Demand]) -> String {
         (Resource::Acks(index), true) => format!("ACKs on link {}, of {sharing} flows", link(index)),
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -13,7 +13,9 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::Path;
 
-use lastmile_packet::{FlowAddresses, MAX_HEADER_LEN, Meta, parse_headers, write_headers, write_packet, written_len};
+use lastmile_packet::{
+    FlowAddresses, MAX_HEADER_LEN, Meta, Parsed, Protocol, parse_headers, write_headers, write_packet, written_len,
+};
 use lastmile_units::Instant;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
@@ -143,9 +145,11 @@ impl<W: Write> CaptureWriter<W> {
     /// As [`CaptureWriter::write`].
     pub fn write_bytes(&mut self, interface: InterfaceId, at: Instant, bytes: &[u8]) -> Result<(), CaptureError> {
         let captured = match (self.keep, parse_headers(bytes)) {
-            (Keep::Headers, Ok(parsed)) => usize::from(parsed.meta.header_len).min(bytes.len()),
-            // Nobody knows how much of an unreadable packet is header.
-            (Keep::Headers, Err(_)) => bytes.len().min(LONGEST_HEADERS),
+            (Keep::Headers, Ok(Parsed { meta, .. })) if meta.protocol != Protocol::Other => {
+                usize::from(meta.header_len)
+            }
+            // Nobody knows how much of a packet that is not understood is header.
+            (Keep::Headers, _) => bytes.len().min(LONGEST_HEADERS),
             (Keep::Whole, _) => bytes.len(),
         };
         write_block(&mut self.blocks, interface, at, &bytes[..captured], bytes.len())

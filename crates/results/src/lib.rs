@@ -10,6 +10,7 @@
 //! | [`atomic`] | files that are there whole or not at all |
 //! | [`capture`] | packets as pcapng |
 //! | [`table`] | the same on a terminal |
+//! | [`write`] | the files of a run, all or none |
 
 pub mod atomic;
 mod bounds;
@@ -24,6 +25,7 @@ pub mod series;
 mod summarise;
 pub mod table;
 mod tabular;
+pub mod write;
 
 pub use schema::Summary;
 pub use series::Series;

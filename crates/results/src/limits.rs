@@ -7,7 +7,7 @@
 
 use lastmile_sim::spec::{Network, Source};
 
-use crate::bounds::Shape;
+use crate::bounds::{self, Shape};
 use crate::format;
 use crate::phases::Interval;
 use crate::schema::PhaseLink;
@@ -91,7 +91,9 @@ impl Case<'_> {
             };
             return format!("rate of link {} ({} busy{sharing}); {window}", self.links[link].name, self.busy(link));
         }
-        if let Some(link) = self.fullest(&self.shape.ack_path).filter(|link| self.interval.ack_share(*link) >= ACKS_ALONE) {
+        if let Some(link) =
+            self.fullest(&self.shape.ack_path).filter(|link| self.interval.ack_share(*link) >= ACKS_ALONE)
+        {
             return format!("ACKs fill link {} ({} busy); {window}", self.links[link].name, self.busy(link));
         }
         window
@@ -115,17 +117,33 @@ impl Case<'_> {
         let Some(wait) = trip.worst.filter(|wait| wait.mean_s >= trip.mean_s * WORTH_TELLING) else {
             return format!("{total}, next to none of it in queues");
         };
-        let most = if wait.max_s >= wait.mean_s * 1.2 { format!(" (at most {})", format::seconds(wait.max_s)) } else { String::new() };
+        let most = if wait.max_s >= wait.mean_s * 1.2 {
+            format!(" (at most {})", format::seconds(wait.max_s))
+        } else {
+            String::new()
+        };
         let acks = if wait.acks { ", where its ACKs wait" } else { "" };
-        format!("{total}, of which {}{most} is the queue of link {}{acks}", format::seconds(wait.mean_s), self.links[wait.link].name)
+        format!(
+            "{total}, of which {}{most} is the queue of link {}{acks}",
+            format::seconds(wait.mean_s),
+            self.links[wait.link].name
+        )
     }
 
     /// The empty path's round trip and the mean wait in each queue on the way; `None` if no packet of its kind left some queue.
     fn round_trip(&self) -> Option<RoundTrip> {
         self.shape.tcp?;
         let wait = |link: usize, acks: bool| {
-            let waits = if acks { self.interval.ack_waits[link] } else { self.interval.waits[link] };
-            Some(Wait { link, mean_s: waits.mean_s()?, max_s: format::to_f64(waits.max_ns) / 1e9, acks })
+            let all = self.interval.waits[link];
+            let waits = if acks { self.interval.ack_waits[link] } else { all };
+            let max_s = format::to_f64(waits.max_ns) / 1e9;
+            let mut mean_s = waits.mean_s()?;
+            if acks && bounds::regulates_acks(&self.network.links[link].queue) {
+                // One ACK stands for many, and fewer come the longer they wait: the mean over ACKs tells too little. What all
+                // packets wait is near it where ACKs queue among them, and where they do not no ACK waits long.
+                mean_s = mean_s.max(all.mean_s()?.min(max_s));
+            }
+            Some(Wait { link, mean_s, max_s, acks })
         };
         let there = self.shape.data_path.iter().map(|link| wait(*link, false));
         let back = self.shape.ack_path.iter().map(|link| wait(*link, true));
@@ -150,6 +168,3 @@ impl Case<'_> {
 fn whole_percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
-
-#[cfg(test)]
-mod tests;

@@ -6,7 +6,7 @@
 //!
 //! Cost: memory for one row group of at most [`ROWS_A_GROUP`] rows.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use parquet::basic::{Compression, Encoding};
@@ -32,8 +32,18 @@ const SCHEMA: &str = "message series {
 /// Writes all samples of `series` to `out` as a Parquet file.
 ///
 /// # Errors
-/// What `out` reports, wrapped.
-pub fn write(series: &[Series], out: impl Write + Send) -> Result<(), ParquetError> {
+/// What `out` reports.
+pub fn write(series: &[Series], out: impl Write + Send) -> io::Result<()> {
+    write_parquet(series, out).map_err(|error| match error {
+        ParquetError::External(source) => match source.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(other) => io::Error::other(other),
+        },
+        other => io::Error::other(other),
+    })
+}
+
+fn write_parquet(series: &[Series], out: impl Write + Send) -> Result<(), ParquetError> {
     let schema = Arc::new(parse_message_type(SCHEMA)?);
     let properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_2_0)
@@ -151,14 +161,14 @@ mod tests {
     fn a_writer_that_fails_is_an_error_and_no_panic() {
         struct Full;
         impl Write for Full {
-            fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
-                Err(std::io::Error::from(std::io::ErrorKind::StorageFull))
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::Error::from(io::ErrorKind::StorageFull))
             }
-            fn flush(&mut self) -> std::io::Result<()> {
+            fn flush(&mut self) -> io::Result<()> {
                 Ok(())
             }
         }
         let error = write(&two_series(), Full).unwrap_err();
-        assert!(error.to_string().contains("no storage space"), "{error}");
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull, "{error}");
     }
 }

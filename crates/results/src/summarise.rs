@@ -14,8 +14,8 @@ use crate::format::to_f64;
 use crate::limits::Case;
 use crate::phases::{self, Interval};
 use crate::schema::{
-    Clock, ConservedPackets, Conservation, Counter, Delay, Fairness, Flow, Inputs, Link, Phase, PhaseFlow, PhaseLink, PhaseProbe,
-    Probe, RoundTrip, Summary,
+    Clock, Conservation, ConservedPackets, Counter, Delay, Fairness, Flow, Inputs, Link, Phase, PhaseFlow, PhaseLink,
+    PhaseProbe, Probe, RoundTrip, Summary,
 };
 
 /// What a summary tells beside what was simulated.
@@ -174,7 +174,11 @@ impl<'a> Run<'a> {
             ack_queue_delay_s: delay(&link.ack_queue_delay_ns),
             max_backlog_packets: link.max_backlog_packets,
             max_backlog_bytes: link.max_backlog_bytes,
-            dropped_bytes: drops.clone().filter(|(_, c)| c.packets > 0).map(|(name, count)| (name, count.bytes)).collect(),
+            dropped_bytes: drops
+                .clone()
+                .filter(|(_, c)| c.packets > 0)
+                .map(|(name, count)| (name, count.bytes))
+                .collect(),
             drops: drops.map(|(name, count)| (name, count.packets)).collect(),
             counters: link
                 .counters
@@ -210,10 +214,13 @@ impl<'a> Run<'a> {
         let sharing = self.sharing(part);
         let few = self.outcome.flows.len() <= self.network.record.flow_limit;
         let flows = self.outcome.flows.iter().enumerate().filter(|_| few);
-        let flows = flows.filter_map(|(index, flow)| self.phase_flow(index, flow, part, bounds, &links, &sharing)).collect();
-        let within = |at: Instant| at >= part.from && (at < part.to || part.to == Instant::ZERO + self.outcome.duration);
+        let flows =
+            flows.filter_map(|(index, flow)| self.phase_flow(index, flow, part, bounds, &links, &sharing)).collect();
+        let within =
+            |at: Instant| at >= part.from && (at < part.to || part.to == Instant::ZERO + self.outcome.duration);
         let probes = self.outcome.probes.iter().map(|probe| {
-            let replies: Vec<Duration> = probe.replies.iter().filter(|(left, _)| within(*left)).map(|(_, took)| *took).collect();
+            let replies: Vec<Duration> =
+                probe.replies.iter().filter(|(left, _)| within(*left)).map(|(_, took)| *took).collect();
             PhaseProbe {
                 name: probe.name.clone(),
                 class: class(self.network.traffic[probe.traffic].dscp),
@@ -221,7 +228,14 @@ impl<'a> Run<'a> {
                 rtt_s: round_trip(replies.into_iter()),
             }
         });
-        Phase { name, from_s: part.from.as_secs_f64(), to_s: part.to.as_secs_f64(), flows, probes: probes.collect(), links }
+        Phase {
+            name,
+            from_s: part.from.as_secs_f64(),
+            to_s: part.to.as_secs_f64(),
+            flows,
+            probes: probes.collect(),
+            links,
+        }
     }
 
     /// `None` for a flow that neither offered nor delivered anything in this part.
@@ -402,7 +416,11 @@ fn fairness(flows: &[Flow]) -> Vec<Fairness> {
     let index = shared.filter_map(|(direction, rates)| {
         let (sum, squares) = (rates.iter().sum::<f64>(), rates.iter().map(|rate| rate * rate).sum::<f64>());
         let flows = rates.len() as u64;
-        (squares > 0.0).then(|| Fairness { direction: direction.to_owned(), flows, jain_index: sum * sum / (to_f64(flows) * squares) })
+        (squares > 0.0).then(|| Fairness {
+            direction: direction.to_owned(),
+            flows,
+            jain_index: sum * sum / (to_f64(flows) * squares),
+        })
     });
     index.collect()
 }

@@ -83,7 +83,8 @@ fn explanations(text: &mut String, summary: &Summary, width: u16) {
         let mut phases: Vec<String> = Vec::new();
         for phase in &summary.phases {
             let same = phase.flows.iter().filter(|other| other.name == flow.name && !other.explanation.is_empty());
-            let told = |same: &PhaseFlow| format!("{}, {}: {}", phase.name, format::rate(same.goodput_bps), same.explanation);
+            let told =
+                |same: &PhaseFlow| format!("{}, {}: {}", phase.name, format::rate(same.goodput_bps), same.explanation);
             phases.extend(same.map(told));
         }
         if phases.len() > 1 {
@@ -127,14 +128,23 @@ mod tests {
     use crate::schema::{Flow, Phase};
 
     fn summary() -> Summary {
-        let explanation = "receive window 64 KiB / round trip 3.22 s, of which 3.17 s is the queue of link up".to_owned();
+        let explanation =
+            "receive window 64 KiB / round trip 3.22 s, of which 3.17 s is the queue of link up".to_owned();
         let flow = Flow { name: "download".into(), goodput_bps: 1.2e6, bound_bps: Some(1.6e6), ..Flow::default() };
         let phase = |name: &str| Phase {
             name: name.into(),
-            flows: vec![PhaseFlow { name: "download".into(), explanation: explanation.clone(), ..PhaseFlow::default() }],
+            flows: vec![PhaseFlow {
+                name: "download".into(),
+                explanation: explanation.clone(),
+                ..PhaseFlow::default()
+            }],
             ..Phase::default()
         };
-        Summary { flows: vec![flow], phases: vec![phase("before upload"), phase("during upload")], ..Summary::default() }
+        Summary {
+            flows: vec![flow],
+            phases: vec![phase("before upload"), phase("during upload")],
+            ..Summary::default()
+        }
     }
 
     #[test]

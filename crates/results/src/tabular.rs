@@ -96,7 +96,8 @@ pub(crate) fn shares(limited_by: &BTreeMap<String, f64>) -> String {
     let mut shares: Vec<(&String, f64)> = limited_by.iter().map(|(name, share)| (name, *share)).collect();
     shares.sort_by(|a, b| b.1.total_cmp(&a.1));
     let told = shares.iter().filter(|(_, share)| *share >= 0.005);
-    let texts: Vec<String> = told.map(|(name, share)| format!("{} {:.0} %", name.replace('_', " "), share * 100.0)).collect();
+    let texts: Vec<String> =
+        told.map(|(name, share)| format!("{} {:.0} %", name.replace('_', " "), share * 100.0)).collect();
     if texts.is_empty() { NOTHING.to_owned() } else { texts.join(", ") }
 }
 
@@ -138,7 +139,8 @@ fn link(link: &Link) -> Vec<String> {
 /// `tail 12, ack merged 3`; a dash for none.
 fn reasons(drops: &BTreeMap<String, u64>) -> String {
     let told = drops.iter().filter(|(_, count)| **count > 0);
-    let texts: Vec<String> = told.map(|(name, count)| format!("{} {}", name.replace('_', " "), format::grouped(*count))).collect();
+    let texts: Vec<String> =
+        told.map(|(name, count)| format!("{} {}", name.replace('_', " "), format::grouped(*count))).collect();
     if texts.is_empty() { NOTHING.to_owned() } else { texts.join(", ") }
 }
 
@@ -195,7 +197,10 @@ pub(crate) fn phases(summary: &Summary) -> Table {
     // Flows before probes before links, in whichever phase they first came.
     rows.sort_by_key(|(name, _)| order(name));
     let cells = |cell: Option<String>| cell.unwrap_or_else(|| NOTHING.to_owned());
-    table.rows = rows.into_iter().map(|(name, values)| std::iter::once(name).chain(values.into_iter().map(cells)).collect()).collect();
+    table.rows = rows
+        .into_iter()
+        .map(|(name, values)| std::iter::once(name).chain(values.into_iter().map(cells)).collect())
+        .collect();
     table
 }
 
@@ -246,7 +251,8 @@ fn measures(phase: &Phase, links: &[String]) -> Vec<(String, Value)> {
     });
     let links = phase.links.iter().filter(|link| links.contains(&link.name)).flat_map(|link| {
         let busy = link.utilisation.map(|share| (format!("{}: busy", link.name), Value::Share(share)));
-        let delay = link.queue_delay_mean_s.map(|mean| (format!("{}: mean queue delay", link.name), Value::Seconds(mean)));
+        let delay =
+            link.queue_delay_mean_s.map(|mean| (format!("{}: mean queue delay", link.name), Value::Seconds(mean)));
         [busy, delay].into_iter().flatten()
     });
     flows.chain(probes).chain(links).collect()
@@ -281,7 +287,11 @@ pub(crate) fn conservation(summary: &Summary) -> Table {
     });
     rows.splice(3..3, by_reason);
     let columns = columns(&[("", Kind::Name), ("Packets", Kind::Number), ("IP bytes", Kind::Number)]);
-    let title = if held.holds { "Conservation: everything sent is accounted for" } else { "Conservation BROKEN: not everything sent is accounted for" };
+    let title = if held.holds {
+        "Conservation: everything sent is accounted for"
+    } else {
+        "Conservation BROKEN: not everything sent is accounted for"
+    };
     Table { title: title.to_owned(), columns, rows }
 }
 
@@ -289,7 +299,11 @@ pub(crate) fn conservation(summary: &Summary) -> Table {
 ///
 /// Phases are matched by their name. With two runs, a last column tells by what factor the second differs from the first.
 pub(crate) fn comparison(runs: &[Run]) -> Table {
-    let mut table = Table { title: "Comparison".to_owned(), rows: Vec::new(), columns: columns(&[("Phase", Kind::Name), ("", Kind::Text)]) };
+    let mut table = Table {
+        title: "Comparison".to_owned(),
+        rows: Vec::new(),
+        columns: columns(&[("Phase", Kind::Name), ("", Kind::Text)]),
+    };
     table.columns.extend(runs.iter().map(|run| Column { name: run.label.clone(), kind: Kind::Number }));
     if runs.len() == 2 {
         table.columns.push(Column { name: "Factor".to_owned(), kind: Kind::Number });
@@ -306,7 +320,8 @@ pub(crate) fn comparison(runs: &[Run]) -> Table {
         let mut names = distinct(told.iter().flatten().map(|(name, _)| name.clone()));
         names.sort_by_key(|name| order(name));
         for (number, name) in names.into_iter().enumerate() {
-            let find = |told: &Vec<(String, Value)>| told.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
+            let find =
+                |told: &Vec<(String, Value)>| told.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
             let values: Vec<Option<Value>> = told.iter().map(find).collect();
             let phase = if number == 0 { phase.clone() } else { String::new() };
             let cells = values.iter().map(|value| format::or_dash(*value, |value| value.to_string()));

@@ -161,7 +161,11 @@ fn cost(area: Area, plot: Area, lines: &[Columns], taken: &[Area]) -> f64 {
     cost + 1_000.0 * covered as f64
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "columns of a drawing: small and not negative")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "columns of a drawing: small and not negative"
+)]
 fn window(x: f64, width: f64, columns: usize) -> std::ops::Range<usize> {
     let from = (x.max(0.0) as usize).min(columns);
     let to = ((x + width).max(0.0).ceil() as usize).min(columns);

@@ -206,7 +206,9 @@ impl Panel {
                 let (_, value) = line.points.last().copied().unwrap_or_default();
                 (&line.label, value, format!("c{}", line.colour % COLOURS))
             }
-            Entry::Reference(index) => (&self.references[index].label, self.references[index].value, "fixed edge".to_owned()),
+            Entry::Reference(index) => {
+                (&self.references[index].label, self.references[index].value, "fixed edge".to_owned())
+            }
         };
         MarginLabel { rows: label::wrap(text, characters), y: self.y(value, plot), class }
     }
@@ -303,7 +305,11 @@ fn columns(points: &[(f64, f64)], plot: Area) -> Columns {
     columns
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "columns of a drawing: small and not negative")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "columns of a drawing: small and not negative"
+)]
 fn column_of(x: f64, plot: Area) -> usize {
     (x - plot.x).max(0.0) as usize
 }

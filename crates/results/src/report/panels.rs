@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::panel::{Line, Panel, Reference};
-use super::scale::Axis;
+use super::scale::{Axis, round_step};
 use super::style::COLOURS;
 use crate::Run;
 use crate::format::{self, Unit};
@@ -19,21 +19,51 @@ struct Quantity {
     units: &'static [Unit],
     /// Capacities and limits of a run.
     references: fn(&Summary) -> Vec<Reference>,
+    /// A rate: drawn as means over a while, on a scale that ends a little above the capacity.
+    rate: bool,
 }
 
 const QUANTITIES: [Quantity; 8] = [
-    Quantity { series: "goodput_bps", title: "Goodput", units: format::RATES, references: capacities },
-    Quantity { series: "queue_bytes", title: "Queue", units: format::BYTES, references: queue_limits },
-    Quantity { series: "queue_delay_s", title: "Delay in the queue", units: format::SECONDS, references: none },
-    Quantity { series: "rtt_s", title: "Round-trip time of probes", units: format::SECONDS, references: none },
-    Quantity { series: "cwnd_bytes", title: "Congestion window", units: format::BYTES, references: none },
-    Quantity { series: "in_flight_bytes", title: "Data in flight", units: format::BYTES, references: windows },
-    Quantity { series: "acked_bytes", title: "ACK number", units: format::BYTES, references: none },
-    Quantity { series: "wire_rate_bps", title: "Rate on the wire", units: format::RATES, references: line_rates },
+    Quantity { series: "goodput_bps", title: "Goodput", units: format::RATES, references: capacities, rate: true },
+    Quantity { series: "queue_bytes", title: "Queue", units: format::BYTES, references: queue_limits, rate: false },
+    Quantity {
+        series: "queue_delay_s",
+        title: "Delay in the queue",
+        units: format::SECONDS,
+        references: none,
+        rate: false,
+    },
+    Quantity {
+        series: "rtt_s",
+        title: "Round-trip time of probes",
+        units: format::SECONDS,
+        references: none,
+        rate: false,
+    },
+    Quantity { series: "cwnd_bytes", title: "Congestion window", units: format::BYTES, references: none, rate: false },
+    Quantity {
+        series: "in_flight_bytes",
+        title: "Data in flight",
+        units: format::BYTES,
+        references: windows,
+        rate: false,
+    },
+    Quantity { series: "acked_bytes", title: "ACK number", units: format::BYTES, references: none, rate: false },
+    Quantity {
+        series: "wire_rate_bps",
+        title: "Rate on the wire",
+        units: format::RATES,
+        references: line_rates,
+        rate: true,
+    },
 ];
 
 /// What never reaches this share of a panel's scale is not drawn but told of.
 const TOO_SMALL: f64 = 0.01;
+/// The scale of a rate ends at this multiple of the capacity at most.
+const HEADROOM: f64 = 1.2;
+/// A rate is drawn as about so many means.
+const MEANS: f64 = 250.0;
 /// With more lines than this, those of one source share a colour and a name.
 const SEPARATE_LINES: usize = 6;
 /// Bounds are drawn for at most this many flows.
@@ -82,17 +112,23 @@ struct Common {
     left_out: Vec<String>,
     grouped: bool,
     largest: f64,
+    /// Some peak is above the scale.
+    cut: bool,
 }
 
 impl Common {
     /// `None` if no run has a sample of the quantity.
     fn new(quantity: &Quantity, runs: &[Run]) -> Option<Self> {
         let mut peaks: BTreeMap<&str, f64> = BTreeMap::new();
-        for series in runs.iter().flat_map(|run| of(run, quantity)) {
+        for (run, series) in runs.iter().flat_map(|run| of(run, quantity).map(move |series| (run, series))) {
             let peak = peaks.entry(&series.entity).or_default();
-            *peak = series.points.iter().map(|(_, value)| *value).filter(|value| value.is_finite()).fold(*peak, f64::max);
+            let points = points(quantity, run, series);
+            *peak = points.iter().map(|(_, value)| *value).filter(|value| value.is_finite()).fold(*peak, f64::max);
         }
-        let largest = peaks.values().copied().reduce(f64::max)?;
+        let peak = peaks.values().copied().reduce(f64::max)?;
+        let capacity = capacity(quantity, runs);
+        let largest = capacity.map_or(peak, |capacity| peak.min(capacity * HEADROOM));
+        let cut = peak > largest;
         let names = |big: bool| {
             let named = peaks.iter().filter(move |(_, peak)| (**peak >= largest * TOO_SMALL) == big);
             named.map(|(name, _)| (*name).to_owned())
@@ -103,7 +139,7 @@ impl Common {
         // A limit far above everything would flatten the lines: it has its say only up to a half more than they need.
         let compared = references.map(|r| r.value).chain(bounds.map(|(_, value)| value));
         let top = compared.filter(|value| *value <= largest * 1.5).fold(largest, f64::max);
-        Some(Self { grouped: drawn.len() > SEPARATE_LINES, drawn, left_out, largest: top })
+        Some(Self { grouped: drawn.len() > SEPARATE_LINES, drawn, left_out, largest: top, cut })
     }
 
     fn panel(&self, quantity: &Quantity, run: &Run, palette: &mut Palette) -> Panel {
@@ -120,7 +156,7 @@ impl Common {
                 lines.push(Line { label, colour, faint: false, bound: true, points });
             }
         }
-        Panel { title: quantity.title.to_owned(), axis, lines, references, note: self.note() }
+        Panel { title: quantity.title.to_owned(), axis, lines, references, note: self.note(quantity, run) }
     }
 
     fn lines(&self, quantity: &Quantity, run: &Run, palette: &mut Palette) -> Vec<Line> {
@@ -141,18 +177,56 @@ impl Common {
                 (true, true) => format!("{group} (each of {count})"),
                 (true, false) => String::new(),
             };
-            Line { label, colour: palette.colour(name), faint, bound: false, points: series.points.clone() }
+            Line { label, colour: palette.colour(name), faint, bound: false, points: points(quantity, run, series) }
         };
         drawn.iter().map(line).collect()
     }
 
-    fn note(&self) -> Option<String> {
-        match self.left_out.as_slice() {
-            [] => None,
-            names @ [_] | names @ [_, _] => Some(format!("below 1 % of the scale, not drawn: {}", names.join(", "))),
-            names => Some(format!("{} below 1 % of the scale, not drawn", names.len())),
+    fn note(&self, quantity: &Quantity, run: &Run) -> Option<String> {
+        let mut notes = Vec::new();
+        if let Some(bin) = mean_over_s(quantity, run) {
+            notes.push(format!("means of {}", format::seconds(bin)));
         }
+        if self.cut {
+            notes.push("higher peaks, when a gap closes and what waited behind it is delivered, are cut".to_owned());
+        }
+        match self.left_out.as_slice() {
+            [] => {}
+            names @ ([_] | [_, _]) => notes.push(format!("below 1 % of the scale, not drawn: {}", names.join(", "))),
+            names => notes.push(format!("{} below 1 % of the scale, not drawn", names.len())),
+        }
+        (!notes.is_empty()).then(|| notes.join("; "))
     }
+}
+
+/// The largest capacity or line rate that a rate of the panel can be compared with.
+fn capacity(quantity: &Quantity, runs: &[Run]) -> Option<f64> {
+    let references = runs.iter().filter(|_| quantity.rate).flat_map(|run| (quantity.references)(&run.summary));
+    references.map(|reference| reference.value).reduce(f64::max)
+}
+
+/// The points that are drawn: of a rate, means over a while; of anything else, its samples.
+fn points(quantity: &Quantity, run: &Run, series: &Series) -> Vec<(f64, f64)> {
+    mean_over_s(quantity, run).map_or_else(|| series.points.clone(), |bin| means(&series.points, bin))
+}
+
+/// Over how long rates are averaged; `None` for what is no rate, and where samples are no closer than that.
+fn mean_over_s(quantity: &Quantity, run: &Run) -> Option<f64> {
+    let bin = round_step(run.summary.duration_s / MEANS);
+    let sampled = of(run, quantity).filter(|series| series.points.len() > 1);
+    let apart = sampled.map(|series| series.points[1].0 - series.points[0].0).reduce(f64::min)?;
+    (quantity.rate && apart * 1.5 < bin).then_some(bin)
+}
+
+/// Means over bins of `bin` seconds, each told at the middle of its samples.
+fn means(points: &[(f64, f64)], bin: f64) -> Vec<(f64, f64)> {
+    // A sample tells of the time before it, so one on a boundary ends the bin before.
+    let bin_of = |time: f64| (time / bin - 1e-9).floor();
+    let bins = points.chunk_by(|a, b| bin_of(a.0) <= bin_of(b.0) && bin_of(b.0) <= bin_of(a.0));
+    let mean = |of: &dyn Fn(&(f64, f64)) -> f64, points: &[(f64, f64)]| {
+        points.iter().map(of).sum::<f64>() / points.len() as f64
+    };
+    bins.map(|points| (mean(&|point| point.0, points), mean(&|point| point.1, points))).collect()
 }
 
 fn of<'a>(run: &'a Run, quantity: &'a Quantity) -> impl Iterator<Item = &'a Series> {
@@ -204,7 +278,10 @@ fn queue_limits(summary: &Summary) -> Vec<Reference> {
 /// Each receive window once.
 fn windows(summary: &Summary) -> Vec<Reference> {
     let windows: BTreeSet<u64> = summary.flows.iter().filter_map(|flow| flow.receive_window_bytes).collect();
-    windows.into_iter().map(|size| reference("receive", "window", &format::window(size), format::to_f64(size))).collect()
+    windows
+        .into_iter()
+        .map(|size| reference("receive", "window", &format::window(size), format::to_f64(size)))
+        .collect()
 }
 
 fn line_rates(summary: &Summary) -> Vec<Reference> {
@@ -273,6 +350,29 @@ mod tests {
         let panels = panels(&[run(vec![goodput("a", 1e6), goodput("b", 1e3)])], ALL);
         assert_eq!(panels[0][0].lines.len(), 1);
         assert_eq!(panels[0][0].note.as_deref(), Some("below 1 % of the scale, not drawn: b"));
+    }
+
+    #[test]
+    fn means_keep_the_area_under_a_rate() {
+        let points: Vec<(f64, f64)> = (1..=40).map(|n| (f64::from(n) * 0.1, f64::from(n % 7))).collect();
+        let means = means(&points, 1.0);
+        assert_eq!(means.len(), 4, "{means:?}");
+        let area = |points: &[(f64, f64)]| points.iter().map(|(_, value)| value).sum::<f64>() / points.len() as f64;
+        assert!((area(&means) - area(&points)).abs() < 1e-12);
+        assert!((means[0].0 - 0.55).abs() < 1e-12, "samples at 0.1 to 1.0 s");
+    }
+
+    #[test]
+    fn a_burst_above_the_line_does_not_flatten_the_rest() {
+        let mut burst = goodput("a", 1e6);
+        burst.points[1].1 = 35e6;
+        let mut run = run(vec![burst]);
+        let (link, flow) = (crate::schema::Link::default(), crate::schema::Flow::default());
+        run.summary.links = vec![crate::schema::Link { name: "down".into(), payload_capacity_bps: Some(2e6), ..link }];
+        run.summary.flows = vec![crate::schema::Flow { data_path: vec!["down".into()], ..flow }];
+        let panel = panels(&[run], ALL).remove(0).remove(0);
+        assert!(panel.axis.span().1 < 3e6, "{:?}", panel.axis.span());
+        assert!(panel.note.unwrap().contains("are cut"));
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl Axis {
 }
 
 /// The smallest of 1, 2, 5 times a power of ten at or above `raw`.
-fn round_step(raw: f64) -> f64 {
+pub(crate) fn round_step(raw: f64) -> f64 {
     let power = 10_f64.powi(decade(raw));
     let mantissa = raw / power;
     let round = [1.0, 2.0, 5.0].into_iter().find(|step| mantissa <= *step * (1.0 + 1e-9)).unwrap_or(10.0);
@@ -75,7 +75,10 @@ mod tests {
     fn ticks_are_multiples_of_1_2_or_5() {
         assert_eq!(labels(&Axis::from_zero(1.69e6, format::RATES, 5)), ["0", "0.5", "1", "1.5"]);
         assert_eq!(labels(&Axis::from_zero(206_000.0, format::BYTES, 5)), ["0", "50", "100", "150", "200"]);
-        assert_eq!(labels(&Axis::time(0.0, 180.0, 10)), ["0", "20", "40", "60", "80", "100", "120", "140", "160", "180"]);
+        assert_eq!(
+            labels(&Axis::time(0.0, 180.0, 10)),
+            ["0", "20", "40", "60", "80", "100", "120", "140", "160", "180"]
+        );
     }
 
     #[test]

@@ -18,7 +18,8 @@ pub(crate) const FONT: f64 = 12.0;
 /// Width of one character of plot text, taken a little wide: labels are laid out without measuring a font.
 pub(crate) const CHARACTER: f64 = 7.2;
 
-const GROUND_LIGHT: &str = "--paper:#ffffff;--ink:#1f2328;--muted:#59636e;--grid:#e4e7eb;--band:#f3f5f7;--rule:#d1d9e0;";
+const GROUND_LIGHT: &str =
+    "--paper:#ffffff;--ink:#1f2328;--muted:#59636e;--grid:#e4e7eb;--band:#f3f5f7;--rule:#d1d9e0;";
 const GROUND_DARK: &str = "--paper:#14171c;--ink:#e6e9ee;--muted:#9aa4b0;--grid:#2a3038;--band:#1b2027;--rule:#3a424d;";
 
 /// What a drawing needs; `:root` colours are in [`colours`].
@@ -61,7 +62,9 @@ pub(crate) fn colours(root: &str) -> String {
 
 /// A class for each colour: the stroke of lines, the fill of their labels.
 fn lines() -> String {
-    (0..COLOURS).map(|n| format!(".plot .c{n}{{stroke:var(--c{n})}}.plot text.c{n}{{fill:var(--c{n});stroke:var(--paper)}}\n")).collect()
+    (0..COLOURS)
+        .map(|n| format!(".plot .c{n}{{stroke:var(--c{n})}}.plot text.c{n}{{fill:var(--c{n});stroke:var(--paper)}}\n"))
+        .collect()
 }
 
 /// The style sheet of a page: [`drawing`] and what text and tables need.

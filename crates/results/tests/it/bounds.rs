@@ -1,0 +1,127 @@
+//! The bound beside each flow is the closed form, whatever the line.
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_queueing::spec::Spec;
+use lastmile_results::schema::Flow;
+use lastmile_sim::spec::{Network, OpenedBy, Source, Traffic};
+use lastmile_tcp::Config;
+use lastmile_theory::Fraction;
+use lastmile_theory::asymmetry::{Download, asymmetry};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant};
+
+use crate::network::{bulk, line, sad, tcp, traffic};
+use crate::summary;
+
+/// One download of large windows for two seconds.
+fn one_download(down_kbit: u64, up_kbit: u64, preset: &str, up_queue: Spec, config: &Config) -> Network {
+    let mut network = line(down_kbit, up_kbit, preset, up_queue);
+    network.duration = Duration::from_s(2);
+    network.record.interval = None;
+    network.traffic.push(traffic("download", 1, 0, bulk(config, None, OpenedBy::Receiver)));
+    network
+}
+
+fn only_flow(network: &Network) -> Flow {
+    summary(network).flows.remove(0)
+}
+
+fn large_windows() -> Config {
+    Config { receive_window: ByteCount::new(8 << 20), ..tcp() }
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * b.abs()
+}
+
+fn theory(down_kbit: u64, up_kbit: u64, preset: &str, segments_per_ack: u64) -> f64 {
+    let link = LinkLayer::from_name(preset).unwrap();
+    let download = Download {
+        down: BitRate::from_kbit_per_s(down_kbit),
+        up: BitRate::from_kbit_per_s(up_kbit),
+        down_link: link,
+        up_link: link,
+        data: ByteCount::new(1_500),
+        payload: ByteCount::new(1_460),
+        ack: ByteCount::new(40),
+        segments_per_ack: Fraction::whole(segments_per_ack),
+    };
+    asymmetry(&download).unwrap().goodput_bps
+}
+
+#[test]
+fn a_download_alone_is_bounded_by_one_over_k() {
+    for (preset, up_kbit) in [("ip", 64), ("pppoa-llc", 64), ("bridged-vcmux-fcs", 96)] {
+        for every in [1, 2] {
+            let config = Config { ack_every: every, ..large_windows() };
+            let flow = only_flow(&one_download(8_000, up_kbit, preset, Spec::fifo(100), &config));
+            let expected = theory(8_000, up_kbit, preset, u64::from(every));
+            assert!(close(flow.bound_bps.unwrap(), expected), "{preset}: {flow:?}, theory {expected}");
+            assert_eq!(flow.bound_by.as_deref(), Some("ACKs on link up"));
+        }
+    }
+}
+
+#[test]
+fn where_the_acks_fit_the_line_is_the_bound() {
+    let flow = only_flow(&one_download(2_000, 512, "bridged-vcmux-fcs", Spec::fifo(100), &large_windows()));
+    assert!(close(flow.bound_bps.unwrap(), theory(2_000, 512, "bridged-vcmux-fcs", 2)), "{flow:?}");
+    assert_eq!(flow.bound_by.as_deref(), Some("rate of link down"));
+}
+
+#[test]
+fn a_regulator_of_acks_lifts_their_bound() {
+    let flow = only_flow(&one_download(8_000, 64, "ip", sad(Spec::fifo(100)), &large_windows()));
+    assert_eq!(flow.bound_by.as_deref(), Some("rate of link down"));
+}
+
+/// 22 ms each way, 1500 bytes at 8 Mbit/s in 1.5 ms, 40 bytes at 512 kbit/s in 0.625 ms: 46.125 ms.
+#[test]
+fn a_small_window_over_the_empty_round_trip_is_a_bound() {
+    let config = Config { receive_window: ByteCount::new(16_384), ..tcp() };
+    let flow = only_flow(&one_download(8_000, 512, "ip", Spec::fifo(100), &config));
+    assert!(close(flow.bound_bps.unwrap(), 16_384.0 * 8.0 / 0.046_125), "{flow:?}");
+    assert_eq!(flow.bound_by.as_deref(), Some("receive window 16 KiB / empty round trip 46.1 ms"));
+    assert!(flow.goodput_bps < flow.bound_bps.unwrap(), "{flow:?}");
+}
+
+/// 10 Mbit/s of IP in packets of 1500 bytes carry 9.7333 Mbit/s of payload; a CBR source takes 1 Mbit/s of IP off first.
+#[test]
+fn datagrams_take_their_rate_and_transfers_share_the_rest() {
+    let mut network = one_download(10_000, 1_000, "ip", Spec::fifo(100), &large_windows());
+    network.traffic[0].count = 3;
+    let voice = Source::Constant { interval: Duration::from_ms(4), size: ByteCount::new(500), kind: "voice" };
+    network.traffic.push(traffic("voice", 1, 0, voice));
+    let flows = summary(&network).flows;
+    assert_eq!(
+        flows.iter().map(|flow| flow.name.as_str()).collect::<Vec<_>>(),
+        ["download-1", "download-2", "download-3", "voice"]
+    );
+    for flow in &flows[..3] {
+        assert!(close(flow.bound_bps.unwrap(), 9e6 * 1_460.0 / 1_500.0 / 3.0), "{flow:?}");
+        assert_eq!(flow.bound_by.as_deref(), Some("rate of link down, shared by 3"));
+    }
+    assert!(close(flows[3].bound_bps.unwrap(), 1e6 * 472.0 / 500.0), "{:?}", flows[3]);
+    assert_eq!(flows[3].bound_by.as_deref(), Some("its source, which offers 944 kbit/s"));
+}
+
+/// What a flow with a small window leaves goes to the other one: max-min fairness.
+#[test]
+fn what_one_flow_cannot_use_the_other_gets() {
+    let small = Config { receive_window: ByteCount::new(4_096), ..tcp() };
+    let mut network = one_download(8_000, 1_000, "ip", Spec::fifo(100), &large_windows());
+    network.traffic.push(traffic("small", 1, 0, bulk(&small, None, OpenedBy::Receiver)));
+    let flows = summary(&network).flows;
+    let [large, small] = [&flows[0], &flows[1]].map(|flow| flow.bound_bps.unwrap());
+    assert!(small < 1e6 && close(large + small, 8e6 * 1_460.0 / 1_500.0), "{large} and {small}");
+}
+
+#[test]
+fn the_bound_over_a_life_is_the_mean_of_its_phases() {
+    let mut network = one_download(8_000, 1_000, "ip", Spec::fifo(100), &large_windows());
+    let second = traffic("second", 1, 0, bulk(&large_windows(), None, OpenedBy::Receiver));
+    network.traffic.push(Traffic { start: Instant::ZERO + Duration::from_ms(1_500), ..second });
+    let flows = summary(&network).flows;
+    let line = 8e6 * 1_460.0 / 1_500.0;
+    assert!(close(flows[0].bound_bps.unwrap(), line * (0.75 + 0.25 / 2.0)), "{:?}", flows[0]);
+    assert!(close(flows[1].bound_bps.unwrap(), line / 2.0), "{:?}", flows[1]);
+}

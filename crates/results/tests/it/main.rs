@@ -1,0 +1,20 @@
+//! Results of whole simulated runs.
+
+mod bounds;
+mod network;
+mod starvation;
+
+use lastmile_results::{Origin, Run, Series, Summary, summarise};
+use lastmile_sim::spec::Network;
+
+/// Simulates `network` and summarises the run.
+fn summary(network: &Network) -> Summary {
+    run(network).summary
+}
+
+fn run(network: &Network) -> Run {
+    let outcome = lastmile_sim::run(network).expect("a network that can be built");
+    let origin = Origin { scenario: "test".to_owned(), version: "0.0.0".to_owned(), ..Origin::default() };
+    let series = outcome.series.iter().map(Series::from).collect();
+    Run { label: String::new(), summary: summarise(&origin, network, &outcome), series }
+}

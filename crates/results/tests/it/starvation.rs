@@ -1,0 +1,134 @@
+//! The demonstration: an upload from 60 to 120 s fills the modem, and the report says what that does to the download.
+
+use std::sync::LazyLock;
+
+use lastmile_results::schema::{Phase, PhaseFlow};
+use lastmile_results::{Run, report, table};
+
+use crate::network::{modem, upload_starves_download};
+use crate::run;
+
+static STARVED: LazyLock<Run> = LazyLock::new(|| run(&upload_starves_download(modem())));
+
+fn phase(name: &str) -> &'static Phase {
+    let phases = &STARVED.summary.phases;
+    phases.iter().find(|phase| phase.name == name).unwrap_or_else(|| panic!("no phase {name} in {phases:?}"))
+}
+
+fn flow<'a>(phase: &'a Phase, name: &str) -> &'a PhaseFlow {
+    phase.flows.iter().find(|flow| flow.name == name).unwrap()
+}
+
+#[test]
+fn the_run_is_cut_where_the_upload_starts_and_stops() {
+    let told: Vec<(&str, f64, f64)> =
+        STARVED.summary.phases.iter().map(|phase| (phase.name.as_str(), phase.from_s, phase.to_s)).collect();
+    assert_eq!(told, [("before upload", 0.0, 60.0), ("during upload", 60.0, 120.0), ("after upload", 120.0, 180.0)]);
+}
+
+#[test]
+fn the_download_fills_the_line_until_the_upload_starts() {
+    let download = flow(phase("before upload"), "download");
+    let bound = download.bound_bps.unwrap();
+    assert!(download.goodput_bps > 0.99 * bound && download.goodput_bps <= bound, "{download:?}");
+    assert!(download.explanation.starts_with("rate of link down (9"), "{}", download.explanation);
+}
+
+#[test]
+fn the_report_says_that_window_over_queue_delay_limits_the_download() {
+    let during = phase("during upload");
+    let download = flow(during, "download");
+    let words = &download.explanation;
+    assert!(words.starts_with("receive window 64 KiB / round trip "), "{words}");
+    assert!(words.contains("is the queue of link up, where its ACKs wait"), "{words}");
+    assert!(download.goodput_bps < 0.3 * download.bound_bps.unwrap(), "{download:?}");
+    // Little's law: while the window is the limit, what is delivered is one window a round trip.
+    let up = during.links.iter().find(|link| link.name == "up").unwrap();
+    let share = download.limited_by["receive_window"];
+    let round_trip_s = up.ack_queue_delay_mean_s.unwrap() + 0.05;
+    let window_rate = 65_536.0 * 8.0 / round_trip_s;
+    assert!(
+        download.goodput_bps < window_rate && download.goodput_bps > 0.7 * share * window_rate,
+        "{download:?} {up:?}"
+    );
+}
+
+#[test]
+fn every_account_adds_up() {
+    let summary = &STARVED.summary;
+    assert!(summary.conservation.holds);
+    assert_eq!(summary.conservation.dropped, summary.conservation.dropped_by_reason.values().sum::<u64>());
+    for flow in &summary.flows {
+        assert!((flow.limited_by.values().sum::<f64>() - 1.0).abs() < 1e-9, "{:?}", flow.limited_by);
+        let in_phases: f64 = summary
+            .phases
+            .iter()
+            .map(|phase| {
+                let bits = |flow: &PhaseFlow| flow.goodput_bps * (phase.to_s - phase.from_s);
+                phase.flows.iter().find(|other| other.name == flow.name).map_or(0.0, bits)
+            })
+            .sum();
+        let total = flow.bytes_delivered as f64 * 8.0;
+        assert!((in_phases - total).abs() < 1e-6 * total, "{}: {in_phases} of {total}", flow.name);
+    }
+    let replies: u64 = summary.phases.iter().map(|phase| phase.probes[0].received).sum();
+    assert_eq!(replies, summary.probes[0].received);
+}
+
+/// Queue delays come from a histogram with three significant digits, phases from exact sums: both tell of the same packets.
+#[test]
+fn the_histogram_of_waits_agrees_with_their_largest() {
+    let summary = &STARVED.summary;
+    for (index, link) in summary.links.iter().enumerate() {
+        let largest =
+            summary.phases.iter().filter_map(|phase| phase.links[index].queue_delay_max_s).fold(0.0, f64::max);
+        let told = link.queue_delay_s.max.unwrap();
+        assert!(
+            (told - largest).abs() <= 0.002 * largest,
+            "{}: {told} in the histogram, {largest} in the phases",
+            link.name
+        );
+    }
+}
+
+#[test]
+fn equal_seeds_give_equal_bytes() {
+    let again = run(&upload_starves_download(modem()));
+    assert_eq!(again.summary.to_json(), STARVED.summary.to_json());
+    assert_eq!(report::page(&[again]), report::page(std::slice::from_ref(&*STARVED)));
+}
+
+#[test]
+fn the_page_needs_no_network_and_no_script() {
+    let page = report::page(std::slice::from_ref(&*STARVED));
+    assert!(!page.contains("<script") && !page.contains("http:") && !page.contains("https:") && !page.contains("url("));
+    for title in ["Goodput, ", "Queue, kB", "Round-trip time of probes, ", "Congestion window, ", "ACK number, "] {
+        assert!(page.contains(title), "no panel {title:?}");
+    }
+    assert!(page.contains("is the queue of link up, where its ACKs wait"));
+}
+
+#[test]
+fn names_from_files_cannot_break_the_page() {
+    let mut run = STARVED.clone();
+    let evil = "<script>alert(1)</script>\"'&";
+    run.summary.scenario = evil.into();
+    run.label = evil.into();
+    run.summary.flows[0].name = evil.into();
+    run.summary.inputs.text = Some("</pre></details><script>".into());
+    run.series[0].entity = evil.into();
+    for page in [
+        report::page(&[run.clone()]),
+        report::page(&[run.clone(), run.clone()]),
+        report::figure(&[run], &["goodput_bps"]),
+    ] {
+        assert!(!page.contains("<script"), "a name became markup");
+    }
+}
+
+#[test]
+fn the_terminal_tells_it_too() {
+    let text = table::run(&STARVED.summary, 100);
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert!(text.contains("What limited each flow"));
+}
