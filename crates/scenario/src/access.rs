@@ -26,7 +26,7 @@ pub(crate) static ACCESS: Section = Section {
         line::SLOTS,
         Key::with_default(
             "remedy",
-            Kind::Choice(&["none", "sad", "ack-filter", "ack-priority"]),
+            Kind::Choice(&["none", "sad", "ack-filter", "ack-priority", "sad-priority"]),
             "none",
             "What is done about ACKs that wait upstream: short for wrapping the queue of `up`, see [remedies](#remedies).",
         ),

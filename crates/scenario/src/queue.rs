@@ -183,6 +183,8 @@ pub enum Remedy {
     AckFilter,
     /// Pure ACKs go first.
     AckPriority,
+    /// Pure ACKs go first, and a Smart ACK Dropper keeps one of each flow waiting among them.
+    SadPriority,
 }
 
 impl Remedy {
@@ -191,6 +193,7 @@ impl Remedy {
         ("sad", Self::Sad),
         ("ack-filter", Self::AckFilter),
         ("ack-priority", Self::AckPriority),
+        ("sad-priority", Self::SadPriority),
     ];
 
     /// The name in files.
@@ -215,16 +218,21 @@ pub(crate) fn with_remedy(table: &Table<'_>, spec: Spec, remedy: Remedy) -> Opti
     };
     Some(match remedy {
         Remedy::None => spec,
-        Remedy::Sad => Spec::Sad { duplicates: sad::Duplicates::Keep, exempt: Match::Never, queue: Box::new(spec) },
+        Remedy::Sad => sad_over(spec),
         Remedy::AckFilter => Spec::AckFilter { limit, drop, rules: filter::Rules::default() },
-        Remedy::AckPriority => acks_first(&spec),
+        Remedy::AckPriority => acks_first(spec.clone(), spec),
+        Remedy::SadPriority => acks_first(sad_over(spec.clone()), spec),
     })
 }
 
-/// Two classes, each with `queue`: pure ACKs, then the rest.
-fn acks_first(queue: &Spec) -> Spec {
-    let class = |matches| ClassSpec { matches, queue: queue.clone() };
-    Spec::Priority { classes: vec![class(Match::PureAck), class(Match::Any)] }
+fn sad_over(queue: Spec) -> Spec {
+    Spec::Sad { duplicates: sad::Duplicates::Keep, exempt: Match::Never, queue: Box::new(queue) }
+}
+
+/// Two classes: pure ACKs, then the rest.
+fn acks_first(acks: Spec, rest: Spec) -> Spec {
+    let acks = ClassSpec { matches: Match::PureAck, queue: acks };
+    Spec::Priority { classes: vec![acks, ClassSpec { matches: Match::Any, queue: rest }] }
 }
 
 /// Reads a queue for a line whose packets take what `link_layer` says.
@@ -317,7 +325,7 @@ fn rules(table: &Table<'_>) -> Option<filter::Rules> {
 
 fn priority(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
     if !table.has("classes") {
-        return fifo_of(table, link_layer).map(|queue| acks_first(&queue));
+        return fifo_of(table, link_layer).map(|queue| acks_first(queue.clone(), queue));
     }
     for key in ["limit", "drop"] {
         if table.has(key) {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use crate::diagnostics::{Diagnostic, Place, Report, did_you_mean};
 use crate::document::{self, Document, Node, Origin, Value};
-use crate::schema::{Fallback, Key, Section};
+use crate::schema::{Fallback, Key, Kind, Section};
 use crate::value::{FromNode, Scalar};
 
 /// Reads one document, and gathers what is wrong with it.
@@ -164,6 +164,12 @@ impl<'d> Table<'d> {
 
     /// One of the words of `options`, and what it stands for.
     pub(crate) fn choice<T: Copy>(&self, key: &'static str, options: &[(&'static str, T)]) -> Option<T> {
+        let words = options.iter().map(|(name, _)| *name);
+        let described = self.spec(key).kind;
+        debug_assert!(
+            matches!(described, Kind::Choice(known) if words.eq(known.iter().copied())),
+            "{key}: the schema has {described:?}"
+        );
         let word: String = self.get(key)?;
         match options.iter().find(|(name, _)| *name == word) {
             Some((_, value)) => Some(*value),

@@ -114,7 +114,8 @@ const REMEDIES: &str = "\
 | `\"none\"` | `queue = { kind = \"fifo\", limit, drop }` |
 | `\"sad\"` | `queue = { kind = \"sad\", limit, drop }` |
 | `\"ack-filter\"` | `queue = { kind = \"ack-filter\", limit, drop }` |
-| `\"ack-priority\"` | `queue = { kind = \"priority\", limit, drop }`: two FIFOs of that limit |
+| `\"ack-priority\"` | `queue = { kind = \"priority\", limit, drop }`: two FIFOs of that limit, pure ACKs first |
+| `\"sad-priority\"` | the same with `kind = \"sad\"` over the FIFO of the ACKs |
 
 ";
 

@@ -2,7 +2,6 @@ use lastmile_units::{BitRate, Duration, Limit, PacketCount, Ratio};
 
 use super::*;
 use crate::diagnostics::Source;
-use crate::schema::Kind;
 
 static ROOT: Section = Section {
     heading: "the top level",

@@ -79,6 +79,10 @@ fn a_remedy_is_one_override_away() {
         assert_eq!(classes.iter().map(|class| &class.matches).collect::<Vec<_>>(), [&Match::PureAck, &Match::Any]);
         assert!(classes.iter().all(|class| class.queue == fifo_206_kb()));
     }
+    let scenario = demo(&["access.remedy=sad-priority"]);
+    let Spec::Priority { classes } = &scenario.access().unwrap().up.queue else { panic!("a scheduler") };
+    assert_eq!((&classes[0].matches, &classes[0].queue), (&Match::PureAck, &sad));
+    assert_eq!((&classes[1].matches, &classes[1].queue), (&Match::Any, &fifo_206_kb()));
     assert_eq!(demo(&["access.remedy=none"]).access().unwrap().up.queue, fifo_206_kb());
 }
 
