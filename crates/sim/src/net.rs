@@ -237,6 +237,9 @@ impl LinkState {
     }
 }
 
+/// Why recording a delay cannot fail.
+const RESIZES: &str = "the histogram grows to any value";
+
 impl Monitor {
     fn new() -> Self {
         let histogram = || Histogram::new(3).expect("3 significant digits are in range");
@@ -253,11 +256,12 @@ impl Monitor {
     #[inline]
     fn waited(&mut self, waited: Duration, packet: &Meta) {
         let ns = waited.as_ns();
-        self.delay_ns.saturating_record(ns);
+        // Not saturating_record, which would cut off at the range that the histogram happens to have.
+        self.delay_ns.record(ns).expect(RESIZES);
         self.since_snapshot[0].add(waited);
         self.since_sample.add(waited);
         if packet.is_pure_ack() {
-            self.ack_delay_ns.saturating_record(ns);
+            self.ack_delay_ns.record(ns).expect(RESIZES);
             self.since_snapshot[1].add(waited);
         }
     }
