@@ -36,6 +36,9 @@ pub enum Error {
     /// Both ends in one namespace.
     #[error("client and server share a network namespace: the kernel would pass their packets round the line")]
     SamePlace,
+    /// A direction without a line.
+    #[error("a direction without a single hop carries nothing")]
+    NoHops,
     /// A command could not be started.
     #[error("cannot run {command:?}: {source}")]
     Command {

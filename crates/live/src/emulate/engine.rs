@@ -1,4 +1,4 @@
-//! The line between two ports, apart from all input and output: time and packets come in with every call.
+//! The lines between two ports, apart from all input and output: time and packets come in with every call.
 //!
 //! [`Emulator::turn`] does what one wake-up does: takes the packets that have arrived, each at its own arrival time, lets
 //! both lines go on, and sends what has reached the far end. However late the wake-up and however many packets it finds, the
@@ -16,7 +16,7 @@ use lastmile_queueing::spec::BuildError;
 use lastmile_queueing::{Counter, random::Stream};
 use lastmile_units::{Duration, Instant};
 
-use super::{CounterValue, DirectionConfig, DirectionReport};
+use super::{CounterValue, DirectionReport, HopConfig, HopReport};
 use crate::clock::Clock;
 use crate::io::{Port, Refusal};
 
@@ -35,10 +35,10 @@ const SPARE_BUFFERS: usize = 1024;
 /// What an emulator is made of.
 #[derive(Clone, Debug)]
 pub struct EmulatorConfig {
-    /// From the client to the server.
-    pub up: DirectionConfig,
-    /// From the server to the client.
-    pub down: DirectionConfig,
+    /// The hops from the client to the server, in this order.
+    pub up: Vec<HopConfig>,
+    /// The hops from the server to the client, in this order.
+    pub down: Vec<HopConfig>,
     /// Packets longer than this are dropped when they come, and counted ([`DirectionReport::oversize`]).
     pub mtu: u16,
     /// Decides which packets are lost on the wire, where a direction loses any.
@@ -61,10 +61,9 @@ impl Emulator {
     /// # Errors
     /// A queue that its line cannot have, such as a limit in cells on a line without cells.
     pub fn new(config: &EmulatorConfig) -> Result<Self, BuildError> {
-        let direction = |direction: &DirectionConfig, name| Direction::new(direction, Stream::new(config.seed, name));
         Ok(Self {
-            up: direction(&config.up, "up")?,
-            down: direction(&config.down, "down")?,
+            up: Direction::new(&config.up, config.seed)?,
+            down: Direction::new(&config.down, config.seed)?,
             flows: FlowTable::new(MAX_FLOWS, FLOW_IDLE, config.hash_key),
             mtu: config.mtu,
         })
@@ -96,10 +95,10 @@ impl Emulator {
     }
 }
 
-/// One direction: a line, and the counters around it.
+/// One direction: its hops, and the counters around them.
 struct Direction {
-    line: Line<Frame>,
-    /// The latest time that the line has been told. It never goes back.
+    hops: Vec<Hop>,
+    /// The latest time that the hops have been told. It never goes back.
     latest: Instant,
     received: Count,
     oversize: Count,
@@ -108,14 +107,38 @@ struct Direction {
     sent: Count,
     refused: [Count; Refusal::ALL.len()],
     lateness: Histogram<u64>,
-    watch: Watch,
+    spare: Spare,
+}
+
+/// One line of a direction.
+struct Hop {
+    name: String,
+    line: Line<Frame>,
+    waited: Histogram<u64>,
+    delay: Duration,
+    /// What a packet that leaves this hop still has before it at the least: the delays of the hops behind it.
+    ahead: Duration,
 }
 
 impl Direction {
-    fn new(config: &DirectionConfig, losses: Stream) -> Result<Self, BuildError> {
-        let queue = config.queue.build(&config.line.link_layer)?;
+    fn new(configs: &[HopConfig], seed: u64) -> Result<Self, BuildError> {
+        let hops: Result<Vec<Hop>, BuildError> = configs
+            .iter()
+            .enumerate()
+            .map(|(index, config)| {
+                let queue = config.queue.build(&config.line.link_layer)?;
+                let losses = Stream::new(seed, &format!("loss on link {}", config.name));
+                Ok(Hop {
+                    name: config.name.clone(),
+                    line: Line::new(&config.line, queue, losses),
+                    waited: histogram(),
+                    delay: config.line.delay,
+                    ahead: configs[index + 1..].iter().map(|config| config.line.delay).sum(),
+                })
+            })
+            .collect();
         Ok(Self {
-            line: Line::new(&config.line, queue, losses),
+            hops: hops?,
             latest: Instant::ZERO,
             received: Count::default(),
             oversize: Count::default(),
@@ -124,18 +147,23 @@ impl Direction {
             sent: Count::default(),
             refused: Default::default(),
             lateness: histogram(),
-            watch: Watch { waited: histogram(), spare: Vec::new() },
+            spare: Spare(Vec::new()),
         })
     }
 
+    /// The earliest time at which a packet may leave the last hop. What happens inside before that can be made up for then,
+    /// each at its own time, since no line minds being told late; so nobody has to wake up for it.
     fn next_wake(&self) -> Option<Instant> {
-        [self.line.next_transmission(), self.line.next_arrival()].into_iter().flatten().min()
+        let wakes = self.hops.iter().flat_map(|hop| {
+            let started = hop.line.next_transmission().map(|start| start.saturating_add(hop.delay));
+            [started, hop.line.next_arrival()].map(|leaves| Some(leaves?.saturating_add(hop.ahead)))
+        });
+        wakes.flatten().min()
     }
 
     fn receive(&mut self, clock: &impl Clock, port: &mut impl Port, flows: &mut FlowTable, mtu: u16) -> io::Result<()> {
         let horizon = port.receive(clock, BATCH, &mut |arrived, bytes| self.take(arrived, bytes, flows, mtu))?;
         self.latest = self.latest.max(horizon);
-        self.line.transmit(self.latest, &mut self.watch);
         Ok(())
     }
 
@@ -148,7 +176,7 @@ impl Direction {
             return;
         }
         self.latest = self.latest.max(arrived);
-        let mut buffer = self.watch.spare.pop().unwrap_or_default();
+        let mut buffer = self.spare.0.pop().unwrap_or_default();
         buffer.clear();
         buffer.extend_from_slice(bytes);
         let (mut frame, key) = Frame::new(buffer);
@@ -168,70 +196,98 @@ impl Direction {
                 meta.flow = no_flow;
             }
         }
-        self.line.enqueue(self.latest, frame, &mut self.watch);
+        if let Some(first) = self.hops.first_mut() {
+            first.enqueue(self.latest, frame, &mut self.spare);
+        }
     }
 
+    /// Lets every hop go on to the latest time, and sends what leaves the last one.
     fn send(&mut self, clock: &impl Clock, port: &mut impl Port) {
-        while let Some(frame) = self.line.take_arrival(self.latest, &mut self.watch) {
-            let due = frame.meta().arrived;
-            let lateness = clock.now().since(due);
-            self.lateness.saturating_record(lateness.as_ns());
-            match port.send(frame.bytes()) {
-                Ok(()) => self.sent.add(&frame),
-                Err(refusal) => self.refused[refusal.index()].add(&frame),
+        for index in 0..self.hops.len() {
+            let (done, ahead) = self.hops.split_at_mut(index + 1);
+            let hop = &mut done[index];
+            let mut watch = Watch { waited: &mut hop.waited, spare: &mut self.spare };
+            hop.line.transmit(self.latest, &mut watch);
+            while let Some(frame) = hop.line.take_arrival(self.latest, &mut watch) {
+                let due = frame.meta().arrived;
+                if let Some(next) = ahead.first_mut() {
+                    next.enqueue(due, frame, watch.spare);
+                    continue;
+                }
+                self.lateness.saturating_record(clock.now().since(due).as_ns());
+                match port.send(frame.bytes()) {
+                    Ok(()) => self.sent.add(&frame),
+                    Err(refusal) => self.refused[refusal.index()].add(&frame),
+                }
+                watch.spare.recycle(frame);
             }
-            self.watch.recycle(frame);
         }
     }
 
     fn report(&self) -> DirectionReport {
-        let mut in_flight = Count::default();
-        self.line.in_flight().for_each(|frame| in_flight.add(frame));
-        let mut counters = Vec::new();
-        self.line.queue().counters(&mut |Counter { path, kind, name, value }| {
-            counters.push(CounterValue { path: path.to_owned(), kind, name, value });
-        });
         DirectionReport {
             received: self.received,
             oversize: self.oversize,
             unreadable: self.unreadable,
             unnumbered: self.unnumbered,
-            line: self.line.stats().clone(),
-            cells: self.line.cells(),
-            queued: self.line.queue().backlog(),
-            in_flight,
+            hops: self.hops.iter().map(Hop::report).collect(),
             sent: self.sent,
             refused: self.refused,
             dropped_unread: 0,
-            queue_counters: counters,
-            waited: self.watch.waited.clone(),
             lateness: self.lateness.clone(),
         }
     }
 }
 
-/// Watches a line: how long packets wait in its queue, and what becomes of the memory of those it drops.
-struct Watch {
-    waited: Histogram<u64>,
-    spare: Vec<Vec<u8>>,
-}
+impl Hop {
+    fn enqueue(&mut self, at: Instant, frame: Frame, spare: &mut Spare) {
+        self.line.enqueue(at, frame, &mut Watch { waited: &mut self.waited, spare });
+    }
 
-impl Watch {
-    fn recycle(&mut self, frame: Frame) {
-        if self.spare.len() < SPARE_BUFFERS {
-            self.spare.push(frame.into_bytes());
+    fn report(&self) -> HopReport {
+        let mut in_flight = Count::default();
+        self.line.in_flight().for_each(|frame| in_flight.add(frame));
+        let mut queue_counters = Vec::new();
+        self.line.queue().counters(&mut |Counter { path, kind, name, value }| {
+            queue_counters.push(CounterValue { path: path.to_owned(), kind, name, value });
+        });
+        HopReport {
+            name: self.name.clone(),
+            line: self.line.stats().clone(),
+            cells: self.line.cells(),
+            queued: self.line.queue().backlog(),
+            in_flight,
+            queue_counters,
+            waited: self.waited.clone(),
         }
     }
 }
 
-impl DropSink<Frame> for Watch {
-    /// The line has counted the packet, with its reason.
-    fn dropped(&mut self, _now: Instant, packet: Frame, _reason: DropReason) {
-        self.recycle(packet);
+/// Memory of packets that are gone.
+struct Spare(Vec<Vec<u8>>);
+
+impl Spare {
+    fn recycle(&mut self, frame: Frame) {
+        if self.0.len() < SPARE_BUFFERS {
+            self.0.push(frame.into_bytes());
+        }
     }
 }
 
-impl Observer<Frame> for Watch {
+/// Watches a line: how long packets wait in its queue, and what becomes of the memory of those it drops.
+struct Watch<'a> {
+    waited: &'a mut Histogram<u64>,
+    spare: &'a mut Spare,
+}
+
+impl DropSink<Frame> for Watch<'_> {
+    /// The line has counted the packet, with its reason.
+    fn dropped(&mut self, _now: Instant, packet: Frame, _reason: DropReason) {
+        self.spare.recycle(packet);
+    }
+}
+
+impl Observer<Frame> for Watch<'_> {
     fn transmitted(&mut self, _start: Instant, _end: Instant, waited: Duration, _packet: &Frame) {
         self.waited.saturating_record(waited.as_ns());
     }

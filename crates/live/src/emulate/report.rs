@@ -5,7 +5,7 @@ use std::process::ExitStatus;
 use hdrhistogram::Histogram;
 use lastmile_queueing::Backlog;
 use lastmile_queueing::line::{Count, Stats};
-use lastmile_units::{CellCount, Duration, PacketCount};
+use lastmile_units::{CellCount, Duration};
 
 use crate::io::Refusal;
 
@@ -16,19 +16,12 @@ pub struct DirectionReport {
     pub received: Count,
     /// Of those, longer than the MTU and dropped for it.
     pub oversize: Count,
-    /// Of those, carried untouched because their headers could not be read
-    /// ([`lastmile_packet::ParseError`]).
+    /// Of those, carried untouched because their headers could not be read ([`lastmile_packet::ParseError`]).
     pub unreadable: u64,
     /// Of those, carried but told apart from no other flow, since more flows were alive than are counted.
     pub unnumbered: u64,
-    /// What the line did, its drops by reason.
-    pub line: Stats,
-    /// Cells on the wire, on a line of cells.
-    pub cells: Option<CellCount>,
-    /// What waits in the queue.
-    pub queued: Backlog,
-    /// What is on the wire.
-    pub in_flight: Count,
+    /// The lines, in the order in which packets cross them.
+    pub hops: Vec<HopReport>,
     /// Packets that the device on the receiving side took.
     pub sent: Count,
     /// Packets that it did not take, by [`Refusal::index`].
@@ -36,26 +29,66 @@ pub struct DirectionReport {
     /// Packets that the kernel dropped on the sending side before they could be read: this program was too slow for them.
     /// Not among the received.
     pub dropped_unread: u64,
-    /// Every counter of the queue and of those below it.
-    pub queue_counters: Vec<CounterValue>,
-    /// Nanoseconds that packets waited in the queue, from arrival to the start of transmission.
-    pub waited: Histogram<u64>,
     /// Nanoseconds from when a packet was due at the receiving device to when it was sent there.
     pub lateness: Histogram<u64>,
 }
 
 impl DirectionReport {
-    /// True when every packet that was received is accounted for.
+    /// True when every packet that was received is accounted for, at every hop.
     #[must_use]
     pub fn is_balanced(&self) -> bool {
-        let sum = |counts: &[Count]| counts.iter().map(|count| count.packets).sum::<u64>();
-        let line = &self.line;
-        let queued: PacketCount = self.queued.packets;
-        self.received.packets == self.oversize.packets + line.enqueued.packets
-            && line.enqueued.packets
-                == line.arrived.packets + sum(&line.dropped) + queued.as_u64() + self.in_flight.packets
-            && line.arrived.packets == self.sent.packets + sum(&self.refused)
+        let mut coming = self.received.packets - self.oversize.packets;
+        for hop in &self.hops {
+            if hop.line.enqueued.packets != coming || !hop.is_balanced() {
+                return false;
+            }
+            coming = hop.line.arrived.packets;
+        }
+        coming == self.sent.packets + sum(&self.refused)
     }
+
+    /// The hop of this name.
+    #[must_use]
+    pub fn hop(&self, name: &str) -> Option<&HopReport> {
+        self.hops.iter().find(|hop| hop.name == name)
+    }
+}
+
+/// What one line has done.
+#[derive(Clone, Debug)]
+pub struct HopReport {
+    /// Its name.
+    pub name: String,
+    /// What it carried, and its drops by reason.
+    pub line: Stats,
+    /// Cells on the wire, on a line of cells.
+    pub cells: Option<CellCount>,
+    /// What waits in the queue.
+    pub queued: Backlog,
+    /// What is on the wire.
+    pub in_flight: Count,
+    /// Every counter of the queue and of those below it.
+    pub queue_counters: Vec<CounterValue>,
+    /// Nanoseconds that packets waited in the queue, from arrival to the start of transmission.
+    pub waited: Histogram<u64>,
+}
+
+impl HopReport {
+    /// Packets dropped, for whatever reason.
+    #[must_use]
+    pub fn dropped_packets(&self) -> u64 {
+        sum(&self.line.dropped)
+    }
+
+    fn is_balanced(&self) -> bool {
+        let line = &self.line;
+        let waiting = self.queued.packets.as_u64() + self.in_flight.packets;
+        line.enqueued.packets == line.arrived.packets + self.dropped_packets() + waiting
+    }
+}
+
+fn sum(counts: &[Count]) -> u64 {
+    counts.iter().map(|count| count.packets).sum()
 }
 
 /// One counter of one discipline, as [`lastmile_queueing::Counter`] shows it.

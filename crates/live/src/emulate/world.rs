@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 use lastmile_packet::HashKey;
 use lastmile_units::{Duration, Instant};
 
-use super::{DirectionConfig, Emulator, EmulatorConfig, Ended, Outcome};
+use super::{Emulator, EmulatorConfig, Ended, HopConfig, Outcome};
 use crate::clock::{Clock, MonotonicClock, std_span};
 use crate::error::{Context, Error};
 use crate::io::Tun;
@@ -22,10 +22,10 @@ const GRACE: Duration = Duration::from_s(5);
 /// An emulated line and where its two ends stand.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// From the client to the server.
-    pub up: DirectionConfig,
-    /// From the server to the client.
-    pub down: DirectionConfig,
+    /// The hops from the client to the server, in this order; at least one.
+    pub up: Vec<HopConfig>,
+    /// The hops from the server to the client, in this order; at least one.
+    pub down: Vec<HopConfig>,
     /// Where the client's device is.
     pub client: Place,
     /// Where the server's device is.
@@ -48,7 +48,7 @@ impl Config {
     /// The line between two new namespaces, with addresses of the network for benchmarks (RFC 2544): 198.18.0.2 for the
     /// client, 198.18.0.1 for the server.
     #[must_use]
-    pub fn new(up: DirectionConfig, down: DirectionConfig) -> Self {
+    pub fn new(up: Vec<HopConfig>, down: Vec<HopConfig>) -> Self {
         Self {
             up,
             down,
@@ -162,6 +162,9 @@ impl World {
     pub fn build(config: &Config) -> Result<Self, Error> {
         if config.client == config.server && config.client != Place::New {
             return Err(Error::SamePlace);
+        }
+        if config.up.is_empty() || config.down.is_empty() {
+            return Err(Error::NoHops);
         }
         let emulator = Emulator::new(&EmulatorConfig {
             up: config.up.clone(),

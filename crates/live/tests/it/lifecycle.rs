@@ -71,9 +71,9 @@ fn each_ping_is_counted_once_each_way() {
     for direction in [&outcome.up, &outcome.down] {
         assert_eq!((direction.received.packets, direction.received.bytes), (10, 840));
         assert_eq!((direction.sent.packets, direction.sent.bytes), (10, 840));
-        assert_eq!(direction.cells.unwrap().as_u64(), 30);
+        assert_eq!(direction.hops[0].cells.unwrap().as_u64(), 30);
         assert_eq!((direction.unreadable, direction.oversize.packets), (0, 0));
-        assert_eq!((direction.waited.len(), direction.lateness.len()), (10, 10));
+        assert_eq!((direction.hops[0].waited.len(), direction.lateness.len()), (10, 10));
     }
 }
 
@@ -132,4 +132,11 @@ fn both_ends_in_one_namespace_are_refused() {
     let mut config = two_megabit();
     (config.client, config.server) = (Place::Here, Place::Here);
     assert!(matches!(World::build(&config), Err(Error::SamePlace)));
+}
+
+#[test]
+fn a_direction_without_a_line_is_refused() {
+    let mut config = two_megabit();
+    config.up.clear();
+    assert!(matches!(World::build(&config), Err(Error::NoHops)));
 }

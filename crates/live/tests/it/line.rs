@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
+use lastmile_live::emulate::Config;
 use lastmile_live::lab::Namespace;
 use lastmile_live::probe::{Ping, ping};
 use lastmile_units::{BitRate, ByteCount, Duration};
@@ -31,7 +32,7 @@ fn a_ping_takes_as_long_as_the_line_under_simulated_time_says() {
         (84, Duration::from_ms(20), Duration::from_ps(11_120_375_000)),
         (1500, Duration::from_ms(60), Duration::from_us(41_284)),
     ] {
-        let exact = crossing(&config.up, ip_len) + crossing(&config.down, ip_len);
+        let exact = crossing(&config.up[0], ip_len) + crossing(&config.down[0], ip_len);
         assert_eq!(exact, closed_form);
         let request = Ping { target: SERVER, count: 100, interval, ip_len, patience: Duration::from_s(1) };
         let (_, replies) = emulating(&config, |client, _| client.run(|| ping(&request)).unwrap().unwrap());
@@ -61,7 +62,7 @@ fn the_systems_own_ping_finds_the_same_round_trip() {
         return;
     }
     let config = two_megabit();
-    let exact = crossing(&config.up, 84) + crossing(&config.down, 84);
+    let exact = crossing(&config.up[0], 84) + crossing(&config.down[0], 84);
     let (_, output) = emulating(&config, |client, _| {
         let mut command = Command::new("ping");
         command.args(["-n", "-c", "100", "-i", "0.02", "-s", "56", &SERVER.to_string()]);
@@ -128,10 +129,10 @@ fn slope(times: &[f64]) -> f64 {
 fn a_flood_leaves_at_the_rate_that_the_cells_of_its_packets_give() {
     needs_live!();
     let rate = BitRate::from_mbit_per_s(2);
-    let up = adsl(rate, Duration::from_ms(1));
-    let config = lastmile_live::emulate::Config::new(up.clone(), up);
+    let line = adsl(rate, Duration::from_ms(1));
+    let config = Config::new(vec![line.clone()], vec![line]);
     for (ip_len, cells) in [(68, 2), (69, 3), (116, 3), (117, 4), (1460, 31), (1461, 32), (1500, 32)] {
-        assert_eq!(config.up.line.link_layer.cells(ByteCount::new(u64::from(ip_len))).unwrap().as_u64(), cells);
+        assert_eq!(config.up[0].line.link_layer.cells(ByteCount::new(u64::from(ip_len))).unwrap().as_u64(), cells);
         let exact = rate.as_bps() as f64 / (cells * 424) as f64;
         let offered = StdDuration::from_secs_f64(0.5 / exact);
         let (outcome, times) =
@@ -141,7 +142,8 @@ fn a_flood_leaves_at_the_rate_that_the_cells_of_its_packets_give() {
         let deviation = slope(&settled) / exact - 1.0;
         eprintln!("{ip_len} bytes, {cells} cells: {exact:.2} packets/s, measured {deviation:+.2e} beside it");
         assert!(deviation.abs() < 1e-3, "{ip_len} bytes: {} packets/s, exact {exact}", slope(&settled));
-        assert_eq!(outcome.up.cells.unwrap().as_u64(), outcome.up.line.transmitted.packets * cells);
+        let hop = outcome.up.hop("adsl").unwrap();
+        assert_eq!(hop.cells.unwrap().as_u64(), hop.line.transmitted.packets * cells);
     }
 }
 
@@ -151,7 +153,7 @@ fn a_flood_leaves_at_the_rate_that_the_cells_of_its_packets_give() {
 fn a_tcp_download_gets_the_lines_payload_rate() {
     needs_live!();
     let mut config = two_megabit();
-    config.down = adsl(BitRate::from_mbit_per_s(8), Duration::from_ms(4));
+    config.down = vec![adsl(BitRate::from_mbit_per_s(8), Duration::from_ms(4))];
     let exact = 8e6 * 1448.0 / (32.0 * 53.0);
     let (_, goodput) = emulating(&config, |client, server| {
         let listener = server.run(|| TcpListener::bind(PORT)).unwrap().unwrap();

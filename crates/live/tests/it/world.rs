@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration as StdDuration;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_live::emulate::{Config, DirectionConfig, Outcome, World};
+use lastmile_live::emulate::{Config, HopConfig, Outcome, World};
 use lastmile_live::lab::Namespace;
 use lastmile_live::stop::Stop;
 use lastmile_packet::{Meta, Protocol};
@@ -17,8 +17,9 @@ use lastmile_queueing::{Limit, Overflow};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
 /// One direction of an ADSL line, bridged with FCS over ATM, with a FIFO of 206 kB.
-pub(crate) fn adsl(rate: BitRate, delay: Duration) -> DirectionConfig {
-    DirectionConfig {
+pub(crate) fn adsl(rate: BitRate, delay: Duration) -> HopConfig {
+    HopConfig {
+        name: "adsl".into(),
         line: line::Config {
             rate: Some(rate),
             link_layer: LinkLayer::from_name("bridged-vcmux-fcs").unwrap(),
@@ -33,11 +34,11 @@ pub(crate) fn adsl(rate: BitRate, delay: Duration) -> DirectionConfig {
 /// 512 kbit/s up and 2 Mbit/s down, 4 ms each way.
 pub(crate) fn two_megabit() -> Config {
     let delay = Duration::from_ms(4);
-    Config::new(adsl(BitRate::from_kbit_per_s(512), delay), adsl(BitRate::from_mbit_per_s(2), delay))
+    Config::new(vec![adsl(BitRate::from_kbit_per_s(512), delay)], vec![adsl(BitRate::from_mbit_per_s(2), delay)])
 }
 
 /// How long a lone packet takes from one end to the other, as the line under simulated time has it.
-pub(crate) fn crossing(direction: &DirectionConfig, ip_len: u16) -> Duration {
+pub(crate) fn crossing(hop: &HopConfig, ip_len: u16) -> Duration {
     struct Nobody;
     impl DropSink<Meta> for Nobody {
         fn dropped(&mut self, _: Instant, _: Meta, reason: DropReason) {
@@ -47,8 +48,8 @@ pub(crate) fn crossing(direction: &DirectionConfig, ip_len: u16) -> Duration {
     impl Observer<Meta> for Nobody {
         fn transmitted(&mut self, _: Instant, _: Instant, _: Duration, _: &Meta) {}
     }
-    let queue = direction.queue.build(&direction.line.link_layer).unwrap();
-    let mut line = Line::new(&direction.line, queue, Stream::new(1, "any"));
+    let queue = hop.queue.build(&hop.line.link_layer).unwrap();
+    let mut line = Line::new(&hop.line, queue, Stream::new(1, "any"));
     let packet = Meta { ip_len, protocol: Protocol::EchoRequest, header_len: 28, ..Meta::default() };
     line.enqueue(Instant::ZERO, packet, &mut Nobody);
     line.next_arrival().unwrap() - Instant::ZERO

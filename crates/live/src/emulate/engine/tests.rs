@@ -76,45 +76,67 @@ fn packet(number: u16, ip_len: u16) -> Vec<u8> {
     bytes
 }
 
-/// 512 kbit/s over ATM, bridged with FCS, 3 ms, a queue of `limit` bytes.
-fn direction(limit: u64) -> DirectionConfig {
-    DirectionConfig {
-        line: Config {
-            rate: Some(BitRate::from_kbit_per_s(512)),
-            link_layer: LinkLayer::from_name("bridged-vcmux-fcs").unwrap(),
-            delay: Duration::from_ms(3),
-            loss_ppb: 0,
-            compression: Compression::None,
-        },
+fn hop(name: &str, rate: Option<BitRate>, link_layer: &str, delay: Duration, limit: u64) -> HopConfig {
+    let link_layer = LinkLayer::from_name(link_layer).unwrap();
+    HopConfig {
+        name: name.into(),
+        line: Config { rate, link_layer, delay, loss_ppb: 0, compression: Compression::None },
         queue: Spec::Fifo { limit: Limit::Bytes(ByteCount::new(limit)), drop: Overflow::Tail },
     }
 }
 
-fn emulator(up: DirectionConfig) -> Emulator {
-    let down = direction(100_000);
+/// 512 kbit/s over ATM, bridged with FCS, 3 ms, a queue of `limit` bytes.
+fn adsl(limit: u64) -> HopConfig {
+    hop("adsl", Some(BitRate::from_kbit_per_s(512)), "bridged-vcmux-fcs", Duration::from_ms(3), limit)
+}
+
+/// The same between a LAN and a slow backbone with a short queue and a wire without rate.
+fn path() -> Vec<HopConfig> {
+    vec![
+        hop("lan", Some(BitRate::from_mbit_per_s(100)), "ethernet", Duration::ZERO, 1_000_000),
+        adsl(20_000),
+        hop("backbone", Some(BitRate::from_kbit_per_s(450)), "ip", Duration::from_ms(7), 5_000),
+        hop("wire", None, "ip", Duration::from_us(1), 5_000),
+    ]
+}
+
+fn emulator(up: Vec<HopConfig>) -> Emulator {
+    let down = vec![adsl(100_000)];
     Emulator::new(&EmulatorConfig { up, down, mtu: 1500, seed: 1, hash_key: HashKey::default() }).unwrap()
 }
 
-/// What happens to `arrivals` when time is exact: the packets that arrive and when, and the line that did it.
-fn exactly(config: &DirectionConfig, arrivals: &[(Instant, Vec<u8>)]) -> (Vec<(Instant, Vec<u8>)>, Direction) {
-    let mut direction = Direction::new(config, Stream::new(1, "up")).unwrap();
+/// What happens to `arrivals` when time is exact, each event at its own time: the packets that come out and when, and the
+/// lines that did it.
+fn exactly(configs: &[HopConfig], arrivals: &[(Instant, Vec<u8>)]) -> (Vec<(Instant, Vec<u8>)>, Vec<Hop>) {
+    let Direction { mut hops, mut spare, .. } = Direction::new(configs, 1).unwrap();
     let mut departures = Vec::new();
     let mut arrivals = arrivals.iter().peekable();
     loop {
-        let own = direction.next_wake();
+        let own = hops.iter().flat_map(|hop| [hop.line.next_transmission(), hop.line.next_arrival()]).flatten();
         let next = arrivals.peek().map(|(at, _)| *at);
-        let Some(now) = [own, next].into_iter().flatten().min() else { break };
+        let Some(now) = own.chain(next).min() else { break };
         if next == Some(now) {
             let (_, bytes) = arrivals.next().unwrap();
-            direction.received.packets += 1;
-            direction.line.enqueue(now, Frame::new(bytes.clone()).0, &mut direction.watch);
+            hops[0].enqueue(now, Frame::new(bytes.clone()).0, &mut spare);
         }
-        direction.line.transmit(now, &mut direction.watch);
-        while let Some(frame) = direction.line.take_arrival(now, &mut direction.watch) {
-            departures.push((now, frame.into_bytes()));
+        for index in 0..hops.len() {
+            let Hop { line, waited, .. } = &mut hops[index];
+            let mut watch = Watch { waited, spare: &mut spare };
+            line.transmit(now, &mut watch);
+            let Some(frame) = line.take_arrival(now, &mut watch) else { continue };
+            match hops.get_mut(index + 1) {
+                Some(next) => next.enqueue(now, frame, &mut spare),
+                None => departures.push((now, frame.into_bytes())),
+            }
         }
     }
-    (departures, direction)
+    (departures, hops)
+}
+
+/// True when both did the same with the same packets, at the same times.
+fn same(emulated: &Direction, exact: &[Hop]) -> bool {
+    emulated.hops.len() == exact.len()
+        && emulated.hops.iter().zip(exact).all(|(a, b)| a.line.stats() == b.line.stats() && a.waited == b.waited)
 }
 
 /// Drives `emulator` at the `wakes` and then, punctually, until nothing is left; gives what came out up at the server.
@@ -153,15 +175,14 @@ fn arrivals() -> impl Strategy<Value = Vec<(Instant, Vec<u8>)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Two clocks, one line: driven punctually, every packet leaves at the picosecond at which the line has it leave.
+    /// Two clocks, one path: driven punctually, every packet leaves at the picosecond at which the lines have it leave.
     #[test]
-    fn a_punctual_emulator_is_the_line_itself(arrivals in arrivals()) {
-        let config = direction(20_000);
-        let (exact, reference) = exactly(&config, &arrivals);
-        let mut emulator = emulator(config);
+    fn a_punctual_emulator_is_the_path_itself(arrivals in arrivals()) {
+        let (exact, reference) = exactly(&path(), &arrivals);
+        let mut emulator = emulator(path());
         let sent = drive(&mut emulator, &arrivals, &[]);
         prop_assert_eq!(sent, exact);
-        prop_assert_eq!(emulator.up.line.stats(), reference.line.stats());
+        prop_assert!(same(&emulator.up, &reference));
         prop_assert_eq!(emulator.up.lateness.max(), 0);
     }
 
@@ -172,15 +193,13 @@ proptest! {
         arrivals in arrivals(),
         gaps in prop::collection::vec(0..300_000_000_000_u64, 0..60),
     ) {
-        let config = direction(20_000);
-        let (exact, reference) = exactly(&config, &arrivals);
+        let (exact, reference) = exactly(&path(), &arrivals);
         let mut now = Instant::ZERO;
         let wakes: Vec<Instant> = gaps.into_iter().map(|gap| { now += Duration::from_ps(gap); now }).collect();
-        let mut emulator = emulator(config);
+        let mut emulator = emulator(path());
         let sent = drive(&mut emulator, &arrivals, &wakes);
 
-        prop_assert_eq!(emulator.up.line.stats(), reference.line.stats());
-        prop_assert_eq!(&emulator.up.watch.waited, &reference.watch.waited);
+        prop_assert!(same(&emulator.up, &reference));
         prop_assert_eq!(sent.len(), exact.len());
         for ((at, bytes), (due, expected)) in sent.iter().zip(&exact) {
             prop_assert_eq!(bytes, expected);
@@ -195,7 +214,7 @@ proptest! {
     /// What cannot be read crosses the line byte for byte.
     #[test]
     fn unreadable_packets_pass_untouched(bytes in prop::collection::vec(any::<u8>(), 1..1500)) {
-        let mut emulator = emulator(direction(20_000));
+        let mut emulator = emulator(vec![adsl(20_000)]);
         let sent = drive(&mut emulator, &[(Instant::ZERO, bytes.clone())], &[]);
         let readable = Frame::new(bytes.clone()).1.is_ok();
         prop_assert_eq!(emulator.up.unreadable, u64::from(!readable));
@@ -209,26 +228,29 @@ proptest! {
 #[test]
 fn a_burst_longer_than_a_batch_is_taken_in_several_turns() {
     let burst: Vec<_> = (0..BATCH as u16 * 2 + 1).map(|number| (Instant::ZERO, packet(number, 100))).collect();
-    let config = direction(1_000_000);
+    let config = [adsl(1_000_000)];
     let (exact, _) = exactly(&config, &burst);
-    let mut emulator = emulator(config);
+    let mut emulator = emulator(config.to_vec());
     assert_eq!(drive(&mut emulator, &burst, &[]), exact);
     assert_eq!(exact.len(), burst.len());
 }
 
 #[test]
 fn a_packet_longer_than_the_mtu_is_counted_and_never_enters_the_line() {
-    let mut emulator = emulator(direction(20_000));
+    let mut emulator = emulator(vec![adsl(20_000)]);
     let sent = drive(&mut emulator, &[(Instant::ZERO, packet(0, 1501)), (Instant::ZERO, packet(1, 1500))], &[]);
     assert_eq!(sent.len(), 1);
     let (up, _) = emulator.reports();
-    assert_eq!((up.oversize, up.received.packets, up.line.enqueued.packets), (Count { packets: 1, bytes: 1501 }, 2, 1));
+    assert_eq!(
+        (up.oversize, up.received.packets, up.hops[0].line.enqueued.packets),
+        (Count { packets: 1, bytes: 1501 }, 2, 1)
+    );
     assert!(up.is_balanced());
 }
 
 #[test]
 fn a_packet_that_the_receiver_refuses_is_counted_with_the_reason() {
-    let mut emulator = emulator(direction(20_000));
+    let mut emulator = emulator(vec![adsl(20_000)]);
     let clock = FakeClock(Cell::new(Instant::ZERO));
     let mut client = FakePort { arriving: [(Instant::ZERO, packet(0, 100))].into(), ..FakePort::default() };
     let mut server = FakePort { refuse: Some(Refusal::Full), ..FakePort::default() };
@@ -246,7 +268,7 @@ fn a_packet_that_the_receiver_refuses_is_counted_with_the_reason() {
 
 #[test]
 fn each_direction_has_its_own_line() {
-    let mut emulator = emulator(direction(20_000));
+    let mut emulator = emulator(vec![adsl(20_000)]);
     let clock = FakeClock(Cell::new(Instant::ZERO));
     let mut client = FakePort { arriving: [(Instant::ZERO, packet(1, 100))].into(), ..FakePort::default() };
     let mut server = FakePort { arriving: [(Instant::ZERO, packet(2, 1500))].into(), ..FakePort::default() };
@@ -263,12 +285,11 @@ fn each_direction_has_its_own_line() {
 #[test]
 fn a_limit_in_cells_needs_a_line_with_cells() {
     let in_cells = |link_layer| {
-        let mut config = direction(0);
-        config.line.link_layer = link_layer;
-        config.queue = Spec::Fifo { limit: Limit::Cells(CellCount::new(100)), drop: Overflow::Tail };
-        let up = direction(1000);
-        Emulator::new(&EmulatorConfig { up, down: config, mtu: 1500, seed: 1, hash_key: HashKey::default() })
+        let mut down = hop("down", None, link_layer, Duration::ZERO, 0);
+        down.queue = Spec::Fifo { limit: Limit::Cells(CellCount::new(100)), drop: Overflow::Tail };
+        let (up, down) = (vec![adsl(1000)], vec![down]);
+        Emulator::new(&EmulatorConfig { up, down, mtu: 1500, seed: 1, hash_key: HashKey::default() })
     };
-    assert!(in_cells(LinkLayer::from_name("ethernet").unwrap()).is_err());
-    assert!(in_cells(LinkLayer::from_name("aal5").unwrap()).is_ok());
+    assert!(in_cells("ethernet").is_err());
+    assert!(in_cells("aal5").is_ok());
 }
