@@ -128,7 +128,7 @@ pub(crate) fn names(network: &Network, outcome: &Outcome, parts: &[Interval]) ->
         };
         names.push(name);
     }
-    numbered(names)
+    numbered(&names)
 }
 
 /// Pings too set a phase apart when they start or stop.
@@ -149,7 +149,7 @@ fn told(network: &Network, indices: &[usize]) -> String {
     }
 }
 
-fn numbered(names: Vec<String>) -> Vec<String> {
+fn numbered(names: &[String]) -> Vec<String> {
     let mut numbered: Vec<String> = Vec::with_capacity(names.len());
     for (place, name) in names.iter().enumerate() {
         let before = names[..place].iter().filter(|other| *other == name).count();
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn a_name_that_comes_twice_is_numbered() {
         let names = ["during a", "before a", "during a"].map(str::to_owned).to_vec();
-        assert_eq!(numbered(names), ["during a", "before a", "during a (2)"]);
+        assert_eq!(numbered(&names), ["during a", "before a", "during a (2)"]);
     }
 
     #[test]

@@ -22,8 +22,8 @@ pub(crate) struct Panel {
     pub(crate) lines: Vec<Line>,
     /// Capacities, bounds and limits.
     pub(crate) references: Vec<Reference>,
-    /// What is not shown, and why.
-    pub(crate) note: Option<String>,
+    /// What one must know of how it is drawn, the most important first; told as far as there is room.
+    pub(crate) notes: Vec<String>,
 }
 
 /// One line of a panel.
@@ -72,6 +72,9 @@ const TICKS: f64 = 20.0;
 const AXIS_TITLE: f64 = 18.0;
 /// Height of one line of text in the margin.
 const ROW: f64 = FONT + 2.0;
+/// Titles and notes against plot text.
+const TITLE_SIZE: f64 = 13.0 / FONT;
+const NOTE_SIZE: f64 = 11.0 / FONT * 0.9;
 /// A line that lasts to this share of the time axis is named in the margin.
 const REACHES_THE_END: f64 = 0.93;
 
@@ -115,9 +118,7 @@ impl Panel {
         let (top, bottom) = (coordinate(plot.y), coordinate(plot.bottom()));
         html! {
             text.title x="0" y="14" { (self.title) @if !self.axis.unit.1.is_empty() { ", " (self.axis.unit.1) } }
-            @if let Some(note) = &self.note {
-                text.note x=(coordinate(frame.width)) y="14" text-anchor="end" { (note) }
-            }
+            text.note x=(coordinate(frame.width)) y="14" text-anchor="end" { (self.note(frame.width)) }
             @for (number, (from, to, name)) in frame.phases.iter().enumerate() {
                 @let (left, right) = (frame.x(*from), frame.x(*to));
                 @if number % 2 == 1 {
@@ -145,6 +146,19 @@ impl Panel {
                 }
             }
         }
+    }
+
+    /// As many of the notes as there is room for beside the title.
+    fn note(&self, width: f64) -> String {
+        let title = (self.title.chars().count() + self.axis.unit.1.chars().count() + 4) as f64 * CHARACTER * TITLE_SIZE;
+        let mut told = String::new();
+        for note in &self.notes {
+            let longer = if told.is_empty() { note.clone() } else { format!("{told}; {note}") };
+            if title + longer.chars().count() as f64 * CHARACTER * NOTE_SIZE <= width {
+                told = longer;
+            }
+        }
+        told
     }
 
     /// Names of lines and references.

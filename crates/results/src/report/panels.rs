@@ -156,7 +156,7 @@ impl Common {
                 lines.push(Line { label, colour, faint: false, bound: true, points });
             }
         }
-        Panel { title: quantity.title.to_owned(), axis, lines, references, note: self.note(quantity, run) }
+        Panel { title: quantity.title.to_owned(), axis, lines, references, notes: self.notes(quantity, run) }
     }
 
     fn lines(&self, quantity: &Quantity, run: &Run, palette: &mut Palette) -> Vec<Line> {
@@ -182,20 +182,20 @@ impl Common {
         drawn.iter().map(line).collect()
     }
 
-    fn note(&self, quantity: &Quantity, run: &Run) -> Option<String> {
+    fn notes(&self, quantity: &Quantity, run: &Run) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(bin) = mean_over_s(quantity, run) {
             notes.push(format!("means of {}", format::seconds(bin)));
         }
         if self.cut {
-            notes.push("higher peaks, when a gap closes and what waited behind it is delivered, are cut".to_owned());
+            notes.push("peaks above the scale are cut".to_owned());
         }
         match self.left_out.as_slice() {
             [] => {}
             names @ ([_] | [_, _]) => notes.push(format!("below 1 % of the scale, not drawn: {}", names.join(", "))),
             names => notes.push(format!("{} below 1 % of the scale, not drawn", names.len())),
         }
-        (!notes.is_empty()).then(|| notes.join("; "))
+        notes
     }
 }
 
@@ -349,7 +349,7 @@ mod tests {
     fn what_is_too_small_to_see_is_named_instead() {
         let panels = panels(&[run(vec![goodput("a", 1e6), goodput("b", 1e3)])], ALL);
         assert_eq!(panels[0][0].lines.len(), 1);
-        assert_eq!(panels[0][0].note.as_deref(), Some("below 1 % of the scale, not drawn: b"));
+        assert_eq!(panels[0][0].notes, ["below 1 % of the scale, not drawn: b"]);
     }
 
     #[test]
@@ -372,7 +372,7 @@ mod tests {
         run.summary.flows = vec![crate::schema::Flow { data_path: vec!["down".into()], ..flow }];
         let panel = panels(&[run], ALL).remove(0).remove(0);
         assert!(panel.axis.span().1 < 3e6, "{:?}", panel.axis.span());
-        assert!(panel.note.unwrap().contains("are cut"));
+        assert_eq!(panel.notes, ["peaks above the scale are cut"]);
     }
 
     #[test]

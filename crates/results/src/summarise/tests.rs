@@ -5,10 +5,10 @@ use super::*;
 fn percentiles_of_round_trips_are_exact() {
     let times = (1..=1_000).rev().map(Duration::from_ms);
     let rtt = round_trip(times);
-    assert_eq!([rtt.min, rtt.p50, rtt.p99, rtt.p999, rtt.max].map(Option::unwrap), [0.001, 0.5, 0.99, 0.999, 1.0]);
+    assert_eq!([rtt.min, rtt.p50, rtt.p99, rtt.p999, rtt.max], [0.001, 0.5, 0.99, 0.999, 1.0].map(Some));
     assert_eq!(rtt.mean, Some(0.5005));
     let one = round_trip([Duration::from_ms(7)].into_iter());
-    assert_eq!([one.min, one.p50, one.p99, one.p999, one.max].map(Option::unwrap), [0.007; 5]);
+    assert_eq!([one.min, one.p50, one.p99, one.p999, one.max], [Some(0.007); 5]);
     assert_eq!(one.jitter, Some(0.0));
     assert_eq!(round_trip([].into_iter()), RoundTrip::default());
 }

@@ -34,7 +34,7 @@ fn close(a: f64, b: f64) -> bool {
 }
 
 fn theory(down_kbit: u64, up_kbit: u64, preset: &str, segments_per_ack: u64) -> f64 {
-    let link = LinkLayer::from_name(preset).unwrap();
+    let link = LinkLayer::from_name(preset).expect("a preset");
     let download = Download {
         down: BitRate::from_kbit_per_s(down_kbit),
         up: BitRate::from_kbit_per_s(up_kbit),
@@ -45,7 +45,7 @@ fn theory(down_kbit: u64, up_kbit: u64, preset: &str, segments_per_ack: u64) -> 
         ack: ByteCount::new(40),
         segments_per_ack: Fraction::whole(segments_per_ack),
     };
-    asymmetry(&download).unwrap().goodput_bps
+    asymmetry(&download).expect("sizes of a real packet").goodput_bps
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn phase(name: &str) -> &'static Phase {
 }
 
 fn flow<'a>(phase: &'a Phase, name: &str) -> &'a PhaseFlow {
-    phase.flows.iter().find(|flow| flow.name == name).unwrap()
+    phase.flows.iter().find(|flow| flow.name == name).expect("a flow of that phase")
 }
 
 #[test]
