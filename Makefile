@@ -19,10 +19,10 @@ help: ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
 
 .PHONY: demo
-demo: ## An upload starves a download, then the same line with a Smart ACK Dropper
+demo: ## An upload starves a download, then the same line with two remedies
 	@scripts/setup.sh demo
 	$(CARGO) build --release --locked --package lastmile-cli
-	$(LASTMILE) run scenarios/upload-starves-download.toml --remedy none,sad --out $(OUT)
+	$(LASTMILE) run scenarios/upload-starves-download.toml --remedy none,sad,sad-priority --out $(OUT)
 
 .PHONY: test
 test: lint ## Everything: format, lints, tests, documentation, live tests where the machine allows

@@ -1,15 +1,15 @@
 //! `lastmile run`: simulates a scenario, once or with several remedies, prints what came of it and writes the results.
 
 mod capture;
+mod difference;
 mod simulate;
 mod variants;
-mod write;
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lastmile_results::schema::Document;
-use lastmile_results::{Run, table};
+use lastmile_results::{Run, table, write};
 use lastmile_scenario::Scenario;
 use serde::Serialize;
 
@@ -18,6 +18,7 @@ use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 
 use self::simulate::{Done, simulate};
+use self::variants::Variant;
 
 /// Simulate a scenario
 ///
@@ -96,18 +97,10 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
             Err(interrupted) => return Ok(interrupted),
         }
     }
-    let mut report = None;
-    if let Some(out) = &arguments.out {
-        for (variant, done) in variants.iter().zip(&mut done) {
-            write::run(&variant.directory(out), done)?;
-        }
-        report = Some(write::report(out, &done)?);
-        if let [_, _, ..] = done[..] {
-            for (variant, done) in variants.iter().zip(&done) {
-                write::report(&variant.directory(out), std::slice::from_ref(done))?;
-            }
-        }
-    }
+    let report = match &arguments.out {
+        Some(out) => Some(write_files(out, &variants, &mut done)?),
+        None => None,
+    };
     print(arguments, &done, report.as_deref(), printer)?;
     if printer.is_watched() {
         for done in &done {
@@ -115,6 +108,25 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         }
     }
     Ok(Exit::Done)
+}
+
+/// Writes the files of each run, and of several their comparison; returns the path of the report.
+fn write_files(out: &Path, variants: &[Variant], done: &mut [Done]) -> Result<PathBuf> {
+    for (variant, done) in variants.iter().zip(&mut *done) {
+        write::write_all(&variant.directory(out), &done.run).map_err(Failure::new)?;
+        if let Some(captures) = done.captures.take() {
+            captures.commit()?;
+        }
+    }
+    let report = out.join(write::REPORT);
+    if done.len() > 1 {
+        write::write_comparison(&report, &runs(done)).map_err(Failure::new)?;
+    }
+    Ok(report)
+}
+
+fn runs(done: &[Done]) -> Vec<Run> {
+    done.iter().map(|done| done.run.clone()).collect()
 }
 
 fn print(arguments: &Arguments, done: &[Done], report: Option<&Path>, printer: &mut Printer) -> Result<()> {
@@ -133,8 +145,9 @@ fn print(arguments: &Arguments, done: &[Done], report: Option<&Path>, printer: &
         (several, false) => {
             let width = printer.width();
             printer.heading(&several[0].run.summary.scenario)?;
-            let runs: Vec<Run> = several.iter().map(|done| done.run.clone()).collect();
-            printer.data(&format!("\n{}", table::comparison(&runs, width)))?;
+            let runs = runs(several);
+            let limits = difference::explained(&runs);
+            printer.data(&format!("\n{}\n{limits}", table::comparison(&runs, width)))?;
         }
     }
     if let Some(report) = report {

@@ -52,3 +52,58 @@ fn a_closed_standard_error_changes_no_exit_code() {
     let status = lastmile(&["overhead", "--link", "nosuch"]).stderr(full).status().unwrap();
     assert_eq!(status.code(), Some(2));
 }
+
+/// The file of a run that takes long enough to be interrupted in.
+#[cfg(unix)]
+const LONG: &str = r#"
+name = "long"
+duration = "700 h"
+
+[record]
+series = false
+
+[access]
+down = { rate = "1 Gbit/s" }
+up = { rate = "100 Mbit/s" }
+
+[[traffic]]
+name = "download"
+kind = "bulk"
+direction = "down"
+"#;
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_a_run_with_130_and_leaves_no_result() {
+    use std::time::Duration;
+
+    let scratch = crate::transcript::Scratch::new();
+    std::fs::write(scratch.path.join("long.toml"), LONG).unwrap();
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let mut command = lastmile(&["run", "long.toml", "--out", "out", "--capture", "up"]);
+        let mut child = command.current_dir(&scratch.path).stdout(Stdio::piped()).spawn().unwrap();
+        // The capture is the first file: once it is under way, the run is.
+        let started = std::time::Instant::now();
+        while std::fs::read_dir(scratch.path.join("out")).map_or(0, Iterator::count) == 0 {
+            assert!(started.elapsed() < Duration::from_secs(20), "the run does not begin");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // The handlers are in place before any file is opened.
+        let sent = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        // A step of the run may have to end first; the second signal does not wait for it.
+        std::thread::sleep(Duration::from_millis(200));
+        let second = child.try_wait().unwrap().is_none();
+        if second {
+            Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
+        }
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{signal}");
+        assert!(output.stdout.is_empty());
+        let left: Vec<_> =
+            std::fs::read_dir(scratch.path.join("out")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let named = left.iter().filter(|name| !name.to_string_lossy().starts_with('.')).count();
+        assert_eq!(named, 0, "{signal}: {left:?}");
+        std::fs::remove_dir_all(scratch.path.join("out")).unwrap();
+    }
+}

@@ -40,7 +40,8 @@ struct File {
 impl Captures {
     /// A file in `directory` for each of `links`, which are names of the network's links.
     pub(super) fn create(directory: &Path, network: &Network, links: &[String], whole: bool) -> Result<Self> {
-        super::write::directory(directory)?;
+        std::fs::create_dir_all(directory)
+            .map_err(|error| Failure::new(format_args!("cannot write {}: {error}", directory.display())))?;
         let keep = if whole { Keep::Whole } else { Keep::Headers };
         let count = network.links.len();
         let mut files =
