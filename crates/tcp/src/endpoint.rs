@@ -330,7 +330,10 @@ impl Endpoint {
     }
 
     fn on_rst_or_syn(&mut self, now: Instant, segment: &Meta, ahead: i32) {
-        if segment.flags.contains(TcpFlags::RST) && ahead == 0 {
+        let reset = segment.flags.contains(TcpFlags::RST);
+        if reset && self.state == State::TimeWait {
+            // RFC 1337, section 3, fix 1: the peer has closed, and answers an acknowledgement that came late.
+        } else if reset && ahead == 0 {
             self.fail(now);
         } else {
             // RFC 5961, sections 3.2 and 4.2: a challenge ACK.

@@ -5,7 +5,8 @@
 //! Differs: nothing in `IsLost`, `SetPipe` and `NextSeg`, but the pipe is kept instead of summed. `IsLost` holds for all unSACKed
 //! octets below one edge, and that edge is the start of one of the three highest ranges or where more than two segments are
 //! held above; so the lost octets below it follow from totals. After a timeout the scoreboard is kept unless the receiver
-//! reneged (the octet at `una` was SACKed), as errata 1610 and section 5.1 permit, and everything sent before counts as lost.
+//! reneged (the octet at `una` was SACKed), as errata 1610 and section 5.1 permit, and just what was sent before
+//! counts as lost until all of it is acknowledged.
 //! Cost: O(ranges that change) for each acknowledgement, a binary search for each segment sent again.
 
 use crate::ranges::{Range, RangeSet};

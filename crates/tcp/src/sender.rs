@@ -263,7 +263,7 @@ impl Sender {
     fn shut_by_cwnd(&self, cwnd: u64, window_shut: bool) -> Limit {
         if self.backoff > 0 {
             Limit::AwaitingAck
-        } else if window_shut && self.edge < self.una + cwnd {
+        } else if window_shut && self.edge <= self.una + cwnd {
             Limit::ReceiveWindow
         } else {
             Limit::CongestionWindow

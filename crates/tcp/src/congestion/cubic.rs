@@ -55,6 +55,11 @@ impl Default for Cubic {
 }
 
 impl Cubic {
+    #[cfg(test)]
+    pub(super) fn w_max(&self) -> u32 {
+        self.w_max
+    }
+
     /// The window was about to be reduced from `cwnd`.
     pub(super) fn on_congestion(&mut self, cwnd: u32) {
         // RFC 9438, section 4.7: a flow that lost below its last maximum makes room: W_max = cwnd * (1 + beta) / 2.

@@ -1,1 +1,77 @@
+use lastmile_units::{Duration, Instant};
 
+use super::*;
+
+const MSS: u32 = 1000;
+
+fn config(variant: Variant) -> Config {
+    Config { variant, mss: MSS as u16, ..Config::default() }
+}
+
+fn acked(bytes: u64) -> Acked {
+    Acked { now: Instant::ZERO, bytes, mss: MSS, after_timeout: false, srtt: Duration::from_ms(100) }
+}
+
+/// RFC 3465, section 2.3: after a timeout L = 1 whatever is set.
+#[test]
+fn slow_start_after_a_timeout_counts_one_segment_for_each_acknowledgement() {
+    let config = Config { byte_counting: ByteCounting::Abc { limit: 8 }, ..config(Variant::Reno) };
+    let mut congestion = Congestion::new(&config, 1000);
+    congestion.on_timeout(&config, 20_000, MSS, true);
+    assert_eq!((congestion.cwnd(), congestion.ssthresh()), (1000, 10_000));
+    congestion.grow(&Acked { after_timeout: true, ..acked(5000) }, &config);
+    assert_eq!(congestion.cwnd(), 2000);
+    congestion.grow(&acked(5000), &config);
+    assert_eq!(congestion.cwnd(), 7000);
+}
+
+/// RFC 5681, section 3.1: ssthresh is held when the timer sent the segment before; equation 4: at least two segments.
+#[test]
+fn only_the_first_timeout_sets_the_threshold() {
+    let config = config(Variant::NewReno);
+    let mut congestion = Congestion::new(&config, 1000);
+    congestion.on_timeout(&config, 9000, MSS, true);
+    assert_eq!(congestion.ssthresh(), 4500);
+    congestion.on_timeout(&config, 1000, MSS, false);
+    assert_eq!(congestion.ssthresh(), 4500);
+    congestion.on_timeout(&config, 1000, MSS, true);
+    assert_eq!(congestion.ssthresh(), 2000);
+}
+
+/// RFC 6582, section 3.2, step 3: less than a segment acknowledged gives nothing back; a full acknowledgement with little out
+/// leaves no room for a burst.
+#[test]
+fn newreno_deflates_by_what_is_acknowledged() {
+    assert_eq!(newreno::deflated(12_000, 2000, MSS), 11_000);
+    assert_eq!(newreno::deflated(12_000, 999, MSS), 11_001);
+    assert_eq!(newreno::deflated(3000, 9000, MSS), 1000);
+    assert_eq!(newreno::after_recovery(8000, 0, MSS), 2000);
+    assert_eq!(newreno::after_recovery(8000, 3500, MSS), 4500);
+    assert_eq!(newreno::after_recovery(8000, 9000, MSS), 8000);
+}
+
+/// RFC 9438, sections 4.6 and 4.7: beta = 0.7; a loss below the last maximum leaves a maximum of 0.85 of the window.
+#[test]
+fn cubic_reduces_by_three_tenths_and_makes_room_by_fast_convergence() {
+    let config = config(Variant::Cubic);
+    let mut congestion = Congestion::new(&config, 1000);
+    congestion.cwnd = 100_000;
+    congestion.on_fast_retransmit(&config, Style::Sack, 100_000, MSS, true);
+    assert_eq!((congestion.cwnd(), congestion.ssthresh()), (70_000, 70_000));
+    let plateau = |congestion: &Congestion| congestion.cubic.as_ref().map(|cubic| cubic.w_max());
+    assert_eq!(plateau(&congestion), Some(100_000));
+    congestion.on_recovered(Style::Sack, 0, MSS);
+    congestion.on_fast_retransmit(&config, Style::Sack, 70_000, MSS, true);
+    assert_eq!(congestion.cwnd(), 49_000);
+    assert_eq!(plateau(&congestion), Some(59_500));
+}
+
+#[test]
+fn a_window_never_passes_a_gibibyte() {
+    let config = Config { byte_counting: ByteCounting::Abc { limit: 255 }, ..config(Variant::Reno) };
+    let mut congestion = Congestion::new(&config, 65_000);
+    for _ in 0..200 {
+        congestion.grow(&Acked { mss: 65_000, ..acked(1 << 30) }, &config);
+    }
+    assert_eq!(congestion.cwnd(), 1 << 30);
+}

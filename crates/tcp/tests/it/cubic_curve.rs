@@ -1,0 +1,150 @@
+//! CUBIC's window against the formulas of RFC 9438, computed here in floating point.
+
+use std::sync::Arc;
+
+use lastmile_packet::{FlowId, Meta, Options, SeqNumber, SynOptions, TcpFlags};
+use lastmile_tcp::{Config, Endpoint, Open, Variant};
+use lastmile_units::{ByteCount, Duration, Instant};
+
+const MSS: u32 = 1000;
+
+/// A sender whose peer, driven by the test, acknowledges every second segment a round trip after it was sent.
+struct Sender {
+    endpoint: Endpoint,
+    now: Instant,
+    una: u32,
+    nxt: u32,
+}
+
+impl Sender {
+    fn new(initial_ssthresh: u64) -> Self {
+        let config = Config {
+            variant: Variant::Cubic,
+            mss: MSS as u16,
+            initial_ssthresh: Some(ByteCount::new(initial_ssthresh)),
+            ..Config::default()
+        };
+        let mut endpoint = Endpoint::new(Arc::new(config), FlowId::new(0), Open::Active, SeqNumber::new(0));
+        endpoint.connect(Instant::ZERO);
+        endpoint.write_forever();
+        while endpoint.poll_transmit(Instant::ZERO).is_some() {}
+        let mut syn = segment(1, 0);
+        syn.seq = SeqNumber::new(0);
+        syn.flags = TcpFlags::SYN.with(TcpFlags::ACK);
+        let options = SynOptions { mss: Some(MSS as u16), window_scale: Some(14), sack_permitted: true };
+        syn.set_options(Options::syn(options));
+        endpoint.on_segment(Instant::ZERO, &syn);
+        let mut sender = Self { endpoint, now: Instant::ZERO, una: 1, nxt: 1 };
+        sender.drain();
+        sender
+    }
+
+    fn drain(&mut self) {
+        while let Some(segment) = self.endpoint.poll_transmit(self.now) {
+            self.nxt = self.nxt.max(segment.seq.raw() + u32::from(segment.payload_len()));
+        }
+    }
+
+    /// A round trip: all that is out is acknowledged, two segments at a time, evenly over it.
+    fn round_trip(&mut self, rtt: Duration) {
+        let (start, end) = (self.now, self.nxt);
+        let acks = u64::from((end - self.una).div_ceil(2 * MSS));
+        for index in 1..=acks {
+            self.now = start + rtt * index / acks;
+            self.una = end.min(self.una + 2 * MSS);
+            self.endpoint.on_segment(self.now, &segment(self.una, 0));
+            self.drain();
+        }
+    }
+
+    /// The first segment that is out is lost; recovery ends a round trip later.
+    fn lose(&mut self, rtt: Duration) {
+        let end = self.nxt;
+        for held in 1..=3 {
+            self.endpoint.on_segment(self.now, &segment(self.una, held));
+            self.drain();
+        }
+        self.now += rtt;
+        self.una = end;
+        self.endpoint.on_segment(self.now, &segment(end, 0));
+        self.drain();
+    }
+}
+
+/// An acknowledgement; `held` segments behind the first are SACKed.
+fn segment(ack: u32, held: u32) -> Meta {
+    let left = ack + MSS;
+    let blocks = [lastmile_packet::SackBlock { left: SeqNumber::new(left), right: SeqNumber::new(left + held * MSS) }];
+    let mut meta = Meta {
+        seq: SeqNumber::new(1),
+        ack: SeqNumber::new(ack),
+        flags: TcpFlags::ACK,
+        window: u16::MAX,
+        header_len: 40,
+        ip_len: 40,
+        ..Meta::default()
+    };
+    if held > 0 {
+        meta.set_options(Options::NONE.with_sack(&blocks));
+    }
+    meta
+}
+
+/// RFC 9438, equation 1, in segments.
+fn w_cubic(t: f64, k: f64, w_max: f64) -> f64 {
+    0.4 * (t - k).powi(3) + w_max
+}
+
+/// A long fat path: 1000 segments, 100 ms. Reno's estimate stays far below, so the cubic curve rules: concave up to the old
+/// maximum, flat there, convex beyond.
+#[test]
+fn the_window_follows_the_cubic_curve_through_its_plateau() {
+    let rtt = Duration::from_ms(100);
+    let mut sender = Sender::new(1_000_000);
+    while sender.endpoint.cwnd_bytes() < 1_000_000 {
+        sender.round_trip(rtt);
+    }
+    let w_max = f64::from(sender.endpoint.cwnd_bytes()) / f64::from(MSS);
+    sender.lose(rtt);
+    let start = f64::from(sender.endpoint.cwnd_bytes()) / f64::from(MSS);
+    assert!((start / w_max - 0.7).abs() < 0.01, "from {w_max} to {start}");
+    // RFC 9438, equation 2.
+    let k = ((w_max - start) / 0.4).cbrt();
+    let epoch = sender.now;
+    let mut seen_plateau = false;
+    while sender.now.since(epoch) < Duration::from_s(16) {
+        sender.round_trip(rtt);
+        let t = sender.now.since(epoch).as_secs_f64();
+        let window = f64::from(sender.endpoint.cwnd_bytes()) / f64::from(MSS);
+        // The window chases the curve of one round trip ahead and reaches it within that: it lies between the curve a round trip ago
+        // and the curve ahead.
+        let (low, high) = (w_cubic(t - 0.2, k, w_max), w_cubic(t + 0.1, k, w_max));
+        assert!(window > low - 1.0 && window < high + 1.0, "at {t}: {window}, not {low} to {high}");
+        seen_plateau |= (t - k).abs() < 0.1 && (window - w_max).abs() < 1.0;
+    }
+    assert!(seen_plateau, "the window rests at {w_max} after {k} s");
+}
+
+/// A short thin path: 20 segments, 10 ms. RFC 9438, section 4.3: there Reno's estimate rules, which grows by alpha = 9/17 segments a round trip up
+/// to the window before the loss, and by one from there.
+#[test]
+fn on_a_short_path_the_window_is_that_of_reno() {
+    let rtt = Duration::from_ms(10);
+    let mut sender = Sender::new(20_000);
+    while sender.endpoint.cwnd_bytes() < 20_000 {
+        sender.round_trip(rtt);
+    }
+    let prior = f64::from(sender.endpoint.cwnd_bytes());
+    sender.lose(rtt);
+    let mut estimate = f64::from(sender.endpoint.cwnd_bytes());
+    for round in 0..40 {
+        sender.round_trip(rtt);
+        estimate += f64::from(MSS) * if estimate < prior { 9.0 / 17.0 } else { 1.0 };
+        let window = f64::from(sender.endpoint.cwnd_bytes());
+        // A round trip acknowledges whole segments, up to one less than the window, so the estimate here runs ahead a little.
+        let error = (window - estimate).abs();
+        assert!(error < 0.03 * estimate + f64::from(MSS), "round {round}: {window}, not {estimate}");
+        estimate = estimate.min(window + f64::from(MSS));
+    }
+    assert!(f64::from(sender.endpoint.cwnd_bytes()) > 1.5 * prior, "above the old maximum the growth is Reno's");
+}

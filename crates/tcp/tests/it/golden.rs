@@ -109,10 +109,7 @@ fn edits<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(char, &'a str)> {
 fn a_difference_shows_the_lines_around_it() {
     let old = "a\nb\nc\nd\ne\nf\n";
     let new = "a\nb\nc\nd\nX\nf\n";
-    assert_eq!(
-        diff("t", old, new),
-        "--- t (written)\n+++ t (what happened)\n@@ -2 +2 @@\n b\n c\n d\n-e\n+X\n f\n"
-    );
+    assert_eq!(diff("t", old, new), "--- t (written)\n+++ t (what happened)\n@@ -2 +2 @@\n b\n c\n d\n-e\n+X\n f\n");
 }
 
 /// A wrong expectation must be seen: the reader keeps nothing of what the file claims was sent.

@@ -47,7 +47,9 @@ pub(crate) fn replay(text: &str) -> Outcome<String> {
                 subject = Some(open(&block.input).map_err(|error| format!("{}: {error}", block.line))?);
                 block.input.clone()
             }
-            Some(subject) => subject.run(&block.input, &mut sent).map_err(|error| format!("{}: {error}", block.line))?,
+            Some(subject) => {
+                subject.run(&block.input, &mut sent).map_err(|error| format!("{}: {error}", block.line))?
+            }
         };
         // What happened before this input belongs to the block before it.
         let at = sent.iter().position(Option::is_none).unwrap_or(0);
