@@ -3,6 +3,11 @@
 //! An experiment takes the table's settings, chooses what the publication leaves open and says so under
 //! [`TableResult::assumptions`], simulates every row, and judges the table's claim by its own figures.
 
+mod line;
+mod phanse2000;
+
+use lastmile_units::Duration;
+
 use crate::data::Table;
 use crate::reproduction::TableResult;
 
@@ -26,10 +31,13 @@ pub enum ExperimentError {
     /// The settings make no network.
     #[error("the settings make no network: {0}")]
     Network(String),
+    /// The transfer that the table measures did not end.
+    #[error("the download is not complete after {0}")]
+    Unfinished(Duration),
 }
 
 /// Every experiment there is, in the order of publications and tables.
-pub const EXPERIMENTS: &[Experiment] = &[];
+pub const EXPERIMENTS: &[Experiment] = phanse2000::EXPERIMENTS;
 
 /// The experiment that reproduces a table, if there is one.
 #[must_use]

@@ -263,7 +263,13 @@ impl<'a> Simulation<'a> {
                     to: self.network.nodes[to].name.clone(),
                 })
             };
-            let routes = [find(traffic.from, traffic.to)?, find(traffic.to, traffic.from)?];
+            let there = find(traffic.from, traffic.to)?;
+            let back = match traffic.source {
+                Source::Bulk { .. } | Source::Ping { .. } => find(traffic.to, traffic.from)?,
+                // Nothing comes back to a datagram source.
+                Source::Poisson { .. } | Source::OnOff { .. } | Source::Constant { .. } => PathId::default(),
+            };
+            let routes = [there, back];
             for member in 0..traffic.count {
                 let number = u32::try_from(self.hosts.flows.len()).expect("the network was checked");
                 let ids = [FlowId::new(2 * number), FlowId::new(2 * number + 1)];
