@@ -21,7 +21,14 @@ pub(crate) static ROOT: Section = Section {
     about: "",
     keys: &[
         Key::optional("name", Kind::Text, "the file's name", "What the results call it."),
-        Key::required("duration", Kind::Time, "Simulated time, such as \"180 s\".").at_least("1 us").at_most("720 h"),
+        Key::optional(
+            "duration",
+            Kind::Time,
+            "required with `[[traffic]]`",
+            "Simulated time, such as \"180 s\". A file that only describes a line, for `lastmile emulate`, needs none.",
+        )
+        .at_least("1 us")
+        .at_most("720 h"),
         Key::with_default("seed", Kind::Count, "1", "Seed of every random stream: equal seeds give equal results."),
         Key::optional("record", Kind::Table("`[record]`"), "its defaults", "What to record beside the totals."),
         Key::optional("tcp", Kind::Table("`[tcp]`"), "its defaults", "What the TCP of all transfers shares."),
@@ -186,7 +193,7 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
         let stem = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
         Some(stem.unwrap_or_else(|| file.to_owned()))
     };
-    let duration: Option<Duration> = root.get("duration");
+    let duration = duration(root);
     let seed: Option<u64> = root.get("seed");
     let record = record(root, duration);
     let tcp = match root.table("tcp") {
@@ -221,6 +228,18 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
         record: record?,
     };
     Some(Scenario { name: name?, network, access, warnings: Report::default() })
+}
+
+/// Simulated time; without traffic it does not matter.
+fn duration(root: &Table<'_>) -> Option<Duration> {
+    if root.has("duration") {
+        return root.optional("duration");
+    }
+    if root.has("traffic") {
+        root.missing("duration");
+        return None;
+    }
+    Some(Duration::from_s(1))
 }
 
 fn record(root: &Table<'_>, duration: Option<Duration>) -> Option<Record> {

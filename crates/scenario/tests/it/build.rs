@@ -229,6 +229,14 @@ fn a_file_may_be_odd_without_being_wrong() {
     assert!(scenario.warnings().is_empty());
 }
 
+/// A file for `emulate` alone.
+#[test]
+fn a_line_alone_needs_no_duration() {
+    let scenario = parse(&LINE.replace("duration = \"10 s\"\n", "")).unwrap();
+    let config = scenario.access().unwrap().up.config();
+    assert_eq!((config.rate, config.delay, config.loss_ppb), (Some(BitRate::from_kbit_per_s(512)), Duration::ZERO, 0));
+}
+
 #[test]
 fn a_million_flows_are_one_traffic() {
     let text = format!("{LINE}[[traffic]]\nkind = \"persistent\"\ndirection = \"down\"\ncount = 1000000\n");

@@ -85,7 +85,10 @@ fn durations() {
     let with = |duration: &str| LINE.replace("\"10 s\"", duration);
     refused(&with("\"0 s\""), "error: x.toml:1:12: duration: 0 s is below 1 us");
     refused(&with("\"1000 h\""), "error: x.toml:1:12: duration: 3600000 s is above 720 h");
-    refused(&LINE.replace("duration = \"10 s\"\n", ""), "error: x.toml: missing key \"duration\" at the top level");
+    refused(
+        &traffic("kind = \"ping\"").replace("duration = \"10 s\"\n", ""),
+        "error: x.toml: missing key \"duration\" at the top level",
+    );
 }
 
 #[test]
