@@ -1,0 +1,4 @@
+//! What each fuzz target asserts, as plain functions: libFuzzer calls them with what it makes up, the tests with the seeds.
+
+pub mod packet;
+pub mod scenario;

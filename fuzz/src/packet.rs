@@ -1,0 +1,145 @@
+//! The packet parser, its inverse, and the rewriting of ACKs.
+//!
+//! The input is an IP packet. What stands behind its end is what a pure ACK is rewritten to say.
+
+use lastmile_packet::{
+    AckFields, FlowKey, Frame, Meta, Options, Packet, Parsed, Protocol, SackBlock, SeqNumber, SynOptions,
+    checksums_hold, parse, parse_headers, write_packet,
+};
+
+/// Panics when a property does not hold.
+pub fn check(input: &[u8]) {
+    let parsed = parse(input);
+    if let Ok(parsed) = &parsed {
+        check_lengths(input, parsed);
+        assert_eq!(parse_headers(input), Ok(*parsed), "a whole packet reads the same without its payload");
+        check_round_trip(parsed);
+    }
+    assert_eq!(checksums_hold(input).is_ok(), parsed.is_ok(), "checksums are checked of what can be read");
+    check_headers_alone(input);
+    check_frame(input);
+}
+
+fn check_lengths(input: &[u8], Parsed { meta, transport_offset, .. }: &Parsed) {
+    assert!(transport_offset <= &meta.header_len, "the transport header starts inside the headers");
+    assert!(u16::from(meta.header_len) <= meta.ip_len, "headers are part of the packet");
+    assert!(usize::from(meta.ip_len) <= input.len(), "the packet is part of the input");
+    if meta.protocol == Protocol::Tcp {
+        let options = meta.header_len - transport_offset - 20;
+        assert!(usize::from(options) <= Options::MAX_BYTES, "options fit the data offset");
+    }
+}
+
+/// Writing what was read gives a sound packet, which reads and writes as itself.
+fn check_round_trip(Parsed { meta, key, .. }: &Parsed) {
+    let mut bytes = Vec::new();
+    write_packet(meta, &key.addresses, &mut bytes);
+    assert_eq!(checksums_hold(&bytes), Ok(true), "what is written has right checksums");
+    let again = parse(&bytes).expect("what is written can be read");
+    assert_eq!(without_layout(&again.meta), without_layout(meta), "reading gives back what was written");
+    if meta.protocol == Protocol::Other {
+        assert_eq!(again.key.addresses.ip, key.addresses.ip);
+    } else {
+        assert_eq!(again.key, *key);
+    }
+    let mut twice = Vec::new();
+    write_packet(&again.meta, &again.key.addresses, &mut twice);
+    assert_eq!(twice, bytes, "writing is idempotent");
+    assert_eq!(parse(&twice).map(|parsed| parsed.meta), Ok(again.meta));
+}
+
+/// The metadata but for lengths and for the note that some options were not understood: neither is written.
+fn without_layout(meta: &Meta) -> Meta {
+    let mut known = Options::syn(meta.options().syn_options());
+    if meta.options().sack_count() > 0 {
+        known = known.with_sack(&meta.options().sack_blocks().collect::<Vec<_>>());
+    }
+    if let Some((value, echo_reply)) = meta.options().timestamps() {
+        known = known.with_timestamps(value, echo_reply);
+    }
+    let mut meta = Meta { ip_len: 0, header_len: 0, ..*meta };
+    meta.set_options(known);
+    meta
+}
+
+/// Headers that are understood are enough, and all of them are needed. What is [`Protocol::Other`] may be told only by what
+/// comes behind the IP header, such as the type of an ICMP message.
+fn check_headers_alone(input: &[u8]) {
+    if let Ok(parsed) = parse_headers(input)
+        && parsed.meta.protocol != Protocol::Other
+    {
+        let headers = &input[..usize::from(parsed.meta.header_len)];
+        assert_eq!(parse_headers(headers), Ok(parsed), "headers alone are enough");
+        if let Some((_, cut)) = headers.split_last() {
+            assert!(parse_headers(cut).is_err(), "all headers are needed");
+        }
+    }
+}
+
+fn check_frame(input: &[u8]) {
+    let (mut frame, key) = Frame::new(input.to_vec());
+    let Ok(key) = key else {
+        assert_eq!(frame.bytes(), input, "what cannot be read stays as it is");
+        assert_eq!(frame.meta().protocol, Protocol::Other);
+        return;
+    };
+    let (packet, rest) = input.split_at(usize::from(frame.meta().ip_len));
+    assert_eq!(frame.bytes(), packet);
+    if frame.meta().is_pure_ack() {
+        let mut rest = rest;
+        for _ in 0..2 {
+            check_rewrite(&mut frame, &key, &newest(&mut rest));
+        }
+    }
+}
+
+/// After a rewrite the bytes say the new and otherwise the old, and the checksums are as right or wrong as before.
+fn check_rewrite(frame: &mut Frame, key: &FlowKey, newest: &AckFields) {
+    let sound = checksums_hold(frame.bytes()).expect("a pure ACK can be read");
+    let before = *frame.meta();
+    frame.rewrite_ack(newest);
+    let after = parse(frame.bytes()).expect("a rewritten ACK can be read");
+    assert_eq!(after.meta, *frame.meta(), "metadata and bytes agree");
+    assert_eq!(after.meta.ack_fields(), *newest);
+    assert_eq!(after.key, *key);
+    assert_eq!((after.meta.seq, after.meta.flags, after.meta.ip_id), (before.seq, before.flags, before.ip_id));
+    assert!(after.meta.is_pure_ack());
+    assert_eq!(checksums_hold(frame.bytes()), Ok(sound), "right stays right and wrong stays wrong");
+}
+
+/// What to rewrite an ACK to, from the next bytes of the input; zeros once it has ended.
+fn newest(rest: &mut &[u8]) -> AckFields {
+    let [kinds, mss_high, mss_low, window_scale] = take(rest).to_be_bytes();
+    let ack = SeqNumber::new(take(rest));
+    let window = take(rest) as u16;
+    let mut options = Options::NONE;
+    let blocks: Vec<SackBlock> = (0..kinds & 3)
+        .map(|_| SackBlock { left: SeqNumber::new(take(rest)), right: SeqNumber::new(take(rest)) })
+        .collect();
+    if blocks.is_empty() {
+        options = Options::syn(SynOptions {
+            mss: (kinds & 4 != 0).then_some(u16::from_be_bytes([mss_high, mss_low])),
+            window_scale: (kinds & 8 != 0).then_some(window_scale),
+            sack_permitted: kinds & 16 != 0,
+        });
+    } else {
+        options = options.with_sack(&blocks);
+    }
+    if kinds & 32 != 0 {
+        options = options.with_timestamps(take(rest), take(rest));
+    }
+    AckFields { ack, window, options }
+}
+
+fn take(rest: &mut &[u8]) -> u32 {
+    match rest.split_first_chunk() {
+        Some((bytes, after)) => {
+            *rest = after;
+            u32::from_be_bytes(*bytes)
+        }
+        None => {
+            *rest = &[];
+            0
+        }
+    }
+}

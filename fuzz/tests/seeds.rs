@@ -1,0 +1,25 @@
+//! Every seed once, without libFuzzer: what a target found before stays found.
+
+use std::fs;
+use std::path::Path;
+
+fn replay(target: &str, check: impl Fn(&[u8])) {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
+    let mut seeds: Vec<_> = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    seeds.sort();
+    assert!(!seeds.is_empty(), "no seeds in {}", directory.display());
+    for seed in seeds {
+        println!("{}", seed.display());
+        check(&fs::read(&seed).unwrap());
+    }
+}
+
+#[test]
+fn packet() {
+    replay("packet", lastmile_fuzz::packet::check);
+}
+
+#[test]
+fn scenario() {
+    replay("scenario", lastmile_fuzz::scenario::check);
+}
