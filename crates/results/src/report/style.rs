@@ -81,9 +81,10 @@ h3{font-size:1rem;margin:1.2rem 0 .4rem}
 p{margin:.4rem 0;max-width:75ch}
 .caption,footer{color:var(--muted);font-size:.87rem}
 .caption b{color:var(--ink);font-weight:600}
-figure{margin:0;break-inside:avoid}
+figure{margin:0;break-inside:avoid;overflow-x:auto}
 figcaption{color:var(--muted);font-size:.87rem}
-svg.plot{display:block;width:100%;height:auto}
+svg.plot{display:block;width:100%;min-width:44rem;height:auto}
+.columns svg.plot{min-width:26rem}
 .columns{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,28rem),1fr));gap:0 1.5rem}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;font-size:.87rem;font-variant-numeric:tabular-nums;width:100%}
@@ -97,5 +98,5 @@ ul.why{margin:.3rem 0;padding-left:1.2rem}
 ul.why li{margin:.15rem 0}
 details pre{background:var(--band);padding:.8rem;overflow-x:auto;font-size:.8rem}
 .bad{font-weight:600}
-@media print{body{max-width:none;padding:0;font-size:10pt}h2{break-after:avoid}details{display:none}.scroll{overflow:visible}td,th{padding:.15rem .35rem;font-size:8pt}}
+@media print{svg.plot,.columns svg.plot{min-width:0}body{max-width:none;padding:0;font-size:10pt}h2{break-after:avoid}details{display:none}.scroll{overflow:visible}td,th{padding:.15rem .35rem;font-size:8pt}}
 ";

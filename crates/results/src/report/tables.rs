@@ -3,33 +3,47 @@
 use maud::{Markup, html};
 
 use crate::format;
-use crate::schema::Summary;
+use crate::schema::{Flow, Phase, PhaseFlow, Summary};
 use crate::tabular::{self, Kind, Table};
 
 /// A table of the page shows this many rows; `summary.json` has them all.
 const MOST_ROWS: usize = 200;
+/// Flows whose limits are told without asking.
+const EXPLAINED_AT_ONCE: usize = 4;
 
-/// What limited each flow, in words, by phase.
+/// What limited each flow, in words, by phase: the first flows at once, the others on request.
 pub(crate) fn why(summary: &Summary) -> Markup {
+    let (first, others) = summary.flows.split_at(summary.flows.len().min(EXPLAINED_AT_ONCE));
+    let (others, untold) = others.split_at(others.len().min(MOST_ROWS));
     html! {
-        @for flow in summary.flows.iter().take(MOST_ROWS / 10) {
-            h3 { (flow.name) ": " (format::rate(flow.goodput_bps))
-                @if let (Some(bound), Some(by)) = (flow.bound_bps, &flow.bound_by) { ", bound " (format::rate(bound)) " by " (by) } }
-            @let phases: Vec<_> = summary.phases.iter().filter_map(|phase| {
-                Some((phase, phase.flows.iter().find(|in_phase| in_phase.name == flow.name)?))
-            }).collect();
-            @if phases.len() > 1 {
-                ul.why {
-                    @for (phase, in_phase) in phases.iter().filter(|(_, in_phase)| !in_phase.explanation.is_empty()) {
-                        li { b { (phase.name) } ", " (format::rate(in_phase.goodput_bps)) ": " (in_phase.explanation) }
-                    }
-                }
-            } @else {
-                p { (flow.explanation) }
+        @for flow in first { (why_flow(summary, flow)) }
+        @if !others.is_empty() {
+            details {
+                summary { (others.len()) " more flows" }
+                @for flow in others { (why_flow(summary, flow)) }
+                @if !untold.is_empty() { p.caption { (untold.len()) " more: see summary.json." } }
             }
         }
-        @if summary.flows.len() > MOST_ROWS / 10 {
-            p.caption { (summary.flows.len() - MOST_ROWS / 10) " more flows: see summary.json." }
+    }
+}
+
+fn why_flow(summary: &Summary, flow: &Flow) -> Markup {
+    let in_phase = |phase: &'_ Phase| phase.flows.iter().find(|other| other.name == flow.name).cloned();
+    let phases: Vec<(&Phase, PhaseFlow)> =
+        summary.phases.iter().filter_map(|phase| Some((phase, in_phase(phase)?))).collect();
+    html! {
+        h3 {
+            (flow.name) ": " (format::rate(flow.goodput_bps))
+            @if let (Some(bound), Some(by)) = (flow.bound_bps, &flow.bound_by) { ", bound " (format::rate(bound)) " by " (by) }
+        }
+        @if phases.len() > 1 {
+            ul.why {
+                @for (phase, in_phase) in phases.iter().filter(|(_, in_phase)| !in_phase.explanation.is_empty()) {
+                    li { b { (phase.name) } ", " (format::rate(in_phase.goodput_bps)) ": " (in_phase.explanation) }
+                }
+            }
+        } @else {
+            p { (flow.explanation) }
         }
     }
 }
