@@ -52,15 +52,20 @@ impl Axis {
 
 /// The smallest of 1, 2, 5 times a power of ten at or above `raw`.
 pub(crate) fn round_step(raw: f64) -> f64 {
-    let power = 10_f64.powi(decade(raw));
+    let power = power_of_ten(decade(raw));
     let mantissa = raw / power;
     let round = [1.0, 2.0, 5.0].into_iter().find(|step| mantissa <= *step * (1.0 + 1e-9)).unwrap_or(10.0);
     round * power
 }
 
-/// The power of ten at or below `value`, found without logarithms, whose last bit differs between machines.
+/// The power of ten at or below `value`, found without logarithms and `powi`, whose last bit differs between machines.
 fn decade(value: f64) -> i32 {
-    (-30..30).rev().find(|power| value >= 10_f64.powi(*power) * (1.0 - 1e-12)).unwrap_or(-30)
+    (-30..30).rev().find(|power| value >= power_of_ten(*power) * (1.0 - 1e-12)).unwrap_or(-30)
+}
+
+/// The nearest number to 10^`power`: reading decimals is exact by its definition.
+fn power_of_ten(power: i32) -> f64 {
+    format!("1e{power}").parse().expect("a decimal number")
 }
 
 #[cfg(test)]
