@@ -2,7 +2,7 @@
 
 use crate::checksum::{Sum, mend};
 use crate::parse::{ParseError, parse};
-use crate::{AckFields, FlowKey, Meta, Packet, Protocol, tcp};
+use crate::{AckFields, FlowKey, MAX_HEADER_LEN, Meta, Packet, Protocol, tcp};
 
 /// An IP packet with its bytes, as the live programs carry it through the datapath.
 ///

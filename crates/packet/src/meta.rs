@@ -2,7 +2,7 @@
 
 use lastmile_units::{ByteCount, Instant};
 
-use crate::{FlowId, SeqNumber};
+use crate::{FlowAddresses, FlowId, MAX_HEADER_LEN, SeqNumber, write_headers};
 
 /// What a queue, scheduler or ACK regulator may ask of a packet, simulated or real.
 pub trait Packet {
@@ -415,15 +415,6 @@ impl Meta {
     }
 }
 
-impl Meta {
-    /// Addresses that no other flow has: a simulated flow is known by its number alone.
-    const fn numbered_addresses(&self) -> FlowAddresses {
-        let [a, b, c, d] = self.flow.index().to_be_bytes();
-        let ip = IpAddresses::V4 { source: Ipv4Addr::new(10, a, b, c), destination: Ipv4Addr::new(10, 255, 255, 255) };
-        FlowAddresses { ip, source_port: 1024 + d as u16, destination_port: 1024 }
-    }
-}
-
 impl Packet for Meta {
     fn meta(&self) -> &Meta {
         self
@@ -444,6 +435,6 @@ impl Packet for Meta {
     }
 
     fn headers(&self, out: &mut [u8; MAX_HEADER_LEN]) -> usize {
-        write_headers(self, &self.numbered_addresses(), out)
+        write_headers(self, &FlowAddresses::of_simulated(self.flow), out)
     }
 }

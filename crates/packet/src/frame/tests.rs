@@ -107,6 +107,9 @@ proptest! {
         prop_assert_eq!(frame.bytes(), &bytes);
         prop_assert_eq!(*frame.meta(), meta);
         prop_assert_eq!(key.unwrap().addresses, addresses);
+        let mut headers = [0; MAX_HEADER_LEN];
+        prop_assert_eq!(frame.headers(&mut headers), usize::from(meta.header_len));
+        prop_assert!(bytes.starts_with(&headers[..usize::from(meta.header_len)]));
     }
 
     #[test]
