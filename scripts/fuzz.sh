@@ -11,7 +11,8 @@ trap 'rm -f "$log"' EXIT
 status=0
 for target in $(cargo fuzz list); do
   printf '%-24s' "$target"
-  if cargo fuzz run "$target" -- -max_total_time="$seconds" -print_final_stats=1 >"$log" 2>&1; then
+  mkdir -p "fuzz/corpus/$target"
+  if cargo fuzz run "$target" "fuzz/corpus/$target" "fuzz/seeds/$target" -- -max_total_time="$seconds" -print_final_stats=1 >"$log" 2>&1; then
     findings="no findings"
   else
     findings="FAILED, input kept in fuzz/artifacts/$target"
