@@ -1,6 +1,8 @@
 //! One file a command. Each has its `Arguments`, as clap reads them, and a `run` that does the job.
 
 pub(crate) mod completions;
+#[cfg(target_os = "linux")]
+pub(crate) mod emulate;
 pub(crate) mod model;
 pub(crate) mod overhead;
 pub(crate) mod reproduce;

@@ -17,6 +17,8 @@ pub(crate) enum Exit {
     CouldNotRun,
     /// A signal of this number stopped it. Nothing is left under a final name.
     Interrupted(u8),
+    /// What a command that ran behind an emulated line ended with.
+    Command(u8),
 }
 
 impl From<Exit> for ExitCode {
@@ -27,6 +29,7 @@ impl From<Exit> for ExitCode {
             Exit::CouldNotRun => Self::from(2),
             // As shells report a process that died of a signal: 130 for SIGINT.
             Exit::Interrupted(signal) => Self::from(128_u8.saturating_add(signal)),
+            Exit::Command(status) => Self::from(status),
         }
     }
 }

@@ -30,6 +30,8 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Run(commands::run::Arguments),
+    #[cfg(target_os = "linux")]
+    Emulate(commands::emulate::Arguments),
     Overhead(commands::overhead::Arguments),
     Model(commands::model::Arguments),
     Reproduce(commands::reproduce::Arguments),
@@ -49,6 +51,8 @@ fn main() -> ExitCode {
     let mut printer = Printer::new();
     let result = match arguments.command {
         Command::Run(arguments) => commands::run::run(&arguments, &mut printer),
+        #[cfg(target_os = "linux")]
+        Command::Emulate(arguments) => commands::emulate::run(&arguments, &mut printer),
         Command::Overhead(arguments) => commands::overhead::run(&arguments, &mut printer),
         Command::Model(arguments) => commands::model::run(&arguments, &mut printer),
         Command::Reproduce(arguments) => commands::reproduce::run(&arguments, &mut printer),

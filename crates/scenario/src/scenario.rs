@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use lastmile_sim::spec::{Network, Record, Source, Traffic};
+use lastmile_sim::spec::{Network, NodeIndex, Record, Source, Traffic};
 use lastmile_tcp::Config;
 use lastmile_units::{ByteCount, Duration};
 
@@ -145,8 +145,13 @@ impl Scenario {
     #[must_use]
     pub fn ways(&self, traffic: usize) -> (Option<Vec<usize>>, Option<Vec<usize>>) {
         let Traffic { from, to, .. } = self.network.traffic[traffic];
-        let way = |from, to| topology::way(&self.network.nodes, &self.network.links, from, to);
-        (way(from, to), way(to, from))
+        (self.way(from, to), self.way(to, from))
+    }
+
+    /// The links that packets take from one node to another, as indices into the network's list, if there is a way.
+    #[must_use]
+    pub fn way(&self, from: NodeIndex, to: NodeIndex) -> Option<Vec<usize>> {
+        topology::way(&self.network.nodes, &self.network.links, from, to)
     }
 
     /// The round-trip time of a traffic over empty queues: a packet of `out` IP bytes there, one of `back` back.

@@ -13,7 +13,7 @@ use lastmile_packet::{FlowId, FlowTable, Frame, HashKey, Packet, Protocol};
 use lastmile_queueing::discipline::{DropReason, DropSink};
 use lastmile_queueing::line::{Count, Line, Observer};
 use lastmile_queueing::spec::BuildError;
-use lastmile_queueing::{Counter, random::Stream};
+use lastmile_queueing::{Backlog, Counter, random::Stream};
 use lastmile_units::{Duration, Instant};
 
 use super::{CounterValue, DirectionReport, HopConfig, HopReport};
@@ -114,7 +114,8 @@ struct Direction {
 struct Hop {
     name: String,
     line: Line<Frame>,
-    waited: Histogram<u64>,
+    waits: Waits,
+    most_queued: Backlog,
     delay: Duration,
     /// What a packet that leaves this hop still has before it at the least: the delays of the hops behind it.
     ahead: Duration,
@@ -131,7 +132,8 @@ impl Direction {
                 Ok(Hop {
                     name: config.name.clone(),
                     line: Line::new(&config.line, queue, losses),
-                    waited: histogram(),
+                    waits: Waits { all: histogram(), acks: histogram() },
+                    most_queued: Backlog::default(),
                     delay: config.line.delay,
                     ahead: configs[index + 1..].iter().map(|config| config.line.delay).sum(),
                 })
@@ -168,11 +170,11 @@ impl Direction {
     }
 
     fn take(&mut self, arrived: Instant, bytes: &[u8], flows: &mut FlowTable, mtu: u16) {
-        self.received.packets += 1;
-        self.received.bytes += bytes.len() as u64;
         if bytes.len() > usize::from(mtu) {
-            self.oversize.packets += 1;
-            self.oversize.bytes += bytes.len() as u64;
+            for count in [&mut self.received, &mut self.oversize] {
+                count.packets += 1;
+                count.bytes += bytes.len() as u64;
+            }
             return;
         }
         self.latest = self.latest.max(arrived);
@@ -180,6 +182,7 @@ impl Direction {
         buffer.clear();
         buffer.extend_from_slice(bytes);
         let (mut frame, key) = Frame::new(buffer);
+        self.received.add(&frame);
         // Beyond every number that the table gives: no regulator takes such packets for those of a flow.
         let no_flow = FlowId::new(MAX_FLOWS);
         let meta = frame.meta_mut();
@@ -206,7 +209,7 @@ impl Direction {
         for index in 0..self.hops.len() {
             let (done, ahead) = self.hops.split_at_mut(index + 1);
             let hop = &mut done[index];
-            let mut watch = Watch { waited: &mut hop.waited, spare: &mut self.spare };
+            let mut watch = Watch { waits: &mut hop.waits, spare: &mut self.spare };
             hop.line.transmit(self.latest, &mut watch);
             while let Some(frame) = hop.line.take_arrival(self.latest, &mut watch) {
                 let due = frame.meta().arrived;
@@ -241,7 +244,10 @@ impl Direction {
 
 impl Hop {
     fn enqueue(&mut self, at: Instant, frame: Frame, spare: &mut Spare) {
-        self.line.enqueue(at, frame, &mut Watch { waited: &mut self.waited, spare });
+        self.line.enqueue(at, frame, &mut Watch { waits: &mut self.waits, spare });
+        let backlog = self.line.queue().backlog();
+        self.most_queued.packets = self.most_queued.packets.max(backlog.packets);
+        self.most_queued.bytes = self.most_queued.bytes.max(backlog.bytes);
     }
 
     fn report(&self) -> HopReport {
@@ -258,7 +264,9 @@ impl Hop {
             queued: self.line.queue().backlog(),
             in_flight,
             queue_counters,
-            waited: self.waited.clone(),
+            most_queued: self.most_queued,
+            waited: self.waits.all.clone(),
+            acks_waited: self.waits.acks.clone(),
         }
     }
 }
@@ -274,9 +282,15 @@ impl Spare {
     }
 }
 
+/// How long packets waited in a queue, in nanoseconds: all of them, and pure ACKs.
+struct Waits {
+    all: Histogram<u64>,
+    acks: Histogram<u64>,
+}
+
 /// Watches a line: how long packets wait in its queue, and what becomes of the memory of those it drops.
 struct Watch<'a> {
-    waited: &'a mut Histogram<u64>,
+    waits: &'a mut Waits,
     spare: &'a mut Spare,
 }
 
@@ -288,8 +302,11 @@ impl DropSink<Frame> for Watch<'_> {
 }
 
 impl Observer<Frame> for Watch<'_> {
-    fn transmitted(&mut self, _start: Instant, _end: Instant, waited: Duration, _packet: &Frame) {
-        self.waited.saturating_record(waited.as_ns());
+    fn transmitted(&mut self, _start: Instant, _end: Instant, waited: Duration, packet: &Frame) {
+        self.waits.all.saturating_record(waited.as_ns());
+        if packet.meta().is_pure_ack() {
+            self.waits.acks.saturating_record(waited.as_ns());
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::io::Refusal;
 /// What one direction has done, counter by counter.
 #[derive(Clone, Debug)]
 pub struct DirectionReport {
-    /// Packets and bytes read from the device on the sending side.
+    /// Packets and IP bytes read from the device on the sending side.
     pub received: Count,
     /// Of those, longer than the MTU and dropped for it.
     pub oversize: Count,
@@ -69,8 +69,12 @@ pub struct HopReport {
     pub in_flight: Count,
     /// Every counter of the queue and of those below it.
     pub queue_counters: Vec<CounterValue>,
+    /// The most that has waited in the queue at a time, in packets and in IP bytes (not always of the same moment).
+    pub most_queued: Backlog,
     /// Nanoseconds that packets waited in the queue, from arrival to the start of transmission.
     pub waited: Histogram<u64>,
+    /// The same for pure ACKs alone.
+    pub acks_waited: Histogram<u64>,
 }
 
 impl HopReport {

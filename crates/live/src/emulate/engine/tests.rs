@@ -120,8 +120,8 @@ fn exactly(configs: &[HopConfig], arrivals: &[(Instant, Vec<u8>)]) -> (Vec<(Inst
             hops[0].enqueue(now, Frame::new(bytes.clone()).0, &mut spare);
         }
         for index in 0..hops.len() {
-            let Hop { line, waited, .. } = &mut hops[index];
-            let mut watch = Watch { waited, spare: &mut spare };
+            let Hop { line, waits, .. } = &mut hops[index];
+            let mut watch = Watch { waits, spare: &mut spare };
             line.transmit(now, &mut watch);
             let Some(frame) = line.take_arrival(now, &mut watch) else { continue };
             match hops.get_mut(index + 1) {
@@ -136,7 +136,9 @@ fn exactly(configs: &[HopConfig], arrivals: &[(Instant, Vec<u8>)]) -> (Vec<(Inst
 /// True when both did the same with the same packets, at the same times.
 fn same(emulated: &Direction, exact: &[Hop]) -> bool {
     emulated.hops.len() == exact.len()
-        && emulated.hops.iter().zip(exact).all(|(a, b)| a.line.stats() == b.line.stats() && a.waited == b.waited)
+        && emulated.hops.iter().zip(exact).all(|(a, b)| {
+            a.line.stats() == b.line.stats() && a.waits.all == b.waits.all && a.most_queued == b.most_queued
+        })
 }
 
 /// Drives `emulator` at the `wakes` and then, punctually, until nothing is left; gives what came out up at the server.

@@ -1,0 +1,181 @@
+//! `lastmile emulate`: is the line of a scenario for real hosts, until it is interrupted or a command behind it ends.
+
+mod path;
+mod summary;
+
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus};
+
+use clap::Args;
+use lastmile_live::emulate::{Config, Ended, Outcome, Place, Side, Tuning, World};
+use lastmile_live::stop::Stop;
+use lastmile_results::table;
+use lastmile_scenario::Scenario;
+use lastmile_units::Duration;
+
+use crate::exit::{Exit, Failure, Result};
+use crate::printer::Printer;
+
+use self::path::Path;
+
+/// Be the line of a scenario for real hosts: packets pass it from one network namespace to another
+///
+/// Makes two network namespaces with a TUN device each, and carries what is sent from one to the other along the scenario's
+/// links between client and server, each with its rate, encapsulation, delay and queue: by the code that simulates them. The
+/// scenario's traffic is left out. Ends with Ctrl-C, after --duration, or with COMMAND, which runs at the client's end and
+/// decides the exit code; then prints what each link did. Linux, as root.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Scenario file with an [access] line, or with links of its own and --between
+    scenario: PathBuf,
+
+    /// A command to run at the client's end, and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+
+    /// Override a key of the file, such as access.up.rate="1 Mbit/s"
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+
+    /// Nodes of the file that the two ends stand for [default: client,server]
+    #[arg(long, value_name = "CLIENT,SERVER", value_parser = path::ends)]
+    between: Option<(String, String)>,
+
+    /// Existing network namespace for the client's end [default: a new one, removed at the end]
+    #[arg(long, value_name = "NAME")]
+    client_ns: Option<String>,
+
+    /// Existing network namespace for the server's end [default: a new one, removed at the end]
+    #[arg(long, value_name = "NAME", conflicts_with = "server_here")]
+    server_ns: Option<String>,
+
+    /// Put the server's end into this namespace: hosts behind the line then reach this machine
+    #[arg(long)]
+    server_here: bool,
+
+    /// MTU of both devices, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(68..))]
+    mtu: u16,
+
+    /// Stop after this time [default: at Ctrl-C or when COMMAND ends]
+    #[arg(long, value_name = "TIME", conflicts_with = "command")]
+    duration: Option<Duration>,
+
+    /// Stay awake for this long before each departure: more punctual, costs processor time
+    #[arg(long, value_name = "TIME", default_value = "0 s")]
+    spin: Duration,
+
+    /// Run before every ordinary process (SCHED_FIFO)
+    #[arg(long)]
+    realtime: bool,
+
+    /// Print JSON: the summary of `lastmile run`, and what only real packets have under "live"
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
+    let scenario = Scenario::load(&arguments.scenario, &arguments.set).map_err(Failure::Report)?;
+    printer.warnings(scenario.warnings());
+    let path = Path::of(&scenario, arguments.between.as_ref())?;
+    let config = config(arguments, &path, scenario.network_ref().seed);
+    // Before anything is made: from here on a signal ends the run, and the run takes away what it made.
+    let stop = Stop::on_signals().map_err(Failure::new)?;
+    let mut world = World::build(&config).map_err(Failure::new)?;
+    let outcome = match arguments.command.split_first() {
+        None => {
+            printer.talk(&ends(&world));
+            world.run(&stop, arguments.duration)
+        }
+        Some((program, rest)) => world.run_command(&stop, Command::new(program).args(rest)),
+    };
+    let outcome = outcome.map_err(Failure::new)?;
+    drop(world);
+    print(arguments, &scenario, &path, &outcome, printer)?;
+    Ok(exit(&outcome))
+}
+
+fn config(arguments: &Arguments, path: &Path, seed: u64) -> Config {
+    let place = |name: &Option<String>| name.clone().map_or(Place::New, Place::Existing);
+    Config {
+        client: place(&arguments.client_ns),
+        server: if arguments.server_here { Place::Here } else { place(&arguments.server_ns) },
+        mtu: arguments.mtu,
+        seed,
+        tuning: Tuning { spin: arguments.spin, realtime: arguments.realtime },
+        ..Config::new(path.up(), path.down())
+    }
+}
+
+/// Where the two ends are, and how to use them.
+fn ends(world: &World) -> String {
+    let place = |side: &Side| match side.namespace() {
+        Some(namespace) => format!("in network namespace {}", namespace.name()),
+        None => "in this network namespace".to_owned(),
+    };
+    let (client, server) = (world.client(), world.server());
+    let prefix =
+        client.namespace().map_or_else(String::new, |namespace| format!("ip netns exec {} ", namespace.name()));
+    format!(
+        "client {} {}, device {}\nserver {} {}, device {}\nfor example: {prefix}ping {}; Ctrl-C ends the line",
+        client.address(),
+        place(client),
+        client.device(),
+        server.address(),
+        place(server),
+        server.device(),
+        server.address(),
+    )
+}
+
+/// On standard output; beside a command, whose output that is, on standard error.
+fn print(
+    arguments: &Arguments,
+    scenario: &Scenario,
+    path: &Path,
+    outcome: &Outcome,
+    printer: &mut Printer,
+) -> Result<()> {
+    let document = summary::document(arguments, scenario, path, outcome);
+    let text = if arguments.json {
+        let mut text = serde_json::to_string_pretty(&document).map_err(std::io::Error::from)?;
+        text.push('\n');
+        text
+    } else {
+        format!("{}\n{}", table::run(&document.summary, printer.width()), document.live.table())
+    };
+    if arguments.command.is_empty() {
+        printer.data(&text)?;
+    } else {
+        printer.talk(text.trim_end());
+    }
+    Ok(())
+}
+
+fn exit(outcome: &Outcome) -> Exit {
+    match outcome.ended {
+        // Ctrl-C is how a line without a command ends.
+        Ended::Asked | Ended::Signal(_) | Ended::Limit => Exit::Done,
+        Ended::Command(status) => Exit::Command(code(status)),
+    }
+}
+
+/// As a shell has it: the status, or 128 and the number of the signal that ended the command.
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(2);
+    u8::try_from(code).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exit_code_is_that_of_the_command() {
+        // wait(2): the status is in the upper byte, a signal in the lower.
+        assert_eq!(code(ExitStatus::from_raw(7 << 8)), 7);
+        assert_eq!(code(ExitStatus::from_raw(15)), 143);
+    }
+}

@@ -1,0 +1,167 @@
+//! From a scenario's links to the hops that packets take between its two ends.
+
+use lastmile_live::emulate::HopConfig;
+use lastmile_queueing::line::Config;
+use lastmile_scenario::Scenario;
+use lastmile_sim::spec::{Network, NodeIndex};
+
+use crate::exit::{Failure, Result};
+
+/// The links between client and server, both ways, as indices into the network's list.
+pub(super) struct Path<'s> {
+    network: &'s Network,
+    up: Vec<usize>,
+    down: Vec<usize>,
+}
+
+impl<'s> Path<'s> {
+    /// The way between these nodes; without them, between client and server of the access line.
+    pub(super) fn of(scenario: &'s Scenario, between: Option<&(String, String)>) -> Result<Self> {
+        let network = scenario.network_ref();
+        let (client, server) = match (between, scenario.access()) {
+            (Some((client, server)), _) => (node(network, client)?, node(network, server)?),
+            (None, Some(access)) => (access.client, access.server),
+            (None, None) => {
+                return Err(Failure::new(format_args!("{}: no [access] line", scenario.name()))
+                    .hint("name the two ends of the line: --between CLIENT,SERVER"));
+            }
+        };
+        let way = |from: NodeIndex, to: NodeIndex| {
+            scenario.way(from, to).filter(|way| !way.is_empty()).ok_or_else(|| {
+                let (from, to) = (&network.nodes[from].name, &network.nodes[to].name);
+                Failure::new(format_args!("{}: no link leads from \"{from}\" to \"{to}\"", scenario.name()))
+            })
+        };
+        Ok(Self { network, up: way(client, server)?, down: way(server, client)? })
+    }
+
+    /// From the client to the server.
+    pub(super) fn up(&self) -> Vec<HopConfig> {
+        self.up.iter().map(|link| self.hop(*link)).collect()
+    }
+
+    /// From the server to the client.
+    pub(super) fn down(&self) -> Vec<HopConfig> {
+        self.down.iter().map(|link| self.hop(*link)).collect()
+    }
+
+    /// The network with these links alone, those up and then those down, and no traffic.
+    pub(super) fn network(&self) -> Network {
+        let links = self.up.iter().chain(&self.down).map(|link| self.network.links[*link].clone());
+        Network { links: links.collect(), traffic: Vec::new(), ..self.network.clone() }
+    }
+
+    /// As the simulator makes a line of a link: what the node at its end takes for a packet is part of its delay.
+    fn hop(&self, link: usize) -> HopConfig {
+        let link = &self.network.links[link];
+        HopConfig {
+            name: link.name.clone(),
+            line: Config {
+                rate: link.rate,
+                link_layer: link.link_layer,
+                delay: link.delay + self.network.nodes[link.to].processing,
+                loss_ppb: link.loss_ppb,
+                compression: link.compression,
+            },
+            queue: link.queue.clone(),
+        }
+    }
+}
+
+/// `CLIENT,SERVER`.
+pub(super) fn ends(text: &str) -> std::result::Result<(String, String), String> {
+    match text.split_once(',').map(|(client, server)| (client.trim(), server.trim())) {
+        Some((client, server)) if client == server => Err("two different nodes are needed".to_owned()),
+        Some((client, server)) if !client.is_empty() && !server.is_empty() && !server.contains(',') => {
+            Ok((client.to_owned(), server.to_owned()))
+        }
+        _ => Err("two nodes with a comma between them are needed, such as client,server".to_owned()),
+    }
+}
+
+fn node(network: &Network, name: &str) -> Result<NodeIndex> {
+    network.nodes.iter().position(|node| node.name == name).ok_or_else(|| {
+        let known: Vec<&str> = network.nodes.iter().map(|node| node.name.as_str()).collect();
+        Failure::new(format_args!("no node is called \"{name}\"")).hint(format!("nodes are {}", known.join(", ")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_units::{ByteCount, Duration};
+
+    use super::*;
+
+    fn scenario(text: &str) -> Scenario {
+        Scenario::parse("line.toml", text, &[]).unwrap()
+    }
+
+    /// An access line with a backbone of 10 ms, a processing delay in the DSLAM, and a ping.
+    const ACCESS: &str = r#"
+        duration = "1 s"
+        [access]
+        encapsulation = "bridged-vcmux-fcs"
+        down = { rate = "2 Mbit/s", delay = "4 ms" }
+        up = { rate = "512 kbit/s", delay = "4 ms" }
+        processing = { dslam = "1 ms" }
+        [[traffic]]
+        kind = "ping"
+        direction = "up"
+    "#;
+
+    #[test]
+    fn the_hops_are_the_links_between_client_and_server() {
+        let scenario = scenario(ACCESS);
+        let path = Path::of(&scenario, None).unwrap();
+        let names = |hops: Vec<HopConfig>| hops.into_iter().map(|hop| hop.name).collect::<Vec<_>>();
+        assert_eq!(names(path.up()), ["client-cpe", "up", "dslam-gateway", "gateway-server"]);
+        assert_eq!(names(path.down()), ["server-gateway", "gateway-dslam", "down", "cpe-client"]);
+        let network = path.network();
+        assert_eq!(network.links.len(), 8);
+        assert!(network.traffic.is_empty());
+    }
+
+    /// What the scenario itself says of the empty line.
+    #[test]
+    fn transmission_and_delays_of_the_hops_sum_up_to_the_scenarios_round_trip() {
+        let scenario = scenario(ACCESS);
+        let path = Path::of(&scenario, None).unwrap();
+        let size = ByteCount::new(84);
+        let sum: Duration = path
+            .up()
+            .iter()
+            .chain(&path.down())
+            .map(|hop| hop.line.rate.unwrap().time_for(hop.line.link_layer.on_wire(size)) + hop.line.delay)
+            .sum();
+        assert_eq!(Some(sum), scenario.base_rtt(0, size, size));
+    }
+
+    #[test]
+    fn links_of_ones_own_need_two_ends() {
+        let own = scenario(
+            r#"
+            duration = "1 s"
+            [[link]]
+            from = "a"
+            to = "b"
+            rate = "1 Mbit/s"
+            [[link]]
+            from = "b"
+            to = "a"
+            rate = "2 Mbit/s"
+            [[link]]
+            from = "b"
+            to = "c"
+            rate = "2 Mbit/s"
+            "#,
+        );
+        assert!(Path::of(&own, None).is_err());
+        let between = |text| Path::of(&own, Some(&ends(text).unwrap()));
+        assert_eq!(between("a,b").unwrap().up().len(), 1);
+        assert!(between("a,c").is_err(), "no way back");
+        assert!(between("a,nowhere").is_err());
+        for wrong in ["a", "a,", ",b", "a,a", "a,b,c"] {
+            assert!(ends(wrong).is_err(), "{wrong}");
+        }
+    }
+}

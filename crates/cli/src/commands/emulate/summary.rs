@@ -1,0 +1,195 @@
+//! What an emulated line did, in the schema of every other run, and beside it what only real packets have.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use hdrhistogram::Histogram;
+use lastmile_live::emulate::{DirectionReport, Ended, HopReport, Outcome};
+use lastmile_live::io::Refusal;
+use lastmile_queueing::line::Count;
+use lastmile_results::schema::{Clock, Delay, Inputs, Summary};
+use lastmile_results::{Origin, summarise};
+use lastmile_scenario::Scenario;
+use lastmile_sim::outcome::{self, Amount, Conservation, LinkOutcome};
+use serde::Serialize;
+
+use crate::table::{Align, Table};
+
+use super::Arguments;
+use super::path::Path;
+
+/// What `--json` prints.
+#[derive(Serialize)]
+pub(super) struct Document {
+    #[serde(flatten)]
+    pub(super) summary: Summary,
+    pub(super) live: Live,
+}
+
+/// What only real packets have.
+#[derive(Serialize)]
+pub(super) struct Live {
+    ended_by: String,
+    up: Direction,
+    down: Direction,
+}
+
+/// The devices at the two ends of a direction.
+#[derive(Serialize)]
+struct Direction {
+    /// Packets read from the device at the sending end.
+    received: u64,
+    /// Packets that the device at the receiving end took.
+    sent: u64,
+    /// Carried untouched, since their headers could not be read.
+    unreadable: u64,
+    /// Carried, but told apart from no other flow.
+    unnumbered: u64,
+    /// Longer than the MTU and dropped.
+    oversize: u64,
+    /// Dropped by the kernel before they could be read.
+    dropped_unread: u64,
+    /// Not taken by the receiving device, by reason.
+    refused: BTreeMap<&'static str, u64>,
+    /// From when a packet was due at the receiving end to when it was sent there.
+    lateness_s: Delay,
+}
+
+/// All of it.
+pub(super) fn document(arguments: &Arguments, scenario: &Scenario, path: &Path<'_>, outcome: &Outcome) -> Document {
+    let origin = Origin {
+        scenario: scenario.name().to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        inputs: Inputs {
+            file: arguments.scenario.file_name().map(|name| name.to_string_lossy().into_owned()),
+            set: arguments.set.clone(),
+            text: std::fs::read_to_string(&arguments.scenario).ok(),
+        },
+    };
+    let run = outcome::Outcome {
+        duration: outcome.elapsed,
+        events: 0,
+        flows: Vec::new(),
+        links: outcome.up.hops.iter().chain(&outcome.down.hops).map(link).collect(),
+        probes: Vec::new(),
+        snapshots: Vec::new(),
+        series: Vec::new(),
+        conservation: conservation(outcome),
+    };
+    let summary = Summary { clock: Clock::Monotonic, ..summarise(&origin, &path.network(), &run) };
+    let ended_by = match outcome.ended {
+        Ended::Asked => "request".to_owned(),
+        Ended::Signal(number) => format!("signal {number}"),
+        Ended::Limit => "duration".to_owned(),
+        Ended::Command(_) => "command".to_owned(),
+    };
+    Document { summary, live: Live { ended_by, up: direction(&outcome.up), down: direction(&outcome.down) } }
+}
+
+fn link(hop: &HopReport) -> LinkOutcome {
+    LinkOutcome {
+        stats: hop.line.clone(),
+        queue_delay_ns: hop.waited.clone(),
+        ack_queue_delay_ns: hop.acks_waited.clone(),
+        max_backlog_packets: hop.most_queued.packets.as_u64(),
+        max_backlog_bytes: hop.most_queued.bytes.as_u64(),
+        cells: hop.cells.map(lastmile_units::CellCount::as_u64),
+        counters: hop.queue_counters.iter().map(|c| (c.path.clone(), c.kind, c.name, c.value)).collect(),
+    }
+}
+
+/// As the simulator sums up, the drops at the devices included.
+fn conservation(outcome: &Outcome) -> Conservation {
+    let mut sums = Conservation::default();
+    let add = |sum: &mut Amount, count: &Count| {
+        sum.packets += count.packets;
+        sum.bytes += count.bytes;
+    };
+    for direction in [&outcome.up, &outcome.down] {
+        add(&mut sums.sent, &direction.received);
+        add(&mut sums.delivered, &direction.sent);
+        add(&mut sums.dropped, &direction.oversize);
+        direction.refused.iter().for_each(|count| add(&mut sums.dropped, count));
+        for hop in &direction.hops {
+            hop.line.dropped.iter().for_each(|count| add(&mut sums.dropped, count));
+            let counted = |name: &str| -> u64 {
+                hop.queue_counters.iter().filter(|counter| counter.name == name).map(|counter| counter.value).sum()
+            };
+            // Bytes that moved from a dropped ACK into one that waits were dropped as little as that one was.
+            let dropped = sums.dropped.bytes + counted("shrunk_bytes");
+            sums.dropped.bytes = dropped.saturating_sub(counted("grown_bytes"));
+            sums.queued.packets += hop.queued.packets.as_u64();
+            sums.queued.bytes += hop.queued.bytes.as_u64();
+            add(&mut sums.in_flight, &hop.in_flight);
+        }
+    }
+    sums
+}
+
+fn direction(report: &DirectionReport) -> Direction {
+    let refused = Refusal::ALL.iter().map(|refusal| (refusal.name(), report.refused[refusal.index()].packets));
+    Direction {
+        received: report.received.packets,
+        sent: report.sent.packets,
+        unreadable: report.unreadable,
+        unnumbered: report.unnumbered,
+        oversize: report.oversize.packets,
+        dropped_unread: report.dropped_unread,
+        refused: refused.filter(|(_, count)| *count > 0).collect(),
+        lateness_s: seconds(&report.lateness),
+    }
+}
+
+/// Nanoseconds to seconds.
+#[expect(clippy::cast_precision_loss, reason = "statistics only")]
+fn seconds(histogram: &Histogram<u64>) -> Delay {
+    let count = histogram.len();
+    let some = |ns: f64| (count > 0).then_some(ns / 1e9);
+    let quantile = |share| some(histogram.value_at_quantile(share) as f64);
+    Delay {
+        mean: some(histogram.mean()),
+        p50: quantile(0.5),
+        p99: quantile(0.99),
+        p999: quantile(0.999),
+        max: some(histogram.max() as f64),
+        count,
+    }
+}
+
+impl Live {
+    /// For a terminal: the devices, and below them what else there is to tell.
+    pub(super) fn table(&self) -> String {
+        let columns = ["Packets in", "out", "Late p50", "p99", "p99.9", "max"].map(|title| (title, Align::Right));
+        let mut table = Table::new([("Devices", Align::Left)].into_iter().chain(columns));
+        let late = |seconds: Option<f64>| seconds.map_or_else(|| "-".to_owned(), |s| format!("{:.0} us", s * 1e6));
+        let mut notes = String::new();
+        for (name, direction) in [("up", &self.up), ("down", &self.down)] {
+            let Direction { received, sent, lateness_s: lateness, .. } = direction;
+            let numbers = [lateness.p50, lateness.p99, lateness.p999, lateness.max].map(late);
+            table.row([name.to_owned(), received.to_string(), sent.to_string()].into_iter().chain(numbers));
+            for (count, what) in direction.incidents() {
+                // A string takes all.
+                let _ = writeln!(notes, "{name}: {count} {what}");
+            }
+        }
+        format!("{}{notes}", table.render())
+    }
+}
+
+impl Direction {
+    /// What a user should know if there was any.
+    fn incidents(&self) -> Vec<(u64, String)> {
+        let mut incidents = vec![
+            (self.unreadable, "packets carried untouched, their headers could not be read".to_owned()),
+            (self.unnumbered, "packets of more flows than are told apart, carried without regulation".to_owned()),
+            (self.oversize, "packets longer than the MTU, dropped".to_owned()),
+            (self.dropped_unread, "packets dropped by the kernel before they could be read".to_owned()),
+        ];
+        incidents.extend(self.refused.iter().map(|(reason, count)| {
+            let reason = reason.replace('_', " ");
+            (*count, format!("packets not taken at the far end: {reason}"))
+        }));
+        incidents.retain(|(count, _)| *count > 0);
+        incidents
+    }
+}
