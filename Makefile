@@ -28,6 +28,7 @@ demo: ## An upload starves a download, then the same line with two remedies
 test: lint ## Everything: format, lints, tests, documentation, live tests where the machine allows
 	@scripts/setup.sh test
 	$(CARGO) test --workspace --locked
+	$(CARGO) test --manifest-path fuzz/Cargo.toml --no-default-features --locked
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --locked --no-deps --quiet
 	@scripts/live-tests.sh
 
@@ -40,7 +41,7 @@ lint: ## Format and lints, warnings are errors
 .PHONY: bench
 bench: ## Events, packets and cells per second beside the machine's yardstick
 	@scripts/setup.sh bench
-	$(CARGO) bench --locked --package lastmile-bench
+	$(CARGO) run --release --locked --package lastmile-bench
 
 .PHONY: docs
 docs: ## API reference, and the output shown in README.md and docs/ brought up to date

@@ -16,4 +16,4 @@ ip netns add "$probe" 2>/dev/null || skip "network namespaces are not allowed he
 ip netns delete "$probe"
 
 # One at a time: they measure time.
-exec "${CARGO:-cargo}" test --locked --package lastmile-live -- --ignored --test-threads=1
+exec "${CARGO:-cargo}" test --locked --package lastmile-live --package lastmile-cli -- --ignored --test-threads=1
