@@ -3,7 +3,12 @@
 //! Each measurement runs in a process of its own, so that its peak memory is its own; a bare binary heap runs at the same
 //! pending sizes in the same run, so that a slow or busy machine shows.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, clippy::disallowed_methods, reason = "a benchmark prints and reads the clock")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "a benchmark prints and reads the clock"
+)]
 
 mod cells;
 mod child;
@@ -70,10 +75,23 @@ fn main() -> ExitCode {
 fn print_table(rows: &[Measurement]) {
     let mut table = Table::new();
     table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')));
-    table.set_header(["measurement", "wall s", "events", "M events/s", "M hops/s", "M packets/s", "ns/event", "ns/packet", "peak MiB", "B/flow"]);
+    table.set_header([
+        "measurement",
+        "wall s",
+        "events",
+        "M events/s",
+        "M hops/s",
+        "M packets/s",
+        "ns/event",
+        "ns/packet",
+        "peak MiB",
+        "B/flow",
+    ]);
     for row in rows {
-        let rate = |count: u64| if count == 0 { String::new() } else { format!("{:.2}", count as f64 / row.wall_s / 1e6) };
-        let each = |count: u64| if count == 0 { String::new() } else { format!("{:.1}", row.wall_s * 1e9 / count as f64) };
+        let rate =
+            |count: u64| if count == 0 { String::new() } else { format!("{:.2}", count as f64 / row.wall_s / 1e6) };
+        let each =
+            |count: u64| if count == 0 { String::new() } else { format!("{:.1}", row.wall_s * 1e9 / count as f64) };
         table.add_row([
             row.name.clone(),
             format!("{:.4}", row.wall_s),
@@ -88,5 +106,7 @@ fn print_table(rows: &[Measurement]) {
         ]);
     }
     println!("{table}");
-    println!("best of several runs; each in its own process; `heap` and `wheel`: one pop and one push an event at that pending size");
+    println!(
+        "best of several runs; each in its own process; `heap` and `wheel`: one pop and one push an event at that pending size"
+    );
 }

@@ -43,7 +43,13 @@ impl Dumbbell {
             start: Instant::ZERO,
             stop: None,
             dscp: 0,
-            source: Source::Bulk { sender: Arc::clone(&tcp), receiver: Arc::clone(&tcp), bytes: None, request: 0, opened_by },
+            source: Source::Bulk {
+                sender: Arc::clone(&tcp),
+                receiver: Arc::clone(&tcp),
+                bytes: None,
+                request: 0,
+                opened_by,
+            },
         };
         let mut traffic = vec![bulk("down", self.flows, 0, 1, OpenedBy::Receiver)];
         if self.upload {

@@ -13,7 +13,11 @@ const PER_FLOW_KBIT: u64 = 1_000;
 const FLOWS: [u32; 4] = [10, 100, 1_000, 100_000];
 
 pub(crate) fn names() -> Vec<String> {
-    let fixed = ["(a) 48 flows, 150 Mbit/s, 80 ms, 60 s", "(b) 500 flows, 1 Gbit/s, 40 ms, 10 s", "(c) 1 down + 1 up, 8 Mbit/s / 512 kbit/s, 60 s"];
+    let fixed = [
+        "(a) 48 flows, 150 Mbit/s, 80 ms, 60 s",
+        "(b) 500 flows, 1 Gbit/s, 40 ms, 10 s",
+        "(c) 1 down + 1 up, 8 Mbit/s / 512 kbit/s, 60 s",
+    ];
     fixed.iter().map(|name| (*name).to_owned()).chain(FLOWS.iter().map(|flows| scaling(*flows))).collect()
 }
 

@@ -15,11 +15,7 @@ const LARGEST_DATAGRAM: u64 = 65_535;
 pub(crate) fn network(network: &Network) -> Result<(), BuildError> {
     let count = network.nodes.len();
     let node = |what, name: &str, index: usize| {
-        if index < count {
-            Ok(())
-        } else {
-            Err(BuildError::NoSuchNode { what, name: name.to_owned(), index, count })
-        }
+        if index < count { Ok(()) } else { Err(BuildError::NoSuchNode { what, name: name.to_owned(), index, count }) }
     };
     for link in &network.links {
         node("link", &link.name, link.from)?;

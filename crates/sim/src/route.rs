@@ -24,7 +24,13 @@ pub(crate) struct PathId {
 impl Paths {
     /// The path with the fewest links from `from` to `to`; of equal ones that whose links come first in the network's list.
     /// `None` if there is none.
-    pub(crate) fn find(&mut self, network: &Network, out: &[Vec<LinkIndex>], from: NodeIndex, to: NodeIndex) -> Option<PathId> {
+    pub(crate) fn find(
+        &mut self,
+        network: &Network,
+        out: &[Vec<LinkIndex>],
+        from: NodeIndex,
+        to: NodeIndex,
+    ) -> Option<PathId> {
         if let Some(path) = self.known.get(&(from, to)) {
             return Some(*path);
         }

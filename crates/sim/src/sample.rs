@@ -42,7 +42,8 @@ impl Sampler {
         let links = simulation.network.links.iter().map(|link| LinkSeries::new(&link.name)).collect();
         let few = simulation.hosts.flows.len() <= simulation.network.record.flow_limit;
         let names = if few { simulation.flow_names() } else { Vec::new() };
-        let flows = names.iter().zip(&simulation.hosts.flows).map(|(name, place)| FlowSeries::new(name, *place)).collect();
+        let flows =
+            names.iter().zip(&simulation.hosts.flows).map(|(name, place)| FlowSeries::new(name, *place)).collect();
         Self { interval, links, flows }
     }
 

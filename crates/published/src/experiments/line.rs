@@ -79,7 +79,8 @@ impl Transfer {
 
     /// ACKs that a regulator dropped in front of a link.
     pub(super) fn acks_dropped(&self, link: &str) -> u64 {
-        let regulated = [DropReason::AckMerged, DropReason::AckFiltered, DropReason::AckCollapsed, DropReason::AckDuplicate];
+        let regulated =
+            [DropReason::AckMerged, DropReason::AckFiltered, DropReason::AckCollapsed, DropReason::AckDuplicate];
         let dropped = &self.link(link).stats.dropped;
         regulated.iter().map(|reason| dropped[reason.index()].packets).sum()
     }

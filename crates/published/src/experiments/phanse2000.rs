@@ -13,8 +13,7 @@ use super::line::{Overrides, Transfer};
 use super::{Experiment, ExperimentError};
 
 const KEY: &str = "phanse2000";
-const DOWNLOAD: (&str, &str) =
-    ("phanse2000/download.toml", include_str!("../../scenarios/phanse2000/download.toml"));
+const DOWNLOAD: (&str, &str) = ("phanse2000/download.toml", include_str!("../../scenarios/phanse2000/download.toml"));
 const BOTH_WAYS: (&str, &str) =
     ("phanse2000/both-ways.toml", include_str!("../../scenarios/phanse2000/both-ways.toml"));
 
@@ -103,8 +102,12 @@ fn dropper(
         result.rows.push(with_offset(table, row, simulated));
     }
     result.assumptions = OPEN.map(String::from).to_vec();
-    result.assumptions.push("Throughputs are bits on the wire, averaged over the transfer; queue delay is that of all packets.".to_owned());
-    result.assumptions.push("Duplicate ACKs are kept: the thesis does not say what its dropper does with them.".to_owned());
+    result.assumptions.push(
+        "Throughputs are bits on the wire, averaged over the transfer; queue delay is that of all packets.".to_owned(),
+    );
+    result
+        .assumptions
+        .push("Duplicate ACKs are kept: the thesis does not say what its dropper does with them.".to_owned());
     result.assumptions.push(offset_note(table));
     Ok(result)
 }

@@ -3,33 +3,43 @@
 //! Data flows from the sender (side `From`) to the receiver (side `To`). Whichever opens, the receiver may send a request
 //! first, as a client does. The receiver reads at once; each side closes when the other has.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use lastmile_packet::{FlowId, Meta, SeqNumber};
-use lastmile_tcp::{Endpoint, Open};
+use lastmile_tcp::{Config, Endpoint, Open};
 use lastmile_units::Instant;
 
 use crate::net::Side;
 use crate::spec::{OpenedBy, Source};
 
-/// A TCP transfer, both ends of it.
+/// A TCP transfer, both ends of it. Laid out so that a segment for one end touches few cache lines, and small: there may be
+/// a million of them.
+#[repr(C)]
 pub(crate) struct Transfer {
-    ends: [Endpoint; 2],
-    /// The earliest wake-up that is pending for each end.
-    wake_at: [Option<Instant>; 2],
+    ends: [End; 2],
+    delivered: u64,
+    first_delivery: Instant,
+    last_delivery: Instant,
+    /// What the sender will offer once it may.
+    bytes: Option<NonZeroU64>,
+    request: u32,
+    pub(crate) max_in_flight: u32,
     pub(crate) traffic: u32,
     opened_by: Side,
-    /// What the sender will offer once it may.
-    bytes: Option<u64>,
-    request: u64,
     offered: bool,
-    delivered: u64,
-    pub(crate) start: Instant,
-    pub(crate) first_delivery: Option<Instant>,
-    pub(crate) last_delivery: Option<Instant>,
-    pub(crate) data_packets_received: u64,
-    pub(crate) max_in_flight: u64,
 }
+
+/// One end of a transfer.
+#[repr(C)]
+struct End {
+    /// The earliest wake-up that is pending; the end of the clock for none, which no wake-up is.
+    wake_at: Instant,
+    endpoint: Endpoint,
+}
+
+/// No wake-up is pending.
+const NO_WAKE: Instant = Instant::MAX;
 
 /// What a segment did to the transfer as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,32 +58,34 @@ impl Transfer {
             OpenedBy::Sender => ([Open::Active, Open::Passive], Side::From),
             OpenedBy::Receiver => ([Open::Passive, Open::Active], Side::To),
         };
+        let end = |tcp: &Arc<Config>, side: Side| End {
+            wake_at: NO_WAKE,
+            endpoint: Endpoint::new(Arc::clone(tcp), flows[side.index()], open[side.index()], iss[side.index()]),
+        };
         Some(Self {
-            ends: [
-                Endpoint::new(Arc::clone(sender), flows[0], open[0], iss[0]),
-                Endpoint::new(Arc::clone(receiver), flows[1], open[1], iss[1]),
-            ],
-            wake_at: [None; 2],
+            ends: [end(sender, Side::From), end(receiver, Side::To)],
+            delivered: 0,
+            first_delivery: Instant::ZERO,
+            last_delivery: Instant::ZERO,
+            bytes: bytes.and_then(NonZeroU64::new),
+            request: u32::try_from(*request).unwrap_or(u32::MAX),
+            max_in_flight: 0,
             traffic,
             opened_by: opener,
-            bytes: *bytes,
-            request: *request,
             offered: false,
-            delivered: 0,
-            start: Instant::ZERO,
-            first_delivery: None,
-            last_delivery: None,
-            data_packets_received: 0,
-            max_in_flight: 0,
         })
     }
 
     pub(crate) fn sender(&self) -> &Endpoint {
-        &self.ends[Side::From.index()]
+        &self.ends[Side::From.index()].endpoint
     }
 
     pub(crate) fn receiver(&self) -> &Endpoint {
-        &self.ends[Side::To.index()]
+        &self.ends[Side::To.index()].endpoint
+    }
+
+    fn end(&mut self, side: Side) -> &mut Endpoint {
+        &mut self.ends[side.index()].endpoint
     }
 
     /// Payload bytes handed to the receiving application.
@@ -83,38 +95,43 @@ impl Transfer {
 
     /// When the last byte of a transfer of given size arrived.
     pub(crate) fn completed(&self) -> Option<Instant> {
-        self.last_delivery.filter(|_| self.bytes.is_some_and(|bytes| self.delivered >= bytes))
+        self.deliveries()
+            .map(|(_, last)| last)
+            .filter(|_| self.bytes.is_some_and(|bytes| self.delivered >= bytes.get()))
+    }
+
+    /// When the first and the latest byte were delivered.
+    pub(crate) fn deliveries(&self) -> Option<(Instant, Instant)> {
+        (self.delivered > 0).then_some((self.first_delivery, self.last_delivery))
     }
 
     /// The transfer begins: the side to pump.
     pub(crate) fn begin(&mut self, now: Instant) -> Side {
-        self.start = now;
         if self.request > 0 {
-            self.ends[Side::To.index()].write(self.request);
-        } else if self.opened_by == Side::From {
+            let request = u64::from(self.request);
+            self.end(Side::To).write(request);
+        } else {
             self.offer();
         }
-        // A listening sender offers its data when the first segment comes: to close while it listens would end it.
-        self.ends[self.opened_by.index()].connect(now);
-        self.opened_by
+        let opener = self.opened_by;
+        self.end(opener).connect(now);
+        opener
     }
 
     /// The application stops offering data.
     pub(crate) fn stop(&mut self) {
-        let sender = &mut self.ends[Side::From.index()];
         self.offered = true;
-        sender.abort();
+        self.end(Side::From).abort();
     }
 
     /// A segment arrives at one end.
     #[inline]
     pub(crate) fn on_segment(&mut self, now: Instant, side: Side, segment: &Meta) -> Progress {
-        let end = &mut self.ends[side.index()];
-        end.on_segment(now, segment);
+        self.end(side).on_segment(now, segment);
         match side {
-            Side::To => self.received(now, segment),
+            Side::To => self.received(now),
             Side::From => {
-                if !self.offered && self.ends[Side::From.index()].delivered() >= self.request {
+                if !self.offered && self.sender().delivered() >= u64::from(self.request) {
                     self.offer();
                 }
                 Progress::Ongoing
@@ -124,14 +141,13 @@ impl Transfer {
 
     /// An end's wake-up fires; false when an earlier one took its place.
     pub(crate) fn on_wake(&mut self, now: Instant, side: Side) -> bool {
-        let wake_at = &mut self.wake_at[side.index()];
-        if *wake_at != Some(now) {
+        let end = &mut self.ends[side.index()];
+        if end.wake_at != now {
             return false;
         }
-        *wake_at = None;
-        let end = &mut self.ends[side.index()];
-        if end.next_timer().is_some_and(|at| at <= now) {
-            end.on_timer(now);
+        end.wake_at = NO_WAKE;
+        if end.endpoint.next_timer().is_some_and(|at| at <= now) {
+            end.endpoint.on_timer(now);
         }
         true
     }
@@ -139,41 +155,44 @@ impl Transfer {
     /// The next segment that an end has to send.
     #[inline]
     pub(crate) fn poll_transmit(&mut self, now: Instant, side: Side) -> Option<Meta> {
-        self.ends[side.index()].poll_transmit(now)
+        self.end(side).poll_transmit(now)
     }
 
     /// Reads a word of each cache line that a segment for this end will need.
     #[inline]
     pub(crate) fn touch(&self, side: Side) {
-        std::hint::black_box(self.ends[side.index()].touch() ^ self.delivered ^ self.max_in_flight);
+        let end = &self.ends[side.index()];
+        std::hint::black_box(end.wake_at.as_ps() ^ end.endpoint.touch() ^ self.last_delivery.as_ps());
     }
 
     /// An end has sent all that it may for now.
     #[inline]
     pub(crate) fn sent_all(&mut self, side: Side) {
         if side == Side::From {
-            self.max_in_flight = self.max_in_flight.max(self.sender().in_flight());
+            let in_flight = u32::try_from(self.sender().in_flight()).unwrap_or(u32::MAX);
+            self.max_in_flight = self.max_in_flight.max(in_flight);
         }
     }
 
     /// When an end must be woken, if that is earlier than any wake-up pending for it.
     #[inline]
     pub(crate) fn next_wake(&mut self, now: Instant, side: Side) -> Option<Instant> {
-        let at = self.ends[side.index()].next_timer()?.max(now);
-        let wake_at = &mut self.wake_at[side.index()];
-        if wake_at.is_some_and(|pending| pending <= at) {
+        let end = &mut self.ends[side.index()];
+        let at = end.endpoint.next_timer()?.max(now);
+        if end.wake_at <= at {
             return None;
         }
-        *wake_at = Some(at);
+        end.wake_at = at;
         Some(at)
     }
 
     fn offer(&mut self) {
         self.offered = true;
-        let sender = &mut self.ends[Side::From.index()];
-        match self.bytes {
+        let bytes = self.bytes;
+        let sender = self.end(Side::From);
+        match bytes {
             Some(bytes) => {
-                sender.write(bytes);
+                sender.write(bytes.get());
                 sender.close();
             }
             None => sender.write_forever(),
@@ -181,24 +200,20 @@ impl Transfer {
     }
 
     #[inline]
-    fn received(&mut self, now: Instant, segment: &Meta) -> Progress {
-        let end = &mut self.ends[Side::To.index()];
-        if segment.payload_len() > 0 {
-            self.data_packets_received += 1;
-        }
-        let delivered = end.delivered();
-        if delivered == self.delivered {
-            if end.peer_closed() {
-                end.close();
-            }
-            return Progress::Ongoing;
-        }
-        self.delivered = delivered;
-        self.first_delivery.get_or_insert(now);
-        self.last_delivery = Some(now);
+    fn received(&mut self, now: Instant) -> Progress {
+        let end = &mut self.ends[Side::To.index()].endpoint;
         if end.peer_closed() {
             end.close();
         }
-        if self.bytes == Some(delivered) { Progress::Complete } else { Progress::Ongoing }
+        let delivered = end.delivered();
+        if delivered == self.delivered {
+            return Progress::Ongoing;
+        }
+        if self.delivered == 0 {
+            self.first_delivery = now;
+        }
+        self.delivered = delivered;
+        self.last_delivery = now;
+        if self.bytes.is_some_and(|bytes| bytes.get() == delivered) { Progress::Complete } else { Progress::Ongoing }
     }
 }

@@ -1,5 +1,12 @@
 //! Whole networks, run through the public interface.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::float_cmp,
+    reason = "tests may panic, and compare threads"
+)]
+
 mod build;
 mod conservation;
 mod determinism;
