@@ -173,6 +173,63 @@ mod tests {
         assert_eq!(ticks(Duration::from_s(1000)), 1000 << 20);
     }
 
+    const MSS: u32 = 1000;
+
+    fn at(ms: u64, rtt_ms: u64) -> Acked {
+        let now = Instant::ZERO + Duration::from_ms(ms);
+        Acked { now, bytes: 2000, mss: MSS, after_timeout: false, srtt: Duration::from_ms(rtt_ms) }
+    }
+
+    fn after_loss_at(cwnd: u32) -> Cubic {
+        let mut cubic = Cubic::default();
+        cubic.on_congestion(cwnd);
+        cubic.begin(Instant::ZERO, reduced(cwnd, MSS), MSS);
+        cubic
+    }
+
+    /// RFC 9438, equation 2: K = cbrt((1000 - 700) / 0.4) = 9.0856 s, in 2^-20 s.
+    #[test]
+    fn the_plateau_comes_after_k() {
+        let cubic = after_loss_at(1_000_000);
+        assert_eq!(cubic.k, 9_526_945);
+        assert_eq!(cubic.curve(cubic.k, MSS), 1_000_000);
+        // Equation 1 at t = 0 gives the window after the reduction.
+        assert!(cubic.curve(0, MSS).abs_diff(700_000) <= 1);
+        // C * 1 s^3 = 0.4 segments beyond and before.
+        assert_eq!(cubic.curve(cubic.k + (1 << 20), MSS), 1_000_400);
+        assert_eq!(cubic.curve(cubic.k - (1 << 20), MSS), 999_600);
+    }
+
+    /// RFC 9438, section 4.2: time in which the application was the limit does not count.
+    #[test]
+    fn a_pause_of_the_application_does_not_move_the_curve() {
+        let (mut steady, mut paused) = (after_loss_at(1_000_000), after_loss_at(1_000_000));
+        let first = steady.grow(700_000, 2000, &at(0, 100));
+        assert_eq!(paused.grow(700_000, 2000, &at(0, 100)), first);
+        let next = steady.grow(first, 2000, &at(1000, 100));
+        paused.rest(Instant::ZERO + Duration::from_s(20));
+        assert_eq!(paused.grow(first, 2000, &at(21_000, 100)), next);
+        assert!(next > first);
+    }
+
+    /// RFC 9438, section 4.2: the target is at most 1.5 cwnd, so 2000 bytes acknowledged add at most 1000.
+    #[test]
+    fn the_target_is_at_most_half_a_window_ahead() {
+        let mut cubic = after_loss_at(1_000_000);
+        assert_eq!(cubic.grow(700_000, 2000, &at(100_000, 100)), 701_000);
+    }
+
+    /// RFC 9438, section 4.8: K = 0 and the plateau is where the stage begins.
+    #[test]
+    fn after_a_timeout_the_curve_is_convex_at_once() {
+        let mut cubic = after_loss_at(1_000_000);
+        cubic.on_congestion(800_000);
+        cubic.on_timeout();
+        cubic.begin(Instant::ZERO, 560_000, MSS);
+        assert_eq!((cubic.k, cubic.origin), (0, 560_000));
+        assert_eq!(cubic.curve(10 << 20, MSS), 560_000 + 400_000);
+    }
+
     proptest! {
         #[test]
         fn a_cube_root_is_the_largest_whose_cube_fits(n in 0_u128..1 << 120) {

@@ -152,7 +152,10 @@ fn the_rescue_has_the_highest_octet_and_comes_once() {
     board.update(0, MSS);
     assert_eq!(board.resend_first(0, 50, MSS), Range { start: 0, end: 10 });
     assert_eq!(board.rescue(0, 50, MSS, 50), None, "not before the first is acknowledged");
-    board.advance(0, 30);
+    board.advance(0, 5);
+    board.update(5, MSS);
+    assert_eq!(board.rescue(5, 50, MSS, 50), None, "not before all of the first is");
+    board.advance(5, 30);
     board.update(30, MSS);
     assert_eq!(board.rescue(30, 50, MSS, 50), Some(Range { start: 40, end: 50 }));
     assert_eq!(board.rescue(31, 50, MSS, 50), None, "once a recovery");

@@ -113,7 +113,7 @@ impl Drop for Pair {
     fn drop(&mut self) {
         if std::thread::panicking() {
             for line in &self.log {
-                eprintln!("{line}");
+                println!("{line}");
             }
         }
     }
