@@ -41,6 +41,7 @@ lint: ## Format and lints, warnings are errors
 .PHONY: bench
 bench: ## Events, packets and cells per second beside the machine's yardstick
 	@scripts/setup.sh bench
+	$(CARGO) build --release --locked --package lastmile-cli --package lastmile-bench
 	$(CARGO) run --release --locked --package lastmile-bench
 
 .PHONY: docs

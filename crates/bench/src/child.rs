@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{cells, simulate, yardstick};
+use crate::{cells, simulate, startup, yardstick};
 
 /// What one run of one measurement gave.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -16,6 +16,8 @@ pub(crate) struct Measurement {
     pub(crate) data_packets: u64,
     pub(crate) peak_bytes: u64,
     pub(crate) bytes_per_flow: Option<f64>,
+    /// Instructions of the whole process.
+    pub(crate) instructions: Option<u64>,
 }
 
 impl Measurement {
@@ -28,18 +30,19 @@ impl Measurement {
             data_packets: 0,
             peak_bytes: peak_bytes(),
             bytes_per_flow: None,
+            instructions: None,
         }
     }
 }
 
 /// All measurements, in the order of the table.
 pub(crate) fn names() -> Vec<String> {
-    yardstick::names().into_iter().chain(simulate::names()).chain(cells::names()).collect()
+    yardstick::names().into_iter().chain(simulate::names()).chain(cells::names()).chain(startup::names()).collect()
 }
 
 /// Runs the measurement of this name here.
 pub(crate) fn run(name: &str) -> Option<Measurement> {
-    yardstick::run(name).or_else(|| simulate::run(name)).or_else(|| cells::run(name))
+    yardstick::run(name).or_else(|| simulate::run(name)).or_else(|| cells::run(name)).or_else(|| startup::run(name))
 }
 
 /// Runs a measurement `repeat` times, each in its own process; the fastest counts.

@@ -12,8 +12,10 @@
 
 mod cells;
 mod child;
+mod instructions;
 mod networks;
 mod simulate;
+mod startup;
 mod yardstick;
 
 use std::process::ExitCode;
@@ -36,6 +38,9 @@ struct Arguments {
     /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
+    /// Do not count instructions, which needs valgrind and takes a minute.
+    #[arg(long)]
+    no_instructions: bool,
     /// Run this one measurement here, and print it as a line of JSON.
     #[arg(long, hide = true)]
     child: Option<String>,
@@ -57,7 +62,12 @@ fn main() -> ExitCode {
     let mut rows = Vec::new();
     for name in child::names().into_iter().filter(|name| name.contains(&arguments.only)) {
         match child::best_of(&name, arguments.repeat) {
-            Ok(measurement) => rows.push(measurement),
+            Ok(mut measurement) => {
+                if !arguments.no_instructions && simulate::is_short(&name) {
+                    measurement.instructions = instructions::count(&name);
+                }
+                rows.push(measurement);
+            }
             Err(error) => {
                 eprintln!("error: {name}: {error}");
                 return ExitCode::from(2);
@@ -84,6 +94,7 @@ fn print_table(rows: &[Measurement]) {
         "M packets/s",
         "ns/event",
         "ns/packet",
+        "instr/packet",
         "peak MiB",
         "B/flow",
     ]);
@@ -101,6 +112,7 @@ fn print_table(rows: &[Measurement]) {
             rate(row.data_packets),
             each(row.events),
             each(row.data_packets),
+            row.instructions.map_or(String::new(), |count| format!("{:.0}", count as f64 / row.data_packets as f64)),
             format!("{:.1}", row.peak_bytes as f64 / f64::from(1 << 20)),
             row.bytes_per_flow.map_or(String::new(), |bytes| format!("{bytes:.0}")),
         ]);

@@ -1,0 +1,33 @@
+//! Instructions of a run, counted by valgrind's callgrind: the same number however busy the machine is.
+
+use std::process::Command;
+
+/// Instructions of the measurement called `name`; `None` where valgrind is not installed or says nothing.
+pub(crate) fn count(name: &str) -> Option<u64> {
+    let program = std::env::current_exe().ok()?;
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(program)
+        .args(["--child", name])
+        .output()
+        .ok()?;
+    collected(&String::from_utf8_lossy(&output.stderr))
+}
+
+/// The number behind `Collected :` in what callgrind prints.
+fn collected(text: &str) -> Option<u64> {
+    let line = text.lines().find(|line| line.contains("Collected"))?;
+    line.rsplit(':').next()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_count_is_read_from_what_callgrind_prints() {
+        let text = "==7== \n==7== Events    : Ir\n==7== Collected : 216041342\n==7== \n";
+        assert_eq!(collected(text), Some(216_041_342));
+        assert_eq!(collected("valgrind: not found"), None);
+    }
+}
