@@ -17,7 +17,7 @@ pub enum Error {
         what: String,
     },
     /// There are no TUN devices to be had.
-    #[error("cannot open {CLONE_DEVICE}: {source}; is the kernel's TUN driver there (CONFIG_TUN, modprobe tun)?")]
+    #[error("cannot open {CLONE_DEVICE}: {source}")]
     NoTun {
         /// What the kernel said.
         source: io::Error,
@@ -26,9 +26,7 @@ pub enum Error {
     #[error(transparent)]
     Queue(#[from] BuildError),
     /// A namespace was named that does not exist.
-    #[error(
-        "no network namespace is called {name:?}; `ip netns list` shows those that there are, `ip netns add {name}` makes one"
-    )]
+    #[error("no network namespace is called {name:?}")]
     NoNamespace {
         /// Its name.
         name: String,
@@ -58,6 +56,18 @@ pub enum Error {
 }
 
 impl Error {
+    /// What would help, where that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoTun { .. } => Some("the kernel's TUN driver is missing: CONFIG_TUN, or `modprobe tun`".to_owned()),
+            Self::NoNamespace { name } => {
+                Some(format!("`ip netns list` shows those that there are, `ip netns add {name}` makes one"))
+            }
+            _ => None,
+        }
+    }
+
     /// What became of the attempt `what`.
     pub(crate) fn system(what: impl Into<String>, source: io::Error) -> Self {
         let what = what.into();

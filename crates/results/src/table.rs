@@ -78,6 +78,9 @@ fn cell(content: &str, kind: Kind) -> Cell {
 
 /// What limited each flow, in words.
 fn explanations(text: &mut String, summary: &Summary, width: u16) {
+    if summary.flows.is_empty() {
+        return;
+    }
     text.push_str("\nWhat limited each flow\n");
     for flow in summary.flows.iter().take(MOST_EXPLAINED) {
         let mut phases: Vec<String> = Vec::new();

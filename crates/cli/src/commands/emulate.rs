@@ -20,7 +20,7 @@ use crate::printer::Printer;
 
 use self::path::Path;
 
-/// Be the line of a scenario for real hosts: packets pass it from one network namespace to another
+/// Be the line of a scenario for real hosts
 ///
 /// Makes two network namespaces with a TUN device each, and carries what is sent from one to the other along the scenario's
 /// links between client and server, each with its rate, encapsulation, delay and queue: by the code that simulates them. The
@@ -82,8 +82,8 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let path = Path::of(&scenario, arguments.between.as_ref())?;
     let config = config(arguments, &path, scenario.network_ref().seed);
     // Before anything is made: from here on a signal ends the run, and the run takes away what it made.
-    let stop = Stop::on_signals().map_err(Failure::new)?;
-    let mut world = World::build(&config).map_err(Failure::new)?;
+    let stop = Stop::on_signals().map_err(failure)?;
+    let mut world = World::build(&config).map_err(failure)?;
     let outcome = match arguments.command.split_first() {
         None => {
             printer.talk(&ends(&world));
@@ -91,10 +91,20 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         }
         Some((program, rest)) => world.run_command(&stop, Command::new(program).args(rest)),
     };
-    let outcome = outcome.map_err(Failure::new)?;
+    let outcome = outcome.map_err(failure)?;
     drop(world);
     print(arguments, &scenario, &path, &outcome, printer)?;
     Ok(exit(&outcome))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "as map_err hands it over")]
+fn failure(error: lastmile_live::Error) -> Failure {
+    let hint = error.hint();
+    let failure = Failure::new(error);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
 }
 
 fn config(arguments: &Arguments, path: &Path, seed: u64) -> Config {

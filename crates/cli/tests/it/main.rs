@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod docs;
+#[cfg(target_os = "linux")]
+mod emulate;
 mod streams;
 mod terminal;
 mod transcript;

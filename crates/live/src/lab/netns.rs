@@ -135,6 +135,6 @@ mod tests {
     fn a_namespace_that_does_not_exist_is_named_in_the_error() {
         let error = Namespace::open("lastmile-no-such-namespace").unwrap_err();
         assert!(matches!(&error, Error::NoNamespace { name } if name == "lastmile-no-such-namespace"), "{error}");
-        assert!(error.to_string().contains("ip netns list"), "{error}");
+        assert!(error.hint().unwrap().contains("ip netns list"), "{error}");
     }
 }
