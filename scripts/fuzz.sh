@@ -17,9 +17,9 @@ for target in $(cargo fuzz list); do
   else
     findings="FAILED, input kept in fuzz/artifacts/$target"
     status=1
+    tail -n 30 "$log" >&2
   fi
   executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -n1)
   printf '%12s executions in %s s, %s\n' "${executions:-0}" "$seconds" "$findings"
-  [ "$status" = 0 ] || tail -n 30 "$log" >&2
 done
 exit "$status"

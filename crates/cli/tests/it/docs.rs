@@ -155,3 +155,21 @@ fn the_crate_maps_name_every_crate() {
         }
     }
 }
+
+/// A complete scenario in a document is one: it runs.
+#[test]
+fn scenarios_in_the_documents_run() {
+    let scratch = Scratch::new();
+    let mut run = 0;
+    for (path, text) in documents() {
+        let complete = |block: &&Block<'_>| block.language == "toml" && block.text.contains("\nduration = ");
+        for block in blocks(&text).iter().filter(complete) {
+            std::fs::write(scratch.path.join("shown.toml"), &block.text).unwrap();
+            let output = scratch.run("lastmile run shown.toml");
+            assert_eq!(output.code, 0, "{path}:{}:\n{}", block.line, output.stderr);
+            assert_eq!(output.stderr, "", "{path}:{}", block.line);
+            run += 1;
+        }
+    }
+    assert!(run > 0, "no scenario was found in any document");
+}
