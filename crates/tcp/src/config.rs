@@ -7,7 +7,8 @@ use lastmile_units::{ByteCount, Duration, Instant};
 /// How the sender reacts to loss, and how its window grows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Variant {
-    /// Slow start, congestion avoidance and fast retransmit (Jacobson 1988): every loss ends in slow start from one segment.
+    /// Slow start, congestion avoidance and fast retransmit (Jacobson 1988): every loss ends in slow start from one
+    /// segment.
     Tahoe,
     /// Fast recovery that the first new acknowledgement ends (RFC 5681, section 3.2).
     Reno,
@@ -85,7 +86,8 @@ pub struct Config {
     /// Longest that an acknowledgement is held back, at most 500 ms by RFC 9293 (3.8.6.3); zero: every segment is
     /// acknowledged at once. Default 40 ms, Linux's shortest.
     pub delayed_ack: Duration,
-    /// Data segments after which an acknowledgement is due whatever the time. Default 2 (RFC 5681, section 4.2). At least 1.
+    /// Data segments after which an acknowledgement is due whatever the time. Default 2 (RFC 5681, section 4.2). At
+    /// least 1.
     pub ack_every: u8,
     /// Offer SACK (RFC 2018), and send blocks when the peer permits too. Default on.
     pub sack: bool,
@@ -102,8 +104,8 @@ pub struct Config {
     /// Timeout before there is a measurement. Default 1 s (RFC 6298, 2.1).
     pub initial_rto: Duration,
     /// Tick of the host's clock; zero: exact. With a tick G, round trips are measured in whole ticks (at least one) and
-    /// timers fire at multiples of G as BSD counts them: a timer of n ticks fires at the n-th tick from now, up to G early.
-    /// The retransmission timeout is then at least 2 ticks. The 1990s had 500 ms. Default zero.
+    /// timers fire at multiples of G as BSD counts them: a timer of n ticks fires at the n-th tick from now, up to G
+    /// early. The retransmission timeout is then at least 2 ticks. The 1990s had 500 ms. Default zero.
     pub clock_granularity: Duration,
     /// Growth by acknowledgements or by bytes. Default [`ByteCounting::Abc`] with a limit of 2.
     pub byte_counting: ByteCounting,
@@ -111,8 +113,8 @@ pub struct Config {
     pub ecn: bool,
     /// Limited transmit (RFC 3042): the first two duplicate acknowledgements release a new segment each. Default on.
     pub limited_transmit: bool,
-    /// Restart from the initial window after an idle time of more than the retransmission timeout (RFC 5681, section 4.1).
-    /// Default on.
+    /// Restart from the initial window after an idle time of more than the retransmission timeout (RFC 5681, section
+    /// 4.1). Default on.
     pub idle_restart: bool,
     /// How often a SYN is sent again before the connection fails. Default 6 as Linux.
     pub max_syn_retries: u8,
@@ -185,7 +187,8 @@ pub(crate) const MAX_WINDOW_SHIFT: u8 = 14;
 impl Config {
     /// The first field that is out of its range.
     ///
-    /// An [`Endpoint`](crate::Endpoint) never panics over such a field: it holds it at the nearest value that is allowed.
+    /// An [`Endpoint`](crate::Endpoint) never panics over such a field: it holds it at the nearest value that is
+    /// allowed.
     ///
     /// # Errors
     /// Names the field and its range.

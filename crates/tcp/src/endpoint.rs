@@ -1,9 +1,10 @@
 //! One end of a connection: the states of RFC 9293 around a sender and a receiver.
 //!
-//! Differs from RFC 9293: no urgent data; one listener takes one connection; a segment without payload from before the next
-//! expected octet still has its acknowledgement read, and is answered only if older than the last acknowledgement sent
-//! (Linux's rule: the RFC's would answer every reordered acknowledgement). A reset must carry the exact next sequence number, and a SYN
-//! within a connection is answered by an acknowledgement (RFC 5961, sections 3 and 4). TIME-WAIT ends after a settable time.
+//! Differs from RFC 9293: no urgent data; one listener takes one connection; a segment without payload from before the
+//! next expected octet still has its acknowledgement read, and is answered only if older than the last acknowledgement
+//! sent (Linux's rule: the RFC's would answer every reordered acknowledgement). A reset must carry the exact next
+//! sequence number, and a SYN within a connection is answered by an acknowledgement (RFC 5961, sections 3 and 4).
+//! TIME-WAIT ends after a settable time.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::recovery::{AckInfo, AckVerdict};
 use crate::sender::{Plan, Sender};
 use crate::stats::LimitClock;
 use crate::timer::Timer;
-use crate::{Config, Limit, LimitedTime, Stats};
+use crate::{Config, Limit, Stats};
 
 /// Which end an endpoint is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -64,11 +65,11 @@ pub struct Endpoint {
     pub(crate) snd: Sender,
     pub(crate) rcv: Receiver,
     pub(crate) stats: Stats,
-    limits: LimitClock,
+    pub(crate) limits: LimitClock,
     /// A reset to send: sequence number, and acknowledgement number if any.
     pub(crate) reset: Option<Box<(SeqNumber, Option<SeqNumber>)>>,
-    flow: FlowId,
-    ip_id: u16,
+    pub(crate) flow: FlowId,
+    pub(crate) ip_id: u16,
     pub(crate) state: State,
     /// A SYN or SYN-ACK is to be sent.
     pub(crate) syn_due: bool,
@@ -146,8 +147,8 @@ impl Endpoint {
         self.close();
     }
 
-    /// The application stops or resumes reading. While it does not read, what arrives fills the receive buffer and the window
-    /// shuts.
+    /// The application stops or resumes reading. While it does not read, what arrives fills the receive buffer and the
+    /// window shuts.
     pub fn set_reading(&mut self, reading: bool) {
         if reading && !self.rcv.reading {
             self.rcv.resume(&self.config);
@@ -281,8 +282,8 @@ impl Endpoint {
         }
     }
 
-    /// RFC 7323, section 5.3: drops what is from an earlier time (R1), notes what to echo (R3). `None`: drop the segment;
-    /// else the round trip that its echo tells.
+    /// RFC 7323, section 5.3: drops what is from an earlier time (R1), notes what to echo (R3). `None`: drop the
+    /// segment; else the round trip that its echo tells.
     fn check_timestamps(&mut self, now: Instant, segment: &Meta, ahead: i32) -> Option<Option<Duration>> {
         // RFC 7323, section 3.2: a segment without timestamps on a connection with them is dropped.
         let (value, echo) = segment.options().timestamps()?;
@@ -409,7 +410,8 @@ impl Endpoint {
             self.stats.retransmitted_bytes += u64::from(len);
             segment.mark.set_retransmission();
         } else if self.ecn && len > 0 && !plan.probe {
-            // RFC 3168, sections 6.1.1 and 6.1.5: new data only are ECN-capable; 6.1.2: the first tells of the reduction.
+            // RFC 3168, sections 6.1.1 and 6.1.5: new data only are ECN-capable; 6.1.2: the first tells of the
+            // reduction.
             segment.traffic_class |= 2;
             if core::mem::take(&mut self.snd.tell_reduced) {
                 segment.flags = segment.flags.with(TcpFlags::CWR);
@@ -502,165 +504,6 @@ impl Endpoint {
             mark,
             ..Meta::default()
         }
-    }
-}
-
-/// What the endpoint shows. Bytes are payload bytes.
-impl Endpoint {
-    /// Reads a word from each part of the state and folds them together. An owner of very many endpoints calls this a little
-    /// before it hands a segment in, so that memory fetches all of it at once.
-    #[must_use]
-    #[inline]
-    pub fn touch(&self) -> u64 {
-        self.snd.una
-            ^ self.snd.edge
-            ^ self.snd.ecn_until
-            ^ self.rcv.next
-            ^ u64::from(self.rcv.buffer)
-            ^ u64::from(self.snd.window_max)
-            ^ self.stats.data_packets
-            ^ u64::from(self.stats.ecn_reductions)
-            ^ self.limits.until_now()
-            ^ u64::from(self.ip_id)
-    }
-
-    /// The state of the connection.
-    #[must_use]
-    pub fn state(&self) -> State {
-        self.state
-    }
-
-    /// Data may flow, or could and are done: the handshake has succeeded and the connection has not ended.
-    #[must_use]
-    pub fn is_established(&self) -> bool {
-        !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
-    }
-
-    /// No connection, before or after: nothing will be sent but resets, no timer runs.
-    #[must_use]
-    pub fn is_closed(&self) -> bool {
-        self.state == State::Closed
-    }
-
-    /// The connection is over for the application: closed or in TIME-WAIT.
-    #[must_use]
-    pub fn is_done(&self) -> bool {
-        matches!(self.state, State::TimeWait) || (self.is_closed() && (self.snd.max > 0 || self.failed))
-    }
-
-    /// The connection was reset, or given up after too many retransmissions.
-    #[must_use]
-    pub fn has_failed(&self) -> bool {
-        self.failed
-    }
-
-    /// The peer has closed and all its data have arrived: time for the application to close too.
-    #[must_use]
-    pub fn peer_closed(&self) -> bool {
-        self.rcv.finished
-    }
-
-    /// Bytes handed to the application, in order.
-    #[must_use]
-    pub fn delivered(&self) -> u64 {
-        self.received() - u64::from(self.rcv.unread)
-    }
-
-    /// Bytes received in order, read by the application or not.
-    #[must_use]
-    pub fn received(&self) -> u64 {
-        (self.rcv.next - u64::from(self.rcv.finished)).saturating_sub(1)
-    }
-
-    /// Bytes of this end that the peer has acknowledged.
-    #[must_use]
-    pub fn acked(&self) -> u64 {
-        self.snd.una.min(self.snd.end).saturating_sub(1)
-    }
-
-    /// Bytes of this end that were sent at least once.
-    #[must_use]
-    pub fn sent(&self) -> u64 {
-        self.snd.max.min(self.snd.end).saturating_sub(1)
-    }
-
-    /// Bytes that the application has offered and that were never sent.
-    #[must_use]
-    pub fn unsent(&self) -> u64 {
-        self.snd.end.saturating_sub(self.snd.max.max(1))
-    }
-
-    /// Congestion window.
-    #[must_use]
-    pub fn cwnd_bytes(&self) -> u32 {
-        self.snd.congestion.cwnd()
-    }
-
-    /// Slow start threshold; 1 GiB where nothing has set it.
-    #[must_use]
-    pub fn ssthresh_bytes(&self) -> u32 {
-        self.snd.congestion.ssthresh()
-    }
-
-    /// Smoothed round-trip time, once there is one.
-    #[must_use]
-    pub fn srtt(&self) -> Option<Duration> {
-        self.snd.rtt.srtt()
-    }
-
-    /// Retransmission timeout, doublings included.
-    #[must_use]
-    pub fn rto(&self) -> Duration {
-        self.snd.rtt.rto()
-    }
-
-    /// Octets that the sender takes to be in the network: the pipe of RFC 6675 while SACK decides, else what was sent since
-    /// the cumulative acknowledgement or since it went back there. A FIN counts as one.
-    #[must_use]
-    pub fn in_flight(&self) -> u64 {
-        self.snd.in_flight()
-    }
-
-    /// Octets that the receiver's window still admits beyond all that was sent.
-    #[must_use]
-    pub fn window_left(&self) -> u64 {
-        self.snd.edge.saturating_sub(self.snd.max)
-    }
-
-    /// Payload of this end's full segments, once agreed.
-    #[must_use]
-    pub fn mss(&self) -> u16 {
-        self.snd.mss
-    }
-
-    /// Ranges of bytes that wait out of order.
-    #[must_use]
-    pub fn gaps(&self) -> usize {
-        self.rcv.gaps()
-    }
-
-    /// The flow that this endpoint's segments carry.
-    #[must_use]
-    pub fn flow(&self) -> FlowId {
-        self.flow
-    }
-
-    /// What was counted so far.
-    #[must_use]
-    pub fn stats(&self) -> &Stats {
-        &self.stats
-    }
-
-    /// What keeps the sender from sending more; `None` before it opens and after its FIN is acknowledged.
-    #[must_use]
-    pub fn limit(&self) -> Option<Limit> {
-        self.limits.current()
-    }
-
-    /// How long the sender was limited by what, up to `now`.
-    #[must_use]
-    pub fn limited_by(&self, now: Instant) -> LimitedTime {
-        self.limits.until(now)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Opening a connection: SYNs, what they agree on, their loss; and resets for what belongs to none.
 //!
-//! Published: RFC 9293, sections 3.5 and 3.10.7; RFC 7323, sections 2.2 and 3.2; RFC 2018, section 2; RFC 3168, section 6.1.1;
-//! RFC 6298, section 5.
+//! Published: RFC 9293, sections 3.5 and 3.10.7; RFC 7323, sections 2.2 and 3.2; RFC 2018, section 2; RFC 3168, section
+//! 6.1.1; RFC 6298, section 5.
 //! Differs: data on a SYN are ignored (no TCP Fast Open).
 
 use lastmile_packet::{Meta, Options, SeqNumber, SynOptions, TcpFlags};

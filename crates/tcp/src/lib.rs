@@ -1,7 +1,7 @@
 //! TCP endpoints as state machines without I/O: RFC 9293 with the congestion control of five eras.
 //!
-//! An [`Endpoint`] is one end of one connection, sender and receiver at once. It knows no clock and no socket: its owner
-//! hands it the time with every call, feeds it segments and timers, and takes segments out.
+//! An [`Endpoint`] is one end of one connection, sender and receiver at once. It knows no clock and no socket: its
+//! owner hands it the time with every call, feeds it segments and timers, and takes segments out.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -31,7 +31,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `config` | what a user may set, shared by all endpoints alike |
-//! | `endpoint` | the public face and the connection states of RFC 9293; `handshake` opens a connection |
+//! | `endpoint` | the public face and the connection states of RFC 9293; `handshake` opens a connection, `observe` shows it |
 //! | `sender` | what to send next; `recovery` is its answer to acknowledgements and timeouts |
 //! | `congestion` | the congestion window: Tahoe, Reno, NewReno, SACK, CUBIC |
 //! | `scoreboard` | what the receiver holds, by SACK (RFC 6675) |
@@ -43,6 +43,7 @@ mod config;
 mod congestion;
 mod endpoint;
 mod handshake;
+mod observe;
 mod ranges;
 mod reassembly;
 mod receiver;

@@ -1,7 +1,7 @@
 //! A set of byte ranges of a stream: what a receiver holds out of order, what a sender knows to be held.
 //!
-//! Cost: nothing is allocated while empty; inserting at the end or the front is O(1), elsewhere a binary search and a shift of
-//! the shorter side.
+//! Cost: nothing is allocated while empty; inserting at the end or the front is O(1), elsewhere a binary search and a
+//! shift of the shorter side.
 
 use std::collections::VecDeque;
 
@@ -43,10 +43,6 @@ impl RangeSet {
 
     pub(crate) fn last(&self) -> Option<Range> {
         self.ranges.back().copied()
-    }
-
-    pub(crate) fn capacity(&self) -> usize {
-        self.ranges.capacity()
     }
 
     pub(crate) fn clear(&mut self) {

@@ -1,9 +1,9 @@
 //! What arrived out of order, and how it is reported (RFC 2018, RFC 2883).
 //!
-//! Differs: nothing that was reported is ever given up (no reneging). After blocks merge, fewer than three may be reported though
-//! more are held, as in Linux: the three reported are those that changed last.
-//! Cost: O(1) for a segment that extends or follows the highest range, else a binary search; boxed, made by the first segment
-//! out of order.
+//! Differs: nothing that was reported is ever given up (no reneging). After blocks merge, fewer than three may be
+//! reported though more are held, as in Linux: the three reported are those that changed last.
+//! Cost: O(1) for a segment that extends or follows the highest range, else a binary search; boxed, made by the first
+//! segment out of order.
 
 use lastmile_packet::Options;
 
@@ -89,8 +89,8 @@ impl Reassembly {
         next
     }
 
-    /// The blocks for the next acknowledgement, at most three, a duplicate first (RFC 2883, section 4), then the range that the
-    /// newest segment went into (RFC 2018, section 4). Reports the duplicate once.
+    /// The blocks for the next acknowledgement, at most three, a duplicate first (RFC 2883, section 4), then the range
+    /// that the newest segment went into (RFC 2018, section 4). Reports the duplicate once.
     pub(crate) fn take_blocks(&mut self, blocks: &mut [Range; Options::MAX_SACK_BLOCKS]) -> usize {
         let mut len = 0;
         if let Some(duplicate) = self.duplicate.take() {
@@ -130,8 +130,8 @@ mod tests {
         }
     }
 
-    /// RFC 2018, section 6, case 3: the second, fourth, sixth and last of eight segments are lost; then the fourth and the
-    /// second arrive.
+    /// RFC 2018, section 6, case 3: the second, fourth, sixth and last of eight segments are lost; then the fourth and
+    /// the second arrive.
     #[test]
     fn the_block_of_the_newest_segment_comes_first() {
         let mut reassembly = Reassembly::default();

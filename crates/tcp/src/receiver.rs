@@ -1,10 +1,10 @@
 //! The receiving half: what is acknowledged, when, and with which window.
 //!
-//! Published: RFC 9293, sections 3.8.6.2.2 (silly windows) and 3.8.6.3 (delayed acknowledgements); RFC 5681, section 4.2;
-//! RFC 7323; RFC 3168, section 6.1.3.
-//! Differs: every data segment counts towards `ack_every`, full-sized or not. The application reads at once, or not at all
-//! ([`set_reading`](crate::Endpoint::set_reading)). A shift rounds the window down, so that its right edge may step back by less
-//! than one unit (RFC 7323, section 2.4); what was within the edge at its farthest is taken.
+//! Published: RFC 9293, sections 3.8.6.2.2 (silly windows) and 3.8.6.3 (delayed acknowledgements); RFC 5681, section
+//! 4.2; RFC 7323; RFC 3168, section 6.1.3.
+//! Differs: every data segment counts towards `ack_every`, full-sized or not. The application reads at once, or not at
+//! all ([`set_reading`](crate::Endpoint::set_reading)). A shift rounds the window down, so that its right edge may step
+//! back by less than one unit (RFC 7323, section 2.4); what was within the edge at its farthest is taken.
 //! Cost: a segment in order takes a dozen comparisons and additions.
 
 use lastmile_packet::SeqNumber;
@@ -138,7 +138,8 @@ impl Receiver {
         self.on_odd_data(now, config, ahead, len, fin)
     }
 
-    /// RFC 9293, section 3.8.6.3, and RFC 5681, section 4.2: at least every `ack_every`-th segment, and not later than the delay.
+    /// RFC 9293, section 3.8.6.3, and RFC 5681, section 4.2: at least every `ack_every`-th segment, and not later than
+    /// the delay.
     #[inline]
     fn schedule_ack(&mut self, now: Instant, config: &Config) {
         self.unacked = self.unacked.saturating_add(1);
@@ -258,7 +259,8 @@ impl Receiver {
         units as u16
     }
 
-    /// The application reads again. An acknowledgement tells it if the window can open by a segment or half of the buffer.
+    /// The application reads again. An acknowledgement tells it if the window can open by a segment or half of the
+    /// buffer.
     pub(crate) fn resume(&mut self, config: &Config) {
         self.reading = true;
         self.unread = 0;
@@ -268,7 +270,8 @@ impl Receiver {
         }
     }
 
-    /// RFC 7323, section 5.3, R1: true if the segment is from an earlier time. TS.Recent is void after 24 days (section 5.5).
+    /// RFC 7323, section 5.3, R1: true if the segment is from an earlier time. TS.Recent is void after 24 days (section
+    /// 5.5).
     #[inline]
     pub(crate) fn is_stale(&self, value: u32, clock: u32, tick_ms: u32) -> bool {
         value.wrapping_sub(self.ts_recent).cast_signed() < 0

@@ -1,10 +1,10 @@
 //! The sender's answer to acknowledgements, duplicate acknowledgements, ECN echoes and timeouts.
 //!
-//! Published: RFC 5681, section 3.2 (fast retransmit and recovery); RFC 6582 (NewReno); RFC 6675, section 5 (SACK); RFC 6298
-//! (timer); RFC 3168, section 6.1.2 (ECN).
-//! Differs: the timer starts anew at a fast retransmit, as it does in BSD and Linux; the RFCs are silent. In Reno and Tahoe
-//! duplicate acknowledgements start no fast retransmit before all that was out at a timeout (in Tahoe: at a loss) is
-//! acknowledged, since going back causes them; RFC 6582 asks this of NewReno.
+//! Published: RFC 5681, section 3.2 (fast retransmit and recovery); RFC 6582 (NewReno); RFC 6675, section 5 (SACK); RFC
+//! 6298 (timer); RFC 3168, section 6.1.2 (ECN).
+//! Differs: the timer starts anew at a fast retransmit, as it does in BSD and Linux; the RFCs are silent. In Reno and
+//! Tahoe duplicate acknowledgements start no fast retransmit before all that was out at a timeout (in Tahoe: at a loss)
+//! is acknowledged, since going back causes them; RFC 6582 asks this of NewReno.
 //! Cost: an acknowledgement in order takes a dozen comparisons and stores.
 
 use lastmile_packet::{Meta, SeqNumber};
@@ -63,8 +63,8 @@ impl Sender {
         }
     }
 
-    /// RFC 9293, section 3.10.7.4: the window of the newest segment counts. SND.WL2 is not kept: an acknowledgement below
-    /// SND.UNA never comes here.
+    /// RFC 9293, section 3.10.7.4: the window of the newest segment counts. SND.WL2 is not kept: an acknowledgement
+    /// below SND.UNA never comes here.
     #[inline]
     fn update_window(&mut self, segment: &Meta, ack: u64) {
         if segment.seq.before(self.wl1) {
@@ -90,8 +90,8 @@ impl Sender {
         if self.sacking || (self.style == Style::Sack && info.segment.options().sack_count() > 0) {
             self.board_after(from, info);
         }
-        // RFC 6298 (5.2) When all outstanding data has been acknowledged, turn off the timer. (5.3) When an ACK is received
-        // that acknowledges new data, restart it.
+        // RFC 6298 (5.2) When all outstanding data has been acknowledged, turn off the timer. (5.3) When an ACK is
+        // received that acknowledges new data, restart it.
         if self.una == self.max {
             self.timer = Timer::OFF;
             self.persisting = false;
@@ -112,8 +112,8 @@ impl Sender {
         }
     }
 
-    /// RFC 6298, section 3, and RFC 7323, section 4.1. One measurement a round trip, exact; with timestamps those where Karn's
-    /// algorithm would forbid it as well, since the echo tells which transmission was acknowledged.
+    /// RFC 6298, section 3, and RFC 7323, section 4.1. One measurement a round trip, exact; with timestamps those where
+    /// Karn's algorithm would forbid it as well, since the echo tells which transmission was acknowledged.
     #[inline]
     fn measure(&mut self, now: Instant, config: &Config, echoed: Option<Duration>) {
         if self.timed != 0 {
@@ -130,7 +130,8 @@ impl Sender {
     fn grow(&mut self, now: Instant, config: &Config, acked: u64, flight: u64, ecn_echo: bool) {
         let cwnd = u64::from(self.congestion.cwnd());
         let mss = u32::from(self.mss);
-        // RFC 7661, section 4.3, in Linux's form: a window that is not used does not grow; in slow start half of it is use.
+        // RFC 7661, section 4.3, in Linux's form: a window that is not used does not grow; in slow start half of it is
+        // use.
         let used = flight + u64::from(mss) > cwnd || (self.congestion.in_slow_start() && flight * 2 > cwnd);
         let after_timeout = self.phase == Phase::Loss;
         // RFC 3168, section 6.1.2: nor does an acknowledgement with an ECN echo let it grow.
@@ -150,8 +151,8 @@ impl Sender {
     #[cold]
     fn recover_by_ack(&mut self, acked: u64) {
         let mss = u32::from(self.mss);
-        // RFC 5681, section 3.2, step 6: Reno's ends with the first. RFC 6582, section 3.2, step 3, and RFC 6675, section 5,
-        // step A: others with the one that covers all that was out when recovery began.
+        // RFC 5681, section 3.2, step 6: Reno's ends with the first. RFC 6582, section 3.2, step 3, and RFC 6675,
+        // section 5, step A: others with the one that covers all that was out when recovery began.
         if self.style == Style::Reno || self.una >= self.recover {
             let flight = u32::try_from(self.max - self.una).unwrap_or(u32::MAX);
             self.congestion.on_recovered(self.style, flight, mss);
@@ -178,8 +179,8 @@ impl Sender {
         }
         let outstanding = self.max > self.una;
         let news = self.style == Style::Sack && info.segment.options().sack_count() > 0 && self.record_sack(info);
-        // With SACK, RFC 6675, section 2: the segment tells of octets that were not known to be held. Without, RFC 5681, section 2: data
-        // are out, and the segment has no data, SYN or FIN, the same number and the same window.
+        // With SACK, RFC 6675, section 2: the segment tells of octets that were not known to be held. Without, RFC
+        // 5681, section 2: data are out, and the segment has no data, SYN or FIN, the same number and the same window.
         let duplicate = outstanding && if self.style == Style::Sack { news } else { info.bare && same_window };
         if duplicate {
             stats.dup_acks_received += 1;
@@ -315,7 +316,8 @@ impl Sender {
         news
     }
 
-    /// The part of a block above `una`; `None` for nonsense and for reports of duplicates (RFC 2883, section 4) below it.
+    /// The part of a block above `una`; `None` for nonsense and for reports of duplicates (RFC 2883, section 4) below
+    /// it.
     fn block_offsets(&self, left: SeqNumber, right: SeqNumber) -> Option<(u64, u64)> {
         let base = self.wire(self.una);
         let right_ahead = right.distance_from(base).cast_signed();
@@ -335,7 +337,8 @@ impl Sender {
         board.forget_resent(una);
         board.update(una, mss);
         self.sacking = !board.is_empty();
-        if board.is_empty() && board.is_large() {
+        // Allocated anew at the next loss: of very many senders only those in a repair pay for one.
+        if board.is_empty() {
             self.board = None;
         }
     }

@@ -1,7 +1,7 @@
 //! Round-trip time and retransmission timeout (RFC 6298).
 //!
-//! Differs: the minimum is settable and 200 ms by default; on a coarse clock the timeout is at least two ticks, since a timer
-//! of one tick may fire at once. Which segments are measured (Karn's algorithm) is the sender's affair.
+//! Differs: the minimum is settable and 200 ms by default; on a coarse clock the timeout is at least two ticks, since a
+//! timer of one tick may fire at once. Which segments are measured (Karn's algorithm) is the sender's affair.
 //! Cost: shifts and one multiplication for each measurement, about one a round trip.
 
 use lastmile_units::Duration;
@@ -59,8 +59,8 @@ impl Rtt {
         self.rto = self.rto.saturating_mul(2).min(config.max_rto.max(self.rto));
     }
 
-    /// RFC 6298 (5.7): the timer expired awaiting the ACK of a SYN, so data begin with a timeout of 3 s at least, unless a
-    /// measurement says better.
+    /// RFC 6298 (5.7): the timer expired awaiting the ACK of a SYN, so data begin with a timeout of 3 s at least,
+    /// unless a measurement says better.
     pub(crate) fn after_lost_syn(&mut self) {
         if self.srtt.is_zero() {
             self.rto = Duration::from_s(3);

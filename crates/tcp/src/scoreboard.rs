@@ -1,20 +1,18 @@
 //! What the receiver holds beyond the cumulative acknowledgement, and what that says about the rest (RFC 6675).
 //!
-//! Offsets count the octets of the stream, SYN and FIN included; `una` is the first that is not acknowledged, so the RFC's
-//! HighACK is `una - 1`. "High" numbers are kept as the offset one past the RFC's.
-//! Differs: nothing in `IsLost`, `SetPipe` and `NextSeg`, but the pipe is kept instead of summed. `IsLost` holds for all unSACKed
-//! octets below one edge, and that edge is the start of one of the three highest ranges or where more than two segments are
-//! held above; so the lost octets below it follow from totals. After a timeout the scoreboard is kept unless the receiver
-//! reneged (the octet at `una` was SACKed), as errata 1610 and section 5.1 permit, and just what was sent before
-//! counts as lost until all of it is acknowledged.
+//! Offsets count the octets of the stream, SYN and FIN included; `una` is the first that is not acknowledged, so the
+//! RFC's HighACK is `una - 1`. "High" numbers are kept as the offset one past the RFC's.
+//! Differs: nothing in `IsLost`, `SetPipe` and `NextSeg`, but the pipe is kept instead of summed. `IsLost` holds for
+//! all unSACKed octets below one edge, and that edge is the start of one of the three highest ranges or where more than
+//! two segments are held above; so the lost octets below it follow from totals. After a timeout the scoreboard is kept
+//! unless the receiver reneged (the octet at `una` was SACKed), as errata 1610 and section 5.1 permit, and just what
+//! was sent before counts as lost until all of it is acknowledged.
 //! Cost: O(ranges that change) for each acknowledgement, a binary search for each segment sent again.
 
 use crate::ranges::{Range, RangeSet};
 
 /// RFC 6675, section 2: DupThresh = 3.
 pub(crate) const DUP_THRESH: u16 = 3;
-/// A scoreboard that grew beyond this many ranges gives its memory back when it is empty.
-const KEPT_RANGES: usize = 16;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard {
@@ -38,10 +36,6 @@ pub(crate) struct Scoreboard {
 impl Scoreboard {
     pub(crate) fn is_empty(&self) -> bool {
         self.held.is_empty()
-    }
-
-    pub(crate) fn is_large(&self) -> bool {
-        self.held.capacity() > KEPT_RANGES
     }
 
     /// RFC 6675, section 4, SetPipe: octets that are out and neither SACKed nor lost, and those that were sent again.
@@ -95,8 +89,8 @@ impl Scoreboard {
             return;
         }
         self.timeout_edge = 0;
-        // RFC 6675, section 4, IsLost: either DupThresh discontiguous ranges or more than (DupThresh - 1) * SMSS octets lie
-        // above.
+        // RFC 6675, section 4, IsLost: either DupThresh discontiguous ranges or more than (DupThresh - 1) * SMSS octets
+        // lie above.
         let enough = (u64::from(DUP_THRESH) - 1) * u64::from(mss);
         let (mut above, mut count) = (0, 0);
         (self.lost_edge, self.lost) = (una, 0);

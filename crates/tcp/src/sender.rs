@@ -1,9 +1,9 @@
 //! The sending half: what goes out next, within which window.
 //!
 //! Published: RFC 9293, sections 3.8.6.1 (probes) and 3.8.6.2.1 (silly windows); RFC 5681; RFC 3042; RFC 6675.
-//! Differs: no Nagle algorithm, so what the application offers goes out at once. Offsets of the stream are 64 bits wide (the
-//! SYN is octet 0, the first byte octet 1), so that no stream is too long; only headers wrap. After a timeout without
-//! SACK, and in Tahoe, the sender goes back to the hole and sends all from there.
+//! Differs: no Nagle algorithm, so what the application offers goes out at once. Offsets of the stream are 64 bits wide
+//! (the SYN is octet 0, the first byte octet 1), so that no stream is too long; only headers wrap. After a timeout
+//! without SACK, and in Tahoe, the sender goes back to the hole and sends all from there.
 //! Cost: on the path without loss a dozen comparisons and additions for each segment.
 
 use lastmile_packet::SeqNumber;
@@ -160,8 +160,8 @@ impl Sender {
         self.una > self.end
     }
 
-    /// What the network holds, as far as this sender can tell: the pipe of RFC 6675 while SACK decides, else what was sent
-    /// from `una`, or since it went back there.
+    /// What the network holds, as far as this sender can tell: the pipe of RFC 6675 while SACK decides, else what was
+    /// sent from `una`, or since it went back there.
     #[inline]
     pub(crate) fn in_flight(&self) -> u64 {
         match &self.board {
@@ -249,8 +249,8 @@ impl Sender {
         Ok(Plan { start, end: self.nxt, again: self.fin_sent(), probe: false })
     }
 
-    /// RFC 3042, section 2: the first two duplicate acknowledgements allow a segment each beyond the window. Only without
-    /// SACK: the pipe of RFC 6675 shrinks instead.
+    /// RFC 3042, section 2: the first two duplicate acknowledgements allow a segment each beyond the window. Only
+    /// without SACK: the pipe of RFC 6675 shrinks instead.
     #[inline]
     fn usable_cwnd(&self, config: &Config) -> u64 {
         let cwnd = u64::from(self.congestion.cwnd());
@@ -342,8 +342,8 @@ impl Sender {
         Some(plan)
     }
 
-    /// One octet of new data beyond the shut window (RFC 9293, section 3.8.6.1), or what fits into one too small to be worth
-    /// it otherwise (the override timeout of section 3.8.6.2.1).
+    /// One octet of new data beyond the shut window (RFC 9293, section 3.8.6.1), or what fits into one too small to be
+    /// worth it otherwise (the override timeout of section 3.8.6.2.1).
     fn next_probe(&mut self, now: Instant, config: &Config, stats: &mut Stats) -> Option<Plan> {
         let start = self.max;
         let left = self.end.saturating_sub(start);
@@ -386,8 +386,8 @@ impl Sender {
         }
     }
 
-    /// RFC 5681, section 4.1: after more than one retransmission timeout without sending, the window is at most the initial
-    /// one.
+    /// RFC 5681, section 4.1: after more than one retransmission timeout without sending, the window is at most the
+    /// initial one.
     fn restart_if_idle(&mut self, now: Instant, config: &Config) {
         if config.idle_restart && self.max > 1 && now.since(self.last_sent) > self.rtt.rto() && !self.persisting {
             self.congestion.hold_at(config.initial_window.bytes(self.mss));
@@ -396,15 +396,15 @@ impl Sender {
 
     /// The probe timer fired. False: give up (R2 of RFC 9293, section 3.8.3).
     pub(crate) fn on_probe_timer(&mut self, now: Instant, config: &Config) -> bool {
-        // A receiver that answers may keep its window shut as long as it likes: RFC 9293, section 3.8.6.1. Only those that are
-        // not answered count.
+        // A receiver that answers may keep its window shut as long as it likes: RFC 9293, section 3.8.6.1. Only those
+        // that are not answered count.
         if self.backoff >= config.max_retries {
             return false;
         }
         self.backoff += 1;
         self.urgent = Urgent::Probe;
-        // RFC 9293, section 3.8.6.1: the interval between probes grows exponentially. It is not the retransmission timeout that
-        // doubles: no segment was lost.
+        // RFC 9293, section 3.8.6.1: the interval between probes grows exponentially. It is not the retransmission
+        // timeout that doubles: no segment was lost.
         self.probes = (self.probes + 1).min(63);
         let interval = self.rtt.rto().saturating_mul(1 << self.probes).min(config.max_rto.max(self.rtt.rto()));
         self.timer = Timer::at(config.deadline(now, interval));

@@ -45,14 +45,16 @@ pub enum Limit {
     ReceiveWindow,
     /// The application has offered nothing more.
     Application,
-    /// Nothing may be sent whatever the windows say: a SYN or FIN is unanswered, or a retransmission after a timeout is.
+    /// Nothing may be sent whatever the windows say: a SYN or FIN is unanswered, or a retransmission after a timeout
+    /// is.
     AwaitingAck,
 }
 
 /// How long a sender was limited by what, from the first SYN until its FIN is acknowledged or the connection fails.
 ///
-/// Each time the endpoint has nothing more to send ([`Endpoint::poll_transmit`](crate::Endpoint::poll_transmit) says `None`)
-/// the reason holds until the next such time. A sender that its owner leaves with segments to send keeps the reason before.
+/// Each time the endpoint has nothing more to send ([`Endpoint::poll_transmit`](crate::Endpoint::poll_transmit) says
+/// `None`) the reason holds until the next such time. A sender that its owner leaves with segments to send keeps the
+/// reason before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LimitedTime {
     /// See [`Limit::CongestionWindow`].

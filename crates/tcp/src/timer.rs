@@ -2,8 +2,8 @@
 
 use lastmile_units::Instant;
 
-/// When something is due, or that nothing is. Eight bytes where `Option<Instant>` takes sixteen; the largest instant, 213
-/// days on, is given up for "off".
+/// When something is due, or that nothing is. Eight bytes where `Option<Instant>` takes sixteen; the largest instant,
+/// 213 days on, is given up for "off".
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Timer(Instant);
 

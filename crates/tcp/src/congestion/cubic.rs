@@ -1,9 +1,10 @@
 //! CUBIC (RFC 9438): the window as a cubic function of the time since the last loss.
 //!
-//! Differs: integers. Time counts in 2^-20 s (0.954 us), windows in bytes, and K comes from an exact integer cube root, so
-//! that every machine gets the same bits. Divisions carry their remainders. Recovery and slow start are those of the other
-//! variants; HyStart++ is not here.
-//! Cost: four 64-bit divisions and one 128-bit product for each acknowledgement in congestion avoidance; 48 bytes, boxed.
+//! Differs: integers. Time counts in 2^-20 s (0.954 us), windows in bytes, and K comes from an exact integer cube root,
+//! so that every machine gets the same bits. Divisions carry their remainders. Recovery and slow start are those of the
+//! other variants; HyStart++ is not here.
+//! Cost: four 64-bit divisions and one 128-bit product for each acknowledgement in congestion avoidance; 48 bytes,
+//! boxed.
 
 use lastmile_units::{Duration, Instant};
 
@@ -117,8 +118,8 @@ impl Cubic {
         now
     }
 
-    /// RFC 9438, section 4.3: W_est += alpha * segments_acked / cwnd, with alpha = 3 (1 - beta) / (1 + beta) = 9/17 until
-    /// W_est reaches the window before the last reduction, and 1 from there.
+    /// RFC 9438, section 4.3: W_est += alpha * segments_acked / cwnd, with alpha = 3 (1 - beta) / (1 + beta) = 9/17
+    /// until W_est reaches the window before the last reduction, and 1 from there.
     fn advance_estimate(&mut self, cwnd: u32, counted: u32, mss: u32) {
         let alpha = if self.w_est >= self.prior { 17 } else { 9 };
         let numerator = u64::from(counted) * u64::from(mss) * alpha + self.w_est_rest;

@@ -1,8 +1,9 @@
 //! The congestion window: growth that all variants share, and each variant's answer to loss in a file of its own.
 //!
 //! Published: RFC 5681 (growth), RFC 3465 (byte counting), and what the files name.
-//! Differs: in congestion avoidance the window grows by a whole segment each time a window's worth has been acknowledged,
-//! which is the first of the two ways of RFC 5681, section 3.1; its equation 3 smears the same growth over the window.
+//! Differs: in congestion avoidance the window grows by a whole segment each time a window's worth has been
+//! acknowledged, which is the first of the two ways of RFC 5681, section 3.1; its equation 3 smears the same growth
+//! over the window.
 //! Cost: additions and comparisons for each acknowledgement; CUBIC alone divides.
 
 mod cubic;
@@ -123,8 +124,8 @@ impl Congestion {
         }
     }
 
-    /// The acknowledgement came while the window was not the limit: it does not grow (RFC 7661, section 4.3), and time that
-    /// passes so is none of CUBIC's (RFC 9438, section 4.2).
+    /// The acknowledgement came while the window was not the limit: it does not grow (RFC 7661, section 4.3), and time
+    /// that passes so is none of CUBIC's (RFC 9438, section 4.2).
     #[inline]
     pub(crate) fn rest(&mut self, now: Instant) {
         if let Some(cubic) = &mut self.cubic {
@@ -192,7 +193,8 @@ impl Congestion {
         self.set_cwnd(self.ssthresh);
     }
 
-    /// No more than the initial window after an idle time (RFC 5681, section 4.1), or one segment if the SYN was lost (3.1).
+    /// No more than the initial window after an idle time (RFC 5681, section 4.1), or one segment if the SYN was lost
+    /// (3.1).
     pub(crate) fn hold_at(&mut self, bytes: u32) {
         if self.cwnd > bytes {
             self.set_cwnd(bytes);

@@ -38,8 +38,8 @@ fn only_the_first_timeout_sets_the_threshold() {
     assert_eq!(congestion.ssthresh(), 2000);
 }
 
-/// RFC 6582, section 3.2, step 3: less than a segment acknowledged gives nothing back; a full acknowledgement with little out
-/// leaves no room for a burst.
+/// RFC 6582, section 3.2, step 3: less than a segment acknowledged gives nothing back; a full acknowledgement with
+/// little out leaves no room for a burst.
 #[test]
 fn newreno_deflates_by_what_is_acknowledged() {
     assert_eq!(newreno::deflated(12_000, 2000, MSS), 11_000);

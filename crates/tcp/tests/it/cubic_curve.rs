@@ -95,8 +95,8 @@ fn w_cubic(t: f64, k: f64, w_max: f64) -> f64 {
     0.4 * (t - k).powi(3) + w_max
 }
 
-/// A long fat path: 1000 segments, 100 ms. Reno's estimate stays far below, so the cubic curve rules: concave up to the old
-/// maximum, flat there, convex beyond.
+/// A long fat path: 1000 segments, 100 ms. Reno's estimate stays far below, so the cubic curve rules: concave up to the
+/// old maximum, flat there, convex beyond.
 #[test]
 fn the_window_follows_the_cubic_curve_through_its_plateau() {
     let rtt = Duration::from_ms(100);
@@ -116,8 +116,8 @@ fn the_window_follows_the_cubic_curve_through_its_plateau() {
         sender.round_trip(rtt);
         let t = sender.now.since(epoch).as_secs_f64();
         let window = f64::from(sender.endpoint.cwnd_bytes()) / f64::from(MSS);
-        // The window chases the curve of one round trip ahead and reaches it within that: it lies between the curve a round trip ago
-        // and the curve ahead.
+        // The window chases the curve of one round trip ahead and reaches it within that: it lies between the curve a
+        // round trip ago and the curve ahead.
         let (low, high) = (w_cubic(t - 0.2, k, w_max), w_cubic(t + 0.1, k, w_max));
         assert!(window > low - 1.0 && window < high + 1.0, "at {t}: {window}, not {low} to {high}");
         seen_plateau |= (t - k).abs() < 0.1 && (window - w_max).abs() < 1.0;
@@ -125,8 +125,8 @@ fn the_window_follows_the_cubic_curve_through_its_plateau() {
     assert!(seen_plateau, "the window rests at {w_max} after {k} s");
 }
 
-/// A short thin path: 20 segments, 10 ms. RFC 9438, section 4.3: there Reno's estimate rules, which grows by alpha = 9/17 segments a round trip up
-/// to the window before the loss, and by one from there.
+/// A short thin path: 20 segments, 10 ms. RFC 9438, section 4.3: there Reno's estimate rules, which grows by alpha =
+/// 9/17 segments a round trip up to the window before the loss, and by one from there.
 #[test]
 fn on_a_short_path_the_window_is_that_of_reno() {
     let rtt = Duration::from_ms(10);
@@ -141,7 +141,8 @@ fn on_a_short_path_the_window_is_that_of_reno() {
         sender.round_trip(rtt);
         estimate += f64::from(MSS) * if estimate < prior { 9.0 / 17.0 } else { 1.0 };
         let window = f64::from(sender.endpoint.cwnd_bytes());
-        // A round trip acknowledges whole segments, up to one less than the window, so the estimate here runs ahead a little.
+        // A round trip acknowledges whole segments, up to one less than the window, so the estimate here runs ahead a
+        // little.
         let error = (window - estimate).abs();
         assert!(error < 0.03 * estimate + f64::from(MSS), "round {round}: {window}, not {estimate}");
         estimate = estimate.min(window + f64::from(MSS));

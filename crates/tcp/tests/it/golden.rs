@@ -1,7 +1,8 @@
 //! Every trace under `tests/golden` is run, written down again, and must come out as it stands in the file.
 //!
-//! After a change that is meant to change behaviour, `cargo test -p lastmile-tcp --test it -- --ignored bless` writes the traces
-//! anew. Read every line of the difference against the RFC before it is committed: a trace is a claim, not a record.
+//! After a change that is meant to change behaviour, `cargo test -p lastmile-tcp --test it -- --ignored bless` writes
+//! the traces anew. Read every line of the difference against the RFC before it is committed: a trace is a claim, not a
+//! record.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! Two endpoints joined by a channel that loses, delays, reorders, duplicates and marks; and watchers that check every segment.
+//! Two endpoints joined by a channel that loses, delays, reorders, duplicates and marks; and watchers that check every
+//! segment.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -110,6 +111,7 @@ pub(crate) struct Pair {
 }
 
 impl Drop for Pair {
+    #[expect(clippy::print_stdout, reason = "the harness shows it with the failure")]
     fn drop(&mut self) {
         if std::thread::panicking() {
             for line in &self.log {

@@ -12,14 +12,15 @@
 //! 2.000 end                                   time passes until here
 //! ```
 //!
-//! Calls: `connect`, `write BYTES`, `write forever`, `close`, `abort`, `read off`, `read on`, `end`. Flags: `S F R P . E W`
-//! (`.` is ACK, `E` is ECE, `W` is CWR), `-` for none. `seq:end(len)` and acknowledgement numbers count from each side's initial
-//! sequence number. `win` is the header's field. Options: `mss N`, `sackOK`, `wscale N`, `TS value echo`, `sack left:right ...`.
-//! Behind them `[ect0]` or `[ce]` for the ECN field, and `again` where the sender marks a retransmission.
+//! Calls: `connect`, `write BYTES`, `write forever`, `close`, `abort`, `read off`, `read on`, `end`. Flags: `S F R P .
+//! E W` (`.` is ACK, `E` is ECE, `W` is CWR), `-` for none. `seq:end(len)` and acknowledgement numbers count from each
+//! side's initial sequence number. `win` is the header's field. Options: `mss N`, `sackOK`, `wscale N`, `TS value
+//! echo`, `sack left:right ...`. Behind them `[ect0]` or `[ce]` for the ECN field, and `again` where the sender marks a
+//! retransmission.
 //!
-//! `replay` runs the input lines and writes the whole file anew: input lines and comments as they were, output lines as they
-//! happened. Timers fire at their exact times; those due at the time of an input line fire before it. Comments before or behind an output line
-//! stay with it as long as it comes out the same.
+//! `replay` runs the input lines and writes the whole file anew: input lines and comments as they were, output lines as
+//! they happened. Timers fire at their exact times; those due at the time of an input line fire before it. Comments
+//! before or behind an output line stay with it as long as it comes out the same.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -217,8 +218,8 @@ fn set(config: &mut Config, key: &str, value: &str) -> Option<()> {
 }
 
 impl Subject {
-    /// Runs one input line. `sent`: the segments before it, a `None` for the line itself, the segments after it. Returns the line as
-    /// it is written down.
+    /// Runs one input line. `sent`: the segments before it, a `None` for the line itself, the segments after it.
+    /// Returns the line as it is written down.
     fn run(&mut self, line: &str, sent: &mut Vec<Option<String>>) -> Outcome<String> {
         let (time, rest) = line.split_once(' ').ok_or("a time, then what happens")?;
         let time = parse_time(time).ok_or_else(|| format!("no time in seconds: {time}"))?;
@@ -261,7 +262,8 @@ impl Subject {
         let endpoint = &self.endpoint;
         let stats = endpoint.stats();
         let mut out = Vec::new();
-        // Values are what stands between the names; states and limits are words too, so every second word is a name, or all are.
+        // Values are what stands between the names; states and limits are words too, so every second word is a name, or
+        // all are.
         let words: Vec<&str> = names.split_whitespace().collect();
         let step = if words.len() > 1 && known(words[0]) && known(words[1]) { 1 } else { 2 };
         for name in words.into_iter().step_by(step) {

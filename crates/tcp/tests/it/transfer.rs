@@ -1,4 +1,5 @@
-//! Whatever the channel does, every byte arrives once and in order, the connection closes, and no rule is broken on the way.
+//! Whatever the channel does, every byte arrives once and in order, the connection closes, and no rule is broken on the
+//! way.
 
 use lastmile_tcp::{ByteCounting, Config, InitialWindow, Variant, WindowScale};
 use lastmile_units::{ByteCount, Duration};
@@ -168,7 +169,8 @@ fn a_stream_of_more_than_eight_gibibytes_arrives() {
     assert!(client.stats().retransmissions > 100);
 }
 
-/// A sender that fills its receiver's window is limited by it nearly all the time; the account has a reason for every moment.
+/// A sender that fills its receiver's window is limited by it nearly all the time; the account has a reason for every
+/// moment.
 #[test]
 fn what_limits_the_sender_is_accounted_for() {
     let config = Config { receive_window: ByteCount::new(14_600), delayed_ack: Duration::ZERO, ..Config::default() };

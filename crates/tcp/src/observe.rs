@@ -1,0 +1,166 @@
+//! What an endpoint shows of itself.
+
+use lastmile_packet::FlowId;
+use lastmile_units::{Duration, Instant};
+
+use crate::endpoint::{Endpoint, State};
+use crate::{Limit, LimitedTime, Stats};
+
+/// What the endpoint shows. Bytes are payload bytes.
+impl Endpoint {
+    /// Reads a word from each part of the state and folds them together. An owner of very many endpoints calls this a
+    /// little before it hands a segment in, so that memory fetches all of it at once.
+    #[must_use]
+    #[inline]
+    pub fn touch(&self) -> u64 {
+        self.snd.una
+            ^ self.snd.edge
+            ^ self.snd.ecn_until
+            ^ self.rcv.next
+            ^ u64::from(self.rcv.buffer)
+            ^ u64::from(self.snd.window_max)
+            ^ self.stats.data_packets
+            ^ u64::from(self.stats.ecn_reductions)
+            ^ self.limits.until_now()
+            ^ u64::from(self.ip_id)
+    }
+
+    /// The state of the connection.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Data may flow, or could and are done: the handshake has succeeded and the connection has not ended.
+    #[must_use]
+    pub fn is_established(&self) -> bool {
+        !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
+    }
+
+    /// No connection, before or after: nothing will be sent but resets, no timer runs.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.state == State::Closed
+    }
+
+    /// The connection is over for the application: closed or in TIME-WAIT.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        matches!(self.state, State::TimeWait) || (self.is_closed() && (self.snd.max > 0 || self.failed))
+    }
+
+    /// The connection was reset, or given up after too many retransmissions.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// The peer has closed and all its data have arrived: time for the application to close too.
+    #[must_use]
+    pub fn peer_closed(&self) -> bool {
+        self.rcv.finished
+    }
+
+    /// Bytes handed to the application, in order.
+    #[must_use]
+    pub fn delivered(&self) -> u64 {
+        self.received() - u64::from(self.rcv.unread)
+    }
+
+    /// Bytes received in order, read by the application or not.
+    #[must_use]
+    pub fn received(&self) -> u64 {
+        (self.rcv.next - u64::from(self.rcv.finished)).saturating_sub(1)
+    }
+
+    /// Bytes of this end that the peer has acknowledged.
+    #[must_use]
+    pub fn acked(&self) -> u64 {
+        self.snd.una.min(self.snd.end).saturating_sub(1)
+    }
+
+    /// Bytes of this end that were sent at least once.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        self.snd.max.min(self.snd.end).saturating_sub(1)
+    }
+
+    /// Bytes that the application has offered and that were never sent.
+    #[must_use]
+    pub fn unsent(&self) -> u64 {
+        self.snd.end.saturating_sub(self.snd.max.max(1))
+    }
+
+    /// Congestion window.
+    #[must_use]
+    pub fn cwnd_bytes(&self) -> u32 {
+        self.snd.congestion.cwnd()
+    }
+
+    /// Slow start threshold; 1 GiB where nothing has set it.
+    #[must_use]
+    pub fn ssthresh_bytes(&self) -> u32 {
+        self.snd.congestion.ssthresh()
+    }
+
+    /// Smoothed round-trip time, once there is one.
+    #[must_use]
+    pub fn srtt(&self) -> Option<Duration> {
+        self.snd.rtt.srtt()
+    }
+
+    /// Retransmission timeout, doublings included.
+    #[must_use]
+    pub fn rto(&self) -> Duration {
+        self.snd.rtt.rto()
+    }
+
+    /// Octets that the sender takes to be in the network: the pipe of RFC 6675 while SACK decides, else what was sent
+    /// since the cumulative acknowledgement or since it went back there. A FIN counts as one.
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        self.snd.in_flight()
+    }
+
+    /// Octets that the receiver's window still admits beyond all that was sent.
+    #[must_use]
+    pub fn window_left(&self) -> u64 {
+        self.snd.edge.saturating_sub(self.snd.max)
+    }
+
+    /// Payload of this end's full segments, once agreed.
+    #[must_use]
+    pub fn mss(&self) -> u16 {
+        self.snd.mss
+    }
+
+    /// Ranges of bytes that wait out of order.
+    #[must_use]
+    pub fn gaps(&self) -> usize {
+        self.rcv.gaps()
+    }
+
+    /// The flow that this endpoint's segments carry.
+    #[must_use]
+    pub fn flow(&self) -> FlowId {
+        self.flow
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// What keeps the sender from sending more; `None` before it opens and after its FIN is acknowledged.
+    #[must_use]
+    pub fn limit(&self) -> Option<Limit> {
+        self.limits.current()
+    }
+
+    /// How long the sender was limited by what, up to `now`.
+    #[must_use]
+    pub fn limited_by(&self, now: Instant) -> LimitedTime {
+        self.limits.until(now)
+    }
+}
