@@ -61,8 +61,10 @@ pub(crate) struct Net {
     pub(crate) pending: Wheel<Event>,
     pub(crate) links: Vec<LinkState>,
     pub(crate) paths: Paths,
-    /// The path of each flow, data and back in turn: by [`FlowId::index`].
-    pub(crate) routes: Vec<PathId>,
+    /// The paths of each traffic, of its data and back.
+    pub(crate) routes: Vec<[PathId; 2]>,
+    /// The traffic of each flow.
+    pub(crate) traffic_of: Vec<u32>,
     pub(crate) capture: Option<Box<dyn CaptureSink>>,
     pub(crate) sent: Amount,
     pub(crate) delivered: Amount,
@@ -98,10 +100,18 @@ impl Net {
             links,
             paths: Paths::default(),
             routes: Vec::new(),
+            traffic_of: Vec::new(),
             capture,
             sent: Amount::default(),
             delivered: Amount::default(),
         })
+    }
+
+    /// The path of a flow's packets, by the direction that its number tells.
+    #[inline]
+    pub(crate) fn route(&self, flow: FlowId) -> PathId {
+        let number = flow.index() as usize;
+        self.routes[self.traffic_of[number / 2] as usize][number % 2]
     }
 
     /// A host sends a packet.
@@ -109,7 +119,7 @@ impl Net {
     pub(crate) fn send(&mut self, now: Instant, packet: Meta) {
         self.sent.packets += 1;
         self.sent.bytes += u64::from(packet.ip_len);
-        let route = self.routes[packet.flow.index() as usize];
+        let route = self.route(packet.flow);
         let first = self.paths.links(route)[0];
         self.enqueue(now, first, packet);
     }
@@ -154,7 +164,7 @@ impl Net {
         if let Some(capture) = &mut self.capture {
             capture.packet(now, index as usize, Passage::Arrived, &packet);
         }
-        let route = self.routes[packet.flow.index() as usize];
+        let route = self.route(packet.flow);
         match self.paths.after(route, index) {
             Some(next) => {
                 self.enqueue(now, next, packet);

@@ -1,5 +1,8 @@
 //! From the state at the end of a run to what is told of it.
 
+use lastmile_packet::FlowId;
+
+use crate::engine::Wheel;
 use crate::host::{Datagrams, Ping, Transfer};
 use crate::outcome::{FlowOutcome, LinkOutcome, Outcome, ProbeOutcome, Series, Snapshot, TcpOutcome};
 use crate::simulation::{Hosts, Place, Simulation};
@@ -8,6 +11,9 @@ use crate::simulation::{Hosts, Place, Simulation};
 pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
     let conservation = simulation.net.conservation();
     let names = simulation.flow_names();
+    // Queues, wires and the pending set go first: of very many flows the rows below take as much again.
+    simulation.net.pending = Wheel::new();
+    let links = std::mem::take(&mut simulation.net.links).into_iter().map(link).collect();
     let flows = flows(&simulation, &names);
     let mut series = simulation.sampler.take().map(crate::sample::Sampler::into_series).unwrap_or_default();
     let probes = probes(&mut simulation.hosts, &names);
@@ -18,7 +24,7 @@ pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
         duration: simulation.network.duration,
         events: simulation.events,
         flows,
-        links: simulation.net.links.into_iter().map(link).collect(),
+        links,
         probes,
         snapshots: simulation.snapshots,
         series,
@@ -59,8 +65,8 @@ fn flows(simulation: &Simulation<'_>, names: &[String]) -> Vec<FlowOutcome> {
     let mut flows = Vec::new();
     for (number, (place, name)) in hosts.flows.iter().zip(names).enumerate() {
         let path = |side: usize| {
-            let route = simulation.net.routes[2 * number + side];
-            simulation.net.paths.links(route).iter().map(|link| *link as usize).collect::<Vec<_>>()
+            let flow = FlowId::new(u32::try_from(2 * number + side).expect("the network was checked"));
+            simulation.net.paths.links(simulation.net.route(flow)).iter().map(|link| *link as usize).collect::<Vec<_>>()
         };
         match *place {
             Place::Transfer(index) => {

@@ -269,12 +269,12 @@ impl<'a> Simulation<'a> {
                 // Nothing comes back to a datagram source.
                 Source::Poisson { .. } | Source::OnOff { .. } | Source::Constant { .. } => PathId::default(),
             };
-            let routes = [there, back];
+            self.net.routes.push([there, back]);
             for member in 0..traffic.count {
                 let number = u32::try_from(self.hosts.flows.len()).expect("the network was checked");
                 let ids = [FlowId::new(2 * number), FlowId::new(2 * number + 1)];
                 let random = || Stream::new(self.network.seed, &format!("traffic {}-{member}", traffic.name));
-                self.net.routes.extend(routes);
+                self.net.traffic_of.push(u32::try_from(index).expect("the network was checked"));
                 self.hosts.place(&traffic.source, ids, index, traffic.dscp, random, &mut numbers);
                 self.net.pending.push(traffic.start, Event::Start(number));
                 if let Some(stop) = traffic.stop {
