@@ -15,6 +15,9 @@ pub(crate) struct Measurement {
     pub(crate) hops: u64,
     pub(crate) data_packets: u64,
     pub(crate) peak_bytes: u64,
+    /// Resident memory a flow before its first packet: endpoints, application, pending events.
+    pub(crate) state_bytes_per_flow: Option<f64>,
+    /// Peak resident memory a flow: packets that wait and fly, and the state of recoveries, too.
     pub(crate) bytes_per_flow: Option<f64>,
     /// Instructions of the whole process.
     pub(crate) instructions: Option<u64>,
@@ -29,6 +32,7 @@ impl Measurement {
             hops: 0,
             data_packets: 0,
             peak_bytes: peak_bytes(),
+            state_bytes_per_flow: None,
             bytes_per_flow: None,
             instructions: None,
         }

@@ -96,7 +96,8 @@ fn print_table(rows: &[Measurement]) {
         "ns/packet",
         "instr/packet",
         "peak MiB",
-        "B/flow",
+        "state B/flow",
+        "peak B/flow",
     ]);
     for row in rows {
         let rate =
@@ -114,6 +115,7 @@ fn print_table(rows: &[Measurement]) {
             each(row.data_packets),
             row.instructions.map_or(String::new(), |count| format!("{:.0}", count as f64 / row.data_packets as f64)),
             format!("{:.1}", row.peak_bytes as f64 / f64::from(1 << 20)),
+            row.state_bytes_per_flow.map_or(String::new(), |bytes| format!("{bytes:.0}")),
             row.bytes_per_flow.map_or(String::new(), |bytes| format!("{bytes:.0}")),
         ]);
     }

@@ -26,10 +26,11 @@ pub(crate) fn run(name: &str) -> Option<Measurement> {
     let (network, per_flow) = network(name)?;
     let clock = Clock::now();
     let simulation = Simulation::new(&network, None).expect("the network is sound");
+    let built = resident_bytes();
     let outcome = simulation.finish();
     let wall_s = clock.elapsed().as_secs_f64();
     assert!(outcome.conservation.holds(), "packets were lost in silence: {:?}", outcome.conservation);
-    Some(measurement(name, wall_s, &outcome, per_flow.then_some(before)))
+    Some(measurement(name, wall_s, &outcome, per_flow.then_some((before, built))))
 }
 
 fn network(name: &str) -> Option<(Network, bool)> {
@@ -70,7 +71,7 @@ fn scaling(flows: u32) -> String {
     format!("{flows} flows of {} Mbit/s", PER_FLOW_KBIT / 1_000)
 }
 
-fn measurement(name: &str, wall_s: f64, outcome: &Outcome, before: Option<u64>) -> Measurement {
+fn measurement(name: &str, wall_s: f64, outcome: &Outcome, memory: Option<(u64, u64)>) -> Measurement {
     let hops = outcome.links.iter().map(|link| link.stats.transmitted.packets).sum();
     let data_packets = outcome.flows.iter().map(|flow| flow.data_packets).sum();
     let flows = outcome.flows.len() as f64;
@@ -83,6 +84,7 @@ fn measurement(name: &str, wall_s: f64, outcome: &Outcome, before: Option<u64>) 
         data_packets,
         peak_bytes: peak,
         instructions: None,
-        bytes_per_flow: before.map(|before| peak.saturating_sub(before) as f64 / flows),
+        state_bytes_per_flow: memory.map(|(before, built)| built.saturating_sub(before) as f64 / flows),
+        bytes_per_flow: memory.map(|(before, _)| peak.saturating_sub(before) as f64 / flows),
     }
 }

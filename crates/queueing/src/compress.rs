@@ -52,7 +52,10 @@ enum Headers {
     Plain,
     /// As they were, but for the slot that they name.
     Uncompressed(Box<[u8]>),
-    Compressed { bytes: [u8; MAX_COMPRESSED], len: u8 },
+    Compressed {
+        bytes: [u8; MAX_COMPRESSED],
+        len: u8,
+    },
 }
 
 impl Codec {

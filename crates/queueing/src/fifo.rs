@@ -14,6 +14,7 @@ use lastmile_packet::Packet;
 use lastmile_units::{ByteCount, CellCount, Instant, PacketCount};
 
 use crate::discipline::Counter;
+use crate::ring::push_tightly;
 use crate::{Backlog, Discipline, DropReason, DropSink};
 
 /// How much a queue holds.
@@ -96,7 +97,7 @@ impl<P: Packet> Discipline<P> for Fifo<P> {
             }
         }
         self.room.take(&packet, size);
-        self.ring.push_back(packet);
+        push_tightly(&mut self.ring, packet);
     }
 
     fn dequeue(&mut self, _now: Instant, _drops: &mut dyn DropSink<P>) -> Option<P> {

@@ -11,6 +11,7 @@ pub mod fifo;
 pub mod line;
 pub mod meter;
 pub mod random;
+mod ring;
 pub mod sched;
 pub mod spec;
 

@@ -17,6 +17,7 @@ use lastmile_units::{BitRate, CellCount, Duration, Instant, Serialiser, WireByte
 
 use crate::compress::{Codec, Compression};
 use crate::random::Stream;
+use crate::ring::push_tightly;
 use crate::{Discipline, DropReason, DropSink};
 
 /// What a line is made of, apart from its queue.
@@ -240,7 +241,7 @@ impl<P: Packet> Line<P> {
             return;
         }
         packet.meta_mut().arrived = self.busy_until + self.delay;
-        self.in_flight.push_back(packet);
+        push_tightly(&mut self.in_flight, packet);
     }
 }
 
