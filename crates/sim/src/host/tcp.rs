@@ -110,9 +110,10 @@ impl Transfer {
         if self.request > 0 {
             let request = u64::from(self.request);
             self.end(Side::To).write(request);
-        } else {
+        } else if self.opened_by == Side::From {
             self.offer();
         }
+        // A listening sender offers its data when the first segment comes: to close while it listens would end it.
         let opener = self.opened_by;
         self.end(opener).connect(now);
         opener

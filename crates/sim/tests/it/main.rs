@@ -13,3 +13,4 @@ mod determinism;
 mod sources;
 mod starvation;
 mod timing;
+mod transfers;
