@@ -97,7 +97,6 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     Ok(exit(&outcome))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "as map_err hands it over")]
 fn failure(error: lastmile_live::Error) -> Failure {
     let hint = error.hint();
     let failure = Failure::new(error);

@@ -36,6 +36,7 @@ fn lastmile(folder: &Path, arguments: &[&str]) -> Command {
 }
 
 /// A folder with the line in it; `None`, and a word about it, where these tests cannot run.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn folder() -> Option<Scratch> {
     let id = Command::new("id").arg("-u").output().ok()?;
     if id.stdout.trim_ascii() != b"0" || !Path::new("/dev/net/tun").exists() {
