@@ -6,6 +6,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use lastmile_results::{Origin, Run, Series, report, summarise};
+use lastmile_scenario::Scenario;
+
 use crate::transcript::{Scratch, blessing, difference, matches, steps};
 use crate::workspace::{root, text_files};
 
@@ -172,4 +175,31 @@ fn scenarios_in_the_documents_run() {
         }
     }
     assert!(run > 0, "no scenario was found in any document");
+}
+
+/// The picture of README.md is drawn from a run of the scenario that it shows.
+#[test]
+fn the_picture_shows_what_the_program_does() {
+    let runs: Vec<Run> = [("without remedy", "none"), ("ACKs first, through a Smart ACK Dropper", "sad-priority")]
+        .iter()
+        .map(|(label, remedy)| simulated("upload-starves-download.toml", label, &[format!("access.remedy={remedy}")]))
+        .collect();
+    let drawn = report::figure(&runs, &["goodput_bps", "rtt_s"]);
+    let path = root().join("docs/images/starvation.svg");
+    if blessing("UPDATE_DOCS") {
+        std::fs::write(&path, &drawn).unwrap();
+    }
+    let shown = std::fs::read_to_string(&path).unwrap_or_default();
+    // Whole pictures make a message that nobody reads.
+    assert!(shown == drawn, "docs/images/starvation.svg is out of date: `make docs` draws it anew; look at it");
+}
+
+fn simulated(file: &str, label: &str, overrides: &[String]) -> Run {
+    let scenario = Scenario::load(&root().join("scenarios").join(file), overrides).unwrap();
+    let network = scenario.network_ref();
+    let outcome = lastmile_sim::run(network).unwrap();
+    let origin =
+        Origin { scenario: scenario.name().to_owned(), version: env!("CARGO_PKG_VERSION").into(), ..Origin::default() };
+    let series = outcome.series.iter().map(Series::from).collect();
+    Run { label: label.to_owned(), summary: summarise(&origin, network, &outcome), series }
 }

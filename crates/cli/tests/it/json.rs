@@ -1,0 +1,160 @@
+//! The shapes that other programs rely on, and files that are equal whenever the seed is.
+
+use serde_json::Value;
+
+use crate::transcript::Scratch;
+
+const UPLOAD: &str = "scenarios/upload-starves-download.toml";
+
+fn json(scratch: &Scratch, command: &str) -> Value {
+    let output = scratch.run(command);
+    assert_eq!(output.code, 0, "{command}: {}", output.stderr);
+    serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{command}: {error}"))
+}
+
+fn has(value: &Value, keys: &str) {
+    for key in keys.split_whitespace() {
+        assert!(value.get(key).is_some(), "no key {key:?} in {value:.200}");
+    }
+}
+
+#[test]
+fn a_run_has_the_promised_keys_and_timing_beside_them() {
+    let scratch = Scratch::new();
+    let run = json(&scratch, &format!("lastmile run {UPLOAD} --seed 7 --json"));
+    has(&run, "scenario seed version duration_s events flows links probes phases conservation timing");
+    assert_eq!(run["seed"], 7);
+    assert_eq!(run["duration_s"], 180.0);
+    has(&run["timing"], "wall_s events_per_s memory_bytes");
+    has(
+        &run["flows"][0],
+        "name direction kind tcp start_s end_s bytes_delivered goodput_bps response_time_s retransmissions timeouts \
+         data_packets acks_sent acks_received limited_by bound_bps bound_by",
+    );
+    has(&run["links"][0], "name rate_bps wire_bits ip_bytes packets cells utilisation queue_delay_s drops");
+    has(&run["links"][0]["queue_delay_s"], "mean p50 p99 p999 max");
+    has(&run["links"][0]["drops"], "tail");
+    has(&run["probes"][0], "name class sent received rtt_s");
+    has(&run["probes"][0]["rtt_s"], "min mean p50 p99 p999 max");
+    has(&run["phases"][0], "name from_s to_s flows probes");
+    has(&run["phases"][0]["flows"][0], "name goodput_bps");
+    has(&run["conservation"], "sent delivered dropped queued in_flight");
+}
+
+/// Bytes sent are delivered, dropped for a reason, queued, or in flight.
+#[test]
+fn bytes_are_conserved_in_every_run_of_a_comparison() {
+    let scratch = Scratch::new();
+    let comparison = json(&scratch, &format!("lastmile run {UPLOAD} --remedy none,sad,ack-filter,sad-priority --json"));
+    let runs = comparison["runs"].as_array().unwrap();
+    let labels: Vec<_> = runs.iter().map(|run| run["label"].as_str().unwrap()).collect();
+    assert_eq!(labels, ["none", "sad", "ack-filter", "sad-priority"]);
+    for run in runs {
+        let amount = |name: &str| run["conservation"][name].as_u64().unwrap();
+        let parts: u64 = ["delivered", "dropped", "queued", "in_flight"].iter().map(|name| amount(name)).sum();
+        assert_eq!(amount("sent"), parts, "{}", run["label"]);
+        assert_eq!(run["conservation"]["holds"], true);
+    }
+}
+
+/// While the upload runs, the download gets about one window for each wait of its ACKs in the modem's queue; with ACKs first
+/// and few, it keeps its line.
+#[test]
+fn the_demo_shows_what_it_is_to_show() {
+    let scratch = Scratch::new();
+    let comparison = json(&scratch, &format!("lastmile run {UPLOAD} --remedy none,sad-priority --json"));
+    let during = |run: usize| comparison["runs"][run]["phases"][1].clone();
+    let flow = |run: usize, name: &str| -> Value {
+        let phase = during(run);
+        phase["flows"].as_array().unwrap().iter().find(|flow| flow["name"] == name).unwrap().clone()
+    };
+    let goodput = |run: usize| flow(run, "download")["goodput_bps"].as_f64().unwrap();
+    let links = during(0)["links"].clone();
+    let up = links.as_array().unwrap().iter().find(|link| link["name"] == "up").unwrap();
+    let wait = up["queue_delay_mean_s"].as_f64().unwrap();
+    let expected = 65_536.0 * 8.0 / wait;
+    let starved = goodput(0);
+    assert!(
+        (0.75..1.1).contains(&(starved / expected)),
+        "{starved} bit/s against {expected} bit/s for a window in {wait} s"
+    );
+    let why = flow(0, "download")["explanation"].as_str().unwrap().to_owned();
+    assert!(why.contains("receive window 64 KiB") && why.contains("queue of link up"), "{why}");
+    assert!(goodput(1) > 3.5 * starved, "{} against {starved}", goodput(1));
+}
+
+#[test]
+fn equal_seeds_give_equal_files() {
+    let scratch = Scratch::new();
+    for out in ["first", "second"] {
+        let command = format!(
+            "lastmile run {UPLOAD} --set access.up.loss='1 %' --seed 3 --out {out} --capture up,down,client-cpe"
+        );
+        assert_eq!(scratch.run(&command).code, 0);
+    }
+    let names: Vec<_> =
+        std::fs::read_dir(scratch.path.join("first")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 6, "{names:?}");
+    for name in names {
+        let file = |out: &str| std::fs::read(scratch.path.join(out).join(&name)).unwrap();
+        assert!(file("first") == file("second"), "{} differs", name.display());
+    }
+    let other = format!("lastmile run {UPLOAD} --set access.up.loss='1 %' --seed 4 --out third");
+    assert_eq!(scratch.run(&other).code, 0);
+    let summary = |out: &str| std::fs::read_to_string(scratch.path.join(out).join("summary.json")).unwrap();
+    let without_inputs = |out: &str| serde_json::from_str::<Value>(&summary(out)).unwrap()["flows"].to_string();
+    assert!(without_inputs("first") != without_inputs("third"), "another seed loses other packets");
+}
+
+#[test]
+fn a_reproduction_has_the_promised_keys() {
+    let scratch = Scratch::new();
+    let reproduction = json(&scratch, "lastmile reproduce phanse2000/5.1 5.4 --json");
+    let tables = reproduction["tables"].as_array().unwrap();
+    assert_eq!(tables.len(), 2);
+    for table in tables {
+        has(table, "publication id rows claims assumptions");
+        has(&table["rows"][0], "params published theory simulated live deviation");
+        has(&table["claims"][0], "text shown evidence");
+        assert_eq!(table["claims"][0]["shown"], true, "{}", table["id"]);
+    }
+}
+
+#[test]
+fn overhead_has_the_promised_keys() {
+    let scratch = Scratch::new();
+    let costs = json(&scratch, "lastmile overhead --json");
+    let costs = costs.as_array().unwrap();
+    for cost in costs {
+        has(cost, "link size_bytes wire_bytes cells");
+    }
+    let ack = costs.iter().find(|cost| cost["link"] == "pppoa-vcmux" && cost["size_bytes"] == 40).unwrap();
+    assert_eq!((&ack["wire_bytes"], &ack["cells"]), (&Value::from(106), &Value::from(2)));
+}
+
+/// Every scenario that ships runs without a word on standard error.
+#[test]
+fn every_scenario_runs() {
+    fn files(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                files(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "toml") {
+                found.push(path);
+            }
+        }
+    }
+    let root = crate::workspace::root();
+    let mut found = Vec::new();
+    files(&root.join("scenarios"), &mut found);
+    assert!(found.len() > 5, "{found:?}");
+    let scratch = Scratch::new();
+    for path in found {
+        let name = path.strip_prefix(&root).unwrap().display().to_string();
+        let output = scratch.run(&format!("lastmile run {name} --json"));
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{name}");
+        let run: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(run["conservation"]["holds"], true, "{name}");
+    }
+}
