@@ -145,14 +145,17 @@ mod tests {
             from = "a"
             to = "b"
             rate = "1 Mbit/s"
+            one_way = true
             [[link]]
             from = "b"
             to = "a"
             rate = "2 Mbit/s"
+            one_way = true
             [[link]]
             from = "b"
             to = "c"
             rate = "2 Mbit/s"
+            one_way = true
             "#,
         );
         assert!(Path::of(&own, None).is_err());
