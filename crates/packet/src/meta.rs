@@ -434,7 +434,11 @@ impl Packet for Meta {
         self.set_options(newest.options);
     }
 
+    /// Those of IPv4: the numbered addresses of simulated flows have no others, and RFC 1144 compresses no others.
     fn headers(&self, out: &mut [u8; MAX_HEADER_LEN]) -> usize {
+        if self.mark.ipv6() {
+            return 0;
+        }
         write_headers(self, &FlowAddresses::of_simulated(self.flow), out)
     }
 }

@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod captures;
 mod docs;
 #[cfg(target_os = "linux")]
 mod emulate;
+mod json;
 mod streams;
 mod terminal;
 mod transcript;

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 
-use lastmile_packet::{FlowAddresses, Meta};
+use lastmile_packet::Meta;
 use lastmile_results::atomic::AtomicFile;
 use lastmile_results::capture::{CaptureError, CaptureWriter, InterfaceId, Keep};
 use lastmile_scenario::diagnostics::did_you_mean;
@@ -17,12 +17,14 @@ use lastmile_units::Instant;
 
 use crate::exit::{Failure, Result};
 
+use super::addresses::Addresses;
 use super::variants::file_name;
 
 /// The captures of one run.
 pub(super) struct Captures(Rc<RefCell<Files>>);
 
 struct Files {
+    addresses: Addresses,
     files: Vec<File>,
     /// By link: the captures that see what is sent into it, and those that see what arrives by it.
     sent: Vec<Vec<usize>>,
@@ -44,8 +46,13 @@ impl Captures {
             .map_err(|error| Failure::new(format_args!("cannot write {}: {error}", directory.display())))?;
         let keep = if whole { Keep::Whole } else { Keep::Headers };
         let count = network.links.len();
-        let mut files =
-            Files { files: Vec::new(), sent: vec![Vec::new(); count], arrived: vec![Vec::new(); count], failure: None };
+        let mut files = Files {
+            addresses: Addresses::new(network),
+            files: Vec::new(),
+            sent: vec![Vec::new(); count],
+            arrived: vec![Vec::new(); count],
+            failure: None,
+        };
         for name in links {
             let index = find(network, name)?;
             let link = &network.links[index];
@@ -104,7 +111,7 @@ struct Sink(Rc<RefCell<Files>>);
 
 impl CaptureSink for Sink {
     fn packet(&mut self, at: Instant, link: usize, passage: Passage, packet: &Meta) {
-        let Files { files, sent, arrived, failure } = &mut *self.0.borrow_mut();
+        let Files { addresses, files, sent, arrived, failure } = &mut *self.0.borrow_mut();
         let seen_by = match passage {
             Passage::Transmitted => &sent[link],
             Passage::Arrived => &arrived[link],
@@ -113,7 +120,7 @@ impl CaptureSink for Sink {
         if failure.is_some() || seen_by.is_empty() {
             return;
         }
-        let addresses = FlowAddresses::of_simulated(packet.flow);
+        let addresses = addresses.of(packet);
         for &number in seen_by {
             let File { writer, interface, .. } = &mut files[number];
             if let Err(error) = writer.write(*interface, at, packet, &addresses) {

@@ -1,0 +1,122 @@
+//! Captures against a foreign reader: tshark finds nothing wrong in them, and counts the retransmissions that the simulator
+//! counted. Skipped, with a message, where tshark is not installed; `make test` installs it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A scenario, what varies it, and the links at whose sending ends the senders of its TCP flows sit.
+const RUNS: [(&str, &[&str], [&str; 2]); 7] = [
+    ("upload-starves-download.toml", &[], ["server-gateway", "client-cpe"]),
+    ("upload-starves-download.toml", &["access.remedy=sad"], ["server-gateway", "client-cpe"]),
+    ("upload-starves-download.toml", &["tcp.timestamps=true", "tcp.variant=sack"], ["server-gateway", "client-cpe"]),
+    ("upload-starves-download.toml", &["access.down.loss=1 %", "tcp.variant=newreno"], ["server-gateway", "client-cpe"]),
+    ("upload-starves-download.toml", &["access.up.loss=2 %", "tcp.variant=reno"], ["server-gateway", "client-cpe"]),
+    ("first-steps/4-several-flows.toml", &["tcp.ecn=true"], ["server-gateway", "client-cpe"]),
+    ("first-steps/7-loss-and-cells.toml", &["tcp.variant=tahoe"], ["server-gateway", "client-cpe"]),
+];
+
+/// What tshark must never see: a field, the text in it that is a fault (empty: any), and what it would mean.
+const FAULTS: [(&str, &str, &str); 6] = [
+    ("_ws.malformed", "", "a malformed packet"),
+    ("ip.checksum.status", "0", "a bad IP checksum"),
+    ("tcp.checksum.status", "0", "a bad TCP checksum"),
+    ("udp.checksum.status", "0", "a bad UDP checksum"),
+    ("icmp.checksum.status", "0", "a bad ICMP checksum"),
+    ("tcp.analysis.ack_lost_segment", "", "an ACK for a segment that was never seen"),
+];
+
+#[test]
+fn tshark_finds_no_fault_and_counts_the_same_retransmissions() {
+    if Command::new("tshark").arg("--version").output().is_err() {
+        eprintln!("skipped: tshark is not installed");
+        return;
+    }
+    let mut total = 0;
+    for (number, (scenario, overrides, links)) in RUNS.iter().enumerate() {
+        let what = format!("{scenario} {overrides:?}");
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("captures-{number}"));
+        let retransmissions = simulate(scenario, overrides, links, &dir);
+        let mut counted = 0;
+        for link in links {
+            let packets = Dissected::read(&dir.join(format!("{link}.pcapng")));
+            assert!(packets.rows.len() > 1_000, "{what}: the capture at {link} holds a conversation");
+            for (field, text, fault) in FAULTS {
+                let found = packets.column(field).filter(|value| !value.is_empty() && value.contains(text)).count();
+                assert_eq!(found, 0, "{what}: tshark finds {fault} at {link}");
+            }
+            // The client opens every connection.
+            let first_syn = packets.rows.iter().find(|row| ["1", "True"].contains(&row[4].as_str())).unwrap();
+            let own = &first_syn[if *link == "client-cpe" { 0 } else { 1 }];
+            counted += packets.rows.iter().filter(|row| row[0] == *own && REPEATS.any(row)).count() as u64;
+        }
+        assert_eq!(counted, retransmissions, "{what}: retransmissions counted by tshark and by the simulator");
+        total += retransmissions;
+    }
+    assert!(total > 100, "the runs lose something");
+}
+
+/// Runs the scenario with captures; returns the retransmissions in its summary.
+fn simulate(scenario: &str, overrides: &[&str], links: &[&str], dir: &Path) -> u64 {
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(scenario);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+    command.arg("run").arg(file).arg("--out").arg(dir).arg("--json");
+    for change in overrides {
+        command.args(["--set", change]);
+    }
+    for link in links {
+        command.args(["--capture", link]);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let flows = summary["flows"].as_array().unwrap();
+    flows.iter().filter_map(|flow| flow["retransmissions"].as_u64()).sum()
+}
+
+/// What tshark calls a segment whose bytes were sent before. At its own sender nothing is reordered: what tshark takes to be
+/// out of order, because it comes within a round trip and without duplicate ACKs, has been sent again after a partial ACK.
+const REPEATS: Repeats = Repeats(["tcp.analysis.retransmission", "tcp.analysis.out_of_order"]);
+
+struct Repeats([&'static str; 2]);
+
+impl Repeats {
+    /// Fields 2 and 3 of a row.
+    fn any(&self, row: &[String]) -> bool {
+        (2..2 + self.0.len()).any(|field| !row[field].is_empty())
+    }
+}
+
+/// The packets of a capture, as tshark dissects them.
+struct Dissected {
+    fields: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Dissected {
+    fn read(capture: &Path) -> Self {
+        let fields: Vec<&str> = ["ip.src", "ip.dst"]
+            .into_iter()
+            .chain(REPEATS.0)
+            .chain(["tcp.flags.syn"])
+            .chain(FAULTS.iter().map(|(field, _, _)| *field))
+            .collect();
+        let mut command = Command::new("tshark");
+        command.arg("-r").arg(capture).args(["-T", "fields"]);
+        for protocol in ["ip", "tcp", "udp"] {
+            command.args(["-o", &format!("{protocol}.check_checksum:TRUE")]);
+        }
+        for field in &fields {
+            command.args(["-e", field]);
+        }
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        let rows = text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect();
+        Self { fields, rows }
+    }
+
+    fn column(&self, field: &str) -> impl Iterator<Item = &String> {
+        let index = self.fields.iter().position(|known| *known == field).unwrap();
+        self.rows.iter().map(move |row| &row[index])
+    }
+}
