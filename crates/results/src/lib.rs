@@ -10,7 +10,7 @@
 //! | [`atomic`] | files that are there whole or not at all |
 //! | [`capture`] | packets as pcapng |
 //! | [`table`] | the same on a terminal |
-//! | [`write`] | the files of a run, all or none |
+//! | [`mod@write`] | the files of a run, all or none |
 
 pub mod atomic;
 mod bounds;
