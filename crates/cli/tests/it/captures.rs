@@ -4,16 +4,19 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A scenario, what varies it, and the links at whose sending ends the senders of its TCP flows sit.
-const RUNS: [(&str, &[&str], [&str; 2]); 7] = [
-    ("upload-starves-download.toml", &[], ["server-gateway", "client-cpe"]),
-    ("upload-starves-download.toml", &["access.remedy=sad"], ["server-gateway", "client-cpe"]),
-    ("upload-starves-download.toml", &["tcp.timestamps=true", "tcp.variant=sack"], ["server-gateway", "client-cpe"]),
-    ("upload-starves-download.toml", &["access.down.loss=1 %", "tcp.variant=newreno"], ["server-gateway", "client-cpe"]),
-    ("upload-starves-download.toml", &["access.up.loss=2 %", "tcp.variant=reno"], ["server-gateway", "client-cpe"]),
-    ("first-steps/4-several-flows.toml", &["tcp.ecn=true"], ["server-gateway", "client-cpe"]),
-    ("first-steps/7-loss-and-cells.toml", &["tcp.variant=tahoe"], ["server-gateway", "client-cpe"]),
+/// A scenario, and what varies it.
+const RUNS: [(&str, &[&str]); 7] = [
+    ("upload-starves-download.toml", &[]),
+    ("upload-starves-download.toml", &["access.remedy=sad"]),
+    ("upload-starves-download.toml", &["tcp.timestamps=true", "tcp.variant=sack"]),
+    ("upload-starves-download.toml", &["access.down.loss=1 %", "tcp.variant=newreno"]),
+    ("upload-starves-download.toml", &["access.up.loss=2 %", "tcp.variant=reno"]),
+    ("first-steps/4-several-flows.toml", &["tcp.ecn=true"]),
+    ("first-steps/7-loss-and-cells.toml", &["tcp.variant=tahoe"]),
 ];
+
+/// The links at whose sending ends the senders of the TCP flows sit: the server of a download, the client of an upload.
+const LINKS: [&str; 2] = ["server-gateway", "client-cpe"];
 
 /// What tshark must never see: a field, the text in it that is a fault (empty: any), and what it would mean.
 const FAULTS: [(&str, &str, &str); 6] = [
@@ -32,12 +35,12 @@ fn tshark_finds_no_fault_and_counts_the_same_retransmissions() {
         return;
     }
     let mut total = 0;
-    for (number, (scenario, overrides, links)) in RUNS.iter().enumerate() {
+    for (number, (scenario, overrides)) in RUNS.iter().enumerate() {
         let what = format!("{scenario} {overrides:?}");
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("captures-{number}"));
-        let retransmissions = simulate(scenario, overrides, links, &dir);
+        let retransmissions = simulate(scenario, overrides, &dir);
         let mut counted = 0;
-        for link in links {
+        for link in LINKS {
             let packets = Dissected::read(&dir.join(format!("{link}.pcapng")));
             assert!(packets.rows.len() > 1_000, "{what}: the capture at {link} holds a conversation");
             for (field, text, fault) in FAULTS {
@@ -46,7 +49,7 @@ fn tshark_finds_no_fault_and_counts_the_same_retransmissions() {
             }
             // The client opens every connection.
             let first_syn = packets.rows.iter().find(|row| ["1", "True"].contains(&row[4].as_str())).unwrap();
-            let own = &first_syn[if *link == "client-cpe" { 0 } else { 1 }];
+            let own = &first_syn[if link == "client-cpe" { 0 } else { 1 }];
             counted += packets.rows.iter().filter(|row| row[0] == *own && REPEATS.any(row)).count() as u64;
         }
         assert_eq!(counted, retransmissions, "{what}: retransmissions counted by tshark and by the simulator");
@@ -56,14 +59,14 @@ fn tshark_finds_no_fault_and_counts_the_same_retransmissions() {
 }
 
 /// Runs the scenario with captures; returns the retransmissions in its summary.
-fn simulate(scenario: &str, overrides: &[&str], links: &[&str], dir: &Path) -> u64 {
+fn simulate(scenario: &str, overrides: &[&str], dir: &Path) -> u64 {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(scenario);
     let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
     command.arg("run").arg(file).arg("--out").arg(dir).arg("--json");
     for change in overrides {
         command.args(["--set", change]);
     }
-    for link in links {
+    for link in LINKS {
         command.args(["--capture", link]);
     }
     let output = command.output().unwrap();
