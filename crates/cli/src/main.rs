@@ -3,6 +3,9 @@
 //! Data goes to standard output, talk to standard error. The exit code is 0 when the job was done, 1 when the job's answer is
 //! no, 2 when it could not run, 130 when it was interrupted ([`exit::Exit`]).
 
+// The comments on arguments are their help texts, in which [access] is a table of a file.
+#![allow(rustdoc::broken_intra_doc_links)]
+
 mod commands;
 mod exit;
 mod interrupt;

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | [`data`] | [`Publication`], [`Table`], [`Row`]: the published side |
 //! | [`value`] | [`Values`]: named numbers and words in the order of the file |
-//! | [`select`] | `phanse2000/5.1 5.2`: which tables a user means |
+//! | [`mod@select`] | `phanse2000/5.1 5.2`: which tables a user means |
 //! | [`experiments`] | [`Experiment`]: what reproduces a table |
 //! | [`reproduction`] | [`Reproduction`]: published, theory, simulated and live side by side, in the shape that `--json` prints |
 
