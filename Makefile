@@ -9,6 +9,8 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 CARGO ?= cargo
 LASTMILE = $(CARGO) run --release --locked --quiet --package lastmile-cli --
+# Where cargo puts what it builds.
+TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Where `make demo` leaves its reports.
 OUT ?= out/demo
 # Seconds that each fuzz target runs.
@@ -30,6 +32,8 @@ test: lint ## Everything: format, lints, tests, documentation, live tests where 
 	$(CARGO) test --workspace --locked
 	$(CARGO) test --manifest-path fuzz/Cargo.toml --no-default-features --locked
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --locked --no-deps --quiet
+	$(CARGO) build --release --locked --package lastmile-cli
+	@scripts/same-bytes.sh $(TARGET)/debug/lastmile $(TARGET)/release/lastmile
 	@scripts/live-tests.sh
 
 .PHONY: lint
