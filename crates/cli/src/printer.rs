@@ -75,7 +75,8 @@ impl Printer {
 
     /// Columns of the terminal; 120 where standard output is none.
     pub(crate) fn width(&self) -> u16 {
-        terminal_size::terminal_size_of(io::stdout()).map_or(120, |(width, _)| width.0)
+        let told = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0);
+        told.filter(|&width| width > 0).unwrap_or(120)
     }
 
     /// True when somebody watches standard error: only then is there a progress bar.
