@@ -182,11 +182,11 @@ impl<P: Packet> Line<P> {
         None
     }
 
-    /// The packet that arrives next.
+    /// The packet that arrives when `before` others have: 0 for the next one.
     #[must_use]
     #[inline]
-    pub fn first_in_flight(&self) -> Option<&P> {
-        self.in_flight.front()
+    pub fn in_flight_at(&self, before: usize) -> Option<&P> {
+        self.in_flight.get(before)
     }
 
     /// The queue in front of the transmitter.

@@ -63,11 +63,26 @@ pub(crate) struct Net {
     pub(crate) paths: Paths,
     /// The paths of each traffic, of its data and back.
     pub(crate) routes: Vec<[PathId; 2]>,
-    /// The traffic of each flow.
-    pub(crate) traffic_of: Vec<u32>,
+    /// What each flow is, by flow number.
+    pub(crate) flows: Vec<FlowEntry>,
     pub(crate) capture: Option<Box<dyn CaptureSink>>,
     pub(crate) sent: Amount,
     pub(crate) delivered: Amount,
+}
+
+/// What a flow is. Its path and its state are looked up together, for every packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FlowEntry {
+    pub(crate) traffic: u32,
+    pub(crate) place: Place,
+}
+
+/// Where a flow's state is: an index into the hosts' list of its kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    Transfer(u32),
+    Datagrams(u32),
+    Ping(u32),
 }
 
 /// A link, what it reports, and which of its two events are pending.
@@ -100,7 +115,7 @@ impl Net {
             links,
             paths: Paths::default(),
             routes: Vec::new(),
-            traffic_of: Vec::new(),
+            flows: Vec::new(),
             capture,
             sent: Amount::default(),
             delivered: Amount::default(),
@@ -111,7 +126,13 @@ impl Net {
     #[inline]
     pub(crate) fn route(&self, flow: FlowId) -> PathId {
         let number = flow.index() as usize;
-        self.routes[self.traffic_of[number / 2] as usize][number % 2]
+        self.routes[self.flows[number / 2].traffic as usize][number % 2]
+    }
+
+    /// Where the state of a packet's flow is.
+    #[inline]
+    pub(crate) fn place(&self, flow: FlowId) -> Place {
+        self.flows[flow.index() as usize / 2].place
     }
 
     /// A host sends a packet.

@@ -4,8 +4,9 @@ use lastmile_packet::FlowId;
 
 use crate::engine::Wheel;
 use crate::host::{Datagrams, Ping, Transfer};
+use crate::net::{FlowEntry, Place};
 use crate::outcome::{FlowOutcome, LinkOutcome, Outcome, ProbeOutcome, Series, Snapshot, TcpOutcome};
-use crate::simulation::{Hosts, Place, Simulation};
+use crate::simulation::{Hosts, Simulation};
 
 /// What came of a run.
 pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
@@ -16,7 +17,7 @@ pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
     let links = std::mem::take(&mut simulation.net.links).into_iter().map(link).collect();
     let flows = flows(&simulation, &names);
     let mut series = simulation.sampler.take().map(crate::sample::Sampler::into_series).unwrap_or_default();
-    let probes = probes(&mut simulation.hosts, &names);
+    let probes = probes(&simulation.net.flows, &mut simulation.hosts, &names);
     if simulation.network.record.interval.is_some() {
         series.extend(probes.iter().map(round_trips));
     }
@@ -37,14 +38,14 @@ pub(crate) fn snapshot(simulation: &mut Simulation<'_>) -> Snapshot {
     let hosts = &simulation.hosts;
     let now = simulation.now;
     let senders = || {
-        hosts.flows.iter().map(|place| match *place {
+        simulation.net.flows.iter().map(|flow| match flow.place {
             Place::Transfer(index) => Some(hosts.transfers[index as usize].sender()),
             Place::Datagrams(_) | Place::Ping(_) => None,
         })
     };
     let mut snapshot = Snapshot {
         at: now,
-        bytes_delivered: hosts.flows.iter().map(|place| hosts.bytes_delivered(*place)).collect(),
+        bytes_delivered: simulation.net.flows.iter().map(|flow| hosts.bytes_delivered(flow.place)).collect(),
         wire_bits: simulation.net.links.iter().map(|link| link.line.stats().wire_bytes.bits()).collect(),
         limited: senders().map(|sender| sender.map(|s| s.limited_by(now))).collect(),
         srtt: senders().map(|sender| sender.and_then(lastmile_tcp::Endpoint::srtt)).collect(),
@@ -63,12 +64,12 @@ pub(crate) fn snapshot(simulation: &mut Simulation<'_>) -> Snapshot {
 fn flows(simulation: &Simulation<'_>, names: &[String]) -> Vec<FlowOutcome> {
     let hosts = &simulation.hosts;
     let mut flows = Vec::new();
-    for (number, (place, name)) in hosts.flows.iter().zip(names).enumerate() {
+    for (number, (flow, name)) in simulation.net.flows.iter().zip(names).enumerate() {
         let path = |side: usize| {
-            let flow = FlowId::new(u32::try_from(2 * number + side).expect("the network was checked"));
-            simulation.net.paths.links(simulation.net.route(flow)).iter().map(|link| *link as usize).collect::<Vec<_>>()
+            let id = FlowId::new(u32::try_from(2 * number + side).expect("the network was checked"));
+            simulation.net.paths.links(simulation.net.route(id)).iter().map(|link| *link as usize).collect::<Vec<_>>()
         };
-        match *place {
+        match flow.place {
             Place::Transfer(index) => {
                 let transfer = &hosts.transfers[index as usize];
                 flows.push(transfer_outcome(simulation, transfer, name, [path(0), path(1)]));
@@ -135,10 +136,10 @@ fn datagram_outcome(simulation: &Simulation<'_>, source: &Datagrams, name: &str,
     }
 }
 
-fn probes(hosts: &mut Hosts, names: &[String]) -> Vec<ProbeOutcome> {
+fn probes(flows: &[FlowEntry], hosts: &mut Hosts, names: &[String]) -> Vec<ProbeOutcome> {
     let mut probes = Vec::new();
-    for (place, name) in hosts.flows.iter().zip(names) {
-        if let Place::Ping(index) = *place {
+    for (flow, name) in flows.iter().zip(names) {
+        if let Place::Ping(index) = flow.place {
             let ping: &mut Ping = &mut hosts.pings[index as usize];
             let replies = std::mem::take(&mut ping.replies);
             probes.push(ProbeOutcome {

@@ -2,8 +2,9 @@
 
 use lastmile_units::{Duration, Instant};
 
+use crate::net::Place;
 use crate::outcome::Series;
-use crate::simulation::{Place, Simulation};
+use crate::simulation::Simulation;
 
 /// A slow start threshold that nothing has set yet.
 const NO_THRESHOLD: u32 = 1 << 30;
@@ -40,10 +41,10 @@ struct TcpSeries {
 impl Sampler {
     pub(crate) fn new(simulation: &Simulation<'_>, interval: Duration) -> Self {
         let links = simulation.network.links.iter().map(|link| LinkSeries::new(&link.name)).collect();
-        let few = simulation.hosts.flows.len() <= simulation.network.record.flow_limit;
+        let few = simulation.net.flows.len() <= simulation.network.record.flow_limit;
         let names = if few { simulation.flow_names() } else { Vec::new() };
         let flows =
-            names.iter().zip(&simulation.hosts.flows).map(|(name, place)| FlowSeries::new(name, *place)).collect();
+            names.iter().zip(&simulation.net.flows).map(|(name, flow)| FlowSeries::new(name, flow.place)).collect();
         Self { interval, links, flows }
     }
 
@@ -63,8 +64,8 @@ impl Sampler {
             series.rate.push(now, (wire_bytes - series.wire_bytes) as f64 * 8.0 / interval_s);
             series.wire_bytes = wire_bytes;
         }
-        for (series, place) in self.flows.iter_mut().zip(&simulation.hosts.flows) {
-            series.sample(now, interval_s, simulation, *place);
+        for (series, flow) in self.flows.iter_mut().zip(&simulation.net.flows) {
+            series.sample(now, interval_s, simulation, flow.place);
         }
         now + self.interval
     }

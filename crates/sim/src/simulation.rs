@@ -8,7 +8,7 @@ use lastmile_units::Instant;
 use crate::BuildError;
 use crate::capture::CaptureSink;
 use crate::host::{Datagrams, Ping, Progress, Transfer};
-use crate::net::{Event, Net, Side};
+use crate::net::{Event, FlowEntry, Net, Place, Side};
 use crate::outcome::{Conservation, Outcome, Snapshot};
 use crate::report;
 use crate::route::{self, PathId};
@@ -29,19 +29,9 @@ pub struct Simulation<'a> {
 /// Everything that runs on hosts.
 #[derive(Default)]
 pub(crate) struct Hosts {
-    /// Where each flow's state is, by flow number.
-    pub(crate) flows: Vec<Place>,
     pub(crate) transfers: Vec<Transfer>,
     pub(crate) datagrams: Vec<Datagrams>,
     pub(crate) pings: Vec<Ping>,
-}
-
-/// Where a flow's state is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Place {
-    Transfer(u32),
-    Datagrams(u32),
-    Ping(u32),
 }
 
 impl<'a> Simulation<'a> {
@@ -142,9 +132,13 @@ impl<'a> Simulation<'a> {
     /// handled: with 100 000 flows hardly any of it is in a cache.
     #[inline]
     fn look_ahead(&self, link: u32) {
-        let Some(next) = self.net.links[link as usize].line.first_in_flight() else { return };
-        if let Place::Transfer(index) = self.hosts.flows[next.flow.index() as usize / 2] {
+        let line = &self.net.links[link as usize].line;
+        let Some(next) = line.in_flight_at(0) else { return };
+        if let Place::Transfer(index) = self.net.place(next.flow) {
             self.hosts.transfers[index as usize].touch(Side::bound_for(next.flow));
+        }
+        if let Some(later) = line.in_flight_at(1) {
+            std::hint::black_box(self.net.place(later.flow));
         }
     }
 
@@ -152,7 +146,7 @@ impl<'a> Simulation<'a> {
     #[inline]
     fn deliver(&mut self, packet: &Meta) {
         let now = self.now;
-        match self.hosts.flows[packet.flow.index() as usize / 2] {
+        match self.net.place(packet.flow) {
             Place::Transfer(index) => {
                 let side = Side::bound_for(packet.flow);
                 let progress = self.hosts.transfers[index as usize].on_segment(now, side, packet);
@@ -191,7 +185,7 @@ impl<'a> Simulation<'a> {
     fn start(&mut self, flow: u32) {
         let now = self.now;
         self.snapshot();
-        match self.hosts.flows[flow as usize] {
+        match self.net.flows[flow as usize].place {
             Place::Transfer(index) => {
                 let side = self.hosts.transfers[index as usize].begin(now);
                 self.pump(index, side);
@@ -214,7 +208,7 @@ impl<'a> Simulation<'a> {
 
     fn stop(&mut self, flow: u32) {
         self.snapshot();
-        if let Place::Transfer(index) = self.hosts.flows[flow as usize] {
+        if let Place::Transfer(index) = self.net.flows[flow as usize].place {
             self.hosts.transfers[index as usize].stop();
             self.pump(index, Side::From);
         }
@@ -222,7 +216,7 @@ impl<'a> Simulation<'a> {
 
     fn source(&mut self, flow: u32) {
         let now = self.now;
-        let (packet, next) = match self.hosts.flows[flow as usize] {
+        let (packet, next) = match self.net.flows[flow as usize].place {
             Place::Datagrams(index) => self.hosts.datagrams[index as usize].next(now),
             Place::Ping(index) => self.hosts.pings[index as usize].next(now),
             Place::Transfer(_) => return,
@@ -242,7 +236,7 @@ impl<'a> Simulation<'a> {
 
     /// Notes where everything stands, once a point in time, if the flows are few enough for it.
     fn snapshot(&mut self) {
-        if self.hosts.flows.len() > self.network.record.flow_limit {
+        if self.net.flows.len() > self.network.record.flow_limit {
             return;
         }
         if self.snapshots.last().is_some_and(|latest| latest.at == self.now) && !self.snapshots.is_empty() {
@@ -271,11 +265,12 @@ impl<'a> Simulation<'a> {
             };
             self.net.routes.push([there, back]);
             for member in 0..traffic.count {
-                let number = u32::try_from(self.hosts.flows.len()).expect("the network was checked");
+                let number = u32::try_from(self.net.flows.len()).expect("the network was checked");
                 let ids = [FlowId::new(2 * number), FlowId::new(2 * number + 1)];
                 let random = || Stream::new(self.network.seed, &format!("traffic {}-{member}", traffic.name));
-                self.net.traffic_of.push(u32::try_from(index).expect("the network was checked"));
-                self.hosts.place(&traffic.source, ids, index, traffic.dscp, random, &mut numbers);
+                let place = self.hosts.place(&traffic.source, ids, index, traffic.dscp, random, &mut numbers);
+                let traffic_index = u32::try_from(index).expect("the network was checked");
+                self.net.flows.push(FlowEntry { traffic: traffic_index, place });
                 self.net.pending.push(traffic.start, Event::Start(number));
                 if let Some(stop) = traffic.stop {
                     self.net.pending.push(stop, Event::Stop(number));
@@ -295,9 +290,9 @@ impl Hosts {
         dscp: u8,
         random: impl FnOnce() -> Stream,
         numbers: &mut Stream,
-    ) {
+    ) -> Place {
         let at = |len: usize| u32::try_from(len).expect("the network was checked");
-        let place = match source {
+        match source {
             Source::Bulk { .. } => {
                 let iss = [(); 2].map(|()| SeqNumber::new(numbers.bits() as u32));
                 let transfer = Transfer::new(source, ids, at(traffic), iss).expect("a bulk source is a transfer");
@@ -313,8 +308,7 @@ impl Hosts {
                 self.datagrams.push(source);
                 Place::Datagrams(at(self.datagrams.len() - 1))
             }
-        };
-        self.flows.push(place);
+        }
     }
 }
 
