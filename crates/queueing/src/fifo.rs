@@ -11,22 +11,12 @@ use std::collections::VecDeque;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
-use lastmile_units::{ByteCount, CellCount, Instant, PacketCount};
+pub use lastmile_units::Limit;
+use lastmile_units::{ByteCount, Instant, PacketCount};
 
 use crate::discipline::Counter;
 use crate::ring::push_tightly;
 use crate::{Backlog, Discipline, DropReason, DropSink};
-
-/// How much a queue holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Limit {
-    /// So many packets.
-    Packets(PacketCount),
-    /// So many IP bytes.
-    Bytes(ByteCount),
-    /// So many ATM cells of the line.
-    Cells(CellCount),
-}
 
 /// Which packet goes when the queue is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -5,7 +5,7 @@ use lastmile_packet::{Meta, Protocol, TcpFlags};
 use lastmile_queueing::ack::{Fraction, filter, sad};
 use lastmile_queueing::meter::tbf::Peak;
 use lastmile_queueing::spec::{ClassSpec, Spec};
-use lastmile_queueing::{Limit as QueueLimit, Match, Overflow};
+use lastmile_queueing::{Match, Overflow};
 use lastmile_units::{BitRate, ByteCount, Duration, Limit, Ratio, WireBytes};
 
 use crate::reader::{Table, Unopened, Variant};
@@ -275,25 +275,16 @@ fn read_at(queue: Unopened<'_>, link_layer: &LinkLayer, depth: usize) -> Option<
     }
 }
 
-fn limit_and_drop(table: &Table<'_>, link_layer: &LinkLayer) -> Option<(QueueLimit, Overflow)> {
+fn limit_and_drop(table: &Table<'_>, link_layer: &LinkLayer) -> Option<(Limit, Overflow)> {
     let limit: Option<Limit> = table.get("limit");
     let drop = table.choice("drop", &[("tail", Overflow::Tail), ("head", Overflow::Head)]);
-    let limit = in_queue(limit?);
+    let limit = limit?;
     let spec = Spec::Fifo { limit, drop: drop? };
     if let Err(error) = spec.build::<Meta>(link_layer) {
         table.error("limit", format!("{}: {}", table.path("limit"), error.problem), None);
         return None;
     }
     Some((limit, drop?))
-}
-
-/// The limit as the datapath counts it.
-pub(crate) fn in_queue(limit: Limit) -> QueueLimit {
-    match limit {
-        Limit::Packets(packets) => QueueLimit::Packets(packets),
-        Limit::Bytes(bytes) => QueueLimit::Bytes(bytes),
-        Limit::Cells(cells) => QueueLimit::Cells(cells),
-    }
 }
 
 fn fifo_of(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Spec> {

@@ -1,5 +1,6 @@
 use lastmile_linklayer::Framing;
 use lastmile_packet::Meta;
+use lastmile_units::CellCount;
 
 use super::*;
 
