@@ -72,7 +72,7 @@ pub fn figure(runs: &[Run], series: &[&str]) -> String {
                     (stack(panels, &frame_of(run, &frame), top))
                 }
             }
-            text.note x=(coordinate(GAP)) y=(coordinate(outer_height - 14.0)) { (caption_text(&first.summary)) }
+            text.note x=(coordinate(GAP)) y=(coordinate(outer_height - 14.0)) { (shared_caption(runs)) }
         }
     };
     drawing.into_string()
@@ -151,7 +151,18 @@ fn caption(summary: &Summary) -> Markup {
 
 /// Scenario, seed, version: what one needs to get the same picture again.
 fn caption_text(summary: &Summary) -> String {
-    let set: String = summary.inputs.set.iter().map(|set| format!(" · {set}")).collect();
+    caption_with(summary, summary.inputs.set.iter())
+}
+
+/// The same for several runs: of their overrides those that all of them share.
+fn shared_caption(runs: &[Run]) -> String {
+    let Some((first, others)) = runs.split_first() else { return String::new() };
+    let shared = |set: &&String| others.iter().all(|run| run.summary.inputs.set.contains(*set));
+    caption_with(&first.summary, first.summary.inputs.set.iter().filter(shared))
+}
+
+fn caption_with<'a>(summary: &Summary, set: impl Iterator<Item = &'a String>) -> String {
+    let set: String = set.map(|set| format!(" · {set}")).collect();
     let file = summary.inputs.file.as_deref().unwrap_or(&summary.scenario);
     format!(
         "{file}{set} · seed {} · {} · lastmile {}",

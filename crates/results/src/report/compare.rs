@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::panel::Frame;
-use super::{caption, caption_text, drawing, frame, frame_of, panels, tables};
+use super::{caption, drawing, frame, frame_of, panels, shared_caption, tables};
 use crate::Run;
 use crate::tabular;
 
@@ -16,7 +16,7 @@ pub(crate) fn body(runs: &[Run]) -> Markup {
     html! {
         header {
             h1 { (first.scenario) }
-            (caption(first))
+            p.caption { (shared_caption(runs)) }
         }
         (tables::markup(&tabular::comparison(runs)))
         h2 { "Over time" }
@@ -41,6 +41,6 @@ pub(crate) fn body(runs: &[Run]) -> Markup {
                 (tables::all(&run.summary))
             }
         }
-        footer { p { "Panels side by side share their scale. " (caption_text(first)) } }
+        footer { p { "Panels side by side share their scale. " (shared_caption(runs)) } }
     }
 }
