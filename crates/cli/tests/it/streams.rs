@@ -107,3 +107,31 @@ fn an_interrupt_ends_a_run_with_130_and_leaves_no_result() {
         std::fs::remove_dir_all(scratch.path.join("out")).unwrap();
     }
 }
+
+/// A run whose results do not fit the disk is an error, exit code 2, and leaves nothing under a final name.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_under_the_results_leaves_none_of_them() {
+    let scratch = crate::transcript::Scratch::new();
+    let disk = scratch.path.join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"]).arg(&disk).status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: mounting a small disk needs root");
+        return;
+    }
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/first-steps/1-one-download.toml");
+    for arguments in [&[][..], &["--capture", "down"]] {
+        let output = lastmile(&["run", scenario, "--out"]).arg(disk.join("out")).args(arguments).output().unwrap();
+        let left: Vec<_> = std::fs::read_dir(disk.join("out")).map_or(Vec::new(), |entries| {
+            entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+        });
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let outcome = (output.status.code(), left.iter().any(|name| !name.starts_with('.')));
+        if outcome != (Some(2), false) || !text.contains("No space left") {
+            let _ = Command::new("umount").arg(&disk).status();
+            panic!("{arguments:?}: exit code and files {outcome:?}, {left:?}: {text}");
+        }
+    }
+    assert!(Command::new("umount").arg(&disk).status().unwrap().success());
+}

@@ -12,5 +12,6 @@ mod conservation;
 mod determinism;
 mod sources;
 mod starvation;
+mod throughput;
 mod timing;
 mod transfers;
