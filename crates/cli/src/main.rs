@@ -6,6 +6,7 @@
 // The comments on arguments are their help texts, in which [access] is a table of a file.
 #![allow(rustdoc::broken_intra_doc_links)]
 
+mod bytes;
 mod commands;
 mod exit;
 mod interrupt;

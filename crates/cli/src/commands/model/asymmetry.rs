@@ -33,15 +33,15 @@ pub(crate) struct Arguments {
     links: Vec<String>,
 
     /// A full data packet in IP bytes, headers included
-    #[arg(long, value_name = "BYTES", default_value_t = 1500)]
+    #[arg(long, value_name = "BYTES", default_value = "1500", value_parser = crate::bytes::parse)]
     data: u64,
 
     /// Its TCP payload in bytes, instead of --data; the headers are those of the ACK
-    #[arg(long, value_name = "BYTES", conflicts_with = "data")]
+    #[arg(long, value_name = "BYTES", conflicts_with = "data", value_parser = crate::bytes::parse)]
     mss: Option<u64>,
 
     /// A pure ACK in IP bytes: 40, with timestamps 52
-    #[arg(long, value_name = "BYTES", default_value_t = 40)]
+    #[arg(long, value_name = "BYTES", default_value = "40", value_parser = crate::bytes::parse)]
     ack: u64,
 
     /// Segments for each ACK, d: 1 when each is acknowledged, 2 with delayed ACKs
