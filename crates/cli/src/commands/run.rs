@@ -6,9 +6,12 @@ mod difference;
 mod simulate;
 mod variants;
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::Args;
+use indicatif::{MultiProgress, ProgressDrawTarget};
 use lastmile_results::schema::Document;
 use lastmile_results::{Run, table, write};
 use lastmile_scenario::Scenario;
@@ -58,6 +61,10 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "capture")]
     whole_packets: bool,
 
+    /// Threads for the runs of a comparison; they change nothing in the results [default: one a processor]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+
     /// Print JSON: the summary, and under "timing" what depends on the machine
     #[arg(long)]
     json: bool,
@@ -90,10 +97,18 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     }
     let interrupt =
         Interrupt::watch().map_err(|error| Failure::new(format_args!("cannot watch for signals: {error}")))?;
+    let bars = MultiProgress::with_draw_target(if printer.is_watched() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    });
     let mut done = Vec::new();
-    for (variant, scenario) in variants.iter().zip(&scenarios) {
+    for ended in in_parallel(variants.len(), arguments.threads, |number| {
+        let (variant, scenario) = (&variants[number], &scenarios[number]);
         let directory = arguments.out.as_deref().map(|out| variant.directory(out));
-        match simulate(arguments, variant, scenario, directory.as_deref(), &interrupt, printer)? {
+        simulate(arguments, variant, scenario, directory.as_deref(), &interrupt, &bars)
+    }) {
+        match ended? {
             Ok(run) => done.push(run),
             Err(interrupted) => return Ok(interrupted),
         }
@@ -109,6 +124,28 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         }
     }
     Ok(Exit::Done)
+}
+
+/// Does `count` jobs on so many threads, each job on one; what they return comes in their order.
+fn in_parallel<T: Send>(count: usize, threads: Option<NonZeroUsize>, job: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let threads = threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut ended = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                return ended;
+            }
+            ended.push((number, job(number)));
+        }
+    };
+    let mut ended: Vec<(usize, T)> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads.min(count)).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("a run does not panic")).collect()
+    });
+    ended.sort_by_key(|(number, _)| *number);
+    ended.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Writes the files of each run, and of several their comparison; returns the path of the report.

@@ -107,6 +107,26 @@ fn equal_seeds_give_equal_files() {
 }
 
 #[test]
+fn threads_change_nothing_in_the_files() {
+    let scratch = Scratch::new();
+    for threads in ["1", "4"] {
+        let command = format!(
+            "lastmile run {UPLOAD} --remedy none,sad,ack-filter,ack-priority --set access.down.loss='1 %' --seed 3 \
+             --capture down --out {threads} --threads {threads}"
+        );
+        assert_eq!(scratch.run(&command).code, 0);
+    }
+    let file = |threads: &str, name: &str| std::fs::read(scratch.path.join(threads).join(name)).unwrap();
+    for remedy in ["none", "sad", "ack-filter", "ack-priority"] {
+        for name in ["summary.json", "series.parquet", "report.html", "down.pcapng"] {
+            let name = format!("{remedy}/{name}");
+            assert!(file("1", &name) == file("4", &name), "{name} differs");
+        }
+    }
+    assert!(file("1", "report.html") == file("4", "report.html"), "the comparison differs");
+}
+
+#[test]
 fn a_reproduction_has_the_promised_keys() {
     let scratch = Scratch::new();
     let reproduction = json(&scratch, "lastmile reproduce phanse2000/5.1 5.4 --json");

@@ -3,9 +3,8 @@
 //! A capture stands at the sending end of a link and sees what tcpdump would see there: what is sent into the link, and
 //! what arrives by the link that leads back. So a reader finds both directions of each connection, in the order of time.
 
-use std::cell::RefCell;
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lastmile_packet::Meta;
 use lastmile_results::atomic::AtomicFile;
@@ -21,7 +20,7 @@ use super::addresses::Addresses;
 use super::variants::file_name;
 
 /// The captures of one run.
-pub(super) struct Captures(Rc<RefCell<Files>>);
+pub(super) struct Captures(Arc<Mutex<Files>>);
 
 struct Files {
     addresses: Addresses,
@@ -65,19 +64,19 @@ impl Captures {
                 files.arrived[index].push(number);
             }
         }
-        Ok(Self(Rc::new(RefCell::new(files))))
+        Ok(Self(Arc::new(Mutex::new(files))))
     }
 
     /// What the simulator tells of each packet.
     pub(super) fn sink(&self) -> Box<dyn CaptureSink> {
-        Box::new(Sink(Rc::clone(&self.0)))
+        Box::new(Sink(Arc::clone(&self.0)))
     }
 
     /// Gives the files their names.
     pub(super) fn commit(self) -> Result<()> {
         let files =
-            Rc::try_unwrap(self.0).unwrap_or_else(|_| unreachable!("the simulation is gone, and its sink with it"));
-        let Files { files, failure, .. } = files.into_inner();
+            Arc::try_unwrap(self.0).unwrap_or_else(|_| unreachable!("the simulation is gone, and its sink with it"));
+        let Files { files, failure, .. } = files.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some((number, error)) = failure {
             return Err(Failure::new(format_args!("{}: {error}", files[number].path)));
         }
@@ -107,11 +106,12 @@ fn find(network: &Network, name: &str) -> Result<usize> {
     })
 }
 
-struct Sink(Rc<RefCell<Files>>);
+struct Sink(Arc<Mutex<Files>>);
 
 impl CaptureSink for Sink {
     fn packet(&mut self, at: Instant, link: usize, passage: Passage, packet: &Meta) {
-        let Files { addresses, files, sent, arrived, failure } = &mut *self.0.borrow_mut();
+        let Files { addresses, files, sent, arrived, failure } =
+            &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let seen_by = match passage {
             Passage::Transmitted => &sent[link],
             Passage::Arrived => &arrived[link],

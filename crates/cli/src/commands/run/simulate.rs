@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant as WallClock;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use lastmile_results::schema::{Document, Inputs, Timing};
 use lastmile_results::{Origin, Run, Series, summarise};
 use lastmile_scenario::Scenario;
@@ -13,7 +13,6 @@ use lastmile_units::Instant;
 
 use crate::exit::{Exit, Failure, Result};
 use crate::interrupt::Interrupt;
-use crate::printer::Printer;
 
 use super::Arguments;
 use super::capture::Captures;
@@ -52,7 +51,7 @@ pub(super) fn simulate(
     scenario: &Scenario,
     directory: Option<&Path>,
     interrupt: &Interrupt,
-    printer: &Printer,
+    bars: &MultiProgress,
 ) -> Result<std::result::Result<Done, Exit>> {
     let network = scenario.network_ref();
     let captures = match directory {
@@ -64,7 +63,7 @@ pub(super) fn simulate(
     let started = WallClock::now();
     let sink = captures.as_ref().map(Captures::sink);
     let mut simulation = Simulation::new(network, sink).map_err(Failure::new)?;
-    let progress = progress(variant, printer);
+    let progress = bars.add(progress(variant));
     for step in 1..=STEPS {
         simulation.advance_to(part(network, step));
         progress.set_position(step);
@@ -98,10 +97,7 @@ fn part(network: &Network, step: u64) -> Instant {
     Instant::from_ps(u64::try_from(ps).expect("a part of a duration is no longer than it"))
 }
 
-fn progress(variant: &Variant, printer: &Printer) -> ProgressBar {
-    if !printer.is_watched() {
-        return ProgressBar::hidden();
-    }
+fn progress(variant: &Variant) -> ProgressBar {
     let style = ProgressStyle::with_template("{msg} {bar:40} {percent:>3} %  {eta} left")
         .expect("the template is a constant")
         .progress_chars("━━ ");
