@@ -206,6 +206,16 @@ impl<P: Packet> Line<P> {
         &self.stats
     }
 
+    /// Bits that have left by `now`: those of all transmissions begun, but for what is still to come of the current one.
+    #[must_use]
+    pub fn bits_sent(&self, now: Instant) -> u64 {
+        let begun = self.stats.wire_bytes.bits();
+        let Some(transmitter) = &self.transmitter else { return begun };
+        let left_ps = u128::from(self.busy_until.since(now).as_ps());
+        let unsent = left_ps * u128::from(transmitter.rate().as_bps()) / 1_000_000_000_000;
+        begun.saturating_sub(u64::try_from(unsent).unwrap_or(u64::MAX))
+    }
+
     /// Cells that the packets took, on a line of cells, OAM cells between them included.
     #[must_use]
     pub fn cells(&self) -> Option<CellCount> {

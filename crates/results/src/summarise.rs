@@ -152,8 +152,11 @@ impl<'a> Run<'a> {
 
     fn link(&self, index: usize, spec: &LinkSpec, link: &LinkOutcome) -> Link {
         let node = |node: usize| self.network.nodes[node].name.clone();
-        let wire_bits = link.stats.wire_bytes.bits();
+        let wire_bits = link.wire_bits;
         let share = |bits: u64| Some(to_f64(bits) / to_f64(spec.rate?.as_bps()) / self.outcome.duration.as_secs_f64());
+        // Of the packet on the wire at the end, as much as had left.
+        let begun_bits = link.stats.wire_bytes.bits();
+        let ip_share = |share: f64| share * to_f64(link.stats.transmitted.bytes * 8) / to_f64(begun_bits.max(1));
         let drops = DropReason::ALL.iter().map(|reason| (reason.name().to_owned(), link.stats.dropped[reason.index()]));
         let crossing = self.shapes.iter().flatten().filter(|shape| shape.data_path.contains(&index));
         Link {
@@ -169,7 +172,7 @@ impl<'a> Run<'a> {
             packets: link.stats.transmitted.packets,
             cells: link.cells.unwrap_or(0),
             utilisation: share(wire_bits).filter(|share| share.is_finite()),
-            utilisation_ip: share(link.stats.transmitted.bytes * 8).filter(|share| share.is_finite()),
+            utilisation_ip: share(wire_bits).map(ip_share).filter(|share| share.is_finite()),
             queue_delay_s: delay(&link.queue_delay_ns),
             ack_queue_delay_s: delay(&link.ack_queue_delay_ns),
             max_backlog_packets: link.max_backlog_packets,

@@ -84,6 +84,8 @@ pub struct TcpOutcome {
 pub struct LinkOutcome {
     /// Packets, bytes, cells, drops.
     pub stats: LineStats,
+    /// Bits that had left by the end of the run.
+    pub wire_bits: u64,
     /// Time spent in the queue by packets that left it, in nanoseconds.
     pub queue_delay_ns: Histogram<u64>,
     /// The same for pure ACKs alone.

@@ -1,6 +1,7 @@
 //! From the state at the end of a run to what is told of it.
 
 use lastmile_packet::FlowId;
+use lastmile_units::Instant;
 
 use crate::engine::Wheel;
 use crate::host::{Datagrams, Ping, Transfer};
@@ -14,7 +15,8 @@ pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
     let names = simulation.flow_names();
     // Queues, wires and the pending set go first: of very many flows the rows below take as much again.
     simulation.net.pending = Wheel::new();
-    let links = std::mem::take(&mut simulation.net.links).into_iter().map(link).collect();
+    let links =
+        std::mem::take(&mut simulation.net.links).into_iter().map(|state| link(state, simulation.now)).collect();
     let flows = flows(&simulation, &names);
     let mut series = simulation.sampler.take().map(crate::sample::Sampler::into_series).unwrap_or_default();
     let probes = probes(&simulation.net.flows, &mut simulation.hosts, &names);
@@ -46,7 +48,7 @@ pub(crate) fn snapshot(simulation: &mut Simulation<'_>) -> Snapshot {
     let mut snapshot = Snapshot {
         at: now,
         bytes_delivered: simulation.net.flows.iter().map(|flow| hosts.bytes_delivered(flow.place)).collect(),
-        wire_bits: simulation.net.links.iter().map(|link| link.line.stats().wire_bytes.bits()).collect(),
+        wire_bits: simulation.net.links.iter().map(|link| link.line.bits_sent(now)).collect(),
         limited: senders().map(|sender| sender.map(|s| s.limited_by(now))).collect(),
         srtt: senders().map(|sender| sender.and_then(lastmile_tcp::Endpoint::srtt)).collect(),
         retransmissions: senders().map(|sender| sender.map_or(0, |s| s.stats().retransmissions.into())).collect(),
@@ -159,11 +161,12 @@ fn round_trips(probe: &ProbeOutcome) -> Series {
     Series { name: "rtt_s", entity: probe.name.clone(), points }
 }
 
-fn link(state: crate::net::LinkState) -> LinkOutcome {
+fn link(state: crate::net::LinkState, end: Instant) -> LinkOutcome {
     let mut counters = Vec::new();
     state.line.queue().counters(&mut |c| counters.push((c.path.to_owned(), c.kind, c.name, c.value)));
     LinkOutcome {
         stats: state.line.stats().clone(),
+        wire_bits: state.line.bits_sent(end),
         cells: state.line.cells().map(lastmile_units::CellCount::as_u64),
         queue_delay_ns: state.monitor.delay_ns,
         ack_queue_delay_ns: state.monitor.ack_delay_ns,

@@ -60,6 +60,16 @@ fn a_packet_takes_its_wire_time_and_the_delay() {
     assert_eq!(line.cells(), Some(CellCount::new(32)));
 }
 
+/// 1000 bytes at 8 kbit/s take a second: after a quarter of it a quarter of the bits have left.
+#[test]
+fn bits_count_as_they_leave() {
+    let mut line = line(&config(8, "ip"), 10);
+    line.enqueue(at_us(0), packet(1, 1_000), &mut Log::default());
+    assert_eq!(line.stats().wire_bytes.bits(), 8_000);
+    let sent = [0, 250_000, 1_000_000, 2_000_000].map(|us| line.bits_sent(at_us(us)));
+    assert_eq!(sent, [0, 2_000, 8_000, 8_000]);
+}
+
 #[test]
 fn what_does_not_fit_the_queue_is_dropped_and_counted() {
     let mut line = line(&config(512, "ip"), 2);

@@ -89,6 +89,7 @@ pub(super) fn document(arguments: &Arguments, scenario: &Scenario, path: &Path<'
 fn link(hop: &HopReport) -> LinkOutcome {
     LinkOutcome {
         stats: hop.line.clone(),
+        wire_bits: hop.line.wire_bytes.bits(),
         queue_delay_ns: hop.waited.clone(),
         ack_queue_delay_ns: hop.acks_waited.clone(),
         max_backlog_packets: hop.most_queued.packets.as_u64(),
