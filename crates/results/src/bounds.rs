@@ -67,7 +67,7 @@ pub(crate) struct TcpShape {
     /// Receive window that can be told, at most.
     pub(crate) window: u64,
     /// Segments for each ACK.
-    segments_per_ack: u64,
+    pub(crate) segments_per_ack: u64,
 }
 
 impl Shape {

@@ -103,7 +103,16 @@ impl Case<'_> {
     fn window(&self, cause: &str, trip: Option<&RoundTrip>) -> String {
         let trip = trip.map_or_else(String::new, |trip| format!(" / {}", self.trip(trip)));
         match (cause, self.shape.tcp) {
-            ("receive_window", Some(tcp)) => format!("receive window {}{trip}", format::window(tcp.window)),
+            ("receive_window", Some(tcp)) => {
+                // The receiver holds its ACK back until that many segments have come, which the window never lets through.
+                let held = if tcp.segments_per_ack > 1 && tcp.window < tcp.segments_per_ack * self.shape.payload {
+                    let segments = tcp.segments_per_ack;
+                    format!("; it is under {segments} full segments, so that ACKs also wait for the delayed-ACK timer")
+                } else {
+                    String::new()
+                };
+                format!("receive window {}{trip}{held}", format::window(tcp.window))
+            }
             _ => match self.retransmissions {
                 0 => format!("congestion window{trip}"),
                 1 => format!("congestion window{trip}, 1 segment sent again"),

@@ -84,6 +84,19 @@ fn a_small_window_over_the_empty_round_trip_is_a_bound() {
     assert!(flow.goodput_bps < flow.bound_bps.unwrap(), "{flow:?}");
 }
 
+/// RFC 1122, section 4.2.3.2: an ACK for every second full segment, or else after the delay. A window of less never holds two.
+#[test]
+fn a_window_under_two_segments_is_told_to_wait_for_the_delayed_ack() {
+    let words = |window: u64| {
+        let config = Config { receive_window: ByteCount::new(window), ..tcp() };
+        only_flow(&one_download(8_000, 512, "ip", Spec::fifo(100), &config)).explanation
+    };
+    let timer = "; it is under 2 full segments, so that ACKs also wait for the delayed-ACK timer";
+    assert!(words(2_000).starts_with("receive window 2000 bytes / round trip 46.1 ms"), "{}", words(2_000));
+    assert!(words(2_000).ends_with(timer), "{}", words(2_000));
+    assert!(!words(2_920).contains("timer"), "{}", words(2_920));
+}
+
 /// 10 Mbit/s of IP in packets of 1500 bytes carry 9.7333 Mbit/s of payload; a CBR source takes 1 Mbit/s of IP off first.
 #[test]
 fn datagrams_take_their_rate_and_transfers_share_the_rest() {
