@@ -30,12 +30,12 @@ pub(crate) const CHAPTERS: &[(&str, &str, &[&Section])] = &[
         &[
             &queue::QUEUE,
             &queue::FIFO,
-            &queue::SAD,
-            &queue::ACK_FILTER,
-            &queue::PRIORITY,
-            &queue::TBF,
-            &queue::CLASS,
-            &queue::MATCH,
+            &queue::ack::SAD,
+            &queue::ack::ACK_FILTER,
+            &queue::sched::PRIORITY,
+            &queue::shaper::TBF,
+            &queue::sched::CLASS,
+            &queue::matching::MATCH,
         ],
     ),
     (

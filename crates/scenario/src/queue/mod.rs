@@ -1,0 +1,125 @@
+//! Queue tables: a tree of disciplines as a file describes it.
+
+pub(crate) mod ack;
+pub(crate) mod matching;
+mod remedy;
+pub(crate) mod sched;
+pub(crate) mod shaper;
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_packet::Meta;
+use lastmile_queueing::Overflow;
+use lastmile_queueing::spec::Spec;
+use lastmile_units::Limit;
+
+use crate::reader::{Table, Unopened, Variant};
+use crate::schema::{Key, Kind, Section};
+
+pub use remedy::Remedy;
+pub(crate) use remedy::with_remedy;
+
+pub(crate) static QUEUE: Section = Section {
+    heading: "Queues",
+    about: "A queue is a table with a `kind`. Those that regulate, shape or schedule stand over another queue, given as `queue = { ... }` \
+            (or, for a FIFO, by its `limit` and `drop` alone), so that they nest: `queue = { kind = \"sad\", queue = { kind = \"tbf\", ... } }`.",
+    keys: &[Key::with_default(
+        "kind",
+        Kind::Choice(&["fifo", "sad", "ack-filter", "priority", "tbf"]),
+        "fifo",
+        "What it is.",
+    )],
+};
+
+const LIMIT: Key = Key::with_default(
+    "limit",
+    Kind::Limit,
+    "100 packets",
+    "How much it holds: packets, IP bytes, or cells on a line that has cells.",
+);
+const DROP: Key = Key::with_default(
+    "drop",
+    Kind::Choice(&["tail", "head"]),
+    "tail",
+    "Which packet goes when it is full: the one that arrives, or the oldest.",
+);
+const BELOW: Key =
+    Key::optional("queue", Kind::Table("[queues](#queues)"), "a FIFO of `limit` and `drop`", "The queue below.");
+
+pub(crate) static FIFO: Section =
+    Section { heading: "`kind = \"fifo\"`", about: "First in, first out.", keys: &[LIMIT, DROP] };
+
+#[derive(Clone, Copy)]
+enum Form {
+    Fifo,
+    Sad,
+    AckFilter,
+    Priority,
+    Tbf,
+}
+
+const KINDS: [Variant<Form>; 5] = [
+    Variant { name: "fifo", section: &FIFO, value: Form::Fifo },
+    Variant { name: "sad", section: &ack::SAD, value: Form::Sad },
+    Variant { name: "ack-filter", section: &ack::ACK_FILTER, value: Form::AckFilter },
+    Variant { name: "priority", section: &sched::PRIORITY, value: Form::Priority },
+    Variant { name: "tbf", section: &shaper::TBF, value: Form::Tbf },
+];
+
+/// Reads a queue for a line whose packets take what `link_layer` says.
+pub(crate) fn read(queue: Unopened<'_>, link_layer: &LinkLayer) -> Option<Spec> {
+    read_at(queue, link_layer, 0)
+}
+
+/// `spec`, which was read for another line, if it can stand here too.
+pub(crate) fn checked(table: &Table<'_>, spec: &Spec, link_layer: &LinkLayer) -> Option<Spec> {
+    if let Err(error) = spec.build::<Meta>(link_layer) {
+        table.error("queue", format!("{}: {error}", table.path("queue")), None);
+        return None;
+    }
+    Some(spec.clone())
+}
+
+fn read_at(queue: Unopened<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+    let (form, table) = queue.open_kind(&QUEUE, &KINDS)?;
+    if depth >= Spec::MAX_DEPTH {
+        table.error("kind", format!("more than {} queues above one another", Spec::MAX_DEPTH), None);
+        return None;
+    }
+    match form {
+        Form::Fifo => fifo_of(&table, link_layer),
+        Form::Sad => ack::sad(&table, link_layer, depth),
+        Form::AckFilter => ack::filter(&table, link_layer),
+        Form::Priority => sched::priority(&table, link_layer, depth),
+        Form::Tbf => shaper::tbf(&table, link_layer, depth),
+    }
+}
+
+fn limit_and_drop(table: &Table<'_>, link_layer: &LinkLayer) -> Option<(Limit, Overflow)> {
+    let limit: Option<Limit> = table.get("limit");
+    let drop = table.choice("drop", &[("tail", Overflow::Tail), ("head", Overflow::Head)]);
+    let limit = limit?;
+    let spec = Spec::Fifo { limit, drop: drop? };
+    if let Err(error) = spec.build::<Meta>(link_layer) {
+        table.error("limit", format!("{}: {}", table.path("limit"), error.problem), None);
+        return None;
+    }
+    Some((limit, drop?))
+}
+
+fn fifo_of(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Spec> {
+    limit_and_drop(table, link_layer).map(|(limit, drop)| Spec::Fifo { limit, drop })
+}
+
+/// The queue below: a table of its own, or a FIFO.
+fn below(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+    let Some(queue) = table.table("queue") else {
+        return if table.has("queue") { None } else { fifo_of(table, link_layer) };
+    };
+    for key in ["limit", "drop"] {
+        if table.has(key) {
+            let hint = format!("put {key} into {}", table.path("queue"));
+            table.error(key, format!("both {key} and a queue below, which has its own"), Some(hint));
+        }
+    }
+    read_at(queue, link_layer, depth + 1)
+}
