@@ -2,11 +2,11 @@
 
 use crate::checksum::{Sum, mend};
 use crate::parse::{ParseError, parse};
-use crate::{AckFields, FlowKey, MAX_HEADER_LEN, Meta, Packet, Protocol, tcp};
+use crate::{AckFields, FlowKey, MAX_HEADER_LEN, Meta, Packet, Protocol, ipv4, tcp};
 
 /// An IP packet with its bytes, as the live programs carry it through the datapath.
 ///
-/// The bytes change only in [`Packet::rewrite_ack`]. Checksums are mended for what changed (RFC 1624), never computed anew:
+/// The bytes change only where a method of [`Packet`] says so. Checksums are mended for what changed (RFC 1624), never computed anew:
 /// a packet that came damaged leaves recognisably damaged, for its receiver to drop.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Frame {
@@ -62,16 +62,28 @@ impl Frame {
     /// Makes the IP header's length that of the bytes.
     fn mend_ip_len(&mut self) {
         let len = self.bytes.len() as u16;
-        let (len_at, field) = if self.meta.mark.ipv6() { (4, len - crate::ipv6::HEADER_LEN as u16) } else { (2, len) };
-        if !self.meta.mark.ipv6() {
-            let before = Sum::ZERO.bytes(&self.bytes[len_at..len_at + 2]);
-            let checksum = u16::from_be_bytes([self.bytes[10], self.bytes[11]]);
-            let mended = mend(checksum, before, Sum::ZERO.word(field));
-            self.bytes[10..12].copy_from_slice(&mended.to_be_bytes());
+        if self.meta.mark.ipv6() {
+            self.set_word(4, len - crate::ipv6::HEADER_LEN as u16);
+        } else {
+            self.set_summed_word(2, len, ipv4::CHECKSUM_AT);
         }
-        self.bytes[len_at..len_at + 2].copy_from_slice(&field.to_be_bytes());
         self.meta.ip_len = len;
         self.meta.header_len = len as u8;
+    }
+
+    fn word(&self, at: usize) -> u16 {
+        u16::from_be_bytes([self.bytes[at], self.bytes[at + 1]])
+    }
+
+    fn set_word(&mut self, at: usize, word: u16) {
+        self.bytes[at..at + 2].copy_from_slice(&word.to_be_bytes());
+    }
+
+    /// Sets a word that the checksum at `checksum_at` covers, and mends that.
+    fn set_summed_word(&mut self, at: usize, word: u16, checksum_at: usize) {
+        let mended = mend(self.word(checksum_at), Sum::ZERO.word(self.word(at)), Sum::ZERO.word(word));
+        self.set_word(checksum_at, mended);
+        self.set_word(at, word);
     }
 }
 
@@ -95,8 +107,7 @@ impl Packet for Frame {
         let changing = transport + tcp::ACK_AT;
         let before = Sum::ZERO.bytes(&self.bytes[changing..]).word((self.bytes.len() - transport) as u16);
         self.bytes[changing..changing + 4].copy_from_slice(&newest.ack.raw().to_be_bytes());
-        let window_at = transport + tcp::WINDOW_AT;
-        self.bytes[window_at..window_at + 2].copy_from_slice(&newest.window.to_be_bytes());
+        self.set_word(transport + tcp::WINDOW_AT, newest.window);
         self.meta.ack = newest.ack;
         self.meta.window = newest.window;
         if newest.options != self.meta.options() {
@@ -109,8 +120,30 @@ impl Packet for Frame {
         // The old checksum stands in both sums and cancels. The pseudo-header has the length of the TCP packet.
         let after = Sum::ZERO.bytes(&self.bytes[changing..]).word((self.bytes.len() - transport) as u16);
         let checksum_at = transport + tcp::CHECKSUM_AT;
-        let checksum = u16::from_be_bytes([self.bytes[checksum_at], self.bytes[checksum_at + 1]]);
-        self.bytes[checksum_at..checksum_at + 2].copy_from_slice(&mend(checksum, before, after).to_be_bytes());
+        self.set_word(checksum_at, mend(self.word(checksum_at), before, after));
+    }
+
+    fn set_window(&mut self, window: u16) {
+        if self.meta.protocol != Protocol::Tcp {
+            return;
+        }
+        let transport = usize::from(self.transport_offset);
+        self.set_summed_word(transport + tcp::WINDOW_AT, window, transport + tcp::CHECKSUM_AT);
+        self.meta.window = window;
+    }
+
+    fn set_traffic_class(&mut self, traffic_class: u8) {
+        if self.transport_offset == 0 {
+            return;
+        }
+        let first = self.word(0);
+        if self.meta.mark.ipv6() {
+            // Version, traffic class, the upper bits of the flow label (RFC 8200, section 3); no checksum covers them.
+            self.set_word(0, first & 0xF00F | u16::from(traffic_class) << 4);
+        } else {
+            self.set_summed_word(0, first & 0xFF00 | u16::from(traffic_class), ipv4::CHECKSUM_AT);
+        }
+        self.meta.traffic_class = traffic_class;
     }
 
     fn headers(&self, out: &mut [u8; MAX_HEADER_LEN]) -> usize {

@@ -8,6 +8,8 @@ use crate::parse::{IpHeader, ParseError, header, word};
 
 /// Bytes of a header without options.
 pub(crate) const HEADER_LEN: usize = 20;
+/// Where the checksum of the header stands.
+pub(crate) const CHECKSUM_AT: usize = 10;
 /// Time to live of written packets: the default that RFC 1340 recommends and Linux uses.
 const TTL: u8 = 64;
 /// Written packets are not to be fragmented: their senders do path MTU discovery (RFC 1191, section 3).
@@ -65,5 +67,5 @@ pub(crate) fn write(
     out[12..16].copy_from_slice(&source.octets());
     out[16..20].copy_from_slice(&destination.octets());
     let checksum = Sum::ZERO.bytes(out).checksum();
-    out[10..12].copy_from_slice(&checksum.to_be_bytes());
+    out[CHECKSUM_AT..12].copy_from_slice(&checksum.to_be_bytes());
 }

@@ -16,6 +16,31 @@ pub trait Packet {
     /// its checksum and, if the options' size changes, its lengths.
     fn rewrite_ack(&mut self, newest: &AckFields);
 
+    /// Sets the window of this TCP segment, as it stands in the header (unscaled). A packet with bytes mends its checksum;
+    /// one that is no TCP segment stays as it is.
+    fn set_window(&mut self, window: u16);
+
+    /// Sets the byte of DSCP and ECN field: the IPv4 TOS or IPv6 traffic class. A packet with bytes mends its checksum; one
+    /// whose IP header could not be read stays as it is.
+    fn set_traffic_class(&mut self, traffic_class: u8);
+
+    /// Marks the packet as having met congestion (CE; RFC 3168, section 5) if its sender said that it understands that:
+    /// ECT(0), ECT(1), or CE already. False when it did not: the packet stays as it is, and congestion is told by dropping.
+    fn mark_ce(&mut self) -> bool {
+        let meta = self.meta();
+        let capable = meta.ecn() != Meta::NOT_ECT;
+        if capable && meta.ecn() != Meta::CE {
+            self.set_traffic_class(self.meta().traffic_class | Meta::CE);
+        }
+        capable
+    }
+
+    /// Sets the DSCP (RFC 2474), 0 to 63, and leaves the ECN field alone.
+    fn set_dscp(&mut self, dscp: u8) {
+        debug_assert!(dscp < 64, "a DSCP has six bits");
+        self.set_traffic_class(dscp << 2 | self.meta().ecn());
+    }
+
     /// Writes the IP and transport headers, as they go over the line, to the start of `out`; returns their length. Zero for
     /// a packet whose headers cannot be told: such a packet is never compressed.
     fn headers(&self, out: &mut [u8; MAX_HEADER_LEN]) -> usize;
@@ -362,6 +387,11 @@ pub struct AckFields {
 }
 
 impl Meta {
+    /// The ECN field of a packet whose sender does not understand congestion marks (RFC 3168, section 5).
+    pub const NOT_ECT: u8 = 0;
+    /// The ECN field of a packet that met congestion (RFC 3168, section 5).
+    pub const CE: u8 = 3;
+
     /// The TCP options.
     #[must_use]
     pub const fn options(&self) -> Options {
@@ -432,6 +462,16 @@ impl Packet for Meta {
         self.ack = newest.ack;
         self.window = newest.window;
         self.set_options(newest.options);
+    }
+
+    fn set_window(&mut self, window: u16) {
+        if self.protocol == Protocol::Tcp {
+            self.window = window;
+        }
+    }
+
+    fn set_traffic_class(&mut self, traffic_class: u8) {
+        self.traffic_class = traffic_class;
     }
 
     /// Those of IPv4: the numbered addresses of simulated flows have no others, and RFC 1144 compresses no others.

@@ -86,6 +86,41 @@ fn bytes_that_cannot_be_read_become_a_frame_that_passes_untouched() {
     }
 }
 
+/// RFC 3168, section 5: ECT(1) and ECT(0) become CE, CE stays, Not-ECT is left alone.
+#[test]
+fn only_a_capable_packet_is_marked_and_its_dscp_stays() {
+    for (before, after, marked) in [(0xB8, 0xB8, false), (0xB9, 0xBB, true), (0xBA, 0xBB, true), (0xBB, 0xBB, true)] {
+        let mut bytes = ack_with_options(&[]);
+        bytes[1] = before;
+        bytes[10..12].fill(0);
+        let sum = Sum::ZERO.bytes(&bytes[..20]).checksum();
+        bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+        let mut frame = frame(&bytes);
+        let mut simulated = *frame.meta();
+        assert_eq!((frame.mark_ce(), simulated.mark_ce()), (marked, marked));
+        assert_eq!((frame.bytes()[1], frame.meta().traffic_class, simulated.traffic_class), (after, after, after));
+        assert_eq!(checksums_hold(frame.bytes()), Ok(true));
+    }
+}
+
+/// A fragment has an IP header, and nothing behind it that may be read.
+#[test]
+fn what_the_bytes_do_not_have_is_not_set() {
+    let mut fragment = ack_with_options(&[]);
+    fragment[6] = 0x20;
+    let mut fragment = frame(&fragment);
+    let before = fragment.clone();
+    fragment.set_window(1);
+    assert_eq!(fragment, before);
+    fragment.set_dscp(46);
+    assert_eq!(fragment.bytes()[1], 46 << 2);
+
+    let mut unreadable = frame(&[0x45, 0, 0]);
+    unreadable.set_dscp(46);
+    assert!(!unreadable.mark_ce());
+    assert_eq!((unreadable.bytes(), unreadable.meta().traffic_class), (&[0x45, 0, 0][..], 0));
+}
+
 /// In a debug build the broken contract is a panic of its own.
 #[cfg(not(debug_assertions))]
 #[test]
@@ -130,6 +165,28 @@ proptest! {
             prop_assert_eq!(*frame.meta(), expected);
             prop_assert_eq!(frame.meta().ack_fields(), *newest);
         }
+    }
+
+    #[test]
+    fn after_a_mark_and_a_clamp_everything_is_as_if_written_anew(
+        (meta, addresses) in packet(),
+        window in any::<u16>(),
+        dscp in 0..64u8,
+    ) {
+        let mut expected = meta;
+        let mut bytes = Vec::new();
+        write_packet(&meta, &addresses, &mut bytes);
+        let mut frame = frame(&bytes);
+        expected.set_window(window);
+        frame.set_window(window);
+        expected.set_dscp(dscp);
+        frame.set_dscp(dscp);
+        prop_assert_eq!(frame.mark_ce(), expected.mark_ce());
+        write_packet(&expected, &addresses, &mut bytes);
+        prop_assert_eq!(checksums_hold(frame.bytes()), Ok(true));
+        prop_assert_eq!(frame.bytes(), &bytes);
+        prop_assert_eq!(*frame.meta(), expected);
+        prop_assert_eq!((frame.meta().dscp(), frame.meta().ecn() & 1 == 1), (dscp, meta.ecn() != 0));
     }
 
     /// Bytes that a rewrite has no business with, among them TTL, flow label and urgent pointer, which the writer never sets.

@@ -130,10 +130,9 @@ struct Passed {
 impl Passed {
     /// True when the packet is a pure ACK that may be regulated; counts why not otherwise.
     fn may_regulate(&mut self, packet: &impl Packet, exempt: &Match) -> bool {
-        const CONGESTION_EXPERIENCED: u8 = 3;
         let meta = packet.meta();
         let count = if meta.is_pure_ack() {
-            if meta.ecn() == CONGESTION_EXPERIENCED {
+            if meta.ecn() == Meta::CE {
                 &mut self.congestion_marked
             } else if exempt.covers(packet) {
                 &mut self.exempt

@@ -27,6 +27,14 @@ impl Packet for Probe {
         self.meta.rewrite_ack(newest);
     }
 
+    fn set_window(&mut self, window: u16) {
+        self.meta.set_window(window);
+    }
+
+    fn set_traffic_class(&mut self, traffic_class: u8) {
+        self.meta.set_traffic_class(traffic_class);
+    }
+
     fn headers(&self, out: &mut [u8; MAX_HEADER_LEN]) -> usize {
         self.meta.headers(out)
     }
