@@ -15,7 +15,7 @@ mod ring;
 pub mod sched;
 pub mod spec;
 
-pub use ack::{AckFilter, SmartAckDropper};
+pub use ack::{AckCollapsing, AckFilter, CakeAckFilter, SmartAckDropper};
 pub use classify::{ClassIndex, Classifier, FirstMatch, Match, Matcher};
 pub use discipline::{Backlog, Counter, Discipline, DropReason, DropSink, Node};
 pub use fifo::{Fifo, Limit, Overflow};

@@ -7,7 +7,7 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, WireBytes};
 
-use crate::ack::{AckFilter, SmartAckDropper, filter, sad};
+use crate::ack::{AckCollapsing, AckFilter, CakeAckFilter, SmartAckDropper, cake, filter, sad};
 use crate::classify::{ClassIndex, FirstMatch, Match};
 use crate::meter::tbf::{Config as TbfConfig, Peak, Tbf, TbfError};
 use crate::{Fifo, Limit, Node, Overflow, Priority};
@@ -59,6 +59,24 @@ pub enum Spec {
         drop: Overflow,
         /// How it decides.
         rules: filter::Rules,
+    },
+    /// [`AckCollapsing`].
+    AckCollapsing {
+        /// How much it holds.
+        limit: Limit,
+        /// Which packet goes when it is full.
+        drop: Overflow,
+        /// What is never regulated.
+        exempt: Match,
+    },
+    /// [`CakeAckFilter`].
+    CakeAckFilter {
+        /// How much it holds.
+        limit: Limit,
+        /// Which packet goes when it is full.
+        drop: Overflow,
+        /// How it decides.
+        rules: cake::Rules,
     },
 }
 
@@ -149,6 +167,14 @@ impl Spec {
                 let filter = AckFilter::new(*limit, *drop, rules.clone(), link_layer);
                 Box::new(filter.ok_or_else(|| refused(at, Problem::NoCells))?)
             }
+            Self::AckCollapsing { limit, drop, exempt } => {
+                let collapsing = AckCollapsing::new(*limit, *drop, exempt.clone(), link_layer);
+                Box::new(collapsing.ok_or_else(|| refused(at, Problem::NoCells))?)
+            }
+            Self::CakeAckFilter { limit, drop, rules } => {
+                let filter = CakeAckFilter::new(*limit, *drop, rules.clone(), link_layer);
+                Box::new(filter.ok_or_else(|| refused(at, Problem::NoCells))?)
+            }
             Self::Sad { duplicates, exempt, queue } => {
                 let queue = queue.build_below("queue".into(), at, link_layer)?;
                 Box::new(SmartAckDropper::new(queue, *duplicates, exempt.clone()))
@@ -199,9 +225,11 @@ impl Spec {
         }
         match self {
             Self::Fifo { limit, .. } => check_limit(*limit, link_layer),
-            Self::AckFilter { limit, rules, .. } => {
+            Self::AckFilter { limit, rules: filter::Rules { exempt, .. }, .. }
+            | Self::AckCollapsing { limit, exempt, .. }
+            | Self::CakeAckFilter { limit, rules: cake::Rules { exempt, .. }, .. } => {
                 check_limit(*limit, link_layer)?;
-                check_match(&rules.exempt)
+                check_match(exempt)
             }
             Self::Sad { exempt, .. } => check_match(exempt),
             Self::Tbf { .. } => Ok(()),

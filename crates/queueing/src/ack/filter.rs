@@ -6,8 +6,9 @@
 //! Differs: the publications leave open what is redundant. Here an ACK is removed only for one that acknowledges more, or
 //! updates the window of the same, comes from the same sequence number or a later one, and tells all that its options
 //! tell (see [`super`]). A duplicate protects itself and the ACK that it repeats, since fast retransmit counts them all; with
-//! [`Duplicates::Remove`] duplicates are filtered like any older ACK, as a filter does that looks at numbers alone. Nothing
-//! is removed in favour of an ACK that then finds no room.
+//! [`Duplicates::Remove`] duplicates are filtered like any older ACK, as a filter does that looks at numbers alone. A segment
+//! with ECE or CWR protects the ACK before it, which has neither and so tells that congestion was over (RFC 3168, section
+//! 6.1). Nothing is removed in favour of an ACK that then finds no room.
 //! Cost: one table look-up a packet, O(1) for each ACK removed or found protected, once. The queue is never scanned: the
 //! removable ACKs of a flow are chained. Memory: an entry for each flow of which a pure ACK waits.
 
@@ -19,7 +20,7 @@ use lastmile_units::Instant;
 
 use super::flow_map::FlowMap;
 use super::linked_fifo::{Handle, LinkedFifo};
-use super::{Newest, Passed, Standing, stands_for};
+use super::{Newest, Passed, Standing, gives_way};
 use crate::classify::Match;
 use crate::discipline::Counter;
 use crate::fifo::{Room, Tally};
@@ -207,9 +208,15 @@ impl<P: Packet> AckFilter<P> {
         self.room.take(&packet, size);
         let handle = self.fifo.push_back(Waiting { packet, chain: Chain::Apart });
         if !meta.is_pure_ack() {
-            let acknowledges = meta.protocol == Protocol::Tcp && meta.flags.contains(TcpFlags::ACK);
-            if acknowledges && let Some(flow) = self.flows.get_mut(&meta.flow) {
-                flow.newest.note(&meta);
+            if meta.protocol == Protocol::Tcp
+                && let Some(flow) = self.flows.get_mut(&meta.flow)
+            {
+                if meta.flags.contains(TcpFlags::ACK) {
+                    flow.newest.note(&meta);
+                }
+                if meta.flags.intersects(TcpFlags::ECE.with(TcpFlags::CWR)) {
+                    flow.protect_newest(&mut self.fifo);
+                }
             }
             return;
         }
@@ -296,14 +303,6 @@ impl<P: Packet> Discipline<P> for AckFilter<P> {
     }
 }
 
-/// True when the sender loses nothing if it gets `newer` and never `older`.
-fn gives_way(older: &Meta, newer: &Meta) -> bool {
-    debug_assert!(older.ack.at_or_before(newer.ack), "an ACK that was overtaken removes none");
-    // A keep-alive probe has the sequence number before the next one (RFC 9293, section 3.8.4): it asks for an answer.
-    let probe = older.seq.add(1) == newer.seq;
-    older.seq.at_or_before(newer.seq) && !probe && stands_for(&older.ack_fields(), &newer.ack_fields())
-}
-
 impl Chain {
     const fn before(self) -> Option<Handle> {
         match self {
@@ -350,10 +349,13 @@ impl Flow {
 
     /// Takes the ACK that `duplicate` repeats out of the chain, if it waits there: it can only be the newest.
     fn protect<P: Packet>(&mut self, duplicate: &Meta, fifo: &mut LinkedFifo<Waiting<P>>) {
-        let Some((oldest, newest)) = self.chain else { return };
-        if fifo.get(newest).packet.meta().ack != duplicate.ack {
-            return;
+        if self.chain.is_some_and(|(_, newest)| fifo.get(newest).packet.meta().ack == duplicate.ack) {
+            self.protect_newest(fifo);
         }
+    }
+
+    fn protect_newest<P>(&mut self, fifo: &mut LinkedFifo<Waiting<P>>) {
+        let Some((oldest, newest)) = self.chain else { return };
         let before = std::mem::replace(&mut fifo.get_mut(newest).chain, Chain::Apart).before();
         if let Some(before) = before {
             let chain = &mut fifo.get_mut(before).chain;

@@ -9,14 +9,20 @@
 //! - A *duplicate* ACK is one with the number of the newest ACK of its flow and its window (RFC 5681, section 2), or with its
 //!   number and SACK blocks (RFC 6675, section 2: with SACK, the window does not matter). The same number with another window
 //!   and without SACK blocks is a *window update*, as good as a newer ACK.
+//! - No change of ECE or CWR is lost (RFC 3168, section 6.1): with either an ACK is no pure one, and the ACK before it stays.
 //! - No SACK information is lost: an ACK gives way to a newer one only if that covers each of its blocks, and never if its
 //!   first block is a D-SACK (RFC 2883), which is said only once. This is CAKE's care (`ack-filter` of tc-cake(8)). Nor does
 //!   an ACK with timestamps give way to one without.
 //!
+//! [`cake`] alone has rules of its own, those of Linux, to compare with.
+//!
 //! An ACK that is the first of its flow to wait is never told from a duplicate, since nothing is remembered of a flow of
 //! which nothing waits.
 
+pub mod cake;
+pub mod collapsing;
 pub mod filter;
+mod flow_fifo;
 mod flow_map;
 mod linked_fifo;
 pub mod sad;
@@ -26,6 +32,8 @@ use lastmile_packet::{AckFields, Meta, Packet, Protocol, SackBlock, SeqNumber};
 use crate::classify::Match;
 use crate::discipline::Counter;
 
+pub use cake::CakeAckFilter;
+pub use collapsing::AckCollapsing;
 pub use filter::{AckFilter, Fraction};
 pub use sad::SmartAckDropper;
 
@@ -72,6 +80,14 @@ impl Newest {
             *self = Self::of(meta);
         }
     }
+}
+
+/// True when the sender loses nothing if it gets `newer` and never `older`.
+fn gives_way(older: &Meta, newer: &Meta) -> bool {
+    debug_assert!(older.ack.at_or_before(newer.ack), "an ACK that was overtaken removes none");
+    // A keep-alive probe has the sequence number before the next one (RFC 9293, section 3.8.4): it asks for an answer.
+    let probe = older.seq.add(1) == newer.seq;
+    older.seq.at_or_before(newer.seq) && !probe && stands_for(&older.ack_fields(), &newer.ack_fields())
 }
 
 /// True when a sender that gets `new` alone misses nothing that `old` says.

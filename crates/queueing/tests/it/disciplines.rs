@@ -1,7 +1,8 @@
 //! Every discipline, held to the contract: a line each.
 
 use lastmile_packet::Meta;
-use lastmile_queueing::DropReason::{AckDuplicate, AckFiltered, AckMerged, Head, Tail, TooLarge};
+use lastmile_queueing::DropReason::{AckCollapsed, AckDuplicate, AckFiltered, AckMerged, Head, Tail, TooLarge};
+use lastmile_queueing::ack::cake::{self, Mode};
 use lastmile_queueing::ack::filter::{self, Fraction, Rules};
 use lastmile_queueing::ack::sad::Duplicates;
 use lastmile_queueing::meter::tbf::Peak;
@@ -139,4 +140,29 @@ contract!(ack_filter_of_a_half, Promise::of(&[Tail, AckFiltered]), |line| {
 });
 contract!(ack_filter_by_number_alone, Promise::of(&[Head, TooLarge, AckFiltered]), |line| {
     ack_filter(SMALL, Overflow::Head, by_number_alone()).build(line)
+});
+
+fn ack_collapsing(limit: Limit, drop: Overflow) -> Spec {
+    Spec::AckCollapsing { limit, drop, exempt: Match::Never }
+}
+
+contract!(ack_collapsing_tail, Promise::of(&[Tail, AckCollapsed]), |line| {
+    ack_collapsing(CELLS, Overflow::Tail).build(line)
+});
+contract!(ack_collapsing_head, Promise::of(&[Head, TooLarge, AckCollapsed]), |line| {
+    ack_collapsing(SMALL, Overflow::Head).build(line)
+});
+contract!(sad_over_ack_collapsing, Promise::of(&[Tail, AckCollapsed, AckMerged]).rewrites_acks(), |line| {
+    sad(Duplicates::Keep, ack_collapsing(PACKETS, Overflow::Tail)).build(line)
+});
+
+fn cake_ack_filter(limit: Limit, drop: Overflow, mode: Mode) -> Spec {
+    Spec::CakeAckFilter { limit, drop, rules: cake::Rules { mode, exempt: Match::Never } }
+}
+
+contract!(cake_ack_filter_normal, Promise::of(&[Tail, AckFiltered]), |line| {
+    cake_ack_filter(PACKETS, Overflow::Tail, Mode::Normal).build(line)
+});
+contract!(cake_ack_filter_aggressive, Promise::of(&[Head, TooLarge, AckFiltered]), |line| {
+    cake_ack_filter(SMALL, Overflow::Head, Mode::Aggressive).build(line)
 });

@@ -1,6 +1,7 @@
 //! What the sender sees behind a regulator: always what it could have seen with some ACKs lost, and never the last one.
 
-use lastmile_packet::{Meta, Packet, Protocol, SackBlock};
+use lastmile_packet::{Meta, Packet, Protocol, SackBlock, TcpFlags};
+use lastmile_queueing::ack::cake::{self, Mode};
 use lastmile_queueing::ack::filter::{self, Fraction, Rules};
 use lastmile_queueing::ack::sad::Duplicates;
 use lastmile_queueing::spec::Spec;
@@ -49,15 +50,46 @@ fn the_ack_filter_by_number_alone_only_ever_loses_acks() {
     hold(&ack_filter(Rules { duplicates: filter::Duplicates::Remove, ..Rules::default() }));
 }
 
+#[test]
+fn collapsing_only_ever_loses_acks() {
+    hold(&Spec::AckCollapsing { limit: ROOMY, drop: Overflow::Tail, exempt: Match::Never });
+}
+
+fn cake_ack_filter(mode: Mode) -> Spec {
+    Spec::CakeAckFilter { limit: ROOMY, drop: Overflow::Tail, rules: cake::Rules { mode, exempt: Match::Never } }
+}
+
+#[test]
+fn the_ack_filter_of_cake_only_ever_loses_acks() {
+    hold_but_for_ecn(&cake_ack_filter(Mode::Normal));
+}
+
+#[test]
+fn the_aggressive_ack_filter_of_cake_only_ever_loses_acks() {
+    hold_but_for_ecn(&cake_ack_filter(Mode::Aggressive));
+}
+
+/// What may be lost: pure ACKs.
 fn hold(spec: &Spec) {
+    hold_where(spec, Meta::is_pure_ack);
+}
+
+/// What may be lost: pure ACKs, also with ECE and CWR. Their changes may not.
+fn hold_but_for_ecn(spec: &Spec) {
+    hold_where(spec, |meta| Meta { flags: meta.flags.without(ECN), ..*meta }.is_pure_ack());
+}
+
+const ECN: TcpFlags = TcpFlags::ECE.with(TcpFlags::CWR);
+
+fn hold_where(spec: &Spec, may_go: fn(&Meta) -> bool) {
     let config = Config { failure_persistence: None, ..Config::default() };
     let outcome = TestRunner::new(config).run(&ops(), |ops| {
-        let (arrived, left) = run(spec.build(&atm()).expect("a tree that can be built"), &ops);
+        let (arrived, left) = run(spec.build(&atm()).expect("a tree that can be built"), &ops, may_go);
         for flow in 0..u32::from(FLOWS) {
             let of_flow = |seen: &[Meta]| -> Vec<Meta> {
                 seen.iter().filter(|meta| meta.flow.index() == flow).copied().collect()
             };
-            check_flow(&of_flow(&arrived), &of_flow(&left))?;
+            check_flow(&of_flow(&arrived), &of_flow(&left), may_go)?;
         }
         Ok(())
     });
@@ -67,12 +99,12 @@ fn hold(spec: &Spec) {
 }
 
 /// What came, and what left in which order.
-fn run(mut discipline: Node<Probe>, ops: &[Op]) -> (Vec<Meta>, Vec<Meta>) {
+fn run(mut discipline: Node<Probe>, ops: &[Op], may_go: fn(&Meta) -> bool) -> (Vec<Meta>, Vec<Meta>) {
     let now = Instant::ZERO;
     let mut receivers = Receivers::new();
     let (mut arrived, mut left) = (Vec::new(), Vec::new());
     let mut sink = |_, packet: Probe, reason: DropReason| {
-        assert!(packet.meta().is_pure_ack(), "only a pure ACK is regulated, not {packet:?}");
+        assert!(may_go(packet.meta()), "only a pure ACK is regulated, not {packet:?}");
         assert_ne!(reason, DropReason::Tail, "there is room for all");
     };
     for op in ops {
@@ -93,7 +125,7 @@ fn run(mut discipline: Node<Probe>, ops: &[Op]) -> (Vec<Meta>, Vec<Meta>) {
     (arrived, left)
 }
 
-fn check_flow(arrived: &[Meta], left: &[Meta]) -> Result<(), TestCaseError> {
+fn check_flow(arrived: &[Meta], left: &[Meta], may_go: fn(&Meta) -> bool) -> Result<(), TestCaseError> {
     // A subsequence, each as it came: matching each with the first that it can be finds one if there is one.
     let mut rest = arrived.iter();
     for seen in left {
@@ -102,17 +134,24 @@ fn check_flow(arrived: &[Meta], left: &[Meta]) -> Result<(), TestCaseError> {
     }
     // Nobody waits for what will never come: the last word of the receiver gets through.
     prop_assert_eq!(arrived.last().map(as_the_sender_sees), left.last().map(as_the_sender_sees));
+    let acknowledges = |meta: &&Meta| meta.protocol == Protocol::Tcp;
     // An ACK without timestamps, which the sender drops, is no reason to keep from it what it would have heard.
     let stamped = |seen: &[Meta]| {
-        let heard = seen.iter().filter(|meta| meta.is_pure_ack() && meta.options().timestamps().is_some());
+        let heard = seen.iter().filter(|meta| acknowledges(meta) && meta.options().timestamps().is_some());
         heard.map(|meta| meta.ack).next_back()
     };
     prop_assert_eq!(stamped(arrived), stamped(left));
     // What is never merged always leaves.
-    let others = |seen: &[Meta]| seen.iter().filter(|meta| !meta.is_pure_ack()).count();
+    let others = |seen: &[Meta]| seen.iter().filter(|meta| !may_go(meta)).count();
     prop_assert_eq!(others(arrived), others(left));
+    // RFC 3168, section 6.1: ECE says that congestion was met, and its absence that CWR was heard.
+    let changes = |seen: &[Meta]| {
+        let mut flags: Vec<_> = seen.iter().map(|meta| meta.flags.bits() & ECN.bits()).collect();
+        flags.dedup();
+        flags
+    };
+    prop_assert_eq!(changes(arrived), changes(left));
 
-    let acknowledges = |meta: &&Meta| meta.protocol == Protocol::Tcp;
     let Some(first) = arrived.iter().find(acknowledges) else { return Ok(()) };
     let highest =
         arrived.iter().filter(acknowledges).map(|meta| meta.ack.distance_from(first.ack)).fold(0, |high, d| {

@@ -134,6 +134,17 @@ fn a_keep_alive_probe_removes_nothing() {
     assert_eq!(drain(&mut filter), [first, probe]);
 }
 
+/// RFC 3168, section 6.1: between two times of ECE stands the one ACK that says that the first was over.
+#[test]
+fn the_ack_before_ece_or_cwr_stays() {
+    for flag in [TcpFlags::ECE, TcpFlags::CWR] {
+        let mut filter = roomy(Rules::default());
+        let flagged = Meta { flags: TcpFlags::ACK.with(flag), ..ack(1, 2000) };
+        send(&mut filter, [ack(1, 500), ack(1, 1000), flagged, ack(1, 3000), ack(1, 4000)]);
+        assert_eq!(drain(&mut filter), [ack(1, 1000), flagged, ack(1, 4000)]);
+    }
+}
+
 #[test]
 fn the_latest_window_removes_the_ones_before() {
     let mut filter = roomy(Rules::default());

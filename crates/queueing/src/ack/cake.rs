@@ -1,0 +1,277 @@
+//! The ACK filter of CAKE, for comparison: when a segment is queued, at most one older ACK of its flow goes.
+//!
+//! Published: `ack-filter` and `ack-filter-aggressive` of tc-cake(8); Høiland-Jørgensen, Täht, Morton 2018, section III-D.
+//! The manual says little; the cases below are what `net/sched/sch_cake.c` of Linux does (read in 2026).
+//!
+//! A segment *triggers* the search if it is TCP with ACK and without SYN, whatever else it carries. The queue is searched
+//! from its head. An ACK of the same flow that waits is *redundant* if
+//!
+//! 1. of its flags ACK is set, ECE and CWR may be, and no other;
+//! 2. it has no payload;
+//! 3. its options are timestamps and SACK blocks and nothing else: MSS, window scale, SACK permitted (which belong on a SYN)
+//!    and whatever is unknown keep it;
+//! 4. its acknowledgement number is not above the trigger's;
+//! 5. neither its timestamp nor its echo reply is above the trigger's (modulo 2^32);
+//! 6. each of its SACK blocks lies within one of the trigger's, none lies below its own acknowledgement number (a D-SACK is said
+//!    once), and the trigger has SACK blocks if it has;
+//! 7. the trigger acknowledges more, or has SACK blocks over more bytes. So a duplicate never removes the ACK that it
+//!    repeats, nor does a window update; both go once the number moves on.
+//!
+//! Of the redundant ones the *oldest of a run* may go. A segment of the flow with other ECE and CWR bits than the run has ends
+//! the run, since the last ACK before a change tells when it changed, and the next redundant ACK starts another.
+//!
+//! - [`Mode::Normal`]: the oldest goes if a second redundant ACK stands behind it, so that two ACKs are left.
+//! - [`Mode::Aggressive`]: it also goes if it is the only one, stands right before the trigger, and has the trigger's ECE and
+//!   CWR bits, so that one is left.
+//!
+//! Unlike the other regulators here it does not look at the sequence number (a keep-alive probe may go), nor at a
+//! congestion mark in the IP header, nor at a D-SACK inside the second block, nor does it know a duplicate once the number has moved on.
+//! Differs from Linux, each time on the careful side: what was read as unknown options here is more (MD5 signatures, a fourth
+//! SACK block); an ACK with timestamps never goes for a segment without, where Linux compares with 0; 6in4 is not looked into.
+//!
+//! CAKE searches one of its flow queues. In a queue of its own ([`CakeAckFilter`]) the packets of a flow that wait take that
+//! place. Cost: a scan of the flow's packets for each TCP segment. Memory: an entry for each flow of which something waits.
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_packet::{Meta, Packet, Protocol, SeqNumber, SynOptions, TcpFlags};
+use lastmile_units::Instant;
+
+use super::flow_fifo::FlowFifo;
+use super::{Passed, contains};
+use crate::classify::Match;
+use crate::discipline::Counter;
+use crate::fifo::Tally;
+use crate::{Backlog, Discipline, DropReason, DropSink, Limit, Overflow};
+
+/// How eager the filter is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Mode {
+    /// `ack-filter`: leaves at least two ACKs of a flow.
+    #[default]
+    Normal,
+    /// `ack-filter-aggressive`: may leave the newest ACK of a flow alone.
+    Aggressive,
+}
+
+/// Which of the packets that wait `trigger` makes redundant, by the rules of CAKE.
+///
+/// `older` are the packets in the queue that `trigger` joins, the oldest first, `trigger` not among them, each with a name for
+/// the caller, such as its index. Packets of other flows may be among them; they only keep their neighbours apart.
+pub fn redundant<'a, T>(mode: Mode, older: impl IntoIterator<Item = (T, &'a Meta)>, trigger: &Meta) -> Option<T> {
+    struct Run<T> {
+        oldest: T,
+        ecn: TcpFlags,
+        /// True while nothing has come behind it.
+        at_tail: bool,
+    }
+    let acknowledges = trigger.flags.contains(TcpFlags::ACK) && !trigger.flags.contains(TcpFlags::SYN);
+    if trigger.protocol != Protocol::Tcp || !acknowledges {
+        return None;
+    }
+    let mut run: Option<Run<T>> = None;
+    for (name, meta) in older {
+        if let Some(run) = &mut run {
+            run.at_tail = false;
+        }
+        if meta.protocol != Protocol::Tcp || meta.flow != trigger.flow {
+            continue;
+        }
+        let ecn = ecn_flags(meta);
+        run = run.filter(|run| run.ecn == ecn);
+        if !is_redundant(meta, trigger) {
+            continue;
+        }
+        match run {
+            Some(run) => return Some(run.oldest),
+            None => run = Some(Run { oldest: name, ecn, at_tail: true }),
+        }
+    }
+    run.filter(|run| mode == Mode::Aggressive && run.at_tail && run.ecn == ecn_flags(trigger)).map(|run| run.oldest)
+}
+
+const ECN: TcpFlags = TcpFlags::ECE.with(TcpFlags::CWR);
+
+const fn ecn_flags(meta: &Meta) -> TcpFlags {
+    TcpFlags::from_bits(meta.flags.bits() & ECN.bits())
+}
+
+/// Rules 1 to 3: nothing but an acknowledgement.
+fn is_ack(meta: &Meta) -> bool {
+    let options = meta.options();
+    meta.flags.without(ECN) == TcpFlags::ACK
+        && meta.payload_len() == 0
+        && !options.has_unknown()
+        && options.syn_options() == SynOptions::default()
+}
+
+/// Rules 1 to 7.
+fn is_redundant(older: &Meta, trigger: &Meta) -> bool {
+    if !is_ack(older) || older.ack.after(trigger.ack) || !stamped_no_later(older, trigger) {
+        return false;
+    }
+    match selective(older, trigger) {
+        Selective::More => true,
+        Selective::Same => older.ack != trigger.ack,
+        Selective::Less => false,
+    }
+}
+
+/// Rule 5.
+fn stamped_no_later(older: &Meta, trigger: &Meta) -> bool {
+    let at_or_before = |older: u32, newer: u32| SeqNumber::new(older).at_or_before(SeqNumber::new(newer));
+    match (older.options().timestamps(), trigger.options().timestamps()) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some((value, echo)), Some((newer_value, newer_echo))) => {
+            at_or_before(value, newer_value) && at_or_before(echo, newer_echo)
+        }
+    }
+}
+
+/// What the trigger's SACK blocks tell beside those of an older ACK.
+enum Selective {
+    More,
+    Same,
+    /// Something is missing, or would be.
+    Less,
+}
+
+/// Rule 6.
+fn selective(older: &Meta, trigger: &Meta) -> Selective {
+    let (told, tells) = (older.options(), trigger.options());
+    let covered = told
+        .sack_blocks()
+        .all(|block| block.left.at_or_after(older.ack) && tells.sack_blocks().any(|wider| contains(wider, block)));
+    if !covered {
+        return Selective::Less;
+    }
+    // As a number of 32 bits, as Linux adds them up: blocks of one window do not reach that far.
+    let bytes = |meta: &Meta| {
+        let options = meta.options();
+        options.sack_blocks().map(|block| block.right.distance_from(block.left)).fold(0, u32::wrapping_add)
+    };
+    if bytes(trigger) > bytes(older) { Selective::More } else { Selective::Same }
+}
+
+/// How the discipline decides.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Rules {
+    /// How eager it is.
+    pub mode: Mode,
+    /// What is never removed and removes nothing.
+    pub exempt: Match,
+}
+
+/// A FIFO with CAKE's ACK filter.
+#[derive(Clone, Debug)]
+pub struct CakeAckFilter<P> {
+    queue: FlowFifo<P>,
+    overflow: Overflow,
+    rules: Rules,
+    stats: Stats,
+}
+
+impl<P: Packet> CakeAckFilter<P> {
+    /// An empty queue. `None`: the limit is in cells, and `link_layer` sends none.
+    #[must_use]
+    pub fn new(limit: Limit, overflow: Overflow, rules: Rules, link_layer: &LinkLayer) -> Option<Self> {
+        Some(Self { queue: FlowFifo::new(limit, link_layer)?, overflow, rules, stats: Stats::default() })
+    }
+}
+
+impl<P: Packet> Discipline<P> for CakeAckFilter<P> {
+    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
+        let size = self.queue.room.size_of(&packet);
+        if self.queue.room.never_fits(size) {
+            self.stats.tally.too_large += 1;
+            drops.dropped(now, packet, DropReason::TooLarge);
+            return;
+        }
+        let exempt = self.rules.exempt.covers(&packet);
+        self.stats.saw(packet.meta(), exempt);
+        let redundant = if exempt {
+            None
+        } else {
+            redundant(self.rules.mode, self.queue.of_flow(packet.meta().flow), packet.meta())
+                .filter(|&older| !self.rules.exempt.covers(self.queue.packet(older)))
+        };
+        // CAKE queues first and drops from the longest queue then. A tail-drop queue refuses instead, and then nothing goes
+        // in favour of what finds no room.
+        if self.overflow == Overflow::Tail && !self.queue.room.fits(size) {
+            let freed = redundant.map_or(0, |older| self.queue.room.size_of(self.queue.packet(older)));
+            if !self.queue.room.would_fit(size, freed) {
+                self.stats.tally.tail += 1;
+                drops.dropped(now, packet, DropReason::Tail);
+                return;
+            }
+        }
+        if let Some(older) = redundant {
+            self.stats.filtered += 1;
+            drops.dropped(now, self.queue.remove(older), DropReason::AckFiltered);
+        }
+        while !self.queue.room.fits(size) {
+            let oldest = self.queue.first().expect("an empty queue has room for a packet within its limit");
+            self.stats.tally.head += 1;
+            drops.dropped(now, self.queue.remove(oldest), DropReason::Head);
+        }
+        self.queue.push_back(packet, size, ());
+    }
+
+    fn dequeue(&mut self, _now: Instant, _drops: &mut dyn DropSink<P>) -> Option<P> {
+        let packet = self.queue.remove(self.queue.first()?);
+        self.stats.tally.sent(&packet);
+        Some(packet)
+    }
+
+    fn next_ready(&self, now: Instant) -> Option<Instant> {
+        self.queue.first().map(|_| now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        self.stats.show(visit);
+    }
+}
+
+/// What a filter counts.
+#[derive(Clone, Debug, Default)]
+struct Stats {
+    tally: Tally,
+    seen: u64,
+    filtered: u64,
+    passed: Passed,
+}
+
+impl Stats {
+    fn saw(&mut self, meta: &Meta, exempt: bool) {
+        let count = if meta.protocol != Protocol::Tcp {
+            &mut self.passed.not_tcp
+        } else if exempt {
+            &mut self.passed.exempt
+        } else if meta.payload_len() > 0 {
+            &mut self.passed.data
+        } else if meta.options().has_unknown() {
+            &mut self.passed.unknown_options
+        } else if is_ack(meta) {
+            &mut self.seen
+        } else {
+            &mut self.passed.flags
+        };
+        *count += 1;
+    }
+
+    fn show(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        const KIND: &str = "cake-ack-filter";
+        self.tally.show(KIND, visit);
+        for (name, value) in [("seen", self.seen), ("dropped_ack_filtered", self.filtered)] {
+            visit(Counter { path: "", kind: KIND, name, value });
+        }
+        self.passed.show(KIND, visit);
+    }
+}
+
+#[cfg(test)]
+mod tests;

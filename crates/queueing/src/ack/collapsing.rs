@@ -1,0 +1,160 @@
+//! ACK collapsing: every ACK waits; when the oldest of a flow is to leave, the newest goes in its place and the rest is
+//! dropped.
+//!
+//! Published: the filtering of RFC 3449, section 5.2.1 (Balakrishnan, Padmanabhan, Katz 1997), done when a packet is
+//! transmitted instead of when one is queued; thus the newest ACK is at the head, where the [filter](super::filter)'s waits at
+//! the tail.
+//!
+//! Differs: the publication leaves open what is redundant. Here the ACK to leave gives way to the next of its flow in the
+//! queue, that to the one behind it, and so on, as long as each acknowledges more or updates the window of the same, comes from the same
+//! sequence number or a later one, and tells all that the one before tells (see [`super`]). The first that does not, or that is no
+//! regulated ACK (data, a flag, a duplicate, which fast retransmit counts), ends the run: nothing of a flow is overtaken by
+//! what came later and left earlier, and a duplicate stays behind the ACK that it repeats.
+//! Since every ACK waits until then, a queue that is full of ACKs refuses packets, where a filter makes room.
+//! Cost: one table look-up a packet on the way in, one on the way out; O(1) for each ACK dropped. The queue is never scanned.
+//! Memory: an entry for each flow of which something waits.
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_packet::Packet;
+use lastmile_units::Instant;
+
+use super::flow_fifo::FlowFifo;
+use super::linked_fifo::Handle;
+use super::{Passed, Standing, gives_way};
+use crate::classify::Match;
+use crate::discipline::Counter;
+use crate::fifo::Tally;
+use crate::{Backlog, Discipline, DropReason, DropSink, Limit, Overflow};
+
+/// Whether a packet that waits is part of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Role {
+    /// An ACK that may give way to a newer one, or be that newer one.
+    Link,
+    /// It leaves as it came, and nothing leaves in its place.
+    Apart,
+}
+
+/// A FIFO that collapses ACKs.
+#[derive(Clone, Debug)]
+pub struct AckCollapsing<P> {
+    queue: FlowFifo<P, Role>,
+    overflow: Overflow,
+    exempt: Match,
+    stats: Stats,
+}
+
+impl<P: Packet> AckCollapsing<P> {
+    /// An empty queue; what `exempt` matches leaves as it came. `None`: the limit is in cells, and `link_layer` sends none.
+    #[must_use]
+    pub fn new(limit: Limit, overflow: Overflow, exempt: Match, link_layer: &LinkLayer) -> Option<Self> {
+        Some(Self { queue: FlowFifo::new(limit, link_layer)?, overflow, exempt, stats: Stats::default() })
+    }
+
+    fn role_of(&mut self, packet: &P) -> Role {
+        if !self.stats.passed.may_regulate(packet, &self.exempt) {
+            return Role::Apart;
+        }
+        self.stats.seen += 1;
+        match self.queue.standing_of(packet.meta()) {
+            None | Some(Standing::Advance | Standing::WindowUpdate) => Role::Link,
+            Some(Standing::Duplicate) => {
+                self.stats.duplicates_kept += 1;
+                Role::Apart
+            }
+            Some(Standing::Old) => {
+                self.stats.passed.old += 1;
+                Role::Apart
+            }
+        }
+    }
+
+    /// What may leave in place of this ACK, if it is the next of its flow.
+    fn next_in_run(&mut self, handle: Handle) -> Option<Handle> {
+        if self.queue.note(handle) == Role::Apart {
+            return None;
+        }
+        let next = self.queue.after(handle).filter(|&next| self.queue.note(next) == Role::Link)?;
+        let may = gives_way(self.queue.packet(handle).meta(), self.queue.packet(next).meta());
+        self.stats.protected += u64::from(!may);
+        may.then_some(next)
+    }
+}
+
+impl<P: Packet> Discipline<P> for AckCollapsing<P> {
+    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
+        let size = self.queue.room.size_of(&packet);
+        if self.queue.room.never_fits(size) {
+            self.stats.tally.too_large += 1;
+            drops.dropped(now, packet, DropReason::TooLarge);
+            return;
+        }
+        if self.overflow == Overflow::Tail && !self.queue.room.fits(size) {
+            self.stats.tally.tail += 1;
+            drops.dropped(now, packet, DropReason::Tail);
+            return;
+        }
+        while !self.queue.room.fits(size) {
+            let oldest = self.queue.first().expect("an empty queue has room for a packet within its limit");
+            self.stats.tally.head += 1;
+            drops.dropped(now, self.queue.remove(oldest), DropReason::Head);
+        }
+        let role = self.role_of(&packet);
+        self.queue.push_back(packet, size, role);
+    }
+
+    fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        let mut leaving = self.queue.first()?;
+        while let Some(newer) = self.next_in_run(leaving) {
+            self.stats.collapsed += 1;
+            drops.dropped(now, self.queue.remove(leaving), DropReason::AckCollapsed);
+            leaving = newer;
+        }
+        let packet = self.queue.remove(leaving);
+        self.stats.tally.sent(&packet);
+        Some(packet)
+    }
+
+    fn next_ready(&self, now: Instant) -> Option<Instant> {
+        self.queue.first().map(|_| now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        self.stats.show(visit);
+    }
+}
+
+/// What collapsing counts.
+#[derive(Clone, Debug, Default)]
+struct Stats {
+    tally: Tally,
+    seen: u64,
+    collapsed: u64,
+    duplicates_kept: u64,
+    protected: u64,
+    passed: Passed,
+}
+
+impl Stats {
+    fn show(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        const KIND: &str = "ack-collapsing";
+        self.tally.show(KIND, visit);
+        let counts = [
+            ("seen", self.seen),
+            ("dropped_ack_collapsed", self.collapsed),
+            ("duplicates_kept", self.duplicates_kept),
+            ("protected", self.protected),
+        ];
+        for (name, value) in counts {
+            visit(Counter { path: "", kind: KIND, name, value });
+        }
+        self.passed.show(KIND, visit);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+use lastmile_linklayer::Framing;
+use lastmile_packet::{FlowId, Meta, Options, SackBlock, SeqNumber, TcpFlags};
+use lastmile_units::PacketCount;
+
+use super::*;
+
+const NOW: Instant = Instant::ZERO;
+
+fn queue(packets: u64, overflow: Overflow) -> AckCollapsing<Meta> {
+    let line = LinkLayer::new(0, Framing::None).expect("no overhead");
+    let limit = Limit::Packets(PacketCount::new(packets));
+    AckCollapsing::new(limit, overflow, Match::Flow(FlowId::new(7)), &line).expect("no limit in cells")
+}
+
+fn ack(of: u32, number: u32) -> Meta {
+    let (flow, ack) = (FlowId::new(of), SeqNumber::new(number));
+    Meta { flow, ack, window: 100, flags: TcpFlags::ACK, header_len: 40, ip_len: 40, ..Meta::default() }
+}
+
+fn acks<const N: usize>(numbers: [u32; N]) -> [Meta; N] {
+    numbers.map(|number| ack(1, number))
+}
+
+fn send(queue: &mut AckCollapsing<Meta>, packets: impl IntoIterator<Item = Meta>) -> Vec<(Meta, DropReason)> {
+    let mut dropped = Vec::new();
+    for packet in packets {
+        queue.enqueue(NOW, packet, &mut |_, packet, reason| dropped.push((packet, reason)));
+    }
+    dropped
+}
+
+/// What leaves, and what is dropped in its favour.
+fn leave(queue: &mut AckCollapsing<Meta>) -> Option<(Meta, Vec<Meta>)> {
+    let mut dropped = Vec::new();
+    let packet = queue.dequeue(NOW, &mut |_, packet, reason| {
+        assert_eq!(reason, DropReason::AckCollapsed);
+        dropped.push(packet);
+    })?;
+    Some((packet, dropped))
+}
+
+fn drain(queue: &mut AckCollapsing<Meta>) -> Vec<Meta> {
+    std::iter::from_fn(|| leave(queue)).map(|(packet, _)| packet).collect()
+}
+
+/// All four wait until then; behind the data waits nothing of flow 1 any more.
+#[test]
+fn the_newest_leaves_in_the_place_of_the_oldest() {
+    let mut queue = queue(10, Overflow::Tail);
+    let data = Meta { ip_len: 1500, ..ack(9, 0) };
+    assert_eq!(send(&mut queue, [ack(1, 1000), ack(2, 10), data, ack(1, 2000), ack(1, 3000)]), []);
+    assert_eq!(queue.backlog().packets.as_u64(), 5);
+    assert_eq!(leave(&mut queue), Some((ack(1, 3000), vec![ack(1, 1000), ack(1, 2000)])));
+    assert_eq!(drain(&mut queue), [ack(2, 10), data]);
+    assert!(queue.queue.remembers_nothing());
+}
+
+#[test]
+fn duplicates_stay_behind_the_ack_that_they_repeat() {
+    let mut queue = queue(10, Overflow::Tail);
+    send(&mut queue, acks([1000, 2000, 2000, 2000, 2000, 6000, 7000]));
+    assert_eq!(drain(&mut queue), acks([2000, 2000, 2000, 2000, 7000]));
+}
+
+#[test]
+fn nothing_is_overtaken() {
+    let mut queue = queue(10, Overflow::Tail);
+    let data = Meta { ip_len: 1500, ..ack(1, 2000) };
+    let fin = Meta { flags: TcpFlags::ACK.with(TcpFlags::FIN), ..ack(1, 5000) };
+    send(&mut queue, [ack(1, 1000), ack(1, 2000), data, ack(1, 3000), ack(1, 4000), fin]);
+    assert_eq!(drain(&mut queue), [ack(1, 2000), data, ack(1, 4000), fin]);
+}
+
+#[test]
+fn what_the_newer_does_not_tell_leaves_by_itself() {
+    let mut queue = queue(10, Overflow::Tail);
+    let mut told = ack(1, 1000);
+    let block = SackBlock { left: SeqNumber::new(5000), right: SeqNumber::new(6000) };
+    told.set_options(Options::NONE.with_sack(&[block]));
+    (told.header_len, told.ip_len) = (52, 52);
+    let mut stamped = ack(1, 3000);
+    stamped.set_options(Options::NONE.with_timestamps(1, 1));
+    (stamped.header_len, stamped.ip_len) = (52, 52);
+    send(&mut queue, [told, ack(1, 2000), stamped, ack(1, 4000)]);
+    assert_eq!(drain(&mut queue), [told, stamped, ack(1, 4000)]);
+}
+
+#[test]
+fn the_latest_window_leaves_and_a_repeated_one_too() {
+    let mut queue = queue(10, Overflow::Tail);
+    let open = |window| Meta { window, ..ack(1, 1000) };
+    send(&mut queue, [open(0), open(500), open(900), open(900)]);
+    assert_eq!(drain(&mut queue), [open(900), open(900)]);
+}
+
+#[test]
+fn an_overtaken_ack_and_the_exempt_stay_as_they_came() {
+    let mut queue = queue(10, Overflow::Tail);
+    let exempt = [ack(7, 1), ack(7, 2)];
+    send(&mut queue, acks([2000, 1000, 3000]).into_iter().chain(exempt));
+    assert_eq!(drain(&mut queue), [ack(1, 2000), ack(1, 1000), ack(1, 3000), ack(7, 1), ack(7, 2)]);
+}
+
+/// Every ACK takes its room until one leaves.
+#[test]
+fn a_full_queue_drops_at_its_tail_or_head() {
+    let mut tail = queue(2, Overflow::Tail);
+    assert_eq!(send(&mut tail, acks([1000, 2000, 3000])), [(ack(1, 3000), DropReason::Tail)]);
+    let mut head = queue(2, Overflow::Head);
+    assert_eq!(send(&mut head, acks([1000, 2000, 3000])), [(ack(1, 1000), DropReason::Head)]);
+    assert_eq!(leave(&mut head), Some((ack(1, 3000), vec![ack(1, 2000)])));
+}

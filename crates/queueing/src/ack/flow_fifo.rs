@@ -1,0 +1,131 @@
+//! A FIFO that also knows the order of the packets of each flow, and out of whose middle one can take.
+
+use std::collections::hash_map::Entry;
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_packet::{FlowId, Meta, Packet, Protocol, TcpFlags};
+
+use super::flow_map::FlowMap;
+use super::linked_fifo::{Handle, LinkedFifo};
+use super::{Newest, Standing};
+use crate::fifo::Room;
+use crate::{Backlog, Limit};
+
+/// A limited FIFO in which the packets of each flow are chained. `M` is what its owner notes with each packet.
+///
+/// Cost: one table look-up for each packet that comes or goes. Memory: an entry for each flow of which something waits.
+#[derive(Clone, Debug)]
+pub(super) struct FlowFifo<P, M = ()> {
+    fifo: LinkedFifo<Waiting<P, M>>,
+    flows: FlowMap<Flow>,
+    pub(super) room: Room,
+}
+
+#[derive(Clone, Debug)]
+struct Waiting<P, M> {
+    packet: P,
+    note: M,
+    /// The packets of the same flow before and after it.
+    before: Option<Handle>,
+    after: Option<Handle>,
+}
+
+/// The packets of one flow that wait.
+#[derive(Clone, Debug)]
+struct Flow {
+    oldest: Handle,
+    last: Handle,
+    /// The newest acknowledgement among them.
+    newest: Option<Newest>,
+}
+
+impl<P: Packet, M: Copy> FlowFifo<P, M> {
+    /// `None`: the limit is in cells, and `link_layer` sends none.
+    pub(super) fn new(limit: Limit, link_layer: &LinkLayer) -> Option<Self> {
+        Some(Self { fifo: LinkedFifo::new(), flows: FlowMap::default(), room: Room::new(limit, link_layer)? })
+    }
+
+    /// How a pure ACK stands to the newest acknowledgement of its flow that waits. `None`: none waits.
+    pub(super) fn standing_of(&self, meta: &Meta) -> Option<Standing> {
+        Some(self.flows.get(&meta.flow)?.newest?.standing_of(meta))
+    }
+
+    /// Puts a packet that fits at the tail.
+    pub(super) fn push_back(&mut self, packet: P, size: u64, note: M) {
+        let meta = *packet.meta();
+        self.room.take(&packet, size);
+        let handle = self.fifo.push_back(Waiting { packet, note, before: None, after: None });
+        let flow = match self.flows.entry(meta.flow) {
+            Entry::Vacant(place) => place.insert(Flow { oldest: handle, last: handle, newest: None }),
+            Entry::Occupied(place) => {
+                let flow = place.into_mut();
+                self.fifo.get_mut(handle).before = Some(flow.last);
+                self.fifo.get_mut(flow.last).after = Some(handle);
+                flow.last = handle;
+                flow
+            }
+        };
+        if meta.protocol == Protocol::Tcp && meta.flags.contains(TcpFlags::ACK) {
+            flow.newest.get_or_insert(Newest::of(&meta)).note(&meta);
+        }
+    }
+
+    /// Takes a packet out.
+    pub(super) fn remove(&mut self, handle: Handle) -> P {
+        let Waiting { packet, before, after, .. } = self.fifo.remove(handle);
+        self.room.release(&packet);
+        if let Some(before) = before {
+            self.fifo.get_mut(before).after = after;
+        }
+        if let Some(after) = after {
+            self.fifo.get_mut(after).before = before;
+        }
+        match (before, after) {
+            (None, None) => {
+                self.flows.remove(&packet.meta().flow);
+            }
+            (Some(_), Some(_)) => {}
+            (None, Some(after)) => self.flow_mut(&packet).oldest = after,
+            (Some(before), None) => self.flow_mut(&packet).last = before,
+        }
+        packet
+    }
+
+    fn flow_mut(&mut self, packet: &P) -> &mut Flow {
+        self.flows.get_mut(&packet.meta().flow).expect("a flow of which something waits has an entry")
+    }
+
+    /// The packet that leaves next.
+    pub(super) const fn first(&self) -> Option<Handle> {
+        self.fifo.first()
+    }
+
+    pub(super) fn packet(&self, handle: Handle) -> &P {
+        &self.fifo.get(handle).packet
+    }
+
+    pub(super) fn note(&self, handle: Handle) -> M {
+        self.fifo.get(handle).note
+    }
+
+    /// The next packet of the same flow.
+    pub(super) fn after(&self, handle: Handle) -> Option<Handle> {
+        self.fifo.get(handle).after
+    }
+
+    /// The packets of a flow that wait, the oldest first.
+    pub(super) fn of_flow(&self, flow: FlowId) -> impl Iterator<Item = (Handle, &Meta)> {
+        let oldest = self.flows.get(&flow).map(|flow| flow.oldest);
+        std::iter::successors(oldest, |handle| self.after(*handle)).map(|handle| (handle, self.packet(handle).meta()))
+    }
+
+    pub(super) fn backlog(&self) -> Backlog {
+        self.room.backlog(self.fifo.len())
+    }
+
+    /// True when nothing is remembered of any flow.
+    #[cfg(test)]
+    pub(super) fn remembers_nothing(&self) -> bool {
+        self.flows.is_empty()
+    }
+}
