@@ -153,6 +153,7 @@ fn packet_rate(link: &Link, ip: ByteCount) -> Option<f64> {
 pub(crate) fn regulates_acks(queue: &Spec) -> bool {
     match queue {
         Spec::Sad { .. } | Spec::AckFilter { .. } => true,
+        Spec::AckCollapsing { .. } | Spec::CakeAckFilter { .. } => true,
         Spec::Tbf { queue, .. } => regulates_acks(queue),
         Spec::Priority { classes } => classes.iter().any(|class| regulates_acks(&class.queue)),
         Spec::Fifo { .. } => false,

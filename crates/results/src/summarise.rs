@@ -354,7 +354,10 @@ fn variant_name(variant: Variant) -> &'static str {
 /// What the queue holds at most, where one limit in bytes says so.
 fn limit_in_bytes(queue: &Spec) -> Option<u64> {
     match queue {
-        Spec::Fifo { limit, .. } | Spec::AckFilter { limit, .. } => match limit {
+        Spec::Fifo { limit, .. }
+        | Spec::AckFilter { limit, .. }
+        | Spec::AckCollapsing { limit, .. }
+        | Spec::CakeAckFilter { limit, .. } => match limit {
             Limit::Bytes(bytes) => Some(bytes.as_u64()),
             Limit::Packets(_) | Limit::Cells(_) => None,
         },
