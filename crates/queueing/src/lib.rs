@@ -19,6 +19,6 @@ pub use ack::{AckCollapsing, AckFilter, CakeAckFilter, SmartAckDropper};
 pub use classify::{ClassIndex, Classifier, FirstMatch, Match, Matcher};
 pub use discipline::{Backlog, Counter, Discipline, DropReason, DropSink, Node};
 pub use fifo::{Fifo, Limit, Overflow};
-pub use meter::{Tbf, TokenBucket};
+pub use meter::{Policer, Tbf, TokenBucket};
 pub use sched::Priority;
 pub use spec::{BuildError, Spec};

@@ -10,6 +10,7 @@ use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, WireBytes};
 use crate::ack::{AckCollapsing, AckFilter, CakeAckFilter, SmartAckDropper, cake, filter, sad};
 use crate::classify::{ClassIndex, FirstMatch, Match};
 use crate::meter::tbf::{Config as TbfConfig, Peak, Tbf, TbfError};
+use crate::meter::{MeterError, Policer, policer};
 use crate::{Fifo, Limit, Node, Overflow, Priority};
 
 /// A discipline and those below it.
@@ -40,6 +41,13 @@ pub enum Spec {
         /// How late a caller may ask without costing rate ([`TbfConfig::catch_up`]).
         catch_up: Duration,
         /// What waits for tokens.
+        queue: Box<Spec>,
+    },
+    /// [`Policer`].
+    Policer {
+        /// What is metered, and what is done about it; the first that covers a packet decides.
+        rules: Vec<policer::Rule>,
+        /// Where what passes waits.
         queue: Box<Spec>,
     },
     /// [`SmartAckDropper`].
@@ -117,6 +125,12 @@ pub enum Problem {
     /// A shaper that would pass nothing, or not what it says.
     #[error(transparent)]
     Shaper(#[from] TbfError),
+    /// A meter that would let nothing pass, or not what it says.
+    #[error(transparent)]
+    Meter(#[from] MeterError),
+    /// A policer without a rule, or with too many.
+    #[error("{0} rules; there must be from 1 to {max}", max = Spec::MAX_RULES)]
+    Rules(usize),
     /// A DSCP is six bits.
     #[error("a DSCP of {0}; it is from 0 to 63")]
     Dscp(u8),
@@ -133,6 +147,8 @@ impl core::fmt::Display for Place<'_> {
 impl Spec {
     /// As many classes as tc-prio(8) has bands at most.
     pub const MAX_CLASSES: usize = 16;
+    /// Rules of a policer.
+    pub const MAX_RULES: usize = 64;
     /// Disciplines above one another.
     pub const MAX_DEPTH: usize = 16;
 
@@ -191,6 +207,10 @@ impl Spec {
                 };
                 Box::new(Tbf::new(&config, queue).map_err(|error| refused(at, error.into()))?)
             }
+            Self::Policer { rules, queue } => {
+                let queue: Node<P> = queue.build_below("queue".into(), at, link_layer)?;
+                Box::new(Policer::new(rules, link_layer, queue))
+            }
             Self::Priority { classes } => {
                 let last = ClassIndex::new(u16::MAX);
                 let mut classifier = FirstMatch::new(last);
@@ -233,6 +253,10 @@ impl Spec {
             }
             Self::Sad { exempt, .. } => check_match(exempt),
             Self::Tbf { .. } => Ok(()),
+            Self::Policer { rules, .. } if rules.is_empty() || rules.len() > Self::MAX_RULES => {
+                Err(Problem::Rules(rules.len()))
+            }
+            Self::Policer { rules, .. } => rules.iter().try_for_each(|rule| check_rule(rule, link_layer)),
             Self::Priority { classes } if classes.is_empty() || classes.len() > Self::MAX_CLASSES => {
                 Err(Problem::Classes(classes.len()))
             }
@@ -251,6 +275,19 @@ fn check_limit(limit: Limit, link_layer: &LinkLayer) -> Result<(), Problem> {
         }
     };
     if count == 0 { Err(Problem::ZeroLimit) } else { Ok(()) }
+}
+
+fn check_rule(rule: &policer::Rule, link_layer: &LinkLayer) -> Result<(), Problem> {
+    check_match(&rule.matches)?;
+    for action in [rule.conform, rule.exceed, rule.violate] {
+        if let Some(policer::Remark::Dscp(dscp @ 64..)) = action.mark {
+            return Err(Problem::Dscp(dscp));
+        }
+    }
+    if rule.meter.counts_cells() {
+        link_layer.cells(rule.largest).ok_or(MeterError::NoCells)?;
+    }
+    Ok(rule.meter.check(link_layer.on_wire(rule.largest))?)
 }
 
 fn check_match(condition: &Match) -> Result<(), Problem> {

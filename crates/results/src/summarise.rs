@@ -361,7 +361,7 @@ fn limit_in_bytes(queue: &Spec) -> Option<u64> {
             Limit::Bytes(bytes) => Some(bytes.as_u64()),
             Limit::Packets(_) | Limit::Cells(_) => None,
         },
-        Spec::Tbf { queue, .. } | Spec::Sad { queue, .. } => limit_in_bytes(queue),
+        Spec::Tbf { queue, .. } | Spec::Policer { queue, .. } | Spec::Sad { queue, .. } => limit_in_bytes(queue),
         Spec::Priority { .. } => None,
     }
 }

@@ -32,11 +32,29 @@ lan = { queue = { limit = "5 packets" } }
 processing = { client = "1 ms" }
 [[node]]
 name = "far"
+[[node]]
+name = "farther"
 [[link]]
 from = "server"
 to = "far"
 queue = { kind = "tbf", rate = "1 Mbit/s", burst = "3000 wire bytes" }
 back = { queue = { kind = "priority", classes = [{ match = { pure_ack = true }, queue = { kind = "ack-filter" } }, {}] } }
+[[link]]
+from = "far"
+to = "farther"
+encapsulation = "pppoa-vcmux"
+[link.queue]
+kind = "policer"
+meter = { kind = "token-bucket", rate = "1 Mbit/s", burst = "3000 wire bytes" }
+[link.queue.queue]
+kind = "policer"
+rules = [
+    { meter = { kind = "car", rate = "1 Mbit/s", burst = "3000 wire bytes" } },
+    { meter = { kind = "srtcm", rate = "1 Mbit/s", burst = "3000 wire bytes", excess_burst = "0 wire bytes" } },
+    { meter = { kind = "trtcm", rate = "1 Mbit/s", burst = "3000 wire bytes", peak = "2 Mbit/s", peak_burst = "3000 wire bytes" } },
+    { meter = { kind = "gcra", rate = "1 Mbit/s", tolerance = "20 ms" } },
+    { meter = { kind = "police", rate = "1 Mbit/s", burst = "3000 wire bytes" } },
+]
 [[traffic]]
 kind = "bulk"
 direction = "down"

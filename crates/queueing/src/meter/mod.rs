@@ -1,7 +1,185 @@
-//! Meters and shapers: what conforms to a rate, and when the rest will.
+//! Meters, policers and shapers: what conforms to a rate, what is done with the rest, and when it will conform.
+//!
+//! A meter answers for one packet at a time: `conform(now, size)` gives its [`Color`] and charges it. Sizes are bytes on the
+//! wire. Time is exact, in integers: nothing is rounded in the long run. A [`Policer`] acts on the answer, a [`Tbf`] waits for
+//! a better one.
 
+pub mod car;
+pub mod gcra;
+pub mod police;
+pub mod policer;
+pub mod srtcm;
 pub mod tbf;
 pub mod token_bucket;
+pub mod trtcm;
 
+use lastmile_units::{BitRate, Duration, Instant, WireBytes};
+
+pub use car::Car;
+pub use gcra::Gcra;
+pub use police::Police;
+pub use policer::Policer;
+pub use srtcm::SrTcm;
 pub use tbf::Tbf;
 pub use token_bucket::TokenBucket;
+pub use trtcm::TrTcm;
+
+/// What a meter says of a packet, in the words of RFC 2697. Meters with two answers say green and yellow.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Color {
+    /// It conforms.
+    Green,
+    /// It exceeds the rate, and is still within what may exceed it.
+    Yellow,
+    /// It violates both bounds.
+    Red,
+}
+
+impl Color {
+    /// The answer of a meter that has two.
+    const fn conforms(yes: bool) -> Self {
+        if yes { Self::Green } else { Self::Yellow }
+    }
+}
+
+/// A meter as a configuration describes it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Config {
+    /// [`TokenBucket`].
+    TokenBucket {
+        /// Rate on the wire.
+        rate: BitRate,
+        /// What may pass at once after a pause.
+        burst: WireBytes,
+    },
+    /// [`Car`].
+    Car(car::Config),
+    /// [`SrTcm`].
+    SrTcm(srtcm::Config),
+    /// [`TrTcm`].
+    TrTcm(trtcm::Config),
+    /// [`Gcra`].
+    Gcra(gcra::Config),
+    /// [`Police`].
+    Police(police::Config),
+}
+
+/// A meter that would let nothing pass, or not what it says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum MeterError {
+    /// The largest packet does not fit a burst.
+    #[error("a {what} of {burst} never lets the largest packet conform, which takes {needed}")]
+    BurstTooSmall {
+        /// What the burst is called.
+        what: &'static str,
+        /// The burst asked for.
+        burst: WireBytes,
+        /// What the largest packet takes on the wire.
+        needed: WireBytes,
+    },
+    /// Both bursts of an [`SrTcm`] are zero (RFC 2697, section 2).
+    #[error("a committed and an excess burst of zero: at least one of them must be larger (RFC 2697)")]
+    NoBurst,
+    /// The extended burst of a [`Car`] lies below its burst.
+    #[error("an extended burst of {extended} is below the burst of {burst}; equal to it, nothing is ever borrowed")]
+    ExtendedBelowBurst {
+        /// The burst asked for.
+        burst: WireBytes,
+        /// The extended burst asked for.
+        extended: WireBytes,
+    },
+    /// The peak rate of a [`TrTcm`] lies below its committed rate (RFC 2698, section 2).
+    #[error("a peak rate of {peak} is below the committed rate of {committed} (RFC 2698)")]
+    PeakBelowCommitted {
+        /// The peak rate asked for.
+        peak: BitRate,
+        /// The committed rate asked for.
+        committed: BitRate,
+    },
+    /// The peak rate of a [`Police`] is not above its rate, so that its burst could never be used.
+    #[error("a peak rate of {peak} is not above the rate of {rate}")]
+    PeakNotAboveRate {
+        /// The peak rate asked for.
+        peak: BitRate,
+        /// The rate asked for.
+        rate: BitRate,
+    },
+    /// The tolerance of a [`Gcra`] holds fewer cells than the largest packet has.
+    #[error("a tolerance of {tolerance} never lets the largest packet conform, whose cells need {needed}")]
+    ToleranceTooShort {
+        /// The tolerance asked for.
+        tolerance: Duration,
+        /// What the cells of the largest packet need, all there at once.
+        needed: Duration,
+    },
+    /// A [`Gcra`] on a line that has no cells.
+    #[error("a meter of cells, but this line sends no cells")]
+    NoCells,
+}
+
+/// A meter of any kind.
+#[derive(Clone, Debug)]
+pub(crate) enum Meter {
+    TokenBucket(TokenBucket),
+    Car(Car),
+    SrTcm(SrTcm),
+    TrTcm(TrTcm),
+    Gcra(Gcra),
+    Police(Police),
+}
+
+impl Config {
+    /// Checks that a packet that takes `largest` on the wire can conform.
+    ///
+    /// # Errors
+    /// What is wrong with the bursts or rates.
+    pub fn check(&self, largest: WireBytes) -> Result<(), MeterError> {
+        match self {
+            Self::TokenBucket { burst, .. } => fits("burst", *burst, largest),
+            Self::Car(config) => config.check(largest),
+            Self::SrTcm(config) => config.check(largest),
+            Self::TrTcm(config) => config.check(largest),
+            Self::Gcra(config) => config.check(largest),
+            Self::Police(config) => config.check(largest),
+        }
+    }
+
+    /// True for a meter that counts cells.
+    #[must_use]
+    pub const fn counts_cells(&self) -> bool {
+        matches!(self, Self::Gcra(_))
+    }
+
+    pub(crate) fn meter(&self) -> Meter {
+        match self {
+            Self::TokenBucket { rate, burst } => Meter::TokenBucket(TokenBucket::new(*rate, *burst)),
+            Self::Car(config) => Meter::Car(Car::new(config)),
+            Self::SrTcm(config) => Meter::SrTcm(SrTcm::new(config)),
+            Self::TrTcm(config) => Meter::TrTcm(TrTcm::new(config)),
+            Self::Gcra(config) => Meter::Gcra(Gcra::new(config)),
+            Self::Police(config) => Meter::Police(Police::new(config)),
+        }
+    }
+}
+
+impl Meter {
+    /// The color of a packet of `size` that comes at `now` and was `before`. Only the meters of RFC 2697 and 2698 look at
+    /// the color that a packet comes with.
+    pub(crate) fn conform(&mut self, now: Instant, size: WireBytes, before: Color) -> Color {
+        match self {
+            Self::TokenBucket(bucket) => Color::conforms(bucket.take(now, size)),
+            Self::Car(car) => car.conform(now, size),
+            Self::SrTcm(meter) => meter.conform(now, size, before),
+            Self::TrTcm(meter) => meter.conform(now, size, before),
+            Self::Gcra(gcra) => gcra.conform(now, size),
+            Self::Police(police) => police.conform(now, size),
+        }
+    }
+}
+
+fn fits(what: &'static str, burst: WireBytes, needed: WireBytes) -> Result<(), MeterError> {
+    if burst < needed { Err(MeterError::BurstTooSmall { what, burst, needed }) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests;

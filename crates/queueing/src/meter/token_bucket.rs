@@ -68,12 +68,18 @@ impl TokenBucket {
         }
     }
 
+    /// Whether a packet of `size` conforms at `now`. It takes nothing: several buckets can be asked before one is charged.
+    #[must_use]
+    pub fn covers(&mut self, now: Instant, size: WireBytes) -> bool {
+        self.earn(now);
+        self.tokens >= tokens_for(size)
+    }
+
     fn earn(&mut self, now: Instant) {
-        let rate = u128::from(self.rate.as_bps());
-        let earned = rate * u128::from(now.since(self.at).as_ps());
+        let earned = tokens_in(self.rate, now.since(self.at));
         // A packet as large as the burst conforms within some picosecond and leaves at its end. What the rest of that
         // picosecond earns, less than a bit at any rate, must not be cut off, or each such packet would cost it.
-        let full = tokens_for(self.burst) + (rate - 1);
+        let full = tokens_for(self.burst) + u128::from(self.rate.as_bps() - 1);
         self.tokens = (self.tokens + earned).min(full);
         self.at = self.at.max(now);
     }
@@ -91,8 +97,13 @@ impl TokenBucket {
 }
 
 /// At most 2^64 * 8 * 10^12, which leaves 20 bits of a `u128` free.
-fn tokens_for(size: WireBytes) -> u128 {
+pub(super) fn tokens_for(size: WireBytes) -> u128 {
     u128::from(size.as_u64()) * 8 * TOKENS_PER_BIT
+}
+
+/// What a rate earns in a span: at most 10^12 * 2^64.
+pub(super) fn tokens_in(rate: BitRate, span: Duration) -> u128 {
+    u128::from(rate.as_bps()) * u128::from(span.as_ps())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@ use lastmile_packet::{FlowId, Meta, SeqNumber, TcpFlags};
 use lastmile_units::{CellCount, Instant};
 
 use super::*;
+use crate::meter::{self, gcra};
 
 fn plain() -> LinkLayer {
     LinkLayer::new(0, Framing::None).expect("no overhead")
@@ -53,6 +54,35 @@ fn what_cannot_be_built_is_told_with_its_place() {
     let dscp = Match::Not(Box::new(Match::All(vec![Match::Any, Match::Dscp(64)])));
     let odd = Spec::Priority { classes: vec![class(dscp, Spec::fifo(1))] };
     assert_eq!(refused(&odd, &plain()), "a DSCP of 64; it is from 0 to 63");
+}
+
+#[test]
+fn policers_that_cannot_be_built_are_refused() {
+    let bucket =
+        |burst| meter::Config::TokenBucket { rate: BitRate::from_kbit_per_s(512), burst: WireBytes::new(burst) };
+    let rule = |meter| policer::Rule {
+        matches: Match::Any,
+        meter,
+        coming: policer::Coming::Blind,
+        largest: ByteCount::new(1500),
+        conform: policer::Action::TRANSMIT,
+        exceed: policer::Action::DROP,
+        violate: policer::Action::DROP,
+    };
+    let over = |rules| Spec::Policer { rules, queue: Box::new(Spec::fifo(1)) };
+    assert_eq!(refused(&over(vec![]), &plain()), "0 rules; there must be from 1 to 64");
+    assert_eq!(refused(&over(vec![rule(bucket(1500)); 65]), &plain()), "65 rules; there must be from 1 to 64");
+    // What fits a burst of bytes does not fit one of cells: 1508 bytes in 32 cells of 53.
+    assert!(over(vec![rule(bucket(1500))]).build::<Meta>(&plain()).is_ok());
+    let never = "a burst of 1500 wire bytes never lets the largest packet conform, which takes 1696 wire bytes";
+    assert_eq!(refused(&over(vec![rule(bucket(1500))]), &atm()), never);
+    let exceed = policer::Action::mark(policer::Remark::Dscp(64));
+    let marks = policer::Rule { exceed, ..rule(bucket(1500)) };
+    assert_eq!(refused(&over(vec![marks]), &plain()), "a DSCP of 64; it is from 0 to 63");
+    let gcra = gcra::Config { rate: BitRate::from_mbit_per_s(1), tolerance: Duration::from_s(1) };
+    let cells = || over(vec![rule(meter::Config::Gcra(gcra))]);
+    assert_eq!(refused(&cells(), &plain()), "a meter of cells, but this line sends no cells");
+    assert!(cells().build::<Meta>(&atm()).is_ok());
 }
 
 #[test]

@@ -26,6 +26,7 @@ pub(crate) struct Promise {
     reasons: &'static [DropReason],
     work_conserving: bool,
     rewrites_acks: bool,
+    remarks: bool,
     names_exact_times: bool,
     rate: Option<Rate>,
     class: fn(&Meta) -> u8,
@@ -43,12 +44,25 @@ pub(crate) struct Rate {
 impl Promise {
     /// Work-conserving, leaves packets alone, and drops for these reasons only.
     pub(crate) const fn of(reasons: &'static [DropReason]) -> Self {
-        Self { reasons, work_conserving: true, rewrites_acks: false, names_exact_times: true, rate: None, class: |_| 0 }
+        Self {
+            reasons,
+            work_conserving: true,
+            rewrites_acks: false,
+            remarks: false,
+            names_exact_times: true,
+            rate: None,
+            class: |_| 0,
+        }
     }
 
     /// Pure ACKs may leave with newer values.
     pub(crate) const fn rewrites_acks(self) -> Self {
         Self { rewrites_acks: true, ..self }
+    }
+
+    /// Packets may leave with another code point or mark.
+    pub(crate) const fn remarks(self) -> Self {
+        Self { remarks: true, ..self }
     }
 
     /// Holds packets back to a rate.
@@ -213,8 +227,18 @@ impl Trial {
         if self.promise.rewrites_acks && before.is_pure_ack() {
             expected.rewrite_ack(&after.ack_fields());
         }
+        let expected = self.marked_as(expected, &after);
         prop_assert_eq!(after, expected, "only what an ACK says may change, and only in a pure ACK");
         Ok(())
+    }
+
+    /// What came, with the marks that it may wear by now.
+    fn marked_as(&self, mut before: Meta, after: &Meta) -> Meta {
+        if self.promise.remarks {
+            before.set_dscp(after.dscp());
+            before.mark = after.mark;
+        }
+        before
     }
 
     /// What holds between any two calls.
@@ -222,7 +246,7 @@ impl Trial {
         for (at, packet, reason) in std::mem::take(&mut self.drops.0) {
             prop_assert_eq!(at, self.now, "a drop happens when it is told");
             prop_assert!(self.promise.reasons.contains(&reason), "{reason:?} was never declared");
-            let before = self.inside.remove(&packet.id);
+            let before = self.inside.remove(&packet.id).map(|before| self.marked_as(before, packet.meta()));
             prop_assert_eq!(before, Some(*packet.meta()), "a packet is dropped once, as it came");
             *self.dropped.entry(reason).or_default() += 1;
         }

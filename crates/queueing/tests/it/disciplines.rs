@@ -12,12 +12,12 @@ use lastmile_units::{BitRate, ByteCount, CellCount, Duration, PacketCount, WireB
 
 use crate::contract::{Promise, Rate, contract};
 
-const PACKETS: Limit = Limit::Packets(PacketCount::new(10));
-const BYTES: Limit = Limit::Bytes(ByteCount::new(4000));
+pub(crate) const PACKETS: Limit = Limit::Packets(PacketCount::new(10));
+pub(crate) const BYTES: Limit = Limit::Bytes(ByteCount::new(4000));
 const SMALL: Limit = Limit::Bytes(ByteCount::new(400));
 const CELLS: Limit = Limit::Cells(CellCount::new(40));
 
-fn fifo(limit: Limit, drop: Overflow) -> Spec {
+pub(crate) fn fifo(limit: Limit, drop: Overflow) -> Spec {
     Spec::Fifo { limit, drop }
 }
 
@@ -47,16 +47,16 @@ contract!(priority_over_a_shaped_class, Promise::of(&[Tail]).waits().by_class(is
 });
 
 /// A rate that does not divide a second into whole picoseconds a bit.
-const RATE: BitRate = BitRate::from_kbit_per_s(777);
+pub(crate) const RATE: BitRate = BitRate::from_kbit_per_s(777);
 /// What the largest packet takes: 1508 bytes in 32 cells.
-const BURST: WireBytes = WireBytes::new(32 * 53);
+pub(crate) const BURST: WireBytes = WireBytes::new(32 * 53);
 
-fn tbf(rate: BitRate, burst: WireBytes, queue: Spec) -> Spec {
+pub(crate) fn tbf(rate: BitRate, burst: WireBytes, queue: Spec) -> Spec {
     let largest = ByteCount::new(1500);
     Spec::Tbf { rate, burst, peak: None, largest, catch_up: Duration::ZERO, queue: Box::new(queue) }
 }
 
-fn held_to(rate: BitRate, burst: WireBytes) -> Rate {
+pub(crate) fn held_to(rate: BitRate, burst: WireBytes) -> Rate {
     Rate { rate, burst, reached: true }
 }
 
@@ -85,7 +85,7 @@ contract!(tbf_over_sad, Promise::of(&[Tail, AckMerged]).rewrites_acks().shapes(h
     tbf(RATE, BURST, sad(Duplicates::Keep, fifo(PACKETS, Overflow::Tail))).build(line)
 });
 
-fn sad(duplicates: Duplicates, queue: Spec) -> Spec {
+pub(crate) fn sad(duplicates: Duplicates, queue: Spec) -> Spec {
     Spec::Sad { duplicates, exempt: Match::Never, queue: Box::new(queue) }
 }
 

@@ -2,5 +2,6 @@
 
 mod contract;
 mod disciplines;
+mod policers;
 mod sender_view;
 mod traffic;

@@ -2,6 +2,7 @@
 
 pub(crate) mod ack;
 pub(crate) mod matching;
+pub(crate) mod meter;
 mod remedy;
 pub(crate) mod sched;
 pub(crate) mod shaper;
@@ -24,7 +25,7 @@ pub(crate) static QUEUE: Section = Section {
             (or, for a FIFO, by its `limit` and `drop` alone), so that they nest: `queue = { kind = \"sad\", queue = { kind = \"tbf\", ... } }`.",
     keys: &[Key::with_default(
         "kind",
-        Kind::Choice(&["fifo", "sad", "ack-filter", "priority", "tbf"]),
+        Kind::Choice(&["fifo", "sad", "ack-filter", "priority", "tbf", "policer"]),
         "fifo",
         "What it is.",
     )],
@@ -55,14 +56,16 @@ enum Form {
     AckFilter,
     Priority,
     Tbf,
+    Policer,
 }
 
-const KINDS: [Variant<Form>; 5] = [
+const KINDS: [Variant<Form>; 6] = [
     Variant { name: "fifo", section: &FIFO, value: Form::Fifo },
     Variant { name: "sad", section: &ack::SAD, value: Form::Sad },
     Variant { name: "ack-filter", section: &ack::ACK_FILTER, value: Form::AckFilter },
     Variant { name: "priority", section: &sched::PRIORITY, value: Form::Priority },
     Variant { name: "tbf", section: &shaper::TBF, value: Form::Tbf },
+    Variant { name: "policer", section: &meter::POLICER, value: Form::Policer },
 ];
 
 /// Reads a queue for a line whose packets take what `link_layer` says.
@@ -91,6 +94,7 @@ fn read_at(queue: Unopened<'_>, link_layer: &LinkLayer, depth: usize) -> Option<
         Form::AckFilter => ack::filter(&table, link_layer),
         Form::Priority => sched::priority(&table, link_layer, depth),
         Form::Tbf => shaper::tbf(&table, link_layer, depth),
+        Form::Policer => meter::policer(&table, link_layer, depth),
     }
 }
 

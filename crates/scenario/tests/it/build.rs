@@ -3,14 +3,17 @@
 use std::path::Path;
 
 use lastmile_linklayer::{OamShare, preset};
+use lastmile_packet::Protocol;
 use lastmile_queueing::ack::sad::Duplicates;
 use lastmile_queueing::compress::Compression;
+use lastmile_queueing::meter::policer::{Action, Coming, Remark, Rule, Then};
+use lastmile_queueing::meter::{self, car, police, trtcm};
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Match, Overflow};
 use lastmile_scenario::{Remedy, Scenario, tcp_of};
 use lastmile_sim::spec::{OpenedBy, Source};
 use lastmile_tcp::{ByteCounting, Config, InitialWindow, Variant, WindowScale};
-use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, WireBytes};
 
 use crate::{LINE, parse, parse_with};
 
@@ -84,6 +87,56 @@ fn a_remedy_is_one_override_away() {
     assert_eq!((&classes[0].matches, &classes[0].queue), (&Match::PureAck, &sad));
     assert_eq!((&classes[1].matches, &classes[1].queue), (&Match::Any, &fifo_206_kb()));
     assert_eq!(demo(&["access.remedy=none"]).access().unwrap().up.queue, fifo_206_kb());
+}
+
+/// The policer of Phanse 2000, table 5.11, and what it says by default.
+#[test]
+fn a_policer_is_as_the_file_says() {
+    let text = LINE.replace(
+        "\"512 kbit/s\"",
+        "\"512 kbit/s\", queue = { kind = \"policer\", match = { protocol = \"udp\" }, \
+         meter = { kind = \"car\", rate = \"10 kbit/s\", burst = \"1250 wire bytes\", extended_burst = \"2500 wire bytes\" }, \
+         limit = \"20 packets\" }",
+    );
+    let car =
+        car::Config { rate: BitRate::from_kbit_per_s(10), burst: WireBytes::new(1250), extended: WireBytes::new(2500) };
+    let rule = Rule {
+        matches: Match::Protocol(Protocol::Udp),
+        meter: meter::Config::Car(car),
+        coming: Coming::Blind,
+        largest: ByteCount::new(1500),
+        conform: Action::TRANSMIT,
+        exceed: Action::DROP,
+        violate: Action::DROP,
+    };
+    let expected = |rules| Spec::Policer { rules, queue: Box::new(Spec::fifo(20)) };
+    assert_eq!(parse(&text).unwrap().access().unwrap().up.queue, expected(vec![rule.clone()]));
+
+    let text = LINE.replace(
+        "\"512 kbit/s\"",
+        "\"512 kbit/s\", queue = { kind = \"policer\", limit = \"20 packets\", rules = [ \
+         { meter = { kind = \"police\", rate = \"10 kbit/s\", burst = \"3000 wire bytes\" }, exceed = \"set-dscp-continue\", exceed_dscp = 8 }, \
+         { match = { dscp = 8 }, colors = \"clp\", exceed = \"set-clp-transmit\", \
+         meter = { kind = \"trtcm\", rate = \"10 kbit/s\", burst = \"3000 wire bytes\", peak = \"20 kbit/s\", peak_burst = \"4000 wire bytes\" } }] }",
+    );
+    let rate = BitRate::from_kbit_per_s(10);
+    let burst = WireBytes::new(3000);
+    let police = police::Config { rate, burst, peak: None, mtu: WireBytes::new(1500) };
+    let first = Rule {
+        matches: Match::Any,
+        meter: meter::Config::Police(police),
+        exceed: Action { mark: Some(Remark::Dscp(8)), then: Then::Continue },
+        ..rule.clone()
+    };
+    let (pir, pbs) = (BitRate::from_kbit_per_s(20), WireBytes::new(4000));
+    let second = Rule {
+        matches: Match::Dscp(8),
+        meter: meter::Config::TrTcm(trtcm::Config { pir, pbs, cir: rate, cbs: burst }),
+        coming: Coming::CellLossPriority,
+        exceed: Action::mark(Remark::Clp),
+        ..rule
+    };
+    assert_eq!(parse(&text).unwrap().access().unwrap().up.queue, expected(vec![first, second]));
 }
 
 /// 1500 bytes and 40 bytes over the demo's line: 32 and 2 cells (28 + 40 is 74 at least, 2 cells).
@@ -203,10 +256,7 @@ fn queues_nest() {
     .replace("down = { rate = \"2 Mbit/s\" }", "down.rate = \"2 Mbit/s\"");
     let queue = parse(&text).unwrap_or_else(|report| panic!("{report}")).access().unwrap().down.queue.clone();
     let Spec::Sad { duplicates: Duplicates::Count, exempt, queue } = queue else { panic!("a SAD") };
-    assert_eq!(
-        exempt,
-        Match::All(vec![Match::Dscp(8), Match::Not(Box::new(Match::Protocol(lastmile_packet::Protocol::Tcp)))])
-    );
+    assert_eq!(exempt, Match::All(vec![Match::Dscp(8), Match::Not(Box::new(Match::Protocol(Protocol::Tcp)))]));
     let Spec::Tbf { largest, queue, .. } = *queue else { panic!("a TBF") };
     assert_eq!(largest, ByteCount::new(1500));
     assert_eq!(*queue, Spec::Fifo { limit: Limit::Packets(PacketCount::new(7)), drop: Overflow::Head });

@@ -162,6 +162,58 @@ fn cells_where_there_are_none() {
 }
 
 #[test]
+fn policers_that_would_not_do_what_they_say() {
+    let with =
+        |queue: &str| LINE.replace("\"2 Mbit/s\"", &format!("\"2 Mbit/s\", queue = {{ kind = \"policer\", {queue} }}"));
+    let at = |column: usize, rest: &str| format!("error: x.toml:3:{column}: access.down.queue{rest}");
+    refused(&with("exceed = \"drop\""), "error: x.toml:3:37: missing key \"meter\" in [access.down.queue]");
+    refused(
+        &with("meter = { kind = \"car\", rate = \"1 Mbit/s\", burst = \"1499 wire bytes\" }"),
+        &at(
+            108,
+            ".meter.burst: a burst of 1499 wire bytes never lets the largest packet conform, which takes 1500 wire bytes",
+        ),
+    );
+    refused(
+        &with(
+            "meter = { kind = \"trtcm\", rate = \"2 Mbit/s\", burst = \"1500 wire bytes\", peak = \"1 Mbit/s\", peak_burst = \"1500 wire bytes\" }",
+        ),
+        &at(136, ".meter.peak: a peak rate of 1 Mbit/s is below the committed rate of 2 Mbit/s (RFC 2698)"),
+    );
+    refused(
+        &with(
+            "meter = { kind = \"srtcm\", rate = \"2 Mbit/s\", burst = \"0 wire bytes\", excess_burst = \"0 wire bytes\" }",
+        ),
+        &at(
+            110,
+            ".meter.burst: a committed and an excess burst of zero: at least one of them must be larger (RFC 2697)",
+        ),
+    );
+    refused(
+        &with("meter = { kind = \"gcra\", rate = \"2 Mbit/s\", tolerance = \"1 ms\" }"),
+        &at(74, ".meter.kind: a meter of cells, but this line sends no cells"),
+    );
+    let bucket = "meter = { kind = \"token-bucket\", rate = \"1 Mbit/s\", burst = \"1500 wire bytes\" }";
+    refused(
+        &with(&format!("{bucket}, exceed = \"set-dscp-transmit\"")),
+        &at(147, ".exceed: which code point is to be set?"),
+    );
+    refused(
+        &with(&format!("{bucket}, exceed_dscp = 12")),
+        "error: x.toml:3:152: exceed_dscp without an action that sets it",
+    );
+    refused(
+        &with(&format!("{bucket}, exceed = \"set-dscp-transmit\", exceed_dscp = 64")),
+        &at(182, ".exceed_dscp: 64 is above 63"),
+    );
+    refused(
+        &with(&format!("{bucket}, rules = [{{ {bucket} }}]")),
+        "error: x.toml:3:65: both meter and rules, which have their own",
+    );
+    refused(&with("rules = []"), &at(65, ".rules: 0 rules; there must be from 1 to 64"));
+}
+
+#[test]
 fn loops_of_links() {
     let link = |from: &str, to: &str| format!("[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\n");
     let file = |links: &[(&str, &str)]| {

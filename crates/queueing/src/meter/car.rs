@@ -1,0 +1,179 @@
+//! Committed access rate (CAR): a token bucket that lends tokens, and lends less the longer it has lent.
+//!
+//! Published: Cisco IOS Quality of Service Solutions, "Policing and Shaping Overview", section on CAR; Phanse 2000, section
+//! 5.5, polices a bursty upstream source with it.
+//!
+//! A packet that finds too few tokens borrows what is missing. The *actual debt* is what is owed once it has passed; the
+//! *compounded debt* is the sum of the actual debts after each packet that borrowed, since the last that exceeded. A packet
+//! whose compounded debt would be above the extended burst exceeds: it takes no token, and the sum starts at zero again. So
+//! losses set in one at a time as a burst goes on, not all at once as behind a full bucket, and TCP can answer the first.
+//!
+//! Differs: the documentation speaks of dropped packets; here whatever exceeds is left out of the debt, also where it is
+//! marked and sent on. An extended burst that equals the normal one lends nothing, as there.
+//! Cost: a multiplication a packet.
+
+use lastmile_units::{BitRate, Instant, WireBytes};
+
+use super::token_bucket::{tokens_for, tokens_in};
+use super::{Color, MeterError, fits};
+
+/// What a committed access rate is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// The rate on the wire, headers and cells included.
+    pub rate: BitRate,
+    /// The normal burst: what conforms at once after a pause, without borrowing.
+    pub burst: WireBytes,
+    /// The extended burst: the most compounded debt. Equal to `burst`: nothing is lent.
+    pub extended: WireBytes,
+}
+
+impl Config {
+    pub(super) fn check(&self, largest: WireBytes) -> Result<(), MeterError> {
+        if self.extended < self.burst {
+            return Err(MeterError::ExtendedBelowBurst { burst: self.burst, extended: self.extended });
+        }
+        if self.lends() {
+            let most = WireBytes::new(self.burst.as_u64().saturating_add(self.extended.as_u64()));
+            return fits("burst with its extension", most, largest);
+        }
+        fits("burst", self.burst, largest)
+    }
+
+    fn lends(&self) -> bool {
+        self.extended > self.burst
+    }
+}
+
+/// A committed access rate.
+#[derive(Clone, Debug)]
+pub struct Car {
+    rate: BitRate,
+    /// The burst, in picobits.
+    full: u128,
+    /// The most compounded debt, in picobits; zero where nothing is lent.
+    extended: u128,
+    /// Picobits at `at`: in the bucket, or owed.
+    account: Account,
+    /// The sum of the debts since the last packet that exceeded.
+    compounded: u128,
+    at: Instant,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Account {
+    Holds(u128),
+    Owes(u128),
+}
+
+impl Car {
+    /// A full bucket at the beginning of the clock.
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        let full = tokens_for(config.burst);
+        Self {
+            rate: config.rate,
+            full,
+            extended: if config.lends() { tokens_for(config.extended) } else { 0 },
+            account: Account::Holds(full),
+            compounded: 0,
+            at: Instant::ZERO,
+        }
+    }
+
+    /// Green, or yellow for a packet that exceeds.
+    pub fn conform(&mut self, now: Instant, size: WireBytes) -> Color {
+        self.earn(now);
+        let size = tokens_for(size);
+        let debt = match self.account {
+            Account::Holds(tokens) if size <= tokens => {
+                self.account = Account::Holds(tokens - size);
+                return Color::Green;
+            }
+            Account::Holds(tokens) => size - tokens,
+            Account::Owes(debt) => debt.saturating_add(size),
+        };
+        let compounded = self.compounded.saturating_add(debt);
+        // The actual debt is one term of the sum, so it is held below the extended burst by the same comparison.
+        if compounded > self.extended {
+            self.compounded = 0;
+            return Color::Yellow;
+        }
+        self.account = Account::Owes(debt);
+        self.compounded = compounded;
+        Color::Green
+    }
+
+    fn earn(&mut self, now: Instant) {
+        let earned = tokens_in(self.rate, now.since(self.at));
+        self.at = self.at.max(now);
+        self.account = match self.account {
+            Account::Owes(debt) if earned < debt => Account::Owes(debt - earned),
+            Account::Owes(debt) => Account::Holds((earned - debt).min(self.full)),
+            Account::Holds(tokens) => Account::Holds((tokens + earned).min(self.full)),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_units::Duration;
+
+    use super::*;
+
+    fn car(burst: u64, extended: u64) -> Car {
+        // 8 kbit/s are 1000 bytes a second.
+        let rate = BitRate::from_kbit_per_s(8);
+        Car::new(&Config { rate, burst: WireBytes::new(burst), extended: WireBytes::new(extended) })
+    }
+
+    fn s(count: u64) -> Instant {
+        Instant::ZERO + Duration::from_s(count)
+    }
+
+    /// What passes of packets of 1000 bytes that come at these seconds.
+    fn passes(car: &mut Car, seconds: impl IntoIterator<Item = u64>) -> Vec<bool> {
+        seconds.into_iter().map(|at| car.conform(s(at), WireBytes::new(1000)) == Color::Green).collect()
+    }
+
+    /// The worked example of the documentation: one data unit arrives in each unit of time beyond what the rate pays for;
+    /// the normal burst is two units, the extended one four. Actual and compounded debt are 0/0, 0/0, 1/1, 2/3, then
+    /// 3/6 (dropped, 2/0), 3/3, 4/7 (dropped, 3/0). Here the units that the rate pays for are left out: all come at once.
+    #[test]
+    fn the_compounded_debt_of_the_published_example() {
+        let mut car = car(2000, 4000);
+        assert_eq!(passes(&mut car, [0; 7]), [true, true, true, true, false, true, false]);
+        // Then 3000 are owed. The next would owe 4000, which is not above the extended burst: it is the first of a new
+        // sum. After it the sum is 4000, and whatever borrows exceeds.
+        assert_eq!(passes(&mut car, [0; 3]), [true, false, false]);
+    }
+
+    /// The same against the clock, worked out by hand: two packets a second, one of them paid for. Tokens, debt and sum
+    /// after each packet: 1000, 0 | 0 (1000 earned), 1000/1000 | 1000/2000 (paid to 0, borrowed again), 2000/4000 | now
+    /// 1000 are owed and the next makes it 2000/6000: it exceeds, the sum is 0 | 2000/2000 | 2000/4000, and so on.
+    #[test]
+    fn debt_is_paid_back_at_the_rate() {
+        let mut car = car(2000, 4000);
+        let outcome = passes(&mut car, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]);
+        assert_eq!(outcome, [true, true, true, true, true, true, false, true, true, false]);
+    }
+
+    #[test]
+    fn an_extended_burst_equal_to_the_normal_one_lends_nothing() {
+        let mut car = car(2000, 2000);
+        assert_eq!(
+            passes(&mut car, [0, 0, 0, 1, 1, 100, 100, 100]),
+            [true, true, false, true, false, true, true, false]
+        );
+    }
+
+    /// 1250 bytes of burst and 2500 extended (Phanse 2000, table 5.11). A packet of 1500 borrows 250; one of 2000 makes the
+    /// debt 2250 and the sum 2500, all that may be lent.
+    #[test]
+    fn a_packet_above_the_burst_borrows_the_rest() {
+        let mut car = car(1250, 2500);
+        assert_eq!(car.conform(s(0), WireBytes::new(1500)), Color::Green);
+        assert_eq!(car.conform(s(0), WireBytes::new(2000)), Color::Green);
+        assert_eq!(car.conform(s(0), WireBytes::new(1)), Color::Yellow);
+    }
+}

@@ -1,0 +1,248 @@
+//! Policer: meters packets as they arrive, and passes, re-marks or drops each by what its meter says. It never waits.
+//!
+//! Published: RFC 2475, sections 2.3.3.1 to 2.3.3.4 (meters, markers, droppers); the actions and their names are those of
+//! `rate-limit` in Cisco IOS.
+//!
+//! A policer has one rule or several. The first rule that covers a packet meters it; where its action says `continue`, the
+//! packet goes on to the next rule that covers it, as re-marked. A packet that no rule covers, or that ran out of rules, goes
+//! to the queue below. The queue sees packets as they are after the action, so that it can tell marked ones apart.
+//!
+//! Differs: bytes are those on the wire of the line.
+//! Cost: that of the meter, and the rules before the first that covers the packet.
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_packet::{Meta, Packet};
+use lastmile_units::{ByteCount, Instant, WireBytes};
+
+use super::{Color, Meter};
+use crate::discipline::Counter;
+use crate::{Backlog, Discipline, DropReason, DropSink, Match, Node};
+
+/// What is metered, by what, and what is done about it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rule {
+    /// Which packets it meters.
+    pub matches: Match,
+    /// The meter.
+    pub meter: super::Config,
+    /// The color that packets come with. Meters with two answers do not ask.
+    pub coming: Coming,
+    /// The largest IP packet to expect. It must be able to conform.
+    pub largest: ByteCount,
+    /// What is done with a green packet: one that conforms.
+    pub conform: Action,
+    /// What is done with a yellow packet: one that exceeds.
+    pub exceed: Action,
+    /// What is done with a red packet: one that violates.
+    pub violate: Action,
+}
+
+/// The color that a packet comes with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Coming {
+    /// Color-blind: every packet counts as green.
+    #[default]
+    Blind,
+    /// Color-aware, by the drop precedence of assured forwarding (RFC 2597, section 6): AFx1 green, AFx2 yellow, AFx3 red.
+    /// Every other code point is green.
+    DropPrecedence,
+    /// Color-aware, by the cell loss priority: 0 green, 1 yellow.
+    CellLossPriority,
+}
+
+impl Coming {
+    fn color(self, meta: &Meta) -> Color {
+        match self {
+            Self::Blind => Color::Green,
+            // AFxy is 8x + 2y, for x from 1 to 4 and y from 1 to 3.
+            Self::DropPrecedence if (1..=4).contains(&(meta.dscp() >> 3)) => match meta.dscp() & 7 {
+                4 => Color::Yellow,
+                6 => Color::Red,
+                _ => Color::Green,
+            },
+            Self::DropPrecedence => Color::Green,
+            Self::CellLossPriority if meta.mark.clp() => Color::Yellow,
+            Self::CellLossPriority => Color::Green,
+        }
+    }
+}
+
+/// What is done with a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Action {
+    /// What it is marked with before.
+    pub mark: Option<Remark>,
+    /// Where it goes.
+    pub then: Then,
+}
+
+/// What a packet is marked with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Remark {
+    /// This differentiated services code point, 0 to 63.
+    Dscp(u8),
+    /// Cell loss priority 1, for its cells.
+    Clp,
+}
+
+/// Where a metered packet goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Then {
+    /// To the queue below.
+    Transmit,
+    /// To the next rule that covers it, and to the queue below if there is none.
+    Continue,
+    /// Nowhere.
+    Drop,
+}
+
+impl Action {
+    /// Passes the packet as it is.
+    pub const TRANSMIT: Self = Self { mark: None, then: Then::Transmit };
+    /// Drops the packet.
+    pub const DROP: Self = Self { mark: None, then: Then::Drop };
+
+    /// Passes the packet, marked.
+    #[must_use]
+    pub const fn mark(mark: Remark) -> Self {
+        Self { mark: Some(mark), then: Then::Transmit }
+    }
+}
+
+/// A policer over a queue.
+#[derive(Debug)]
+pub struct Policer<P, D = Node<P>> {
+    queue: D,
+    rules: Vec<Metered>,
+    link_layer: LinkLayer,
+    packet: core::marker::PhantomData<fn(P)>,
+}
+
+#[derive(Debug)]
+struct Metered {
+    matches: Match,
+    meter: Meter,
+    coming: Coming,
+    /// By color.
+    actions: [Action; 3],
+    /// By color.
+    counts: [Count; 3],
+    remarked: u64,
+    dropped: u64,
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+struct Count {
+    packets: u64,
+    bytes: u64,
+    wire_bytes: u64,
+}
+
+impl<P: Packet, D: Discipline<P>> Policer<P, D> {
+    /// A policer over `queue`, on a line whose packets take what `link_layer` says. Its meters start with full buckets.
+    #[must_use]
+    pub fn new(rules: &[Rule], link_layer: &LinkLayer, queue: D) -> Self {
+        let rules = rules.iter().map(Metered::new).collect();
+        Self { queue, rules, link_layer: *link_layer, packet: core::marker::PhantomData }
+    }
+}
+
+impl Metered {
+    fn new(rule: &Rule) -> Self {
+        Self {
+            matches: rule.matches.clone(),
+            meter: rule.meter.meter(),
+            coming: rule.coming,
+            actions: [rule.conform, rule.exceed, rule.violate],
+            counts: [Count::default(); 3],
+            remarked: 0,
+            dropped: 0,
+        }
+    }
+
+    /// Meters and marks `packet`, and says where it goes.
+    fn apply(&mut self, now: Instant, packet: &mut impl Packet, wire: WireBytes) -> Then {
+        let before = self.coming.color(packet.meta());
+        let color = self.meter.conform(now, wire, before) as usize;
+        let count = &mut self.counts[color];
+        count.packets += 1;
+        count.bytes += packet.meta().ip_bytes().as_u64();
+        count.wire_bytes += wire.as_u64();
+        let action = self.actions[color];
+        self.remarked += u64::from(action.mark.is_some_and(|mark| mark.apply(packet)));
+        self.dropped += u64::from(action.then == Then::Drop);
+        action.then
+    }
+
+    fn show(&self, path: &str, visit: &mut dyn FnMut(Counter<'_>)) {
+        const NAMES: [[&str; 3]; 3] = [
+            ["conformed_packets", "conformed_bytes", "conformed_wire_bytes"],
+            ["exceeded_packets", "exceeded_bytes", "exceeded_wire_bytes"],
+            ["violated_packets", "violated_bytes", "violated_wire_bytes"],
+        ];
+        let kind = "policer";
+        for (names, count) in NAMES.iter().zip(&self.counts) {
+            for (name, value) in names.iter().zip([count.packets, count.bytes, count.wire_bytes]) {
+                visit(Counter { path, kind, name, value });
+            }
+        }
+        visit(Counter { path, kind, name: "remarked", value: self.remarked });
+        visit(Counter { path, kind, name: "dropped_policed", value: self.dropped });
+    }
+}
+
+impl Remark {
+    /// Marks `packet`, and says whether that changed it.
+    fn apply(self, packet: &mut impl Packet) -> bool {
+        let before = *packet.meta();
+        match self {
+            Self::Dscp(dscp) => packet.set_dscp(dscp),
+            Self::Clp => packet.meta_mut().mark.set_clp(),
+        }
+        (packet.meta().dscp(), packet.meta().mark) != (before.dscp(), before.mark)
+    }
+}
+
+impl<P: Packet, D: Discipline<P>> Discipline<P> for Policer<P, D> {
+    fn enqueue(&mut self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>) {
+        let wire = self.link_layer.on_wire(packet.meta().ip_bytes());
+        for rule in &mut self.rules {
+            if !rule.matches.covers(&packet) {
+                continue;
+            }
+            match rule.apply(now, &mut packet, wire) {
+                Then::Transmit => break,
+                Then::Continue => {}
+                Then::Drop => return drops.dropped(now, packet, DropReason::Policed),
+            }
+        }
+        self.queue.enqueue(now, packet, drops);
+    }
+
+    fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        self.queue.dequeue(now, drops)
+    }
+
+    fn next_ready(&self, now: Instant) -> Option<Instant> {
+        self.queue.next_ready(now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        match self.rules.as_slice() {
+            [rule] => rule.show("", visit),
+            rules => {
+                for (index, rule) in rules.iter().enumerate() {
+                    rule.show(&format!("rules.{index}"), visit);
+                }
+            }
+        }
+        Counter::below("queue", &self.queue, visit);
+    }
+}
+
+#[cfg(test)]
+mod tests;
