@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::spec::Spec;
-use lastmile_sim::spec::{Compression, Link, Network, Node, OpenedBy, Record, Source, Traffic};
+use lastmile_sim::spec::{Compression, Link, Names, Network, Node, OpenedBy, Record, Source, Traffic};
 use lastmile_tcp::{Config, Variant};
 use lastmile_units::{BitRate, Duration, Instant};
 
@@ -43,6 +43,7 @@ impl Dumbbell {
             start: Instant::ZERO,
             stop: None,
             dscp: 0,
+            names: Names::default(),
             source: Source::Bulk {
                 sender: Arc::clone(&tcp),
                 receiver: Arc::clone(&tcp),

@@ -24,6 +24,12 @@ impl FlowId {
     pub const fn index(self) -> u32 {
         self.0
     }
+
+    /// The flow the other way, of a simulated connection: flow `2c` of flow `2c + 1` and the other way round.
+    #[must_use]
+    pub const fn reversed(self) -> Self {
+        Self(self.0 ^ 1)
+    }
 }
 
 /// Source and destination of an IP packet, both of one family.

@@ -2,7 +2,7 @@
 
 use crate::checksum::{Sum, mend};
 use crate::parse::{ParseError, parse};
-use crate::{AckFields, FlowKey, MAX_HEADER_LEN, Meta, Packet, Protocol, ipv4, tcp};
+use crate::{AckFields, FlowDirectory, FlowKey, MAX_HEADER_LEN, Meta, Packet, Protocol, ipv4, tcp};
 
 /// An IP packet with its bytes, as the live programs carry it through the datapath.
 ///
@@ -12,6 +12,8 @@ use crate::{AckFields, FlowKey, MAX_HEADER_LEN, Meta, Packet, Protocol, ipv4, tc
 pub struct Frame {
     meta: Meta,
     bytes: Vec<u8>,
+    /// What the bytes say of the flow; `None` if they cannot be read.
+    key: Option<FlowKey>,
     transport_offset: u8,
 }
 
@@ -25,12 +27,13 @@ impl Frame {
         match parse(&bytes) {
             Ok(parsed) => {
                 bytes.truncate(usize::from(parsed.meta.ip_len));
-                (Self { meta: parsed.meta, bytes, transport_offset: parsed.transport_offset }, Ok(parsed.key))
+                let (key, transport_offset) = (Some(parsed.key), parsed.transport_offset);
+                (Self { meta: parsed.meta, bytes, key, transport_offset }, Ok(parsed.key))
             }
             Err(error) => {
                 let ip_len = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
                 let meta = Meta { ip_len, protocol: Protocol::Other, ..Meta::default() };
-                (Self { meta, bytes, transport_offset: 0 }, Err(error))
+                (Self { meta, bytes, key: None, transport_offset: 0 }, Err(error))
             }
         }
     }
@@ -146,7 +149,22 @@ impl Packet for Frame {
         self.meta.traffic_class = traffic_class;
     }
 
-    fn headers(&self, out: &mut [u8; MAX_HEADER_LEN]) -> usize {
+    fn key(&self, _flows: &dyn FlowDirectory) -> Option<FlowKey> {
+        self.key
+    }
+
+    fn payload<'a>(&'a self, _flows: &'a dyn FlowDirectory) -> &'a [u8] {
+        match self.key {
+            Some(_) => self.bytes.get(usize::from(self.meta.header_len)..).unwrap_or_default(),
+            None => &[],
+        }
+    }
+
+    fn answer<'a>(&'a self, _flows: &'a dyn FlowDirectory) -> &'a [u8] {
+        &[]
+    }
+
+    fn headers(&self, _flows: &dyn FlowDirectory, out: &mut [u8; MAX_HEADER_LEN]) -> usize {
         let len = usize::from(self.meta.header_len).min(self.bytes.len());
         out.get_mut(..len).map_or(0, |out| {
             out.copy_from_slice(&self.bytes[..len]);

@@ -8,9 +8,11 @@
 //! | turn a simulated packet into bytes | [`write_headers`], [`write_packet`] |
 //! | read a real packet | [`Frame::new`], [`parse`], [`parse_headers`] |
 //! | give flows of real packets their [`FlowId`] | [`FlowTable`] |
+//! | tell the addresses of simulated flows | [`FlowDirectory`] |
 //! | compute and mend checksums | [`checksum`], [`checksums_hold`] |
 
 pub mod checksum;
+mod directory;
 mod flow;
 mod frame;
 mod icmp;
@@ -26,6 +28,7 @@ mod testing;
 mod udp;
 mod write;
 
+pub use directory::{FlowDirectory, NumberedFlows};
 pub use flow::{FlowAddresses, FlowId, FlowKey, IpAddresses};
 pub use frame::Frame;
 pub use meta::{

@@ -2,7 +2,10 @@
 
 use lastmile_units::{ByteCount, Instant};
 
-use crate::{FlowAddresses, FlowId, MAX_HEADER_LEN, SeqNumber, write_headers};
+use crate::{FlowDirectory, FlowId, FlowKey, MAX_HEADER_LEN, SeqNumber, icmp, tcp, udp, write_headers};
+
+/// Protocol number of what has no protocol of its own in [`Meta`]: for experimentation and testing (RFC 3692, section 2.1).
+const EXPERIMENTAL: u8 = 253;
 
 /// What a queue, scheduler or ACK regulator may ask of a packet, simulated or real.
 pub trait Packet {
@@ -41,9 +44,30 @@ pub trait Packet {
         self.set_traffic_class(dscp << 2 | self.meta().ecn());
     }
 
+    /// Addresses, ports and protocol number. `None` for a packet with bytes that cannot be read; a packet without bytes is
+    /// looked up in `flows`.
+    fn key(&self, flows: &dyn FlowDirectory) -> Option<FlowKey> {
+        let meta = self.meta();
+        let addresses = flows.addresses(meta.flow);
+        Some(FlowKey { addresses, protocol: meta.protocol.number(addresses.ip.is_ipv6()) })
+    }
+
+    /// The payload as far as its bytes are known: those of the packet, or for a simulated packet that has a payload the
+    /// first bytes of its flow by `flows`, whichever of its packets it is.
+    fn payload<'a>(&'a self, flows: &'a dyn FlowDirectory) -> &'a [u8] {
+        if self.meta().payload_len() == 0 { &[] } else { flows.first_payload(self.meta().flow) }
+    }
+
+    /// What the other direction of the connection began with, where that is known without seeing its packets: of a simulated
+    /// flow by `flows`, never of a packet with bytes.
+    fn answer<'a>(&'a self, flows: &'a dyn FlowDirectory) -> &'a [u8] {
+        flows.first_payload(self.meta().flow.reversed())
+    }
+
     /// Writes the IP and transport headers, as they go over the line, to the start of `out`; returns their length. Zero for
-    /// a packet whose headers cannot be told: such a packet is never compressed.
-    fn headers(&self, out: &mut [u8; MAX_HEADER_LEN]) -> usize;
+    /// a packet whose headers cannot be told: such a packet is never compressed. A packet without bytes wears the addresses
+    /// that `flows` gives it.
+    fn headers(&self, flows: &dyn FlowDirectory, out: &mut [u8; MAX_HEADER_LEN]) -> usize;
 }
 
 /// Transport protocol of a packet.
@@ -61,6 +85,20 @@ pub enum Protocol {
     EchoReply,
     /// Anything else, fragments and unreadable packets included: never regulated.
     Other,
+}
+
+impl Protocol {
+    /// The number that IANA gives it, as it is written in IPv4 or IPv6 headers; for [`Protocol::Other`] that of experiments.
+    #[must_use]
+    pub const fn number(self, ipv6: bool) -> u8 {
+        match self {
+            Self::Tcp => tcp::PROTOCOL,
+            Self::Udp => udp::PROTOCOL,
+            Self::EchoRequest | Self::EchoReply if ipv6 => icmp::PROTOCOL_V6,
+            Self::EchoRequest | Self::EchoReply => icmp::PROTOCOL_V4,
+            Self::Other => EXPERIMENTAL,
+        }
+    }
 }
 
 /// TCP control bits (RFC 9293, section 3.1), as in the header's flag byte.
@@ -474,11 +512,12 @@ impl Packet for Meta {
         self.traffic_class = traffic_class;
     }
 
-    /// Those of IPv4: the numbered addresses of simulated flows have no others, and RFC 1144 compresses no others.
-    fn headers(&self, out: &mut [u8; MAX_HEADER_LEN]) -> usize {
-        if self.mark.ipv6() {
+    /// Those of IPv4, since RFC 1144 compresses no others.
+    fn headers(&self, flows: &dyn FlowDirectory, out: &mut [u8; MAX_HEADER_LEN]) -> usize {
+        let addresses = flows.addresses(self.flow);
+        if self.mark.ipv6() || addresses.ip.is_ipv6() {
             return 0;
         }
-        write_headers(self, &FlowAddresses::of_simulated(self.flow), out)
+        write_headers(self, &addresses, out)
     }
 }

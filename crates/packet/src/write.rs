@@ -9,9 +9,6 @@ use crate::{FlowAddresses, IpAddresses, Meta, Options, Protocol, icmp, ipv4, ipv
 /// The longest header that is written: IPv6 and TCP with 40 bytes of options.
 pub const MAX_HEADER_LEN: usize = ipv6::HEADER_LEN + tcp::HEADER_LEN + Options::MAX_BYTES;
 
-/// Protocol number of what has no protocol of its own in [`Meta`]: for experimentation and testing (RFC 3692, section 2.1).
-const EXPERIMENTAL: u8 = 253;
-
 /// Bytes of the IP and transport headers that [`write_headers`] writes, what `Meta::header_len` is for a simulated packet.
 #[must_use]
 pub const fn header_len(protocol: Protocol, ipv6: bool, options: &Options) -> u8 {
@@ -74,18 +71,18 @@ pub fn written_len(headers: &[u8; MAX_HEADER_LEN]) -> usize {
 /// Writes the transport header with its checksum; returns the protocol number.
 fn write_transport(out: &mut [u8], meta: &Meta, addresses: &FlowAddresses, transport_len: u16) -> u8 {
     let ipv6 = addresses.ip.is_ipv6();
-    let (protocol, len, checksum_at) = match meta.protocol {
-        Protocol::Tcp => (tcp::PROTOCOL, tcp::write(out, meta, addresses), tcp::CHECKSUM_AT),
+    let protocol = meta.protocol.number(ipv6);
+    let (len, checksum_at) = match meta.protocol {
+        Protocol::Tcp => (tcp::write(out, meta, addresses), tcp::CHECKSUM_AT),
         Protocol::Udp => {
             udp::write(out, addresses, transport_len);
-            (udp::PROTOCOL, udp::HEADER_LEN, udp::CHECKSUM_AT)
+            (udp::HEADER_LEN, udp::CHECKSUM_AT)
         }
         Protocol::EchoRequest | Protocol::EchoReply => {
-            let (protocol, types) = if ipv6 { (icmp::PROTOCOL_V6, icmp::V6) } else { (icmp::PROTOCOL_V4, icmp::V4) };
-            icmp::write(out, meta, addresses, types);
-            (protocol, icmp::HEADER_LEN, icmp::CHECKSUM_AT)
+            icmp::write(out, meta, addresses, if ipv6 { icmp::V6 } else { icmp::V4 });
+            (icmp::HEADER_LEN, icmp::CHECKSUM_AT)
         }
-        Protocol::Other => return EXPERIMENTAL,
+        Protocol::Other => return protocol,
     };
     let mut sum = Sum::ZERO.bytes(&out[..len]);
     if protocol != icmp::PROTOCOL_V4 {

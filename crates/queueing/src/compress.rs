@@ -11,10 +11,11 @@
 //! Cost: writing the headers, twice, and comparing them with the connection's last.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use lastmile_linklayer::fixed_ratio::FixedRatio;
 use lastmile_linklayer::vj::{Compressed, Compressor, Decompressor, MAX_COMPRESSED};
-use lastmile_packet::{MAX_HEADER_LEN, Packet, Protocol};
+use lastmile_packet::{FlowDirectory, MAX_HEADER_LEN, NumberedFlows, Packet, Protocol};
 use lastmile_units::ByteCount;
 
 /// How TCP/IP headers go over a line.
@@ -42,6 +43,8 @@ pub(crate) enum Codec {
 pub(crate) struct VanJacobson {
     compressor: Compressor,
     decompressor: Decompressor,
+    /// The addresses of simulated flows.
+    flows: Arc<dyn FlowDirectory>,
     /// What each packet on the wire carries in place of its headers, in order.
     on_wire: VecDeque<Headers>,
 }
@@ -67,8 +70,17 @@ impl Codec {
             Compression::Rfc1144 { slots } => Some(Self::Rfc1144(Box::new(VanJacobson {
                 compressor: Compressor::new(slots)?,
                 decompressor: Decompressor::new(slots)?,
+                flows: Arc::new(NumberedFlows),
                 on_wire: VecDeque::new(),
             }))),
+        }
+    }
+
+    /// Tells the addresses of simulated flows.
+    pub(crate) fn set_flows(&mut self, flows: Arc<dyn FlowDirectory>) {
+        match self {
+            Self::FixedRatio(_) => {}
+            Self::Rfc1144(both) => both.flows = flows,
         }
     }
 
@@ -96,7 +108,7 @@ impl Codec {
 impl VanJacobson {
     fn transmit(&mut self, packet: &impl Packet, lost: bool) -> ByteCount {
         let mut buffer = [0; MAX_HEADER_LEN];
-        let len = packet.headers(&mut buffer);
+        let len = packet.headers(&*self.flows, &mut buffer);
         let compressed = self.compressor.compress(&buffer[..len], packet.meta().ip_len);
         let saved = compressed.saved() as u64;
         let headers = match compressed {
@@ -117,7 +129,7 @@ impl VanJacobson {
     fn arrive(&mut self, packet: &impl Packet) -> bool {
         let headers = self.on_wire.pop_front().expect("each packet on the wire has its headers here");
         let mut original = [0; MAX_HEADER_LEN];
-        let len = packet.headers(&mut original);
+        let len = packet.headers(&*self.flows, &mut original);
         let restored = match &headers {
             Headers::Plain => return true,
             Headers::Uncompressed(bytes) => self.decompressor.uncompressed(bytes),

@@ -7,6 +7,7 @@ pub mod ack;
 pub mod classify;
 pub mod compress;
 pub mod discipline;
+pub mod environment;
 pub mod fifo;
 pub mod line;
 pub mod meter;
@@ -16,8 +17,9 @@ pub mod sched;
 pub mod spec;
 
 pub use ack::{AckCollapsing, AckFilter, CakeAckFilter, SmartAckDropper};
-pub use classify::{ClassIndex, Classifier, FirstMatch, Match, Matcher};
+pub use classify::{ClassIndex, Classifier, Condition, End, FirstMatch, Match, Matcher};
 pub use discipline::{Backlog, Counter, Discipline, DropReason, DropSink, Node};
+pub use environment::Environment;
 pub use fifo::{Fifo, Limit, Overflow};
 pub use meter::{Policer, Tbf, TokenBucket};
 pub use sched::Priority;

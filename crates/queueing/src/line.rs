@@ -10,9 +10,10 @@
 //! Cost: O(1) a packet beside the discipline's own.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use lastmile_linklayer::{Framing, LinkLayer, WireMeter, aal5};
-use lastmile_packet::Packet;
+use lastmile_packet::{FlowDirectory, Packet};
 use lastmile_units::{BitRate, CellCount, Duration, Instant, Serialiser, WireBytes};
 
 use crate::compress::{Codec, Compression};
@@ -109,6 +110,15 @@ impl<P: Packet> Line<P> {
             in_flight: VecDeque::new(),
             stats: Stats::default(),
         }
+    }
+
+    /// The same line, over which flows go whose addresses are in `flows`: header compression sees them.
+    #[must_use]
+    pub fn with_flows(mut self, flows: Arc<dyn FlowDirectory>) -> Self {
+        if let Some(codec) = &mut self.codec {
+            codec.set_flows(flows);
+        }
+        self
     }
 
     /// Hands a packet to the queue, and starts its transmission if the line is free.

@@ -8,10 +8,10 @@ use lastmile_packet::Packet;
 use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, WireBytes};
 
 use crate::ack::{AckCollapsing, AckFilter, CakeAckFilter, SmartAckDropper, cake, filter, sad};
-use crate::classify::{ClassIndex, FirstMatch, Match};
+use crate::classify::{ClassIndex, Condition, FirstMatch, Match};
 use crate::meter::tbf::{Config as TbfConfig, Peak, Tbf, TbfError};
 use crate::meter::{MeterError, Policer, policer};
-use crate::{Fifo, Limit, Node, Overflow, Priority};
+use crate::{Environment, Fifo, Limit, Node, Overflow, Priority};
 
 /// A discipline and those below it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -158,20 +158,29 @@ impl Spec {
         Self::Fifo { limit: Limit::Packets(PacketCount::new(packets)), drop: Overflow::Tail }
     }
 
-    /// Builds the tree for a line whose packets take what `link_layer` says.
+    /// Builds the tree for a line whose packets take what `link_layer` says, and whose flows are known by their number alone.
     ///
     /// # Errors
     /// The first discipline that cannot be built, from the root down.
     pub fn build<P: Packet + Send + 'static>(&self, link_layer: &LinkLayer) -> Result<Node<P>, BuildError> {
-        self.build_at(&mut Vec::new(), link_layer)
+        self.build_in(&Environment::new(*link_layer))
+    }
+
+    /// Builds the tree for its surroundings.
+    ///
+    /// # Errors
+    /// The first discipline that cannot be built, from the root down.
+    pub fn build_in<P: Packet + Send + 'static>(&self, environment: &Environment) -> Result<Node<P>, BuildError> {
+        self.build_at(&mut Vec::new(), environment)
     }
 
     /// `at` holds the keys that lead here.
     fn build_at<P: Packet + Send + 'static>(
         &self,
         at: &mut Vec<String>,
-        link_layer: &LinkLayer,
+        environment: &Environment,
     ) -> Result<Node<P>, BuildError> {
+        let link_layer = &environment.link_layer;
         self.check(at.len(), link_layer).map_err(|problem| BuildError { at: at.join("."), problem })?;
         let refused = |at: &[String], problem| BuildError { at: at.join("."), problem };
         Ok(match self {
@@ -180,23 +189,23 @@ impl Spec {
                 Box::new(fifo.ok_or_else(|| refused(at, Problem::NoCells))?)
             }
             Self::AckFilter { limit, drop, rules } => {
-                let filter = AckFilter::new(*limit, *drop, rules.clone(), link_layer);
+                let filter = AckFilter::new(*limit, *drop, rules, environment);
                 Box::new(filter.ok_or_else(|| refused(at, Problem::NoCells))?)
             }
             Self::AckCollapsing { limit, drop, exempt } => {
-                let collapsing = AckCollapsing::new(*limit, *drop, exempt.clone(), link_layer);
+                let collapsing = AckCollapsing::new(*limit, *drop, exempt, environment);
                 Box::new(collapsing.ok_or_else(|| refused(at, Problem::NoCells))?)
             }
             Self::CakeAckFilter { limit, drop, rules } => {
-                let filter = CakeAckFilter::new(*limit, *drop, rules.clone(), link_layer);
+                let filter = CakeAckFilter::new(*limit, *drop, rules, environment);
                 Box::new(filter.ok_or_else(|| refused(at, Problem::NoCells))?)
             }
             Self::Sad { duplicates, exempt, queue } => {
-                let queue = queue.build_below("queue".into(), at, link_layer)?;
-                Box::new(SmartAckDropper::new(queue, *duplicates, exempt.clone()))
+                let queue = queue.build_below("queue".into(), at, environment)?;
+                Box::new(SmartAckDropper::new(queue, *duplicates, Condition::new(exempt, environment)))
             }
             Self::Tbf { rate, burst, peak, largest, catch_up, queue } => {
-                let queue: Node<P> = queue.build_below("queue".into(), at, link_layer)?;
+                let queue: Node<P> = queue.build_below("queue".into(), at, environment)?;
                 let config = TbfConfig {
                     rate: *rate,
                     burst: *burst,
@@ -208,8 +217,8 @@ impl Spec {
                 Box::new(Tbf::new(&config, queue).map_err(|error| refused(at, error.into()))?)
             }
             Self::Policer { rules, queue } => {
-                let queue: Node<P> = queue.build_below("queue".into(), at, link_layer)?;
-                Box::new(Policer::new(rules, link_layer, queue))
+                let queue: Node<P> = queue.build_below("queue".into(), at, environment)?;
+                Box::new(Policer::new(rules, environment, queue))
             }
             Self::Priority { classes } => {
                 let last = ClassIndex::new(u16::MAX);
@@ -217,8 +226,8 @@ impl Spec {
                 let mut queues = Vec::with_capacity(classes.len());
                 for (index, class) in classes.iter().enumerate() {
                     let number = u16::try_from(index).expect("at most MAX_CLASSES");
-                    classifier = classifier.rule(class.matches.clone(), ClassIndex::new(number));
-                    queues.push(class.queue.build_below(format!("classes.{index}.queue"), at, link_layer)?);
+                    classifier = classifier.rule(Condition::new(&class.matches, environment), ClassIndex::new(number));
+                    queues.push(class.queue.build_below(format!("classes.{index}.queue"), at, environment)?);
                 }
                 let scheduler = Priority::new(classifier, queues);
                 Box::new(scheduler.ok_or_else(|| refused(at, Problem::Classes(0)))?)
@@ -230,10 +239,10 @@ impl Spec {
         &self,
         key: String,
         at: &mut Vec<String>,
-        link_layer: &LinkLayer,
+        environment: &Environment,
     ) -> Result<Node<P>, BuildError> {
         at.push(key);
-        let built = self.build_at(at, link_layer)?;
+        let built = self.build_at(at, environment)?;
         at.pop();
         Ok(built)
     }

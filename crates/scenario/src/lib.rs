@@ -12,13 +12,14 @@
 //! | `reader.rs`, `value.rs` | typed values out of the tree |
 //! | `scenario.rs` | the file as a whole |
 //! | `access.rs`, `topology.rs`, `line.rs`, `queue.rs` | access line, nodes and links, one direction of a line, its queue |
-//! | `traffic.rs`, `tcp.rs` | what runs |
+//! | `traffic.rs`, `names.rs`, `tcp.rs` | what runs |
 //! | `reference.rs` | the reference of all keys, printed from the schema |
 
 mod access;
 pub mod diagnostics;
 mod document;
 mod line;
+mod names;
 mod queue;
 mod reader;
 pub mod reference;

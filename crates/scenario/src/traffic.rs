@@ -9,9 +9,9 @@ use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
 use crate::reader::{Table, Unopened, Variant};
 use crate::schema::{Key, Kind, Section};
-use crate::tcp;
 use crate::topology::Topology;
 use crate::value::SendRate;
+use crate::{names, tcp};
 
 /// Most flows of a run.
 pub(crate) const MOST_FLOWS: u64 = 1_000_000;
@@ -59,6 +59,12 @@ pub(crate) static TRAFFIC: Section = Section {
             "Differentiated services code point of its packets (RFC 2474); 46 is EF.",
         )
         .at_most("63"),
+        names::CLIENT,
+        names::SERVER,
+        names::CLIENT_PORT,
+        names::SERVER_PORT,
+        names::FIRST_PAYLOAD,
+        names::FIRST_ANSWER,
     ],
 };
 
@@ -188,16 +194,28 @@ fn one<'d>(item: Unopened<'d>, around: &Surroundings<'_, '_>) -> Option<(Traffic
     let dscp = table.get::<u64>("dscp").and_then(|dscp| u8::try_from(dscp).ok());
     let source = source(&table, form, ends.as_ref(), dscp.unwrap_or(0), around);
     let ends = ends?;
+    // More than 2^32 - 1 is more than the most, and is told as such.
+    let count = u32::try_from(count?).unwrap_or(u32::MAX);
+    let opened_by = match source {
+        Some(Source::Bulk { opened_by, .. }) => opened_by,
+        _ => ends.opened_by,
+    };
+    let nature = names::Nature {
+        server_sends: opened_by == OpenedBy::Receiver,
+        ipv6: matches!(&source, Some(Source::Bulk { sender, .. }) if sender.ipv6),
+        count,
+    };
+    let names = names::read(&table, &nature);
     let traffic = Traffic {
         name: name?,
         direction: ends.label,
         from: ends.from,
         to: ends.to,
-        // More than 2^32 - 1 is more than the most, and is told as such.
-        count: u32::try_from(count?).unwrap_or(u32::MAX),
+        count,
         start: start?,
         stop,
         dscp: dscp?,
+        names,
         source: source?,
     };
     check_ways(&table, &traffic, around.topology);

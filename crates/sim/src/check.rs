@@ -33,6 +33,7 @@ pub(crate) fn network(network: &Network) -> Result<(), BuildError> {
             return Err(BuildError::SameEnds { traffic: traffic.name.clone(), node });
         }
         source(traffic)?;
+        names(traffic)?;
     }
     let flows: u64 = network.traffic.iter().map(|traffic| u64::from(traffic.count)).sum();
     if flows > FLOW_LIMIT {
@@ -42,6 +43,21 @@ pub(crate) fn network(network: &Network) -> Result<(), BuildError> {
         return Err(BuildError::NoSampleInterval);
     }
     Ok(())
+}
+
+fn names(traffic: &Traffic) -> Result<(), BuildError> {
+    let ipv6 = traffic.ipv6();
+    for address in [&traffic.names.from, &traffic.names.to].iter().filter_map(|end| end.address) {
+        if address.is_ipv6() != ipv6 {
+            return Err(BuildError::Family { traffic: traffic.name.clone(), address, ipv6 });
+        }
+    }
+    match traffic.opener().port {
+        Some(first) if u32::from(u16::MAX - first) < traffic.count.saturating_sub(1) => {
+            Err(BuildError::Ports { traffic: traffic.name.clone(), first, count: traffic.count })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn source(traffic: &Traffic) -> Result<(), BuildError> {

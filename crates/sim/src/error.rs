@@ -64,6 +64,26 @@ pub enum BuildError {
         /// The traffic.
         traffic: String,
     },
+    /// An address of the wrong family.
+    #[error("traffic \"{traffic}\": {address} is no address of {}", if *ipv6 { "IPv6" } else { "IPv4, and only TCP can be IPv6" })]
+    Family {
+        /// The traffic.
+        traffic: String,
+        /// The address.
+        address: std::net::IpAddr,
+        /// The family of its packets.
+        ipv6: bool,
+    },
+    /// More connections than ports from the first one on.
+    #[error("traffic \"{traffic}\": {count} connections from port {first} on would need ports above 65535")]
+    Ports {
+        /// The traffic.
+        traffic: String,
+        /// The first port.
+        first: u16,
+        /// How many there are.
+        count: u32,
+    },
     /// A sample interval of zero.
     #[error("a sample interval of zero would sample without end")]
     NoSampleInterval,

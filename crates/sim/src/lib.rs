@@ -8,11 +8,13 @@
 //! | `engine/wheel.rs` | what is pending, in order |
 //! | `net.rs` | links, paths, conservation |
 //! | `host/` | TCP transfers, datagram sources, pings |
+//! | `directory.rs` | addresses, ports and first payload bytes of flows |
 //! | `simulation.rs` | the loop over events |
 //! | `sample.rs`, `report.rs` | series, totals |
 
 mod capture;
 mod check;
+mod directory;
 pub mod engine;
 mod error;
 mod host;
@@ -25,5 +27,6 @@ mod simulation;
 pub mod spec;
 
 pub use capture::{CaptureSink, Passage};
+pub use directory::Directory;
 pub use error::BuildError;
 pub use simulation::{Simulation, run};

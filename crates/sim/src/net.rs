@@ -1,18 +1,20 @@
 //! The network under the hosts: links with their queues, and the pending set that wakes them.
 
+use std::sync::Arc;
+
 use hdrhistogram::Histogram;
-use lastmile_packet::{FlowId, Meta};
+use lastmile_packet::{FlowDirectory, FlowId, Meta};
 use lastmile_queueing::line::{self, Line, Observer};
 use lastmile_queueing::random::Stream;
-use lastmile_queueing::{DropReason, DropSink};
+use lastmile_queueing::{DropReason, DropSink, Environment};
 use lastmile_units::{Duration, Instant};
 
-use crate::BuildError;
 use crate::capture::{CaptureSink, Passage};
 use crate::engine::Wheel;
 use crate::outcome::{Amount, Conservation, Waits};
 use crate::route::{LinkIndex, PathId, Paths};
 use crate::spec::Network;
+use crate::{BuildError, Directory};
 
 /// What can happen. Eight bytes, so that the pending set stays small.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,7 +111,8 @@ pub(crate) struct Monitor {
 
 impl Net {
     pub(crate) fn new(network: &Network, capture: Option<Box<dyn CaptureSink>>) -> Result<Self, BuildError> {
-        let links = network.links.iter().map(|link| LinkState::new(network, link)).collect::<Result<_, _>>()?;
+        let flows: Arc<dyn FlowDirectory> = Arc::new(Directory::new(network));
+        let links = network.links.iter().map(|link| LinkState::new(network, link, &flows)).collect::<Result<_, _>>()?;
         Ok(Self {
             pending: Wheel::new(),
             links,
@@ -246,10 +249,11 @@ impl Net {
 }
 
 impl LinkState {
-    fn new(network: &Network, link: &crate::spec::Link) -> Result<Self, BuildError> {
+    fn new(network: &Network, link: &crate::spec::Link, flows: &Arc<dyn FlowDirectory>) -> Result<Self, BuildError> {
+        let environment = Environment::new(link.link_layer).with_flows(Arc::clone(flows));
         let queue = link
             .queue
-            .build::<Meta>(&link.link_layer)
+            .build_in::<Meta>(&environment)
             .map_err(|source| BuildError::Queue { link: link.name.clone(), source })?;
         let config = line::Config {
             rate: link.rate,
@@ -260,7 +264,7 @@ impl LinkState {
         };
         let losses = Stream::new(network.seed, &format!("loss on link {}", link.name));
         Ok(Self {
-            line: Line::new(&config, queue, losses),
+            line: Line::new(&config, queue, losses).with_flows(Arc::clone(flows)),
             monitor: Monitor::new(),
             transmit_at: None,
             arrival_pending: false,

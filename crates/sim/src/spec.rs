@@ -1,6 +1,7 @@
 //! What to simulate, as plain data: nodes, links, traffic. The scenario crate builds this from a file; a test builds it by
 //! hand.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
@@ -79,8 +80,58 @@ pub struct Traffic {
     pub stop: Option<Instant>,
     /// Differentiated services code point of its packets (RFC 2474), 0 to 63.
     pub dscp: u8,
+    /// What its packets say of their ends.
+    pub names: Names,
     /// What it is.
     pub source: Source,
+}
+
+impl Traffic {
+    /// True if its packets are IPv6, as only its TCP can say.
+    #[must_use]
+    pub fn ipv6(&self) -> bool {
+        matches!(&self.source, Source::Bulk { sender, .. } if sender.ipv6)
+    }
+
+    /// Which end opens the connection, or sends first.
+    #[must_use]
+    pub fn opened_by(&self) -> OpenedBy {
+        match self.source {
+            Source::Bulk { opened_by, .. } => opened_by,
+            _ => OpenedBy::Sender,
+        }
+    }
+
+    /// The name of that end.
+    #[must_use]
+    pub fn opener(&self) -> &EndName {
+        match self.opened_by() {
+            OpenedBy::Sender => &self.names.from,
+            OpenedBy::Receiver => &self.names.to,
+        }
+    }
+}
+
+/// What the packets of a traffic say of its two ends, to whoever looks into their headers: classifiers, header compression,
+/// captures. They are routed by their nodes all the same.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Names {
+    /// Where the data comes from.
+    pub from: EndName,
+    /// Where the data goes.
+    pub to: EndName,
+}
+
+/// What packets say of one end.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct EndName {
+    /// Address; that of the node if there is none ([`crate::Directory`]).
+    pub address: Option<IpAddr>,
+    /// Port; one for each connection if there is none. Of several connections the end that opens them takes the ports
+    /// from this one on.
+    pub port: Option<u16>,
+    /// The first bytes that this end sends, as far as a classifier may look into them.
+    pub first_payload: Vec<u8>,
 }
 
 /// Kinds of traffic.

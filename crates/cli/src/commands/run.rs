@@ -1,6 +1,5 @@
 //! `lastmile run`: simulates a scenario, once or with several remedies, prints what came of it and writes the results.
 
-mod addresses;
 mod capture;
 mod difference;
 mod simulate;

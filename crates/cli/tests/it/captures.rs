@@ -8,7 +8,10 @@ use std::process::Command;
 const RUNS: [(&str, &[&str]); 7] = [
     ("upload-starves-download.toml", &[]),
     ("upload-starves-download.toml", &["access.remedy=sad"]),
-    ("upload-starves-download.toml", &["tcp.timestamps=true", "tcp.variant=sack"]),
+    (
+        "upload-starves-download.toml",
+        &["tcp.timestamps=true", "tcp.variant=sack", "traffic.download.server=203.0.113.5"],
+    ),
     ("upload-starves-download.toml", &["access.down.loss=1 %", "tcp.variant=newreno"]),
     ("upload-starves-download.toml", &["access.up.loss=2 %", "tcp.variant=reno"]),
     ("first-steps/4-several-flows.toml", &["tcp.ecn=true"]),

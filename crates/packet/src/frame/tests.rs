@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::testing::{options, packet, pure_ack};
-use crate::{Options, SackBlock, SeqNumber, checksums_hold, write_packet};
+use crate::{NumberedFlows, Options, SackBlock, SeqNumber, checksums_hold, write_packet};
 
 fn frame(bytes: &[u8]) -> Frame {
     Frame::new(bytes.to_vec()).0
@@ -142,8 +142,10 @@ proptest! {
         prop_assert_eq!(frame.bytes(), &bytes);
         prop_assert_eq!(*frame.meta(), meta);
         prop_assert_eq!(key.unwrap().addresses, addresses);
+        prop_assert_eq!(frame.key(&NumberedFlows), Some(key.unwrap()));
+        prop_assert_eq!(frame.payload(&NumberedFlows).len(), usize::from(meta.payload_len()));
         let mut headers = [0; MAX_HEADER_LEN];
-        prop_assert_eq!(frame.headers(&mut headers), usize::from(meta.header_len));
+        prop_assert_eq!(frame.headers(&NumberedFlows, &mut headers), usize::from(meta.header_len));
         prop_assert!(bytes.starts_with(&headers[..usize::from(meta.header_len)]));
     }
 

@@ -32,16 +32,15 @@
 //! CAKE searches one of its flow queues. In a queue of its own ([`CakeAckFilter`]) the packets of a flow that wait take that
 //! place. Cost: a scan of the flow's packets for each TCP segment. Memory: an entry for each flow of which something waits.
 
-use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{Meta, Packet, Protocol, SeqNumber, SynOptions, TcpFlags};
 use lastmile_units::Instant;
 
 use super::flow_fifo::FlowFifo;
 use super::{Passed, contains};
-use crate::classify::Match;
+use crate::classify::{Condition, Match, Matcher as _};
 use crate::discipline::Counter;
 use crate::fifo::Tally;
-use crate::{Backlog, Discipline, DropReason, DropSink, Limit, Overflow};
+use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Limit, Overflow};
 
 /// How eager the filter is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -165,17 +164,25 @@ pub struct Rules {
 /// A FIFO with CAKE's ACK filter.
 #[derive(Clone, Debug)]
 pub struct CakeAckFilter<P> {
-    queue: FlowFifo<P>,
+    /// Noted with each packet: whether it is exempt.
+    queue: FlowFifo<P, bool>,
     overflow: Overflow,
-    rules: Rules,
+    mode: Mode,
+    exempt: Condition,
     stats: Stats,
 }
 
 impl<P: Packet> CakeAckFilter<P> {
-    /// An empty queue. `None`: the limit is in cells, and `link_layer` sends none.
+    /// An empty queue. `None`: the limit is in cells, and the line sends none.
     #[must_use]
-    pub fn new(limit: Limit, overflow: Overflow, rules: Rules, link_layer: &LinkLayer) -> Option<Self> {
-        Some(Self { queue: FlowFifo::new(limit, link_layer)?, overflow, rules, stats: Stats::default() })
+    pub fn new(limit: Limit, overflow: Overflow, rules: &Rules, environment: &Environment) -> Option<Self> {
+        Some(Self {
+            queue: FlowFifo::new(limit, &environment.link_layer)?,
+            overflow,
+            mode: rules.mode,
+            exempt: Condition::new(&rules.exempt, environment),
+            stats: Stats::default(),
+        })
     }
 }
 
@@ -187,13 +194,13 @@ impl<P: Packet> Discipline<P> for CakeAckFilter<P> {
             drops.dropped(now, packet, DropReason::TooLarge);
             return;
         }
-        let exempt = self.rules.exempt.covers(&packet);
+        let exempt = self.exempt.matches(now, &packet);
         self.stats.saw(packet.meta(), exempt);
         let redundant = if exempt {
             None
         } else {
-            redundant(self.rules.mode, self.queue.of_flow(packet.meta().flow), packet.meta())
-                .filter(|&older| !self.rules.exempt.covers(self.queue.packet(older)))
+            redundant(self.mode, self.queue.of_flow(packet.meta().flow), packet.meta())
+                .filter(|&older| !self.queue.note(older))
         };
         // CAKE queues first and drops from the longest queue then. A tail-drop queue refuses instead, and then nothing goes
         // in favour of what finds no room.
@@ -214,7 +221,7 @@ impl<P: Packet> Discipline<P> for CakeAckFilter<P> {
             self.stats.tally.head += 1;
             drops.dropped(now, self.queue.remove(oldest), DropReason::Head);
         }
-        self.queue.push_back(packet, size, ());
+        self.queue.push_back(packet, size, exempt);
     }
 
     fn dequeue(&mut self, _now: Instant, _drops: &mut dyn DropSink<P>) -> Option<P> {

@@ -14,17 +14,16 @@
 //! Cost: one table look-up a packet on the way in, one on the way out; O(1) for each ACK dropped. The queue is never scanned.
 //! Memory: an entry for each flow of which something waits.
 
-use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 use lastmile_units::Instant;
 
 use super::flow_fifo::FlowFifo;
 use super::linked_fifo::Handle;
 use super::{Passed, Standing, gives_way};
-use crate::classify::Match;
+use crate::classify::{Condition, Match};
 use crate::discipline::Counter;
 use crate::fifo::Tally;
-use crate::{Backlog, Discipline, DropReason, DropSink, Limit, Overflow};
+use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Limit, Overflow};
 
 /// Whether a packet that waits is part of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,19 +39,20 @@ enum Role {
 pub struct AckCollapsing<P> {
     queue: FlowFifo<P, Role>,
     overflow: Overflow,
-    exempt: Match,
+    exempt: Condition,
     stats: Stats,
 }
 
 impl<P: Packet> AckCollapsing<P> {
-    /// An empty queue; what `exempt` matches leaves as it came. `None`: the limit is in cells, and `link_layer` sends none.
+    /// An empty queue; what `exempt` matches leaves as it came. `None`: the limit is in cells, and the line sends none.
     #[must_use]
-    pub fn new(limit: Limit, overflow: Overflow, exempt: Match, link_layer: &LinkLayer) -> Option<Self> {
-        Some(Self { queue: FlowFifo::new(limit, link_layer)?, overflow, exempt, stats: Stats::default() })
+    pub fn new(limit: Limit, overflow: Overflow, exempt: &Match, environment: &Environment) -> Option<Self> {
+        let queue = FlowFifo::new(limit, &environment.link_layer)?;
+        Some(Self { queue, overflow, exempt: Condition::new(exempt, environment), stats: Stats::default() })
     }
 
-    fn role_of(&mut self, packet: &P) -> Role {
-        if !self.stats.passed.may_regulate(packet, &self.exempt) {
+    fn role_of(&mut self, now: Instant, packet: &P) -> Role {
+        if !self.stats.passed.may_regulate(now, packet, &mut self.exempt) {
             return Role::Apart;
         }
         self.stats.seen += 1;
@@ -99,7 +99,7 @@ impl<P: Packet> Discipline<P> for AckCollapsing<P> {
             self.stats.tally.head += 1;
             drops.dropped(now, self.queue.remove(oldest), DropReason::Head);
         }
-        let role = self.role_of(&packet);
+        let role = self.role_of(now, &packet);
         self.queue.push_back(packet, size, role);
     }
 

@@ -14,17 +14,16 @@
 
 use std::collections::hash_map::Entry;
 
-use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowId, Meta, Packet, Protocol, TcpFlags};
 use lastmile_units::Instant;
 
 use super::flow_map::FlowMap;
 use super::linked_fifo::{Handle, LinkedFifo};
 use super::{Newest, Passed, Standing, gives_way};
-use crate::classify::Match;
+use crate::classify::{Condition, Match};
 use crate::discipline::Counter;
 use crate::fifo::{Room, Tally};
-use crate::{Backlog, Discipline, DropReason, DropSink, Limit, Overflow};
+use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Limit, Overflow};
 
 /// What happens to duplicate ACKs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -88,6 +87,7 @@ pub struct AckFilter<P> {
     room: Room,
     overflow: Overflow,
     rules: Rules,
+    exempt: Condition,
     stats: Stats,
 }
 
@@ -129,22 +129,23 @@ struct Flow {
 }
 
 impl<P: Packet> AckFilter<P> {
-    /// An empty queue. `None`: the limit is in cells, and `link_layer` sends none.
+    /// An empty queue. `None`: the limit is in cells, and the line sends none.
     #[must_use]
-    pub fn new(limit: Limit, overflow: Overflow, rules: Rules, link_layer: &LinkLayer) -> Option<Self> {
+    pub fn new(limit: Limit, overflow: Overflow, rules: &Rules, environment: &Environment) -> Option<Self> {
         Some(Self {
             fifo: LinkedFifo::new(),
             flows: FlowMap::default(),
-            room: Room::new(limit, link_layer)?,
+            room: Room::new(limit, &environment.link_layer)?,
             overflow,
-            rules,
+            rules: rules.clone(),
+            exempt: Condition::new(&rules.exempt, environment),
             stats: Stats::default(),
         })
     }
 
-    fn judge(&mut self, packet: &P) -> Verdict {
+    fn judge(&mut self, now: Instant, packet: &P) -> Verdict {
         let meta = packet.meta();
-        if !self.stats.passed.may_regulate(packet, &self.rules.exempt) {
+        if !self.stats.passed.may_regulate(now, packet, &mut self.exempt) {
             return Verdict::Apart;
         }
         self.stats.seen += 1;
@@ -265,7 +266,7 @@ impl<P: Packet> Discipline<P> for AckFilter<P> {
             drops.dropped(now, packet, DropReason::TooLarge);
             return;
         }
-        let verdict = self.judge(&packet);
+        let verdict = self.judge(now, &packet);
         let count = if let Verdict::Removes(count) = verdict { count } else { 0 };
         if self.overflow == Overflow::Tail && !self.room.fits(size) {
             let freed = self.freed_by(packet.meta(), count);

@@ -28,8 +28,9 @@ mod linked_fifo;
 pub mod sad;
 
 use lastmile_packet::{AckFields, Meta, Packet, Protocol, SackBlock, SeqNumber};
+use lastmile_units::Instant;
 
-use crate::classify::Match;
+use crate::classify::{Condition, Matcher as _};
 use crate::discipline::Counter;
 
 pub use cake::CakeAckFilter;
@@ -145,12 +146,12 @@ struct Passed {
 
 impl Passed {
     /// True when the packet is a pure ACK that may be regulated; counts why not otherwise.
-    fn may_regulate(&mut self, packet: &impl Packet, exempt: &Match) -> bool {
+    fn may_regulate(&mut self, now: Instant, packet: &impl Packet, exempt: &mut Condition) -> bool {
         let meta = packet.meta();
         let count = if meta.is_pure_ack() {
             if meta.ecn() == Meta::CE {
                 &mut self.congestion_marked
-            } else if exempt.covers(packet) {
+            } else if exempt.matches(now, packet) {
                 &mut self.exempt
             } else {
                 return true;

@@ -28,7 +28,7 @@ use lastmile_units::Instant;
 
 use super::flow_map::FlowMap;
 use super::{Newest, Passed, Standing, stands_for};
-use crate::classify::Match;
+use crate::classify::{Condition, Match};
 use crate::discipline::Counter;
 use crate::{Backlog, Discipline, DropReason, DropSink, Node};
 
@@ -66,7 +66,7 @@ impl Suppressed {
 pub struct SmartAckDropper<D> {
     queue: D,
     duplicates: Duplicates,
-    exempt: Match,
+    exempt: Condition,
     table: Table,
     /// What the ACK stood for that left last.
     departed: Suppressed,
@@ -77,14 +77,14 @@ impl<P: Packet> SmartAckDropper<Node<P>> {
     /// The usual one: duplicates are kept, no packet is exempt.
     #[must_use]
     pub fn over(queue: Node<P>) -> Self {
-        Self::new(queue, Duplicates::Keep, Match::Never)
+        Self::new(queue, Duplicates::Keep, Match::Never.into())
     }
 }
 
 impl<D> SmartAckDropper<D> {
     /// A dropper in front of `queue`. What `exempt` matches is never regulated.
     #[must_use]
-    pub fn new(queue: D, duplicates: Duplicates, exempt: Match) -> Self {
+    pub fn new(queue: D, duplicates: Duplicates, exempt: Condition) -> Self {
         Self {
             queue,
             duplicates,
@@ -108,9 +108,9 @@ impl<D> SmartAckDropper<D> {
     }
 
     /// Decides on a packet that came. `None`: it goes to the queue, and if it is a pure ACK its record stands.
-    fn admit<P: Packet>(&mut self, packet: &P) -> Option<DropReason> {
+    fn admit<P: Packet>(&mut self, now: Instant, packet: &P) -> Option<DropReason> {
         let meta = packet.meta();
-        if !self.stats.passed.may_regulate(packet, &self.exempt) {
+        if !self.stats.passed.may_regulate(now, packet, &mut self.exempt) {
             self.table.pass(meta);
             return None;
         }
@@ -152,7 +152,7 @@ impl<D> SmartAckDropper<D> {
 
 impl<P: Packet, D: Discipline<P>> Discipline<P> for SmartAckDropper<D> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
-        if let Some(reason) = self.admit(&packet) {
+        if let Some(reason) = self.admit(now, &packet) {
             drops.dropped(now, packet, reason);
             return;
         }

@@ -1,6 +1,7 @@
 use lastmile_packet::{FlowId, Options, TcpFlags};
 
 use super::*;
+use crate::classify::Match;
 
 /// Segments of 1000 bytes: block (a, b) holds segments a to b - 1 above the number 10 000.
 fn fields(ack: u32, blocks: &[(u32, u32)]) -> AckFields {
@@ -82,7 +83,7 @@ fn an_overtaken_ack_is_not_the_newest() {
 fn what_may_not_be_regulated_is_counted_by_its_reason() {
     let mut passed = Passed::default();
     let plain = ack(1, 1, Options::NONE);
-    let exempt = Match::Flow(FlowId::new(9));
+    let mut exempt = Condition::from(Match::Flow(FlowId::new(9)));
     let others = [
         Meta { protocol: Protocol::Other, ..plain },
         Meta { ip_len: 41, ..plain },
@@ -92,11 +93,11 @@ fn what_may_not_be_regulated_is_counted_by_its_reason() {
         Meta { traffic_class: 3, ..plain },
     ];
     for other in others {
-        assert!(!passed.may_regulate(&other, &exempt), "{other:?}");
+        assert!(!passed.may_regulate(Instant::ZERO, &other, &mut exempt), "{other:?}");
     }
-    assert!(passed.may_regulate(&plain, &exempt));
+    assert!(passed.may_regulate(Instant::ZERO, &plain, &mut exempt));
     // ECT(0): some stacks send ACKs that may be marked (RFC 8311); the mark matters, not the permission.
-    assert!(passed.may_regulate(&Meta { traffic_class: 2, ..plain }, &exempt));
+    assert!(passed.may_regulate(Instant::ZERO, &Meta { traffic_class: 2, ..plain }, &mut exempt));
     let mut counts = Vec::new();
     passed.show("test", &mut |counter| counts.push(counter.value));
     assert_eq!(counts, [1, 1, 1, 1, 1, 1, 0]);

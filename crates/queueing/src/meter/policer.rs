@@ -16,7 +16,7 @@ use lastmile_units::{ByteCount, Instant, WireBytes};
 
 use super::{Color, Meter};
 use crate::discipline::Counter;
-use crate::{Backlog, Discipline, DropReason, DropSink, Match, Node};
+use crate::{Backlog, Condition, Discipline, DropReason, DropSink, Environment, Match, Matcher as _, Node};
 
 /// What is metered, by what, and what is done about it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -120,7 +120,7 @@ pub struct Policer<P, D = Node<P>> {
 
 #[derive(Debug)]
 struct Metered {
-    matches: Match,
+    matches: Condition,
     meter: Meter,
     coming: Coming,
     /// By color.
@@ -139,18 +139,18 @@ struct Count {
 }
 
 impl<P: Packet, D: Discipline<P>> Policer<P, D> {
-    /// A policer over `queue`, on a line whose packets take what `link_layer` says. Its meters start with full buckets.
+    /// A policer over `queue`. Its meters start with full buckets.
     #[must_use]
-    pub fn new(rules: &[Rule], link_layer: &LinkLayer, queue: D) -> Self {
-        let rules = rules.iter().map(Metered::new).collect();
-        Self { queue, rules, link_layer: *link_layer, packet: core::marker::PhantomData }
+    pub fn new(rules: &[Rule], environment: &Environment, queue: D) -> Self {
+        let rules = rules.iter().map(|rule| Metered::new(rule, environment)).collect();
+        Self { queue, rules, link_layer: environment.link_layer, packet: core::marker::PhantomData }
     }
 }
 
 impl Metered {
-    fn new(rule: &Rule) -> Self {
+    fn new(rule: &Rule, environment: &Environment) -> Self {
         Self {
-            matches: rule.matches.clone(),
+            matches: Condition::new(&rule.matches, environment),
             meter: rule.meter.meter(),
             coming: rule.coming,
             actions: [rule.conform, rule.exceed, rule.violate],
@@ -207,7 +207,7 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Policer<P, D> {
     fn enqueue(&mut self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>) {
         let wire = self.link_layer.on_wire(packet.meta().ip_bytes());
         for rule in &mut self.rules {
-            if !rule.matches.covers(&packet) {
+            if !rule.matches.matches(now, &packet) {
                 continue;
             }
             match rule.apply(now, &mut packet, wire) {

@@ -41,7 +41,7 @@ impl<P: Packet, C: Classifier<P>> Priority<P, C> {
 impl<P: Packet, C: Classifier<P>> Discipline<P> for Priority<P, C> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
         let last = self.classes.len() - 1;
-        let class = self.classifier.classify(&packet).index().min(last);
+        let class = self.classifier.classify(now, &packet).index().min(last);
         self.classes[class].queue.enqueue(now, packet, drops);
     }
 
@@ -84,14 +84,15 @@ mod tests {
 
     use super::*;
     use crate::DropReason;
-    use crate::classify::{ClassIndex, FirstMatch, Match};
+    use crate::classify::{ClassIndex, FirstMatch};
     use crate::fifo::{Fifo, Overflow};
 
     const NOW: Instant = Instant::ZERO;
 
     fn scheduler() -> Priority<Meta, FirstMatch<Meta>> {
         let fifo = || -> Node<Meta> { Box::new(Fifo::in_packets(PacketCount::new(2), Overflow::Tail)) };
-        let classifier = FirstMatch::new(ClassIndex::new(u16::MAX)).rule(Match::PureAck, ClassIndex::new(0));
+        let classifier =
+            FirstMatch::new(ClassIndex::new(u16::MAX)).rule(|packet: &Meta| packet.is_pure_ack(), ClassIndex::new(0));
         Priority::new(classifier, vec![fifo(), fifo()]).expect("two classes")
     }
 

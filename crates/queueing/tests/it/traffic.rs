@@ -1,7 +1,7 @@
 //! Random traffic: several flows of what access lines carry, and what may go wrong with each.
 
 use lastmile_packet::{
-    AckFields, FlowId, MAX_HEADER_LEN, Meta, Options, Packet, Protocol, SackBlock, SeqNumber, TcpFlags,
+    AckFields, FlowDirectory, FlowId, MAX_HEADER_LEN, Meta, Options, Packet, Protocol, SackBlock, SeqNumber, TcpFlags,
 };
 use lastmile_units::{Duration, Instant};
 use proptest::prelude::*;
@@ -35,8 +35,8 @@ impl Packet for Probe {
         self.meta.set_traffic_class(traffic_class);
     }
 
-    fn headers(&self, out: &mut [u8; MAX_HEADER_LEN]) -> usize {
-        self.meta.headers(out)
+    fn headers(&self, flows: &dyn FlowDirectory, out: &mut [u8; MAX_HEADER_LEN]) -> usize {
+        self.meta.headers(flows, out)
     }
 }
 

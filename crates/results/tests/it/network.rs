@@ -6,7 +6,7 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::ack::sad::Duplicates;
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Match, Overflow};
-use lastmile_sim::spec::{Compression, Link, Network, Node, OpenedBy, Record, Source, Traffic};
+use lastmile_sim::spec::{Compression, Link, Names, Network, Node, OpenedBy, Record, Source, Traffic};
 use lastmile_tcp::{Config, Variant};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
@@ -45,6 +45,7 @@ pub(crate) fn traffic(name: &str, from: usize, to: usize, source: Source) -> Tra
         start: Instant::ZERO,
         stop: None,
         dscp: 0,
+        names: Names::default(),
         source,
     }
 }

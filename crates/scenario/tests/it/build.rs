@@ -292,3 +292,21 @@ fn a_million_flows_are_one_traffic() {
     let text = format!("{LINE}[[traffic]]\nkind = \"persistent\"\ndirection = \"down\"\ncount = 1000000\n");
     assert_eq!(parse(&text).unwrap().network().traffic[0].count, 1_000_000);
 }
+
+/// The client opens a download, and an upload too; what is not named is left to the simulator.
+#[test]
+fn flows_have_the_names_that_the_file_gives_them() {
+    let web = "kind = \"bulk\"\nclient = \"192.168.1.7\"\nserver = \"203.0.113.80\"\nserver_port = 80\n\
+               client_port = 3000\nfirst_payload = \"GET /\"\nfirst_answer = \"HTTP/1.1 200 OK\"";
+    let names = |direction: &str| {
+        let text = format!("{LINE}[[traffic]]\ndirection = \"{direction}\"\n{web}");
+        parse(&text).unwrap().network().traffic[0].names.clone()
+    };
+    let (down, up) = (names("down"), names("up"));
+    assert_eq!((&down.from, &down.to), (&up.to, &up.from));
+    assert_eq!((down.to.address, down.to.port), (Some("192.168.1.7".parse().unwrap()), Some(3000)));
+    assert_eq!((down.from.port, &down.from.first_payload[..]), (Some(80), &b"HTTP/1.1 200 OK"[..]));
+    assert_eq!(down.to.first_payload, b"GET /");
+    let plain = parse(&format!("{LINE}[[traffic]]\nkind = \"ping\"")).unwrap().network();
+    assert_eq!(plain.traffic[0].names, lastmile_sim::spec::Names::default());
+}

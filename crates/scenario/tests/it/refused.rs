@@ -389,3 +389,25 @@ fn files_that_cannot_be_read() {
     assert_eq!(load(&path), format!("error: {}: larger than 8 MiB: no scenario", path.display()));
     std::fs::remove_dir_all(&temporary).unwrap();
 }
+
+#[test]
+fn names_of_flows() {
+    let with = |rest: &str| traffic(&format!("kind = \"bulk\"\ndirection = \"down\"\n{rest}"));
+    refused(
+        &with("client = \"10.0.0.256\""),
+        "error: x.toml:8:10: traffic.0.client: \"10.0.0.256\" is no IP address, such as \"192.0.2.1\" or \"2001:db8::1\"",
+    );
+    refused(
+        &with("server = \"2001:db8::1\""),
+        "error: x.toml:8:10: traffic.0.server: 2001:db8::1 is an IPv6 address, and its packets are IPv4",
+    );
+    refused(
+        &with("server = \"192.0.2.1\"\ntcp = { ipv6 = true }"),
+        "error: x.toml:8:10: traffic.0.server: 192.0.2.1 is an IPv4 address, and its TCP is IPv6",
+    );
+    refused(&with("server_port = 0"), "error: x.toml:8:15: traffic.0.server_port: 0 is below 1");
+    refused(
+        &with("client_port = 65000\ncount = 1000"),
+        "error: x.toml:8:15: traffic.0.client_port: 1000 flows from port 65000 on end above 65535",
+    );
+}

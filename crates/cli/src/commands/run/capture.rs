@@ -6,24 +6,23 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lastmile_packet::Meta;
+use lastmile_packet::{FlowDirectory as _, Meta};
 use lastmile_results::atomic::AtomicFile;
 use lastmile_results::capture::{CaptureError, CaptureWriter, InterfaceId, Keep};
 use lastmile_scenario::diagnostics::did_you_mean;
 use lastmile_sim::spec::Network;
-use lastmile_sim::{CaptureSink, Passage};
+use lastmile_sim::{CaptureSink, Directory, Passage};
 use lastmile_units::Instant;
 
 use crate::exit::{Failure, Result};
 
-use super::addresses::Addresses;
 use super::variants::file_name;
 
 /// The captures of one run.
 pub(super) struct Captures(Arc<Mutex<Files>>);
 
 struct Files {
-    addresses: Addresses,
+    addresses: Directory,
     files: Vec<File>,
     /// By link: the captures that see what is sent into it, and those that see what arrives by it.
     sent: Vec<Vec<usize>>,
@@ -46,7 +45,7 @@ impl Captures {
         let keep = if whole { Keep::Whole } else { Keep::Headers };
         let count = network.links.len();
         let mut files = Files {
-            addresses: Addresses::new(network),
+            addresses: Directory::new(network),
             files: Vec::new(),
             sent: vec![Vec::new(); count],
             arrived: vec![Vec::new(); count],
@@ -120,7 +119,7 @@ impl CaptureSink for Sink {
         if failure.is_some() || seen_by.is_empty() {
             return;
         }
-        let addresses = addresses.of(packet);
+        let addresses = addresses.addresses(packet.flow);
         for &number in seen_by {
             let File { writer, interface, .. } = &mut files[number];
             if let Err(error) = writer.write(*interface, at, packet, &addresses) {

@@ -1,4 +1,4 @@
-use lastmile_linklayer::Framing;
+use lastmile_linklayer::{Framing, LinkLayer};
 use lastmile_packet::{FlowId, Options, SackBlock};
 use lastmile_units::{ByteCount, PacketCount};
 
@@ -161,9 +161,9 @@ fn a_change_of_ece_or_cwr_ends_a_run() {
     assert_eq!(both(&[ece(1), ece(2)], &ack(3)), [Some(0), Some(0)]);
 }
 
-fn queue(limit: Limit, overflow: Overflow, rules: Rules) -> CakeAckFilter<Meta> {
+fn queue(limit: Limit, overflow: Overflow, rules: &Rules) -> CakeAckFilter<Meta> {
     let line = LinkLayer::new(0, Framing::None).expect("no overhead");
-    CakeAckFilter::new(limit, overflow, rules, &line).expect("no limit in cells")
+    CakeAckFilter::new(limit, overflow, rules, &Environment::new(line)).expect("no limit in cells")
 }
 
 fn send(queue: &mut CakeAckFilter<Meta>, packets: impl IntoIterator<Item = Meta>) -> Vec<(Meta, DropReason)> {
@@ -185,10 +185,10 @@ const ROOMY: Limit = Limit::Packets(PacketCount::new(1000));
 #[test]
 fn in_a_queue_for_all_a_flow_has_its_own_neighbours() {
     let other = Meta { flow: FlowId::new(2), ..data(9) };
-    let mut aggressive = queue(ROOMY, Overflow::Tail, Rules { mode: Mode::Aggressive, exempt: Match::Never });
+    let mut aggressive = queue(ROOMY, Overflow::Tail, &Rules { mode: Mode::Aggressive, exempt: Match::Never });
     send(&mut aggressive, [ack(1), other, ack(2), other, ack(3)]);
     assert_eq!(drain(&mut aggressive), [other, other, ack(3)]);
-    let mut normal = queue(ROOMY, Overflow::Tail, Rules::default());
+    let mut normal = queue(ROOMY, Overflow::Tail, &Rules::default());
     let dropped = send(&mut normal, [ack(1), other, ack(2), other, ack(3)]);
     assert_eq!(dropped, [(ack(1), DropReason::AckFiltered)]);
     assert_eq!(drain(&mut normal), [other, ack(2), other, ack(3)]);
@@ -199,10 +199,10 @@ fn in_a_queue_for_all_a_flow_has_its_own_neighbours() {
 fn nothing_is_removed_for_a_packet_that_finds_no_room() {
     let limit = Limit::Bytes(ByteCount::new(1550));
     let rules = Rules { mode: Mode::Aggressive, exempt: Match::Never };
-    let mut tail = queue(limit, Overflow::Tail, rules.clone());
+    let mut tail = queue(limit, Overflow::Tail, &rules);
     assert_eq!(send(&mut tail, [data(1), ack(1), data(2)]), [(data(2), DropReason::Tail)]);
     assert_eq!(send(&mut tail, [ack(2)]), [(ack(1), DropReason::AckFiltered)]);
-    let mut head = queue(limit, Overflow::Head, rules);
+    let mut head = queue(limit, Overflow::Head, &rules);
     let dropped = send(&mut head, [data(1), ack(1), data(2)]);
     assert_eq!(dropped, [(ack(1), DropReason::AckFiltered), (data(1), DropReason::Head)]);
 }
@@ -210,7 +210,7 @@ fn nothing_is_removed_for_a_packet_that_finds_no_room() {
 #[test]
 fn the_exempt_are_left_alone_and_counted() {
     let exempt = Match::Flow(FlowId::new(1));
-    let mut filter = queue(ROOMY, Overflow::Tail, Rules { mode: Mode::Aggressive, exempt });
+    let mut filter = queue(ROOMY, Overflow::Tail, &Rules { mode: Mode::Aggressive, exempt });
     assert_eq!(send(&mut filter, [ack(1), ack(2), ack(3)]), []);
     let mut counts = Vec::new();
     filter.counters(&mut |counter| counts.push((counter.name, counter.value)));

@@ -1,4 +1,4 @@
-use lastmile_linklayer::Framing;
+use lastmile_linklayer::{Framing, LinkLayer};
 use lastmile_packet::{FlowId, Meta, Options, SackBlock, SeqNumber, TcpFlags};
 use lastmile_units::PacketCount;
 
@@ -9,7 +9,8 @@ const NOW: Instant = Instant::ZERO;
 fn queue(packets: u64, overflow: Overflow) -> AckCollapsing<Meta> {
     let line = LinkLayer::new(0, Framing::None).expect("no overhead");
     let limit = Limit::Packets(PacketCount::new(packets));
-    AckCollapsing::new(limit, overflow, Match::Flow(FlowId::new(7)), &line).expect("no limit in cells")
+    AckCollapsing::new(limit, overflow, &Match::Flow(FlowId::new(7)), &Environment::new(line))
+        .expect("no limit in cells")
 }
 
 fn ack(of: u32, number: u32) -> Meta {

@@ -1,4 +1,4 @@
-use lastmile_linklayer::Framing;
+use lastmile_linklayer::{Framing, LinkLayer};
 use lastmile_packet::{Options, SackBlock, SeqNumber};
 use lastmile_units::{ByteCount, PacketCount};
 
@@ -6,12 +6,12 @@ use super::*;
 
 const NOW: Instant = Instant::ZERO;
 
-fn filter(limit: Limit, overflow: Overflow, rules: Rules) -> AckFilter<Meta> {
+fn filter(limit: Limit, overflow: Overflow, rules: &Rules) -> AckFilter<Meta> {
     let line = LinkLayer::new(0, Framing::None).expect("no overhead");
-    AckFilter::new(limit, overflow, rules, &line).expect("no limit in cells")
+    AckFilter::new(limit, overflow, rules, &Environment::new(line)).expect("no limit in cells")
 }
 
-fn roomy(rules: Rules) -> AckFilter<Meta> {
+fn roomy(rules: &Rules) -> AckFilter<Meta> {
     filter(Limit::Packets(PacketCount::new(1000)), Overflow::Tail, rules)
 }
 
@@ -51,7 +51,7 @@ fn drain(filter: &mut AckFilter<Meta>) -> Vec<Meta> {
 /// RFC 3449, section 5.2.1: older ACKs are removed, the new one goes to the tail, behind the data.
 #[test]
 fn a_new_ack_removes_older_ones_of_its_flow_and_goes_to_the_tail() {
-    let mut filter = roomy(Rules::default());
+    let mut filter = roomy(&Rules::default());
     let dropped = send(&mut filter, [ack(1, 1000), ack(2, 10), data(), ack(1, 2000)]);
     assert_eq!(dropped, [(ack(1, 1000), DropReason::AckFiltered)]);
     assert_eq!(drain(&mut filter), [ack(2, 10), data(), ack(1, 2000)]);
@@ -60,7 +60,7 @@ fn a_new_ack_removes_older_ones_of_its_flow_and_goes_to_the_tail() {
 
 #[test]
 fn duplicates_protect_themselves_and_the_ack_that_they_repeat() {
-    let mut filter = roomy(Rules::default());
+    let mut filter = roomy(&Rules::default());
     send(&mut filter, acks([1000, 2000, 2000, 2000, 2000, 6000, 7000]));
     assert_eq!(drain(&mut filter), acks([2000, 2000, 2000, 2000, 7000]));
 }
@@ -68,7 +68,7 @@ fn duplicates_protect_themselves_and_the_ack_that_they_repeat() {
 /// A filter that looks at numbers alone takes fast retransmit away.
 #[test]
 fn by_number_alone_duplicates_go_too() {
-    let mut filter = roomy(Rules { duplicates: Duplicates::Remove, ..Rules::default() });
+    let mut filter = roomy(&Rules { duplicates: Duplicates::Remove, ..Rules::default() });
     send(&mut filter, acks([1000, 2000, 2000, 2000, 2000]));
     assert_eq!(drain(&mut filter), acks([2000]));
 }
@@ -77,7 +77,7 @@ fn by_number_alone_duplicates_go_too() {
 #[test]
 fn a_fraction_leaves_its_inverse_waiting() {
     let fraction = Fraction::new(1, 2).expect("a half");
-    let mut filter = roomy(Rules { fraction, ..Rules::default() });
+    let mut filter = roomy(&Rules { fraction, ..Rules::default() });
     assert_eq!(send(&mut filter, acks([1000, 2000])), []);
     let dropped = send(&mut filter, acks([3000, 4000, 5000]));
     assert_eq!(dropped, acks([1000, 2000, 3000]).map(|packet| (packet, DropReason::AckFiltered)));
@@ -95,7 +95,7 @@ fn a_fraction_is_above_zero_and_at_most_one() {
 #[test]
 fn a_duplicate_protects_only_the_newest_of_a_chain() {
     let fraction = Fraction::new(1, 3).expect("a third");
-    let mut filter = roomy(Rules { fraction, ..Rules::default() });
+    let mut filter = roomy(&Rules { fraction, ..Rules::default() });
     send(&mut filter, acks([1000, 2000, 3000, 3000]));
     // The chain holds 1000 and 2000; 4000 makes three, so 5000 removes one.
     assert_eq!(send(&mut filter, acks([4000, 5000])), [(ack(1, 1000), DropReason::AckFiltered)]);
@@ -105,7 +105,7 @@ fn a_duplicate_protects_only_the_newest_of_a_chain() {
 
 #[test]
 fn an_ack_whose_sack_blocks_the_newer_one_does_not_cover_stays() {
-    let mut filter = roomy(Rules::default());
+    let mut filter = roomy(&Rules::default());
     let mut told = ack(1, 1000);
     let block = SackBlock { left: SeqNumber::new(5000), right: SeqNumber::new(6000) };
     told.set_options(Options::NONE.with_sack(&[block]));
@@ -117,7 +117,7 @@ fn an_ack_whose_sack_blocks_the_newer_one_does_not_cover_stays() {
 
 #[test]
 fn a_keep_alive_probe_stays() {
-    let mut filter = roomy(Rules::default());
+    let mut filter = roomy(&Rules::default());
     let probe = Meta { seq: SeqNumber::new(49), ..ack(1, 1000) };
     let next = Meta { seq: SeqNumber::new(50), ..ack(1, 2000) };
     assert_eq!(send(&mut filter, [probe, next]), []);
@@ -127,7 +127,7 @@ fn a_keep_alive_probe_stays() {
 /// RFC 9293, section 3.10.7.4: a probe from below the window is answered and dropped, and what it acknowledges with it.
 #[test]
 fn a_keep_alive_probe_removes_nothing() {
-    let mut filter = roomy(Rules::default());
+    let mut filter = roomy(&Rules::default());
     let first = Meta { seq: SeqNumber::new(50), ..ack(1, 1000) };
     let probe = Meta { seq: SeqNumber::new(49), ..ack(1, 2000) };
     assert_eq!(send(&mut filter, [first, probe]), []);
@@ -138,7 +138,7 @@ fn a_keep_alive_probe_removes_nothing() {
 #[test]
 fn the_ack_before_ece_or_cwr_stays() {
     for flag in [TcpFlags::ECE, TcpFlags::CWR] {
-        let mut filter = roomy(Rules::default());
+        let mut filter = roomy(&Rules::default());
         let flagged = Meta { flags: TcpFlags::ACK.with(flag), ..ack(1, 2000) };
         send(&mut filter, [ack(1, 500), ack(1, 1000), flagged, ack(1, 3000), ack(1, 4000)]);
         assert_eq!(drain(&mut filter), [ack(1, 1000), flagged, ack(1, 4000)]);
@@ -147,7 +147,7 @@ fn the_ack_before_ece_or_cwr_stays() {
 
 #[test]
 fn the_latest_window_removes_the_ones_before() {
-    let mut filter = roomy(Rules::default());
+    let mut filter = roomy(&Rules::default());
     let opened = Meta { window: 900, ..ack(1, 1000) };
     send(&mut filter, [Meta { window: 0, ..ack(1, 1000) }, opened]);
     assert_eq!(drain(&mut filter), [opened]);
@@ -156,7 +156,7 @@ fn the_latest_window_removes_the_ones_before() {
 /// The new ACK would not fit even in place of the old one: the old one must live.
 #[test]
 fn nothing_is_removed_for_an_ack_that_finds_no_room() {
-    let mut filter = filter(Limit::Bytes(ByteCount::new(1550)), Overflow::Tail, Rules::default());
+    let mut filter = filter(Limit::Bytes(ByteCount::new(1550)), Overflow::Tail, &Rules::default());
     let large = Meta { ip_len: 64, header_len: 64, ..ack(1, 2000) };
     assert_eq!(send(&mut filter, [data(), ack(1, 1000), large]), [(large, DropReason::Tail)]);
     // One of the same size takes the place of the old one in the full queue.
@@ -166,7 +166,7 @@ fn nothing_is_removed_for_an_ack_that_finds_no_room() {
 
 #[test]
 fn head_drop_makes_room_and_forgets_what_went() {
-    let mut filter = filter(Limit::Packets(PacketCount::new(2)), Overflow::Head, Rules::default());
+    let mut filter = filter(Limit::Packets(PacketCount::new(2)), Overflow::Head, &Rules::default());
     assert_eq!(send(&mut filter, [ack(1, 1000), data(), data()]), [(ack(1, 1000), DropReason::Head)]);
     assert!(filter.flows.is_empty());
     assert_eq!(send(&mut filter, [ack(1, 2000)]), [(data(), DropReason::Head)]);

@@ -9,7 +9,7 @@ const NOW: Instant = Instant::ZERO;
 type Sad = SmartAckDropper<Fifo<Meta>>;
 
 fn dropper(duplicates: Duplicates, limit: u64, overflow: Overflow) -> Sad {
-    SmartAckDropper::new(Fifo::in_packets(PacketCount::new(limit), overflow), duplicates, Match::Never)
+    SmartAckDropper::new(Fifo::in_packets(PacketCount::new(limit), overflow), duplicates, Match::Never.into())
 }
 
 fn keeping() -> Sad {
@@ -189,7 +189,7 @@ fn an_overtaken_ack_passes_untouched() {
 fn what_is_exempt_passes_untouched() {
     let exempt = Match::Flow(flow(1));
     let mut sad =
-        SmartAckDropper::new(Fifo::in_packets(PacketCount::new(9), Overflow::Tail), Duplicates::Count, exempt);
+        SmartAckDropper::new(Fifo::in_packets(PacketCount::new(9), Overflow::Tail), Duplicates::Count, exempt.into());
     assert_eq!(send(&mut sad, [ack(1, 1), ack(1, 2), ack(1, 2), ack(2, 1), ack(2, 2)]).len(), 1);
     assert_eq!(drain(&mut sad), [ack(1, 1), ack(1, 2), ack(1, 2), ack(2, 2)]);
 }

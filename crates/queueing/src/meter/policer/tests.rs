@@ -27,7 +27,7 @@ fn rule(matches: Match, meter: meter::Config) -> Rule {
 
 fn policer(rules: &[Rule]) -> Policer<Meta, Fifo<Meta>> {
     let plain = LinkLayer::new(0, Framing::None).expect("no overhead");
-    Policer::new(rules, &plain, Fifo::in_packets(PacketCount::new(1000), Overflow::Tail))
+    Policer::new(rules, &Environment::new(plain), Fifo::in_packets(PacketCount::new(1000), Overflow::Tail))
 }
 
 fn packet(dscp: u8) -> Meta {
@@ -175,7 +175,7 @@ fn every_meter_counts_what_the_wire_carries() {
     for meter in meters {
         let rules = [Rule { exceed: Action::TRANSMIT, violate: Action::DROP, ..rule(Match::Any, meter.clone()) }];
         let mut policer: Policer<Meta, _> =
-            Policer::new(&rules, &atm, Fifo::in_packets(PacketCount::new(10), Overflow::Tail));
+            Policer::new(&rules, &Environment::new(atm), Fifo::in_packets(PacketCount::new(10), Overflow::Tail));
         let mut colors = Vec::new();
         for _ in 0..3 {
             policer.enqueue(Instant::ZERO, packet(0), &mut |_, _, _| {});

@@ -1,0 +1,29 @@
+//! Where a tree of disciplines stands: the line below it, and what is known of the flows in it.
+
+use std::sync::Arc;
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_packet::{FlowDirectory, NumberedFlows};
+
+/// What [`crate::Spec::build_in`] builds a tree for.
+#[derive(Clone)]
+pub struct Environment {
+    /// What an IP packet costs on the line.
+    pub link_layer: LinkLayer,
+    /// Addresses and first payload bytes of flows whose packets do not say them.
+    pub flows: Arc<dyn FlowDirectory>,
+}
+
+impl Environment {
+    /// A line over which packets with bytes go, or simulated ones that are known by their number alone.
+    #[must_use]
+    pub fn new(link_layer: LinkLayer) -> Self {
+        Self { link_layer, flows: Arc::new(NumberedFlows) }
+    }
+
+    /// The same with another directory of flows.
+    #[must_use]
+    pub fn with_flows(self, flows: Arc<dyn FlowDirectory>) -> Self {
+        Self { flows, ..self }
+    }
+}

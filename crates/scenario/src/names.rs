@@ -1,0 +1,122 @@
+//! What the packets of a traffic say of their ends: addresses, ports and first payload bytes.
+
+use std::net::IpAddr;
+
+use lastmile_sim::spec::{EndName, Names};
+
+use crate::document::Value;
+use crate::reader::Table;
+use crate::schema::{Key, Kind};
+use crate::value::FromNode;
+
+/// Longest text of a first payload: more than any classifier looks at.
+const LONGEST_TEXT: usize = 512;
+
+pub(crate) const CLIENT: Key = Key::optional(
+    "client",
+    Kind::Other("IP address"),
+    "that of its node",
+    "Address that its packets have for the end that opens the connection, and for the client where nothing is opened: several \
+     hosts may stand behind one node. IPv6 only with `ipv6` in its TCP.",
+);
+pub(crate) const SERVER: Key =
+    Key::optional("server", Kind::Other("IP address"), "that of its node", "The same for the other end.");
+pub(crate) const CLIENT_PORT: Key = Key::optional(
+    "client_port",
+    Kind::Count,
+    "50000 and up, one for each flow",
+    "Port at the client's end; with `count` above one, the first of as many.",
+)
+.at_least("1")
+.at_most("65535");
+pub(crate) const SERVER_PORT: Key = Key::optional(
+    "server_port",
+    Kind::Count,
+    "49152",
+    "Port at the server's end: 22 makes it ssh to a classifier, 80 the web.",
+)
+.at_least("1")
+.at_most("65535");
+pub(crate) const FIRST_PAYLOAD: Key = Key::optional(
+    "first_payload",
+    Kind::Text,
+    "nothing in particular",
+    "What the client's end sends first, for classifiers that look into packets; at most 512 bytes.",
+);
+pub(crate) const FIRST_ANSWER: Key = Key::optional(
+    "first_answer",
+    Kind::Text,
+    "nothing in particular",
+    "What the server's end sends first; at most 512 bytes.",
+);
+
+/// What a traffic is, as far as its names depend on it.
+pub(crate) struct Nature {
+    /// The data come from the server's end; the client's is the one that opens the connection, or where nothing is opened
+    /// that of the access line.
+    pub(crate) server_sends: bool,
+    /// Its packets are IPv6.
+    pub(crate) ipv6: bool,
+    /// How many of it there are.
+    pub(crate) count: u32,
+}
+
+/// Reads the names of a traffic's ends. What is wrong with them is in the report; what is left of them is returned.
+pub(crate) fn read(table: &Table<'_>, nature: &Nature) -> Names {
+    let end = |address, port, text| EndName {
+        address: address_of(table, address, nature.ipv6),
+        port: table.optional::<u64>(port).and_then(|port| u16::try_from(port).ok()),
+        first_payload: text_of(table, text),
+    };
+    let client = end("client", "client_port", "first_payload");
+    let server = end("server", "server_port", "first_answer");
+    if let Some(first) = client.port
+        && u32::from(u16::MAX - first) < nature.count.saturating_sub(1)
+    {
+        let message =
+            format!("{}: {} flows from port {first} on end above 65535", table.path("client_port"), nature.count);
+        table.error("client_port", message, Some("a lower port, or fewer flows".into()));
+    }
+    if nature.server_sends { Names { from: server, to: client } } else { Names { from: client, to: server } }
+}
+
+fn address_of(table: &Table<'_>, key: &'static str, ipv6: bool) -> Option<IpAddr> {
+    let address: IpAddr = table.optional(key)?;
+    if address.is_ipv6() == ipv6 {
+        return Some(address);
+    }
+    let path = table.path(key);
+    let (message, hint) = if ipv6 {
+        (
+            format!("{path}: {address} is an IPv4 address, and its TCP is IPv6"),
+            "an IPv6 address, such as \"2001:db8::1\"",
+        )
+    } else {
+        let message = format!("{path}: {address} is an IPv6 address, and its packets are IPv4");
+        (message, "a transfer is IPv6 with tcp = { ipv6 = true }; other traffic is IPv4")
+    };
+    table.error(key, message, Some(hint.into()));
+    None
+}
+
+fn text_of(table: &Table<'_>, key: &'static str) -> Vec<u8> {
+    let text: String = table.optional(key).unwrap_or_default();
+    if text.len() > LONGEST_TEXT {
+        let message = format!("{}: {} bytes are more than {LONGEST_TEXT}", table.path(key), text.len());
+        table.error(key, message, None);
+    }
+    text.into_bytes()
+}
+
+impl FromNode for IpAddr {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        let Value::String(text) = value else {
+            return Err(format!("{}, where an address is expected, such as \"192.0.2.1\"", value.name()));
+        };
+        text.parse().map_err(|_| format!("{text:?} is no IP address, such as \"192.0.2.1\" or \"2001:db8::1\""))
+    }
+
+    fn from_default(text: &'static str) -> Self {
+        text.parse().expect("the schema's defaults parse")
+    }
+}

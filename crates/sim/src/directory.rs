@@ -1,0 +1,178 @@
+//! What simulated packets wear: the addresses, ports and first payload bytes of every flow of a network.
+//!
+//! Classifiers, header compression and captures all ask here, so that they see the same. What a traffic does not say is
+//! filled in: node n of the network is 10.0.0.1 + n, or fd00::1 + n over IPv6; whoever opens connection c has port 50 000 and up,
+//! the far end 49 152 and up, on none of which Wireshark has a protocol of its own. Connections that are given the far
+//! end's port are told apart for the first 10 000 of them.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use lastmile_packet::{FlowAddresses, FlowDirectory, FlowId, IpAddresses};
+
+use crate::spec::{EndName, Network, NodeIndex, OpenedBy, Traffic};
+
+/// Connections for each port of a far end.
+const PORTS: u32 = 10_000;
+
+/// The ends of every flow of a network.
+#[derive(Debug)]
+pub struct Directory {
+    traffic: Vec<Entry>,
+    /// The number of the first connection of each traffic.
+    first: Vec<u32>,
+}
+
+/// What is told of a traffic.
+#[derive(Debug)]
+struct Entry {
+    from: (IpAddr, EndName),
+    to: (IpAddr, EndName),
+    opened_by: OpenedBy,
+}
+
+impl Directory {
+    /// The directory of a network that has been checked, or will be before anyone asks.
+    #[must_use]
+    pub fn new(network: &Network) -> Self {
+        let mut directory = Self { traffic: Vec::new(), first: Vec::new() };
+        let mut connections = 0_u32;
+        for traffic in &network.traffic {
+            directory.first.push(connections);
+            directory.traffic.push(Entry::of(traffic));
+            connections = connections.saturating_add(traffic.count);
+        }
+        directory
+    }
+
+    /// The traffic of a flow, and the number of the connection within it.
+    fn entry(&self, connection: u32) -> (&Entry, u32) {
+        let index = self.first.partition_point(|first| *first <= connection) - 1;
+        (&self.traffic[index], connection - self.first[index])
+    }
+}
+
+impl FlowDirectory for Directory {
+    /// # Panics
+    /// If the network has no traffic at all, and so no flow.
+    fn addresses(&self, flow: FlowId) -> FlowAddresses {
+        let connection = flow.index() / 2;
+        let (entry, member) = self.entry(connection);
+        let there = entry.addresses(connection, member as u16);
+        if flow.index().is_multiple_of(2) { there } else { there.reversed() }
+    }
+
+    fn first_payload(&self, flow: FlowId) -> &[u8] {
+        let (entry, _) = self.entry(flow.index() / 2);
+        let end = if flow.index().is_multiple_of(2) { &entry.from } else { &entry.to };
+        &end.1.first_payload
+    }
+}
+
+impl Entry {
+    fn of(traffic: &Traffic) -> Self {
+        let end = |end: &EndName, node: NodeIndex| (end.address.unwrap_or(default(node, traffic.ipv6())), end.clone());
+        Self {
+            from: end(&traffic.names.from, traffic.from),
+            to: end(&traffic.names.to, traffic.to),
+            opened_by: traffic.opened_by(),
+        }
+    }
+
+    /// The addresses of the data of connection `c` of the network, which is this one of its traffic.
+    fn addresses(&self, connection: u32, member: u16) -> FlowAddresses {
+        let opener = |end: &EndName| match end.port {
+            Some(first) => first.wrapping_add(member),
+            None => 50_000 + (connection % PORTS) as u16,
+        };
+        let far = |end: &EndName| end.port.unwrap_or(49_152 + (connection / PORTS) as u16);
+        let (source_port, destination_port) = match self.opened_by {
+            OpenedBy::Sender => (opener(&self.from.1), far(&self.to.1)),
+            OpenedBy::Receiver => (far(&self.from.1), opener(&self.to.1)),
+        };
+        let ip = IpAddresses::new(self.from.0, self.to.0).expect("the network was checked: one family");
+        FlowAddresses { ip, source_port, destination_port }
+    }
+}
+
+/// The address of a node that has no other.
+fn default(node: NodeIndex, ipv6: bool) -> IpAddr {
+    let node = u32::try_from(node).expect("a network has fewer than 2^32 nodes");
+    if ipv6 {
+        Ipv6Addr::from_bits((0xfd00 << 112) + 1 + u128::from(node)).into()
+    } else {
+        Ipv4Addr::from_bits((10 << 24) + 1 + node).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use lastmile_tcp::Config;
+    use lastmile_units::{Duration, Instant};
+
+    use super::*;
+    use crate::spec::{Names, Node, Record, Source};
+
+    fn transfers(count: u32, opened_by: OpenedBy, ipv6: bool, names: Names) -> Traffic {
+        let tcp = Arc::new(Config { ipv6, ..Config::default() });
+        Traffic {
+            name: "transfer".into(),
+            direction: "down".into(),
+            from: 1,
+            to: 0,
+            count,
+            start: Instant::ZERO,
+            stop: None,
+            dscp: 0,
+            names,
+            source: Source::Bulk { sender: Arc::clone(&tcp), receiver: tcp, bytes: None, request: 0, opened_by },
+        }
+    }
+
+    fn directory(traffic: Vec<Traffic>) -> Directory {
+        let node = |name: &str| Node { name: name.into(), processing: Duration::ZERO };
+        Directory::new(&Network {
+            nodes: vec![node("client"), node("server")],
+            links: vec![],
+            traffic,
+            duration: Duration::from_s(1),
+            seed: 1,
+            record: Record::default(),
+        })
+    }
+
+    fn told(directory: &Directory, flow: u32) -> String {
+        let FlowAddresses { ip, source_port, destination_port } = directory.addresses(FlowId::new(flow));
+        format!("{} {source_port} > {} {destination_port}", ip.source(), ip.destination())
+    }
+
+    #[test]
+    fn what_is_not_named_has_the_address_of_its_node_and_a_port_of_its_own() {
+        let plain = |opened_by, ipv6| transfers(1, opened_by, ipv6, Names::default());
+        let both = directory(vec![plain(OpenedBy::Receiver, false), plain(OpenedBy::Sender, true)]);
+        assert_eq!(told(&both, 0), "10.0.0.2 49152 > 10.0.0.1 50000");
+        assert_eq!(told(&both, 1), "10.0.0.1 50000 > 10.0.0.2 49152");
+        assert_eq!(told(&both, 2), "fd00::2 50001 > fd00::1 49152");
+    }
+
+    #[test]
+    fn what_is_named_keeps_its_name_and_openers_take_one_port_each() {
+        let end = |address: &str, port, text: &str| EndName {
+            address: Some(address.parse().unwrap()),
+            port: Some(port),
+            first_payload: text.into(),
+        };
+        let names = Names { from: end("192.0.2.80", 80, "HTTP/1.1 200 OK"), to: end("10.0.1.7", 3000, "GET /") };
+        let web = directory(vec![
+            transfers(3, OpenedBy::Receiver, false, Names::default()),
+            transfers(2, OpenedBy::Receiver, false, names),
+        ]);
+        assert_eq!(told(&web, 4), "10.0.0.2 49152 > 10.0.0.1 50002");
+        assert_eq!(told(&web, 6), "192.0.2.80 80 > 10.0.1.7 3000");
+        assert_eq!(told(&web, 9), "10.0.1.7 3001 > 192.0.2.80 80");
+        assert_eq!(web.first_payload(FlowId::new(4)), b"");
+        assert_eq!(web.first_payload(FlowId::new(6)), b"HTTP/1.1 200 OK");
+        assert_eq!(web.first_payload(FlowId::new(9)), b"GET /");
+    }
+}
