@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`schema`] | the shape of `summary.json` and `--json` |
 //! | [`summarise`] | from a simulation's outcome to that shape, with phases |
+//! | [`amp`] | A, M, P, F of a finished run |
 //! | `bounds`, `limits` | the closed-form bound beside each flow, and what held it back in words |
 //! | [`series`], [`parquet`] | samples over time, and `series.parquet` |
 //! | [`report`] | `report.html`, comparisons, and pictures in the one plot style |
@@ -12,6 +13,7 @@
 //! | [`table`] | the same on a terminal |
 //! | [`mod@write`] | the files of a run, all or none |
 
+pub mod amp;
 pub mod atomic;
 mod bounds;
 pub mod capture;

@@ -64,9 +64,27 @@ pub fn for_line(
     AckRate::for_packets(user_rate(rate, link), link.on_wire(packet).as_u64(), ack, segments_per_ack)
 }
 
+/// What of a line of cells is payload, 48 bytes of every 53, in whole kbit/s rounded down as in Brouer's scripts (listings 8.1 to 9.1).
+#[must_use]
+pub fn cell_payload_kbit_per_s(rate: BitRate) -> u64 {
+    rate.as_bps() / 1_000 * 48 / 53
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Brouer 2005, listings 8.1, 8.2, 8.3, 9.1, B.3.3: line rate and payload of cells in kbit/s; listing 9.1 leaves what its
+    /// reservation for 7200 kbit/s takes, 767 - 340 = 427.
+    #[test]
+    fn what_his_scripts_print_comes_out() {
+        for (line, payload) in [(511, 462), (1_950, 1_766), (1_999, 1_810), (767, 694), (512, 463)] {
+            assert_eq!(cell_payload_kbit_per_s(BitRate::from_kbit_per_s(line)), payload, "{line}");
+        }
+        let down = BitRate::from_kbit_per_s(7_200);
+        let rate = for_ip_throughput(down, ByteCount::new(1_500), WireBytes::new(106), one_and_a_half()).unwrap();
+        assert_eq!(767 - rate.reserve_kbit_per_s, 427);
+    }
     use lastmile_linklayer::preset;
 
     fn one_and_a_half() -> Fraction {

@@ -3,6 +3,7 @@
 //! | module | answers |
 //! | --- | --- |
 //! | [`asymmetry`] | does the upstream carry the ACKs that a full downstream needs? If not, how full does it get? |
+//! | [`amp`] | what so many ACKs a second release, one way and with both directions in classes |
 //! | [`ack_rate`] | what rate to reserve upstream for the ACKs of a download |
 //! | [`delay`] | how long a queue takes to empty, and what a window gives over that round trip |
 //!
@@ -10,6 +11,7 @@
 //! unless a name says `ip` or `goodput`. Computed in exact fractions ([`Fraction`]) and rounded once, to `f64`, at the end.
 
 pub mod ack_rate;
+pub mod amp;
 pub mod asymmetry;
 pub mod delay;
 mod fraction;

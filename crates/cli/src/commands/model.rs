@@ -1,10 +1,16 @@
 //! `lastmile model`: the closed forms, before anything is simulated.
 
 use clap::{Args, Subcommand};
+use lastmile_linklayer::{LinkLayer, PRESETS};
+use lastmile_theory::Fraction;
+use lastmile_units::BitRate;
 
-use crate::exit::Result;
+use crate::commands::overhead::link_by_name;
+use crate::exit::{Failure, Result};
 use crate::printer::Printer;
 
+mod ack_rate;
+mod amp;
 mod asymmetry;
 
 /// Compute what a line can do at best, by closed forms
@@ -17,10 +23,60 @@ pub(crate) struct Arguments {
 #[derive(Subcommand)]
 enum Form {
     Asymmetry(asymmetry::Arguments),
+    Amp(amp::Arguments),
+    AckRate(ack_rate::Arguments),
 }
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     match &arguments.form {
         Form::Asymmetry(arguments) => asymmetry::run(arguments, printer),
+        Form::Amp(arguments) => amp::run(arguments, printer),
+        Form::AckRate(arguments) => ack_rate::run(arguments, printer),
+    }
+}
+
+/// The link layers called `names`; all presets where there are none.
+fn links(names: &[String]) -> Result<Vec<(String, LinkLayer)>> {
+    if names.is_empty() {
+        return Ok(PRESETS.iter().map(|preset| (preset.name.to_owned(), preset.link)).collect());
+    }
+    names.iter().map(|name| Ok((name.clone(), link_by_name(name)?))).collect()
+}
+
+fn rate(option: &str, text: &str) -> Result<BitRate> {
+    text.parse().map_err(|error| Failure::new(format_args!("{option}: {error}")))
+}
+
+/// A decimal such as `1.5`, exactly; `None` for what is none, or has more than five digits before the point or three behind it.
+fn decimal(text: &str) -> Option<Fraction> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || whole.len() > 5 || decimals.len() > 3 || !digits(whole) || !digits(decimals) {
+        return None;
+    }
+    let numerator: u128 = format!("{whole}{decimals}").parse().ok()?;
+    let scale = (0..decimals.len()).fold(1, |scale, _| scale * 10);
+    Fraction::new(numerator, scale)
+}
+
+/// Segments for each ACK, a decimal from 1 up.
+fn factor(text: &str) -> Result<Fraction> {
+    decimal(text).filter(|&d| d >= Fraction::ONE).ok_or_else(|| {
+        Failure::new(format_args!("--delayed-ack-factor: \"{text}\" is not a number of segments for each ACK"))
+            .hint("1 for an ACK of every segment, 2 for delayed ACKs, decimals such as 1.5 between and beyond")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn factors_are_decimals_from_one_up_and_exact() {
+        assert!(factor("1.5").is_ok_and(|d| d == Fraction::new(3, 2).unwrap()));
+        assert!(factor("2").is_ok_and(|d| d == Fraction::whole(2)));
+        for wrong in ["", "0", "0.5", "-1", "1e3", "two", "1.", "999999", "1.1234", "1,5"] {
+            assert_eq!(factor(wrong).is_ok(), wrong == "1.", "{wrong}");
+        }
     }
 }

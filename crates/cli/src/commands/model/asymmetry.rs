@@ -3,13 +3,11 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use lastmile_linklayer::{LinkLayer, PRESETS};
-use lastmile_theory::Fraction;
 use lastmile_theory::asymmetry::{Asymmetry, Bottleneck, Download, asymmetry};
 use lastmile_units::{BitRate, ByteCount, CellCount};
 use serde::Serialize;
 
-use crate::commands::overhead::link_by_name;
+use super::{factor, links, rate};
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
 use crate::table::{Align, Table};
@@ -158,13 +156,6 @@ fn row(link: String, asymmetry: &Asymmetry) -> Row {
     }
 }
 
-fn links(names: &[String]) -> Result<Vec<(String, LinkLayer)>> {
-    if names.is_empty() {
-        return Ok(PRESETS.iter().map(|preset| (preset.name.to_owned(), preset.link)).collect());
-    }
-    names.iter().map(|name| Ok((name.clone(), link_by_name(name)?))).collect()
-}
-
 fn print(document: &Document, printer: &mut Printer) -> Result<()> {
     let Document { data_bytes, ack_bytes, delayed_ack_factor: d, k_ip, .. } = document;
     let mut text = format!(
@@ -210,38 +201,4 @@ fn print(document: &Document, printer: &mut Printer) -> Result<()> {
 
 fn kbit_text(bps: u64) -> String {
     BitRate::from_bps(bps).map_or_else(String::new, |rate| rate.to_string())
-}
-
-fn rate(option: &str, text: &str) -> Result<BitRate> {
-    text.parse().map_err(|error| Failure::new(format_args!("{option}: {error}")))
-}
-
-/// A decimal from 1 up, such as `1.5`, exactly.
-fn factor(text: &str) -> Result<Fraction> {
-    let wrong = || {
-        Failure::new(format_args!("--delayed-ack-factor: \"{text}\" is not a number of segments for each ACK"))
-            .hint("1 for an ACK of every segment, 2 for delayed ACKs, decimals such as 1.5 between and beyond")
-    };
-    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || whole.len() > 5 || decimals.len() > 3 || !digits(whole) || !digits(decimals) {
-        return Err(wrong());
-    }
-    let numerator: u128 = format!("{whole}{decimals}").parse().map_err(|_| wrong())?;
-    let scale = (0..decimals.len()).fold(1, |scale, _| scale * 10);
-    Fraction::new(numerator, scale).filter(|&d| d >= Fraction::ONE).ok_or_else(wrong)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn factors_are_decimals_from_one_up_and_exact() {
-        assert!(factor("1.5").is_ok_and(|d| d == Fraction::new(3, 2).unwrap()));
-        assert!(factor("2").is_ok_and(|d| d == Fraction::whole(2)));
-        for wrong in ["", "0", "0.5", "-1", "1e3", "two", "1.", "999999", "1.1234", "1,5"] {
-            assert_eq!(factor(wrong).is_ok(), wrong == "1.", "{wrong}");
-        }
-    }
 }

@@ -1,0 +1,166 @@
+//! `lastmile model ack-rate`: what to reserve upstream for the ACKs of a download.
+
+use clap::Args;
+use lastmile_linklayer::Framing;
+use lastmile_theory::ack_rate::{self, AckRate};
+use lastmile_units::ByteCount;
+use serde::Serialize;
+
+use super::{factor, links, rate};
+use crate::exit::{Exit, Failure, Result};
+use crate::printer::Printer;
+use crate::table::{Align, Table};
+
+/// ACKs a second of a download, and the upstream rate to reserve for them
+///
+/// Download rate / packet size * ACK size on the wire / segments for each ACK (Brouer 2005, formula 8.1). He counts the download in IP
+/// bytes; with --line its rate is that of the line, headers and cells included, and packets count as on the wire.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Rate of the download, such as "1800 kbit/s"
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
+    down: String,
+
+    /// The download's rate is that of the line which it fills
+    #[arg(long)]
+    line: bool,
+
+    /// Upstream line rate, to see what is left of it
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
+    up: Option<String>,
+
+    /// Encapsulation by its name or an alias [default: all]
+    #[arg(long = "link", value_name = "PRESET")]
+    links: Vec<String>,
+
+    /// A full data packet in IP bytes, headers included
+    #[arg(long, value_name = "BYTES", default_value = "1500", value_parser = crate::bytes::parse)]
+    data: u64,
+
+    /// A pure ACK in IP bytes: 40, with timestamps 52
+    #[arg(long, value_name = "BYTES", default_value = "40", value_parser = crate::bytes::parse)]
+    ack: u64,
+
+    /// Segments for each ACK: 2 with delayed ACKs, less to leave room
+    #[arg(long, value_name = "D", default_value = "1.5")]
+    delayed_ack_factor: String,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Document {
+    down_bps: u64,
+    /// The rate is that of the line, not of IP bytes.
+    down_is_line_rate: bool,
+    up_bps: Option<u64>,
+    data_bytes: u64,
+    ack_bytes: u64,
+    delayed_ack_factor: f64,
+    links: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    link: String,
+    ack_wire_bytes: u64,
+    ack_cells: Option<u64>,
+    acks_per_s: f64,
+    ack_rate_bps: f64,
+    /// The same in whole kbit/s, rounded up: what to reserve.
+    reserve_kbit_per_s: u64,
+    /// Of the upstream's cells, 48 bytes of 53; `null` without cells or without `--up`.
+    up_payload_kbit_per_s: Option<u64>,
+    /// What the reservation leaves of the upstream; negative where the ACKs need more than there is.
+    up_left_kbit_per_s: Option<i64>,
+}
+
+pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
+    let document = compute(arguments)?;
+    if arguments.json {
+        printer.json(&document)?;
+    } else {
+        print(&document, printer)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn compute(arguments: &Arguments) -> Result<Document> {
+    let down = rate("--down", &arguments.down)?;
+    let up = arguments.up.as_deref().map(|text| rate("--up", text)).transpose()?;
+    let d = factor(&arguments.delayed_ack_factor)?;
+    let (data, ack) = (size("--data", arguments.data)?, size("--ack", arguments.ack)?);
+    let mut rows = Vec::new();
+    for (name, link) in links(&arguments.links)? {
+        let ack_wire = link.on_wire(ack);
+        let needed = if arguments.line {
+            ack_rate::for_line(down, link, data, ack_wire, d)
+        } else {
+            ack_rate::for_ip_throughput(down, data, ack_wire, d)
+        };
+        let AckRate { packets_per_s, bits_per_s, reserve_kbit_per_s } = needed.ok_or_else(|| {
+            Failure::new(format_args!(
+                "a packet of {data} takes nothing on the wire of {name}, so there is no rate of it"
+            ))
+        })?;
+        let cells = up.filter(|_| link.framing() == Framing::Atm);
+        let left = |up_kbit: u64| i64::try_from(up_kbit).ok()?.checked_sub_unsigned(reserve_kbit_per_s);
+        rows.push(Row {
+            link: name,
+            ack_wire_bytes: ack_wire.as_u64(),
+            ack_cells: link.cells(ack).map(lastmile_units::CellCount::as_u64),
+            acks_per_s: packets_per_s,
+            ack_rate_bps: bits_per_s,
+            reserve_kbit_per_s,
+            up_payload_kbit_per_s: cells.map(ack_rate::cell_payload_kbit_per_s),
+            up_left_kbit_per_s: up.and_then(|up| left(up.as_bps() / 1_000)),
+        });
+    }
+    Ok(Document {
+        down_bps: down.as_bps(),
+        down_is_line_rate: arguments.line,
+        up_bps: up.map(lastmile_units::BitRate::as_bps),
+        data_bytes: arguments.data,
+        ack_bytes: arguments.ack,
+        delayed_ack_factor: d.as_f64(),
+        links: rows,
+    })
+}
+
+/// A packet's size in IP bytes.
+pub(super) fn size(option: &str, bytes: u64) -> Result<ByteCount> {
+    if (1..=65_535).contains(&bytes) {
+        return Ok(ByteCount::new(bytes));
+    }
+    Err(Failure::new(format_args!("{option}: a packet of {bytes} bytes; from 1 to 65535 are possible")))
+}
+
+fn print(document: &Document, printer: &mut Printer) -> Result<()> {
+    let mut columns = vec![
+        ("link", Align::Left),
+        ("ACK", Align::Right),
+        ("ACKs/s", Align::Right),
+        ("ACKs kbit/s", Align::Right),
+        ("reserve kbit/s", Align::Right),
+    ];
+    if document.up_bps.is_some() {
+        columns.push(("left kbit/s", Align::Right));
+    }
+    let mut table = Table::new(columns);
+    for row in &document.links {
+        table.row([
+            row.link.clone(),
+            row.ack_wire_bytes.to_string(),
+            format!("{:.1}", row.acks_per_s),
+            format!("{:.1}", row.ack_rate_bps / 1e3),
+            row.reserve_kbit_per_s.to_string(),
+            row.up_left_kbit_per_s.map_or_else(String::new, |left| left.to_string()),
+        ]);
+    }
+    printer.data(&table.render())?;
+    printer.data("\nACK: bytes on the wire. reserve: whole kbit/s of the upstream line, rounded up.\n")?;
+    Ok(())
+}

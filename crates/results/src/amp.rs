@@ -1,0 +1,193 @@
+//! A, M, P and F of a finished run: the terms of the AMP bound ([`lastmile_theory::amp`]) as they were, flow by flow.
+//!
+//! A is the ACKs a second that reached the sender, M the data packets that it sent for each of them, P the payload bits of a full
+//! packet, F the payload that the narrowest link forward carries. `A * M * P` is then what the sender sent, so it says little by
+//! itself; what it says is in the terms: an A that fills its link with M near the segments of an ACK is a download bound by its ACKs, a
+//! large M one whose ACKs were thinned out on the way.
+
+use serde::Serialize;
+
+use crate::format::to_f64;
+use crate::schema::{Flow, Summary};
+
+/// A link at least this busy while the flow lived was full.
+const FULL: f64 = 0.95;
+
+/// What held a flow, in the terms of the bound.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limited {
+    /// F: a link that its data crosses was full.
+    Forward,
+    /// A: a link that its ACKs cross was full.
+    Acks,
+    /// Neither: a window, a round trip, losses or its source.
+    Neither,
+}
+
+/// The terms of one TCP flow.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Measured {
+    /// Name of the flow.
+    pub name: String,
+    /// Its direction.
+    pub direction: String,
+    /// A: ACKs that reached the sender, a second of the flow's life.
+    pub acks_per_s: f64,
+    /// M: data packets sent for each ACK that came back, repeats included.
+    pub packets_per_ack: f64,
+    /// P: payload bits of a full packet.
+    pub packet_bits: u64,
+    /// F: payload, bit/s, of the narrowest link forward; `null` where transmission takes no time.
+    pub forward_bps: Option<f64>,
+    /// `A * M * P`, bit/s.
+    pub amp_bps: f64,
+    /// `min(F, A * M * P)`, bit/s.
+    pub bound_bps: f64,
+    /// What the flow got, payload, bit/s.
+    pub goodput_bps: f64,
+    /// What held it.
+    pub limited_by: Limited,
+    /// The full link, where there is one.
+    pub link: Option<String>,
+    /// What the run itself says held the flow.
+    pub explanation: String,
+}
+
+/// The terms of every TCP flow of `summary` to which ACKs came back; flows that got none have no A.
+#[must_use]
+pub fn measure(summary: &Summary) -> Vec<Measured> {
+    summary.flows.iter().filter_map(|flow| one(summary, flow)).collect()
+}
+
+fn one(summary: &Summary, flow: &Flow) -> Option<Measured> {
+    let acks = flow.acks_received.filter(|&acks| acks > 0)?;
+    let end = flow.end_s.unwrap_or(summary.duration_s);
+    let life = Some(end - flow.start_s).filter(|&life| life > 0.0)?;
+    let acks_per_s = to_f64(acks) / life;
+    let packets_per_ack = to_f64(flow.data_packets) / to_f64(acks);
+    let packet_bits = flow.payload_bytes * 8;
+    let forward = flow.data_path.iter().filter_map(|name| capacity(summary, name)).reduce(f64::min);
+    let amp_bps = acks_per_s * packets_per_ack * to_f64(packet_bits);
+    let full = |path: &[String]| {
+        let busy = |name: &String| busy(summary, name, (flow.start_s, end));
+        let busiest = path.iter().reduce(|a, b| if busy(b) > busy(a) { b } else { a })?;
+        (busy(busiest) >= FULL).then(|| busiest.clone())
+    };
+    let (limited_by, link) = match (full(&flow.data_path), full(&flow.ack_path)) {
+        (Some(link), _) => (Limited::Forward, Some(link)),
+        (None, Some(link)) => (Limited::Acks, Some(link)),
+        (None, None) => (Limited::Neither, None),
+    };
+    Some(Measured {
+        name: flow.name.clone(),
+        direction: flow.direction.clone(),
+        acks_per_s,
+        packets_per_ack,
+        packet_bits,
+        forward_bps: forward,
+        amp_bps,
+        bound_bps: forward.map_or(amp_bps, |forward| forward.min(amp_bps)),
+        goodput_bps: flow.goodput_bps,
+        limited_by,
+        link,
+        explanation: flow.explanation.clone(),
+    })
+}
+
+/// Payload, bit/s, that the link called `name` carries. It is told for the largest of the sizes that cross it, which
+/// at most flatters a flow of smaller ones.
+fn capacity(summary: &Summary, name: &str) -> Option<f64> {
+    summary.links.iter().find(|link| link.name == name)?.payload_capacity_bps
+}
+
+/// How busy the link called `name` was from `from` to `to`: the mean over the phases in between, or over the run where there are none.
+fn busy(summary: &Summary, name: &str, (from, to): (f64, f64)) -> f64 {
+    let (mut time, mut sum) = (0.0, 0.0);
+    for phase in summary.phases.iter().filter(|phase| phase.from_s < to && phase.to_s > from) {
+        let length = phase.to_s.min(to) - phase.from_s.max(from);
+        let link = phase.links.iter().find(|link| link.name == name);
+        if let Some(share) = link.and_then(|link| link.utilisation) {
+            time += length;
+            sum += share * length;
+        }
+    }
+    if time > 0.0 {
+        return sum / time;
+    }
+    let whole = summary.links.iter().find(|link| link.name == name);
+    whole.and_then(|link| link.utilisation).unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{Link, Phase, PhaseLink};
+
+    /// Table 1 of Kalyanaraman et al. as a run would tell it: 200 ACKs of 40 bytes a second fill 64 kbit/s, one packet of 1000 bytes
+    /// for each of them.
+    fn summary(up_busy: f64, down_busy: f64) -> Summary {
+        let flow = Flow {
+            name: "download".into(),
+            direction: "down".into(),
+            payload_bytes: 960,
+            data_path: vec!["down".into()],
+            ack_path: vec!["up".into()],
+            start_s: 10.0,
+            end_s: Some(20.0),
+            acks_received: Some(2_000),
+            data_packets: 2_000,
+            goodput_bps: 1_536_000.0,
+            ..Flow::default()
+        };
+        let link = |name: &str, capacity| Link {
+            name: name.into(),
+            payload_capacity_bps: Some(capacity),
+            utilisation: Some(0.1),
+            ..Link::default()
+        };
+        let phase_link =
+            |name: &str, busy| PhaseLink { name: name.into(), utilisation: Some(busy), ..PhaseLink::default() };
+        let phase = |from_s, to_s, up, down| Phase {
+            from_s,
+            to_s,
+            links: vec![phase_link("down", down), phase_link("up", up)],
+            ..Phase::default()
+        };
+        Summary {
+            duration_s: 30.0,
+            flows: vec![flow, Flow { name: "voice".into(), ..Flow::default() }],
+            links: vec![link("down", 7_680_000.0), link("up", 61_440.0)],
+            phases: vec![phase(0.0, 10.0, 0.0, 0.0), phase(10.0, 30.0, up_busy, down_busy)],
+            ..Summary::default()
+        }
+    }
+
+    #[test]
+    fn the_terms_are_those_of_the_flows_life() {
+        let found = measure(&summary(1.0, 0.2));
+        assert_eq!(found.len(), 1, "voice has no ACKs");
+        let found = &found[0];
+        assert_eq!((found.acks_per_s, found.packets_per_ack, found.packet_bits), (200.0, 1.0, 7_680));
+        assert_eq!(found.forward_bps, Some(7_680_000.0));
+        assert_eq!((found.amp_bps, found.bound_bps), (1_536_000.0, 1_536_000.0));
+        assert_eq!((found.limited_by, found.link.as_deref()), (Limited::Acks, Some("up")));
+    }
+
+    #[test]
+    fn what_limits_is_the_full_link_or_neither() {
+        assert_eq!(measure(&summary(0.5, 0.96))[0].limited_by, Limited::Forward);
+        assert_eq!(measure(&summary(0.5, 0.5))[0].limited_by, Limited::Neither);
+        // Two full links: the data's own says more than the one of its ACKs.
+        assert_eq!(measure(&summary(1.0, 1.0))[0].limited_by, Limited::Forward);
+    }
+
+    #[test]
+    fn without_phases_the_whole_run_counts() {
+        let mut summary = summary(1.0, 1.0);
+        summary.phases.clear();
+        assert_eq!(measure(&summary)[0].limited_by, Limited::Neither, "10 % busy");
+        summary.links[1].utilisation = Some(0.99);
+        assert_eq!(measure(&summary)[0].limited_by, Limited::Acks);
+    }
+}
