@@ -32,6 +32,8 @@ pub(crate) const CHAPTERS: &[(&str, &str, &[&Section])] = &[
             &queue::FIFO,
             &queue::ack::SAD,
             &queue::ack::ACK_FILTER,
+            &queue::ack::ACK_COLLAPSING,
+            &queue::ack::CAKE_ACK_FILTER,
             &queue::sched::PRIORITY,
             &queue::shaper::TBF,
             &queue::meter::POLICER,

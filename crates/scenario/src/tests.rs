@@ -55,6 +55,13 @@ rules = [
     { meter = { kind = "gcra", rate = "1 Mbit/s", tolerance = "20 ms" } },
     { meter = { kind = "police", rate = "1 Mbit/s", burst = "3000 wire bytes" } },
 ]
+[[node]]
+name = "acks"
+[[link]]
+from = "far"
+to = "acks"
+queue = { kind = "ack-collapsing" }
+back = { queue = { kind = "cake-ack-filter" } }
 [[traffic]]
 kind = "bulk"
 direction = "down"

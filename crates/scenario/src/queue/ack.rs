@@ -1,7 +1,7 @@
 //! Queues that regulate acknowledgements.
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_queueing::ack::{Fraction, filter, sad};
+use lastmile_queueing::ack::{Fraction, cake, filter, sad};
 use lastmile_queueing::spec::Spec;
 use lastmile_units::Ratio;
 
@@ -45,6 +45,28 @@ pub(crate) static ACK_FILTER: Section = Section {
     ],
 };
 
+pub(crate) static ACK_COLLAPSING: Section = Section {
+    heading: "`kind = \"ack-collapsing\"`",
+    about: "A FIFO in which every ACK waits; when the oldest of a flow is to leave, the newest goes in its place and the rest is dropped.",
+    keys: &[LIMIT, DROP, EXEMPT],
+};
+
+pub(crate) static CAKE_ACK_FILTER: Section = Section {
+    heading: "`kind = \"cake-ack-filter\"`",
+    about: "A FIFO with the ACK filter of CAKE: when a segment is queued, at most one older ACK of its flow goes.",
+    keys: &[
+        LIMIT,
+        DROP,
+        Key::with_default(
+            "mode",
+            Kind::Choice(&["normal", "aggressive"]),
+            "normal",
+            "`ack-filter` of tc-cake(8), which leaves two ACKs of a flow, or `ack-filter-aggressive`, which may leave one.",
+        ),
+        EXEMPT,
+    ],
+};
+
 pub(super) fn sad(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
     let options = &[("keep", sad::Duplicates::Keep), ("count", sad::Duplicates::Count)];
     let duplicates = table.choice("duplicates", options);
@@ -67,4 +89,19 @@ fn rules(table: &Table<'_>) -> Option<filter::Rules> {
     let exempt = exempt(table);
     let fraction = Fraction::new(fraction?.as_parts_per_billion(), Ratio::ONE.as_parts_per_billion())?;
     Some(filter::Rules { fraction, duplicates: duplicates?, exempt: exempt? })
+}
+
+pub(super) fn collapsing(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Spec> {
+    let held = limit_and_drop(table, link_layer);
+    let exempt = exempt(table);
+    let (limit, drop) = held?;
+    Some(Spec::AckCollapsing { limit, drop, exempt: exempt? })
+}
+
+pub(super) fn cake_filter(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Spec> {
+    let held = limit_and_drop(table, link_layer);
+    let mode = table.choice("mode", &[("normal", cake::Mode::Normal), ("aggressive", cake::Mode::Aggressive)]);
+    let exempt = exempt(table);
+    let (limit, drop) = held?;
+    Some(Spec::CakeAckFilter { limit, drop, rules: cake::Rules { mode: mode?, exempt: exempt? } })
 }

@@ -25,7 +25,7 @@ pub(crate) static QUEUE: Section = Section {
             (or, for a FIFO, by its `limit` and `drop` alone), so that they nest: `queue = { kind = \"sad\", queue = { kind = \"tbf\", ... } }`.",
     keys: &[Key::with_default(
         "kind",
-        Kind::Choice(&["fifo", "sad", "ack-filter", "priority", "tbf", "policer"]),
+        Kind::Choice(&["fifo", "sad", "ack-filter", "ack-collapsing", "cake-ack-filter", "priority", "tbf", "policer"]),
         "fifo",
         "What it is.",
     )],
@@ -54,15 +54,19 @@ enum Form {
     Fifo,
     Sad,
     AckFilter,
+    AckCollapsing,
+    CakeAckFilter,
     Priority,
     Tbf,
     Policer,
 }
 
-const KINDS: [Variant<Form>; 6] = [
+const KINDS: &[Variant<Form>] = &[
     Variant { name: "fifo", section: &FIFO, value: Form::Fifo },
     Variant { name: "sad", section: &ack::SAD, value: Form::Sad },
     Variant { name: "ack-filter", section: &ack::ACK_FILTER, value: Form::AckFilter },
+    Variant { name: "ack-collapsing", section: &ack::ACK_COLLAPSING, value: Form::AckCollapsing },
+    Variant { name: "cake-ack-filter", section: &ack::CAKE_ACK_FILTER, value: Form::CakeAckFilter },
     Variant { name: "priority", section: &sched::PRIORITY, value: Form::Priority },
     Variant { name: "tbf", section: &shaper::TBF, value: Form::Tbf },
     Variant { name: "policer", section: &meter::POLICER, value: Form::Policer },
@@ -83,7 +87,7 @@ pub(crate) fn checked(table: &Table<'_>, spec: &Spec, link_layer: &LinkLayer) ->
 }
 
 fn read_at(queue: Unopened<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
-    let (form, table) = queue.open_kind(&QUEUE, &KINDS)?;
+    let (form, table) = queue.open_kind(&QUEUE, KINDS)?;
     if depth >= Spec::MAX_DEPTH {
         table.error("kind", format!("more than {} queues above one another", Spec::MAX_DEPTH), None);
         return None;
@@ -92,6 +96,8 @@ fn read_at(queue: Unopened<'_>, link_layer: &LinkLayer, depth: usize) -> Option<
         Form::Fifo => fifo_of(&table, link_layer),
         Form::Sad => ack::sad(&table, link_layer, depth),
         Form::AckFilter => ack::filter(&table, link_layer),
+        Form::AckCollapsing => ack::collapsing(&table, link_layer),
+        Form::CakeAckFilter => ack::cake_filter(&table, link_layer),
         Form::Priority => sched::priority(&table, link_layer, depth),
         Form::Tbf => shaper::tbf(&table, link_layer, depth),
         Form::Policer => meter::policer(&table, link_layer, depth),

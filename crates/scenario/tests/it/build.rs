@@ -4,6 +4,7 @@ use std::path::Path;
 
 use lastmile_linklayer::{OamShare, preset};
 use lastmile_packet::Protocol;
+use lastmile_queueing::ack::cake::{Mode, Rules};
 use lastmile_queueing::ack::sad::Duplicates;
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::meter::policer::{Action, Coming, Remark, Rule, Then};
@@ -74,6 +75,16 @@ fn a_remedy_is_one_override_away() {
     for argument in ["access.remedy=ack-filter", "access.up.queue.kind=ack-filter"] {
         assert!(
             matches!(demo(&[argument]).access().unwrap().up.queue, Spec::AckFilter { limit: Limit::Bytes(n), .. } if n == ByteCount::new(206_000))
+        );
+    }
+    let held = |limit: Limit| limit == Limit::Bytes(ByteCount::new(206_000));
+    let collapsing = demo(&["access.up.queue.kind=ack-collapsing"]).access().unwrap().up.queue.clone();
+    assert!(matches!(collapsing, Spec::AckCollapsing { limit, exempt: Match::Never, .. } if held(limit)));
+    for (mode, expected) in [("normal", Mode::Normal), ("aggressive", Mode::Aggressive)] {
+        let mode = format!("access.up.queue.mode={mode}");
+        let cake = demo(&["access.up.queue.kind=cake-ack-filter", &mode]).access().unwrap().up.queue.clone();
+        assert!(
+            matches!(cake, Spec::CakeAckFilter { limit, rules, .. } if held(limit) && rules == Rules { mode: expected, exempt: Match::Never })
         );
     }
     for argument in ["access.remedy=ack-priority", "access.up.queue.kind=priority"] {
