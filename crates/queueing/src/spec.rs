@@ -8,10 +8,13 @@ use lastmile_packet::Packet;
 use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, WireBytes};
 
 use crate::ack::{AckCollapsing, AckFilter, CakeAckFilter, SmartAckDropper, cake, filter, sad};
-use crate::classify::{ClassIndex, Condition, FirstMatch, Match};
+use crate::classify::{Condition, Match};
 use crate::meter::tbf::{Config as TbfConfig, Peak, Tbf, TbfError};
 use crate::meter::{MeterError, Policer, policer};
-use crate::{Environment, Fifo, Limit, Node, Overflow, Priority};
+use crate::sched::custom;
+use crate::{Environment, Fifo, Limit, Node, Overflow};
+
+mod sched;
 
 /// A discipline and those below it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,11 +26,13 @@ pub enum Spec {
         /// Which packet goes when it is full.
         drop: Overflow,
     },
-    /// [`Priority`].
+    /// [`crate::Priority`].
     Priority {
         /// The classes, the most urgent first. A packet goes to the first that matches it, or else to the last.
         classes: Vec<ClassSpec>,
     },
+    /// [`crate::CustomQueueing`].
+    Custom(custom::Config),
     /// [`Tbf`].
     Tbf {
         /// Rate on the wire.
@@ -119,6 +124,9 @@ pub enum Problem {
     /// A scheduler without a class, or with too many.
     #[error("{0} classes; there must be from 1 to {max}", max = Spec::MAX_CLASSES)]
     Classes(usize),
+    /// A queue that is passed over in every turn.
+    #[error("a count of zero: the queue would never send")]
+    ZeroCount,
     /// Too many disciplines above one another.
     #[error("more than {max} disciplines above one another", max = Spec::MAX_DEPTH)]
     TooDeep,
@@ -156,6 +164,19 @@ impl Spec {
     #[must_use]
     pub const fn fifo(packets: u64) -> Self {
         Self::Fifo { limit: Limit::Packets(PacketCount::new(packets)), drop: Overflow::Tail }
+    }
+
+    /// The disciplines right below this one, in the order of the configuration.
+    #[must_use]
+    pub fn below(&self) -> Vec<&Self> {
+        match self {
+            Self::Fifo { .. } | Self::AckFilter { .. } | Self::AckCollapsing { .. } | Self::CakeAckFilter { .. } => {
+                vec![]
+            }
+            Self::Tbf { queue, .. } | Self::Policer { queue, .. } | Self::Sad { queue, .. } => vec![queue],
+            Self::Priority { classes } => classes.iter().map(|class| &class.queue).collect(),
+            Self::Custom(config) => config.classes.iter().map(|class| &class.class.queue).collect(),
+        }
     }
 
     /// Builds the tree for a line whose packets take what `link_layer` says, and whose flows are known by their number alone.
@@ -220,18 +241,8 @@ impl Spec {
                 let queue: Node<P> = queue.build_below("queue".into(), at, environment)?;
                 Box::new(Policer::new(rules, environment, queue))
             }
-            Self::Priority { classes } => {
-                let last = ClassIndex::new(u16::MAX);
-                let mut classifier = FirstMatch::new(last);
-                let mut queues = Vec::with_capacity(classes.len());
-                for (index, class) in classes.iter().enumerate() {
-                    let number = u16::try_from(index).expect("at most MAX_CLASSES");
-                    classifier = classifier.rule(Condition::new(&class.matches, environment), ClassIndex::new(number));
-                    queues.push(class.queue.build_below(format!("classes.{index}.queue"), at, environment)?);
-                }
-                let scheduler = Priority::new(classifier, queues);
-                Box::new(scheduler.ok_or_else(|| refused(at, Problem::Classes(0)))?)
-            }
+            Self::Priority { classes } => sched::priority(classes, at, environment)?,
+            Self::Custom(config) => sched::custom(config, at, environment)?,
         })
     }
 
@@ -266,10 +277,8 @@ impl Spec {
                 Err(Problem::Rules(rules.len()))
             }
             Self::Policer { rules, .. } => rules.iter().try_for_each(|rule| check_rule(rule, link_layer)),
-            Self::Priority { classes } if classes.is_empty() || classes.len() > Self::MAX_CLASSES => {
-                Err(Problem::Classes(classes.len()))
-            }
-            Self::Priority { classes } => classes.iter().try_for_each(|class| check_match(&class.matches)),
+            Self::Priority { classes } => sched::check_classes(classes),
+            Self::Custom(config) => sched::check_custom(config),
         }
     }
 }

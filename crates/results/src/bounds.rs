@@ -154,9 +154,7 @@ pub(crate) fn regulates_acks(queue: &Spec) -> bool {
     match queue {
         Spec::Sad { .. } | Spec::AckFilter { .. } => true,
         Spec::AckCollapsing { .. } | Spec::CakeAckFilter { .. } => true,
-        Spec::Tbf { queue, .. } | Spec::Policer { queue, .. } => regulates_acks(queue),
-        Spec::Priority { classes } => classes.iter().any(|class| regulates_acks(&class.queue)),
-        Spec::Fifo { .. } => false,
+        other => other.below().into_iter().any(regulates_acks),
     }
 }
 

@@ -362,7 +362,7 @@ fn limit_in_bytes(queue: &Spec) -> Option<u64> {
             Limit::Packets(_) | Limit::Cells(_) => None,
         },
         Spec::Tbf { queue, .. } | Spec::Policer { queue, .. } | Spec::Sad { queue, .. } => limit_in_bytes(queue),
-        Spec::Priority { .. } => None,
+        _ => None,
     }
 }
 

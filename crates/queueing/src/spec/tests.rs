@@ -51,6 +51,9 @@ fn what_cannot_be_built_is_told_with_its_place() {
     assert_eq!(refused(&Spec::Priority { classes: vec![] }, &plain()), "0 classes; there must be from 1 to 16");
     let many = Spec::Priority { classes: vec![class(Match::Any, Spec::fifo(1)); 17] };
     assert_eq!(refused(&many, &plain()), "17 classes; there must be from 1 to 16");
+    let idle = custom::Class { class: class(Match::Any, Spec::fifo(1)), count: custom::Count::Bytes(WireBytes::ZERO) };
+    let idle = Spec::Custom(custom::Config { classes: vec![idle], excess: custom::Excess::Carried });
+    assert_eq!(refused(&idle, &plain()), "a count of zero: the queue would never send");
     let dscp = Match::Not(Box::new(Match::All(vec![Match::Any, Match::Dscp(64)])));
     let odd = Spec::Priority { classes: vec![class(dscp, Spec::fifo(1))] };
     assert_eq!(refused(&odd, &plain()), "a DSCP of 64; it is from 0 to 63");

@@ -6,6 +6,7 @@ use lastmile_queueing::ack::cake::{self, Mode};
 use lastmile_queueing::ack::filter::{self, Fraction, Rules};
 use lastmile_queueing::ack::sad::Duplicates;
 use lastmile_queueing::meter::tbf::Peak;
+use lastmile_queueing::sched::custom::{self, Count, Excess};
 use lastmile_queueing::spec::{ClassSpec, Spec};
 use lastmile_queueing::{Limit, Match, Overflow};
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration, PacketCount, WireBytes};
@@ -44,6 +45,23 @@ contract!(priority_over_fifos, Promise::of(&[Tail, Head]).by_class(is_ack), |lin
 });
 contract!(priority_over_a_shaped_class, Promise::of(&[Tail]).waits().by_class(is_ack), |line| {
     acks_first(tbf(RATE, BURST, fifo(PACKETS, Overflow::Tail)), fifo(BYTES, Overflow::Tail)).build(line)
+});
+
+fn in_turns(count: Count, excess: Excess, rest: Spec) -> Spec {
+    let class = |matches, queue| custom::Class { class: ClassSpec { matches, queue }, count };
+    let classes = vec![class(Match::PureAck, fifo(PACKETS, Overflow::Head)), class(Match::Any, rest)];
+    Spec::Custom(custom::Config { classes, excess })
+}
+
+contract!(custom_in_bytes, Promise::of(&[Tail, Head]).by_class(is_ack), |line| {
+    in_turns(Count::Bytes(WireBytes::new(300)), Excess::Forgotten, fifo(BYTES, Overflow::Tail)).build(line)
+});
+contract!(custom_that_carries_its_excess, Promise::of(&[Tail, Head]).by_class(is_ack), |line| {
+    in_turns(Count::Bytes(WireBytes::new(300)), Excess::Carried, fifo(BYTES, Overflow::Tail)).build(line)
+});
+contract!(custom_in_packets_over_a_shaped_class, Promise::of(&[Tail, Head]).waits().by_class(is_ack), |line| {
+    let shaped = tbf(RATE, BURST, fifo(PACKETS, Overflow::Tail));
+    in_turns(Count::Packets(PacketCount::new(3)), Excess::Carried, shaped).build(line)
 });
 
 /// A rate that does not divide a second into whole picoseconds a bit.
