@@ -15,7 +15,7 @@ pub use lastmile_units::Limit;
 use lastmile_units::{ByteCount, Instant, PacketCount};
 
 use crate::discipline::Counter;
-use crate::ring::push_tightly;
+use crate::ring::{pop_tightly, push_tightly};
 use crate::{Backlog, Discipline, DropReason, DropSink};
 
 /// Which packet goes when the queue is full.
@@ -60,7 +60,7 @@ impl<P: Packet> Fifo<P> {
     }
 
     fn pop(&mut self) -> Option<P> {
-        let packet = self.ring.pop_front()?;
+        let packet = pop_tightly(&mut self.ring)?;
         self.room.release(&packet);
         Some(packet)
     }

@@ -18,7 +18,7 @@ use lastmile_units::{BitRate, CellCount, Duration, Instant, Serialiser, WireByte
 
 use crate::compress::{Codec, Compression};
 use crate::random::Stream;
-use crate::ring::push_tightly;
+use crate::ring::{pop_tightly, push_tightly};
 use crate::{Discipline, DropReason, DropSink};
 
 /// What a line is made of, apart from its queue.
@@ -178,7 +178,7 @@ impl<P: Packet> Line<P> {
     #[inline]
     pub fn take_arrival(&mut self, now: Instant, observer: &mut impl Observer<P>) -> Option<P> {
         while self.next_arrival()? <= now {
-            let packet = self.in_flight.pop_front()?;
+            let packet = pop_tightly(&mut self.in_flight)?;
             if let Some(codec) = &mut self.codec
                 && !codec.arrive(&packet)
             {

@@ -3,10 +3,11 @@
 use lastmile_units::ByteCount;
 
 use crate::BuildError;
+use crate::net::Token;
 use crate::spec::{Network, Source, Traffic};
 
-/// Two flow numbers a flow, and one number kept free.
-const FLOW_LIMIT: u64 = (u32::MAX / 2) as u64;
+/// As many as the pending set can tell apart.
+const FLOW_LIMIT: u64 = 1 << Token::INDEX_BITS;
 /// IP and UDP or ICMP headers.
 const SMALLEST_DATAGRAM: u64 = 28;
 const LARGEST_DATAGRAM: u64 = 65_535;

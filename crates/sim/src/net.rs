@@ -16,7 +16,7 @@ use crate::route::{LinkIndex, PathId, Paths};
 use crate::spec::Network;
 use crate::{BuildError, Directory};
 
-/// What can happen. Eight bytes, so that the pending set stays small.
+/// What can happen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Event {
     /// A link's transmitter may take its next packet.
@@ -33,6 +33,54 @@ pub(crate) enum Event {
     Source(u32),
     /// Time to sample the series.
     Sample,
+}
+
+/// An event in four bytes, so that the pending set stays small: what happens in three bits, and to which link, flow or
+/// transfer in [`Token::INDEX_BITS`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Token(u32);
+
+impl Token {
+    /// What is left beside eight kinds of events.
+    pub(crate) const INDEX_BITS: u32 = 29;
+
+    #[inline]
+    fn new(kind: u32, index: u32) -> Self {
+        debug_assert!(index < 1 << Self::INDEX_BITS, "an index of {index} does not fit a token");
+        Self(kind << Self::INDEX_BITS | index)
+    }
+
+    /// The event.
+    #[inline]
+    pub(crate) fn event(self) -> Event {
+        let index = self.0 & ((1 << Self::INDEX_BITS) - 1);
+        match self.0 >> Self::INDEX_BITS {
+            0 => Event::Transmit(index),
+            1 => Event::Arrive(index),
+            2 => Event::Start(index),
+            3 => Event::Stop(index),
+            4 => Event::Timer(index, Side::From),
+            5 => Event::Timer(index, Side::To),
+            6 => Event::Source(index),
+            _ => Event::Sample,
+        }
+    }
+}
+
+impl From<Event> for Token {
+    #[inline]
+    fn from(event: Event) -> Self {
+        match event {
+            Event::Transmit(link) => Self::new(0, link),
+            Event::Arrive(link) => Self::new(1, link),
+            Event::Start(flow) => Self::new(2, flow),
+            Event::Stop(flow) => Self::new(3, flow),
+            Event::Timer(transfer, Side::From) => Self::new(4, transfer),
+            Event::Timer(transfer, Side::To) => Self::new(5, transfer),
+            Event::Source(flow) => Self::new(6, flow),
+            Event::Sample => Self::new(7, 0),
+        }
+    }
 }
 
 /// The two ends of a flow.
@@ -60,7 +108,7 @@ impl Side {
 
 /// Links, paths and the pending set.
 pub(crate) struct Net {
-    pub(crate) pending: Wheel<Event>,
+    pub(crate) pending: Wheel<Token>,
     pub(crate) links: Vec<LinkState>,
     pub(crate) paths: Paths,
     /// The paths of each traffic, of its data and back.
@@ -123,6 +171,12 @@ impl Net {
             sent: Amount::default(),
             delivered: Amount::default(),
         })
+    }
+
+    /// Adds an event to the pending set.
+    #[inline]
+    pub(crate) fn schedule(&mut self, at: Instant, event: Event) {
+        self.pending.push(at, event.into());
     }
 
     /// The path of a flow's packets, by the direction that its number tells.
@@ -210,13 +264,13 @@ impl Net {
             && link.transmit_at.is_none_or(|at| due < at)
         {
             link.transmit_at = Some(due);
-            self.pending.push(due, Event::Transmit(index));
+            self.pending.push(due, Event::Transmit(index).into());
         }
         if !link.arrival_pending
             && let Some(arrival) = link.line.next_arrival()
         {
             link.arrival_pending = true;
-            self.pending.push(arrival, Event::Arrive(index));
+            self.pending.push(arrival, Event::Arrive(index).into());
         }
     }
 
@@ -323,6 +377,24 @@ impl Observer<Meta> for Watch<'_> {
         self.monitor.waited(waited, packet);
         if let Some(capture) = &mut self.capture {
             capture.packet(start, self.index as usize, Passage::Transmitted, packet);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_tells_its_event() {
+        const LAST: u32 = (1 << Token::INDEX_BITS) - 1;
+        for index in [0, 1, 77, LAST] {
+            let timers = [Event::Timer(index, Side::From), Event::Timer(index, Side::To)];
+            let links = [Event::Transmit(index), Event::Arrive(index)];
+            let flows = [Event::Start(index), Event::Stop(index), Event::Source(index), Event::Sample];
+            for event in timers.into_iter().chain(links).chain(flows) {
+                assert_eq!(Token::from(event).event(), event);
+            }
         }
     }
 }

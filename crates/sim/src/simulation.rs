@@ -53,7 +53,7 @@ impl<'a> Simulation<'a> {
         simulation.place_traffic()?;
         if let Some(interval) = network.record.interval {
             simulation.sampler = Some(Sampler::new(&simulation, interval));
-            simulation.net.pending.push(Instant::ZERO + interval, Event::Sample);
+            simulation.net.schedule(Instant::ZERO + interval, Event::Sample);
         }
         Ok(simulation)
     }
@@ -88,10 +88,10 @@ impl<'a> Simulation<'a> {
     /// Runs every event up to and including `until`, but not past the end of the run.
     pub fn advance_to(&mut self, until: Instant) {
         let until = until.min(Instant::ZERO + self.network.duration);
-        while let Some((at, event)) = self.net.pending.pop(until) {
+        while let Some((at, token)) = self.net.pending.pop(until) {
             self.now = at;
             self.events += 1;
-            self.handle(event);
+            self.handle(token.event());
         }
         self.now = self.now.max(until);
     }
@@ -178,7 +178,7 @@ impl<'a> Simulation<'a> {
         }
         transfer.sent_all(side);
         if let Some(at) = transfer.next_wake(now, side) {
-            self.net.pending.push(at, Event::Timer(index, side));
+            self.net.schedule(at, Event::Timer(index, side));
         }
     }
 
@@ -194,14 +194,14 @@ impl<'a> Simulation<'a> {
                 let source = &mut self.hosts.datagrams[index as usize];
                 let stop = self.network.traffic[source.traffic].stop;
                 if let Some(first) = source.start(now, stop) {
-                    self.net.pending.push(first, Event::Source(flow));
+                    self.net.schedule(first, Event::Source(flow));
                 }
             }
             Place::Ping(index) => {
                 let ping = &mut self.hosts.pings[index as usize];
                 let stop = self.network.traffic[ping.traffic].stop;
                 ping.start(now, stop);
-                self.net.pending.push(now, Event::Source(flow));
+                self.net.schedule(now, Event::Source(flow));
             }
         }
     }
@@ -223,7 +223,7 @@ impl<'a> Simulation<'a> {
         };
         self.net.send(now, packet);
         if let Some(next) = next {
-            self.net.pending.push(next, Event::Source(flow));
+            self.net.schedule(next, Event::Source(flow));
         }
     }
 
@@ -231,7 +231,7 @@ impl<'a> Simulation<'a> {
         let Some(mut sampler) = self.sampler.take() else { return };
         let next = sampler.sample(self);
         self.sampler = Some(sampler);
-        self.net.pending.push(next, Event::Sample);
+        self.net.schedule(next, Event::Sample);
     }
 
     /// Notes where everything stands, once a point in time, if the flows are few enough for it.
@@ -271,9 +271,9 @@ impl<'a> Simulation<'a> {
                 let place = self.hosts.place(&traffic.source, ids, index, traffic.dscp, random, &mut numbers);
                 let traffic_index = u32::try_from(index).expect("the network was checked");
                 self.net.flows.push(FlowEntry { traffic: traffic_index, place });
-                self.net.pending.push(traffic.start, Event::Start(number));
+                self.net.schedule(traffic.start, Event::Start(number));
                 if let Some(stop) = traffic.stop {
-                    self.net.pending.push(stop, Event::Stop(number));
+                    self.net.schedule(stop, Event::Stop(number));
                 }
             }
         }
