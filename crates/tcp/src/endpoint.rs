@@ -458,7 +458,7 @@ impl Endpoint {
             && let Some(reassembly) = &mut self.rcv.reassembly
         {
             let mut ranges = [Range { start: 0, end: 0 }; Options::MAX_SACK_BLOCKS];
-            let count = reassembly.take_blocks(&mut ranges);
+            let count = reassembly.take_blocks(self.rcv.next, &mut ranges);
             let idle = reassembly.is_idle();
             let blocks =
                 ranges.map(|range| SackBlock { left: self.rcv.wire(range.start), right: self.rcv.wire(range.end) });

@@ -1,7 +1,9 @@
 //! A set of byte ranges of a stream: what a receiver holds out of order, what a sender knows to be held.
 //!
-//! Cost: nothing is allocated while empty; inserting at the end or the front is O(1), elsewhere a binary search and a
-//! shift of the shorter side.
+//! Offsets of a stream have 64 bits, and all that is kept here lies within a window of another, 2^30 bytes at most (RFC
+//! 7323, section 2.3): four bytes of an offset are stored, and one nearby gives the rest.
+//! Cost: 24 bytes with up to two ranges, a ring on the heap for more; inserting at the end or the front is O(1),
+//! elsewhere a binary search and a shift of the shorter side.
 
 use std::collections::VecDeque;
 
@@ -22,74 +24,139 @@ impl Range {
     }
 }
 
-/// Disjoint ranges in order, with a gap between any two.
-#[derive(Clone, Debug, Default)]
+/// The low half of an offset. One less than 2^31 bytes away tells the other half.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Low(u32);
+
+impl Low {
+    #[inline]
+    pub(crate) fn of(offset: u64) -> Self {
+        Self(offset as u32)
+    }
+
+    /// The whole offset, by one that is near it.
+    #[inline]
+    pub(crate) fn near(self, other: u64) -> u64 {
+        other.wrapping_add_signed(self.ahead_of(other))
+    }
+
+    /// How far it lies ahead of one that is near it; negative: behind.
+    #[inline]
+    pub(crate) fn ahead_of(self, other: u64) -> i64 {
+        i64::from(self.0.wrapping_sub(other as u32).cast_signed())
+    }
+}
+
+/// A range, in low halves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Span {
+    start: Low,
+    end: Low,
+}
+
+impl Span {
+    pub(crate) fn of(range: Range) -> Self {
+        Self { start: Low::of(range.start), end: Low::of(range.end) }
+    }
+
+    pub(crate) fn near(self, other: u64) -> Range {
+        let start = self.start.near(other);
+        Range { start, end: self.end.near(start) }
+    }
+
+    /// Only the default is: it stands for no range.
+    pub(crate) fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+}
+
+/// So many ranges need no memory of their own: enough for most of those who hold any.
+const FEW: usize = 2;
+
+/// Disjoint ranges in order, with a gap between any two. Where a method asks for an offset that is `near`, that is any
+/// within 2^30 bytes of all that is held.
+#[derive(Clone, Debug)]
 pub(crate) struct RangeSet {
-    ranges: VecDeque<Range>,
+    spans: Spans,
+}
+
+/// A list that holds a few spans within itself.
+#[derive(Clone, Debug)]
+enum Spans {
+    Few(u8, [Span; FEW]),
+    // Boxed: one pointer, so that the whole is no larger than the few.
+    #[expect(clippy::box_collection, reason = "a ring alone takes four words in every set")]
+    Many(Box<VecDeque<Span>>),
+}
+
+impl Default for RangeSet {
+    fn default() -> Self {
+        Self { spans: Spans::EMPTY }
+    }
 }
 
 impl RangeSet {
     pub(crate) fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+        self.spans.len() == 0
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.ranges.len()
+        self.spans.len()
     }
 
-    pub(crate) fn first(&self) -> Option<Range> {
-        self.ranges.front().copied()
+    pub(crate) fn first(&self, near: u64) -> Option<Range> {
+        self.spans.get(0).map(|span| span.near(near))
     }
 
-    pub(crate) fn last(&self) -> Option<Range> {
-        self.ranges.back().copied()
+    pub(crate) fn last(&self, near: u64) -> Option<Range> {
+        self.spans.get(self.len().wrapping_sub(1)).map(|span| span.near(near))
     }
 
     pub(crate) fn clear(&mut self) {
-        self.ranges.clear();
+        self.spans = Spans::EMPTY;
     }
 
     /// From the highest down.
-    pub(crate) fn descending(&self) -> impl Iterator<Item = Range> + '_ {
-        self.ranges.iter().rev().copied()
+    pub(crate) fn descending(&self, near: u64) -> impl Iterator<Item = Range> + '_ {
+        (0..self.len()).rev().filter_map(move |index| Some(self.spans.get(index)?.near(near)))
     }
 
-    pub(crate) fn pop_first(&mut self) -> Option<Range> {
-        self.ranges.pop_front()
+    pub(crate) fn pop_first(&mut self) {
+        self.spans.remove(0..1);
     }
 
-    /// The first range that ends after `offset`.
+    /// The first range that ends after `offset`, which is near.
     pub(crate) fn at_or_after(&self, offset: u64) -> Option<Range> {
         // Mostly asked about the front or beyond the end.
-        match self.ranges.front() {
-            Some(first) if first.end > offset => return Some(*first),
+        match self.first(offset) {
+            Some(first) if first.end > offset => return Some(first),
             _ => {}
         }
-        let index = self.ranges.partition_point(|range| range.end <= offset);
-        self.ranges.get(index).copied()
+        let index = self.spans.partition_point(|span| span.near(offset).end <= offset);
+        self.spans.get(index).map(|span| span.near(offset))
     }
 
-    /// Cuts away all below `offset`.
+    /// Cuts away all below `offset`, which is near.
     pub(crate) fn trim_below(&mut self, offset: u64) {
-        while let Some(first) = self.ranges.front_mut() {
-            if first.start >= offset {
-                return;
-            }
+        while let Some(first) = self.first(offset)
+            && first.start < offset
+        {
             if first.end > offset {
-                first.start = offset;
+                self.spans.set(0, Span::of(Range { start: offset, end: first.end }));
                 return;
             }
-            self.ranges.pop_front();
+            self.pop_first();
         }
     }
 
-    /// Adds `range`, tells `new` of each part that was not there, and returns the range that it is now part of.
+    /// Adds `range`, which is near, tells `new` of each part that was not there, and returns the range that it is now
+    /// part of.
     pub(crate) fn insert(&mut self, range: Range, mut new: impl FnMut(Range)) -> Range {
         let first = self.first_touching(range.start);
         let mut after = first;
         let mut merged = range;
         let mut covered = range.start;
-        while let Some(&held) = self.ranges.get(after)
+        while let Some(held) = self.spans.get(after).map(|span| span.near(range.start))
             && held.start <= range.end
         {
             if covered < held.start {
@@ -103,25 +170,99 @@ impl RangeSet {
             new(Range { start: covered, end: range.end });
         }
         if first == after {
-            self.ranges.insert(first, merged);
+            self.spans.insert(first, Span::of(merged));
         } else {
-            self.ranges[first] = merged;
-            if after - first > 1 {
-                self.ranges.drain(first + 1..after);
-            }
+            self.spans.set(first, Span::of(merged));
+            self.spans.remove(first + 1..after);
         }
         merged
     }
 
     /// Index of the first range that ends at or after `start`.
     fn first_touching(&self, start: u64) -> usize {
-        let count = self.ranges.len();
+        let count = self.len();
         // Arrivals mostly extend or follow the last range.
-        match self.ranges.back() {
+        match self.last(start) {
             None => 0,
             Some(last) if last.end < start => count,
             Some(last) if last.start <= start => count - 1,
-            Some(_) => self.ranges.partition_point(|range| range.end < start),
+            Some(_) => self.spans.partition_point(|span| span.near(start).end < start),
+        }
+    }
+}
+
+impl Spans {
+    const EMPTY: Self = Self::Few(0, [Span { start: Low(0), end: Low(0) }; FEW]);
+
+    #[inline]
+    fn len(&self) -> usize {
+        match self {
+            Self::Few(len, _) => usize::from(*len),
+            Self::Many(ring) => ring.len(),
+        }
+    }
+
+    #[inline]
+    fn get(&self, index: usize) -> Option<Span> {
+        match self {
+            Self::Few(len, few) => few[..usize::from(*len)].get(index).copied(),
+            Self::Many(ring) => ring.get(index).copied(),
+        }
+    }
+
+    #[inline]
+    fn set(&mut self, index: usize, span: Span) {
+        match self {
+            Self::Few(_, few) => few[index] = span,
+            Self::Many(ring) => ring[index] = span,
+        }
+    }
+
+    fn insert(&mut self, index: usize, span: Span) {
+        match self {
+            Self::Few(len, few) if usize::from(*len) < FEW => {
+                few.copy_within(index..usize::from(*len), index + 1);
+                few[index] = span;
+                *len += 1;
+            }
+            Self::Few(_, few) => {
+                let mut ring = VecDeque::with_capacity(2 * FEW);
+                ring.extend(*few);
+                ring.insert(index, span);
+                *self = Self::Many(Box::new(ring));
+            }
+            Self::Many(ring) => ring.insert(index, span),
+        }
+    }
+
+    fn remove(&mut self, part: core::ops::Range<usize>) {
+        match self {
+            Self::Few(len, few) => {
+                few.copy_within(part.end..usize::from(*len), part.start);
+                *len -= part.len() as u8;
+            }
+            Self::Many(ring) => {
+                match part.len() {
+                    0 => {}
+                    1 => drop(ring.remove(part.start)),
+                    _ => drop(ring.drain(part)),
+                }
+                // Not as soon as they are few: one more would need the ring again.
+                if ring.len() < FEW {
+                    let mut few = Self::EMPTY;
+                    for (index, span) in ring.iter().enumerate() {
+                        few.insert(index, *span);
+                    }
+                    *self = few;
+                }
+            }
+        }
+    }
+
+    fn partition_point(&self, below: impl Fn(&Span) -> bool) -> usize {
+        match self {
+            Self::Few(len, few) => few[..usize::from(*len)].partition_point(below),
+            Self::Many(ring) => ring.partition_point(below),
         }
     }
 }
@@ -131,16 +272,34 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Where a stream may be: at its beginning, and where the low half wraps.
+    fn base() -> impl Strategy<Value = u64> {
+        prop_oneof![Just(0_u64), ((1_u64 << 32) - 200)..(1 << 32), (5_u64 << 32) - 100..5 << 32]
+    }
+
+    #[test]
+    fn the_low_half_tells_the_whole_within_two_gibibytes_either_way() {
+        for offset in [0, 1, (1_u64 << 32) - 1, 1 << 32, (7 << 32) + 5] {
+            for away in [0, 1, (1_i64 << 31) - 1, -(1 << 31) + 1] {
+                let Some(other) = offset.checked_add_signed(away) else { continue };
+                assert_eq!(Low::of(offset).near(other), offset, "{offset} by {other}");
+            }
+        }
+    }
+
     proptest! {
         /// Against a set of single bytes.
         #[test]
         fn a_range_set_holds_exactly_what_was_inserted(
+            base in base(),
             inserts in proptest::collection::vec((0_u64..200, 1_u64..30), 1..60),
             trim in 0_u64..120,
+            pops in 0_usize..4,
         ) {
             let mut set = RangeSet::default();
             let mut bytes = std::collections::BTreeSet::new();
             for (start, len) in inserts {
+                let start = base + start;
                 let mut new = Vec::new();
                 let merged = set.insert(Range { start, end: start + len }, |part| new.extend(part.start..part.end));
                 let expected: Vec<u64> = (start..start + len).filter(|byte| !bytes.contains(byte)).collect();
@@ -149,17 +308,24 @@ mod tests {
                 prop_assert!(merged.start <= start && merged.end >= start + len);
                 prop_assert!(set.at_or_after(start) == Some(merged));
             }
+            let trim = base + trim;
             set.trim_below(trim);
             bytes.retain(|&byte| byte >= trim);
+            for _ in 0..pops {
+                let Some(first) = set.first(base) else { break };
+                set.pop_first();
+                bytes.retain(|&byte| byte >= first.end);
+            }
             let mut held = Vec::new();
             let mut previous: Option<u64> = None;
-            for range in set.descending() {
+            for range in set.descending(base) {
                 prop_assert!(range.start < range.end);
                 prop_assert!(previous.is_none_or(|above| range.end < above), "a gap between any two");
                 previous = Some(range.start);
                 held.extend((range.start..range.end).rev());
             }
             held.reverse();
+            prop_assert_eq!(set.is_empty(), held.is_empty());
             prop_assert_eq!(held, bytes.into_iter().collect::<Vec<_>>());
         }
     }

@@ -212,7 +212,7 @@ impl Receiver {
             // RFC 5681, section 4.2: one that fills all or part of a gap is acknowledged at once.
             at_once = !reassembly.is_empty();
             self.next = reassembly.advance(end);
-            if reassembly.fin() == Some(self.next) {
+            if reassembly.ends_at(self.next) {
                 self.next += 1;
                 self.finished = true;
                 at_once = true;

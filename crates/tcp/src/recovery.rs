@@ -11,7 +11,7 @@ use lastmile_packet::{Meta, SeqNumber};
 use lastmile_units::{Duration, Instant};
 
 use crate::congestion::{Acked, Style};
-use crate::scoreboard::DUP_THRESH;
+use crate::scoreboard::{DUP_THRESH, Scoreboard};
 use crate::sender::{Phase, Sender, Urgent};
 use crate::timer::Timer;
 use crate::{Config, Stats};
@@ -273,7 +273,7 @@ impl Sender {
         self.timed = 0;
         if self.style == Style::Sack {
             let (una, max) = (self.una, self.max);
-            self.board.get_or_insert_default().on_timeout(una, max);
+            self.board.get_or_insert_with(|| Box::new(Scoreboard::new(una))).on_timeout(una, max);
             self.sacking = true;
         } else {
             self.nxt = self.una;
@@ -306,7 +306,7 @@ impl Sender {
         let mut news = false;
         for block in options.sack_blocks() {
             let Some((left, right)) = self.block_offsets(block.left, block.right) else { continue };
-            news |= self.board.get_or_insert_default().insert(left, right);
+            news |= self.board.get_or_insert_with(|| Box::new(Scoreboard::new(una))).insert(left, right);
         }
         if let Some(board) = &mut self.board {
             board.update(una, u32::from(mss));
