@@ -22,5 +22,5 @@ pub use discipline::{Backlog, Counter, Discipline, DropReason, DropSink, Node};
 pub use environment::Environment;
 pub use fifo::{Fifo, Limit, Overflow};
 pub use meter::{Policer, Tbf, TokenBucket};
-pub use sched::{CustomQueueing, Priority};
+pub use sched::{Cbq, CustomQueueing, Htb, Priority};
 pub use spec::{BuildError, Spec};

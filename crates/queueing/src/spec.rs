@@ -11,7 +11,8 @@ use crate::ack::{AckCollapsing, AckFilter, CakeAckFilter, SmartAckDropper, cake,
 use crate::classify::{Condition, Match};
 use crate::meter::tbf::{Config as TbfConfig, Peak, Tbf, TbfError};
 use crate::meter::{MeterError, Policer, policer};
-use crate::sched::custom;
+use crate::sched::tree::TreeError;
+use crate::sched::{cbq, custom, htb};
 use crate::{Environment, Fifo, Limit, Node, Overflow};
 
 mod sched;
@@ -33,6 +34,10 @@ pub enum Spec {
     },
     /// [`crate::CustomQueueing`].
     Custom(custom::Config),
+    /// [`crate::Cbq`].
+    Cbq(cbq::Config),
+    /// [`crate::Htb`].
+    Htb(htb::Config),
     /// [`Tbf`].
     Tbf {
         /// Rate on the wire.
@@ -113,7 +118,7 @@ pub struct BuildError {
 }
 
 /// What is wrong with a discipline of a tree.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Problem {
     /// The queue holds nothing.
     #[error("a limit of zero: no packet would ever pass")]
@@ -127,6 +132,9 @@ pub enum Problem {
     /// A queue that is passed over in every turn.
     #[error("a count of zero: the queue would never send")]
     ZeroCount,
+    /// Classes that are no tree, or are promised what there is not.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
     /// Too many disciplines above one another.
     #[error("more than {max} disciplines above one another", max = Spec::MAX_DEPTH)]
     TooDeep,
@@ -176,6 +184,8 @@ impl Spec {
             Self::Tbf { queue, .. } | Self::Policer { queue, .. } | Self::Sad { queue, .. } => vec![queue],
             Self::Priority { classes } => classes.iter().map(|class| &class.queue).collect(),
             Self::Custom(config) => config.classes.iter().map(|class| &class.class.queue).collect(),
+            Self::Cbq(config) => config.tree.classes.iter().filter_map(|class| class.queue.as_ref()).collect(),
+            Self::Htb(config) => config.tree.classes.iter().filter_map(|class| class.queue.as_ref()).collect(),
         }
     }
 
@@ -243,6 +253,8 @@ impl Spec {
             }
             Self::Priority { classes } => sched::priority(classes, at, environment)?,
             Self::Custom(config) => sched::custom(config, at, environment)?,
+            Self::Cbq(config) => sched::cbq(config, at, environment)?,
+            Self::Htb(config) => sched::htb(config, at, environment)?,
         })
     }
 
@@ -279,6 +291,8 @@ impl Spec {
             Self::Policer { rules, .. } => rules.iter().try_for_each(|rule| check_rule(rule, link_layer)),
             Self::Priority { classes } => sched::check_classes(classes),
             Self::Custom(config) => sched::check_custom(config),
+            Self::Cbq(config) => sched::check_rules(&config.tree.rules),
+            Self::Htb(config) => sched::check_htb(config),
         }
     }
 }

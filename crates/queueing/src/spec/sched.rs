@@ -4,8 +4,9 @@ use lastmile_packet::Packet;
 
 use super::{BuildError, ClassSpec, Problem, Spec, check_match};
 use crate::classify::{ClassIndex, Condition, FirstMatch};
-use crate::sched::custom;
-use crate::{CustomQueueing, Environment, Node, Priority};
+use crate::sched::tree::{Rule, Tree};
+use crate::sched::{cbq, custom, htb};
+use crate::{Cbq, CustomQueueing, Environment, Htb, Node, Priority};
 
 type Built<P> = Result<Node<P>, BuildError>;
 
@@ -21,6 +22,27 @@ pub(super) fn check_classes<'a>(classes: impl IntoIterator<Item = &'a ClassSpec>
 pub(super) fn check_custom(config: &custom::Config) -> Result<(), Problem> {
     check_classes(config.classes.iter().map(|class| &class.class))?;
     if config.classes.iter().any(|class| class.count.as_u64() == 0) { Err(Problem::ZeroCount) } else { Ok(()) }
+}
+
+pub(super) fn check_rules(rules: &[Rule]) -> Result<(), Problem> {
+    rules.iter().try_for_each(|rule| check_match(&rule.matches))
+}
+
+pub(super) fn check_htb(config: &htb::Config) -> Result<(), Problem> {
+    if config.direct_limit.as_u64() == 0 {
+        return Err(Problem::ZeroLimit);
+    }
+    check_rules(&config.tree.rules)
+}
+
+/// The queues of the leaves of a tree, in the order of its classes.
+fn leaves<S, P: Packet + Send + 'static>(
+    tree: &Tree<S>,
+    at: &mut Vec<String>,
+    environment: &Environment,
+) -> Result<Vec<Node<P>>, BuildError> {
+    let leaves = tree.classes.iter().enumerate().filter_map(|(index, class)| Some((index, class.queue.as_ref()?)));
+    leaves.map(|(index, queue)| queue.build_below(format!("classes.{index}.queue"), at, environment)).collect()
 }
 
 /// The queues of checked classes, and the classifier that tells them apart.
@@ -57,4 +79,30 @@ pub(super) fn custom<P: Packet + Send + 'static>(
     let queues = queues.into_iter().zip(config.classes.iter().map(|class| class.count)).collect();
     let scheduler = CustomQueueing::new(classifier, queues, config.excess, &environment.link_layer);
     Ok(Box::new(scheduler.expect("checked: there is a queue, and no count is zero")))
+}
+
+pub(super) fn cbq<P: Packet + Send + 'static>(
+    config: &cbq::Config,
+    at: &mut Vec<String>,
+    environment: &Environment,
+) -> Built<P> {
+    // What is no tree has leaves without a queue, so it is refused before they are built.
+    let refused = |at: &[String], problem: Problem| BuildError { at: at.join("."), problem };
+    config.check(&environment.link_layer).map_err(|error| refused(at, error.into()))?;
+    let queues = leaves(&config.tree, at, environment)?;
+    let scheduler = Cbq::new(config, queues, environment).map_err(|error| refused(at, error.into()))?;
+    Ok(Box::new(scheduler))
+}
+
+pub(super) fn htb<P: Packet + Send + 'static>(
+    config: &htb::Config,
+    at: &mut Vec<String>,
+    environment: &Environment,
+) -> Built<P> {
+    // What is no tree has leaves without a queue, so it is refused before they are built.
+    let refused = |at: &[String], problem: Problem| BuildError { at: at.join("."), problem };
+    config.check(&environment.link_layer).map_err(|error| refused(at, error.into()))?;
+    let queues = leaves(&config.tree, at, environment)?;
+    let scheduler = Htb::new(config, queues, environment).map_err(|error| refused(at, error.into()))?;
+    Ok(Box::new(scheduler))
 }

@@ -4,6 +4,7 @@ use lastmile_units::{CellCount, Instant};
 
 use super::*;
 use crate::meter::{self, gcra};
+use crate::sched::tree::{self, Tree};
 
 fn plain() -> LinkLayer {
     LinkLayer::new(0, Framing::None).expect("no overhead")
@@ -54,6 +55,20 @@ fn what_cannot_be_built_is_told_with_its_place() {
     let idle = custom::Class { class: class(Match::Any, Spec::fifo(1)), count: custom::Count::Bytes(WireBytes::ZERO) };
     let idle = Spec::Custom(custom::Config { classes: vec![idle], excess: custom::Excess::Carried });
     assert_eq!(refused(&idle, &plain()), "a count of zero: the queue would never send");
+    let tree = |parent: Option<&str>, matches| Tree {
+        classes: vec![tree::Class {
+            name: "a".into(),
+            parent: parent.map(Into::into),
+            share: htb::Share::of(BitRate::from_kbit_per_s(512)),
+            queue: Some(Spec::fifo(1)),
+        }],
+        rules: vec![tree::Rule { matches, class: "a".into() }],
+        default: None,
+    };
+    let htb = |parent, matches| sad(Spec::Htb(htb::Config::new(tree(parent, matches))));
+    assert!(htb(None, Match::Any).build::<Meta>(&plain()).is_ok());
+    assert_eq!(refused(&htb(Some("b"), Match::Any), &plain()), "queue: class \"a\": its parent \"b\" is no class");
+    assert_eq!(refused(&htb(None, Match::Dscp(64)), &plain()), "queue: a DSCP of 64; it is from 0 to 63");
     let dscp = Match::Not(Box::new(Match::All(vec![Match::Any, Match::Dscp(64)])));
     let odd = Spec::Priority { classes: vec![class(dscp, Spec::fifo(1))] };
     assert_eq!(refused(&odd, &plain()), "a DSCP of 64; it is from 0 to 63");

@@ -1,15 +1,17 @@
 //! Every discipline, held to the contract: a line each.
 
-use lastmile_packet::Meta;
+use lastmile_packet::{Meta, Protocol};
 use lastmile_queueing::DropReason::{AckCollapsed, AckDuplicate, AckFiltered, AckMerged, Head, Tail, TooLarge};
 use lastmile_queueing::ack::cake::{self, Mode};
 use lastmile_queueing::ack::filter::{self, Fraction, Rules};
 use lastmile_queueing::ack::sad::Duplicates;
 use lastmile_queueing::meter::tbf::Peak;
 use lastmile_queueing::sched::custom::{self, Count, Excess};
+use lastmile_queueing::sched::tree::{self, Rule, Tree};
+use lastmile_queueing::sched::{cbq, htb};
 use lastmile_queueing::spec::{ClassSpec, Spec};
 use lastmile_queueing::{Limit, Match, Overflow};
-use lastmile_units::{BitRate, ByteCount, CellCount, Duration, PacketCount, WireBytes};
+use lastmile_units::{BitRate, ByteCount, CellCount, Duration, PacketCount, Ratio, WireBytes};
 
 use crate::contract::{Promise, Rate, contract};
 
@@ -62,6 +64,102 @@ contract!(custom_that_carries_its_excess, Promise::of(&[Tail, Head]).by_class(is
 contract!(custom_in_packets_over_a_shaped_class, Promise::of(&[Tail, Head]).waits().by_class(is_ack), |line| {
     let shaped = tbf(RATE, BURST, fifo(PACKETS, Overflow::Tail));
     in_turns(Count::Packets(PacketCount::new(3)), Excess::Carried, shaped).build(line)
+});
+
+/// A family of two above a third class; ACKs and datagrams have one each, and what else there is the third.
+fn tree<S>(share: impl Fn(&str) -> S, ack: Spec, datagram: Spec, rest: Spec) -> Tree<S> {
+    let class = |name: &str, parent: &str, queue| tree::Class {
+        name: name.into(),
+        parent: (!parent.is_empty()).then(|| parent.into()),
+        share: share(name),
+        queue,
+    };
+    let classes = vec![
+        class("line", "", None),
+        class("family", "line", None),
+        class("ack", "family", Some(ack)),
+        class("datagram", "family", Some(datagram)),
+        class("rest", "line", Some(rest)),
+    ];
+    let rule = |matches, class: &str| Rule { matches, class: class.into() };
+    let rules = vec![rule(Match::PureAck, "ack"), rule(Match::Protocol(Protocol::Udp), "datagram")];
+    Tree { classes, rules, default: Some("rest".into()) }
+}
+
+fn kind(meta: &Meta) -> u8 {
+    if meta.protocol == Protocol::Udp { 2 } else { is_ack(meta) }
+}
+
+fn htb(hysteresis: bool, rest: Spec) -> Spec {
+    let share = |name: &str| {
+        let (rate, ceil, priority) = match name {
+            "line" => (777, 777, 0),
+            "family" => (500, 600, 0),
+            "ack" => (50, 600, 0),
+            "datagram" => (333, 777, 1),
+            _ => (200, 777, 1),
+        };
+        let ceil = Some(BitRate::from_kbit_per_s(ceil));
+        htb::Share { ceil, priority, ..htb::Share::of(BitRate::from_kbit_per_s(rate)) }
+    };
+    let tree = tree(share, fifo(PACKETS, Overflow::Tail), fifo(BYTES, Overflow::Head), rest);
+    Spec::Htb(htb::Config { hysteresis, ..htb::Config::new(tree) })
+}
+
+fn cbq(borrow: bool, rest: Spec) -> Spec {
+    let share = |name: &str| {
+        let percent = match name {
+            "line" => 100,
+            "family" => 60,
+            "ack" => 20,
+            "datagram" => 35,
+            _ => 40,
+        };
+        let share = cbq::Portion::Share(Ratio::from_percent(percent).expect("a share"));
+        cbq::Share { borrow: borrow || name == "ack", isolated: !borrow && name == "ack", ..cbq::Share::of(share) }
+    };
+    let tree = tree(share, fifo(PACKETS, Overflow::Tail), fifo(BYTES, Overflow::Head), rest);
+    Spec::Cbq(cbq::Config::new(tree, RATE))
+}
+
+/// A class sends within its rate whatever the class above owes, so in any span each of the five may have a burst and a packet,
+/// with hysteresis another burst, and all together nothing more than the rate of the root.
+fn below_a_root(bursts: u64) -> Rate {
+    Rate { rate: RATE, burst: WireBytes::new(5 * bursts * BURST.as_u64()), reached: false }
+}
+
+contract!(
+    htb_of_two_levels,
+    Promise::of(&[Tail, Head]).shapes(below_a_root(2)).names_times_too_early().by_class(kind),
+    |line| htb(false, fifo(PACKETS, Overflow::Tail)).build(line)
+);
+contract!(
+    htb_with_hysteresis,
+    Promise::of(&[Tail, Head]).shapes(below_a_root(3)).names_times_too_early().by_class(kind),
+    |line| htb(true, fifo(PACKETS, Overflow::Tail)).build(line)
+);
+contract!(
+    htb_over_a_shaped_class,
+    Promise::of(&[Tail, Head]).shapes(below_a_root(2)).names_times_too_early().by_class(kind),
+    |line| htb(false, tbf(BitRate::from_kbit_per_s(100), BURST, fifo(PACKETS, Overflow::Tail))).build(line)
+);
+contract!(
+    htb_over_sad,
+    Promise::of(&[Tail, Head, AckMerged])
+        .rewrites_acks()
+        .shapes(below_a_root(2))
+        .names_times_too_early()
+        .by_class(kind),
+    |line| sad(Duplicates::Keep, htb(false, sad(Duplicates::Keep, fifo(PACKETS, Overflow::Tail)))).build(line)
+);
+contract!(cbq_that_borrows, Promise::of(&[Tail, Head]).by_class(kind), |line| {
+    cbq(true, fifo(PACKETS, Overflow::Tail)).build(line)
+});
+contract!(cbq_bounded, Promise::of(&[Tail, Head]).waits().names_times_too_early().by_class(kind), |line| {
+    cbq(false, fifo(PACKETS, Overflow::Tail)).build(line)
+});
+contract!(cbq_over_htb, Promise::of(&[Tail, Head]).waits().names_times_too_early().by_class(kind), |line| {
+    cbq(true, htb(false, fifo(PACKETS, Overflow::Tail))).build(line)
 });
 
 /// A rate that does not divide a second into whole picoseconds a bit.

@@ -1,0 +1,241 @@
+//! Class-based queueing (CBQ): each class has a share of the link, and borrows what others leave, or not.
+//!
+//! Published: Floyd and Van Jacobson, "Link-sharing and resource management models for packet networks" (1995); tc-cbq(8).
+//! Kalyanaraman, Shekhar, Kidambi use it against asymmetry: data has a share G of the upstream, ACKs the rest.
+//! Differs: whether a class is within its share is told by exact tokens, not by an estimator of idle time. The estimator needs
+//! the time that the device takes for a packet, averages over a constant that must be guessed (`avpkt`, `ewma`), and errs by
+//! several per cent when either is wrong (tc-cbq(8), BUGS); tokens count bytes on the wire, and a bounded class gets its
+//! share exactly. The link-sharing guidelines are the formal ones, where Linux has the ancestor-only and top-level
+//! approximations: borrowers wait while a class within its share has something to send.
+//!
+//! The link itself is not held to its rate: the line does that. Only where an isolated class has set a part of it apart are
+//! the others held to the rest.
+//!
+//! Cost: as [`crate::Htb`]: O(depth + priorities), and the logarithm of the classes that wait for tokens.
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_packet::Packet;
+use lastmile_units::{BitRate, ByteCount, Instant, Ratio, WireBytes};
+
+use super::htb::sum;
+use super::sharing::{Own, PRIORITIES, Plan, Sharing, Tokens};
+use super::tree::{Rules, Shape, Tree, TreeError, Wrong};
+use crate::classify::{ClassIndex, Classifier};
+use crate::discipline::Counter;
+use crate::{Backlog, Discipline, DropSink, Environment, Node};
+
+/// What CBQ is made of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// Classes and rules. What no rule matches, without a default, goes to the last leaf.
+    pub tree: Tree<Share>,
+    /// The rate of the link on the wire, of which shares are shares. `bandwidth` of tc-cbq.
+    pub rate: BitRate,
+    /// The largest IP packet to expect.
+    pub largest: ByteCount,
+}
+
+impl Config {
+    /// Packets a class may send at once after a pause, if it has no burst of its own: `maxburst` of tc-cbq.
+    pub const BURST_PACKETS: u64 = 20;
+
+    /// Classes on a link of this rate that carries packets of at most 1500 bytes.
+    #[must_use]
+    pub const fn new(tree: Tree<Share>, rate: BitRate) -> Self {
+        Self { tree, rate, largest: ByteCount::new(1500) }
+    }
+}
+
+/// A part of the link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Portion {
+    /// Of the rate of the link, at every depth of the tree.
+    Share(Ratio),
+    /// On the wire.
+    Rate(BitRate),
+}
+
+/// What a class may send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Share {
+    /// What it has whatever others do. Classes below share it.
+    pub share: Portion,
+    /// Whether it may borrow from the class above: `borrow` of tc-cbq, or else `bounded`.
+    pub borrow: bool,
+    /// Whether what it leaves is lost to others, but for those below it: `isolated` of tc-cbq.
+    pub isolated: bool,
+    /// Who goes first: 0, the most urgent, to 7. Of no effect in a class that has classes below.
+    pub priority: u8,
+    /// What it may send at once after a pause. `None`: [`Config::BURST_PACKETS`] of the largest.
+    pub burst: Option<WireBytes>,
+}
+
+impl Share {
+    /// A share that may borrow.
+    #[must_use]
+    pub const fn of(share: Portion) -> Self {
+        Self { share, borrow: true, isolated: false, priority: 0, burst: None }
+    }
+}
+
+/// A CBQ of any classifier, such as the [`Rules`] of its tree.
+///
+/// A classifier names leaves by their number in [`Tree::classes`]; what names none goes to the last leaf.
+pub struct Cbq<P, C = Rules> {
+    sharing: Sharing<P>,
+    classifier: C,
+    /// By number of the configuration: the class of [`Sharing`], for leaves.
+    leaves: Vec<Option<u32>>,
+    last: u32,
+}
+
+impl Config {
+    /// Refuses what would not do what it says.
+    ///
+    /// # Errors
+    /// A tree that is none, shares above that of the class above or of the link, a burst below the largest packet, a priority
+    /// above 7.
+    pub fn check(&self, link_layer: &LinkLayer) -> Result<(), TreeError> {
+        let shape = self.tree.shape()?;
+        let rates = self.rates()?;
+        let needed = link_layer.on_wire(self.largest);
+        for (number, class) in self.tree.classes.iter().enumerate() {
+            let share = &class.share;
+            let wrong = |wrong: Wrong| Err(wrong.with(&class.name));
+            if usize::from(share.priority) >= PRIORITIES {
+                return wrong(Wrong::Priority(share.priority));
+            }
+            if let Some(burst) = share.burst.filter(|burst| *burst < needed) {
+                return wrong(Wrong::BurstTooSmall { burst, needed });
+            }
+            let (available, given) = (rates[number], sum(shape.children[number].iter().map(|child| rates[*child])));
+            if let Some(given) = given.filter(|given| *given > available) {
+                return wrong(Wrong::MoreThanRate { given, available });
+            }
+        }
+        let on_link = shape.order.iter().filter(|class| shape.parents[**class].is_none());
+        match sum(on_link.map(|class| rates[*class])) {
+            Some(given) if given > self.rate => Err(TreeError::MoreThanLink { given, available: self.rate }),
+            _ => Ok(()),
+        }
+    }
+
+    /// By class: its share as a rate.
+    fn rates(&self) -> Result<Vec<BitRate>, TreeError> {
+        let rate = |class: &super::tree::Class<Share>| match class.share.share {
+            Portion::Rate(rate) => Ok(rate),
+            Portion::Share(share) => share.of_rate(self.rate).ok_or_else(|| Wrong::NoShare.with(&class.name)),
+        };
+        self.tree.classes.iter().map(rate).collect()
+    }
+
+    /// The link, and the classes on it.
+    fn plans(&self, shape: &Shape, rates: &[BitRate], link_layer: &LinkLayer) -> Vec<Plan> {
+        let places = shape.places();
+        let packet = link_layer.on_wire(self.largest).as_u64();
+        let burst = WireBytes::new(packet * Self::BURST_PACKETS);
+        // What isolated classes below have for themselves cannot be lent: by class, and of the link.
+        let (mut apart, mut apart_from_link) = (vec![0_u64; rates.len()], 0);
+        for class in shape.order.iter().rev() {
+            let own = if self.tree.classes[*class].share.isolated { rates[*class].as_bps() } else { apart[*class] };
+            match shape.parents[*class] {
+                Some(parent) => apart[parent] += own,
+                None => apart_from_link += own,
+            }
+        }
+        let own = |rate: BitRate, apart: u64, burst| match BitRate::from_bps(rate.as_bps() - apart) {
+            Some(rate) => Own::Rate(Tokens { rate, burst }),
+            None => Own::Nothing,
+        };
+        let leaves = || shape.order.iter().filter(|class| shape.children[**class].is_empty());
+        let (count, total) = leaves().fold((0, 0), |(n, sum), class| (n + 1, sum + u128::from(rates[*class].as_bps())));
+        let mut plans = vec![Plan {
+            index: None,
+            parent: None,
+            own: if apart_from_link == 0 { Own::Everything } else { own(self.rate, apart_from_link, burst) },
+            ceil: None,
+            borrows: false,
+            isolated: false,
+            priority: 0,
+            quantum: 1,
+        }];
+        plans.extend(shape.order.iter().map(|class| {
+            let share = &self.tree.classes[*class].share;
+            // Turns in the ratio of the shares: a largest packet each in the mean.
+            let quantum = u128::from(packet) * count * u128::from(rates[*class].as_bps()) / total;
+            Plan {
+                index: Some(*class as u32),
+                parent: Some(shape.parents[*class].map_or(0, |parent| places[parent] + 1)),
+                own: own(rates[*class], apart[*class], share.burst.unwrap_or(burst)),
+                ceil: None,
+                borrows: share.borrow,
+                isolated: share.isolated,
+                priority: share.priority,
+                quantum: u64::try_from(quantum).unwrap_or(u64::MAX).max(1),
+            }
+        }));
+        plans
+    }
+}
+
+impl<P: Packet> Cbq<P> {
+    /// The CBQ of this configuration, told apart by its rules.
+    ///
+    /// `queues` are those of the leaves, in the order of [`Tree::classes`].
+    ///
+    /// # Errors
+    /// As [`Config::check`].
+    pub fn new(config: &Config, queues: Vec<Node<P>>, environment: &Environment) -> Result<Self, TreeError> {
+        let rules = config.tree.classifier(&config.tree.shape()?, ClassIndex::new(u16::MAX), environment);
+        Self::with_classifier(config, rules, queues, &environment.link_layer)
+    }
+}
+
+impl<P: Packet, C: Classifier<P>> Cbq<P, C> {
+    /// The same, with a classifier of its own; the rules of the tree are not looked at.
+    ///
+    /// # Errors
+    /// As [`Config::check`].
+    pub fn with_classifier(
+        config: &Config,
+        classifier: C,
+        queues: Vec<Node<P>>,
+        link_layer: &LinkLayer,
+    ) -> Result<Self, TreeError> {
+        config.check(link_layer)?;
+        let shape = config.tree.shape()?;
+        let plans = config.plans(&shape, &config.rates()?, link_layer);
+        let (leaves, queues) = shape.leaves(queues);
+        // The link stands before them.
+        let leaves: Vec<Option<u32>> = leaves.into_iter().map(|leaf| leaf.map(|place| place + 1)).collect();
+        let last = leaves.iter().rev().find_map(|leaf| *leaf).expect("a tree has a leaf");
+        Ok(Self { sharing: Sharing::new("cbq", &plans, queues, link_layer, false), classifier, leaves, last })
+    }
+}
+
+impl<P: Packet, C: Classifier<P>> Discipline<P> for Cbq<P, C> {
+    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
+        let class = self.classifier.classify(now, &packet).index();
+        let leaf = self.leaves.get(class).copied().flatten().unwrap_or(self.last);
+        self.sharing.enqueue(leaf as usize, now, packet, drops);
+    }
+
+    fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        self.sharing.dequeue(now, drops)
+    }
+
+    fn next_ready(&self, now: Instant) -> Option<Instant> {
+        self.sharing.next_ready(now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.sharing.backlog()
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        self.sharing.counters(visit);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+use lastmile_linklayer::Framing;
+use lastmile_packet::{FlowId, Meta};
+use lastmile_units::{Duration, PacketCount, Serialiser};
+
+use super::*;
+use crate::sched::tree::{Class, Rule};
+use crate::spec::Spec;
+use crate::{DropReason, Fifo, Match, Overflow};
+
+const LINK: BitRate = BitRate::from_kbit_per_s(800);
+
+fn plain() -> LinkLayer {
+    LinkLayer::new(0, Framing::None).unwrap()
+}
+
+fn percent(share: u32) -> Share {
+    Share::of(Portion::Share(Ratio::from_percent(share).unwrap()))
+}
+
+fn bounded(share: Share) -> Share {
+    Share { borrow: false, ..share }
+}
+
+fn isolated(share: Share) -> Share {
+    Share { isolated: true, ..share }
+}
+
+fn at_priority(priority: u8, share: Share) -> Share {
+    Share { priority, ..share }
+}
+
+fn leaf(name: &str, parent: Option<&str>, share: Share) -> Class<Share> {
+    Class { name: name.into(), parent: parent.map(Into::into), share, queue: Some(Spec::fifo(1000)) }
+}
+
+fn inner(name: &str, parent: Option<&str>, share: Share) -> Class<Share> {
+    Class { queue: None, ..leaf(name, parent, share) }
+}
+
+/// Packets of flow n belong to the nth class.
+fn by_number(classes: Vec<Class<Share>>) -> Config {
+    let leaves = classes.iter().enumerate().filter(|(_, class)| class.queue.is_some());
+    let rule = |(number, class): (usize, &Class<Share>)| Rule {
+        matches: Match::Flow(FlowId::new(number as u32)),
+        class: class.name.clone(),
+    };
+    let rules = leaves.map(rule).collect();
+    Config { largest: ByteCount::new(1000), ..Config::new(Tree { classes, rules, default: None }, LINK) }
+}
+
+fn none(_: Instant, packet: Meta, reason: DropReason) {
+    panic!("{packet:?} dropped: {reason:?}");
+}
+
+/// Per cent of the link that each class gets in 100 s, when those of `backlogged` always have packets of 1000 bytes.
+fn shares(config: &Config, backlogged: &[u32]) -> Vec<f64> {
+    let leaves = config.tree.classes.iter().filter(|class| class.queue.is_some());
+    let fifo = |_| -> Node<Meta> { Box::new(Fifo::in_packets(PacketCount::new(1000), Overflow::Tail)) };
+    let mut cbq = Cbq::new(config, leaves.map(fifo).collect(), &Environment::new(plain())).unwrap();
+    let mut bytes = vec![0; config.tree.classes.len()];
+    for class in backlogged {
+        for _ in 0..2 {
+            let packet = Meta { flow: FlowId::new(*class), ip_len: 1000, ..Meta::default() };
+            cbq.enqueue(Instant::ZERO, packet, &mut none);
+        }
+    }
+    let mut line = Serialiser::new(LINK);
+    let mut now = Instant::ZERO;
+    while now < Instant::ZERO + Duration::from_s(100) {
+        if let Some(sent) = cbq.dequeue(now, &mut none) {
+            bytes[sent.flow.index() as usize] += u64::from(sent.ip_len);
+            cbq.enqueue(now, sent, &mut none);
+            now += line.advance(WireBytes::new(u64::from(sent.ip_len)));
+        } else {
+            now = cbq.next_ready(now).expect("something waits");
+        }
+    }
+    // 10 000 bytes are 0.1 % of 100 s at 800 kbit/s.
+    bytes.iter().map(|bytes| *bytes as f64 / 100_000.0).collect()
+}
+
+#[track_caller]
+fn assert_shares(config: &Config, backlogged: &[u32], expected: &[f64]) {
+    let shares = shares(config, backlogged);
+    // A burst of 20 packets is 0.2 %.
+    let near = shares.iter().zip(expected).all(|(share, expected)| (share - expected).abs() <= 0.25);
+    assert!(near && shares.len() == expected.len(), "{shares:?}, expected {expected:?}");
+}
+
+/// Kalyanaraman and others: data has a share G of the upstream, ACKs the rest, and neither gets more.
+#[test]
+fn a_bounded_class_has_its_share_and_no_more() {
+    let config = by_number(vec![leaf("data", None, bounded(percent(40))), leaf("acks", None, bounded(percent(60)))]);
+    assert_shares(&config, &[0, 1], &[40.0, 60.0]);
+    assert_shares(&config, &[0], &[40.0, 0.0]);
+    assert_shares(&config, &[1], &[0.0, 60.0]);
+}
+
+#[test]
+fn a_class_that_borrows_uses_what_the_other_leaves() {
+    let config = by_number(vec![leaf("data", None, percent(40)), leaf("acks", None, bounded(percent(60)))]);
+    assert_shares(&config, &[0, 1], &[40.0, 60.0]);
+    assert_shares(&config, &[0], &[100.0, 0.0]);
+}
+
+/// 30 % are nobody's: the urgent borrower has them all, or both by their shares.
+#[test]
+fn borrowing_follows_priority_and_then_shares() {
+    let tree = |priority| {
+        by_number(vec![
+            leaf("a", None, at_priority(1, percent(20))),
+            leaf("b", None, at_priority(priority, percent(50))),
+        ])
+    };
+    assert_shares(&tree(0), &[0, 1], &[20.0, 80.0]);
+    assert_shares(&tree(1), &[0, 1], &[20.0 + 30.0 * 2.0 / 7.0, 50.0 + 30.0 * 5.0 / 7.0]);
+}
+
+/// Nobody else uses what an isolated class leaves, and it may still borrow itself.
+#[test]
+fn what_an_isolated_class_leaves_is_lost() {
+    let config = by_number(vec![
+        leaf("alone", None, isolated(percent(30))),
+        leaf("rest", None, percent(50)),
+        leaf("other", None, percent(20)),
+    ]);
+    assert_shares(&config, &[1], &[0.0, 70.0, 0.0]);
+    assert_shares(&config, &[0], &[100.0, 0.0, 0.0]);
+    assert_shares(&config, &[0, 1, 2], &[30.0, 50.0, 20.0]);
+}
+
+/// Floyd and Van Jacobson, figure 1, in small: what one class of an agency leaves belongs to the agency first.
+#[test]
+fn a_family_is_served_before_strangers() {
+    let config = by_number(vec![
+        inner("us", None, percent(60)),
+        leaf("mail", Some("us"), percent(20)),
+        leaf("web", Some("us"), percent(40)),
+        leaf("them", None, percent(40)),
+    ]);
+    assert_shares(&config, &[1, 3], &[0.0, 60.0, 0.0, 40.0]);
+    assert_shares(&config, &[1, 2, 3], &[0.0, 20.0, 40.0, 40.0]);
+}
+
+/// A bounded family holds its members to its share, whatever they may borrow among themselves.
+#[test]
+fn a_bounded_family_stays_within_its_share() {
+    let config = by_number(vec![
+        inner("us", None, bounded(percent(60))),
+        leaf("mail", Some("us"), percent(20)),
+        leaf("web", Some("us"), bounded(isolated(percent(30)))),
+        leaf("them", None, percent(40)),
+    ]);
+    assert_shares(&config, &[1], &[0.0, 30.0, 0.0, 0.0]);
+    assert_shares(&config, &[1, 2], &[0.0, 30.0, 30.0, 0.0]);
+}
+
+#[test]
+fn shares_that_are_not_there_are_refused() {
+    let refused = |classes| by_number(classes).check(&plain()).unwrap_err().to_string();
+    let over = vec![leaf("a", None, percent(60)), leaf("b", None, percent(41))];
+    let link = "the classes on the link are guaranteed 808 kbit/s together, and the link has 800 kbit/s";
+    assert_eq!(refused(over), link);
+    let over = vec![inner("a", None, percent(10)), leaf("b", Some("a"), Share::of(Portion::Rate(LINK)))];
+    let class = "class \"a\": the classes below it are guaranteed 800 kbit/s together, and it has 80 kbit/s";
+    assert_eq!(refused(over), class);
+    assert_eq!(refused(vec![leaf("a", None, percent(0))]), "class \"a\": its share is less than a bit per second");
+    let burst = Share { burst: Some(WireBytes::new(999)), ..percent(10) };
+    let small =
+        "class \"a\": a burst of 999 wire bytes is smaller than the largest packet, which takes 1000 wire bytes";
+    assert_eq!(refused(vec![leaf("a", None, burst)]), small);
+    let priority = "class \"a\": a priority of 8; it is from 0, the most urgent, to 7";
+    assert_eq!(refused(vec![leaf("a", None, at_priority(8, percent(10)))]), priority);
+}

@@ -1,0 +1,237 @@
+//! Hierarchical token bucket (HTB): classes with a guaranteed rate and a ceiling, which borrow what others leave.
+//!
+//! Published: tc-htb(8); Devera, "Hierarchical token bucket theory" (2002); formal link sharing of Floyd and Van Jacobson
+//! 1995, whose implementation it is.
+//! Differs: size is what a packet takes on the wire of its line. Time is exact, the remainder of every division carried, where
+//! Linux rounds to nanoseconds a packet. A class whose quantum is smaller than its packets sits out turns, so that shares of
+//! excess are those of the quanta even so; Linux hands it a packet a turn. Guarantees that the class above does not have, and
+//! bursts that the largest packet does not fit, are refused, where Linux promises more than there is. A queue below may
+//! shape, which Linux forbids.
+//!
+//! As in `sch_htb`, a class sends while it owes nothing and is charged afterwards: any span of time may hold its burst plus
+//! one packet. With [`Config::hysteresis`] it goes on until it owes a burst: cheaper there, and another burst in any span.
+//! Unclassified packets without a default class go to a queue of their own, ahead of all and unshaped.
+//!
+//! Cost: one classification a packet on the way in; on the way out what [`super::sharing`] says: O(depth + priorities), and
+//! the logarithm of the classes that wait for tokens.
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_packet::Packet;
+use lastmile_units::{BitRate, ByteCount, Instant, PacketCount, WireBytes};
+
+use super::sharing::{Own, PRIORITIES, Plan, Sharing, Tokens};
+use super::tree::{Rules, Shape, Tree, TreeError, Wrong};
+use crate::classify::{ClassIndex, Classifier};
+use crate::discipline::Counter;
+use crate::fifo::{Fifo, Overflow};
+use crate::{Backlog, Discipline, DropSink, Environment, Node};
+
+/// What HTB is made of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// Classes and rules. What no rule matches, without a default, goes to the direct queue.
+    pub tree: Tree<Share>,
+    /// The largest IP packet to expect: what bursts are made for. `mtu` of tc-htb.
+    pub largest: ByteCount,
+    /// A class without a quantum has its rate in bytes a second divided by this, from 1000 to 200 000 bytes.
+    pub r2q: u32,
+    /// A class changes its mode a burst later than its tokens say (`htb_hysteresis` of Linux).
+    pub hysteresis: bool,
+    /// What the direct queue holds. Not zero.
+    pub direct_limit: PacketCount,
+}
+
+impl Config {
+    /// What tc has where nothing else is said: 1500-byte packets, `r2q` 10, no hysteresis, 1000 packets unclassified.
+    #[must_use]
+    pub const fn new(tree: Tree<Share>) -> Self {
+        Self { tree, largest: ByteCount::new(1500), r2q: 10, hysteresis: false, direct_limit: PacketCount::new(1000) }
+    }
+}
+
+/// What a class may send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Share {
+    /// What it has whatever others do. Classes below share it.
+    pub rate: BitRate,
+    /// What it has at most. `None`: its rate.
+    pub ceil: Option<BitRate>,
+    /// What it may send of its rate at once after a pause. `None`: the largest packet.
+    pub burst: Option<WireBytes>,
+    /// What it may send of its ceiling at once after a pause. `None`: the largest packet.
+    pub cburst: Option<WireBytes>,
+    /// Who is offered excess first: 0, the most urgent, to 7. Of no effect in a class that has classes below.
+    pub priority: u8,
+    /// What it sends in its turn among those of its priority. `None`: by [`Config::r2q`].
+    pub quantum: Option<WireBytes>,
+}
+
+impl Share {
+    /// A rate and no more.
+    #[must_use]
+    pub const fn of(rate: BitRate) -> Self {
+        Self { rate, ceil: None, burst: None, cburst: None, priority: 0, quantum: None }
+    }
+}
+
+/// An HTB of any classifier, such as the [`Rules`] of its tree.
+///
+/// A classifier names leaves by their number in [`Tree::classes`]; what names none goes to the direct queue.
+pub struct Htb<P, C = Rules> {
+    sharing: Sharing<P>,
+    classifier: C,
+    /// By number of the configuration: the class of [`Sharing`], for leaves.
+    leaves: Vec<Option<u32>>,
+    direct: Fifo<P>,
+    direct_packets: u64,
+}
+
+impl Config {
+    /// Refuses what would not do what it says.
+    ///
+    /// # Errors
+    /// A tree that is none, a ceiling below its rate, guarantees above that of the class above, a burst below the largest
+    /// packet, a quantum of zero, a priority above 7.
+    pub fn check(&self, link_layer: &LinkLayer) -> Result<(), TreeError> {
+        let shape = self.tree.shape()?;
+        let needed = link_layer.on_wire(self.largest);
+        for (class, children) in self.tree.classes.iter().zip(&shape.children) {
+            let share = &class.share;
+            let wrong = |wrong: Wrong| Err(wrong.with(&class.name));
+            if usize::from(share.priority) >= PRIORITIES {
+                return wrong(Wrong::Priority(share.priority));
+            }
+            if let Some(ceil) = share.ceil.filter(|ceil| *ceil < share.rate) {
+                return wrong(Wrong::CeilBelowRate { ceil, rate: share.rate });
+            }
+            if let Some(burst) = [share.burst, share.cburst].into_iter().flatten().find(|burst| *burst < needed) {
+                return wrong(Wrong::BurstTooSmall { burst, needed });
+            }
+            if share.quantum == Some(WireBytes::ZERO) {
+                return wrong(Wrong::ZeroQuantum);
+            }
+            if let Some(given) = sum(children.iter().map(|child| self.tree.classes[*child].share.rate))
+                && given > share.rate
+            {
+                return wrong(Wrong::MoreThanRate { given, available: share.rate });
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses guarantees that a link of this rate does not have.
+    ///
+    /// # Errors
+    /// The classes on the link are guaranteed more.
+    pub fn check_link(&self, available: BitRate) -> Result<(), TreeError> {
+        let on_link = self.tree.classes.iter().filter(|class| class.parent.is_none());
+        match sum(on_link.map(|class| class.share.rate)) {
+            Some(given) if given > available => Err(TreeError::MoreThanLink { given, available }),
+            _ => Ok(()),
+        }
+    }
+
+    fn plans(&self, shape: &Shape, link_layer: &LinkLayer) -> Vec<Plan> {
+        let places = shape.places();
+        let packet = link_layer.on_wire(self.largest);
+        let plan = |number: &usize| {
+            let share = &self.tree.classes[*number].share;
+            Plan {
+                index: Some(*number as u32),
+                parent: shape.parents[*number].map(|parent| places[parent]),
+                own: Own::Rate(Tokens { rate: share.rate, burst: share.burst.unwrap_or(packet) }),
+                ceil: Some(Tokens { rate: share.ceil.unwrap_or(share.rate), burst: share.cburst.unwrap_or(packet) }),
+                borrows: true,
+                isolated: false,
+                priority: share.priority,
+                quantum: share.quantum.map_or_else(|| self.quantum(share.rate), WireBytes::as_u64),
+            }
+        };
+        shape.order.iter().map(plan).collect()
+    }
+
+    /// As `htb_change_class` of Linux has it.
+    fn quantum(&self, rate: BitRate) -> u64 {
+        (rate.as_bps() / 8 / u64::from(self.r2q.max(1))).clamp(1000, 200_000)
+    }
+}
+
+/// The sum of rates, at most the fastest there is. `None`: there are none.
+pub(super) fn sum(rates: impl Iterator<Item = BitRate>) -> Option<BitRate> {
+    let sum = rates.fold(0_u64, |sum, rate| sum.saturating_add(rate.as_bps()));
+    BitRate::from_bps(sum.min(BitRate::MAX.as_bps()))
+}
+
+impl<P: Packet> Htb<P> {
+    /// The HTB of this configuration, told apart by its rules.
+    ///
+    /// `queues` are those of the leaves, in the order of [`Tree::classes`].
+    ///
+    /// # Errors
+    /// As [`Config::check`].
+    pub fn new(config: &Config, queues: Vec<Node<P>>, environment: &Environment) -> Result<Self, TreeError> {
+        let rules = config.tree.classifier(&config.tree.shape()?, ClassIndex::new(u16::MAX), environment);
+        Self::with_classifier(config, rules, queues, &environment.link_layer)
+    }
+}
+
+impl<P: Packet, C: Classifier<P>> Htb<P, C> {
+    /// The same, with a classifier of its own; the rules of the tree are not looked at.
+    ///
+    /// # Errors
+    /// As [`Config::check`].
+    pub fn with_classifier(
+        config: &Config,
+        classifier: C,
+        queues: Vec<Node<P>>,
+        link_layer: &LinkLayer,
+    ) -> Result<Self, TreeError> {
+        config.check(link_layer)?;
+        let shape = config.tree.shape()?;
+        let plans = config.plans(&shape, link_layer);
+        let (leaves, queues) = shape.leaves(queues);
+        Ok(Self {
+            sharing: Sharing::new("htb", &plans, queues, link_layer, config.hysteresis),
+            classifier,
+            leaves,
+            direct: Fifo::in_packets(config.direct_limit, Overflow::Tail),
+            direct_packets: 0,
+        })
+    }
+}
+
+impl<P: Packet, C: Classifier<P>> Discipline<P> for Htb<P, C> {
+    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
+        let class = self.classifier.classify(now, &packet).index();
+        match self.leaves.get(class).copied().flatten() {
+            Some(leaf) => self.sharing.enqueue(leaf as usize, now, packet, drops),
+            None => self.direct.enqueue(now, packet, drops),
+        }
+    }
+
+    fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        if let Some(packet) = self.direct.dequeue(now, drops) {
+            self.direct_packets += 1;
+            return Some(packet);
+        }
+        self.sharing.dequeue(now, drops)
+    }
+
+    fn next_ready(&self, now: Instant) -> Option<Instant> {
+        self.direct.next_ready(now).or_else(|| self.sharing.next_ready(now))
+    }
+
+    fn backlog(&self) -> Backlog {
+        let (shared, direct) = (self.sharing.backlog(), self.direct.backlog());
+        Backlog { packets: shared.packets + direct.packets, bytes: shared.bytes + direct.bytes }
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        visit(Counter { path: "", kind: "htb", name: "direct_packets", value: self.direct_packets });
+        self.sharing.counters(visit);
+        Counter::below("direct", &self.direct, visit);
+    }
+}
+
+#[cfg(test)]
+mod tests;

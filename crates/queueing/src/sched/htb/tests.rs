@@ -1,0 +1,265 @@
+use lastmile_linklayer::Framing;
+use lastmile_packet::{FlowId, Meta};
+use lastmile_units::Duration;
+
+use super::*;
+use crate::DropReason;
+use crate::sched::tree::{Class, Rule};
+use crate::spec::Spec;
+use crate::{Match, Overflow};
+
+const START: Instant = Instant::from_ps(1_000_000_000_000);
+
+fn plain() -> LinkLayer {
+    LinkLayer::new(0, Framing::None).unwrap()
+}
+
+fn kbit(rate: u64) -> Share {
+    Share::of(BitRate::from_kbit_per_s(rate))
+}
+
+fn up_to(ceil: u64, share: Share) -> Share {
+    Share { ceil: Some(BitRate::from_kbit_per_s(ceil)), ..share }
+}
+
+fn at_priority(priority: u8, share: Share) -> Share {
+    Share { priority, ..share }
+}
+
+fn in_turns_of(quantum: u64, share: Share) -> Share {
+    Share { quantum: Some(WireBytes::new(quantum)), ..share }
+}
+
+fn inner(name: &str, parent: Option<&str>, share: Share) -> Class<Share> {
+    Class { name: name.into(), parent: parent.map(Into::into), share, queue: None }
+}
+
+fn leaf(name: &str, parent: &str, share: Share) -> Class<Share> {
+    Class { queue: Some(Spec::fifo(1000)), ..inner(name, Some(parent), share) }
+}
+
+/// Packets of flow n belong to the nth class.
+fn by_number(classes: Vec<Class<Share>>) -> Config {
+    let leaves = classes.iter().enumerate().filter(|(_, class)| class.queue.is_some());
+    let rule = |(number, class): (usize, &Class<Share>)| Rule {
+        matches: Match::Flow(FlowId::new(number as u32)),
+        class: class.name.clone(),
+    };
+    let rules = leaves.map(rule).collect();
+    Config { largest: ByteCount::new(1000), ..Config::new(Tree { classes, rules, default: None }) }
+}
+
+fn built(config: &Config) -> Htb<Meta> {
+    let leaves = config.tree.classes.iter().filter(|class| class.queue.is_some());
+    let fifo = |_| -> Node<Meta> { Box::new(Fifo::in_packets(PacketCount::new(1000), Overflow::Tail)) };
+    Htb::new(config, leaves.map(fifo).collect(), &Environment::new(plain())).unwrap()
+}
+
+fn packet(class: u32, ip_len: u16) -> Meta {
+    Meta { flow: FlowId::new(class), ip_len, ..Meta::default() }
+}
+
+fn none(_: Instant, packet: Meta, reason: DropReason) {
+    panic!("{packet:?} dropped: {reason:?}");
+}
+
+/// kbit/s that each class gets in 100 s, when those of `backlogged` always have packets of 1000 bytes.
+fn rates(config: &Config, backlogged: &[u32]) -> Vec<f64> {
+    let mut htb = built(config);
+    let mut bytes = vec![0; config.tree.classes.len()];
+    for class in backlogged {
+        htb.enqueue(START, packet(*class, 1000), &mut none);
+        htb.enqueue(START, packet(*class, 1000), &mut none);
+    }
+    let end = START + Duration::from_s(100);
+    while let Some(ready) = htb.next_ready(START)
+        && ready < end
+    {
+        let now = ready.max(START);
+        if let Some(sent) = htb.dequeue(now, &mut none) {
+            bytes[sent.flow.index() as usize] += u64::from(sent.ip_len);
+            htb.enqueue(now, sent, &mut none);
+        }
+    }
+    bytes.iter().map(|bytes| *bytes as f64 * 8.0 / 100.0 / 1000.0).collect()
+}
+
+#[track_caller]
+fn assert_rates(config: &Config, backlogged: &[u32], expected: &[f64]) {
+    let rates = rates(config, backlogged);
+    // A burst and a packet more in 100 s: 0.16 kbit/s, shared among all.
+    let near = rates.iter().zip(expected).all(|(rate, expected)| (rate - expected).abs() < 0.5);
+    assert!(near && rates.len() == expected.len(), "{rates:?}, expected {expected:?}");
+}
+
+#[test]
+fn a_class_has_its_rate_and_borrows_what_the_other_leaves() {
+    let config = by_number(vec![
+        inner("all", None, kbit(800)),
+        leaf("a", "all", up_to(800, kbit(160))),
+        leaf("b", "all", kbit(640)),
+    ]);
+    assert_rates(&config, &[1, 2], &[0.0, 160.0, 640.0]);
+    assert_rates(&config, &[1], &[0.0, 800.0, 0.0]);
+    assert_rates(&config, &[2], &[0.0, 0.0, 640.0]);
+}
+
+/// 800 less twice 80 are left over, and the urgent one takes all of it up to its ceiling.
+#[test]
+fn the_more_urgent_class_is_offered_excess_first() {
+    let tree = |ceil| {
+        by_number(vec![
+            inner("all", None, kbit(800)),
+            leaf("later", "all", at_priority(1, up_to(800, kbit(80)))),
+            leaf("first", "all", at_priority(0, up_to(ceil, kbit(80)))),
+        ])
+    };
+    assert_rates(&tree(800), &[1, 2], &[0.0, 80.0, 720.0]);
+    assert_rates(&tree(500), &[1, 2], &[0.0, 300.0, 500.0]);
+}
+
+/// 640 left over in turns of 1000 and 3000 bytes: 160 and 480. The same in turns smaller than a packet.
+#[test]
+fn excess_of_one_priority_is_shared_by_quanta() {
+    for unit in [1000, 100] {
+        let config = by_number(vec![
+            inner("all", None, kbit(800)),
+            leaf("a", "all", in_turns_of(unit, up_to(800, kbit(80)))),
+            leaf("b", "all", in_turns_of(3 * unit, up_to(800, kbit(80)))),
+        ]);
+        assert_rates(&config, &[1, 2], &[0.0, 240.0, 560.0]);
+    }
+}
+
+/// What a sibling leaves goes to its sibling, before a cousin borrows it.
+#[test]
+fn excess_stays_in_the_family_as_long_as_somebody_wants_it() {
+    let config = by_number(vec![
+        inner("all", None, kbit(800)),
+        inner("us", Some("all"), up_to(800, kbit(600))),
+        inner("them", Some("all"), up_to(800, kbit(200))),
+        leaf("me", "us", up_to(800, kbit(100))),
+        leaf("brother", "us", up_to(800, kbit(500))),
+        leaf("cousin", "them", up_to(800, kbit(200))),
+    ]);
+    assert_rates(&config, &[3, 5], &[0.0, 0.0, 0.0, 600.0, 0.0, 200.0]);
+    assert_rates(&config, &[3, 4, 5], &[0.0, 0.0, 0.0, 100.0, 500.0, 200.0]);
+    // Both sides want more than the other leaves: 800 less 100 and 200 are in no family, but "us" has 500 of it.
+    assert_rates(&config, &[3], &[0.0, 0.0, 0.0, 800.0, 0.0, 0.0]);
+}
+
+/// 8 kbit/s are a byte a millisecond. A burst of 1000 lets one packet pass, and one more on credit; the debt of 1000 is paid
+/// after a second, with hysteresis after one more packet and then two seconds.
+#[test]
+fn a_class_sends_again_at_the_very_time_at_which_it_owes_nothing() {
+    let mut config = by_number(vec![inner("all", None, kbit(8)), leaf("a", "all", kbit(8))]);
+    for (hysteresis, at_once) in [(false, 2), (true, 3)] {
+        config.hysteresis = hysteresis;
+        let mut htb = built(&config);
+        for _ in 0..10 {
+            htb.enqueue(START, packet(1, 1000), &mut none);
+        }
+        for _ in 0..at_once {
+            assert!(htb.dequeue(START, &mut none).is_some());
+        }
+        assert_eq!(htb.dequeue(START, &mut none), None);
+        let ready = START + Duration::from_s(at_once - 1);
+        assert_eq!(htb.next_ready(START), Some(ready));
+        assert_eq!(htb.dequeue(Instant::from_ps(ready.as_ps() - 1), &mut none), None);
+        assert!(htb.dequeue(ready, &mut none).is_some());
+    }
+}
+
+#[test]
+fn what_belongs_nowhere_goes_first_and_unshaped_or_to_the_default() {
+    let mut config = by_number(vec![inner("all", None, kbit(8)), leaf("a", "all", kbit(8))]);
+    let sent = |config: &Config| -> Vec<u32> {
+        let mut htb = built(config);
+        for class in [1, 1, 7, 7, 7] {
+            htb.enqueue(START, packet(class, 1000), &mut none);
+        }
+        std::iter::from_fn(|| htb.dequeue(START, &mut none)).map(|packet| packet.flow.index()).collect()
+    };
+    assert_eq!(sent(&config), [7, 7, 7, 1, 1]);
+    config.tree.default = Some("a".into());
+    assert_eq!(sent(&config), [1, 1]);
+}
+
+/// 1000 bytes of burst let two packets of 600 pass, and all owe 200: 2 ms at 800 kbit/s, 200 ms at 8 kbit/s. After 2 ms the
+/// root lends the third, and the leaf still owes 198 of its own.
+#[test]
+fn counters_tell_who_lent_and_who_borrowed() {
+    let config = by_number(vec![inner("all", None, kbit(800)), leaf("a", "all", up_to(800, kbit(8)))]);
+    let mut htb = built(&config);
+    for _ in 0..4 {
+        htb.enqueue(START, packet(1, 600), &mut none);
+    }
+    assert!(htb.dequeue(START, &mut none).is_some());
+    assert!(htb.dequeue(START, &mut none).is_some());
+    let later = START + Duration::from_ms(2);
+    assert_eq!(htb.next_ready(START), Some(later));
+    assert!(htb.dequeue(later, &mut none).is_some());
+    assert_eq!(htb.next_ready(later), Some(later + Duration::from_ms(6)));
+    let mut told = Vec::new();
+    htb.counters(&mut |c| {
+        if c.value > 0 && c.path.starts_with("classes") && c.kind == "htb" {
+            told.push(format!("{} {} {}", c.path, c.name, c.value));
+        }
+    });
+    let expected = [
+        "classes.0 sent_packets 3",
+        "classes.0 sent_bytes 1800",
+        "classes.0 sent_wire_bytes 1800",
+        "classes.0 lent 1",
+        "classes.0 overlimits 2",
+        "classes.0 debt_bytes 600",
+        "classes.0 ceil_debt_bytes 600",
+        "classes.1 sent_packets 3",
+        "classes.1 sent_bytes 1800",
+        "classes.1 sent_wire_bytes 1800",
+        "classes.1 lent 2",
+        "classes.1 borrowed 1",
+        "classes.1 overlimits 2",
+        "classes.1 debt_bytes 198",
+        "classes.1 ceil_debt_bytes 600",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn what_would_not_do_what_it_says_is_refused() {
+    let refused = |change: &dyn Fn(&mut Config)| {
+        let mut config =
+            by_number(vec![inner("all", None, kbit(800)), leaf("a", "all", kbit(300)), leaf("b", "all", kbit(500))]);
+        assert_eq!(config.check(&plain()), Ok(()));
+        change(&mut config);
+        config.check(&plain()).unwrap_err().to_string()
+    };
+    let more = "class \"all\": the classes below it are guaranteed 801 kbit/s together, and it has 800 kbit/s";
+    assert_eq!(refused(&|c| c.tree.classes[1].share = kbit(301)), more);
+    let below = "class \"b\": a ceil of 400 kbit/s is below its rate of 500 kbit/s";
+    assert_eq!(refused(&|c| c.tree.classes[2].share = up_to(400, kbit(500))), below);
+    let small =
+        "class \"a\": a burst of 999 wire bytes is smaller than the largest packet, which takes 1000 wire bytes";
+    assert_eq!(refused(&|c| c.tree.classes[1].share.cburst = Some(WireBytes::new(999))), small);
+    let quantum = "class \"a\": a quantum of zero: it would never have a turn";
+    assert_eq!(refused(&|c| c.tree.classes[1].share.quantum = Some(WireBytes::ZERO)), quantum);
+    let priority = "class \"b\": a priority of 8; it is from 0, the most urgent, to 7";
+    assert_eq!(refused(&|c| c.tree.classes[2].share.priority = 8), priority);
+
+    let config = by_number(vec![inner("all", None, kbit(800)), leaf("a", "all", kbit(300))]);
+    assert_eq!(config.check_link(BitRate::from_kbit_per_s(800)), Ok(()));
+    assert_eq!(
+        config.check_link(BitRate::from_kbit_per_s(799)).unwrap_err().to_string(),
+        "the classes on the link are guaranteed 800 kbit/s together, and the link has 799 kbit/s"
+    );
+}
+
+/// tc: the rate in bytes a second by r2q, but no less than 1000 and no more than 200 000.
+#[test]
+fn a_quantum_of_its_own_is_that_of_tc() {
+    let config = by_number(vec![leaf("a", "a", kbit(8))]);
+    for (kbit, quantum) in [(8, 1000), (800, 10_000), (100_000, 200_000)] {
+        assert_eq!(config.quantum(BitRate::from_kbit_per_s(kbit)), quantum);
+    }
+}

@@ -1,0 +1,112 @@
+//! Tokens that may be owed: a class sends while it owes none, and the packet is charged afterwards.
+//!
+//! As GCRA of ITU-T I.371 does, it keeps the time at which the bucket will be full again, with the remainder of every
+//! division carried: the long-run rate is exact, and asking costs a comparison.
+
+use lastmile_units::{BitRate, Duration, Instant, Serialiser, WireBytes};
+
+const PS_PER_S: u128 = 1_000_000_000_000;
+
+/// A rate, and a burst above it.
+#[derive(Clone, Debug)]
+pub(super) struct Bucket {
+    serialiser: Serialiser,
+    /// What the burst takes at the rate, in whole picoseconds.
+    burst: Duration,
+    /// When it is full again, but for the part of a picosecond that the serialiser carries.
+    full_at: Instant,
+}
+
+impl Bucket {
+    /// A full bucket.
+    pub(super) fn new(rate: BitRate, burst: WireBytes) -> Self {
+        Self { serialiser: Serialiser::new(rate), burst: rate.time_for(burst), full_at: Instant::ZERO }
+    }
+
+    /// When nothing is owed any more, if nothing is charged before. It may lie in the past.
+    #[inline]
+    pub(super) const fn ready_at(&self) -> Instant {
+        Instant::from_ps(self.full_at.as_ps().saturating_sub(self.burst.as_ps()))
+    }
+
+    /// True while nothing is owed, or no more than a burst if that much debt is let pass.
+    #[inline]
+    pub(super) fn conforms(&self, now: Instant, in_debt: bool) -> bool {
+        let ready = self.ready_at();
+        ready <= now || in_debt && ready.since(now) <= self.burst
+    }
+
+    /// Takes the tokens of a packet, there or not.
+    #[inline]
+    pub(super) fn charge(&mut self, now: Instant, size: WireBytes) {
+        if self.full_at < now {
+            self.serialiser.restart();
+            self.full_at = now;
+        }
+        self.full_at = self.full_at.saturating_add(self.serialiser.advance(size));
+    }
+
+    /// Tokens at `now` in bytes on the wire, rounded towards zero: those in the bucket, or those owed.
+    pub(super) fn tokens(&self, now: Instant) -> (u64, u64) {
+        let rate = u128::from(self.serialiser.rate().as_bps());
+        let bytes = |span: Duration| {
+            let bits = u128::from(span.as_ps()) * rate / PS_PER_S;
+            u64::try_from(bits / 8).unwrap_or(u64::MAX)
+        };
+        let ready = self.ready_at();
+        let held = now.since(ready).as_ps().min(self.burst.as_ps());
+        (bytes(Duration::from_ps(held)), bytes(ready.since(now)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at_ms(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_ms(ms)
+    }
+
+    /// 8 kbit/s are a byte a millisecond. The burst of 100 lets a packet of 60 pass, and one of 60 more, which leaves a debt
+    /// of 20: 20 ms.
+    #[test]
+    fn a_packet_may_go_into_debt_and_the_next_waits_for_it() {
+        let mut bucket = Bucket::new(BitRate::from_kbit_per_s(8), WireBytes::new(100));
+        let start = at_ms(1000);
+        bucket.charge(start, WireBytes::new(60));
+        assert_eq!(bucket.tokens(start), (40, 0));
+        assert!(bucket.conforms(start, false));
+        bucket.charge(start, WireBytes::new(60));
+        assert_eq!(bucket.tokens(start), (0, 20));
+        assert!(!bucket.conforms(start, false));
+        assert_eq!(bucket.ready_at(), at_ms(1020));
+        assert!(bucket.conforms(at_ms(1020), false));
+    }
+
+    /// With debts let pass it goes on to minus one burst: 100 tokens, a packet of 150 and one of 50 make a debt of 100;
+    /// a byte more is too much.
+    #[test]
+    fn with_a_debt_of_a_burst_let_pass_it_sends_twice_the_burst() {
+        let mut bucket = Bucket::new(BitRate::from_kbit_per_s(8), WireBytes::new(100));
+        let start = at_ms(1000);
+        for size in [150, 50] {
+            bucket.charge(start, WireBytes::new(size));
+            assert!(bucket.conforms(start, true) && !bucket.conforms(start, false));
+        }
+        bucket.charge(start, WireBytes::new(1));
+        assert!(!bucket.conforms(start, true));
+    }
+
+    /// 53 bytes at 149.76 Mbit/s take 2 831 196.58 ps. A million of them back to back owe the exact sum, not a million
+    /// times a rounded one.
+    #[test]
+    fn debts_add_up_exactly() {
+        let mut bucket = Bucket::new(BitRate::from_kbit_per_s(149_760), WireBytes::new(53));
+        for _ in 0..=1_000_000 {
+            bucket.charge(bucket.ready_at(), WireBytes::new(53));
+        }
+        // The bucket held the first, less the part of a picosecond by which a burst is rounded down.
+        let exact = (424_000_000_u128 * PS_PER_S).div_ceil(149_760_000);
+        assert_eq!(u128::from(bucket.ready_at().as_ps()), exact);
+    }
+}
