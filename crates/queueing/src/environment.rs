@@ -1,9 +1,10 @@
 //! Where a tree of disciplines stands: the line below it, and what is known of the flows in it.
 
+use core::sync::atomic::AtomicU16;
 use std::sync::Arc;
 
-use lastmile_linklayer::LinkLayer;
-use lastmile_packet::{FlowDirectory, NumberedFlows};
+use lastmile_linklayer::{LinkLayer, preset};
+use lastmile_packet::{FlowDirectory, HashKey, NumberedFlows};
 
 /// What [`crate::Spec::build_in`] builds a tree for.
 #[derive(Clone)]
@@ -12,18 +13,29 @@ pub struct Environment {
     pub link_layer: LinkLayer,
     /// Addresses and first payload bytes of flows whose packets do not say them.
     pub flows: Arc<dyn FlowDirectory>,
+    /// Key of the hashes of tables of connections and hosts: random ones wherever strangers choose addresses and ports.
+    pub hash_key: HashKey,
+    /// The class that [`crate::Rules`] gave the packet that is being enqueued.
+    pub(crate) class: Arc<AtomicU16>,
 }
 
 impl Environment {
     /// A line over which packets with bytes go, or simulated ones that are known by their number alone.
     #[must_use]
     pub fn new(link_layer: LinkLayer) -> Self {
-        Self { link_layer, flows: Arc::new(NumberedFlows) }
+        Self { link_layer, flows: Arc::new(NumberedFlows), hash_key: HashKey::default(), class: Arc::default() }
     }
 
     /// The same with another directory of flows.
     #[must_use]
     pub fn with_flows(self, flows: Arc<dyn FlowDirectory>) -> Self {
         Self { flows, ..self }
+    }
+}
+
+/// A line that costs nothing beside the IP packet.
+impl Default for Environment {
+    fn default() -> Self {
+        Self::new(preset::IP.link)
     }
 }

@@ -17,7 +17,7 @@ pub mod sched;
 pub mod spec;
 
 pub use ack::{AckCollapsing, AckFilter, CakeAckFilter, SmartAckDropper};
-pub use classify::{ClassIndex, Classifier, Condition, End, FirstMatch, Match, Matcher};
+pub use classify::{ClassIndex, Classifier, Condition, End, FirstMatch, Match, Matcher, Rules};
 pub use discipline::{Backlog, Counter, Discipline, DropReason, DropSink, Node};
 pub use environment::Environment;
 pub use fifo::{Fifo, Limit, Overflow};

@@ -8,7 +8,7 @@ use lastmile_packet::Packet;
 use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, WireBytes};
 
 use crate::ack::{AckCollapsing, AckFilter, CakeAckFilter, SmartAckDropper, cake, filter, sad};
-use crate::classify::{Condition, Match};
+use crate::classify::{Condition, Match, MatchError, Rules, rules};
 use crate::meter::tbf::{Config as TbfConfig, Peak, Tbf, TbfError};
 use crate::meter::{MeterError, Policer, policer};
 use crate::sched::tree::TreeError;
@@ -60,6 +60,8 @@ pub enum Spec {
         /// Where what passes waits.
         queue: Box<Spec>,
     },
+    /// [`crate::Rules`].
+    Rules(rules::Config),
     /// [`SmartAckDropper`].
     Sad {
         /// What happens to duplicate ACKs.
@@ -147,6 +149,9 @@ pub enum Problem {
     /// A policer without a rule, or with too many.
     #[error("{0} rules; there must be from 1 to {max}", max = Spec::MAX_RULES)]
     Rules(usize),
+    /// A condition or a list of rules that cannot be.
+    #[error(transparent)]
+    Match(#[from] MatchError),
     /// A DSCP is six bits.
     #[error("a DSCP of {0}; it is from 0 to 63")]
     Dscp(u8),
@@ -186,6 +191,7 @@ impl Spec {
             Self::Custom(config) => config.classes.iter().map(|class| &class.class.queue).collect(),
             Self::Cbq(config) => config.tree.classes.iter().filter_map(|class| class.queue.as_ref()).collect(),
             Self::Htb(config) => config.tree.classes.iter().filter_map(|class| class.queue.as_ref()).collect(),
+            Self::Rules(config) => vec![&config.queue],
         }
     }
 
@@ -251,6 +257,11 @@ impl Spec {
                 let queue: Node<P> = queue.build_below("queue".into(), at, environment)?;
                 Box::new(Policer::new(rules, environment, queue))
             }
+            Self::Rules(rules::Config { rules, otherwise, queue }) => {
+                let below = Rules::below(environment);
+                let queue: Node<P> = queue.build_below("queue".into(), at, &below)?;
+                Box::new(Rules::new(rules, *otherwise, &below, queue))
+            }
             Self::Priority { classes } => sched::priority(classes, at, environment)?,
             Self::Custom(config) => sched::custom(config, at, environment)?,
             Self::Cbq(config) => sched::cbq(config, at, environment)?,
@@ -281,14 +292,15 @@ impl Spec {
             | Self::AckCollapsing { limit, exempt, .. }
             | Self::CakeAckFilter { limit, rules: cake::Rules { exempt, .. }, .. } => {
                 check_limit(*limit, link_layer)?;
-                check_match(exempt)
+                Ok(exempt.check()?)
             }
-            Self::Sad { exempt, .. } => check_match(exempt),
+            Self::Sad { exempt, .. } => Ok(exempt.check()?),
             Self::Tbf { .. } => Ok(()),
             Self::Policer { rules, .. } if rules.is_empty() || rules.len() > Self::MAX_RULES => {
                 Err(Problem::Rules(rules.len()))
             }
             Self::Policer { rules, .. } => rules.iter().try_for_each(|rule| check_rule(rule, link_layer)),
+            Self::Rules(config) => Ok(rules::check(config)?),
             Self::Priority { classes } => sched::check_classes(classes),
             Self::Custom(config) => sched::check_custom(config),
             Self::Cbq(config) => sched::check_rules(&config.tree.rules),
@@ -310,7 +322,7 @@ fn check_limit(limit: Limit, link_layer: &LinkLayer) -> Result<(), Problem> {
 }
 
 fn check_rule(rule: &policer::Rule, link_layer: &LinkLayer) -> Result<(), Problem> {
-    check_match(&rule.matches)?;
+    rule.matches.check()?;
     for action in [rule.conform, rule.exceed, rule.violate] {
         if let Some(policer::Remark::Dscp(dscp @ 64..)) = action.mark {
             return Err(Problem::Dscp(dscp));
@@ -320,15 +332,6 @@ fn check_rule(rule: &policer::Rule, link_layer: &LinkLayer) -> Result<(), Proble
         link_layer.cells(rule.largest).ok_or(MeterError::NoCells)?;
     }
     Ok(rule.meter.check(link_layer.on_wire(rule.largest))?)
-}
-
-fn check_match(condition: &Match) -> Result<(), Problem> {
-    match condition {
-        Match::Dscp(dscp @ 64..) => Err(Problem::Dscp(*dscp)),
-        Match::Not(inner) => check_match(inner),
-        Match::All(conditions) | Match::OneOf(conditions) => conditions.iter().try_for_each(check_match),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use lastmile_packet::Packet;
 
-use super::{BuildError, ClassSpec, Problem, Spec, check_match};
+use super::{BuildError, ClassSpec, Problem, Spec};
 use crate::classify::{ClassIndex, Condition, FirstMatch};
 use crate::sched::tree::{Rule, Tree};
 use crate::sched::{cbq, custom, htb};
@@ -13,7 +13,7 @@ type Built<P> = Result<Node<P>, BuildError>;
 pub(super) fn check_classes<'a>(classes: impl IntoIterator<Item = &'a ClassSpec>) -> Result<(), Problem> {
     let mut count = 0;
     for class in classes {
-        check_match(&class.matches)?;
+        class.matches.check()?;
         count += 1;
     }
     if (1..=Spec::MAX_CLASSES).contains(&count) { Ok(()) } else { Err(Problem::Classes(count)) }
@@ -25,7 +25,7 @@ pub(super) fn check_custom(config: &custom::Config) -> Result<(), Problem> {
 }
 
 pub(super) fn check_rules(rules: &[Rule]) -> Result<(), Problem> {
-    rules.iter().try_for_each(|rule| check_match(&rule.matches))
+    Ok(rules.iter().try_for_each(|rule| rule.matches.check())?)
 }
 
 pub(super) fn check_htb(config: &htb::Config) -> Result<(), Problem> {

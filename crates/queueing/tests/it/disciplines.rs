@@ -5,6 +5,7 @@ use lastmile_queueing::DropReason::{AckCollapsed, AckDuplicate, AckFiltered, Ack
 use lastmile_queueing::ack::cake::{self, Mode};
 use lastmile_queueing::ack::filter::{self, Fraction, Rules};
 use lastmile_queueing::ack::sad::Duplicates;
+use lastmile_queueing::classify::{Bound, rules};
 use lastmile_queueing::meter::tbf::Peak;
 use lastmile_queueing::sched::custom::{self, Count, Excess};
 use lastmile_queueing::sched::tree::{self, Rule, Tree};
@@ -282,3 +283,21 @@ contract!(cake_ack_filter_normal, Promise::of(&[Tail, AckFiltered]), |line| {
 contract!(cake_ack_filter_aggressive, Promise::of(&[Head, TooLarge, AckFiltered]), |line| {
     cake_ack_filter(SMALL, Overflow::Head, Mode::Aggressive).build(line)
 });
+
+/// Rules of every kind that remembers something, over a scheduler whose classes they name.
+fn ruled(queue: Spec) -> Spec {
+    let rule = |matches, class| rules::Rule { matches, class, last: false };
+    let rules = vec![
+        rule(Match::PureAck, 0),
+        rule(Match::All(vec![Match::PureAck, Match::ConnectionBytes(Bound::Above, ByteCount::new(100_000))]), 0),
+        rule(Match::All(vec![Match::Not(Box::new(Match::PureAck)), Match::FtpData]), 0),
+    ];
+    Spec::Rules(rules::Config { rules, otherwise: 1, queue: Box::new(queue) })
+}
+
+contract!(rules_over_priority, Promise::of(&[Tail, Head]).by_class(is_ack), |line| {
+    let class = |number, queue| ClassSpec { matches: Match::Class(number), queue };
+    let classes = vec![class(0, fifo(PACKETS, Overflow::Head)), class(1, fifo(BYTES, Overflow::Tail))];
+    ruled(Spec::Priority { classes }).build(line)
+});
+contract!(rules_over_a_fifo, Promise::of(&[Tail]), |line| ruled(fifo(PACKETS, Overflow::Tail)).build(line));

@@ -1,0 +1,258 @@
+//! Conditions at work.
+
+use core::fmt;
+use core::sync::atomic::{AtomicU16, Ordering};
+use std::sync::Arc;
+
+use lastmile_packet::{
+    FlowDirectory, FlowId, FlowKey, FlowTable, HashKey, IpAddresses, Meta, Packet, Protocol, TcpFlags,
+};
+use lastmile_units::{Duration, Instant};
+
+use super::Matcher;
+use super::matching::{Bound, Match};
+use super::tracker::{Connection, Tracker};
+use crate::Environment;
+
+/// A [`Match`] at work.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    check: Check,
+    observer: Observer,
+}
+
+impl Condition {
+    /// The condition, for packets of this environment.
+    #[must_use]
+    pub fn new(condition: &Match, environment: &Environment) -> Self {
+        let mut observer = Observer::new(environment);
+        Self { check: Check::new(condition, &mut observer, environment), observer }
+    }
+}
+
+/// For flows that are known by their number alone.
+impl From<Match> for Condition {
+    fn from(condition: Match) -> Self {
+        Self::new(&condition, &Environment::default())
+    }
+}
+
+impl<P: Packet> Matcher<P> for Condition {
+    fn matches(&mut self, now: Instant, packet: &P) -> bool {
+        let facts = self.observer.observe(now, packet);
+        self.check.holds(&facts)
+    }
+}
+
+/// What the checks of one classifier ask of a packet, found once for all of them.
+#[derive(Clone)]
+pub(super) struct Observer {
+    flows: Arc<dyn FlowDirectory>,
+    hash_key: HashKey,
+    /// Some check asks for addresses, ports or a protocol number.
+    asks_for_key: bool,
+    tracker: Option<Box<Tracker>>,
+}
+
+/// What is known of a packet.
+pub(super) struct Facts<'a> {
+    now: Instant,
+    meta: &'a Meta,
+    key: Option<FlowKey>,
+    connection: Option<Connection>,
+}
+
+impl Observer {
+    pub(super) fn new(environment: &Environment) -> Self {
+        let flows = Arc::clone(&environment.flows);
+        Self { flows, hash_key: environment.hash_key, asks_for_key: false, tracker: None }
+    }
+
+    pub(super) fn observe<'a>(&mut self, now: Instant, packet: &'a impl Packet) -> Facts<'a> {
+        let meta = packet.meta();
+        let key = if self.asks_for_key { packet.key(&*self.flows) } else { None };
+        let connection = match (&mut self.tracker, &key) {
+            (Some(tracker), Some(key)) if matches!(meta.protocol, Protocol::Tcp | Protocol::Udp) => {
+                tracker.observe(now, packet, key, &*self.flows)
+            }
+            _ => None,
+        };
+        Facts { now, meta, key, connection }
+    }
+
+    fn tracker(&mut self) -> &mut Tracker {
+        self.asks_for_key = true;
+        let hash_key = self.hash_key;
+        self.tracker.get_or_insert_with(|| Box::new(Tracker::new(hash_key)))
+    }
+}
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Observer").field("tracker", &self.tracker).finish_non_exhaustive()
+    }
+}
+
+/// One condition, its parts in the order in which they are asked.
+#[derive(Clone, Debug)]
+pub(super) enum Check {
+    /// What packet and connection say alone.
+    Plain(Match),
+    /// The connection's first payload bytes hold the pattern of this bit.
+    FirstPayload(u64),
+    NewConnections(NewConnections),
+    /// The class that the rules above gave the packet at hand.
+    Class(u16, Arc<AtomicU16>),
+    Not(Box<Check>),
+    All(Vec<Check>),
+    OneOf(Vec<Check>),
+}
+
+impl Check {
+    pub(super) fn new(condition: &Match, observer: &mut Observer, environment: &Environment) -> Self {
+        let mut of = |inner: &Match| Self::new(inner, observer, environment);
+        match condition {
+            Match::Not(inner) => Self::Not(Box::new(of(inner))),
+            Match::OneOf(inner) => Self::OneOf(inner.iter().map(of).collect()),
+            Match::All(inner) => {
+                let mut inner: Vec<Self> = inner.iter().map(of).collect();
+                // Buckets count what the others let through.
+                inner.sort_by_key(|check| matches!(check, Self::NewConnections(_)));
+                Self::All(inner)
+            }
+            Match::FirstPayload(pattern) => match observer.tracker().look_for(pattern) {
+                Some(bit) => Self::FirstPayload(bit),
+                // Spec::build refuses so many patterns.
+                None => Self::Plain(Match::Never),
+            },
+            Match::NewConnections { bound, count, per } => {
+                observer.asks_for_key = true;
+                Self::NewConnections(NewConnections::new(*bound, *count, *per, observer.hash_key))
+            }
+            Match::Class(class) => Self::Class(*class, Arc::clone(&environment.class)),
+            plain => {
+                match plain {
+                    Match::FtpData => observer.tracker().watch_ftp(),
+                    Match::ConnectionBytes(..) | Match::ConnectionRate(..) => {
+                        observer.tracker();
+                    }
+                    Match::Port(..) | Match::Address(..) | Match::ProtocolNumber(_) => observer.asks_for_key = true,
+                    _ => {}
+                }
+                Self::Plain(plain.clone())
+            }
+        }
+    }
+
+    pub(super) fn holds(&mut self, facts: &Facts<'_>) -> bool {
+        match self {
+            Self::Plain(condition) => plain(condition, facts),
+            Self::FirstPayload(bit) => facts.connection.is_some_and(|connection| connection.patterns & *bit != 0),
+            Self::NewConnections(limit) => limit.holds(facts),
+            Self::Class(class, current) => current.load(Ordering::Relaxed) == *class,
+            Self::Not(inner) => !inner.holds(facts),
+            Self::All(inner) => inner.iter_mut().all(|check| check.holds(facts)),
+            Self::OneOf(inner) => inner.iter_mut().any(|check| check.holds(facts)),
+        }
+    }
+}
+
+/// A condition without parts and without a memory of its own.
+fn plain(condition: &Match, facts: &Facts<'_>) -> bool {
+    let Facts { meta, key, connection, .. } = facts;
+    let is_tcp = meta.protocol == Protocol::Tcp;
+    match condition {
+        Match::Any => true,
+        Match::PureAck => meta.is_pure_ack(),
+        Match::SackAck => meta.is_pure_ack() && meta.options().sack_count() > 0,
+        Match::Protocol(protocol) => meta.protocol == *protocol,
+        Match::ProtocolNumber(number) => key.is_some_and(|key| key.protocol == *number),
+        Match::Dscp(dscp) => meta.dscp() == *dscp,
+        Match::TrafficClass { value, mask } => meta.traffic_class & mask == value & mask,
+        Match::TcpFlags(flags) => is_tcp && meta.flags.contains(*flags),
+        Match::TcpFlagsOf { set, of } => is_tcp && meta.flags.bits() & of.bits() == set.bits() & of.bits(),
+        Match::Flow(flow) => meta.flow == *flow,
+        Match::AtMostBytes(bytes) => meta.ip_len <= *bytes,
+        Match::AtLeastBytes(bytes) => meta.ip_len >= *bytes,
+        Match::Port(end, ports) => {
+            matches!(meta.protocol, Protocol::Tcp | Protocol::Udp)
+                && key.is_some_and(|FlowKey { addresses, .. }| {
+                    end.is_some(addresses.source_port, addresses.destination_port, |port| ports.contains(&port))
+                })
+        }
+        Match::Address(end, prefix) => key.is_some_and(|FlowKey { addresses, .. }| {
+            end.is_some(addresses.ip.source(), addresses.ip.destination(), |address| prefix.contains(address))
+        }),
+        Match::ConnectionBytes(bound, limit) => {
+            connection.is_some_and(|connection| bound.holds(connection.bytes, limit.as_u64()))
+        }
+        Match::ConnectionRate(bound, limit) => {
+            connection.is_some_and(|connection| bound.holds(connection.bytes_in_last_second * 8, limit.as_bps()))
+        }
+        Match::FtpData => connection.is_some_and(|connection| connection.ftp_data),
+        // What is left is never, or stands in a check of its own.
+        _ => false,
+    }
+}
+
+/// How many hosts have a bucket at once; a further host has none, as if its own were empty.
+const HOSTS: u32 = 4096;
+
+/// A bucket of new connections for each host.
+#[derive(Clone, Debug)]
+pub(super) struct NewConnections {
+    bound: Bound,
+    /// Time in which a connection flows into the bucket.
+    each: Duration,
+    per: Duration,
+    hosts: FlowTable,
+    /// By the number of the host: when its bucket will be full again.
+    full_at: Vec<Instant>,
+}
+
+impl NewConnections {
+    fn new(bound: Bound, count: u32, per: Duration, hash_key: HashKey) -> Self {
+        let each = per / u64::from(count.max(1));
+        // A bucket that has been left alone for its whole time is full, and need not be remembered.
+        let hosts = FlowTable::new(HOSTS, per + each, hash_key);
+        Self { bound, each, per, hosts, full_at: Vec::new() }
+    }
+
+    fn holds(&mut self, facts: &Facts<'_>) -> bool {
+        let opens = facts.meta.protocol == Protocol::Tcp
+            && facts.meta.flags.contains(TcpFlags::SYN)
+            && !facts.meta.flags.contains(TcpFlags::ACK);
+        match (opens, &facts.key) {
+            (true, Some(key)) => self.takes(facts.now, key) == (self.bound == Bound::Below),
+            _ => false,
+        }
+    }
+
+    /// Takes a connection from the bucket of its host, if it holds one.
+    fn takes(&mut self, now: Instant, key: &FlowKey) -> bool {
+        let host = key.addresses.ip.source();
+        let ip = IpAddresses::new(host, host).expect("one family");
+        let addresses = lastmile_packet::FlowAddresses { ip, source_port: 0, destination_port: 0 };
+        let host = FlowKey { addresses, protocol: 0 };
+        let known = self.hosts.get(&host);
+        let Some(id) = self.hosts.intern(now, &host, |_, _| {}) else { return false };
+        let full_at = self.full_at(id);
+        if known.is_none() {
+            *full_at = now;
+        }
+        let full_after = (*full_at).max(now) + self.each;
+        if full_after > now + self.per {
+            return false;
+        }
+        *self.full_at(id) = full_after;
+        true
+    }
+
+    fn full_at(&mut self, host: FlowId) -> &mut Instant {
+        let place = host.index() as usize;
+        if self.full_at.len() <= place {
+            self.full_at.resize(place + 1, Instant::ZERO);
+        }
+        &mut self.full_at[place]
+    }
+}

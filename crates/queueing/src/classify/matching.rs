@@ -1,0 +1,263 @@
+//! Conditions on packets, as plain data.
+
+use core::fmt;
+use core::net::IpAddr;
+use core::ops::RangeInclusive;
+use std::collections::BTreeSet;
+
+use lastmile_packet::{FlowId, Protocol, TcpFlags};
+use lastmile_units::{BitRate, ByteCount, Duration};
+
+/// A condition on a packet: plain data, as a configuration holds it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Match {
+    /// Every packet.
+    Any,
+    /// No packet.
+    #[default]
+    Never,
+    /// TCP segments that acknowledge and do nothing else ([`lastmile_packet::Meta::is_pure_ack`]).
+    PureAck,
+    /// Pure ACKs that carry SACK blocks: something was lost, and its sender should hear of it soon.
+    SackAck,
+    /// Packets of this protocol.
+    Protocol(Protocol),
+    /// Packets of the protocol with this number (IANA). A simulated packet that is neither TCP, UDP nor ICMP echo has 253.
+    ProtocolNumber(u8),
+    /// Packets with this differentiated services code point (RFC 2474), 0 to 63.
+    Dscp(u8),
+    /// Packets whose TOS or traffic class byte has this value under this mask.
+    TrafficClass {
+        /// The bits.
+        value: u8,
+        /// Which bits count.
+        mask: u8,
+    },
+    /// TCP segments in which all of these flags are set.
+    TcpFlags(TcpFlags),
+    /// TCP segments in which, of the flags in `of`, just these are set.
+    TcpFlagsOf {
+        /// Those that are set.
+        set: TcpFlags,
+        /// Those that are looked at.
+        of: TcpFlags,
+    },
+    /// Packets of this flow.
+    Flow(FlowId),
+    /// IP packets of at most so many bytes.
+    AtMostBytes(u16),
+    /// IP packets of at least so many bytes.
+    AtLeastBytes(u16),
+    /// TCP segments and UDP datagrams with a port of this range at this end.
+    Port(End, RangeInclusive<u16>),
+    /// Packets with an address of this prefix at this end.
+    Address(End, Prefix),
+    /// Packets of a connection (TCP or UDP) of which so many bytes have come, this packet included.
+    ConnectionBytes(Bound, ByteCount),
+    /// Packets of a connection whose IP bits in the last whole second, of the seconds since its first packet, are so many.
+    ConnectionRate(Bound, BitRate),
+    /// Packets that open a TCP connection (SYN without ACK), by how many their host opens: a bucket of `count` connections for
+    /// each source address, refilled with `count` in each `per`. `Below` takes from the bucket while it holds one, and then
+    /// matches; `Above` matches when it is empty. In [`Match::All`] it is asked last, so that it counts what the other
+    /// conditions let through.
+    NewConnections {
+        /// Which side of the limit.
+        bound: Bound,
+        /// Connections; not zero.
+        count: u32,
+        /// In this time.
+        per: Duration,
+    },
+    /// Packets of a connection (TCP or UDP) whose first payload bytes, in either direction, hold this, from the packet on
+    /// that shows it.
+    FirstPayload(Pattern),
+    /// Packets of an FTP data connection (RFC 959, RFC 2428), which its control connection (port 21) has announced with
+    /// PORT, EPRT, PASV or EPSV.
+    FtpData,
+    /// Packets that the rules of [`super::rules`] above this discipline gave this class.
+    Class(u16),
+    /// Packets that the condition within does not match.
+    Not(Box<Match>),
+    /// Packets that every condition matches: all packets if there is none.
+    All(Vec<Match>),
+    /// Packets that some condition matches: no packet if there is none.
+    OneOf(Vec<Match>),
+}
+
+/// A condition that cannot be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum MatchError {
+    /// A DSCP is six bits.
+    #[error("a DSCP of {0}; it is from 0 to 63")]
+    Dscp(u8),
+    /// No port is in the range.
+    #[error("ports from {0} to {1}: the first is above the last")]
+    Ports(u16, u16),
+    /// Every payload holds nothing.
+    #[error("an empty pattern")]
+    EmptyPattern,
+    /// A pattern that lies beyond what is looked at.
+    #[error("a pattern that ends at byte {0}; the first {max} bytes of a payload are looked at", max = Pattern::LOOKED_AT)]
+    PatternTooFar(usize),
+    /// More patterns than one classifier keeps apart.
+    #[error("{0} patterns of first payload bytes; there are at most {max}", max = Match::MAX_PATTERNS)]
+    Patterns(usize),
+    /// No connection would ever be below or above it in the right way.
+    #[error("new connections: from 1 to 1000000 in 1 ms to 1 h can be counted")]
+    NewConnections,
+    /// No rules are as good as no list; too many cost too much.
+    #[error("{0} rules; there are at most {max}", max = super::rules::MOST)]
+    Rules(usize),
+}
+
+impl Match {
+    /// Patterns of first payload bytes that one list of rules, or one condition, has at most.
+    pub const MAX_PATTERNS: usize = 64;
+
+    /// Refuses what cannot be.
+    ///
+    /// # Errors
+    /// The first part of it that cannot be.
+    pub fn check(&self) -> Result<(), MatchError> {
+        let mut patterns = BTreeSet::new();
+        self.check_into(&mut patterns)?;
+        check_patterns(&patterns)
+    }
+
+    /// The same for a part of something larger, which gathers the patterns.
+    pub(super) fn check_into<'a>(&'a self, patterns: &mut BTreeSet<&'a Pattern>) -> Result<(), MatchError> {
+        match self {
+            Self::Dscp(dscp @ 64..) => Err(MatchError::Dscp(*dscp)),
+            Self::Port(_, ports) if ports.is_empty() => Err(MatchError::Ports(*ports.start(), *ports.end())),
+            Self::FirstPayload(pattern) if pattern.bytes.is_empty() => Err(MatchError::EmptyPattern),
+            Self::FirstPayload(pattern) if pattern.end() > Pattern::LOOKED_AT => {
+                Err(MatchError::PatternTooFar(pattern.end()))
+            }
+            Self::FirstPayload(pattern) => {
+                patterns.insert(pattern);
+                Ok(())
+            }
+            Self::NewConnections { count, per, .. } => {
+                let times = Duration::from_ms(1)..=Duration::from_s(3600);
+                let counted = (1..=1_000_000).contains(count) && times.contains(per);
+                if counted { Ok(()) } else { Err(MatchError::NewConnections) }
+            }
+            Self::Not(inner) => inner.check_into(patterns),
+            Self::All(inner) | Self::OneOf(inner) => inner.iter().try_for_each(|one| one.check_into(patterns)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Refuses more patterns than one classifier keeps apart.
+pub(super) fn check_patterns(patterns: &BTreeSet<&Pattern>) -> Result<(), MatchError> {
+    if patterns.len() > Match::MAX_PATTERNS { Err(MatchError::Patterns(patterns.len())) } else { Ok(()) }
+}
+
+/// The end of a packet's way that a condition looks at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// Where it comes from.
+    Source,
+    /// Where it goes.
+    Destination,
+    /// One of them, or both.
+    Either,
+}
+
+impl End {
+    /// True if what stands at this end is meant.
+    pub(super) fn is_some<T>(self, source: T, destination: T, is_meant: impl Fn(T) -> bool) -> bool {
+        match self {
+            Self::Source => is_meant(source),
+            Self::Destination => is_meant(destination),
+            Self::Either => is_meant(source) || is_meant(destination),
+        }
+    }
+}
+
+/// On which side of an amount something lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bound {
+    /// Less.
+    Below,
+    /// More.
+    Above,
+}
+
+impl Bound {
+    pub(super) const fn holds(self, amount: u64, limit: u64) -> bool {
+        match self {
+            Self::Below => amount < limit,
+            Self::Above => amount > limit,
+        }
+    }
+}
+
+/// The addresses that share their first bits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Prefix {
+    /// An address of the prefix, its further bits zero.
+    network: IpAddr,
+    bits: u8,
+}
+
+impl Prefix {
+    /// The prefix of so many bits that `address` is in; `None` for more bits than an address has.
+    #[must_use]
+    pub fn new(address: IpAddr, bits: u8) -> Option<Self> {
+        let network = match address {
+            IpAddr::V4(v4) if bits <= 32 => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0);
+                core::net::Ipv4Addr::from_bits(v4.to_bits() & mask).into()
+            }
+            IpAddr::V6(v6) if bits <= 128 => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0);
+                core::net::Ipv6Addr::from_bits(v6.to_bits() & mask).into()
+            }
+            _ => return None,
+        };
+        Some(Self { network, bits })
+    }
+
+    /// True when `address` is in it.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        self.network.is_ipv4() == address.is_ipv4() && Self::new(address, self.bits) == Some(*self)
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.network, self.bits)
+    }
+}
+
+/// Bytes to look for.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Pattern {
+    /// The bytes; not none.
+    pub bytes: Vec<u8>,
+    /// Where they stand, counted from the first payload byte; `None`: anywhere in the first [`Pattern::LOOKED_AT`].
+    pub at: Option<u16>,
+}
+
+impl Pattern {
+    /// How far into a payload is looked.
+    pub const LOOKED_AT: usize = 512;
+
+    /// Where it ends at the earliest.
+    fn end(&self) -> usize {
+        usize::from(self.at.unwrap_or(0)) + self.bytes.len()
+    }
+
+    /// True when `payload` holds it.
+    #[must_use]
+    pub fn is_in(&self, payload: &[u8]) -> bool {
+        let payload = &payload[..payload.len().min(Self::LOOKED_AT)];
+        match self.at {
+            Some(at) => payload.get(usize::from(at)..).is_some_and(|rest| rest.starts_with(&self.bytes)),
+            None => payload.windows(self.bytes.len().max(1)).any(|window| window == self.bytes),
+        }
+    }
+}

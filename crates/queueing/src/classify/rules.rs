@@ -1,0 +1,163 @@
+//! A list of rules above a scheduler: it says of each packet which class it belongs to.
+//!
+//! Every rule is asked, in order, and the last that matches decides, so that a later rule may re-mark what an earlier one
+//! marked; a rule that is `last` ends the list where it matches. The conditions [`Match::Class`] of the disciplines below,
+//! whichever they are, then hold for the packet at hand, as the marks of a firewall do for the `fw` filter of tc(8).
+//!
+//! Published: tc-fw(8), and the rules of Netfilter's mangle table, which run on after a mark.
+//! Cost: every rule, for each packet that comes; addresses and connection are looked up once for all of them.
+
+use core::sync::atomic::{AtomicU16, Ordering};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use lastmile_packet::Packet;
+use lastmile_units::Instant;
+
+use super::condition::{Check, Observer};
+use super::matching::{Match, MatchError, check_patterns};
+use crate::discipline::Counter;
+use crate::{Backlog, Discipline, DropSink, Environment, Node, Spec};
+
+/// What a list of rules is made of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// The rules, in their order.
+    pub rules: Vec<Rule>,
+    /// The class of what no rule matches.
+    pub otherwise: u16,
+    /// What stands below: a tree whose classes ask for [`Match::Class`].
+    pub queue: Box<Spec>,
+}
+
+/// One rule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rule {
+    /// Which packets.
+    pub matches: Match,
+    /// Their class.
+    pub class: u16,
+    /// No further rule is asked.
+    pub last: bool,
+}
+
+/// Rules that a list has at most.
+pub const MOST: usize = 256;
+
+/// Refuses what cannot be.
+pub(crate) fn check(config: &Config) -> Result<(), MatchError> {
+    if config.rules.len() > MOST {
+        return Err(MatchError::Rules(config.rules.len()));
+    }
+    let mut patterns = BTreeSet::new();
+    config.rules.iter().try_for_each(|rule| rule.matches.check_into(&mut patterns))?;
+    check_patterns(&patterns)
+}
+
+/// A list of rules over a tree.
+#[derive(Debug)]
+pub struct Rules<P, D = Node<P>> {
+    rules: Vec<AtWork>,
+    otherwise: u16,
+    observer: Observer,
+    /// The class of the packet that is being enqueued.
+    class: Arc<AtomicU16>,
+    unmatched: u64,
+    queue: D,
+    packet: core::marker::PhantomData<fn(P)>,
+}
+
+#[derive(Debug)]
+struct AtWork {
+    check: Check,
+    class: u16,
+    last: bool,
+    /// Packets that it matched, and those of them whose class it decided.
+    matched: u64,
+    decided: u64,
+}
+
+impl<P: Packet, D: Discipline<P>> Rules<P, D> {
+    /// Rules over `queue`, which was built in `below`: the environment that [`Rules::below`] makes.
+    #[must_use]
+    pub fn new(rules: &[Rule], otherwise: u16, below: &Environment, queue: D) -> Self {
+        let mut observer = Observer::new(below);
+        let at_work = |rule: &Rule| AtWork {
+            check: Check::new(&rule.matches, &mut observer, below),
+            class: rule.class,
+            last: rule.last,
+            matched: 0,
+            decided: 0,
+        };
+        let rules = rules.iter().map(at_work).collect();
+        let class = Arc::clone(&below.class);
+        Self { rules, otherwise, observer, class, unmatched: 0, queue, packet: core::marker::PhantomData }
+    }
+
+    /// The class of a packet that comes.
+    fn class_of(&mut self, now: Instant, packet: &P) -> u16 {
+        let facts = self.observer.observe(now, packet);
+        let mut decider = None;
+        for (index, rule) in self.rules.iter_mut().enumerate() {
+            if rule.check.holds(&facts) {
+                rule.matched += 1;
+                decider = Some(index);
+                if rule.last {
+                    break;
+                }
+            }
+        }
+        match decider {
+            Some(index) => {
+                self.rules[index].decided += 1;
+                self.rules[index].class
+            }
+            None => {
+                self.unmatched += 1;
+                self.otherwise
+            }
+        }
+    }
+}
+
+impl Rules<(), ()> {
+    /// The environment of what stands below rules in `environment`: its conditions hear of no other rules.
+    #[must_use]
+    pub fn below(environment: &Environment) -> Environment {
+        Environment { class: Arc::default(), ..environment.clone() }
+    }
+}
+
+impl<P: Packet, D: Discipline<P>> Discipline<P> for Rules<P, D> {
+    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
+        let class = self.class_of(now, &packet);
+        self.class.store(class, Ordering::Relaxed);
+        self.queue.enqueue(now, packet, drops);
+    }
+
+    fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        self.queue.dequeue(now, drops)
+    }
+
+    fn next_ready(&self, now: Instant) -> Option<Instant> {
+        self.queue.next_ready(now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        let kind = "rules";
+        for (index, rule) in self.rules.iter().enumerate() {
+            let path = format!("rules.{index}");
+            visit(Counter { path: &path, kind, name: "matched", value: rule.matched });
+            visit(Counter { path: &path, kind, name: "decided", value: rule.decided });
+        }
+        visit(Counter { path: "", kind, name: "unmatched", value: self.unmatched });
+        Counter::below("queue", &self.queue, visit);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! What is remembered of connections: bytes, rate, what their first payload bytes held, whether FTP announced them.
+//!
+//! Bounded: [`CONNECTIONS`] connections, a place of which is free again when its connection has been silent for [`IDLE`]. A
+//! connection that finds no place is not remembered, and no condition on it holds. Deterministic: see
+//! [`lastmile_packet::FlowTable`].
+//!
+//! Cost: one keyed hash a packet; a search of the first payload packet of each direction.
+
+use lastmile_packet::{FlowDirectory, FlowId, FlowKey, FlowTable, HashKey, Meta, Packet, TcpFlags};
+use lastmile_units::{Duration, Instant};
+
+use super::ftp::Announced;
+use super::matching::Pattern;
+
+/// Connections that are remembered at most.
+pub(super) const CONNECTIONS: u32 = 65_536;
+/// How long a silent connection is remembered.
+pub(super) const IDLE: Duration = Duration::from_s(600);
+
+const SECOND: Duration = Duration::from_s(1);
+
+/// What is remembered of a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Connection {
+    /// IP bytes so far, both directions as far as they pass here.
+    pub(super) bytes: u64,
+    /// Bytes of the last whole second.
+    pub(super) bytes_in_last_second: u64,
+    /// Which patterns its first payload bytes hold, as bits.
+    pub(super) patterns: u64,
+    /// FTP announced it.
+    pub(super) ftp_data: bool,
+    bytes_in_this_second: u64,
+    second_began: Instant,
+    /// The first payload was looked at: of the direction from the lower address, of the other.
+    looked: [bool; 2],
+}
+
+/// The connections that pass a classifier.
+#[derive(Clone, Debug)]
+pub(super) struct Tracker {
+    table: FlowTable,
+    /// By the number that the table gave.
+    connections: Vec<Connection>,
+    patterns: Vec<Pattern>,
+    ftp: Option<Announced>,
+}
+
+impl Tracker {
+    pub(super) fn new(hash_key: HashKey) -> Self {
+        let table = FlowTable::new(CONNECTIONS, IDLE, hash_key);
+        Self { table, connections: Vec::new(), patterns: Vec::new(), ftp: None }
+    }
+
+    /// Looks for this pattern from now on; returns the bit that says that it was found. `None`: there are too many.
+    pub(super) fn look_for(&mut self, pattern: &Pattern) -> Option<u64> {
+        let known = self.patterns.iter().position(|known| known == pattern);
+        let index = known.unwrap_or_else(|| {
+            self.patterns.push(pattern.clone());
+            self.patterns.len() - 1
+        });
+        1_u64.checked_shl(u32::try_from(index).ok()?)
+    }
+
+    /// Reads FTP control connections from now on.
+    pub(super) fn watch_ftp(&mut self) {
+        self.ftp.get_or_insert_default();
+    }
+
+    /// Takes note of a packet; returns what is known of its connection then.
+    pub(super) fn observe(
+        &mut self,
+        now: Instant,
+        packet: &impl Packet,
+        key: &FlowKey,
+        flows: &dyn FlowDirectory,
+    ) -> Option<Connection> {
+        let reverse = key.reversed();
+        let (canonical, direction) = if *key <= reverse { (*key, 0) } else { (reverse, 1) };
+        let known = self.table.get(&canonical);
+        let id = self.table.intern(now, &canonical, |_, _| {})?;
+        let place = id.index() as usize;
+        if self.connections.len() <= place {
+            self.connections.resize(place + 1, Connection::default());
+        }
+        if known.is_none() {
+            let ftp_data = self.ftp.as_mut().is_some_and(|ftp| ftp.take(now, &key.addresses));
+            self.connections[place] = Connection { second_began: now, ftp_data, ..Connection::default() };
+        }
+        self.connections[place].count(now, packet.meta());
+        self.look(now, packet, key, direction, id, flows);
+        Some(self.connections[place])
+    }
+
+    fn look(
+        &mut self,
+        now: Instant,
+        packet: &impl Packet,
+        key: &FlowKey,
+        direction: usize,
+        id: FlowId,
+        flows: &dyn FlowDirectory,
+    ) {
+        let payload = packet.payload(flows);
+        // What the other end began with is known of simulated flows only, and true once the connection stands.
+        let answer = if packet.meta().flags.contains(TcpFlags::SYN) { &[][..] } else { packet.answer(flows) };
+        if let Some(ftp) = &mut self.ftp {
+            ftp.hear(now, &key.addresses, payload);
+            ftp.hear(now, &key.addresses.reversed(), answer);
+        }
+        let connection = &mut self.connections[id.index() as usize];
+        for (text, direction) in [(payload, direction), (answer, 1 - direction)] {
+            if text.is_empty() || connection.looked[direction] {
+                continue;
+            }
+            connection.looked[direction] = true;
+            for (index, pattern) in self.patterns.iter().enumerate() {
+                if pattern.is_in(text) {
+                    connection.patterns |= 1 << index.min(63);
+                }
+            }
+        }
+    }
+}
+
+impl Connection {
+    fn count(&mut self, now: Instant, meta: &Meta) {
+        let bytes = u64::from(meta.ip_len);
+        let whole = now.since(self.second_began) / SECOND;
+        if whole > 0 {
+            self.bytes_in_last_second = if whole == 1 { self.bytes_in_this_second } else { 0 };
+            self.bytes_in_this_second = 0;
+            self.second_began += SECOND * whole;
+        }
+        self.bytes += bytes;
+        self.bytes_in_this_second += bytes;
+    }
+}
