@@ -16,7 +16,8 @@ use lastmile_units::{ByteCount, Instant, PacketCount};
 /// - *Readiness*: where `next_ready` promises a time, `dequeue` at that time returns a packet, unless it drops all that
 ///   waits (an AQM or regulator may). Where it promises none of its own (a shaper above a shaper knows the size of a packet
 ///   only when it has it), `dequeue` at that time makes progress: `next_ready` then names a later time.
-/// - *Untouched*: a packet leaves as it came, except for a pure ACK that an ACK regulator rewrites.
+/// - *Untouched*: a packet leaves as it came, except for a pure ACK that an ACK regulator rewrites and a window that a clamp
+///   lowers.
 pub trait Discipline<P: Packet> {
     /// Takes a packet in. It, or another in its favour, may go to `drops` at once.
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>);

@@ -16,7 +16,7 @@ mod ring;
 pub mod sched;
 pub mod spec;
 
-pub use ack::{AckCollapsing, AckFilter, CakeAckFilter, SmartAckDropper};
+pub use ack::{AckCollapsing, AckFilter, AckPacing, CakeAckFilter, SmartAckDropper, WindowClamp};
 pub use classify::{ClassIndex, Classifier, Condition, End, FirstMatch, Match, Matcher, Rules};
 pub use discipline::{Backlog, Counter, Discipline, DropReason, DropSink, Node};
 pub use environment::Environment;

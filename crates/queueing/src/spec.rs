@@ -7,7 +7,9 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, WireBytes};
 
-use crate::ack::{AckCollapsing, AckFilter, CakeAckFilter, SmartAckDropper, cake, filter, sad};
+use crate::ack::{
+    AckCollapsing, AckFilter, AckPacing, CakeAckFilter, SmartAckDropper, WindowClamp, cake, clamp, filter, pacing, sad,
+};
 use crate::classify::{Condition, Match, MatchError, Rules, rules};
 use crate::meter::tbf::{Config as TbfConfig, Peak, Tbf, TbfError};
 use crate::meter::{MeterError, Policer, policer};
@@ -98,6 +100,20 @@ pub enum Spec {
         /// How it decides.
         rules: cake::Rules,
     },
+    /// [`AckPacing`].
+    AckPacing {
+        /// How fast ACKs go, and how long they are held at most.
+        config: pacing::Config,
+        /// The queue behind it.
+        queue: Box<Spec>,
+    },
+    /// [`WindowClamp`].
+    WindowClamp {
+        /// What a flow may have in flight.
+        config: clamp::Config,
+        /// The queue in front of it.
+        queue: Box<Spec>,
+    },
 }
 
 /// A class of a scheduler.
@@ -152,6 +168,12 @@ pub enum Problem {
     /// A condition or a list of rules that cannot be.
     #[error(transparent)]
     Match(#[from] MatchError),
+    /// An ACK that is never held, or for too long.
+    #[error("a hold of {0}; it must be above zero and at most {max} (RFC 1122, section 4.2.3.2)", max = pacing::Config::LONGEST_HOLD)]
+    Hold(Duration),
+    /// A segment that no packet carries.
+    #[error("a segment of {0}; it must have from 1 to {max} bytes", max = u16::MAX)]
+    SegmentSize(ByteCount),
     /// A DSCP is six bits.
     #[error("a DSCP of {0}; it is from 0 to 63")]
     Dscp(u8),
@@ -187,6 +209,7 @@ impl Spec {
                 vec![]
             }
             Self::Tbf { queue, .. } | Self::Policer { queue, .. } | Self::Sad { queue, .. } => vec![queue],
+            Self::AckPacing { queue, .. } | Self::WindowClamp { queue, .. } => vec![queue],
             Self::Priority { classes } => classes.iter().map(|class| &class.queue).collect(),
             Self::Custom(config) => config.classes.iter().map(|class| &class.class.queue).collect(),
             Self::Cbq(config) => config.tree.classes.iter().filter_map(|class| class.queue.as_ref()).collect(),
@@ -232,6 +255,16 @@ impl Spec {
             Self::AckCollapsing { limit, drop, exempt } => {
                 let collapsing = AckCollapsing::new(*limit, *drop, exempt, environment);
                 Box::new(collapsing.ok_or_else(|| refused(at, Problem::NoCells))?)
+            }
+            Self::AckPacing { config, queue } => {
+                let queue: Node<P> = queue.build_below("queue".into(), at, environment)?;
+                let pacing = AckPacing::new(config, environment, queue);
+                Box::new(pacing.ok_or_else(|| refused(at, Problem::Hold(config.max_hold)))?)
+            }
+            Self::WindowClamp { config, queue } => {
+                let queue: Node<P> = queue.build_below("queue".into(), at, environment)?;
+                let clamp = WindowClamp::new(config, environment, queue);
+                Box::new(clamp.ok_or_else(|| refused(at, Problem::SegmentSize(config.mss)))?)
             }
             Self::CakeAckFilter { limit, drop, rules } => {
                 let filter = CakeAckFilter::new(*limit, *drop, rules, environment);
@@ -294,7 +327,9 @@ impl Spec {
                 check_limit(*limit, link_layer)?;
                 Ok(exempt.check()?)
             }
-            Self::Sad { exempt, .. } => Ok(exempt.check()?),
+            Self::Sad { exempt, .. }
+            | Self::AckPacing { config: pacing::Config { exempt, .. }, .. }
+            | Self::WindowClamp { config: clamp::Config { exempt, .. }, .. } => Ok(exempt.check()?),
             Self::Tbf { .. } => Ok(()),
             Self::Policer { rules, .. } if rules.is_empty() || rules.len() > Self::MAX_RULES => {
                 Err(Problem::Rules(rules.len()))

@@ -154,6 +154,7 @@ pub(crate) fn regulates_acks(queue: &Spec) -> bool {
     match queue {
         Spec::Sad { .. } | Spec::AckFilter { .. } => true,
         Spec::AckCollapsing { .. } | Spec::CakeAckFilter { .. } => true,
+        Spec::AckPacing { queue, .. } | Spec::WindowClamp { queue, .. } => regulates_acks(queue),
         other => other.below().into_iter().any(regulates_acks),
     }
 }

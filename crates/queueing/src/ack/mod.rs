@@ -20,11 +20,13 @@
 //! which nothing waits.
 
 pub mod cake;
+pub mod clamp;
 pub mod collapsing;
 pub mod filter;
 mod flow_fifo;
 mod flow_map;
 mod linked_fifo;
+pub mod pacing;
 pub mod sad;
 
 use lastmile_packet::{AckFields, Meta, Packet, Protocol, SackBlock, SeqNumber};
@@ -34,8 +36,10 @@ use crate::classify::{Condition, Matcher as _};
 use crate::discipline::Counter;
 
 pub use cake::CakeAckFilter;
+pub use clamp::WindowClamp;
 pub use collapsing::AckCollapsing;
 pub use filter::{AckFilter, Fraction};
+pub use pacing::AckPacing;
 pub use sad::SmartAckDropper;
 
 /// How a new ACK stands to the newest one of its flow.

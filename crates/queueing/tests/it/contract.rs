@@ -26,6 +26,7 @@ pub(crate) struct Promise {
     reasons: &'static [DropReason],
     work_conserving: bool,
     rewrites_acks: bool,
+    lowers_windows: bool,
     remarks: bool,
     names_exact_times: bool,
     rate: Option<Rate>,
@@ -48,6 +49,7 @@ impl Promise {
             reasons,
             work_conserving: true,
             rewrites_acks: false,
+            lowers_windows: false,
             remarks: false,
             names_exact_times: true,
             rate: None,
@@ -63,6 +65,11 @@ impl Promise {
     /// Packets may leave with another code point or mark.
     pub(crate) const fn remarks(self) -> Self {
         Self { remarks: true, ..self }
+    }
+
+    /// TCP segments may leave with a lower window.
+    pub(crate) const fn lowers_windows(self) -> Self {
+        Self { lowers_windows: true, ..self }
     }
 
     /// Holds packets back to a rate.
@@ -227,7 +234,10 @@ impl Trial {
         if self.promise.rewrites_acks && before.is_pure_ack() {
             expected.rewrite_ack(&after.ack_fields());
         }
-        let expected = self.marked_as(expected, &after);
+        let mut expected = self.marked_as(expected, &after);
+        if self.promise.lowers_windows && after.window < before.window {
+            expected.set_window(after.window);
+        }
         prop_assert_eq!(after, expected, "only what an ACK says may change, and only in a pure ACK");
         Ok(())
     }

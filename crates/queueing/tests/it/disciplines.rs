@@ -5,6 +5,7 @@ use lastmile_queueing::DropReason::{AckCollapsed, AckDuplicate, AckFiltered, Ack
 use lastmile_queueing::ack::cake::{self, Mode};
 use lastmile_queueing::ack::filter::{self, Fraction, Rules};
 use lastmile_queueing::ack::sad::Duplicates;
+use lastmile_queueing::ack::{clamp, pacing};
 use lastmile_queueing::classify::{Bound, rules};
 use lastmile_queueing::meter::tbf::Peak;
 use lastmile_queueing::sched::custom::{self, Count, Excess};
@@ -301,3 +302,32 @@ contract!(rules_over_priority, Promise::of(&[Tail, Head]).by_class(is_ack), |lin
     ruled(Spec::Priority { classes }).build(line)
 });
 contract!(rules_over_a_fifo, Promise::of(&[Tail]), |line| ruled(fifo(PACKETS, Overflow::Tail)).build(line));
+
+/// A segment of 1460 bytes takes 11.68 ms.
+fn ack_pacing(queue: Spec) -> Spec {
+    let (rate, max_hold) = (BitRate::from_mbit_per_s(1), Duration::from_ms(30));
+    Spec::AckPacing { config: pacing::Config { rate, max_hold, exempt: Match::Never }, queue: Box::new(queue) }
+}
+
+contract!(ack_pacing_over_a_fifo, Promise::of(&[Tail]).waits(), |line| {
+    ack_pacing(fifo(PACKETS, Overflow::Tail)).build(line)
+});
+contract!(ack_pacing_over_collapsing, Promise::of(&[Head, AckCollapsed]).waits(), |line| {
+    ack_pacing(ack_collapsing(BYTES, Overflow::Head)).build(line)
+});
+contract!(ack_pacing_over_tbf, Promise::of(&[Tail]).waits().names_times_too_early(), |line| {
+    ack_pacing(tbf(RATE, BURST, fifo(PACKETS, Overflow::Tail))).build(line)
+});
+
+fn window_clamp(target: clamp::Target, queue: Spec) -> Spec {
+    let config = clamp::Config { target, mss: ByteCount::new(500), exempt: Match::Never };
+    Spec::WindowClamp { config, queue: Box::new(queue) }
+}
+
+contract!(window_clamp_to_a_window, Promise::of(&[Tail]).lowers_windows(), |line| {
+    window_clamp(clamp::Target::Window(ByteCount::new(1200)), fifo(PACKETS, Overflow::Tail)).build(line)
+});
+contract!(window_clamp_shared, Promise::of(&[Tail, AckMerged]).lowers_windows().rewrites_acks(), |line| {
+    let target = clamp::Target::Shared { rate: BitRate::from_mbit_per_s(1), rtt: Duration::from_ms(40) };
+    window_clamp(target, sad(Duplicates::Keep, fifo(PACKETS, Overflow::Tail))).build(line)
+});

@@ -1,17 +1,18 @@
 //! What the sender sees behind a regulator: always what it could have seen with some ACKs lost, and never the last one.
 
-use lastmile_packet::{Meta, Packet, Protocol, SackBlock, TcpFlags};
+use lastmile_packet::{Meta, Packet, Protocol, SackBlock, SeqNumber, TcpFlags};
 use lastmile_queueing::ack::cake::{self, Mode};
 use lastmile_queueing::ack::filter::{self, Fraction, Rules};
 use lastmile_queueing::ack::sad::Duplicates;
+use lastmile_queueing::ack::{clamp, pacing};
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{DropReason, Limit, Match, Node, Overflow};
-use lastmile_units::{Instant, PacketCount};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::contract::atm;
-use crate::traffic::{FLOWS, Op, Probe, Receivers, ops};
+use crate::traffic::{FLOWS, Op, Probe, Receivers, Step, ops};
 
 const ROOMY: Limit = Limit::Packets(PacketCount::new(100_000));
 
@@ -82,14 +83,25 @@ fn hold_but_for_ecn(spec: &Spec) {
 const ECN: TcpFlags = TcpFlags::ECE.with(TcpFlags::CWR);
 
 fn hold_where(spec: &Spec, may_go: fn(&Meta) -> bool) {
+    each_flow(spec, &[], may_go, |arrived, left| check_flow(arrived, left, may_go));
+}
+
+/// Runs random traffic behind `first`, and checks what came and what left of each flow.
+fn each_flow(
+    spec: &Spec,
+    first: &[Op],
+    may_go: fn(&Meta) -> bool,
+    check: impl Fn(&[Meta], &[Meta]) -> Result<(), TestCaseError>,
+) {
     let config = Config { failure_persistence: None, ..Config::default() };
     let outcome = TestRunner::new(config).run(&ops(), |ops| {
+        let ops = [first, &ops].concat();
         let (arrived, left) = run(spec.build(&atm()).expect("a tree that can be built"), &ops, may_go);
         for flow in 0..u32::from(FLOWS) {
             let of_flow = |seen: &[Meta]| -> Vec<Meta> {
                 seen.iter().filter(|meta| meta.flow.index() == flow).copied().collect()
             };
-            check_flow(&of_flow(&arrived), &of_flow(&left), may_go)?;
+            check(&of_flow(&arrived), &of_flow(&left))?;
         }
         Ok(())
     });
@@ -98,9 +110,72 @@ fn hold_where(spec: &Spec, may_go: fn(&Meta) -> bool) {
     }
 }
 
+#[test]
+fn pacing_changes_and_loses_nothing() {
+    let config =
+        pacing::Config { rate: BitRate::from_mbit_per_s(1), max_hold: Duration::from_ms(30), exempt: Match::Never };
+    let queue = Box::new(Spec::Fifo { limit: ROOMY, drop: Overflow::Tail });
+    each_flow(
+        &Spec::AckPacing { config, queue },
+        &[],
+        |_| false,
+        |arrived, left| {
+            prop_assert_eq!(arrived, left);
+            Ok(())
+        },
+    );
+}
+
+const TARGET: u16 = 1200;
+
+/// What the receiver said of its window, with its SYN first, and what of that the sender hears.
+#[test]
+fn a_clamped_window_is_one_that_a_receiver_could_have_advertised() {
+    let target = clamp::Target::Window(ByteCount::new(u64::from(TARGET)));
+    let config = clamp::Config { target, mss: ByteCount::new(500), exempt: Match::Never };
+    let queue = Box::new(Spec::Fifo { limit: ROOMY, drop: Overflow::Tail });
+    let syns: Vec<Op> = (0..FLOWS).map(|flow| Op::Enqueue { flow, step: Step::Flagged(TcpFlags::SYN) }).collect();
+    each_flow(&Spec::WindowClamp { config, queue }, &syns, |_| false, check_windows);
+}
+
+fn check_windows(arrived: &[Meta], left: &[Meta]) -> Result<(), TestCaseError> {
+    prop_assert_eq!(arrived.len(), left.len());
+    let mut highest: Option<SeqNumber> = None;
+    let mut before: Option<(Meta, Meta)> = None;
+    for (came, heard) in arrived.iter().zip(left) {
+        prop_assert_eq!(Meta { window: came.window, ..*heard }, *came, "nothing but the window changes");
+        if came.flags.contains(TcpFlags::RST) {
+            prop_assert_eq!(came, heard);
+            continue;
+        }
+        if came.flags.contains(TcpFlags::SYN) {
+            (highest, before) = (None, None);
+        }
+        prop_assert!(heard.window <= came.window && heard.window >= came.window.min(TARGET));
+        let edge = |meta: &Meta| meta.ack.add(u32::from(meta.window));
+        if let Some(highest) = highest {
+            let kept = edge(heard).at_or_after(highest) || edge(came) == edge(heard);
+            prop_assert!(kept, "{:?} was promised and {:?} is left of {came:?}", highest, edge(heard));
+        }
+        highest = Some(highest.filter(|highest| highest.after(edge(heard))).unwrap_or(edge(heard)));
+        // RFC 5681, section 2: a duplicate has the number and the window of the one before.
+        if let Some((came_before, heard_before)) = before
+            && came_before.ack == came.ack
+            && !came.options().has_unknown()
+            && came.window != heard_before.window
+        {
+            prop_assert_eq!(came_before.window == came.window, heard_before.window == heard.window, "{:?}", came);
+        }
+        if before.is_none_or(|(before, _)| came.ack.at_or_after(before.ack)) {
+            before = Some((*came, *heard));
+        }
+    }
+    Ok(())
+}
+
 /// What came, and what left in which order.
 fn run(mut discipline: Node<Probe>, ops: &[Op], may_go: fn(&Meta) -> bool) -> (Vec<Meta>, Vec<Meta>) {
-    let now = Instant::ZERO;
+    let mut now = Instant::ZERO;
     let mut receivers = Receivers::new();
     let (mut arrived, mut left) = (Vec::new(), Vec::new());
     let mut sink = |_, packet: Probe, reason: DropReason| {
@@ -115,12 +190,16 @@ fn run(mut discipline: Node<Probe>, ops: &[Op], may_go: fn(&Meta) -> bool) -> (V
                 discipline.enqueue(now, packet, &mut sink);
             }
             Op::Dequeue | Op::WaitUntilReady | Op::Wait(_) => {
+                if let Op::Wait(span) = *op {
+                    now += span;
+                }
                 left.extend(discipline.dequeue(now, &mut sink).map(|packet| *packet.meta()));
             }
         }
     }
-    while let Some(packet) = discipline.dequeue(now, &mut sink) {
-        left.push(*packet.meta());
+    while let Some(ready) = discipline.next_ready(now) {
+        now = now.max(ready);
+        left.extend(discipline.dequeue(now, &mut sink).map(|packet| *packet.meta()));
     }
     (arrived, left)
 }

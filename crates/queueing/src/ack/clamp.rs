@@ -1,0 +1,372 @@
+//! Receive-window clamping: the window that a receiver advertises is lowered on its way, so that the sender never has more
+//! in flight than the line and a small queue hold.
+//!
+//! Published: Karandikar, Kalyanaraman, Bagal, Packer 2000 (TCP rate control): window = rate x round-trip time, shared among
+//! the active flows.
+//!
+//! Rules, for every segment with ACK but without RST, and for the SYN, pure ACK or not, as it leaves:
+//!
+//! - The window is lowered to the target, never raised; the target is at least one segment of `mss` bytes, so that a sender with
+//!   Nagle's algorithm (RFC 9293, section 3.7.4) always has a whole one to send.
+//! - *What was advertised is not taken back* (RFC 9293, section 3.8.6): while the right edge that the sender knows lies beyond the
+//!   target, the window closes only as fast as acknowledgements come. A receiver that takes its window back is not corrected.
+//! - *The unit is the flow's* (RFC 7323, section 2): the shift is that of its SYN; a window is rounded up to the unit. A SYN-ACK settles
+//!   it for both ends, and so does a SYN without the option. A SYN that offers a shift may be refused in the other direction, which is
+//!   not seen here: it counts as agreed once a number is acknowledged that windows without the shift had not allowed, by more than a
+//!   segment. Until then, and for a flow whose SYN was not seen, windows stay as they are.
+//! - *A duplicate stays a duplicate and an update an update* (RFC 5681, section 2: the same number and the same window): what the
+//!   receiver advertised twice leaves twice as the same, whatever the target is by then; what it changed leaves changed, by one
+//!   unit where the target alone would make both the same.
+//! - What has unknown options is left alone: one of them may sign the header (RFC 5925, RFC 2385).
+//!
+//! A flow is active for [`ACTIVE_FOR`] after it has acknowledged something new.
+//! Cost: one table look-up a TCP segment. Memory: an entry for each flow whose SYN was seen. A flow that has not been seen for
+//! [`FORGOTTEN_AFTER`] counts as unknown, since its number may be another's by then.
+
+use std::collections::VecDeque;
+
+use lastmile_packet::{FlowId, Meta, Packet, Protocol, SeqNumber, TcpFlags};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant};
+
+use super::flow_map::FlowMap;
+use crate::classify::{Condition, Match, Matcher as _};
+use crate::discipline::Counter;
+use crate::{Backlog, Discipline, DropSink, Environment};
+
+/// How long a flow counts as active after it has acknowledged something new; it may count up to twice as long.
+pub const ACTIVE_FOR: Duration = Duration::from_s(1);
+/// How long the window scale of a silent flow is remembered: no longer than a flow table keeps its number.
+pub const FORGOTTEN_AFTER: Duration = Duration::from_s(600);
+/// RFC 7323, section 2.3: a larger shift counts as this.
+const LARGEST_SHIFT: u8 = 14;
+
+/// What a flow may have in flight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// So many bytes, each flow.
+    Window(ByteCount),
+    /// What `rate` delivers in `rtt`, all active flows together, in equal shares.
+    Shared {
+        /// Rate of payload.
+        rate: BitRate,
+        /// Round-trip time, with as much waiting as is wanted.
+        rtt: Duration,
+    },
+}
+
+/// How windows are clamped.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// What a flow may have in flight.
+    pub target: Target,
+    /// Payload of a full segment: no window is lowered below.
+    pub mss: ByteCount,
+    /// What is never touched.
+    pub exempt: Match,
+}
+
+/// A clamp behind a queue: windows are lowered in what leaves it.
+#[derive(Debug)]
+pub struct WindowClamp<D> {
+    queue: D,
+    target: Target,
+    mss: ByteCount,
+    exempt: Condition,
+    flows: FlowMap<Flow>,
+    /// Every active flow once, in the order of the time since which it waits for a look.
+    active: VecDeque<(Instant, FlowId)>,
+    stats: Stats,
+}
+
+/// What is known of a flow.
+#[derive(Debug)]
+struct Flow {
+    scale: Scale,
+    last_seen: Instant,
+    last_advance: Instant,
+    active: bool,
+    /// Bytes that the SYN allowed from the first acknowledgement on; the SYN of a client has no number to count from.
+    syn_window: u64,
+    told: Option<Told>,
+}
+
+/// The unit of a flow's windows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Scale {
+    Agreed(u8),
+    /// Offered, and not known whether agreed. The highest right edge if it was not.
+    Offered(u8, Option<SeqNumber>),
+}
+
+/// What the sender was told last.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    ack: SeqNumber,
+    /// The field as the receiver sent it.
+    field: u16,
+    /// The field as it left.
+    left: u16,
+    /// The highest right edge so far.
+    edge: SeqNumber,
+}
+
+impl<D> WindowClamp<D> {
+    /// A clamp behind `queue`. `None`: a segment of no bytes, or of more than an IP packet holds.
+    #[must_use]
+    pub fn new(config: &Config, environment: &Environment, queue: D) -> Option<Self> {
+        if config.mss == ByteCount::ZERO || config.mss.as_u64() > u64::from(u16::MAX) {
+            return None;
+        }
+        Some(Self {
+            queue,
+            target: config.target,
+            mss: config.mss,
+            exempt: Condition::new(&config.exempt, environment),
+            flows: FlowMap::default(),
+            active: VecDeque::new(),
+            stats: Stats::default(),
+        })
+    }
+
+    /// What a flow may have in flight now, in bytes.
+    fn target(&mut self, now: Instant) -> u64 {
+        self.look_for_idle(now);
+        let bytes = match self.target {
+            Target::Window(window) => window.as_u64(),
+            Target::Shared { rate, rtt } => {
+                let in_flight = u128::from(rate.as_bps()) * u128::from(rtt.as_ps()) / (8 * 1_000_000_000_000);
+                let flows = self.active.len().max(1) as u64;
+                u64::try_from(in_flight).unwrap_or(u64::MAX) / flows
+            }
+        };
+        bytes.max(self.mss.as_u64())
+    }
+
+    /// Looks at the flows that have waited for it, and takes those off that are no longer active.
+    fn look_for_idle(&mut self, now: Instant) {
+        while let Some(&(since, id)) = self.active.front()
+            && since.saturating_add(ACTIVE_FOR) <= now
+        {
+            self.active.pop_front();
+            let Some(flow) = self.flows.get_mut(&id) else { continue };
+            flow.active = flow.last_advance.saturating_add(ACTIVE_FOR) > now;
+            if flow.active {
+                self.active.push_back((now, id));
+            }
+        }
+    }
+
+    /// Lowers the window of a packet that leaves.
+    fn clamp<P: Packet>(&mut self, now: Instant, packet: &mut P) {
+        let meta = *packet.meta();
+        if meta.protocol != Protocol::Tcp {
+            self.stats.passed_not_tcp += 1;
+            return;
+        }
+        let untouched = if meta.options().has_unknown() {
+            self.stats.passed_unknown_options += 1;
+            true
+        } else if self.exempt.matches(now, packet) {
+            self.stats.passed_exempt += 1;
+            true
+        } else {
+            false
+        };
+        if meta.flags.contains(TcpFlags::SYN) {
+            self.open(now, packet, untouched);
+            return;
+        }
+        if !meta.flags.contains(TcpFlags::ACK) || meta.flags.contains(TcpFlags::RST) {
+            self.stats.passed_flags += 1;
+            return;
+        }
+        let Some(flow) = self.flows.get_mut(&meta.flow) else {
+            self.stats.passed_unknown_scale += u64::from(!untouched);
+            return;
+        };
+        if flow.last_seen.saturating_add(FORGOTTEN_AFTER) <= now {
+            // It is no longer active: looks come more often.
+            self.flows.remove(&meta.flow);
+            self.stats.passed_unknown_scale += u64::from(!untouched);
+            return;
+        }
+        flow.last_seen = now;
+        if flow.told.is_none_or(|told| meta.ack.after(told.ack)) {
+            flow.last_advance = now;
+            if !flow.active {
+                flow.active = true;
+                self.active.push_back((now, meta.flow));
+            }
+        }
+        let target = self.target(now);
+        let flow = self.flows.get_mut(&meta.flow).expect("just found");
+        let agreed = flow.agreed(&meta, self.mss);
+        if !agreed && !untouched {
+            self.stats.passed_unconfirmed_scale += 1;
+        }
+        let left = if untouched || !agreed { meta.window } else { flow.lowered(&meta, target, &mut self.stats) };
+        flow.note(&meta, left);
+        if left != meta.window {
+            packet.set_window(left);
+        }
+    }
+
+    /// Begins a flow with its SYN, whose own window is never scaled (RFC 7323, section 2.2).
+    fn open<P: Packet>(&mut self, now: Instant, packet: &mut P, untouched: bool) {
+        let meta = *packet.meta();
+        if untouched {
+            // Its options are not known for sure: nor is the scale.
+            self.flows.remove(&meta.flow);
+            return;
+        }
+        let target = self.target(now);
+        let answers = meta.flags.contains(TcpFlags::ACK);
+        let scale = match meta.options().syn_options().window_scale {
+            None => Scale::Agreed(0),
+            Some(shift) if answers => Scale::Agreed(shift.min(LARGEST_SHIFT)),
+            Some(shift) => Scale::Offered(shift.min(LARGEST_SHIFT), None),
+        };
+        self.stats.seen += 1;
+        let left = u16::try_from(target).map_or(meta.window, |target| target.min(meta.window));
+        self.stats.clamped += u64::from(left != meta.window);
+        packet.set_window(left);
+        let syn_window = u64::from(left);
+        let told = answers.then(|| Told { ack: meta.ack, field: meta.window, left, edge: edge(meta.ack, syn_window) });
+        // A flow that is opened anew keeps its place among the active.
+        let active = self.flows.get(&meta.flow).is_some_and(|flow| flow.active);
+        let new = Flow { scale, last_seen: now, last_advance: now, active, syn_window, told };
+        self.flows.insert(meta.flow, new);
+    }
+}
+
+/// The right edge of a window. No window reaches half the number space.
+fn edge(ack: SeqNumber, window: u64) -> SeqNumber {
+    ack.add(u32::try_from(window).unwrap_or(u32::MAX))
+}
+
+impl Flow {
+    /// True when the unit of the flow's windows is known; settles it where this segment proves it.
+    fn agreed(&mut self, meta: &Meta, mss: ByteCount) -> bool {
+        let Scale::Offered(shift, highest) = self.scale else { return true };
+        // More than a segment beyond: a probe of a zero window may lie beyond it (RFC 9293, section 3.8.6.1).
+        let slack = u32::try_from(mss.as_u64()).unwrap_or(u32::MAX);
+        if highest.is_some_and(|edge| meta.ack.after(edge.add(slack))) {
+            self.scale = Scale::Agreed(shift);
+            return true;
+        }
+        let allowed = edge(meta.ack, u64::from(meta.window).max(if highest.is_none() { self.syn_window } else { 0 }));
+        self.scale = Scale::Offered(shift, Some(later(highest, allowed)));
+        false
+    }
+
+    const fn shift(&self) -> u8 {
+        match self.scale {
+            Scale::Agreed(shift) | Scale::Offered(shift, _) => shift,
+        }
+    }
+
+    /// The field with which the segment leaves: at most its own.
+    fn lowered(&self, meta: &Meta, target: u64, stats: &mut Stats) -> u16 {
+        stats.seen += 1;
+        let told = match self.told {
+            Some(told) if told.ack == meta.ack && told.field == meta.window => {
+                stats.clamped += u64::from(told.left != meta.window);
+                return told.left;
+            }
+            told => told,
+        };
+        let unit = 1 << self.shift();
+        let advertised = u64::from(meta.window) * unit;
+        let edge = told.map_or_else(|| edge(meta.ack, self.syn_window), |told| told.edge);
+        let promised = if edge.after(meta.ack) { u64::from(edge.distance_from(meta.ack)) } else { 0 };
+        stats.kept_open += u64::from(promised.min(advertised) > target);
+        let window = advertised.min(target.max(promised));
+        let mut field = u16::try_from(window.div_ceil(unit)).unwrap_or(meta.window).min(meta.window);
+        if told.is_some_and(|told| told.ack == meta.ack && told.left == field) && field < meta.window {
+            stats.kept_apart += 1;
+            field += 1;
+        }
+        stats.clamped += u64::from(field != meta.window);
+        field
+    }
+
+    /// Takes note of what the sender is told.
+    fn note(&mut self, meta: &Meta, left: u16) {
+        let allowed = edge(meta.ack, u64::from(left) << self.shift());
+        self.told = Some(match self.told {
+            None => {
+                let allowed = later(Some(edge(meta.ack, self.syn_window)), allowed);
+                Told { ack: meta.ack, field: meta.window, left, edge: allowed }
+            }
+            Some(told) if meta.ack.before(told.ack) => Told { edge: later(Some(told.edge), allowed), ..told },
+            Some(told) => Told { ack: meta.ack, field: meta.window, left, edge: later(Some(told.edge), allowed) },
+        });
+    }
+}
+
+fn later(one: Option<SeqNumber>, other: SeqNumber) -> SeqNumber {
+    one.filter(|one| one.after(other)).unwrap_or(other)
+}
+
+impl<P: Packet, D: Discipline<P>> Discipline<P> for WindowClamp<D> {
+    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
+        self.queue.enqueue(now, packet, drops);
+    }
+
+    fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        let mut packet = self.queue.dequeue(now, drops)?;
+        self.clamp(now, &mut packet);
+        Some(packet)
+    }
+
+    fn next_ready(&self, now: Instant) -> Option<Instant> {
+        self.queue.next_ready(now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        self.stats.show(visit);
+        Counter::below("queue", &self.queue, visit);
+    }
+}
+
+/// What a clamp counts.
+#[derive(Clone, Debug, Default)]
+struct Stats {
+    seen: u64,
+    clamped: u64,
+    kept_open: u64,
+    kept_apart: u64,
+    passed_not_tcp: u64,
+    passed_flags: u64,
+    passed_unknown_options: u64,
+    passed_unknown_scale: u64,
+    passed_unconfirmed_scale: u64,
+    passed_exempt: u64,
+}
+
+impl Stats {
+    fn show(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        let counts = [
+            ("seen", self.seen),
+            ("clamped", self.clamped),
+            ("kept_open", self.kept_open),
+            ("kept_apart", self.kept_apart),
+            ("passed_not_tcp", self.passed_not_tcp),
+            ("passed_flags", self.passed_flags),
+            ("passed_unknown_options", self.passed_unknown_options),
+            ("passed_unknown_scale", self.passed_unknown_scale),
+            ("passed_unconfirmed_scale", self.passed_unconfirmed_scale),
+            ("passed_exempt", self.passed_exempt),
+        ];
+        for (name, value) in counts {
+            visit(Counter { path: "", kind: "window-clamp", name, value });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,218 @@
+use lastmile_linklayer::{Framing, LinkLayer};
+use lastmile_packet::{Options, SynOptions};
+use lastmile_units::PacketCount;
+
+use super::*;
+use crate::{DropReason, Fifo, Overflow};
+
+const NOW: Instant = Instant::ZERO;
+
+fn clamp_to(target: Target) -> WindowClamp<Fifo<Meta>> {
+    let environment = Environment::new(LinkLayer::new(0, Framing::None).expect("no overhead"));
+    let config = Config { target, mss: ByteCount::new(1460), exempt: Match::Flow(FlowId::new(7)) };
+    let queue = Fifo::in_packets(PacketCount::new(100), Overflow::Tail);
+    WindowClamp::new(&config, &environment, queue).expect("segments of 1460 bytes")
+}
+
+fn to_bytes(window: u64) -> WindowClamp<Fifo<Meta>> {
+    clamp_to(Target::Window(ByteCount::new(window)))
+}
+
+/// What the window is behind the clamp.
+fn pass(clamp: &mut WindowClamp<Fifo<Meta>>, now: Instant, packet: Meta) -> u16 {
+    let mut none = |_, packet, reason: DropReason| panic!("{packet:?} dropped: {reason:?}");
+    clamp.enqueue(now, packet, &mut none);
+    let left = clamp.dequeue(now, &mut none).expect("it goes on");
+    assert_eq!(left, Meta { window: left.window, ..packet }, "nothing but the window changes");
+    assert!(left.window <= packet.window, "and that is only lowered");
+    left.window
+}
+
+fn segment(flow: u32, number: u32, window: u16) -> Meta {
+    let ack = SeqNumber::new(u32::MAX - 5000).add(number);
+    let flow = FlowId::new(flow);
+    Meta { flow, ack, window, flags: TcpFlags::ACK, header_len: 40, ip_len: 40, ..Meta::default() }
+}
+
+fn ack(number: u32, window: u16) -> Meta {
+    segment(1, number, window)
+}
+
+/// The SYN-ACK of a flow, its window `window`, its shift agreed.
+fn syn_ack(flow: u32, window: u16, shift: Option<u8>) -> Meta {
+    let mut syn = segment(flow, 0, window);
+    syn.flags = TcpFlags::ACK.with(TcpFlags::SYN);
+    syn.set_options(Options::syn(SynOptions { window_scale: shift, ..SynOptions::default() }));
+    syn
+}
+
+fn count(clamp: &WindowClamp<Fifo<Meta>>, name: &str) -> u64 {
+    let mut value = None;
+    clamp.counters(&mut |counter| {
+        if counter.name == name {
+            value = Some(counter.value);
+        }
+    });
+    value.expect(name)
+}
+
+/// 20 000 bytes are 156.25 units of 128.
+#[test]
+fn a_window_is_lowered_to_the_target_rounded_up_to_the_unit_of_the_flow() {
+    let mut clamp = to_bytes(20_000);
+    assert_eq!(pass(&mut clamp, NOW, syn_ack(1, 65_535, Some(7))), 20_000);
+    assert_eq!(pass(&mut clamp, NOW, ack(0, 512)), 157);
+    assert_eq!(pass(&mut clamp, NOW, ack(1460, 100)), 100);
+    assert_eq!(pass(&mut clamp, NOW, ack(2920, 0)), 0);
+    let data = Meta { ip_len: 1500, ..ack(4380, 9000) };
+    assert_eq!(pass(&mut clamp, NOW, data), 157);
+    assert_eq!((count(&clamp, "seen"), count(&clamp, "clamped")), (5, 3));
+}
+
+#[test]
+fn without_the_option_the_unit_is_a_byte() {
+    let mut clamp = to_bytes(20_000);
+    pass(&mut clamp, NOW, syn_ack(1, 65_535, None));
+    assert_eq!(pass(&mut clamp, NOW, ack(0, 65_535)), 20_000);
+    let mut clamp = to_bytes(20_000);
+    let syn = Meta { flags: TcpFlags::SYN, ack: SeqNumber::new(0), ..ack(0, 65_535) };
+    assert_eq!(pass(&mut clamp, NOW, syn), 20_000);
+    assert_eq!(pass(&mut clamp, NOW, ack(0, 65_535)), 20_000);
+}
+
+/// A client's SYN: what it offers may be refused where nothing is seen of it. 30 000 bytes were allowed from 0 on if it was, so
+/// 31 461 and more prove that it was not.
+#[test]
+fn an_offered_shift_counts_once_it_is_proved() {
+    let mut clamp = to_bytes(20_000);
+    let syn = Meta { flags: TcpFlags::SYN, ack: SeqNumber::new(0), ..syn_ack(1, 10_000, Some(7)) };
+    pass(&mut clamp, NOW, syn);
+    assert_eq!(pass(&mut clamp, NOW, ack(0, 30_000)), 30_000);
+    assert_eq!(pass(&mut clamp, NOW, ack(31_460, 1000)), 1000);
+    assert_eq!(count(&clamp, "passed_unconfirmed_scale"), 2);
+    // What the first window allowed is 128 times as much, and is not taken back: 30 000 * 128 from 0 on.
+    assert_eq!(pass(&mut clamp, NOW, ack(34_000, 30_000)), 29_735);
+    assert_eq!(pass(&mut clamp, NOW, ack(3_840_000, 30_000)), 157);
+    assert_eq!(count(&clamp, "kept_open"), 1);
+}
+
+#[test]
+fn a_refused_shift_is_never_applied() {
+    let mut clamp = to_bytes(20_000);
+    let syn = Meta { flags: TcpFlags::SYN, ack: SeqNumber::new(0), ..syn_ack(1, 65_535, Some(7)) };
+    pass(&mut clamp, NOW, syn);
+    for number in 0..200 {
+        assert_eq!(pass(&mut clamp, NOW, ack(number * 1460, 65_535)), 65_535);
+    }
+}
+
+/// RFC 9293, section 3.8.6: the right edge stands at 60 000 (1 window of 60 000 from 0) until it has been reached.
+#[test]
+fn what_was_advertised_is_not_taken_back() {
+    let mut clamp = to_bytes(60_000);
+    pass(&mut clamp, NOW, syn_ack(1, 65_535, None));
+    assert_eq!(pass(&mut clamp, NOW, ack(0, 60_000)), 60_000);
+    clamp.target = Target::Window(ByteCount::new(20_000));
+    assert_eq!(pass(&mut clamp, NOW, ack(10_000, 60_000)), 50_000);
+    assert_eq!(pass(&mut clamp, NOW, ack(39_000, 60_000)), 21_000);
+    assert_eq!(pass(&mut clamp, NOW, ack(41_000, 60_000)), 20_000);
+    // One that was overtaken: the edge is at 61 000.
+    assert_eq!(pass(&mut clamp, NOW, ack(40_000, 60_000)), 21_000);
+    // A receiver that takes back is not corrected.
+    assert_eq!(pass(&mut clamp, NOW, ack(42_000, 5000)), 5000);
+    assert_eq!(count(&clamp, "kept_open"), 3);
+}
+
+#[test]
+fn a_window_is_never_lowered_below_a_segment() {
+    let mut clamp = to_bytes(100);
+    assert_eq!(pass(&mut clamp, NOW, syn_ack(1, 65_535, None)), 1460);
+    assert_eq!(pass(&mut clamp, NOW, ack(0, 65_535)), 1460);
+    assert_eq!(pass(&mut clamp, NOW, ack(1460, 536)), 536);
+}
+
+/// RFC 5681, section 2: three of the same number and window make fast retransmit.
+#[test]
+fn a_duplicate_stays_one_whatever_the_target_is_by_then() {
+    let mut clamp = to_bytes(20_000);
+    pass(&mut clamp, NOW, syn_ack(1, 65_535, None));
+    let windows = [30_000, 10_000, 50_000].map(|target| {
+        clamp.target = Target::Window(ByteCount::new(target));
+        pass(&mut clamp, NOW, ack(5000, 60_000))
+    });
+    assert_eq!(windows, [30_000; 3]);
+}
+
+/// The application reads while nothing comes: without care every update would look like a duplicate.
+#[test]
+fn a_window_update_does_not_become_a_duplicate() {
+    let mut clamp = to_bytes(20_000);
+    pass(&mut clamp, NOW, syn_ack(1, 65_535, None));
+    let windows = [30_000, 40_000, 40_000, 50_000].map(|window| pass(&mut clamp, NOW, ack(5000, window)));
+    assert_eq!(windows, [20_000, 20_001, 20_001, 20_002]);
+    assert_eq!(pass(&mut clamp, NOW, ack(6000, 50_000)), 20_000);
+    assert_eq!(count(&clamp, "kept_apart"), 2);
+}
+
+#[test]
+fn what_is_not_known_for_sure_passes_and_is_counted() {
+    let mut clamp = to_bytes(2000);
+    assert_eq!(pass(&mut clamp, NOW, ack(0, 60_000)), 60_000);
+    assert_eq!(pass(&mut clamp, NOW, syn_ack(7, 60_000, None)), 60_000);
+    assert_eq!(pass(&mut clamp, NOW, segment(7, 0, 60_000)), 60_000);
+    pass(&mut clamp, NOW, syn_ack(1, 60_000, None));
+    let mut signed = ack(0, 60_000);
+    signed.set_options(Options::NONE.with_unknown());
+    assert_eq!(pass(&mut clamp, NOW, signed), 60_000);
+    // The sender knows that window now.
+    assert_eq!(pass(&mut clamp, NOW, ack(1000, 60_000)), 59_000);
+    assert_eq!(pass(&mut clamp, NOW, Meta { flags: TcpFlags::ACK.with(TcpFlags::RST), ..ack(0, 60_000) }), 60_000);
+    assert_eq!(pass(&mut clamp, NOW, Meta { protocol: Protocol::Udp, ..ack(0, 60_000) }), 60_000);
+    for (name, value) in [
+        ("passed_unknown_scale", 1),
+        ("passed_exempt", 2),
+        ("passed_unknown_options", 1),
+        ("passed_flags", 1),
+        ("passed_not_tcp", 1),
+    ] {
+        assert_eq!(count(&clamp, name), value, "{name}");
+    }
+}
+
+#[test]
+fn a_silent_flow_is_forgotten_since_its_number_may_be_anothers() {
+    let mut clamp = to_bytes(2000);
+    pass(&mut clamp, NOW, syn_ack(1, 60_000, Some(2)));
+    let later = NOW + FORGOTTEN_AFTER;
+    assert_eq!(pass(&mut clamp, later, ack(0, 60_000)), 60_000);
+    assert_eq!(pass(&mut clamp, later, ack(1460, 60_000)), 60_000);
+    assert_eq!(count(&clamp, "passed_unknown_scale"), 2);
+}
+
+/// 8 Mbit/s in 40 ms: 40 000 bytes, shared by those that have acknowledged something new within a second or two.
+#[test]
+fn active_flows_share_what_the_line_delivers_in_a_round_trip() {
+    let at = |ms| Instant::ZERO + Duration::from_ms(ms);
+    let mut clamp = clamp_to(Target::Shared { rate: BitRate::from_mbit_per_s(8), rtt: Duration::from_ms(40) });
+    for flow in [1, 2] {
+        pass(&mut clamp, NOW, syn_ack(flow, 1000, None));
+    }
+    assert_eq!(pass(&mut clamp, at(0), segment(1, 1000, 60_000)), 40_000);
+    assert_eq!(pass(&mut clamp, at(0), segment(2, 1000, 60_000)), 20_000);
+    // Not taken back at once.
+    assert_eq!(pass(&mut clamp, at(10), segment(1, 11_000, 60_000)), 30_000);
+    assert_eq!(pass(&mut clamp, at(20), segment(1, 30_000, 60_000)), 20_000);
+    // Flow 2 says the same again: not active.
+    assert_eq!(pass(&mut clamp, at(900), segment(2, 1000, 60_000)), 20_000);
+    assert_eq!(pass(&mut clamp, at(1010), segment(1, 50_000, 60_000)), 40_000);
+}
+
+#[test]
+fn a_segment_has_bytes() {
+    let environment = Environment::new(LinkLayer::new(0, Framing::None).expect("no overhead"));
+    let new = |mss| {
+        let target = Target::Window(ByteCount::new(1));
+        WindowClamp::new(&Config { target, mss: ByteCount::new(mss), exempt: Match::Never }, &environment, ()).is_some()
+    };
+    assert!(!new(0) && new(1) && new(65_535) && !new(65_536));
+}

@@ -1,0 +1,188 @@
+use lastmile_linklayer::{Framing, LinkLayer};
+use lastmile_units::PacketCount;
+
+use super::*;
+use crate::{DropReason, Fifo, Overflow};
+
+/// A byte a microsecond.
+const RATE: BitRate = BitRate::from_mbit_per_s(8);
+
+fn pacer(max_hold: Duration) -> AckPacing<Meta, Fifo<Meta>> {
+    let environment = Environment::new(LinkLayer::new(0, Framing::None).expect("no overhead"));
+    let config = Config { rate: RATE, max_hold, exempt: Match::Never };
+    let queue = Fifo::in_packets(PacketCount::new(100), Overflow::Tail);
+    let mut pacer = AckPacing::new(&config, &environment, queue).expect("a hold within its range");
+    // What the flows acknowledged before.
+    for flow in [1, 2] {
+        pacer.enqueue(Instant::ZERO, ack(flow, 0), &mut none);
+        assert_eq!(pacer.dequeue(Instant::ZERO, &mut none), Some(ack(flow, 0)), "the first takes no time");
+    }
+    pacer
+}
+
+fn ack(flow: u32, number: u32) -> Meta {
+    let ack = SeqNumber::new(u32::MAX - 1000).add(number);
+    let flow = FlowId::new(flow);
+    Meta { flow, ack, window: 100, flags: TcpFlags::ACK, header_len: 40, ip_len: 40, ..Meta::default() }
+}
+
+fn none(_: Instant, packet: Meta, reason: DropReason) {
+    panic!("{packet:?} dropped: {reason:?}");
+}
+
+fn us(us: u64) -> Instant {
+    Instant::from_ps(us * 1_000_000)
+}
+
+fn send(pacer: &mut AckPacing<Meta, Fifo<Meta>>, at: Instant, packets: &[Meta]) {
+    for packet in packets {
+        pacer.enqueue(at, *packet, &mut none);
+    }
+}
+
+/// What leaves, and when in microseconds, if it is asked for as soon as it is ready.
+fn drain(pacer: &mut AckPacing<Meta, Fifo<Meta>>, mut now: Instant) -> Vec<(u64, Meta)> {
+    let mut left = Vec::new();
+    while let Some(ready) = pacer.next_ready(now) {
+        now = now.max(ready);
+        let packet = pacer.dequeue(now, &mut none).expect("it was promised");
+        left.push((now.since(Instant::ZERO).as_us(), packet));
+    }
+    assert_eq!(pacer.backlog(), Backlog::default());
+    left
+}
+
+const LONG: Duration = Duration::from_ms(500);
+
+/// Each waits until the data that the one before let go has passed.
+#[test]
+fn bunched_acks_are_spaced_by_what_they_acknowledge() {
+    let mut pacer = pacer(LONG);
+    send(&mut pacer, us(100), &[ack(1, 1000), ack(1, 2000), ack(1, 5000), ack(1, 6000)]);
+    assert_eq!(pacer.backlog().packets.as_u64(), 4);
+    assert_eq!(pacer.backlog().bytes.as_u64(), 160);
+    let left = drain(&mut pacer, us(100));
+    assert_eq!(left, [(100, ack(1, 1000)), (1100, ack(1, 2000)), (2100, ack(1, 5000)), (5100, ack(1, 6000))]);
+}
+
+#[test]
+fn acks_that_come_slower_than_the_rate_are_not_held_and_save_nothing_up() {
+    let mut pacer = pacer(LONG);
+    send(&mut pacer, us(0), &[ack(1, 1000)]);
+    send(&mut pacer, us(1000), &[ack(1, 2000)]);
+    assert_eq!(drain(&mut pacer, us(1000)).len(), 2);
+    send(&mut pacer, us(90_000), &[ack(1, 3000), ack(1, 4000)]);
+    assert_eq!(drain(&mut pacer, us(90_000)), [(90_000, ack(1, 3000)), (91_000, ack(1, 4000))]);
+}
+
+/// 3 bytes at 9 Mbit/s take 8/3 us. After 300 of them 800 us have passed, not 300 times a rounded time.
+#[test]
+fn the_rate_is_exact_over_many_acks() {
+    let mut pacer = pacer(LONG);
+    pacer.clock.serialiser = Serialiser::new(BitRate::from_mbit_per_s(9));
+    let burst: Vec<Meta> = (1..=100).map(|n| ack(1, 9 * n)).collect();
+    send(&mut pacer, us(0), &burst);
+    let (last, packet) = *drain(&mut pacer, us(0)).last().expect("a hundred");
+    // 99 times 9 bytes, 8 us each.
+    assert_eq!((last, packet), (792, ack(1, 900)));
+}
+
+#[test]
+fn what_acknowledges_nothing_new_takes_no_time_and_keeps_its_place() {
+    let mut pacer = pacer(LONG);
+    let update = Meta { window: 900, ..ack(1, 2000) };
+    send(&mut pacer, us(0), &[ack(1, 1000), ack(1, 2000), ack(1, 2000), update, ack(1, 3000)]);
+    // Nothing of flow 2 is held, so its duplicate goes at once.
+    send(&mut pacer, us(0), &[ack(2, 0)]);
+    let expected = [(0, ack(1, 1000)), (0, ack(2, 0)), (1000, ack(1, 2000)), (1000, ack(1, 2000)), (1000, update)];
+    let left = drain(&mut pacer, us(0));
+    assert_eq!((&left[..5], &left[5..]), (&expected[..], &[(2000, ack(1, 3000))][..]));
+}
+
+/// Data overtakes nothing, waits for nothing, and takes its time: 2000 bytes held and 1000 of its own.
+#[test]
+fn data_sends_the_acks_of_its_flow_ahead() {
+    let mut pacer = pacer(LONG);
+    let data = Meta { ip_len: 1500, ..ack(1, 4000) };
+    send(&mut pacer, us(0), &[ack(1, 1000), ack(1, 2000), ack(1, 3000), ack(2, 500), data, ack(1, 5000)]);
+    let expected = [
+        (0, ack(1, 1000)),
+        (0, ack(1, 2000)),
+        (0, ack(1, 3000)),
+        (0, data),
+        // Flow 2 has had nothing yet, and so comes first.
+        (4000, ack(2, 500)),
+        (4500, ack(1, 5000)),
+    ];
+    assert_eq!(drain(&mut pacer, us(0)), expected);
+    let mut counts = Vec::new();
+    pacer.counters(&mut |counter| counts.push((counter.name, counter.value)));
+    for count in [("held", 4), ("flushed", 2), ("paced", 2), ("overdue", 0), ("passed_data", 1)] {
+        assert!(counts.contains(&count), "{count:?} in {counts:?}");
+    }
+}
+
+/// 10 000 bytes at once would take 10 ms: the second ACK goes after 3, and no more than 3 are owed by then.
+#[test]
+fn no_ack_is_held_longer_than_it_may_be() {
+    let mut pacer = pacer(Duration::from_ms(3));
+    send(&mut pacer, us(0), &[ack(1, 10_000), ack(1, 11_000)]);
+    assert_eq!(drain(&mut pacer, us(0)), [(0, ack(1, 10_000)), (3000, ack(1, 11_000))]);
+    send(&mut pacer, us(5000), &[ack(1, 12_000)]);
+    // At 3 ms the debt was 0, as it had been cut to 3 ms at 0 ms, and the second ACK took 1 ms.
+    assert_eq!(drain(&mut pacer, us(5000)), [(5000, ack(1, 12_000))]);
+}
+
+/// One flow acknowledges a segment at a time, the other four: the bytes are shared evenly, not the ACKs.
+#[test]
+fn flows_share_the_rate_by_bytes() {
+    let mut pacer = pacer(LONG);
+    let many: Vec<Meta> = (1..=12).map(|n| ack(1, 1000 * n)).collect();
+    send(&mut pacer, us(0), &many);
+    send(&mut pacer, us(0), &[ack(2, 4000), ack(2, 8000)]);
+    let mut bytes = [0; 2];
+    for (at, packet) in drain(&mut pacer, us(0)) {
+        let of = &mut bytes[packet.flow.index() as usize - 1];
+        *of = packet.ack.distance_from(ack(1, 0).ack);
+        // Until flow 2 has no more: never further apart than one ACK of each.
+        if at < 12_000 {
+            assert!(bytes[0].abs_diff(bytes[1]) <= 5000, "{bytes:?} at {at}");
+        }
+    }
+    assert_eq!(bytes, [12_000, 8000]);
+}
+
+/// A caller that comes late finds everything that was due, and has cost no rate.
+#[test]
+fn what_was_due_while_nobody_asked_goes_at_once() {
+    let mut pacer = pacer(LONG);
+    send(&mut pacer, us(0), &[ack(1, 1000), ack(1, 2000), ack(1, 3000), ack(1, 4000)]);
+    let mut left = Vec::new();
+    while pacer.next_ready(us(2500)).is_some_and(|ready| ready <= us(2500)) {
+        left.extend(pacer.dequeue(us(2500), &mut none));
+    }
+    assert_eq!(left, [ack(1, 1000), ack(1, 2000), ack(1, 3000)]);
+    assert_eq!(drain(&mut pacer, us(2500)), [(3000, ack(1, 4000))]);
+}
+
+/// A flow number that is used again: what a SYN, or a leap of more than any window, acknowledges is not known.
+#[test]
+fn what_cannot_be_known_takes_no_time() {
+    let mut pacer = pacer(LONG);
+    let syn = Meta { flags: TcpFlags::ACK.with(TcpFlags::SYN), ..ack(1, 7_000_000) };
+    send(&mut pacer, us(0), &[syn, ack(1, 7_000_000)]);
+    send(&mut pacer, us(0), &[ack(2, (1 << 30) + 1), ack(2, (1 << 30) + 1001), ack(2, (1 << 30) + 2001)]);
+    let times: Vec<u64> = drain(&mut pacer, us(0)).iter().map(|(at, _)| *at).collect();
+    assert_eq!(times, [0, 0, 0, 0, 1000]);
+}
+
+#[test]
+fn a_hold_is_above_zero_and_at_most_what_rfc_1122_allows() {
+    let environment = Environment::new(LinkLayer::new(0, Framing::None).expect("no overhead"));
+    let new = |max_hold| {
+        let queue: Fifo<Meta> = Fifo::in_packets(PacketCount::new(1), Overflow::Tail);
+        AckPacing::new(&Config { rate: RATE, max_hold, exempt: Match::Never }, &environment, queue).is_some()
+    };
+    assert!(!new(Duration::ZERO) && new(Duration::from_ps(1)));
+    assert!(new(LONG) && !new(LONG + Duration::from_ps(1)));
+}
