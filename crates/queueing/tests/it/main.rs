@@ -4,4 +4,5 @@ mod contract;
 mod disciplines;
 mod policers;
 mod sender_view;
+mod sharing;
 mod traffic;

@@ -1,0 +1,237 @@
+//! Schedulers that share a link among classes: what the urgent wait, what a ceiling lets pass.
+
+use lastmile_packet::{FlowId, Meta, Protocol};
+use lastmile_queueing::compress::Compression;
+use lastmile_queueing::discipline::{DropReason, DropSink};
+use lastmile_queueing::line::{self, Line, Observer};
+use lastmile_queueing::random::Stream;
+use lastmile_queueing::sched::tree::{Class, Rule, Tree};
+use lastmile_queueing::sched::{cbq, htb};
+use lastmile_queueing::spec::{ClassSpec, Spec};
+use lastmile_queueing::{Discipline as _, Match};
+use lastmile_units::{BitRate, Duration, Instant, Ratio, WireBytes};
+use proptest::prelude::*;
+
+use crate::contract::atm;
+
+/// The upstream of an ADSL line.
+const LINE: BitRate = BitRate::from_kbit_per_s(512);
+const URGENT: u32 = 0;
+/// What 1500 bytes take: 32 cells.
+const LARGEST: WireBytes = WireBytes::new(32 * 53);
+
+/// One packet of the load: after how long, whose, how large.
+type Arrival = (Duration, u32, u16);
+
+/// Offers packets to a line with this queue, and returns what each packet that was sent waited.
+fn waits(queue: &Spec, load: impl IntoIterator<Item = Arrival>) -> Vec<(u32, Duration)> {
+    struct Waits(Vec<(u32, Duration)>);
+    impl DropSink<Meta> for Waits {
+        fn dropped(&mut self, _: Instant, packet: Meta, _: DropReason) {
+            assert_ne!(packet.flow.index(), URGENT, "a queue of its own has room for what is urgent");
+        }
+    }
+    impl Observer<Meta> for Waits {
+        fn transmitted(&mut self, _: Instant, _: Instant, waited: Duration, packet: &Meta) {
+            self.0.push((packet.flow.index(), waited));
+        }
+    }
+    let config = line::Config {
+        rate: Some(LINE),
+        link_layer: atm(),
+        delay: Duration::ZERO,
+        loss_ppb: 0,
+        compression: Compression::None,
+    };
+    let mut line = Line::new(&config, queue.build(&atm()).expect("a tree that can be built"), Stream::new(1, "any"));
+    let (mut now, mut waits) = (Instant::ZERO, Waits(Vec::new()));
+    for (gap, class, ip_len) in load {
+        let next = now + gap;
+        while let Some(due) = line.next_transmission().filter(|due| *due <= next) {
+            line.transmit(due, &mut waits);
+        }
+        now = next;
+        let packet =
+            Meta { flow: FlowId::new(class), protocol: Protocol::Udp, ip_len, arrived: now, ..Meta::default() };
+        line.enqueue(now, packet, &mut waits);
+        while line.take_arrival(now, &mut waits).is_some() {}
+    }
+    while let Some(due) = line.next_transmission() {
+        line.transmit(due, &mut waits);
+    }
+    waits.0
+}
+
+fn rules(names: &[&str]) -> Vec<Rule> {
+    let rule = |(number, name): (usize, &&str)| Rule {
+        matches: Match::Flow(FlowId::new(number as u32)),
+        class: (*name).into(),
+    };
+    names.iter().enumerate().map(rule).collect()
+}
+
+fn tree<S>(share: impl Fn(&str) -> S) -> Tree<S> {
+    let class = |name: &str, parent: Option<&str>| Class {
+        name: name.into(),
+        parent: parent.map(Into::into),
+        share: share(name),
+        queue: parent.map(|_| Spec::fifo(50)),
+    };
+    let names = ["urgent", "web", "bulk"];
+    let mut classes = vec![class("line", None)];
+    classes.extend(names.iter().map(|name| class(name, Some("line"))));
+    Tree { classes, rules: rules(&names), default: None }
+}
+
+/// `line` kbit/s in all, of which the urgent class is guaranteed `urgent`, and the others `rest` each.
+fn htb(line: u64, urgent: u64, rest: u64, hysteresis: bool) -> Spec {
+    let share = |name: &str| {
+        let (rate, priority) = match name {
+            "line" => (line, 0),
+            "urgent" => (urgent, 0),
+            "web" => (rest, 1),
+            _ => (rest, 2),
+        };
+        let ceil = Some(BitRate::from_kbit_per_s(line));
+        htb::Share { ceil, priority, ..htb::Share::of(BitRate::from_kbit_per_s(rate)) }
+    };
+    Spec::Htb(htb::Config { hysteresis, ..htb::Config::new(tree(share)) })
+}
+
+fn cbq() -> Spec {
+    let share = |name: &str| {
+        let (percent, priority) = match name {
+            "line" => (100, 0),
+            "urgent" => (20, 0),
+            "web" => (50, 1),
+            _ => (30, 1),
+        };
+        let share = Ratio::from_percent(percent).expect("a share");
+        cbq::Share { priority, ..cbq::Share::of(cbq::Portion::Share(share)) }
+    };
+    Spec::Cbq(cbq::Config::new(tree(share), LINE))
+}
+
+fn priority() -> Spec {
+    let class = |number| ClassSpec { matches: Match::Flow(FlowId::new(number)), queue: Spec::fifo(50) };
+    Spec::Priority { classes: (0..3).map(class).collect() }
+}
+
+/// Packets of the lower classes at up to many times the rate of the line, and now and then a lone urgent one: at most 160
+/// bytes (4 cells) in 50 ms, 34 kbit/s, well within a share of 20 %.
+fn load() -> impl Strategy<Value = Vec<Arrival>> {
+    let size = prop_oneof![Just(1500_u16), Just(40), 40..=1500_u16];
+    let other = (0..20_000_u64, 1..3_u32, size).prop_map(|(us, class, size)| (Duration::from_us(us), class, size));
+    let urgent = (40..=160_u16).prop_map(|size| (Duration::from_ms(50), URGENT, size));
+    prop::collection::vec(prop_oneof![12 => other, 1 => urgent], 1..400)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
+
+    /// Whatever the load, the urgent wait for the packet on the wire at most: 26.5 ms for 1500 bytes.
+    #[test]
+    fn a_lone_urgent_packet_waits_for_one_packet_at_most(load in load()) {
+        let disciplines = [
+            priority(),
+            cbq(),
+            htb(512, 102, 205, false),
+            htb(480, 102, 150, false),
+            // What is within its rate waits no longer with hysteresis.
+            htb(480, 102, 150, true),
+        ];
+        for discipline in disciplines {
+            for (class, waited) in waits(&discipline, load.iter().copied()) {
+                prop_assert!(class != URGENT || waited <= LINE.time_for(LARGEST), "{waited} in {discipline:?}");
+            }
+        }
+    }
+
+    /// In any span a leaf sends no more than its ceiling earns and the burst of it, beside the packet that crosses; with
+    /// hysteresis a burst more.
+    #[test]
+    fn no_class_exceeds_its_ceiling_by_more_than_its_burst(
+        load in prop::collection::vec((0..5_000_u64, 0..3_u32, 40..=1500_u16), 1..200),
+        ceil in 60..500_u64,
+        cburst in 1696..10_000_u64,
+        hysteresis in any::<bool>(),
+    ) {
+        let (cburst, ceil) = (WireBytes::new(cburst), BitRate::from_kbit_per_s(ceil));
+        let share = |name: &str| match name {
+            "line" => htb::Share::of(LINE),
+            _ => htb::Share { ceil: Some(ceil), cburst: Some(cburst), ..htb::Share::of(BitRate::from_kbit_per_s(60)) },
+        };
+        let spec = Spec::Htb(htb::Config { hysteresis, ..htb::Config::new(tree(share)) });
+        let mut discipline = spec.build::<Meta>(&atm()).expect("a tree that can be built");
+        let mut now = Instant::ZERO;
+        let mut sent: [Vec<(Instant, WireBytes)>; 3] = Default::default();
+        let mut ignored = |_, _, _| ();
+        let mut load = load.into_iter().peekable();
+        loop {
+            let ready = discipline.next_ready(now).map(|ready| ready.max(now));
+            let arrival = load.peek().map(|(us, ..)| now + Duration::from_us(*us));
+            match (ready, arrival) {
+                (None, None) => break,
+                (Some(ready), arrival) if arrival.is_none_or(|arrival| ready <= arrival) => {
+                    now = ready;
+                    if let Some(packet) = discipline.dequeue(now, &mut ignored) {
+                        let wire = atm().on_wire(packet.ip_bytes());
+                        sent[packet.flow.index() as usize].push((now, wire));
+                    }
+                }
+                _ => {
+                    let (us, class, ip_len) = load.next().expect("an arrival was seen");
+                    now += Duration::from_us(us);
+                    let packet = Meta { flow: FlowId::new(class), ip_len, ..Meta::default() };
+                    discipline.enqueue(now, packet, &mut ignored);
+                }
+            }
+        }
+        let bursts = if hysteresis { 2 } else { 1 };
+        for sent in &sent {
+            for (first, &(start, _)) in sent.iter().enumerate() {
+                let mut before_the_last = 0;
+                for &(end, size) in &sent[first..] {
+                    let earned = u128::from(ceil.as_bps()) * u128::from(end.since(start).as_ps() + 1) / 1_000_000_000_000;
+                    let most = bursts * u128::from(cburst.bits()) + earned;
+                    prop_assert!(u128::from(before_the_last) <= most, "{before_the_last} bits by {end}, at most {most}");
+                    before_the_last += size.bits();
+                }
+            }
+        }
+    }
+}
+
+/// A root at 90 % of the line, and nobody has a rate of its own to speak of: all is borrowed from the root. The urgent then
+/// wait until the root has paid for the packet before, 1696 bytes at 460.8 kbit/s: 29.4 ms. With hysteresis it pays for a
+/// burst more, when it pays.
+#[test]
+fn hysteresis_makes_those_who_borrow_wait_a_burst_longer() {
+    let root = BitRate::from_bps(460_800).expect("a rate");
+    let longest = |hysteresis| {
+        let share = |name: &str| {
+            let rate = if name == "line" { root } else { BitRate::from_kbit_per_s(1) };
+            let priority = u8::from(name != "urgent");
+            htb::Share { ceil: Some(root), priority, ..htb::Share::of(rate) }
+        };
+        let queue = Spec::Htb(htb::Config { hysteresis, ..htb::Config::new(tree(share)) });
+        // Bursts of their own are spent in the first second; the next packet of their own rate is due after 13.
+        let bulk = (0..1000).map(|_| (Duration::from_ms(10), 2, 1500));
+        let load = bulk.enumerate().flat_map(|(n, packet)| {
+            let urgent = (n % 7 == 3).then_some((Duration::from_us(137), URGENT, 100));
+            std::iter::once(packet).chain(urgent)
+        });
+        let waits = waits(&queue, load);
+        waits
+            .into_iter()
+            .filter(|(class, _)| *class == URGENT)
+            .skip(20)
+            .map(|(_, waited)| waited)
+            .max()
+            .expect("urgent")
+    };
+    let (without, with) = (longest(false), longest(true));
+    assert!(without <= root.time_for(LARGEST) + Duration::from_ps(1), "{without}");
+    assert!(with > without, "{with}, without hysteresis {without}");
+    assert!(with <= root.time_for(LARGEST) * 2 + Duration::from_ps(1), "{with}");
+}
