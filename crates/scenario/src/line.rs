@@ -141,7 +141,11 @@ impl LineSpec {
             Some(queue) => queue::read(queue, &link_layer),
             None => queue::checked(table, &defaults.queue, &link_layer),
         };
-        Some(Self { rate, link_layer, delay, loss, compression, queue: queue? })
+        let queue = queue?;
+        if let Some(rate) = rate {
+            queue::tree::within(table, &queue, rate)?;
+        }
+        Some(Self { rate, link_layer, delay, loss, compression, queue })
     }
 
     /// As a link of a simulated network.

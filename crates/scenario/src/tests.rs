@@ -62,6 +62,22 @@ from = "far"
 to = "acks"
 queue = { kind = "ack-collapsing" }
 back = { queue = { kind = "cake-ack-filter" } }
+[[node]]
+name = "shared"
+[[link]]
+from = "acks"
+to = "shared"
+[link.queue]
+kind = "htb"
+classes = [
+    { name = "all", rate = "1 Mbit/s" },
+    { name = "a", parent = "all", rate = "1 kbit/s", match = { dscp = 3 } },
+    { name = "b", parent = "all", rate = "1 kbit/s", queue = { kind = "custom", classes = [{ packets = 3 }] } },
+]
+[link.back.queue]
+kind = "cbq"
+rate = "1 Mbit/s"
+classes = [{ name = "a", share = "10 %" }, { name = "b", share = "1 kbit/s" }]
 [[traffic]]
 kind = "bulk"
 direction = "down"

@@ -200,6 +200,32 @@ impl FromNode for SendRate {
     }
 }
 
+/// A part of a link: a share of it, or a rate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Portion {
+    Share(Ratio),
+    Rate(BitRate),
+}
+
+impl FromNode for Portion {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::String(text) if text.trim_end().ends_with('%') => {
+                text.parse().map(Self::Share).map_err(|error: ParseError| error.to_string())
+            }
+            Value::String(text) => text.parse().map(Self::Rate).map_err(|error: ParseError| error.to_string()),
+            other => {
+                let name = other.name();
+                Err(format!("{name}, where a share or a rate is expected, such as \"40 %\" or \"200 kbit/s\""))
+            }
+        }
+    }
+
+    fn from_default(text: &'static str) -> Self {
+        Self::from_value(&Value::String(text.into())).expect("the schema's defaults parse")
+    }
+}
+
 /// A whole number that may be negative: an overhead.
 impl FromNode for i64 {
     fn from_value(value: &Value) -> Result<Self, String> {

@@ -6,6 +6,7 @@ pub(crate) mod meter;
 mod remedy;
 pub(crate) mod sched;
 pub(crate) mod shaper;
+pub(crate) mod tree;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Meta;
@@ -25,7 +26,19 @@ pub(crate) static QUEUE: Section = Section {
             (or, for a FIFO, by its `limit` and `drop` alone), so that they nest: `queue = { kind = \"sad\", queue = { kind = \"tbf\", ... } }`.",
     keys: &[Key::with_default(
         "kind",
-        Kind::Choice(&["fifo", "sad", "ack-filter", "ack-collapsing", "cake-ack-filter", "priority", "tbf", "policer"]),
+        Kind::Choice(&[
+            "fifo",
+            "sad",
+            "ack-filter",
+            "ack-collapsing",
+            "cake-ack-filter",
+            "priority",
+            "custom",
+            "cbq",
+            "htb",
+            "tbf",
+            "policer",
+        ]),
         "fifo",
         "What it is.",
     )],
@@ -57,6 +70,9 @@ enum Form {
     AckCollapsing,
     CakeAckFilter,
     Priority,
+    Custom,
+    Cbq,
+    Htb,
     Tbf,
     Policer,
 }
@@ -68,6 +84,9 @@ const KINDS: &[Variant<Form>] = &[
     Variant { name: "ack-collapsing", section: &ack::ACK_COLLAPSING, value: Form::AckCollapsing },
     Variant { name: "cake-ack-filter", section: &ack::CAKE_ACK_FILTER, value: Form::CakeAckFilter },
     Variant { name: "priority", section: &sched::PRIORITY, value: Form::Priority },
+    Variant { name: "custom", section: &sched::CUSTOM, value: Form::Custom },
+    Variant { name: "cbq", section: &tree::CBQ, value: Form::Cbq },
+    Variant { name: "htb", section: &tree::HTB, value: Form::Htb },
     Variant { name: "tbf", section: &shaper::TBF, value: Form::Tbf },
     Variant { name: "policer", section: &meter::POLICER, value: Form::Policer },
 ];
@@ -99,6 +118,9 @@ fn read_at(queue: Unopened<'_>, link_layer: &LinkLayer, depth: usize) -> Option<
         Form::AckCollapsing => ack::collapsing(&table, link_layer),
         Form::CakeAckFilter => ack::cake_filter(&table, link_layer),
         Form::Priority => sched::priority(&table, link_layer, depth),
+        Form::Custom => sched::custom(&table, link_layer, depth),
+        Form::Cbq => tree::cbq(&table, link_layer, depth),
+        Form::Htb => tree::htb(&table, link_layer, depth),
         Form::Tbf => shaper::tbf(&table, link_layer, depth),
         Form::Policer => meter::policer(&table, link_layer, depth),
     }

@@ -2,7 +2,9 @@
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::Match;
+use lastmile_queueing::sched::custom::{self, Count, Excess};
 use lastmile_queueing::spec::{ClassSpec, Spec};
+use lastmile_units::{PacketCount, WireBytes};
 
 use super::matching::matching;
 use super::remedy::acks_first;
@@ -37,6 +39,76 @@ pub(crate) static CLASS: Section = Section {
     ],
 };
 
+pub(crate) static CUSTOM: Section = Section {
+    heading: "`kind = \"custom\"`",
+    about: "Custom queueing: the classes take turns, and each sends until its count is reached.",
+    keys: &[
+        Key::required(
+            "classes",
+            Kind::Tables("the classes below"),
+            "The classes, in the order of their turns; at most 16.",
+        ),
+        Key::with_default(
+            "excess",
+            Kind::Choice(&["forgotten", "carried"]),
+            "forgotten",
+            "What a packet takes beyond the count is forgotten, or comes off the next turn.",
+        ),
+    ],
+};
+
+pub(crate) static CUSTOM_CLASS: Section = Section {
+    heading: "`classes` of `kind = \"custom\"`",
+    about: "A class of custom queueing. A packet goes to the first class that matches it, or else to the last. One of `bytes` and `packets` \
+            must be there.",
+    keys: &[
+        Key::optional("match", Kind::Table("[matches](#matches)"), "every packet", "Which packets belong to it."),
+        Key::optional("bytes", Kind::WireBytes, "by `packets`", "Its turn ends when it has sent so much, or more."),
+        Key::optional("packets", Kind::Count, "by `bytes`", "Its turn ends when it has sent so many.").at_least("1"),
+        BELOW,
+        LIMIT,
+        DROP,
+    ],
+};
+
+pub(super) fn custom(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+    let excess = table.choice("excess", &[("forgotten", Excess::Forgotten), ("carried", Excess::Carried)]);
+    if !table.has("classes") {
+        table.missing("classes");
+        return None;
+    }
+    let read = |class: &Table<'_>| {
+        let bytes: Option<WireBytes> = class.optional("bytes");
+        let packets: Option<u64> = class.optional("packets");
+        let count = match (bytes, packets) {
+            (Some(WireBytes::ZERO), None) => {
+                class.error(
+                    "bytes",
+                    format!("{}: a count of zero: the class would never send", class.path("bytes")),
+                    None,
+                );
+                None
+            }
+            (Some(bytes), None) => Some(Count::Bytes(bytes)),
+            (None, Some(packets)) => Some(Count::Packets(PacketCount::new(packets))),
+            (Some(_), Some(_)) => {
+                class.error("packets", "both bytes and packets; a turn has one count", None);
+                None
+            }
+            (None, None) => {
+                if !class.has("bytes") && !class.has("packets") {
+                    class.missing("bytes");
+                }
+                None
+            }
+        };
+        let spec = class_spec(class, link_layer, depth);
+        Some(custom::Class { count: count?, class: spec? })
+    };
+    let classes = classes(table, &CUSTOM_CLASS, read);
+    Some(Spec::Custom(custom::Config { classes: classes?, excess: excess? }))
+}
+
 pub(super) fn priority(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
     if !table.has("classes") {
         return fifo_of(table, link_layer).map(|queue| acks_first(queue.clone(), queue));
@@ -46,6 +118,12 @@ pub(super) fn priority(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) 
             table.error(key, format!("both {key} and classes, which have their own"), None);
         }
     }
+    let classes = classes(table, &CLASS, |class| class_spec(class, link_layer, depth));
+    Some(Spec::Priority { classes: classes? })
+}
+
+/// The classes of a scheduler that knows them by their number alone.
+fn classes<T>(table: &Table<'_>, section: &'static Section, read: impl Fn(&Table<'_>) -> Option<T>) -> Option<Vec<T>> {
     let items = table.tables("classes");
     if items.is_empty() || items.len() > Spec::MAX_CLASSES {
         let message =
@@ -53,18 +131,16 @@ pub(super) fn priority(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) 
         table.error("classes", message, None);
         return None;
     }
-    let mut classes = Vec::new();
-    let mut complete = true;
-    for item in items {
-        let class = item.open(&CLASS);
-        let matches = match class.table("match") {
-            Some(condition) => matching(condition),
-            None => Some(Match::Any),
-        };
-        match matches.zip(below(&class, link_layer, depth)) {
-            Some((matches, queue)) => classes.push(ClassSpec { matches, queue }),
-            None => complete = false,
-        }
-    }
-    complete.then_some(Spec::Priority { classes })
+    // All are read before one that is wrong ends it, so that all that is wrong is said.
+    let classes: Vec<Option<T>> = items.into_iter().map(|item| read(&item.open(section))).collect();
+    classes.into_iter().collect()
+}
+
+fn class_spec(class: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<ClassSpec> {
+    let matches = match class.table("match") {
+        Some(condition) => matching(condition),
+        None => Some(Match::Any),
+    };
+    let queue = below(class, link_layer, depth);
+    Some(ClassSpec { matches: matches?, queue: queue? })
 }

@@ -9,12 +9,14 @@ use lastmile_queueing::ack::sad::Duplicates;
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::meter::policer::{Action, Coming, Remark, Rule, Then};
 use lastmile_queueing::meter::{self, car, police, trtcm};
+use lastmile_queueing::sched::custom::{Count, Excess};
+use lastmile_queueing::sched::{cbq, htb, tree};
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Match, Overflow};
 use lastmile_scenario::{Remedy, Scenario, tcp_of};
 use lastmile_sim::spec::{OpenedBy, Source};
 use lastmile_tcp::{ByteCounting, Config, InitialWindow, Variant, WindowScale};
-use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, WireBytes};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, Ratio, WireBytes};
 
 use crate::{LINE, parse, parse_with};
 
@@ -320,4 +322,54 @@ fn flows_have_the_names_that_the_file_gives_them() {
     assert_eq!(down.to.first_payload, b"GET /");
     let plain = parse(&format!("{LINE}[[traffic]]\nkind = \"ping\"")).unwrap().network();
     assert_eq!(plain.traffic[0].names, lastmile_sim::spec::Names::default());
+}
+
+/// Each class with its parent, its share and its rule; the parent of others has no queue.
+#[test]
+fn classes_of_a_tree_are_those_of_the_file() {
+    let queue = |queue: &str| {
+        let line = LINE.replace("up = { rate = \"512 kbit/s\" }", "[access.up]\nrate = \"512 kbit/s\"");
+        let text = format!("{line}[[traffic]]\nkind = \"ping\"\n[access.up.queue]\n{queue}");
+        let scenario = parse(&text).unwrap_or_else(|report| panic!("{report}"));
+        let access = scenario.access().unwrap();
+        scenario.network().links[access.up_link].queue.clone()
+    };
+    let class = "{ name = \"line\", rate = \"500 kbit/s\" }, { name = \"acks\", parent = \"line\", rate = \"100 kbit/s\", \
+                 ceil = \"500 kbit/s\", cburst = \"3000 wire bytes\", quantum = \"1600 wire bytes\", priority = 2, \
+                 match = { pure_ack = true }, limit = \"7 packets\" }";
+    let Spec::Htb(htb) = queue(&format!("kind = \"htb\"\ndefault = \"acks\"\nhysteresis = true\nclasses = [{class}]"))
+    else {
+        panic!("an HTB")
+    };
+    assert!(htb.hysteresis);
+    let kbit = BitRate::from_kbit_per_s;
+    let [line, acks] = &htb.tree.classes[..] else { panic!("two classes") };
+    assert_eq!((line.name.as_str(), &line.parent, &line.queue), ("line", &None, &None));
+    assert_eq!(line.share, htb::Share::of(kbit(500)));
+    assert_eq!((acks.parent.as_deref(), &acks.queue), (Some("line"), &Some(Spec::fifo(7))));
+    let share = htb::Share {
+        ceil: Some(kbit(500)),
+        cburst: Some(WireBytes::new(3000)),
+        priority: 2,
+        quantum: Some(WireBytes::new(1600)),
+        ..htb::Share::of(kbit(100))
+    };
+    assert_eq!(acks.share, share);
+    assert_eq!(htb.tree.rules, [tree::Rule { matches: Match::PureAck, class: "acks".into() }]);
+
+    let class =
+        "{ name = \"a\", share = \"40 %\", isolated = true }, { name = \"b\", share = \"9 kbit/s\", borrow = false }";
+    let Spec::Cbq(cbq) = queue(&format!("kind = \"cbq\"\nrate = \"512 kbit/s\"\nclasses = [{class}]")) else {
+        panic!("a CBQ")
+    };
+    let share = cbq::Share::of(cbq::Portion::Share(Ratio::from_percent(40).unwrap()));
+    assert_eq!(cbq.tree.classes[0].share, cbq::Share { isolated: true, ..share });
+    let share = cbq::Share::of(cbq::Portion::Rate(kbit(9)));
+    assert_eq!(cbq.tree.classes[1].share, cbq::Share { borrow: false, ..share });
+
+    let Spec::Custom(custom) = queue("kind = \"custom\"\nexcess = \"carried\"\nclasses = [{ packets = 3 }]") else {
+        panic!("custom queueing")
+    };
+    assert_eq!(custom.excess, Excess::Carried);
+    assert_eq!(custom.classes[0].count, Count::Packets(PacketCount::new(3)));
 }

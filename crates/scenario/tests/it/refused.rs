@@ -411,3 +411,46 @@ fn names_of_flows() {
         "error: x.toml:8:15: traffic.0.client_port: 1000 flows from port 65000 on end above 65535",
     );
 }
+
+#[test]
+fn classes_that_are_no_tree_or_are_promised_too_much() {
+    let with = |queue: &str| {
+        LINE.replace("{ rate = \"512 kbit/s\" }", &format!("{{ rate = \"512 kbit/s\", queue = {queue} }}"))
+    };
+    let classes = |classes: &str| with(&format!("{{ kind = \"htb\", classes = [{classes}] }}"));
+    refused(
+        &classes("{ name = \"a\", parent = \"b\", rate = \"1 kbit/s\" }"),
+        "error: x.toml:4:63: access.up.queue.classes: class \"a\": its parent \"b\" is no class",
+    );
+    refused(
+        &classes("{ name = \"a\", rate = \"513 kbit/s\" }"),
+        "error: x.toml:4:37: access.up.queue: the classes on the link are guaranteed 513 kbit/s together, and the link has 512 kbit/s",
+    );
+    refused(
+        &classes(
+            "{ name = \"a\", rate = \"9 kbit/s\", limit = \"3 packets\" }, { name = \"b\", parent = \"a\", rate = \"1 kbit/s\" }",
+        ),
+        "error: x.toml:4:105: limit of a class with classes below it, which takes no packets itself",
+    );
+    refused(
+        &with("{ kind = \"htb\", default = \"b\", classes = [{ name = \"a\", rate = \"1 kbit/s\" }] }"),
+        "error: x.toml:4:78: access.up.queue.classes: there is no class \"b\"",
+    );
+    refused(&with("{ kind = \"htb\" }"), "error: x.toml:4:37: missing key \"classes\" in [access.up.queue]");
+    refused(
+        &with("{ kind = \"cbq\", rate = \"513 kbit/s\", classes = [{ name = \"a\", share = \"10 %\" }] }"),
+        "error: x.toml:4:37: access.up.queue: shares of 513 kbit/s, and the line has 512 kbit/s",
+    );
+    refused(
+        &with("{ kind = \"cbq\", rate = \"512 kbit/s\", classes = [{ name = \"a\", share = \"101 %\" }] }"),
+        "error: x.toml:4:107: access.up.queue.classes.a.share: \"101 %\" is too large; a share of a whole is at most 100 %",
+    );
+    refused(
+        &with("{ kind = \"custom\", classes = [{ packets = 2, bytes = \"40 wire bytes\" }] }"),
+        "error: x.toml:4:79: both bytes and packets; a turn has one count",
+    );
+    refused(
+        &with("{ kind = \"custom\", classes = [{ bytes = \"0 wire bytes\" }] }"),
+        "error: x.toml:4:77: access.up.queue.classes.0.bytes: a count of zero: the class would never send",
+    );
+}

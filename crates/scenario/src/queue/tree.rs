@@ -1,0 +1,254 @@
+//! Schedulers that share a link by a tree of named classes: CBQ and HTB.
+
+use std::collections::BTreeSet;
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_queueing::sched::tree::{self, Rule, Tree, TreeError};
+use lastmile_queueing::sched::{cbq, htb};
+use lastmile_queueing::spec::Spec;
+use lastmile_units::{BitRate, ByteCount, Limit, WireBytes};
+
+use super::matching::matching;
+use super::{BELOW, DROP, LIMIT, below};
+use crate::reader::Table;
+use crate::schema::{Key, Kind, Section};
+use crate::value::Portion;
+
+const CLASSES: Key = Key::required(
+    "classes",
+    Kind::Tables("the classes below"),
+    "The classes, in any order, each with the name of its parent.",
+);
+const LARGEST: Key = Key::with_default("largest", Kind::Bytes, "1500 B", "The largest IP packet to expect.")
+    .at_least("1 B")
+    .at_most("65535 B");
+const NAME: Key = Key::required("name", Kind::Text, "Its name, by which others refer to it.");
+const PARENT: Key = Key::optional("parent", Kind::Text, "none: it stands on the link", "The name of the class above.");
+const PRIORITY: Key =
+    Key::with_default("priority", Kind::Count, "0", "Who goes first: 0, the most urgent, to 7.").at_most("7");
+const MATCH: Key = Key::optional(
+    "match",
+    Kind::Table("[matches](#matches)"),
+    "no packet",
+    "Which packets belong to it; the first class in the list that matches has the packet.",
+);
+
+pub(crate) static CBQ: Section = Section {
+    heading: "`kind = \"cbq\"`",
+    about: "Class-based queueing: each class has a share of the link, and borrows what others leave unless it is bounded.",
+    keys: &[
+        Key::required("rate", Kind::Rate, "Rate of the link on the wire, of which shares are shares."),
+        CLASSES,
+        Key::optional(
+            "default",
+            Kind::Text,
+            "the last class that takes packets",
+            "The class of what no class matches.",
+        ),
+        LARGEST,
+    ],
+};
+
+pub(crate) static CBQ_CLASS: Section = Section {
+    heading: "`classes` of `kind = \"cbq\"`",
+    about: "A class of CBQ. One that is the parent of another has neither a queue nor a match.",
+    keys: &[
+        NAME,
+        PARENT,
+        Key::required(
+            "share",
+            Kind::Other("share or rate"),
+            "What it has whatever others do: of the whole link, at every depth, such as \"40 %\"; or a rate.",
+        ),
+        Key::with_default("borrow", Kind::Flag, "true", "Whether it may use what others leave; if not, it is bounded."),
+        Key::with_default("isolated", Kind::Flag, "false", "Whether what it leaves is kept from others."),
+        PRIORITY,
+        Key::optional("burst", Kind::WireBytes, "20 packets of `largest`", "What it may send at once after a pause."),
+        MATCH,
+        BELOW,
+        LIMIT,
+        DROP,
+    ],
+};
+
+pub(crate) static HTB: Section = Section {
+    heading: "`kind = \"htb\"`",
+    about: "Hierarchical token bucket: each class has a guaranteed rate and a ceiling, and borrows in between. Sizes are those on the wire.",
+    keys: &[
+        CLASSES,
+        Key::optional("default", Kind::Text, "none: it goes first and unshaped", "The class of what no class matches."),
+        LARGEST,
+        Key::with_default(
+            "r2q",
+            Kind::Count,
+            "10",
+            "A class without a quantum has its rate in bytes a second by this.",
+        )
+        .at_least("1")
+        .at_most("1000000"),
+        Key::with_default(
+            "hysteresis",
+            Kind::Flag,
+            "false",
+            "Classes change their mode a burst late, as `htb_hysteresis` of Linux.",
+        ),
+        Key::with_default(
+            "direct_limit",
+            Kind::Limit,
+            "1000 packets",
+            "What waits of packets without a class; in packets.",
+        ),
+    ],
+};
+
+pub(crate) static HTB_CLASS: Section = Section {
+    heading: "`classes` of `kind = \"htb\"`",
+    about: "A class of HTB. One that is the parent of another has neither a queue nor a match.",
+    keys: &[
+        NAME,
+        PARENT,
+        Key::required("rate", Kind::Rate, "What it has whatever others do. Classes below share it."),
+        Key::optional("ceil", Kind::Rate, "its rate", "What it has at most."),
+        Key::optional(
+            "burst",
+            Kind::WireBytes,
+            "one packet of `largest`",
+            "What it may send of its rate at once after a pause.",
+        ),
+        Key::optional(
+            "cburst",
+            Kind::WireBytes,
+            "one packet of `largest`",
+            "What it may send of its ceiling at once after a pause.",
+        ),
+        PRIORITY,
+        Key::optional(
+            "quantum",
+            Kind::WireBytes,
+            "by `r2q`, 1000 to 200000",
+            "What it sends in a turn among those of its priority.",
+        ),
+        MATCH,
+        BELOW,
+        LIMIT,
+        DROP,
+    ],
+};
+
+pub(super) fn cbq(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+    let rate: Option<BitRate> = table.get("rate");
+    let largest: Option<ByteCount> = table.get("largest");
+    let share = |class: &Table<'_>| {
+        let share: Option<Portion> = class.get("share");
+        let (borrow, isolated) = (class.get("borrow"), class.get("isolated"));
+        let (priority, burst) = (priority(class), class.optional("burst"));
+        let share = match share? {
+            Portion::Share(share) => cbq::Portion::Share(share),
+            Portion::Rate(rate) => cbq::Portion::Rate(rate),
+        };
+        Some(cbq::Share { share, borrow: borrow?, isolated: isolated?, priority: priority?, burst })
+    };
+    let tree = classes(table, &CBQ_CLASS, share, link_layer, depth);
+    let config = cbq::Config { tree: tree?, rate: rate?, largest: largest? };
+    checked(table, config.check(link_layer))?;
+    Some(Spec::Cbq(config))
+}
+
+pub(super) fn htb(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+    let largest: Option<ByteCount> = table.get("largest");
+    let r2q: Option<u64> = table.get("r2q");
+    let hysteresis: Option<bool> = table.get("hysteresis");
+    let direct_limit: Option<Limit> = table.get("direct_limit");
+    let share = |class: &Table<'_>| {
+        let (rate, ceil): (Option<BitRate>, Option<BitRate>) = (class.get("rate"), class.optional("ceil"));
+        let wire = |key| -> Option<WireBytes> { class.optional(key) };
+        let (burst, cburst, quantum) = (wire("burst"), wire("cburst"), wire("quantum"));
+        let priority = priority(class);
+        Some(htb::Share { rate: rate?, ceil, burst, cburst, priority: priority?, quantum })
+    };
+    let tree = classes(table, &HTB_CLASS, share, link_layer, depth);
+    let Limit::Packets(direct_limit) = direct_limit? else {
+        let message =
+            format!("{}: a limit in packets is expected, such as \"1000 packets\"", table.path("direct_limit"));
+        table.error("direct_limit", message, None);
+        return None;
+    };
+    let r2q = u32::try_from(r2q?).ok()?;
+    let config = htb::Config { tree: tree?, largest: largest?, r2q, hysteresis: hysteresis?, direct_limit };
+    checked(table, config.check(link_layer))?;
+    Some(Spec::Htb(config))
+}
+
+/// Says at the line's queue if its classes are promised more than the line has.
+pub(crate) fn within(table: &Table<'_>, spec: &Spec, rate: BitRate) -> Option<()> {
+    let promised = match spec {
+        Spec::Htb(config) => config.check_link(rate),
+        Spec::Cbq(config) if config.rate > rate => {
+            let message = format!("{}: shares of {}, and the line has {rate}", table.path("queue"), config.rate);
+            table.error("queue", message, None);
+            return None;
+        }
+        _ => Ok(()),
+    };
+    if let Err(error) = promised {
+        table.error("queue", format!("{}: {error}", table.path("queue")), None);
+        return None;
+    }
+    spec.below().into_iter().try_for_each(|below| within(table, below, rate))
+}
+
+fn priority(class: &Table<'_>) -> Option<u8> {
+    class.get::<u64>("priority").and_then(|priority| u8::try_from(priority).ok())
+}
+
+fn checked(table: &Table<'_>, check: Result<(), TreeError>) -> Option<()> {
+    check.map_err(|error| table.error("classes", format!("{}: {error}", table.path("classes")), None)).ok()
+}
+
+/// The classes of a tree, with `share` for what its scheduler wants to know of each.
+fn classes<S>(
+    table: &Table<'_>,
+    section: &'static Section,
+    share: impl Fn(&Table<'_>) -> Option<S>,
+    link_layer: &LinkLayer,
+    depth: usize,
+) -> Option<Tree<S>> {
+    if !table.has("classes") {
+        table.missing("classes");
+    }
+    let items: Vec<Table<'_>> = table.tables("classes").into_iter().map(|item| item.open(section)).collect();
+    let parents: Vec<Option<String>> = items.iter().map(|class| class.optional_name("parent")).collect();
+    let inner: BTreeSet<&String> = parents.iter().flatten().collect();
+    let default = table.optional_name("default");
+    let mut tree = Tree { classes: Vec::new(), rules: Vec::new(), default };
+    let mut complete = !items.is_empty();
+    for (class, parent) in items.iter().zip(&parents) {
+        let (name, share) = (class.name("name"), share(class));
+        let matches = class.table("match").map(matching);
+        let queue = if name.as_ref().is_some_and(|name| inner.contains(name)) {
+            for key in ["match", "queue", "limit", "drop"] {
+                if class.has(key) {
+                    let message = format!("{key} of a class with classes below it, which takes no packets itself");
+                    class.error(key, message, None);
+                    complete = false;
+                }
+            }
+            None
+        } else {
+            let queue = below(class, link_layer, depth);
+            complete &= queue.is_some();
+            queue
+        };
+        let (Some(name), Some(share)) = (name, share) else {
+            complete = false;
+            continue;
+        };
+        match matches {
+            Some(Some(matches)) => tree.rules.push(Rule { matches, class: name.clone() }),
+            Some(None) => complete = false,
+            None => complete &= !class.has("match"),
+        }
+        tree.classes.push(tree::Class { name, parent: parent.clone(), share, queue });
+    }
+    complete.then_some(tree)
+}
