@@ -15,9 +15,9 @@ use crate::ranges::Range;
 use crate::receiver::{Arrival, Receiver};
 use crate::recovery::{AckInfo, AckVerdict};
 use crate::sender::{Plan, Sender};
-use crate::stats::LimitClock;
+use crate::sending::Sending;
 use crate::timer::Timer;
-use crate::{Config, Limit, Stats};
+use crate::{Config, Limit};
 
 /// Which end an endpoint is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -62,67 +62,66 @@ pub enum State {
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     pub(crate) config: Arc<Config>,
-    pub(crate) snd: Sender,
     pub(crate) rcv: Receiver,
-    pub(crate) stats: Stats,
-    pub(crate) limits: LimitClock,
-    /// A reset to send: sequence number, and acknowledgement number if any.
-    pub(crate) reset: Option<Box<(SeqNumber, Option<SeqNumber>)>>,
+    pub(crate) snd: Sending,
     pub(crate) flow: FlowId,
     pub(crate) ip_id: u16,
     pub(crate) state: State,
-    /// A SYN or SYN-ACK is to be sent.
-    pub(crate) syn_due: bool,
-    /// Window scaling is agreed.
-    pub(crate) scaled: bool,
-    pub(crate) sack: bool,
-    pub(crate) timestamps: bool,
     pub(crate) ecn: bool,
-    /// The connection ended otherwise than by FINs.
-    pub(crate) failed: bool,
 }
 
-const _: () = assert!(size_of::<Endpoint>() <= 400, "an endpoint with nothing lost takes at most 400 bytes");
+const _: () = assert!(size_of::<Endpoint>() <= 128, "an endpoint that only receives takes two cache lines");
 
 impl Endpoint {
     /// An endpoint that sends its segments as `flow_out`, with the initial sequence number `iss`.
     #[must_use]
     pub fn new(config: Arc<Config>, flow_out: FlowId, open: Open, iss: SeqNumber) -> Self {
         Self {
-            snd: Sender::new(&config, iss),
             rcv: Receiver::new(&config),
-            stats: Stats::default(),
-            limits: LimitClock::new(),
-            reset: None,
+            snd: Sending::Unopened(iss),
             flow: flow_out,
             ip_id: 0,
             state: match open {
                 Open::Active => State::Closed,
                 Open::Passive => State::Listen,
             },
-            syn_due: false,
-            scaled: false,
-            sack: false,
-            timestamps: false,
             ecn: false,
-            failed: false,
             config,
         }
     }
 
+    /// The sender, made now if there is none.
+    #[inline]
+    pub(crate) fn active(&mut self) -> &mut Sender {
+        self.snd.active(&self.config)
+    }
+
+    /// Changes the sender, there or not.
+    pub(crate) fn change<T>(&mut self, change: impl FnOnce(&mut Sender) -> T) -> T {
+        self.snd.change(&self.config, change)
+    }
+
+    /// What `look` sees of the sender, or of what it would be.
+    pub(crate) fn see<T>(&self, look: impl FnOnce(&Sender) -> T) -> T {
+        self.snd.see(&self.config, look)
+    }
+
     /// Active open: a SYN goes out. Does nothing unless the endpoint is new.
     pub fn connect(&mut self, now: Instant) {
-        if self.state == State::Closed && self.snd.max == 0 && !self.failed {
+        if self.state == State::Closed && self.see(|snd| snd.max == 0 && !snd.failed) {
             self.state = State::SynSent;
-            self.syn_due = true;
-            self.limits.set(now, Some(Limit::AwaitingAck));
+            self.change(|snd| {
+                snd.syn_due = true;
+                snd.set_limit(now, Some(Limit::AwaitingAck));
+            });
         }
     }
 
     /// The application offers `bytes` more to send. Ignored after [`close`](Self::close).
     pub fn write(&mut self, bytes: u64) {
-        if !self.snd.closing {
-            self.snd.end = self.snd.end.saturating_add(bytes).min(FOREVER);
+        let snd = self.active();
+        if !snd.closing {
+            snd.end = snd.end.saturating_add(bytes).min(FOREVER);
         }
     }
 
@@ -133,7 +132,7 @@ impl Endpoint {
 
     /// No more will be written: a FIN follows the last byte. A listening endpoint just closes.
     pub fn close(&mut self) {
-        self.snd.closing = true;
+        self.active().closing = true;
         if self.state == State::Listen {
             self.state = State::Closed;
         }
@@ -141,8 +140,9 @@ impl Endpoint {
 
     /// The source stops: what was offered and never sent is discarded, and a FIN follows what was sent.
     pub fn abort(&mut self) {
-        if !self.snd.fin_sent() {
-            self.snd.end = self.snd.max.max(1);
+        let snd = self.active();
+        if !snd.fin_sent() {
+            snd.end = snd.max.max(1);
         }
         self.close();
     }
@@ -150,10 +150,7 @@ impl Endpoint {
     /// The application stops or resumes reading. While it does not read, what arrives fills the receive buffer and the
     /// window shuts.
     pub fn set_reading(&mut self, reading: bool) {
-        if reading && !self.rcv.reading {
-            self.rcv.resume(&self.config);
-        }
-        self.rcv.reading = reading;
+        self.rcv.set_reading(&self.config, reading);
     }
 
     /// A segment arrived. Anything that is no TCP segment is ignored; nothing that a segment says makes this panic.
@@ -176,12 +173,13 @@ impl Endpoint {
             self.rcv.ack_timer = Timer::OFF;
             self.rcv.ack_due = true;
         }
-        if !self.snd.timer.is_due(now) {
+        if !self.snd.timer(&self.config).is_due(now) {
             return;
         }
+        let snd = self.snd.active(&self.config);
         let alive = match self.state {
             State::Closed | State::Listen | State::FinWait2 => {
-                self.snd.timer = Timer::OFF;
+                snd.timer = Timer::OFF;
                 true
             }
             State::TimeWait => {
@@ -189,8 +187,8 @@ impl Endpoint {
                 true
             }
             State::SynSent | State::SynReceived => self.on_syn_timer(now),
-            _ if self.snd.persisting => self.snd.on_probe_timer(now, &self.config),
-            _ => self.snd.on_retransmission_timer(now, &self.config, &mut self.stats),
+            _ if snd.persisting => snd.on_probe_timer(now, &self.config),
+            _ => snd.on_retransmission_timer(now, &self.config),
         };
         if !alive {
             self.fail(now);
@@ -207,21 +205,26 @@ impl Endpoint {
                 if self.rcv.forced > 0 {
                     return Some(self.acknowledgement(now));
                 }
-                match self.snd.next(now, &self.config, &mut self.stats) {
-                    Ok(plan) => Some(self.data_segment(now, plan)),
-                    Err(limit) => {
-                        self.limits.set(now, Some(limit));
-                        if self.rcv.ack_due { Some(self.acknowledgement(now)) } else { None }
-                    }
+                match &mut self.snd {
+                    Sending::Active(snd) => match snd.next(now, &self.config) {
+                        Ok(plan) => return Some(self.data_segment(now, plan)),
+                        Err(limit) => snd.set_limit(now, Some(limit)),
+                    },
+                    Sending::Quiet(quiet) if quiet.is_idle() => {}
+                    _ => self.change(|snd| snd.set_limit(now, Some(Limit::Application))),
                 }
+                if self.rcv.ack_due { Some(self.acknowledgement(now)) } else { None }
             }
             State::FinWait2 | State::TimeWait => {
-                self.limits.set(now, None);
+                self.active().set_limit(now, None);
                 if self.rcv.forced > 0 || self.rcv.ack_due { Some(self.acknowledgement(now)) } else { None }
             }
             State::SynSent | State::SynReceived => {
-                self.limits.set(now, Some(Limit::AwaitingAck));
-                if self.syn_due { Some(self.syn_segment(now)) } else { self.reset_segment() }
+                let syn_due = self.change(|snd| {
+                    snd.set_limit(now, Some(Limit::AwaitingAck));
+                    snd.syn_due
+                });
+                if syn_due { Some(self.syn_segment(now)) } else { self.reset_segment() }
             }
             State::Closed | State::Listen => self.reset_segment(),
         }
@@ -234,14 +237,14 @@ impl Endpoint {
     #[inline]
     #[must_use]
     pub fn next_timer(&self) -> Option<Instant> {
-        self.snd.timer.earlier(self.rcv.ack_timer)
+        self.snd.timer(&self.config).earlier(self.rcv.ack_timer)
     }
 
     fn on_synchronized(&mut self, now: Instant, segment: &Meta) {
         let len = segment.payload_len();
         let ahead = segment.seq.distance_from(self.rcv.wire_next()).cast_signed();
         let mut echoed = None;
-        if self.timestamps && !segment.flags.intersects(TcpFlags::RST) {
+        if self.rcv.timestamps && !segment.flags.intersects(TcpFlags::RST) {
             match self.check_timestamps(now, segment, ahead) {
                 Some(rtt) => echoed = rtt,
                 None => return,
@@ -262,19 +265,23 @@ impl Endpoint {
         let fin = segment.flags.contains(TcpFlags::FIN);
         let bare = len == 0 && !fin;
         if bare {
-            self.stats.acks_received += 1;
+            self.snd.count_ack(&self.config);
             if ahead < 0 && segment.seq.before(self.rcv.last_ack) {
                 self.rcv.force_ack();
             }
         }
         let ecn_echo = self.ecn && segment.flags.contains(TcpFlags::ECE);
         let info = AckInfo { segment, bare, ecn_echo, echoed };
-        match self.snd.on_ack(now, &self.config, info, &mut self.stats) {
+        let verdict = match &mut self.snd {
+            Sending::Quiet(quiet) if !ecn_echo => quiet.on_ack(segment),
+            snd => snd.active(&self.config).on_ack(now, &self.config, info),
+        };
+        match verdict {
             AckVerdict::Unsent => {
                 self.rcv.force_ack();
                 return;
             }
-            AckVerdict::Advanced if self.snd.fin_acked() => self.on_fin_acked(now),
+            AckVerdict::Advanced if self.active().fin_acked() => self.on_fin_acked(now),
             AckVerdict::Advanced | AckVerdict::Unmoved => {}
         }
         if !bare {
@@ -304,7 +311,7 @@ impl Endpoint {
     #[inline]
     fn on_payload(&mut self, now: Instant, segment: &Meta, ahead: i32, len: u16, fin: bool) {
         if len > 0 {
-            self.stats.data_received += 1;
+            self.rcv.count_data();
             if self.ecn {
                 // RFC 3168, section 6.1.3: CWR ends the echo, CE on the same packet begins it again.
                 self.rcv.echo &= !segment.flags.contains(TcpFlags::CWR);
@@ -318,8 +325,8 @@ impl Endpoint {
         }
         match self.rcv.on_data(now, &self.config, ahead, len, fin) {
             Arrival::InOrder => {}
-            Arrival::OutOfOrder => self.stats.out_of_order_received += 1,
-            Arrival::Duplicate => self.stats.duplicates_received += u32::from(len > 0),
+            Arrival::OutOfOrder => self.rcv.out_of_order += 1,
+            Arrival::Duplicate => self.rcv.duplicates += u32::from(len > 0),
             Arrival::Refused => {}
         }
         if self.rcv.finished && !was_finished {
@@ -364,58 +371,65 @@ impl Endpoint {
 
     fn enter_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
-        self.snd.timer = Timer::at(self.config.deadline(now, self.config.time_wait));
-        self.limits.set(now, None);
+        let deadline = self.config.deadline(now, self.config.time_wait);
+        let snd = self.active();
+        snd.timer = Timer::at(deadline);
+        snd.set_limit(now, None);
     }
 
     /// The connection is over.
     pub(crate) fn finish(&mut self, now: Instant) {
         self.state = State::Closed;
-        self.snd.timer = Timer::OFF;
         self.rcv.ack_timer = Timer::OFF;
         self.rcv.ack_due = false;
         self.rcv.forced = 0;
-        self.syn_due = false;
-        self.limits.set(now, None);
+        let snd = self.active();
+        snd.timer = Timer::OFF;
+        snd.syn_due = false;
+        snd.set_limit(now, None);
     }
 
     #[cold]
     pub(crate) fn fail(&mut self, now: Instant) {
-        self.failed = true;
+        self.active().failed = true;
         self.finish(now);
     }
 
     #[inline]
     fn data_segment(&mut self, now: Instant, plan: Plan) -> Meta {
-        let data_end = plan.end.min(self.snd.end);
+        let Sending::Active(snd) = &mut self.snd else { unreachable!("only a sender plans") };
+        let data_end = plan.end.min(snd.end);
         let len = (data_end - plan.start) as u16;
         let mut flags = TcpFlags::ACK;
-        let fin = plan.end > self.snd.end;
-        if fin {
-            flags = flags.with(TcpFlags::FIN);
-            self.on_fin_sent();
-        }
         if len > 0 {
-            self.stats.data_packets += 1;
-            self.stats.data_bytes_sent += u64::from(len);
+            snd.stats.data_packets += 1;
+            snd.stats.data_bytes_sent += u64::from(len);
             // Real stacks push at the end of what was written; here that is when nothing more is offered.
-            if data_end == self.snd.end {
+            if data_end == snd.end {
                 flags = flags.with(TcpFlags::PSH);
             }
         }
-        let seq = self.snd.wire(plan.start);
+        // RFC 3168, sections 6.1.1 and 6.1.5: new data only are ECN-capable; 6.1.2: the first tells of the reduction.
+        let capable = self.ecn && len > 0 && !plan.again && !plan.probe;
+        let tell_reduced = capable && core::mem::take(&mut snd.tell_reduced);
+        if plan.again {
+            snd.stats.retransmissions += 1;
+            snd.stats.retransmitted_bytes += u64::from(len);
+        }
+        let seq = snd.wire(plan.start);
+        if plan.end > snd.end {
+            flags = flags.with(TcpFlags::FIN);
+            self.on_fin_sent();
+        }
         let mut segment = self.segment(now, seq, flags, len);
         if plan.again {
-            self.stats.retransmissions += 1;
-            self.stats.retransmitted_bytes += u64::from(len);
             segment.mark.set_retransmission();
-        } else if self.ecn && len > 0 && !plan.probe {
-            // RFC 3168, sections 6.1.1 and 6.1.5: new data only are ECN-capable; 6.1.2: the first tells of the
-            // reduction.
+        }
+        if capable {
             segment.traffic_class |= 2;
-            if core::mem::take(&mut self.snd.tell_reduced) {
-                segment.flags = segment.flags.with(TcpFlags::CWR);
-            }
+        }
+        if tell_reduced {
+            segment.flags = segment.flags.with(TcpFlags::CWR);
         }
         segment
     }
@@ -431,8 +445,12 @@ impl Endpoint {
 
     fn acknowledgement(&mut self, now: Instant) -> Meta {
         self.rcv.forced = self.rcv.forced.saturating_sub(1);
-        self.stats.acks_sent += 1;
-        let seq = self.snd.wire(self.snd.max);
+        self.rcv.count_ack();
+        let seq = match &self.snd {
+            Sending::Quiet(quiet) => quiet.wire_next(),
+            Sending::Active(snd) => snd.wire(snd.max),
+            _ => self.see(|snd| snd.wire(snd.max)),
+        };
         self.segment(now, seq, TcpFlags::ACK, 0)
     }
 
@@ -443,7 +461,7 @@ impl Endpoint {
         let flags = if self.rcv.echo { flags.with(TcpFlags::ECE) } else { flags };
         let ack = self.rcv.last_ack;
         let mut segment = self.bare_segment(seq, ack, flags, window, len);
-        if self.timestamps || self.rcv.reassembly.is_some() {
+        if self.rcv.timestamps || self.rcv.reassembly.is_some() {
             self.add_options(now, &mut segment);
         }
         segment
@@ -451,10 +469,10 @@ impl Endpoint {
 
     fn add_options(&mut self, now: Instant, segment: &mut Meta) {
         let mut options = Options::NONE;
-        if self.timestamps {
-            options = options.with_timestamps(self.config.timestamp(now), self.rcv.ts_recent);
+        if self.rcv.timestamps {
+            options = options.with_timestamps(self.config.timestamp(now), self.rcv.ts_recent());
         }
-        if self.sack
+        if self.rcv.sack
             && let Some(reassembly) = &mut self.rcv.reassembly
         {
             let mut ranges = [Range { start: 0, end: 0 }; Options::MAX_SACK_BLOCKS];

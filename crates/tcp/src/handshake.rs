@@ -10,6 +10,7 @@ use lastmile_units::Instant;
 use crate::config::MAX_WINDOW_SHIFT;
 use crate::congestion::{Congestion, Style};
 use crate::endpoint::{Endpoint, State};
+use crate::ranges::Low;
 use crate::timer::Timer;
 
 /// RFC 9293, section 3.7.1: a peer that names no MSS takes 536 bytes.
@@ -41,7 +42,7 @@ impl Endpoint {
                 + u32::from(segment.flags.contains(TcpFlags::FIN));
             (SeqNumber::new(0), Some(segment.seq.add(taken)))
         };
-        self.reset = Some(Box::new(reset));
+        self.rcv.rare().reset = Some(reset);
     }
 
     fn on_listen(&mut self, segment: &Meta) {
@@ -53,13 +54,13 @@ impl Endpoint {
         } else if segment.flags.contains(TcpFlags::SYN) {
             self.agree(segment);
             self.state = State::SynReceived;
-            self.syn_due = true;
+            self.change(|snd| snd.syn_due = true);
         }
     }
 
     fn on_syn_sent(&mut self, now: Instant, segment: &Meta) {
         let acknowledges = segment.flags.contains(TcpFlags::ACK);
-        if acknowledges && segment.ack != self.snd.wire(1) {
+        if acknowledges && segment.ack != self.see(|snd| snd.wire(1)) {
             // RFC 9293, section 3.10.7.3, first: an old segment of another connection.
             self.refuse(segment);
             return;
@@ -80,7 +81,7 @@ impl Endpoint {
         } else {
             // Both ends opened at once: RFC 9293, section 3.5, figure 7.
             self.state = State::SynReceived;
-            self.syn_due = true;
+            self.change(|snd| snd.syn_due = true);
         }
     }
 
@@ -93,7 +94,8 @@ impl Endpoint {
             }
             return false;
         }
-        let answers = flags.contains(TcpFlags::ACK) && segment.ack == self.snd.wire(1) && self.snd.max == 1;
+        let fits = self.see(|snd| segment.ack == snd.wire(1) && snd.max == 1);
+        let answers = flags.contains(TcpFlags::ACK) && fits;
         if flags.contains(TcpFlags::SYN) {
             if segment.seq != self.rcv.irs {
                 return false;
@@ -102,7 +104,7 @@ impl Endpoint {
                 self.establish(now);
             } else {
                 // The SYN-ACK was lost.
-                self.syn_due = true;
+                self.change(|snd| snd.syn_due = true);
             }
             return false;
         }
@@ -117,123 +119,134 @@ impl Endpoint {
 
     /// What both SYNs permit.
     fn agree(&mut self, segment: &Meta) {
-        let config = &self.config;
+        let (config, rcv) = (&*self.config, &mut self.rcv);
         let options = segment.options();
         let syn = options.syn_options();
-        self.rcv.on_syn(segment.seq);
-        self.snd.mss = config.own_mss().min(syn.mss.unwrap_or(DEFAULT_MSS).max(1));
+        rcv.on_syn(segment.seq);
         // RFC 7323, section 2.2: both sides must offer.
-        if let (Some(own), Some(peer)) = (config.offered_shift(), syn.window_scale) {
-            self.scaled = true;
-            self.snd.shift = peer.min(MAX_WINDOW_SHIFT);
-            self.rcv.set_shift(config, own);
+        let shifts = config.offered_shift().zip(syn.window_scale);
+        if let Some((own, _)) = shifts {
+            rcv.set_shift(config, own);
         }
-        self.sack = config.sack && syn.sack_permitted;
+        rcv.sack = config.sack && syn.sack_permitted;
         if let Some((value, _)) = options.timestamps()
             && config.timestamps
         {
-            self.timestamps = true;
-            self.rcv.ts_recent = value;
+            rcv.start_timestamps(value);
         }
         // RFC 3168, section 6.1.1: an ECN-setup SYN has ECE and CWR, an ECN-setup SYN-ACK has ECE alone.
         let cwr = segment.flags.contains(TcpFlags::CWR);
         let wanted = segment.flags.contains(TcpFlags::ECE) && cwr != segment.flags.contains(TcpFlags::ACK);
         self.ecn = config.ecn && wanted;
-        // The window of a SYN is not scaled.
-        self.snd.wl1 = segment.seq;
-        self.snd.edge = 1 + u64::from(segment.window);
-        self.snd.window_max = u32::from(segment.window);
+        self.snd.change(config, |snd| {
+            snd.mss = config.own_mss().min(syn.mss.unwrap_or(DEFAULT_MSS).max(1));
+            if let Some((_, peer)) = shifts {
+                snd.scaled = true;
+                snd.shift = peer.min(MAX_WINDOW_SHIFT);
+            }
+            // The window of a SYN is not scaled.
+            snd.wl1 = segment.seq;
+            snd.edge = Low::of(1 + u64::from(segment.window));
+            snd.window_max = u32::from(segment.window);
+        });
     }
 
     /// The peer has acknowledged the SYN.
     fn establish(&mut self, now: Instant) {
         self.state = State::Established;
-        let (config, snd) = (&*self.config, &mut self.snd);
-        snd.style = Style::of(config.variant, self.sack);
-        snd.congestion = Congestion::new(config, snd.mss);
-        (snd.una, snd.nxt, snd.max) = (1, 1, 1);
-        snd.timer = Timer::OFF;
-        if snd.timed != 0 {
-            snd.rtt.sample(config.measured(snd.timed_at, now), config);
-            snd.timed = 0;
+        let (config, sack) = (&*self.config, self.rcv.sack);
+        self.snd.change(config, |snd| {
+            snd.style = Style::of(config.variant, sack);
+            snd.congestion = Congestion::new(config, snd.mss);
+            (snd.una, snd.nxt, snd.max) = (1, 1, 1);
+            snd.timer = Timer::OFF;
+            if core::mem::take(&mut snd.timing) {
+                snd.rtt.sample(config.measured(snd.timed_at, now), config);
+            }
+            if snd.backoff > 0 {
+                // RFC 5681, section 3.1: if the SYN or SYN-ACK was lost, the initial window is one segment.
+                snd.congestion.hold_at(u32::from(snd.mss));
+                snd.rtt.after_lost_syn();
+                snd.backoff = 0;
+            }
+            snd.syn_due = false;
+            snd.scaled = false;
+        });
+        if self.rcv.timestamps {
+            self.rcv.rare().ts_recent_at = config.timestamp(now);
         }
-        if snd.backoff > 0 {
-            // RFC 5681, section 3.1: if the SYN or SYN-ACK was lost, the initial window is one segment.
-            snd.congestion.hold_at(u32::from(snd.mss));
-            snd.rtt.after_lost_syn();
-            snd.backoff = 0;
-        }
-        self.rcv.ts_recent_at = config.timestamp(now);
-        self.syn_due = false;
     }
 
     /// False: give up.
     #[cold]
     pub(crate) fn on_syn_timer(&mut self, now: Instant) -> bool {
-        let (config, snd) = (&*self.config, &mut self.snd);
+        let config = &*self.config;
+        let snd = self.snd.active(config);
         if snd.backoff >= config.max_syn_retries {
             return false;
         }
-        self.stats.timeouts += 1;
+        snd.stats.timeouts += 1;
         snd.backoff += 1;
         snd.rtt.back_off(config);
         snd.timer = Timer::at(config.deadline(now, snd.rtt.rto()));
-        self.syn_due = true;
+        snd.syn_due = true;
         true
     }
 
     #[cold]
     pub(crate) fn syn_segment(&mut self, now: Instant) -> Meta {
-        self.syn_due = false;
         let answer = self.state == State::SynReceived;
-        let first = self.snd.max == 0;
-        self.snd.max = 1;
-        self.snd.nxt = 1;
-        // Karn's algorithm: nothing is measured over a SYN sent again.
-        self.snd.timed = u64::from(first);
-        self.snd.timed_at = now;
-        if self.snd.timer.is_off() {
-            self.snd.timer = Timer::at(self.config.deadline(now, self.snd.rtt.rto()));
-        }
-        let window = self.rcv.syn_window(&self.config);
+        let config = &*self.config;
+        let (first, iss, scaled) = self.snd.change(config, |snd| {
+            let first = snd.max == 0;
+            snd.syn_due = false;
+            (snd.nxt, snd.max) = (1, 1);
+            // Karn's algorithm: nothing is measured over a SYN sent again.
+            (snd.timing, snd.timed, snd.timed_at) = (first, Low::of(1), now);
+            if snd.timer.is_off() {
+                snd.timer = Timer::at(config.deadline(now, snd.rtt.rto()));
+            }
+            snd.stats.retransmissions += u32::from(!first);
+            (first, snd.iss, snd.scaled)
+        });
+        let window = self.rcv.syn_window(config);
         let mut flags = TcpFlags::SYN;
         if answer {
             flags = flags.with(TcpFlags::ACK);
         }
         if answer && self.ecn {
             flags = flags.with(TcpFlags::ECE);
-        } else if !answer && self.config.ecn {
+        } else if !answer && config.ecn {
             flags = flags.with(TcpFlags::ECE).with(TcpFlags::CWR);
         }
         let ack = if answer { self.rcv.wire_next() } else { SeqNumber::new(0) };
-        let mut segment = self.bare_segment(self.snd.iss, ack, flags, window, 0);
-        let options = self.syn_options(now, answer);
+        let mut segment = self.bare_segment(iss, ack, flags, window, 0);
+        let options = self.syn_options(now, answer, scaled);
         segment.set_options(options);
         segment.header_len += options.header_bytes();
         segment.ip_len += u16::from(options.header_bytes());
         if !first {
-            self.stats.retransmissions += 1;
             segment.mark.set_retransmission();
         }
         segment
     }
 
     /// A SYN-ACK repeats of the peer's offers what this end takes.
-    fn syn_options(&self, now: Instant, answer: bool) -> Options {
-        let config = &self.config;
+    fn syn_options(&self, now: Instant, answer: bool, scaled: bool) -> Options {
+        let (config, rcv) = (&self.config, &self.rcv);
         let mut options = Options::syn(SynOptions {
             mss: Some(config.own_mss()),
-            window_scale: config.offered_shift().filter(|_| !answer || self.scaled),
-            sack_permitted: if answer { self.sack } else { config.sack },
+            window_scale: config.offered_shift().filter(|_| !answer || scaled),
+            sack_permitted: if answer { rcv.sack } else { config.sack },
         });
-        if if answer { self.timestamps } else { config.timestamps } {
-            options = options.with_timestamps(config.timestamp(now), self.rcv.ts_recent);
+        if if answer { rcv.timestamps } else { config.timestamps } {
+            options = options.with_timestamps(config.timestamp(now), rcv.ts_recent());
         }
         options
     }
 
     pub(crate) fn reset_segment(&mut self) -> Option<Meta> {
-        let (seq, ack) = *self.reset.take()?;
+        let (seq, ack) = self.rcv.take_reset()?;
         let flags = if ack.is_some() { TcpFlags::RST.with(TcpFlags::ACK) } else { TcpFlags::RST };
         Some(self.bare_segment(seq, ack.unwrap_or_default(), flags, 0, 0))
     }

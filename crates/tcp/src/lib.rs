@@ -32,7 +32,7 @@
 //! | --- | --- |
 //! | `config` | what a user may set, shared by all endpoints alike |
 //! | `endpoint` | the public face and the connection states of RFC 9293; `handshake` opens a connection, `observe` shows it |
-//! | `sender` | what to send next; `recovery` is its answer to acknowledgements and timeouts |
+//! | `sender` | what to send next; `recovery` is its answer to acknowledgements and timeouts, `sending` what stands for a sender with nothing to send |
 //! | `congestion` | the congestion window: Tahoe, Reno, NewReno, SACK, CUBIC |
 //! | `scoreboard` | what the receiver holds, by SACK (RFC 6675) |
 //! | `receiver`, `reassembly` | acknowledgements, windows, data out of order |
@@ -51,6 +51,7 @@ mod recovery;
 mod rtt;
 mod scoreboard;
 mod sender;
+mod sending;
 mod stats;
 mod timer;
 

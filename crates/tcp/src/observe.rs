@@ -4,25 +4,29 @@ use lastmile_packet::FlowId;
 use lastmile_units::{Duration, Instant};
 
 use crate::endpoint::{Endpoint, State};
+use crate::sender::Sender;
+use crate::sending::Sending;
 use crate::{Limit, LimitedTime, Stats};
 
 /// What the endpoint shows. Bytes are payload bytes.
 impl Endpoint {
-    /// Reads a word from each part of the state and folds them together. An owner of very many endpoints calls this a
+    /// Reads a word from each part of what is here and folds them together. An owner of very many endpoints calls this a
     /// little before it hands a segment in, so that memory fetches all of it at once.
     #[must_use]
     #[inline]
     pub fn touch(&self) -> u64 {
-        self.snd.una
-            ^ self.snd.edge
-            ^ self.snd.ecn_until
-            ^ self.rcv.next
-            ^ u64::from(self.rcv.buffer)
-            ^ u64::from(self.snd.window_max)
-            ^ self.stats.data_packets
-            ^ u64::from(self.stats.ecn_reductions)
-            ^ self.limits.until_now()
-            ^ u64::from(self.ip_id)
+        self.rcv.next ^ u64::from(self.rcv.forced) ^ u64::from(self.ip_id) ^ u64::from(self.flow.index())
+    }
+
+    /// The same for what is a pointer away, a little later, when the pointers are here.
+    #[must_use]
+    #[inline]
+    pub fn touch_further(&self) -> u64 {
+        let sender = match &self.snd {
+            Sending::Active(snd) => snd.touch(),
+            _ => 0,
+        };
+        sender ^ self.rcv.reassembly.as_ref().map_or(0, |held| held.touch())
     }
 
     /// The state of the connection.
@@ -46,13 +50,13 @@ impl Endpoint {
     /// The connection is over for the application: closed or in TIME-WAIT.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        matches!(self.state, State::TimeWait) || (self.is_closed() && (self.snd.max > 0 || self.failed))
+        matches!(self.state, State::TimeWait) || (self.is_closed() && self.see(|snd| snd.max > 0 || snd.failed))
     }
 
     /// The connection was reset, or given up after too many retransmissions.
     #[must_use]
     pub fn has_failed(&self) -> bool {
-        self.failed
+        self.see(|snd| snd.failed)
     }
 
     /// The peer has closed and all its data have arrived: time for the application to close too.
@@ -64,7 +68,7 @@ impl Endpoint {
     /// Bytes handed to the application, in order.
     #[must_use]
     pub fn delivered(&self) -> u64 {
-        self.received() - u64::from(self.rcv.unread)
+        self.received() - u64::from(self.rcv.unread())
     }
 
     /// Bytes received in order, read by the application or not.
@@ -76,62 +80,62 @@ impl Endpoint {
     /// Bytes of this end that the peer has acknowledged.
     #[must_use]
     pub fn acked(&self) -> u64 {
-        self.snd.una.min(self.snd.end).saturating_sub(1)
+        self.see(|snd| snd.una.min(snd.end).saturating_sub(1))
     }
 
     /// Bytes of this end that were sent at least once.
     #[must_use]
     pub fn sent(&self) -> u64 {
-        self.snd.max.min(self.snd.end).saturating_sub(1)
+        self.see(|snd| snd.max.min(snd.end).saturating_sub(1))
     }
 
     /// Bytes that the application has offered and that were never sent.
     #[must_use]
     pub fn unsent(&self) -> u64 {
-        self.snd.end.saturating_sub(self.snd.max.max(1))
+        self.see(|snd| snd.end.saturating_sub(snd.max.max(1)))
     }
 
     /// Congestion window.
     #[must_use]
     pub fn cwnd_bytes(&self) -> u32 {
-        self.snd.congestion.cwnd()
+        self.see(|snd| snd.congestion.cwnd())
     }
 
     /// Slow start threshold; 1 GiB where nothing has set it.
     #[must_use]
     pub fn ssthresh_bytes(&self) -> u32 {
-        self.snd.congestion.ssthresh()
+        self.see(|snd| snd.congestion.ssthresh())
     }
 
     /// Smoothed round-trip time, once there is one.
     #[must_use]
     pub fn srtt(&self) -> Option<Duration> {
-        self.snd.rtt.srtt()
+        self.see(|snd| snd.rtt.srtt())
     }
 
     /// Retransmission timeout, doublings included.
     #[must_use]
     pub fn rto(&self) -> Duration {
-        self.snd.rtt.rto()
+        self.see(|snd| snd.rtt.rto())
     }
 
     /// Octets that the sender takes to be in the network: the pipe of RFC 6675 while SACK decides, else what was sent
     /// since the cumulative acknowledgement or since it went back there. A FIN counts as one.
     #[must_use]
     pub fn in_flight(&self) -> u64 {
-        self.snd.in_flight()
+        self.see(Sender::in_flight)
     }
 
     /// Octets that the receiver's window still admits beyond all that was sent.
     #[must_use]
     pub fn window_left(&self) -> u64 {
-        self.snd.edge.saturating_sub(self.snd.max)
+        self.see(|snd| snd.edge().saturating_sub(snd.max))
     }
 
     /// Payload of this end's full segments, once agreed.
     #[must_use]
     pub fn mss(&self) -> u16 {
-        self.snd.mss
+        self.see(|snd| snd.mss)
     }
 
     /// Ranges of bytes that wait out of order.
@@ -148,19 +152,35 @@ impl Endpoint {
 
     /// What was counted so far.
     #[must_use]
-    pub fn stats(&self) -> &Stats {
-        &self.stats
+    pub fn stats(&self) -> Stats {
+        let (data_received, acks_sent) = self.rcv.counts();
+        self.see(|Sender { stats: sent, .. }| Stats {
+            data_packets: sent.data_packets,
+            data_bytes_sent: sent.data_bytes_sent,
+            retransmitted_bytes: sent.retransmitted_bytes,
+            acks_sent,
+            acks_received: sent.acks_received,
+            data_received,
+            retransmissions: sent.retransmissions,
+            timeouts: sent.timeouts,
+            fast_retransmits: sent.fast_retransmits,
+            dup_acks_received: sent.dup_acks_received,
+            out_of_order_received: self.rcv.out_of_order,
+            duplicates_received: self.rcv.duplicates,
+            window_probes: sent.window_probes,
+            ecn_reductions: sent.ecn_reductions,
+        })
     }
 
     /// What keeps the sender from sending more; `None` before it opens and after its FIN is acknowledged.
     #[must_use]
     pub fn limit(&self) -> Option<Limit> {
-        self.limits.current()
+        self.see(|snd| snd.limit)
     }
 
     /// How long the sender was limited by what, up to `now`.
     #[must_use]
     pub fn limited_by(&self, now: Instant) -> LimitedTime {
-        self.limits.until(now)
+        self.see(|snd| snd.limited_by(now))
     }
 }

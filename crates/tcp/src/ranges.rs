@@ -75,13 +75,13 @@ const FEW: usize = 2;
 
 /// Disjoint ranges in order, with a gap between any two. Where a method asks for an offset that is `near`, that is any
 /// within 2^30 bytes of all that is held.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct RangeSet {
     spans: Spans,
 }
 
 /// A list that holds a few spans within itself.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 enum Spans {
     Few(u8, [Span; FEW]),
     // Boxed: one pointer, so that the whole is no larger than the few.

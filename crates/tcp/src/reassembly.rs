@@ -32,6 +32,12 @@ impl Reassembly {
         self.held.is_empty()
     }
 
+    /// Reads a word.
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        u64::from(self.recent_len)
+    }
+
     /// True when there is nothing left to remember.
     pub(crate) fn is_idle(&self) -> bool {
         self.held.is_empty() && self.duplicate.is_empty() && !self.finished

@@ -11,6 +11,7 @@ use lastmile_packet::SeqNumber;
 use lastmile_units::Instant;
 
 use crate::Config;
+use crate::ranges::Low;
 use crate::reassembly::Reassembly;
 use crate::timer::Timer;
 
@@ -31,22 +32,23 @@ pub(crate) enum Arrival {
 pub(crate) struct Receiver {
     /// Next octet expected (RCV.NXT); the peer's SYN is octet 0.
     pub(crate) next: u64,
-    /// One past the last octet that was ever admitted.
-    edge: u64,
     /// When the acknowledgement held back is due.
     pub(crate) ack_timer: Timer,
     pub(crate) reassembly: Option<Box<Reassembly>>,
+    rare: Option<Box<Rare>>,
+    /// One past the last octet that was ever admitted; never further behind `next` than a FIN.
+    edge: Low,
     pub(crate) irs: SeqNumber,
     /// Acknowledgement number last sent (Last.ACK.sent of RFC 7323).
     pub(crate) last_ack: SeqNumber,
-    /// TS.Recent.
-    pub(crate) ts_recent: u32,
-    /// When TS.Recent was set, on the timestamp clock of this end.
-    pub(crate) ts_recent_at: u32,
     /// Receive buffer, no larger than the window field can tell.
     pub(crate) buffer: u32,
-    /// Octets that arrived in order while the application does not read.
-    pub(crate) unread: u32,
+    /// The low half of [`Stats::data_received`](crate::Stats).
+    data_received: u32,
+    /// The low half of [`Stats::acks_sent`](crate::Stats).
+    acks_sent: u32,
+    pub(crate) out_of_order: u32,
+    pub(crate) duplicates: u32,
     /// Data segments that no acknowledgement sent so far covers.
     unacked: u8,
     /// Acknowledgements that must go out one by one: each duplicate counts at the peer.
@@ -54,34 +56,115 @@ pub(crate) struct Receiver {
     pub(crate) shift: u8,
     /// An acknowledgement is due; one covers all that came.
     pub(crate) ack_due: bool,
-    pub(crate) reading: bool,
     /// The peer's FIN has been taken in its turn.
     pub(crate) finished: bool,
     /// RFC 3168, section 6.1.3: acknowledgements echo congestion until the sender answers.
     pub(crate) echo: bool,
+    /// Acknowledgements carry SACK blocks.
+    pub(crate) sack: bool,
+    /// Segments carry timestamps.
+    pub(crate) timestamps: bool,
+}
+
+/// What few connections need.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rare {
+    /// A reset to send: sequence number, and acknowledgement number if any.
+    pub(crate) reset: Option<(SeqNumber, Option<SeqNumber>)>,
+    /// TS.Recent.
+    ts_recent: u32,
+    /// When TS.Recent was set, on the timestamp clock of this end.
+    pub(crate) ts_recent_at: u32,
+    /// Octets that arrived in order while the application does not read.
+    unread: u32,
+    /// The application does not read.
+    paused: bool,
+    /// High halves of counters.
+    data_received: u32,
+    acks_sent: u32,
 }
 
 impl Receiver {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             next: 0,
-            edge: 0,
             ack_timer: Timer::OFF,
             reassembly: None,
+            rare: None,
+            edge: Low::of(0),
             irs: SeqNumber::new(0),
             last_ack: SeqNumber::new(0),
-            ts_recent: 0,
-            ts_recent_at: 0,
             buffer: config.buffer().min(0xffff),
-            unread: 0,
+            data_received: 0,
+            acks_sent: 0,
+            out_of_order: 0,
+            duplicates: 0,
             unacked: 0,
             forced: 0,
             shift: 0,
             ack_due: false,
-            reading: true,
             finished: false,
             echo: false,
+            sack: false,
+            timestamps: false,
         }
+    }
+
+    pub(crate) fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    /// Counts a segment with payload.
+    #[inline]
+    pub(crate) fn count_data(&mut self) {
+        self.data_received = self.data_received.wrapping_add(1);
+        if self.data_received == 0 {
+            self.rare().data_received += 1;
+        }
+    }
+
+    /// Counts a pure acknowledgement that goes out.
+    #[inline]
+    pub(crate) fn count_ack(&mut self) {
+        self.acks_sent = self.acks_sent.wrapping_add(1);
+        if self.acks_sent == 0 {
+            self.rare().acks_sent += 1;
+        }
+    }
+
+    /// Segments with payload that came, and pure acknowledgements that went out.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        let (data, acks) = self.rare.as_ref().map_or((0, 0), |rare| (rare.data_received, rare.acks_sent));
+        let whole = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+        (whole(data, self.data_received), whole(acks, self.acks_sent))
+    }
+
+    /// Octets that arrived in order while the application does not read.
+    #[inline]
+    pub(crate) fn unread(&self) -> u32 {
+        self.rare.as_ref().map_or(0, |rare| rare.unread)
+    }
+
+    /// TS.Recent.
+    pub(crate) fn ts_recent(&self) -> u32 {
+        self.rare.as_ref().map_or(0, |rare| rare.ts_recent)
+    }
+
+    /// The peer's first timestamp: both ends send them from now on.
+    pub(crate) fn start_timestamps(&mut self, value: u32) {
+        self.timestamps = true;
+        self.rare().ts_recent = value;
+    }
+
+    /// Takes the reset that is to be sent.
+    pub(crate) fn take_reset(&mut self) -> Option<(SeqNumber, Option<SeqNumber>)> {
+        self.rare.as_mut()?.reset.take()
+    }
+
+    /// One past the last octet that was ever admitted.
+    #[inline]
+    fn edge(&self) -> u64 {
+        self.edge.near(self.next)
     }
 
     /// The sequence number expected next.
@@ -97,7 +180,7 @@ impl Receiver {
     /// How many octets from `next` on are admitted.
     #[inline]
     pub(crate) fn room(&self) -> u64 {
-        self.edge.saturating_sub(self.next)
+        self.edge().saturating_sub(self.next)
     }
 
     /// The peer's SYN came: octet 0.
@@ -110,7 +193,7 @@ impl Receiver {
     /// The window of a SYN, never scaled (RFC 7323, section 2.2).
     pub(crate) fn syn_window(&mut self, config: &Config) -> u16 {
         let window = config.buffer().min(0xffff);
-        self.edge = self.edge.max(1 + u64::from(window));
+        self.edge = Low::of(self.edge().max(1 + u64::from(window)));
         window as u16
     }
 
@@ -159,7 +242,7 @@ impl Receiver {
             return Arrival::Duplicate;
         };
         let full_end = start + len;
-        let end = full_end.min(self.edge.max(self.next));
+        let end = full_end.min(self.edge().max(self.next));
         // A FIN behind data that the window does not admit is not admitted either.
         let fin = fin && end == full_end;
         if start > end || (end < full_end && end == start) {
@@ -229,29 +312,32 @@ impl Receiver {
 
     #[inline]
     fn note_unread(&mut self, len: u64) {
-        if !self.reading {
+        if let Some(rare) = &mut self.rare
+            && rare.paused
+        {
             // Bounded by the buffer and the one unit by which the edge may stand beyond it.
-            self.unread = self.unread.saturating_add(len as u32);
+            rare.unread = rare.unread.saturating_add(len as u32);
         }
     }
 
     /// How far the buffer reaches.
     #[inline]
     fn offered_edge(&self) -> u64 {
-        self.next + u64::from(self.buffer.saturating_sub(self.unread))
+        self.next + u64::from(self.buffer.saturating_sub(self.unread()))
     }
 
     /// The window for a segment that goes out now, and its acknowledgement is thereby sent.
     #[inline]
     pub(crate) fn take_window(&mut self, config: &Config) -> u16 {
         let offered = self.offered_edge();
-        let ahead = offered.saturating_sub(self.edge);
+        let edge = self.edge();
+        let ahead = offered.saturating_sub(edge);
         // RFC 9293, section 3.8.6.2.2: the right edge stays until it can move by a segment or half of the buffer.
         let step = u64::from(config.own_mss()).min(u64::from(self.buffer / 2).max(1));
-        let right = if ahead >= step { offered } else { self.edge };
+        let right = if ahead >= step { offered } else { edge };
         let units = right.saturating_sub(self.next) >> self.shift;
         let units = units.min(0xffff);
-        self.edge = self.edge.max(self.next + (units << self.shift));
+        self.edge = Low::of(edge.max(self.next + (units << self.shift)));
         self.last_ack = self.wire_next();
         self.unacked = 0;
         self.ack_due = false;
@@ -259,14 +345,20 @@ impl Receiver {
         units as u16
     }
 
-    /// The application reads again. An acknowledgement tells it if the window can open by a segment or half of the
-    /// buffer.
-    pub(crate) fn resume(&mut self, config: &Config) {
-        self.reading = true;
-        self.unread = 0;
-        let ahead = self.offered_edge().saturating_sub(self.edge);
-        if ahead >= u64::from(config.own_mss()).min(u64::from(self.buffer / 2).max(1)) {
-            self.ack_due = true;
+    /// The application stops or resumes reading. When it resumes, an acknowledgement tells it if the window can open by
+    /// a segment or half of the buffer.
+    pub(crate) fn set_reading(&mut self, config: &Config, reading: bool) {
+        if !reading {
+            self.rare().paused = true;
+        } else if let Some(rare) = &mut self.rare
+            && rare.paused
+        {
+            rare.paused = false;
+            rare.unread = 0;
+            let ahead = self.offered_edge().saturating_sub(self.edge());
+            if ahead >= u64::from(config.own_mss()).min(u64::from(self.buffer / 2).max(1)) {
+                self.ack_due = true;
+            }
         }
     }
 
@@ -274,21 +366,40 @@ impl Receiver {
     /// 5.5).
     #[inline]
     pub(crate) fn is_stale(&self, value: u32, clock: u32, tick_ms: u32) -> bool {
-        value.wrapping_sub(self.ts_recent).cast_signed() < 0
-            && u64::from(clock.wrapping_sub(self.ts_recent_at)) * u64::from(tick_ms) < 24 * 86_400_000
+        let Some(rare) = &self.rare else { return false };
+        value.wrapping_sub(rare.ts_recent).cast_signed() < 0
+            && u64::from(clock.wrapping_sub(rare.ts_recent_at)) * u64::from(tick_ms) < 24 * 86_400_000
     }
 
     /// RFC 7323, section 4.3 (2), and 5.3, R3: the timestamp to echo is that of the earliest segment not acknowledged.
     #[inline]
     pub(crate) fn note_timestamp(&mut self, seq: SeqNumber, value: u32, clock: u32) {
         if seq.at_or_before(self.last_ack) {
-            self.ts_recent = value;
-            self.ts_recent_at = clock;
+            let rare = self.rare();
+            rare.ts_recent = value;
+            rare.ts_recent_at = clock;
         }
     }
 
     /// How many ranges wait out of order.
     pub(crate) fn gaps(&self) -> usize {
         self.reassembly.as_ref().map_or(0, |reassembly| reassembly.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_go_on_beyond_four_bytes() {
+        let mut receiver = Receiver::new(&Config::default());
+        (receiver.data_received, receiver.acks_sent) = (u32::MAX, u32::MAX - 1);
+        receiver.count_data();
+        receiver.count_ack();
+        assert_eq!(receiver.counts(), (1 << 32, (1 << 32) - 1));
+        receiver.count_data();
+        receiver.count_ack();
+        assert_eq!(receiver.counts(), ((1 << 32) + 1, 1 << 32));
     }
 }

@@ -10,11 +10,12 @@
 use lastmile_packet::{Meta, SeqNumber};
 use lastmile_units::{Duration, Instant};
 
+use crate::Config;
 use crate::congestion::{Acked, Style};
+use crate::ranges::Low;
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
 use crate::sender::{Phase, Sender, Urgent};
 use crate::timer::Timer;
-use crate::{Config, Stats};
 
 /// The parts of a segment that the sender looks at.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +42,7 @@ pub(crate) enum AckVerdict {
 
 impl Sender {
     #[inline]
-    pub(crate) fn on_ack(&mut self, now: Instant, config: &Config, info: AckInfo<'_>, stats: &mut Stats) -> AckVerdict {
+    pub(crate) fn on_ack(&mut self, now: Instant, config: &Config, info: AckInfo<'_>) -> AckVerdict {
         let segment = info.segment;
         let ahead = segment.ack.distance_from(self.wire(self.una)).cast_signed();
         if ahead < 0 {
@@ -55,10 +56,10 @@ impl Sender {
         let old_edge = self.edge;
         self.update_window(segment, ack);
         if ack > self.una {
-            self.on_new_ack(now, config, info, ack, stats);
+            self.on_new_ack(now, config, info, ack);
             AckVerdict::Advanced
         } else {
-            self.on_same_ack(now, config, info, old_edge == self.edge, stats);
+            self.on_same_ack(now, config, info, old_edge == self.edge);
             AckVerdict::Unmoved
         }
     }
@@ -72,18 +73,19 @@ impl Sender {
         }
         self.wl1 = segment.seq;
         let window = u32::from(segment.window) << self.shift;
-        self.edge = ack + u64::from(window);
+        self.edge = Low::of(ack + u64::from(window));
         self.window_max = self.window_max.max(window);
     }
 
     #[inline]
-    fn on_new_ack(&mut self, now: Instant, config: &Config, info: AckInfo<'_>, ack: u64, stats: &mut Stats) {
+    fn on_new_ack(&mut self, now: Instant, config: &Config, info: AckInfo<'_>, ack: u64) {
         let flight = self.in_flight();
         let from = self.una;
         let acked = ack - from;
         self.una = ack;
         self.nxt = self.nxt.max(ack);
         self.max = self.max.max(ack);
+        self.keep_near(from);
         self.backoff = 0;
         self.probed = false;
         self.measure(now, config, info.echoed);
@@ -96,7 +98,7 @@ impl Sender {
             self.timer = Timer::OFF;
             self.persisting = false;
             self.probes = 0;
-        } else if self.phase != Phase::Recovery || !self.partial || self.una >= self.recover {
+        } else if self.phase != Phase::Recovery || !self.partial || self.recover.ahead_of(self.una) <= 0 {
             // RFC 6582, section 3.2, step 3: among partial acknowledgements only the first restarts it.
             self.timer = Timer::at(config.deadline(now, self.rtt.rto()));
         }
@@ -108,7 +110,7 @@ impl Sender {
         self.dup_acks = 0;
         self.limited_sent = 0;
         if info.ecn_echo {
-            self.on_ecn_echo(config, stats);
+            self.on_ecn_echo(config);
         }
     }
 
@@ -116,9 +118,9 @@ impl Sender {
     /// Karn's algorithm would forbid it as well, since the echo tells which transmission was acknowledged.
     #[inline]
     fn measure(&mut self, now: Instant, config: &Config, echoed: Option<Duration>) {
-        if self.timed != 0 {
-            if self.una >= self.timed {
-                self.timed = 0;
+        if self.timing {
+            if self.timed.ahead_of(self.una) <= 0 {
+                self.timing = false;
                 self.rtt.sample(config.measured(self.timed_at, now), config);
             }
         } else if let Some(rtt) = echoed {
@@ -141,7 +143,7 @@ impl Sender {
         } else {
             self.congestion.rest(now);
         }
-        if after_timeout && self.una >= self.recover {
+        if after_timeout && self.recover.ahead_of(self.una) <= 0 {
             self.phase = Phase::Open;
             self.settle_board();
         }
@@ -153,7 +155,7 @@ impl Sender {
         let mss = u32::from(self.mss);
         // RFC 5681, section 3.2, step 6: Reno's ends with the first. RFC 6582, section 3.2, step 3, and RFC 6675,
         // section 5, step A: others with the one that covers all that was out when recovery began.
-        if self.style == Style::Reno || self.una >= self.recover {
+        if self.style == Style::Reno || self.recover.ahead_of(self.una) <= 0 {
             let flight = u32::try_from(self.max - self.una).unwrap_or(u32::MAX);
             self.congestion.on_recovered(self.style, flight, mss);
             self.phase = Phase::Open;
@@ -166,11 +168,11 @@ impl Sender {
     }
 
     /// SND.UNA stays.
-    fn on_same_ack(&mut self, now: Instant, config: &Config, info: AckInfo<'_>, same_window: bool, stats: &mut Stats) {
+    fn on_same_ack(&mut self, now: Instant, config: &Config, info: AckInfo<'_>, same_window: bool) {
         if self.persisting {
             // The receiver answers: it is only slow.
             self.backoff = 0;
-            if self.edge > self.max {
+            if self.edge() > self.max {
                 self.timer = Timer::OFF;
                 self.persisting = false;
                 self.urgent = Urgent::Nothing;
@@ -183,15 +185,15 @@ impl Sender {
         // 5681, section 2: data are out, and the segment has no data, SYN or FIN, the same number and the same window.
         let duplicate = outstanding && if self.style == Style::Sack { news } else { info.bare && same_window };
         if duplicate {
-            stats.dup_acks_received += 1;
-            self.on_duplicate(now, config, stats);
+            self.stats.dup_acks_received += 1;
+            self.on_duplicate(now, config);
         }
         if info.ecn_echo {
-            self.on_ecn_echo(config, stats);
+            self.on_ecn_echo(config);
         }
     }
 
-    fn on_duplicate(&mut self, now: Instant, config: &Config, stats: &mut Stats) {
+    fn on_duplicate(&mut self, now: Instant, config: &Config) {
         self.dup_acks = self.dup_acks.saturating_add(1);
         match (self.phase, self.style) {
             // RFC 5681, section 3.2, step 4.
@@ -200,14 +202,14 @@ impl Sender {
             // RFC 6675, section 5, steps 1 and 2; section 5.1: not before HighACK reaches the recovery point.
             (Phase::Open, Style::Sack) => {
                 let lost = self.board.as_ref().is_some_and(|board| board.is_lost(self.una));
-                if (self.dup_acks >= DUP_THRESH || lost) && self.una >= self.recover {
-                    self.start_recovery(now, config, stats);
+                if (self.dup_acks >= DUP_THRESH || lost) && self.recover.ahead_of(self.una) <= 0 {
+                    self.start_recovery(now, config);
                 }
             }
             // RFC 6582, section 3.2, step 2: the acknowledgement covers more than `recover`.
             (Phase::Open, _) => {
-                if self.dup_acks == DUP_THRESH && self.una > self.recover {
-                    self.start_recovery(now, config, stats);
+                if self.dup_acks == DUP_THRESH && self.recover.ahead_of(self.una) < 0 {
+                    self.start_recovery(now, config);
                 }
             }
         }
@@ -215,27 +217,27 @@ impl Sender {
 
     /// Fast retransmit.
     #[cold]
-    fn start_recovery(&mut self, now: Instant, config: &Config, stats: &mut Stats) {
-        stats.fast_retransmits += 1;
+    fn start_recovery(&mut self, now: Instant, config: &Config) {
+        self.stats.fast_retransmits += 1;
         let mss = u32::from(self.mss);
         // RFC 3168, section 6.1.2: at most one reduction for a window of data.
-        let reduce = self.una >= self.ecn_until;
+        let reduce = self.ecn_until.ahead_of(self.una) <= 0;
         self.congestion.on_fast_retransmit(config, self.style, self.flight_size(), mss, reduce);
         self.partial = false;
         self.timer = Timer::at(config.deadline(now, self.rtt.rto()));
         match self.style {
             Style::Tahoe => {
-                self.recover = self.max;
+                self.recover = Low::of(self.max);
                 self.phase = Phase::Loss;
                 self.nxt = self.una;
-                self.timed = 0;
+                self.timing = false;
             }
             Style::Reno => {
                 self.phase = Phase::Recovery;
                 self.urgent = Urgent::First;
             }
             Style::NewReno | Style::Sack => {
-                self.recover = self.max;
+                self.recover = Low::of(self.max);
                 self.phase = Phase::Recovery;
                 self.urgent = Urgent::First;
             }
@@ -244,33 +246,33 @@ impl Sender {
 
     /// RFC 3168, section 6.1.2: as for a loss, once for each window of data.
     #[cold]
-    fn on_ecn_echo(&mut self, config: &Config, stats: &mut Stats) {
-        if self.phase != Phase::Open || self.una <= self.ecn_until {
+    fn on_ecn_echo(&mut self, config: &Config) {
+        if self.phase != Phase::Open || self.ecn_until.ahead_of(self.una) >= 0 {
             return;
         }
-        stats.ecn_reductions += 1;
-        self.ecn_until = self.max;
+        self.stats.ecn_reductions += 1;
+        self.ecn_until = Low::of(self.max);
         self.tell_reduced = true;
         self.congestion.on_ecn_echo(config, u32::from(self.mss));
     }
 
     /// The retransmission timer fired with data or a FIN out. False: give up (R2 of RFC 9293, section 3.8.3).
     #[cold]
-    pub(crate) fn on_retransmission_timer(&mut self, now: Instant, config: &Config, stats: &mut Stats) -> bool {
+    pub(crate) fn on_retransmission_timer(&mut self, now: Instant, config: &Config) -> bool {
         if self.backoff >= config.max_retries {
             return false;
         }
-        stats.timeouts += 1;
+        self.stats.timeouts += 1;
         let flight = u32::try_from(self.max - self.una).unwrap_or(u32::MAX);
         self.congestion.on_timeout(config, flight, u32::from(self.mss), self.backoff == 0);
         self.backoff += 1;
         // RFC 6582, section 4.2; RFC 6675, section 5.1: the recovery point moves, recovery ends.
-        self.recover = self.max;
+        self.recover = Low::of(self.max);
         self.phase = Phase::Loss;
         self.dup_acks = 0;
         self.limited_sent = 0;
         self.urgent = Urgent::Nothing;
-        self.timed = 0;
+        self.timing = false;
         if self.style == Style::Sack {
             let (una, max) = (self.una, self.max);
             self.board.get_or_insert_with(|| Box::new(Scoreboard::new(una))).on_timeout(una, max);

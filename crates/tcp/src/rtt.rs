@@ -8,7 +8,7 @@ use lastmile_units::Duration;
 
 use crate::Config;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Rtt {
     /// Zero before the first measurement.
     srtt: Duration,

@@ -15,7 +15,7 @@ use crate::ranges::{Low, Range, RangeSet};
 /// RFC 6675, section 2: DupThresh = 3.
 pub(crate) const DUP_THRESH: u16 = 3;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Scoreboard {
     held: RangeSet,
     /// Octets in `held`.

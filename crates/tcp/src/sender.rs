@@ -10,11 +10,12 @@ use lastmile_packet::SeqNumber;
 use lastmile_units::Instant;
 
 use crate::congestion::{Congestion, Style};
-use crate::ranges::Range;
+use crate::ranges::{Low, Range};
 use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
+use crate::stats::{LimitClock, SendStats};
 use crate::timer::Timer;
-use crate::{Config, Limit, Stats};
+use crate::{Config, Limit, LimitedTime};
 
 /// What the sender is in the middle of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,7 +49,7 @@ pub(crate) struct Plan {
     pub(crate) probe: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Sender {
     /// First octet that is not acknowledged (SND.UNA).
     pub(crate) una: u64,
@@ -59,13 +60,13 @@ pub(crate) struct Sender {
     /// One past the last octet that the application offered: where the FIN goes.
     pub(crate) end: u64,
     /// One past the last octet that the receiver's window admits.
-    pub(crate) edge: u64,
+    pub(crate) edge: Low,
     /// `max` when the current or last repair began.
-    pub(crate) recover: u64,
+    pub(crate) recover: Low,
     /// `max` at the last reduction for an ECN echo.
-    pub(crate) ecn_until: u64,
-    /// The measured segment ends here (zero: none is measured) and was sent at `timed_at`.
-    pub(crate) timed: u64,
+    pub(crate) ecn_until: Low,
+    /// The measured segment, if one is, ends here and was sent at `timed_at`.
+    pub(crate) timed: Low,
     pub(crate) timed_at: Instant,
     /// Retransmission, or window probe while `persisting`.
     pub(crate) timer: Timer,
@@ -74,6 +75,8 @@ pub(crate) struct Sender {
     pub(crate) rtt: Rtt,
     pub(crate) congestion: Congestion,
     pub(crate) board: Option<Box<Scoreboard>>,
+    pub(crate) stats: SendStats,
+    limits: LimitClock,
     pub(crate) iss: SeqNumber,
     /// Sequence number of the segment that last told the window (SND.WL1).
     pub(crate) wl1: SeqNumber,
@@ -104,7 +107,20 @@ pub(crate) struct Sender {
     pub(crate) probed: bool,
     /// The next new segment tells that the window was reduced (RFC 3168: CWR).
     pub(crate) tell_reduced: bool,
+    /// A round trip is being measured.
+    pub(crate) timing: bool,
+    /// A SYN or SYN-ACK is to be sent.
+    pub(crate) syn_due: bool,
+    /// Window scaling is agreed; only while the connection is opened.
+    pub(crate) scaled: bool,
+    /// The connection ended otherwise than by FINs.
+    pub(crate) failed: bool,
+    /// What keeps it from sending more.
+    pub(crate) limit: Option<Limit>,
 }
+
+// A box of 264 bytes takes 272 of the heap.
+const _: () = assert!(size_of::<Sender>() <= 264, "a sender with nothing lost takes at most 264 bytes");
 
 impl Sender {
     pub(crate) fn new(config: &Config, iss: SeqNumber) -> Self {
@@ -114,16 +130,18 @@ impl Sender {
             nxt: 0,
             max: 0,
             end: 1,
-            edge: 0,
-            recover: 0,
-            ecn_until: 0,
-            timed: 0,
+            edge: Low::of(0),
+            recover: Low::of(0),
+            ecn_until: Low::of(0),
+            timed: Low::of(0),
             timed_at: Instant::ZERO,
             timer: Timer::OFF,
             last_sent: Instant::ZERO,
             rtt: Rtt::new(config),
             congestion: Congestion::new(config, mss),
             board: None,
+            stats: SendStats::default(),
+            limits: LimitClock::new(),
             iss,
             wl1: SeqNumber::new(0),
             limited_sent: 0,
@@ -142,6 +160,61 @@ impl Sender {
             urgent: Urgent::Nothing,
             probed: false,
             tell_reduced: false,
+            timing: false,
+            syn_due: false,
+            scaled: false,
+            failed: false,
+            limit: None,
+        }
+    }
+
+    /// Accounts for what keeps it from sending more from now on.
+    #[inline]
+    pub(crate) fn set_limit(&mut self, now: Instant, limit: Option<Limit>) {
+        self.limits.set(now, &mut self.limit, limit);
+    }
+
+    pub(crate) fn limited_by(&self, now: Instant) -> LimitedTime {
+        self.limits.until(now, self.limit)
+    }
+
+    /// When what limits it last changed.
+    pub(crate) fn limited_since(&self) -> Instant {
+        self.limits.settled()
+    }
+
+    pub(crate) fn set_limits(&mut self, limits: LimitClock, limit: Option<Limit>) {
+        self.limits = limits;
+        self.limit = limit;
+    }
+
+    /// One past the last octet that the receiver's window admits.
+    #[inline]
+    pub(crate) fn edge(&self) -> u64 {
+        self.edge.near(self.una)
+    }
+
+    /// Reads a word from each part.
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        self.una
+            ^ self.last_sent.as_ps()
+            ^ self.stats.acks_received
+            ^ u64::from(self.mss)
+            ^ self.limits.settled().as_ps()
+    }
+
+    /// `una` has moved from `from`: what it left behind must not come to lie further off than half of the low offsets
+    /// reach. Done once in 2^30 octets; a window is smaller.
+    #[inline]
+    pub(crate) fn keep_near(&mut self, from: u64) {
+        if (from ^ self.una) >> 30 != 0 {
+            let behind = Low::of(self.una - 1);
+            for offset in [&mut self.edge, &mut self.recover, &mut self.ecn_until] {
+                if offset.ahead_of(self.una) < -1 {
+                    *offset = behind;
+                }
+            }
         }
     }
 
@@ -177,9 +250,9 @@ impl Sender {
 
     /// The segment to send now, or what forbids it.
     #[inline]
-    pub(crate) fn next(&mut self, now: Instant, config: &Config, stats: &mut Stats) -> Result<Plan, Limit> {
+    pub(crate) fn next(&mut self, now: Instant, config: &Config) -> Result<Plan, Limit> {
         if self.urgent != Urgent::Nothing
-            && let Some(plan) = self.next_urgent(now, config, stats)
+            && let Some(plan) = self.next_urgent(now, config)
         {
             return Ok(plan);
         }
@@ -215,7 +288,7 @@ impl Sender {
         let flight = start - self.una;
         let cwnd = self.usable_cwnd(config);
         // What was sent once was within the window then, and a receiver should not shrink it.
-        let room = self.edge.max(self.max) - start;
+        let room = self.edge().max(self.max) - start;
         if flight + len > cwnd {
             return Err(self.shut_by_cwnd(cwnd, room < len));
         }
@@ -263,7 +336,7 @@ impl Sender {
     fn shut_by_cwnd(&self, cwnd: u64, window_shut: bool) -> Limit {
         if self.backoff > 0 {
             Limit::AwaitingAck
-        } else if window_shut && self.edge <= self.una + cwnd {
+        } else if window_shut && self.edge() <= self.una + cwnd {
             Limit::ReceiveWindow
         } else {
             Limit::CongestionWindow
@@ -297,7 +370,8 @@ impl Sender {
         };
         if self.phase == Phase::Recovery {
             let board = self.board.as_mut().expect("a sender by SACK has a scoreboard");
-            let part = board.next_suspect(una, max, mss).or_else(|| board.rescue(una, max, mss, self.recover));
+            let part =
+                board.next_suspect(una, max, mss).or_else(|| board.rescue(una, max, mss, self.recover.near(una)));
             return part.map(Range::again).ok_or(limit);
         }
         Err(limit)
@@ -310,7 +384,7 @@ impl Sender {
         if len == 0 {
             return self.next_fin();
         }
-        let room = self.edge.saturating_sub(start);
+        let room = self.edge().saturating_sub(start);
         if room < len {
             if room == 0 || room < u64::from(self.window_max / 2) {
                 return Err(Limit::ReceiveWindow);
@@ -324,9 +398,9 @@ impl Sender {
 
     /// What goes out whatever the congestion window says: the first segment again, or a probe.
     #[cold]
-    fn next_urgent(&mut self, now: Instant, config: &Config, stats: &mut Stats) -> Option<Plan> {
+    fn next_urgent(&mut self, now: Instant, config: &Config) -> Option<Plan> {
         if core::mem::replace(&mut self.urgent, Urgent::Nothing) == Urgent::Probe {
-            return self.next_probe(now, config, stats);
+            return self.next_probe(now, config);
         }
         let (una, max, mss) = (self.una, self.max, self.mss);
         let part = match &mut self.board {
@@ -344,15 +418,15 @@ impl Sender {
 
     /// One octet of new data beyond the shut window (RFC 9293, section 3.8.6.1), or what fits into one too small to be
     /// worth it otherwise (the override timeout of section 3.8.6.2.1).
-    fn next_probe(&mut self, now: Instant, config: &Config, stats: &mut Stats) -> Option<Plan> {
+    fn next_probe(&mut self, now: Instant, config: &Config) -> Option<Plan> {
         let start = self.max;
         let left = self.end.saturating_sub(start);
-        let room = self.edge.saturating_sub(start);
+        let room = self.edge().saturating_sub(start);
         if left == 0 {
             return None;
         }
         if room == 0 {
-            stats.window_probes += 1;
+            self.stats.window_probes += 1;
             // Not counted as sent: the receiver will mostly refuse it.
             self.probed = true;
             return Some(Plan { start, end: start + 1, again: false, probe: true });
@@ -372,9 +446,10 @@ impl Sender {
         }
         if plan.again {
             // Karn's algorithm, RFC 6298 (3): nothing is measured over a segment sent again.
-            self.timed = 0;
-        } else if self.timed == 0 {
-            self.timed = plan.end;
+            self.timing = false;
+        } else if !self.timing {
+            self.timing = true;
+            self.timed = Low::of(plan.end);
             self.timed_at = now;
         }
         self.last_sent = now;

@@ -84,46 +84,68 @@ impl LimitedTime {
     }
 }
 
-/// The running account: one comparison for each event, an addition when the reason changes.
-#[derive(Clone, Debug)]
+/// What a sender counts of [`Stats`].
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct SendStats {
+    pub(crate) data_packets: u64,
+    pub(crate) data_bytes_sent: u64,
+    pub(crate) retransmitted_bytes: u64,
+    pub(crate) acks_received: u64,
+    pub(crate) retransmissions: u32,
+    pub(crate) timeouts: u32,
+    pub(crate) fast_retransmits: u32,
+    pub(crate) dup_acks_received: u32,
+    pub(crate) window_probes: u32,
+    pub(crate) ecn_reductions: u32,
+}
+
+/// The running account: one comparison for each event, an addition when the reason changes. The reason itself is kept
+/// by the owner, which has room for a byte.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct LimitClock {
     past: LimitedTime,
     since: Instant,
-    current: Option<Limit>,
 }
 
 impl LimitClock {
     pub(crate) fn new() -> Self {
-        Self { past: LimitedTime::default(), since: Instant::ZERO, current: None }
+        Self { past: LimitedTime::default(), since: Instant::ZERO }
+    }
+
+    /// An account that begins.
+    pub(crate) fn since(since: Instant) -> Self {
+        Self { past: LimitedTime::default(), since }
+    }
+
+    /// The account of a sender that awaited an acknowledgement between these times.
+    pub(crate) fn since_awaited(opened: Instant, established: Instant) -> Self {
+        let past = LimitedTime { awaiting_ack: established.since(opened), ..LimitedTime::default() };
+        Self { past, since: established }
     }
 
     #[inline]
-    pub(crate) fn set(&mut self, now: Instant, limit: Option<Limit>) {
-        if limit != self.current {
-            self.change(now, limit);
+    pub(crate) fn set(&mut self, now: Instant, current: &mut Option<Limit>, limit: Option<Limit>) {
+        if limit != *current {
+            self.change(now, *current);
+            *current = limit;
         }
     }
 
-    fn change(&mut self, now: Instant, limit: Option<Limit>) {
-        if let Some(current) = self.current {
+    fn change(&mut self, now: Instant, current: Option<Limit>) {
+        if let Some(current) = current {
             self.past.add(current, now.since(self.since));
         }
-        self.current = limit;
         self.since = now;
     }
 
-    /// The point up to which the account is settled, in picoseconds.
-    pub(crate) fn until_now(&self) -> u64 {
-        self.since.as_ps()
+    /// The point up to which the account is settled.
+    pub(crate) fn settled(&self) -> Instant {
+        self.since
     }
 
-    pub(crate) fn current(&self) -> Option<Limit> {
-        self.current
-    }
-
-    pub(crate) fn until(&self, now: Instant) -> LimitedTime {
+    pub(crate) fn until(&self, now: Instant, current: Option<Limit>) -> LimitedTime {
         let mut total = self.past;
-        if let Some(current) = self.current {
+        if let Some(current) = current {
             total.add(current, now.since(self.since));
         }
         total
@@ -137,16 +159,16 @@ mod tests {
     #[test]
     fn each_reason_gets_the_time_until_the_next() {
         let at = |ms| Instant::ZERO + Duration::from_ms(ms);
-        let mut clock = LimitClock::new();
-        clock.set(at(10), Some(Limit::AwaitingAck));
-        clock.set(at(30), Some(Limit::CongestionWindow));
-        clock.set(at(50), Some(Limit::CongestionWindow));
-        clock.set(at(60), Some(Limit::ReceiveWindow));
-        let so_far = clock.until(at(65));
+        let (mut clock, mut current) = (LimitClock::new(), None);
+        clock.set(at(10), &mut current, Some(Limit::AwaitingAck));
+        clock.set(at(30), &mut current, Some(Limit::CongestionWindow));
+        clock.set(at(50), &mut current, Some(Limit::CongestionWindow));
+        clock.set(at(60), &mut current, Some(Limit::ReceiveWindow));
+        let so_far = clock.until(at(65), current);
         assert_eq!(so_far.awaiting_ack, Duration::from_ms(20));
         assert_eq!(so_far.congestion_window, Duration::from_ms(30));
         assert_eq!(so_far.receive_window, Duration::from_ms(5));
-        clock.set(at(70), None);
-        assert_eq!(clock.until(at(500)).total(), Duration::from_ms(60));
+        clock.set(at(70), &mut current, None);
+        assert_eq!(clock.until(at(500), current).total(), Duration::from_ms(60));
     }
 }

@@ -18,7 +18,6 @@ use crate::spec::{OpenedBy, Source};
 #[repr(C)]
 pub(crate) struct Transfer {
     ends: [End; 2],
-    delivered: u64,
     first_delivery: Instant,
     last_delivery: Instant,
     /// What the sender will offer once it may.
@@ -64,7 +63,6 @@ impl Transfer {
         };
         Some(Self {
             ends: [end(sender, Side::From), end(receiver, Side::To)],
-            delivered: 0,
             first_delivery: Instant::ZERO,
             last_delivery: Instant::ZERO,
             bytes: bytes.and_then(NonZeroU64::new),
@@ -90,19 +88,19 @@ impl Transfer {
 
     /// Payload bytes handed to the receiving application.
     pub(crate) fn bytes_delivered(&self) -> u64 {
-        self.delivered
+        self.receiver().delivered()
     }
 
     /// When the last byte of a transfer of given size arrived.
     pub(crate) fn completed(&self) -> Option<Instant> {
         self.deliveries()
             .map(|(_, last)| last)
-            .filter(|_| self.bytes.is_some_and(|bytes| self.delivered >= bytes.get()))
+            .filter(|_| self.bytes.is_some_and(|bytes| self.bytes_delivered() >= bytes.get()))
     }
 
     /// When the first and the latest byte were delivered.
     pub(crate) fn deliveries(&self) -> Option<(Instant, Instant)> {
-        (self.delivered > 0).then_some((self.first_delivery, self.last_delivery))
+        (self.bytes_delivered() > 0).then_some((self.first_delivery, self.last_delivery))
     }
 
     /// The transfer begins: the side to pump.
@@ -128,10 +126,14 @@ impl Transfer {
     /// A segment arrives at one end.
     #[inline]
     pub(crate) fn on_segment(&mut self, now: Instant, side: Side, segment: &Meta) -> Progress {
-        self.end(side).on_segment(now, segment);
         match side {
-            Side::To => self.received(now),
+            Side::To => {
+                let before = self.bytes_delivered();
+                self.end(side).on_segment(now, segment);
+                self.received(now, before)
+            }
             Side::From => {
+                self.end(side).on_segment(now, segment);
                 if !self.offered && self.sender().delivered() >= u64::from(self.request) {
                     self.offer();
                 }
@@ -164,6 +166,12 @@ impl Transfer {
     pub(crate) fn touch(&self, side: Side) {
         let end = &self.ends[side.index()];
         std::hint::black_box(end.wake_at.as_ps() ^ end.endpoint.touch() ^ self.last_delivery.as_ps());
+    }
+
+    /// The same for what is a pointer away, a little later.
+    #[inline]
+    pub(crate) fn touch_further(&self, side: Side) {
+        std::hint::black_box(self.ends[side.index()].endpoint.touch_further());
     }
 
     /// An end has sent all that it may for now.
@@ -200,20 +208,20 @@ impl Transfer {
         }
     }
 
+    /// What came of a segment for the receiver, which had delivered `before` bytes.
     #[inline]
-    fn received(&mut self, now: Instant) -> Progress {
+    fn received(&mut self, now: Instant, before: u64) -> Progress {
         let end = &mut self.ends[Side::To.index()].endpoint;
         if end.peer_closed() {
             end.close();
         }
         let delivered = end.delivered();
-        if delivered == self.delivered {
+        if delivered == before {
             return Progress::Ongoing;
         }
-        if self.delivered == 0 {
+        if before == 0 {
             self.first_delivery = now;
         }
-        self.delivered = delivered;
         self.last_delivery = now;
         if self.bytes.is_some_and(|bytes| bytes.get() == delivered) { Progress::Complete } else { Progress::Ongoing }
     }

@@ -17,7 +17,7 @@ pub(super) fn reduced(flight: u32, mss: u32) -> u32 {
 }
 
 /// The state of RFC 9438, section 4.1.2. Windows in bytes.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Cubic {
     /// Start of the current congestion avoidance stage; later by each time that the window was not the limit.
     epoch: Timer,

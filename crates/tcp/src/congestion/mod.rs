@@ -52,7 +52,7 @@ pub(crate) struct Acked {
 }
 
 /// Congestion window and slow start threshold, in bytes.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Congestion {
     cwnd: u32,
     ssthresh: u32,
