@@ -1,34 +1,96 @@
 //! Conditions on packets.
 
-use lastmile_packet::{Protocol, TcpFlags};
 use lastmile_queueing::Match;
-use lastmile_units::ByteCount;
+use lastmile_queueing::classify::End;
+use lastmile_units::{BitRate, ByteCount};
 
+use super::words::{Addresses, Bounded, CodePoint, Flags, Named, Payload, PerTime, Ports, Service, Several};
 use crate::reader::{Table, Unopened};
 use crate::schema::{Key, Kind, Section};
 
 pub(super) const EXEMPT: Key =
     Key::optional("exempt", Kind::Table("[matches](#matches)"), "nothing", "Packets that are never touched.");
 
+const PORTS: Kind = Kind::Other("`80`, `\"6881-6889\"`, or a list of them");
+const ADDRESSES: Kind = Kind::Other("`\"192.0.2.1\"`, `\"192.0.2.0/24\"`, `\"2001:db8::/32\"`, or a list of them");
+
 pub(crate) static MATCH: Section = Section {
     heading: "Matches",
-    about: "A condition on a packet. Of several keys all must hold; an empty table matches every packet.",
+    about: "A condition on a packet. Of several keys all must hold; of a list, one entry. An empty table matches every packet. \
+            Conditions on connections remember up to 65 536 of them, each until it has been silent for 10 min; they count what \
+            passes the queue at which they stand.",
     keys: &[
         Key::optional("pure_ack", Kind::Flag, "either way", "A TCP segment that acknowledges and does nothing else."),
+        Key::optional("sack_ack", Kind::Flag, "either way", "A pure ACK with SACK blocks: something was lost."),
         Key::optional(
             "protocol",
-            Kind::Choice(&["tcp", "udp", "echo-request", "echo-reply", "other"]),
+            Kind::Other(
+                "`\"tcp\"`, `\"udp\"`, `\"echo-request\"`, `\"echo-reply\"`, `\"icmp\"`, `\"icmpv6\"`, `\"gre\"`, `\"other\"`, or a number",
+            ),
             "any",
-            "The protocol.",
+            "The protocol; a number is that of IANA.",
         ),
-        Key::optional("dscp", Kind::Count, "any", "Differentiated services code point (RFC 2474).").at_most("63"),
+        Key::optional("port", PORTS, "any", "A port at either end, of TCP or UDP."),
+        Key::optional("source_port", PORTS, "any", "The port that it comes from."),
+        Key::optional("destination_port", PORTS, "any", "The port that it goes to."),
+        Key::optional("address", ADDRESSES, "any", "An address at either end."),
+        Key::optional("source", ADDRESSES, "any", "The address that it comes from."),
+        Key::optional("destination", ADDRESSES, "any", "The address that it goes to."),
+        Key::optional(
+            "dscp",
+            Kind::Other("0 to 63, a name such as `\"EF\"`, `\"AF41\"`, `\"CS1\"`, or a list of them"),
+            "any",
+            "Differentiated services code point (RFC 2474).",
+        ),
+        Key::optional(
+            "tos",
+            Kind::Other(
+                "`\"minimize-delay\"`, `\"maximize-throughput\"`, `\"maximize-reliability\"`, `\"normal-service\"`, a byte, or \
+                         `\"0x10/0x1c\"` with a mask",
+            ),
+            "any",
+            "Type of service (RFC 1349); names look at the mask `0x1c`, which leaves precedence and ECN out.",
+        ),
+        Key::optional("at_least", Kind::Bytes, "any size", "Smallest IP packet.").at_most("65535 B"),
+        Key::optional("at_most", Kind::Bytes, "any size", "Largest IP packet.").at_most("65535 B"),
         Key::optional(
             "tcp_flags",
-            Kind::Choice(&["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"]),
+            Kind::Other("`\"syn\"`, `\"syn !ack\"`: fin, syn, rst, psh, ack, urg, ece, cwr"),
             "any",
-            "A TCP flag that is set.",
+            "TCP flags that are set, and after `!` those that are not.",
         ),
-        Key::optional("at_most", Kind::Bytes, "any size", "Largest IP packet.").at_most("65535 B"),
+        Key::optional(
+            "connection_bytes",
+            Kind::Other("`\"> 100 kB\"`, `\"< 50 kB\"`"),
+            "any",
+            "IP bytes of its connection so far, this packet included.",
+        ),
+        Key::optional(
+            "connection_rate",
+            Kind::Other("`\"> 64 kbit/s\"`"),
+            "any",
+            "IP bits of its connection in the last whole second, of the seconds since its first packet.",
+        ),
+        Key::optional(
+            "new_connections_per_host",
+            Kind::Other("`\"< 5 /s\"`, `\"> 100 /min\"`, `/h`"),
+            "any",
+            "A segment that opens a TCP connection. Each source address has a bucket of so many, refilled with as many in the time: \
+             `<` takes from it while it holds one, `>` holds when it is empty. What the other keys keep out takes nothing.",
+        ),
+        Key::optional(
+            "first_payload",
+            Kind::Other("text, `{ hex = \"13 42\", at = 0 }`, `{ text = \"GET \", at = 0 }`, or a list of them"),
+            "any",
+            "What the first payload of its connection holds, in either direction: anywhere in the first 512 bytes, or at a place. \
+             It holds from the packet on that shows it.",
+        ),
+        Key::optional(
+            "ftp_data",
+            Kind::Flag,
+            "either way",
+            "Its connection was announced on an FTP control connection (PORT, EPRT, PASV, EPSV on port 21).",
+        ),
         Key::optional("not", Kind::Table("[matches](#matches)"), "nothing", "What must not hold."),
         Key::optional(
             "one_of",
@@ -46,36 +108,30 @@ pub(super) fn exempt(table: &Table<'_>) -> Option<Match> {
     }
 }
 
-pub(super) fn matching(condition: Unopened<'_>) -> Option<Match> {
+/// Reads a condition.
+pub(crate) fn matching(condition: Unopened<'_>) -> Option<Match> {
     let table = condition.open(&MATCH);
     let mut all = Vec::new();
-    match table.optional::<bool>("pure_ack") {
-        Some(true) => all.push(Match::PureAck),
-        Some(false) => all.push(Match::Not(Box::new(Match::PureAck))),
-        None => {}
+    flag(&table, "pure_ack", Match::PureAck, &mut all);
+    flag(&table, "sack_ack", Match::SackAck, &mut all);
+    all.extend(table.optional("protocol").map(|Named(condition)| condition));
+    for (key, end) in [("port", End::Either), ("source_port", End::Source), ("destination_port", End::Destination)] {
+        all.extend(several(&table, key, |Ports(ports)| Match::Port(end, ports)));
     }
-    let protocols = &[
-        ("tcp", Protocol::Tcp),
-        ("udp", Protocol::Udp),
-        ("echo-request", Protocol::EchoRequest),
-        ("echo-reply", Protocol::EchoReply),
-        ("other", Protocol::Other),
-    ];
-    all.extend(table.optional_choice("protocol", protocols).map(Match::Protocol));
-    all.extend(table.optional::<u64>("dscp").and_then(|dscp| u8::try_from(dscp).ok()).map(Match::Dscp));
-    let flags = &[
-        ("fin", TcpFlags::FIN),
-        ("syn", TcpFlags::SYN),
-        ("rst", TcpFlags::RST),
-        ("psh", TcpFlags::PSH),
-        ("ack", TcpFlags::ACK),
-        ("urg", TcpFlags::URG),
-        ("ece", TcpFlags::ECE),
-        ("cwr", TcpFlags::CWR),
-    ];
-    all.extend(table.optional_choice("tcp_flags", flags).map(Match::TcpFlags));
-    let at_most = table.optional::<ByteCount>("at_most");
-    all.extend(at_most.and_then(|bytes| u16::try_from(bytes.as_u64()).ok()).map(Match::AtMostBytes));
+    for (key, end) in [("address", End::Either), ("source", End::Source), ("destination", End::Destination)] {
+        all.extend(several(&table, key, |Addresses(prefix)| Match::Address(end, prefix)));
+    }
+    all.extend(several(&table, "dscp", |CodePoint(dscp)| Match::Dscp(dscp)));
+    all.extend(table.optional("tos").map(|Service { value, mask }| Match::TrafficClass { value, mask }));
+    all.extend(bytes(&table, "at_least").map(Match::AtLeastBytes));
+    all.extend(bytes(&table, "at_most").map(Match::AtMostBytes));
+    all.extend(table.optional("tcp_flags").map(|Flags(condition)| condition));
+    flag(&table, "ftp_data", Match::FtpData, &mut all);
+    let amount: Option<Bounded<ByteCount>> = table.optional("connection_bytes");
+    all.extend(amount.map(|Bounded { bound, amount }| Match::ConnectionBytes(bound, amount)));
+    let rate: Option<Bounded<BitRate>> = table.optional("connection_rate");
+    all.extend(rate.map(|Bounded { bound, amount }| Match::ConnectionRate(bound, amount)));
+    all.extend(several(&table, "first_payload", |Payload(pattern)| Match::FirstPayload(pattern)));
     if let Some(inner) = table.table("not") {
         all.push(Match::Not(Box::new(matching(inner)?)));
     }
@@ -83,9 +139,38 @@ pub(super) fn matching(condition: Unopened<'_>) -> Option<Match> {
         let choices: Option<Vec<Match>> = table.tables("one_of").into_iter().map(matching).collect();
         all.push(Match::OneOf(choices?));
     }
-    Some(match all.len() {
+    let opened: Option<PerTime> = table.optional("new_connections_per_host");
+    all.extend(opened.map(|PerTime { bound, count, per }| Match::NewConnections { bound, count, per }));
+    let condition = match all.len() {
         0 => Match::Any,
         1 => all.remove(0),
         _ => Match::All(all),
-    })
+    };
+    if let Err(error) = condition.check() {
+        table.error("first_payload", format!("{}: {error}", table.own_path()), None);
+        return None;
+    }
+    Some(condition)
+}
+
+fn flag(table: &Table<'_>, key: &'static str, condition: Match, all: &mut Vec<Match>) {
+    match table.optional::<bool>(key) {
+        Some(true) => all.push(condition),
+        Some(false) => all.push(Match::Not(Box::new(condition))),
+        None => {}
+    }
+}
+
+/// One of the entries of a list must hold.
+fn several<T>(table: &Table<'_>, key: &'static str, condition: impl Fn(T) -> Match) -> Option<Match>
+where
+    Several<T>: crate::value::FromNode,
+{
+    let Several(entries) = table.optional::<Several<T>>(key)?;
+    let mut conditions: Vec<Match> = entries.into_iter().map(condition).collect();
+    Some(if conditions.len() == 1 { conditions.remove(0) } else { Match::OneOf(conditions) })
+}
+
+fn bytes(table: &Table<'_>, key: &'static str) -> Option<u16> {
+    table.optional::<ByteCount>(key).and_then(|bytes| u16::try_from(bytes.as_u64()).ok())
 }

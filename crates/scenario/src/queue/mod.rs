@@ -7,6 +7,7 @@ mod remedy;
 pub(crate) mod sched;
 pub(crate) mod shaper;
 pub(crate) mod tree;
+mod words;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Meta;

@@ -1,6 +1,7 @@
 //! The scenario file from the outside: what it builds, what it refuses, and the files that the repository ships.
 
 mod build;
+mod matches;
 mod properties;
 mod refused;
 mod shipped;
