@@ -4,6 +4,7 @@
 //! whatever offers [`lastmile_packet::Packet`].
 
 pub mod ack;
+pub mod cake;
 pub mod classify;
 pub mod compress;
 pub mod discipline;
@@ -17,6 +18,7 @@ pub mod sched;
 pub mod spec;
 
 pub use ack::{AckCollapsing, AckFilter, AckPacing, CakeAckFilter, SmartAckDropper, WindowClamp};
+pub use cake::Cake;
 pub use classify::{ClassIndex, Classifier, Condition, End, FirstMatch, Match, Matcher, Rules};
 pub use discipline::{Backlog, Counter, Discipline, DropReason, DropSink, Node};
 pub use environment::Environment;

@@ -10,6 +10,7 @@ use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, WireBytes};
 use crate::ack::{
     AckCollapsing, AckFilter, AckPacing, CakeAckFilter, SmartAckDropper, WindowClamp, cake, clamp, filter, pacing, sad,
 };
+use crate::cake::{Cake, CakeError, Config as CakeConfig};
 use crate::classify::{Condition, Match, MatchError, Rules, rules};
 use crate::meter::tbf::{Config as TbfConfig, Peak, Tbf, TbfError};
 use crate::meter::{MeterError, Policer, policer};
@@ -55,6 +56,8 @@ pub enum Spec {
         /// What waits for tokens.
         queue: Box<Spec>,
     },
+    /// [`Cake`].
+    Cake(CakeConfig),
     /// [`Policer`].
     Policer {
         /// What is metered, and what is done about it; the first that covers a packet decides.
@@ -162,6 +165,9 @@ pub enum Problem {
     /// A meter that would let nothing pass, or not what it says.
     #[error(transparent)]
     Meter(#[from] MeterError),
+    /// A CAKE that would let nothing pass.
+    #[error(transparent)]
+    Cake(#[from] CakeError),
     /// A policer without a rule, or with too many.
     #[error("{0} rules; there must be from 1 to {max}", max = Spec::MAX_RULES)]
     Rules(usize),
@@ -208,6 +214,7 @@ impl Spec {
             Self::Fifo { .. } | Self::AckFilter { .. } | Self::AckCollapsing { .. } | Self::CakeAckFilter { .. } => {
                 vec![]
             }
+            Self::Cake(_) => vec![],
             Self::Tbf { queue, .. } | Self::Policer { queue, .. } | Self::Sad { queue, .. } => vec![queue],
             Self::AckPacing { queue, .. } | Self::WindowClamp { queue, .. } => vec![queue],
             Self::Priority { classes } => classes.iter().map(|class| &class.queue).collect(),
@@ -286,6 +293,7 @@ impl Spec {
                 };
                 Box::new(Tbf::new(&config, queue).map_err(|error| refused(at, error.into()))?)
             }
+            Self::Cake(config) => Box::new(Cake::new(config, environment)),
             Self::Policer { rules, queue } => {
                 let queue: Node<P> = queue.build_below("queue".into(), at, environment)?;
                 Box::new(Policer::new(rules, environment, queue))
@@ -331,6 +339,7 @@ impl Spec {
             | Self::AckPacing { config: pacing::Config { exempt, .. }, .. }
             | Self::WindowClamp { config: clamp::Config { exempt, .. }, .. } => Ok(exempt.check()?),
             Self::Tbf { .. } => Ok(()),
+            Self::Cake(config) => Ok(config.check()?),
             Self::Policer { rules, .. } if rules.is_empty() || rules.len() > Self::MAX_RULES => {
                 Err(Problem::Rules(rules.len()))
             }

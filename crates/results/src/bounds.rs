@@ -155,6 +155,7 @@ pub(crate) fn regulates_acks(queue: &Spec) -> bool {
         Spec::Sad { .. } | Spec::AckFilter { .. } => true,
         Spec::AckCollapsing { .. } | Spec::CakeAckFilter { .. } => true,
         Spec::AckPacing { queue, .. } | Spec::WindowClamp { queue, .. } => regulates_acks(queue),
+        Spec::Cake(config) if config.ack_filter.is_some() => true,
         other => other.below().into_iter().any(regulates_acks),
     }
 }

@@ -2,11 +2,11 @@
 
 /// Names an item until it is taken out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Handle(u32);
+pub(crate) struct Handle(u32);
 
 /// A FIFO with removal. Places that fall free are used again, so it holds no more than the most that ever waited.
 #[derive(Clone, Debug)]
-pub(super) struct LinkedFifo<T> {
+pub(crate) struct LinkedFifo<T> {
     places: Vec<Place<T>>,
     free: Option<Handle>,
     first: Option<Handle>,
@@ -21,19 +21,19 @@ enum Place<T> {
 }
 
 impl<T> LinkedFifo<T> {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { places: Vec::new(), free: None, first: None, last: None, len: 0 }
     }
 
-    pub(super) const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.len
     }
 
-    pub(super) const fn first(&self) -> Option<Handle> {
+    pub(crate) const fn first(&self) -> Option<Handle> {
         self.first
     }
 
-    pub(super) fn push_back(&mut self, item: T) -> Handle {
+    pub(crate) fn push_back(&mut self, item: T) -> Handle {
         let place = Place::Taken { item, before: self.last, after: None };
         let handle = if let Some(handle) = self.free {
             let Place::Free { next } = std::mem::replace(&mut self.places[handle.0 as usize], place) else {
@@ -56,7 +56,7 @@ impl<T> LinkedFifo<T> {
     }
 
     /// Takes the item out.
-    pub(super) fn remove(&mut self, handle: Handle) -> T {
+    pub(crate) fn remove(&mut self, handle: Handle) -> T {
         let place = std::mem::replace(&mut self.places[handle.0 as usize], Place::Free { next: self.free });
         let Place::Taken { item, before, after } = place else {
             unreachable!("a handle is used only while its item waits");
@@ -74,14 +74,14 @@ impl<T> LinkedFifo<T> {
         item
     }
 
-    pub(super) fn get(&self, handle: Handle) -> &T {
+    pub(crate) fn get(&self, handle: Handle) -> &T {
         match &self.places[handle.0 as usize] {
             Place::Taken { item, .. } => item,
             Place::Free { .. } => unreachable!("a handle is used only while its item waits"),
         }
     }
 
-    pub(super) fn get_mut(&mut self, handle: Handle) -> &mut T {
+    pub(crate) fn get_mut(&mut self, handle: Handle) -> &mut T {
         match &mut self.places[handle.0 as usize] {
             Place::Taken { item, .. } => item,
             Place::Free { .. } => unreachable!("a handle is used only while its item waits"),

@@ -25,7 +25,7 @@ pub mod collapsing;
 pub mod filter;
 mod flow_fifo;
 mod flow_map;
-mod linked_fifo;
+pub(crate) mod linked_fifo;
 pub mod pacing;
 pub mod sad;
 

@@ -29,6 +29,7 @@ pub(crate) struct Promise {
     lowers_windows: bool,
     remarks: bool,
     names_exact_times: bool,
+    pays_afterwards: bool,
     rate: Option<Rate>,
     class: fn(&Meta) -> u8,
 }
@@ -52,6 +53,7 @@ impl Promise {
             lowers_windows: false,
             remarks: false,
             names_exact_times: true,
+            pays_afterwards: false,
             rate: None,
             class: |_| 0,
         }
@@ -75,6 +77,11 @@ impl Promise {
     /// Holds packets back to a rate.
     pub(crate) const fn shapes(self, rate: Rate) -> Self {
         Self { work_conserving: false, rate: Some(rate), ..self }
+    }
+
+    /// Waits for the line to have carried a packet after it, not until there are tokens for one before it.
+    pub(crate) const fn pays_afterwards(self) -> Self {
+        Self { pays_afterwards: true, ..self }
     }
 
     /// Holds packets back in some class: no one rate can be checked from outside.
@@ -291,8 +298,10 @@ impl Trial {
         }
         if reached && let Some(&(start, _)) = self.departures.get(from) {
             let mut sent = 0;
-            for &(end, size) in &self.departures[from + 1..] {
-                sent += u128::from(size.bits()) * PER_BIT;
+            for pair in self.departures[from..].windows(2) {
+                let [(_, before), (end, size)] = *pair else { unreachable!("windows of two") };
+                let paid = if self.promise.pays_afterwards { before } else { size };
+                sent += u128::from(paid.bits()) * PER_BIT;
                 prop_assert!(sent + earned(PICOSECOND) > earned(end.since(start)), "below the rate");
             }
         }

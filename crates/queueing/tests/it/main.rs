@@ -1,5 +1,6 @@
 //! What every discipline promises, held against random traffic.
 
+mod cake;
 mod contract;
 mod disciplines;
 mod policers;

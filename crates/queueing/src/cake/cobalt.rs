@@ -1,0 +1,267 @@
+//! COBALT: CoDel for flows that answer, BLUE for those that do not, side by side.
+//!
+//! Published: Palmei, Gupta, Imputato, Morton, Tahiliani, Avallone, Täht 2019; Høiland-Jørgensen, Täht, Morton 2018, section
+//! III-C; CoDel is RFC 8289, BLUE Feng, Shin, Kandlur, Saha 2002.
+//!
+//! What differs from plain CoDel: the first signal and those after it share one schedule, interval / sqrt(count) apart. Once
+//! packets are in time again the count is not forgotten but counted down along the same schedule, so that a flow that
+//! returns finds it where it belongs. BLUE raises a drop probability by 1/256 at most once a target when the queue overflows, and
+//! lowers it by 1/4096 when the queue is found empty; it always drops, marks or no marks.
+//!
+//! Differs from Linux: the square root is exact; what was late by less than its schedule when packets first came late is not
+//! held against the next packet, which always has its interval.
+//! Cost: O(1) a packet; a square root for each signal and for each step down.
+
+use lastmile_units::{BitRate, Duration, Instant, WireBytes};
+
+use crate::random::Stream;
+
+/// What all queues of a tin share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Settings {
+    /// The wait that is good enough.
+    pub(super) target: Duration,
+    /// From the first late packet to the first signal.
+    pub(super) interval: Duration,
+    /// What the largest packet takes on the line at the rate of the tin.
+    largest: Duration,
+}
+
+impl Settings {
+    /// For traffic with this round-trip time, in a tin of this rate: the target is a twentieth of it, or one and a half of
+    /// the largest packet where that is longer.
+    pub(super) fn new(rtt: Duration, rate: Option<BitRate>, largest: WireBytes) -> Self {
+        let largest = rate.map_or(Duration::ZERO, |rate| rate.time_for(largest));
+        let wanted = Duration::from_ps(rtt.as_ps() / 20);
+        let target = wanted.max(Duration::from_ps(largest.as_ps().saturating_mul(3) / 2));
+        let longer = target.saturating_sub(wanted);
+        let interval = Duration::from_ps(rtt.as_ps().saturating_add(longer.as_ps())).max(target.saturating_mul(2));
+        Self { target, interval, largest }
+    }
+
+    fn too_long(&self, waited: Duration) -> bool {
+        waited > self.target && waited > self.largest.saturating_mul(4)
+    }
+}
+
+/// The least step up of BLUE's probability, in 2^-32.
+const MORE: u32 = 1 << 24;
+/// The least step down.
+const LESS: u32 = 1 << 20;
+
+/// What is to be done with a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Signal {
+    /// Nothing.
+    Pass,
+    /// Mark it, or drop it if it cannot be marked.
+    Mark,
+    /// Drop it.
+    Drop,
+}
+
+/// The state of one queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Cobalt {
+    /// Signals on the schedule: the next comes interval / sqrt(count) after the last.
+    count: u32,
+    /// When the next signal is due, or the count goes down by one; without a count, until when the queue counts as active.
+    next: Instant,
+    /// True while packets come late.
+    late: bool,
+    /// BLUE's probability, in 2^-32.
+    blue: u32,
+    /// When it last changed.
+    blue_changed: Instant,
+}
+
+impl Cobalt {
+    /// Says what is to be done with a packet that leaves at `now`, having waited so long.
+    pub(super) fn leaving(
+        &mut self,
+        settings: &Settings,
+        now: Instant,
+        waited: Duration,
+        random: &mut Stream,
+    ) -> Signal {
+        let due = self.is_due(now);
+        if settings.too_long(waited) {
+            if !self.late {
+                self.late = true;
+                self.next = drop_after(now, settings.interval, self.count);
+            }
+            self.count = self.count.max(1);
+        } else {
+            self.late = false;
+        }
+        let mut signal = Signal::Pass;
+        if due && self.late {
+            signal = Signal::Mark;
+            self.count = self.count.saturating_add(1);
+            self.next = drop_after(self.next, settings.interval, self.count);
+        } else if due {
+            self.count_down(settings, now);
+        }
+        if self.blue > 0 && (random.bits() >> 32) < u64::from(self.blue) {
+            signal = Signal::Drop;
+        }
+        if self.count == 0 {
+            self.next = now.saturating_add(settings.interval);
+        } else if signal == Signal::Pass {
+            // What was missed stays missed.
+            self.next = self.next.max(now);
+        }
+        signal
+    }
+
+    /// A packet of the queue was dropped at `now` since there was no room for it.
+    pub(super) fn overflowed(&mut self, settings: &Settings, now: Instant) {
+        if now.since(self.blue_changed) > settings.target {
+            self.blue = self.blue.saturating_add(MORE);
+            self.blue_changed = now;
+        }
+        self.late = true;
+        self.next = now;
+        self.count = self.count.max(1);
+    }
+
+    /// The queue was found empty at `now`.
+    pub(super) fn found_empty(&mut self, settings: &Settings, now: Instant) {
+        if self.blue > 0 && now.since(self.blue_changed) > settings.target {
+            self.blue = self.blue.saturating_sub(LESS);
+            self.blue_changed = now;
+        }
+        self.late = false;
+        if self.is_due(now) {
+            self.count -= 1;
+            self.next = drop_after(self.next, settings.interval, self.count);
+        }
+    }
+
+    /// False once nothing is left to remember of the queue.
+    pub(super) fn remembers(&self, now: Instant) -> bool {
+        self.blue > 0 || self.count > 0 || now < self.next
+    }
+
+    fn is_due(&self, now: Instant) -> bool {
+        self.count > 0 && now >= self.next
+    }
+
+    fn count_down(&mut self, settings: &Settings, now: Instant) {
+        while self.is_due(now) {
+            self.count -= 1;
+            self.next = drop_after(self.next, settings.interval, self.count);
+        }
+    }
+}
+
+fn drop_after(time: Instant, interval: Duration, count: u32) -> Instant {
+    let square = u128::from(interval.as_ps()).pow(2) / u128::from(count.max(1));
+    time.saturating_add(Duration::from_ps(u64::try_from(square.isqrt()).expect("at most the interval itself")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 100 ms, without a rate: a target of 5 ms.
+    fn settings() -> Settings {
+        Settings::new(Duration::from_ms(100), None, WireBytes::new(1500))
+    }
+
+    fn ms(count: u64) -> Instant {
+        Instant::ZERO + Duration::from_ms(count)
+    }
+
+    fn random() -> Stream {
+        Stream::new(1, "blue")
+    }
+
+    /// When packets that leave every millisecond, each having waited 10 ms, are signalled.
+    fn signalled(cobalt: &mut Cobalt, from: u64, until: u64) -> Vec<u64> {
+        let waited = Duration::from_ms(10);
+        (from..until).filter(|&at| cobalt.leaving(&settings(), ms(at), waited, &mut random()) != Signal::Pass).collect()
+    }
+
+    /// The first at 1000 + 100 ms; the next 100/sqrt(2) = 70.7 ms later, then 57.7, 50, 44.7 and 40.8 ms: each at the first
+    /// packet at or after 1170.71, 1228.45, 1278.45, 1323.17, 1363.99.
+    #[test]
+    fn signals_follow_the_control_law() {
+        let mut cobalt = Cobalt::default();
+        assert_eq!(signalled(&mut cobalt, 1000, 1364), [1100, 1171, 1229, 1279, 1324]);
+        assert_eq!(signalled(&mut cobalt, 1364, 1365), [1364]);
+    }
+
+    #[test]
+    fn packets_in_time_are_left_alone_and_what_waited_for_the_target_is_in_time() {
+        let mut cobalt = Cobalt::default();
+        for at in 0..1000 {
+            let signal = cobalt.leaving(&settings(), ms(at), Duration::from_ms(5), &mut random());
+            assert_eq!(signal, Signal::Pass);
+        }
+        assert!(cobalt.remembers(ms(1098)) && !cobalt.remembers(ms(1099)), "an interval beyond the last packet");
+    }
+
+    /// After five signals the count stands at 6 (it began at one). In time again, it goes down along the schedule; late again after 60 ms, it
+    /// goes on from where it is, and not from one.
+    #[test]
+    fn the_count_goes_down_step_by_step() {
+        let mut cobalt = Cobalt::default();
+        signalled(&mut cobalt, 1000, 1325);
+        assert_eq!(cobalt.count, 6);
+        // Due at 1363.99, then 100/sqrt(5) = 44.7 ms later, and so on to 0: in all 100 * (1/sqrt(5) + 1/2 + 1/sqrt(3) +
+        // 1/sqrt(2) + 1) = 323.2 ms more for the count of 1 to come due.
+        let in_time = |cobalt: &mut Cobalt, at| cobalt.leaving(&settings(), ms(at), Duration::ZERO, &mut random());
+        for at in 1325..1364 {
+            in_time(&mut cobalt, at);
+        }
+        assert_eq!(cobalt.count, 6);
+        in_time(&mut cobalt, 1364);
+        assert_eq!(cobalt.count, 5);
+        for at in 1365..1687 {
+            in_time(&mut cobalt, at);
+        }
+        assert_eq!(cobalt.count, 1);
+        in_time(&mut cobalt, 1688);
+        assert_eq!(cobalt.count, 0);
+    }
+
+    /// 1/256 up at most once a target, 1/4096 down each time the queue is found empty a target later.
+    #[test]
+    fn blue_rises_with_overflow_and_falls_with_an_empty_queue() {
+        let mut cobalt = Cobalt::default();
+        for at in [10, 11, 12, 16, 30] {
+            cobalt.overflowed(&settings(), ms(at));
+        }
+        assert_eq!(cobalt.blue, 3 * MORE);
+        cobalt.found_empty(&settings(), ms(35));
+        assert_eq!(cobalt.blue, 3 * MORE);
+        for step in 1..=48 {
+            assert!(cobalt.remembers(ms(1_000_000)));
+            cobalt.found_empty(&settings(), ms(30 + 6 * step));
+        }
+        assert_eq!(cobalt.blue, 0);
+    }
+
+    /// A probability of 1/4: of 10 000 packets in time a quarter goes, give or take five standard deviations of 43.
+    #[test]
+    fn blue_drops_whatever_the_wait() {
+        let mut cobalt = Cobalt { blue: 1 << 30, ..Cobalt::default() };
+        let mut random = random();
+        let dropped = (0..10_000)
+            .filter(|&at| cobalt.leaving(&settings(), ms(at), Duration::ZERO, &mut random) == Signal::Drop)
+            .count();
+        assert!((2_285..=2_715).contains(&dropped), "{dropped}");
+    }
+
+    /// 1500 bytes take 24 ms at 500 kbit/s: a target of 36 ms, an interval of 100 + 31 ms; nothing is late within 96 ms.
+    #[test]
+    fn slow_tins_have_longer_times() {
+        let slow = Settings::new(Duration::from_ms(100), Some(BitRate::from_kbit_per_s(500)), WireBytes::new(1500));
+        assert_eq!((slow.target, slow.interval), (Duration::from_ms(36), Duration::from_ms(131)));
+        assert!(!slow.too_long(Duration::from_ms(96)) && slow.too_long(Duration::from_us(96_001)));
+        // 1500 bytes in 120 ms: a target of 180 ms, and twice as much beats 275 ms.
+        let slower = Settings::new(Duration::from_ms(100), Some(BitRate::from_kbit_per_s(100)), WireBytes::new(1500));
+        assert_eq!((slower.target, slower.interval), (Duration::from_ms(180), Duration::from_ms(360)));
+    }
+}

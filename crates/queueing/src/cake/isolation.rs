@@ -1,0 +1,174 @@
+//! What CAKE keeps apart: flows, hosts, or both.
+//!
+//! Published: tc-cake(8), "Flow isolation parameters"; Høiland-Jørgensen, Täht, Morton 2018, section III-B.
+
+use core::net::IpAddr;
+use std::collections::BTreeMap;
+
+use lastmile_packet::FlowId;
+
+/// What is kept apart, and between whom the rate is shared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Isolation {
+    /// Nothing: one queue.
+    FlowBlind,
+    /// Source hosts.
+    SourceHost,
+    /// Destination hosts.
+    DestinationHost,
+    /// Pairs of source and destination host.
+    Hosts,
+    /// Flows, whoever has them.
+    Flows,
+    /// Flows; the rate is shared between source hosts, and then between the flows of each.
+    DualSourceHost,
+    /// Flows; the rate is shared between destination hosts, and then between the flows of each.
+    DualDestinationHost,
+    /// Flows; a flow gets the share that is smaller of those of its source and of its destination host.
+    #[default]
+    Triple,
+}
+
+/// Source and destination host. `None`: of a packet whose addresses cannot be read.
+pub(super) type Hosts = Option<(IpAddr, IpAddr)>;
+
+impl Isolation {
+    /// True where hosts share the rate.
+    const fn shares(self) -> (bool, bool) {
+        match self {
+            Self::DualSourceHost => (true, false),
+            Self::DualDestinationHost => (false, true),
+            Self::Triple => (true, true),
+            _ => (false, false),
+        }
+    }
+
+    /// True where the addresses of a packet matter.
+    pub(super) const fn asks_for_hosts(self) -> bool {
+        !matches!(self, Self::FlowBlind | Self::Flows)
+    }
+
+    /// Equal for packets that share a queue whatever else happens, and not otherwise: flows have numbers of their own, and
+    /// addresses are hashed to 64 bits.
+    pub(super) fn tag(self, flow: FlowId, hosts: Hosts) -> u64 {
+        let (source, destination) =
+            hosts.map_or((0, 0), |(source, destination)| (of_host(source), of_host(destination)));
+        match self {
+            Self::FlowBlind => 0,
+            Self::SourceHost => source,
+            Self::DestinationHost => destination,
+            Self::Hosts => mix(source ^ destination.rotate_left(32)),
+            Self::Flows | Self::DualSourceHost | Self::DualDestinationHost | Self::Triple => u64::from(flow.index()),
+        }
+    }
+}
+
+fn of_host(address: IpAddr) -> u64 {
+    match address {
+        IpAddr::V4(address) => mix(u64::from(address.to_bits())),
+        IpAddr::V6(address) => {
+            let bits = address.to_bits();
+            mix(mix(bits as u64) ^ (bits >> 64) as u64)
+        }
+    }
+}
+
+/// Spreads 64 bits: the halves of a product, folded, so that each bit of the result depends on all.
+pub(super) fn mix(bits: u64) -> u64 {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let wide = u128::from(bits ^ ODD) * u128::from(ODD);
+    (wide >> 64) as u64 ^ wide as u64
+}
+
+/// How many bulk flows each host has: the share of each is the rate by that.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HostLoad {
+    sources: BTreeMap<IpAddr, u32>,
+    destinations: BTreeMap<IpAddr, u32>,
+}
+
+impl HostLoad {
+    /// A flow between these hosts became a bulk flow.
+    pub(super) fn add(&mut self, isolation: Isolation, hosts: Hosts) {
+        let Some((source, destination)) = hosts else { return };
+        let (by_source, by_destination) = isolation.shares();
+        if by_source {
+            *self.sources.entry(source).or_default() += 1;
+        }
+        if by_destination {
+            *self.destinations.entry(destination).or_default() += 1;
+        }
+    }
+
+    /// A flow between these hosts is no bulk flow any more.
+    pub(super) fn remove(&mut self, isolation: Isolation, hosts: Hosts) {
+        let Some((source, destination)) = hosts else { return };
+        let (by_source, by_destination) = isolation.shares();
+        if by_source {
+            less(&mut self.sources, source);
+        }
+        if by_destination {
+            less(&mut self.destinations, destination);
+        }
+    }
+
+    /// Among how many a flow between these hosts shares: the larger load of the two, at least itself.
+    pub(super) fn of(&self, hosts: Hosts) -> u32 {
+        let Some((source, destination)) = hosts else { return 1 };
+        let load = |map: &BTreeMap<IpAddr, u32>, host| map.get(host).copied().unwrap_or(1);
+        load(&self.sources, &source).max(load(&self.destinations, &destination))
+    }
+}
+
+fn less(map: &mut BTreeMap<IpAddr, u32>, host: IpAddr) {
+    let count = map.get_mut(&host).expect("a flow was counted before");
+    *count -= 1;
+    if *count == 0 {
+        map.remove(&host);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(source: u32, destination: u32) -> Hosts {
+        Some((IpAddr::V4(source.into()), IpAddr::V4(destination.into())))
+    }
+
+    #[test]
+    fn each_mode_keeps_apart_what_it_says() {
+        use Isolation::{DestinationHost, FlowBlind, Flows, Hosts, SourceHost, Triple};
+        let tag = |mode: Isolation, flow, source, destination| mode.tag(FlowId::new(flow), hosts(source, destination));
+        let first = |mode| tag(mode, 1, 1, 2);
+        assert_eq!(first(FlowBlind), tag(FlowBlind, 9, 8, 7));
+        assert_eq!(first(SourceHost), tag(SourceHost, 9, 1, 7));
+        assert_ne!(first(SourceHost), tag(SourceHost, 1, 8, 2));
+        assert_eq!(first(DestinationHost), tag(DestinationHost, 9, 8, 2));
+        assert_ne!(first(DestinationHost), tag(DestinationHost, 1, 1, 7));
+        assert_eq!(first(Hosts), tag(Hosts, 9, 1, 2));
+        assert_ne!(first(Hosts), tag(Hosts, 1, 2, 1));
+        assert_ne!(first(Flows), tag(Flows, 9, 1, 2));
+        assert_ne!(first(Triple), tag(Triple, 9, 1, 2));
+    }
+
+    /// One source with three flows to two destinations; only where its mode says so does it count.
+    #[test]
+    fn the_load_of_a_flow_is_the_larger_of_its_hosts() {
+        let load = |mode| {
+            let mut load = HostLoad::default();
+            for destination in [5, 5, 6] {
+                load.add(mode, hosts(1, destination));
+            }
+            [hosts(1, 5), hosts(1, 6), hosts(2, 5), None].map(|hosts| load.of(hosts))
+        };
+        assert_eq!(load(Isolation::Flows), [1, 1, 1, 1]);
+        assert_eq!(load(Isolation::DualSourceHost), [3, 3, 1, 1]);
+        assert_eq!(load(Isolation::DualDestinationHost), [2, 1, 2, 1]);
+        assert_eq!(load(Isolation::Triple), [3, 3, 2, 1]);
+        let mut gone = HostLoad::default();
+        gone.add(Isolation::Triple, hosts(1, 5));
+        gone.remove(Isolation::Triple, hosts(1, 5));
+        assert!(gone.sources.is_empty() && gone.destinations.is_empty());
+    }
+}

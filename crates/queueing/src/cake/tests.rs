@@ -1,0 +1,372 @@
+use core::net::Ipv4Addr;
+
+use lastmile_linklayer::Framing;
+use lastmile_packet::{FlowAddresses, FlowId, IpAddresses, Meta, Protocol, SeqNumber, TcpFlags};
+
+use super::*;
+
+const RATE: BitRate = BitRate::from_mbit_per_s(12);
+
+/// Flow 100 h + n goes from host h to a host of its own.
+struct Homes;
+
+impl FlowDirectory for Homes {
+    fn addresses(&self, flow: FlowId) -> FlowAddresses {
+        let source = Ipv4Addr::from_bits((10 << 24) + flow.index() / 100);
+        let destination = Ipv4Addr::from_bits((172 << 24) + flow.index());
+        FlowAddresses { ip: IpAddresses::V4 { source, destination }, source_port: 1, destination_port: 2 }
+    }
+}
+
+fn environment(framing: Framing, overhead: i32) -> Environment {
+    Environment::new(LinkLayer::new(overhead, framing).expect("an overhead")).with_flows(Arc::new(Homes))
+}
+
+fn build(config: &Config) -> Cake<Meta> {
+    Cake::new(config, &environment(Framing::None, 0))
+}
+
+fn ms(count: u64) -> Instant {
+    Instant::ZERO + Duration::from_ms(count)
+}
+
+fn packet(flow: u32, bytes: u16) -> Meta {
+    Meta { flow: FlowId::new(flow), protocol: Protocol::Udp, ip_len: bytes, header_len: 28, ..Meta::default() }
+}
+
+fn with_dscp(dscp: u8, packet: Meta) -> Meta {
+    Meta { traffic_class: dscp << 2, ..packet }
+}
+
+fn none(_: Instant, packet: Meta, reason: DropReason) {
+    panic!("{packet:?} dropped: {reason:?}");
+}
+
+fn put(cake: &mut Cake<Meta>, now: Instant, packet: Meta) {
+    cake.enqueue(now, Meta { arrived: now, ..packet }, &mut none);
+}
+
+fn count(cake: &Cake<Meta>, tin: &str, wanted: &str) -> u64 {
+    let mut found = None;
+    cake.counters(&mut |counter| {
+        if counter.path == format!("tins.{tin}") && counter.name == wanted {
+            found = Some(counter.value);
+        }
+    });
+    found.expect(wanted)
+}
+
+/// Keeps each of `flows` (given as packets) waiting with two packets for so long, asks when told, and gives the packets that
+/// left. What is dropped comes again.
+fn keep_busy(cake: &mut Cake<Meta>, flows: &[Meta], until: Instant) -> Vec<(Instant, Meta)> {
+    let mut now = Instant::ZERO;
+    let mut sent = Vec::new();
+    for &packet in flows {
+        put(cake, now, packet);
+        put(cake, now, packet);
+    }
+    while now < until {
+        now = cake.next_ready(now).expect("something waits").max(now);
+        let mut again = Vec::new();
+        let packet = cake.dequeue(now, &mut |_, packet: Meta, _| again.push(packet)).expect("it was promised");
+        sent.push((now, packet));
+        again.push(packet);
+        for packet in again {
+            cake.enqueue(now, Meta { arrived: now, ..packet }, &mut none);
+        }
+    }
+    sent
+}
+
+fn bytes_of(sent: &[(Instant, Meta)], is: impl Fn(&Meta) -> bool) -> u64 {
+    sent.iter().filter(|(_, packet)| is(packet)).map(|(_, packet)| u64::from(packet.ip_len)).sum()
+}
+
+/// 40, 576 and 1500 bytes behind 8 bytes of AAL5 trailer are 1, 13 and 32 cells. Whatever the mix, the packet behind n others
+/// leaves when the line would have carried them, cut to a picosecond.
+#[test]
+fn the_shaper_keeps_the_exact_rate_in_bytes_on_the_wire() {
+    let rate = BitRate::from_kbit_per_s(777);
+    for sizes in [&[40][..], &[576], &[1500], &[40, 576, 1500, 40, 40]] {
+        let config = Config { bandwidth: Some(rate), ..Config::default() };
+        let mut cake = Cake::new(&config, &environment(Framing::Atm, 8));
+        for &size in sizes.iter().cycle().take(2000) {
+            put(&mut cake, ms(5), packet(1, size));
+        }
+        let (mut now, mut bits) = (ms(5), 0_u128);
+        let from = now;
+        while let Some(ready) = cake.next_ready(now) {
+            assert_eq!(ready, from + Duration::from_ps((bits * 1_000_000_000_000 / 777_000) as u64), "{sizes:?}");
+            now = ready;
+            // COBALT drops some: they are not charged.
+            let sent = cake.dequeue(now, &mut |_, _, _| {}).expect("it was promised");
+            let cells = u128::from(u64::from(sent.ip_len + 8).div_ceil(48));
+            bits += cells * 424;
+        }
+        assert!(bits > 1000 * 424, "{sizes:?}");
+    }
+}
+
+/// No burst: after a pause the first packet leaves at once, and the second once the line would have carried the first.
+#[test]
+fn a_pause_earns_nothing() {
+    let mut cake = build(&Config { bandwidth: Some(RATE), ..Config::default() });
+    for now in [ms(0), ms(1000)] {
+        put(&mut cake, now, packet(1, 1500));
+        put(&mut cake, now, packet(1, 1500));
+        assert!(cake.dequeue(now, &mut none).is_some() && cake.dequeue(now, &mut none).is_none());
+        // 1500 bytes take 1 ms.
+        let then = now + Duration::from_ms(1);
+        assert_eq!(cake.next_ready(now), Some(then));
+        assert!(cake.dequeue(then, &mut none).is_some());
+        assert_eq!(cake.next_ready(then), None);
+    }
+}
+
+/// The line that is paid for may be another than the one below: 1500 bytes in 32 cells take 1.131 ms at 12 Mbit/s.
+#[test]
+fn the_shaper_may_count_for_a_later_line() {
+    let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
+    let mut cake = build(&Config { bandwidth: Some(RATE), link_layer: Some(atm), ..Config::default() });
+    put(&mut cake, ms(0), packet(1, 1500));
+    put(&mut cake, ms(0), packet(1, 1500));
+    assert!(cake.dequeue(ms(0), &mut none).is_some());
+    assert_eq!(cake.next_ready(ms(0)), Some(Instant::ZERO + Duration::from_ps(32 * 424 * 1_000_000 / 12)));
+}
+
+/// Four tins with more to send than they get: bulk keeps 1/16, video 1/2, voice 1/4 of the rate; best effort, whose threshold is
+/// the whole, gets the 3/16 that are left.
+#[test]
+fn tins_have_their_thresholds_when_all_are_busy() {
+    let mut cake = build(&Config { bandwidth: Some(RATE), diffserv: Diffserv::Four, ..Config::default() });
+    let flows = [0, 8, 34, 46].map(|dscp| with_dscp(dscp, packet(u32::from(dscp), 1500)));
+    let sent = keep_busy(&mut cake, &flows, ms(16_000));
+    let whole = bytes_of(&sent, |_| true);
+    for (dscp, sixteenths) in [(0, 3), (8, 1), (34, 8), (46, 4)] {
+        let got = bytes_of(&sent, |packet| packet.dscp() == dscp);
+        assert!(got.abs_diff(whole * sixteenths / 16) <= 2 * 1500, "{dscp}: {got} of {whole}");
+    }
+}
+
+/// What one tin does not use is for the others: voice alone beside best effort, which has the rest.
+#[test]
+fn a_tin_beyond_its_threshold_waits_for_those_within() {
+    let mut cake = build(&Config { bandwidth: Some(RATE), ..Config::default() });
+    let flows = [0, 46].map(|dscp| with_dscp(dscp, packet(u32::from(dscp), 1500)));
+    let sent = keep_busy(&mut cake, &flows, ms(4000));
+    let (voice, whole) = (bytes_of(&sent, |packet| packet.dscp() == 46), bytes_of(&sent, |_| true));
+    assert!(voice.abs_diff(whole / 4) <= 2 * 1500, "{voice} of {whole}");
+    // And alone it has everything: 4000 packets of 1 ms.
+    let alone = keep_busy(&mut build(&Config { bandwidth: Some(RATE), ..Config::default() }), &flows[1..], ms(4000));
+    assert!(alone.len() >= 4000);
+}
+
+/// Without a rate the weights are 1024, 64, 512 and 256.
+#[test]
+fn tins_share_by_weight_where_there_is_no_rate() {
+    let mut cake = build(&Config { diffserv: Diffserv::Four, ..Config::default() });
+    let flows = [0, 8, 34, 46].map(|dscp| with_dscp(dscp, packet(u32::from(dscp), 1000)));
+    for &packet in &flows {
+        for _ in 0..3000 {
+            put(&mut cake, ms(0), packet);
+        }
+    }
+    let mut sent = Vec::new();
+    for _ in 0..4 * 1856 / 4 {
+        sent.push((ms(0), cake.dequeue(ms(0), &mut none).expect("something waits")));
+    }
+    for (dscp, share) in [(0, 1024), (8, 64), (34, 512), (46, 256)] {
+        let packets = bytes_of(&sent, |packet| packet.dscp() == dscp) / 1000;
+        assert!(packets.abs_diff(share) <= 3, "{dscp}: {packets} packets");
+    }
+}
+
+/// How much of what was sent had host 1, with 16 flows, and how much host 2, with one flow.
+fn shares_of_hosts(isolation: Isolation) -> (u64, u64) {
+    let config = Config { bandwidth: Some(RATE), isolation, diffserv: Diffserv::BestEffort, ..Config::default() };
+    let flows: Vec<Meta> = (100..116).chain([200]).map(|flow| packet(flow, 1500)).collect();
+    let sent = keep_busy(&mut build(&config), &flows, ms(10_000));
+    let of = |host| bytes_of(&sent, |packet| packet.flow.index() / 100 == host) / 1500;
+    (of(1), of(2))
+}
+
+#[test]
+fn a_host_with_sixteen_flows_gets_no_more_than_a_host_with_one() {
+    for isolation in [Isolation::DualSourceHost, Isolation::Triple, Isolation::SourceHost] {
+        let (many, one) = shares_of_hosts(isolation);
+        assert!(many.abs_diff(one) <= 20, "{isolation:?}: {many} and {one} packets of 10 000");
+    }
+    for isolation in [Isolation::Flows, Isolation::DualDestinationHost, Isolation::Hosts, Isolation::DestinationHost] {
+        let (many, one) = shares_of_hosts(isolation);
+        assert!(many.abs_diff(16 * one) <= 100, "{isolation:?}: {many} and {one} packets of 10 000");
+    }
+}
+
+/// Four flows fill the line; a fifth sends 100 bytes every 20 ms, and never waits for more than the packet on its way: 1 ms.
+#[test]
+fn a_sparse_flow_waits_for_one_packet() {
+    let mut cake = build(&Config { bandwidth: Some(RATE), ..Config::default() });
+    let mut now = Instant::ZERO;
+    let mut ping = ms(20);
+    for flow in 1..=4 {
+        for _ in 0..20 {
+            put(&mut cake, now, packet(flow, 1500));
+        }
+    }
+    let mut pings = 0;
+    while now < ms(2000) {
+        let ready = cake.next_ready(now).expect("something waits").max(now);
+        if ping <= ready {
+            put(&mut cake, ping.max(now), packet(9, 100));
+            ping += Duration::from_ms(20);
+            continue;
+        }
+        now = ready;
+        let sent = cake.dequeue(now, &mut |_, _, _| {}).expect("it was promised");
+        if sent.flow == FlowId::new(9) {
+            pings += 1;
+            assert!(now - sent.arrived <= Duration::from_ms(1), "{now:?}: {:?}", sent.arrived);
+        } else {
+            put(&mut cake, now, packet(sent.flow.index(), 1500));
+        }
+    }
+    assert_eq!(pings, 100);
+}
+
+fn ack(flow: u32, number: u32) -> Meta {
+    Meta {
+        flow: FlowId::new(flow),
+        ack: SeqNumber::new(number),
+        flags: TcpFlags::ACK,
+        ip_len: 40,
+        header_len: 40,
+        ..Meta::default()
+    }
+}
+
+#[test]
+fn newer_acks_take_the_place_of_older_ones() {
+    let left = |ack_filter| {
+        let mut cake = build(&Config { ack_filter, ..Config::default() });
+        for number in 1..=5 {
+            cake.enqueue(ms(0), ack(1, number), &mut |_, _, reason| assert_eq!(reason, DropReason::AckFiltered));
+        }
+        let left: Vec<u32> = std::iter::from_fn(|| cake.dequeue(ms(0), &mut none)).map(|ack| ack.ack.raw()).collect();
+        assert_eq!(count(&cake, "best-effort", "dropped_ack_filtered"), 5 - left.len() as u64);
+        left
+    };
+    assert_eq!(left(None), [1, 2, 3, 4, 5]);
+    assert_eq!(left(Some(Mode::Normal)), [4, 5]);
+    assert_eq!(left(Some(Mode::Aggressive)), [5]);
+}
+
+/// 256 flows over 1024 queues: a plain hash lets some share, the eight ways none.
+#[test]
+fn flows_have_queues_of_their_own_up_to_a_load_of_a_quarter() {
+    for from in [0, 10_000, 1_000_000] {
+        let mut cake = build(&Config { isolation: Isolation::Flows, ..Config::default() });
+        let flows = from..from + 256;
+        let plain: BTreeSet<u64> = flows.clone().map(|flow| isolation::mix(u64::from(flow)) % QUEUES as u64).collect();
+        for flow in flows {
+            put(&mut cake, ms(0), packet(flow, 100));
+        }
+        assert!(plain.len() < 256, "a plain hash would do as well");
+        assert_eq!(count(&cake, "best-effort", "way_misses"), 256);
+        assert_eq!(count(&cake, "best-effort", "way_collisions"), 0);
+    }
+}
+
+/// Nine flows of one set: the ninth shares a queue. Once others are gone, it keeps its order all the same.
+#[test]
+fn a_flow_without_a_queue_of_its_own_keeps_its_order() {
+    let mut cake = build(&Config { isolation: Isolation::Flows, ..Config::default() });
+    let set = |flow: u32| isolation::mix(u64::from(flow)) as usize % QUEUES / 8;
+    let flows: Vec<u32> = (0..).filter(|&flow| set(flow) == 7).take(9).collect();
+    let numbered = |flow, number| Meta { ip_id: number, ..packet(flow, 1000) };
+    for &flow in &flows {
+        for number in 0..10 {
+            put(&mut cake, ms(0), numbered(flow, number));
+        }
+    }
+    assert_eq!(count(&cake, "best-effort", "way_collisions"), 1);
+    let mut seen = Vec::new();
+    let mut take = |cake: &mut Cake<Meta>, now| {
+        let packet = cake.dequeue(now, &mut none)?;
+        seen.push((packet.flow.index(), packet.ip_id));
+        Some(())
+    };
+    // All but the shared queue are empty after 82 packets and the look that finds them so; their time to decay passes.
+    for _ in 0..88 {
+        take(&mut cake, ms(0));
+    }
+    for number in 10..20 {
+        put(&mut cake, ms(0), numbered(flows[8], number));
+    }
+    while take(&mut cake, ms(0)).is_some() {}
+    let of_the_ninth: Vec<u16> = seen.iter().filter(|(flow, _)| *flow == flows[8]).map(|(_, number)| *number).collect();
+    assert_eq!(of_the_ninth, (0..20).collect::<Vec<_>>());
+}
+
+/// 20 000 bytes of memory: a flow of 40 packets of 1000 bytes loses its oldest, one of two packets loses none.
+#[test]
+fn the_longest_queue_pays_for_what_does_not_fit() {
+    let mut cake = build(&Config { memory: Some(ByteCount::new(20_000)), ..Config::default() });
+    let mut dropped = Vec::new();
+    let mut put = |cake: &mut Cake<Meta>, packet: Meta| {
+        cake.enqueue(ms(0), packet, &mut |_, packet: Meta, reason| {
+            dropped.push((packet.flow.index(), packet.ip_id, reason));
+        });
+    };
+    put(&mut cake, packet(2, 1000));
+    for number in 0..40 {
+        put(&mut cake, Meta { ip_id: number, ..packet(1, 1000) });
+    }
+    put(&mut cake, packet(2, 1000));
+    let expected: Vec<_> = (0..22).map(|number| (1, number, DropReason::Head)).collect();
+    assert_eq!(dropped, expected);
+    assert_eq!(cake.backlog().bytes, ByteCount::new(20_000));
+}
+
+/// Whoever understands marks is marked, whoever does not loses packets; both as often.
+#[test]
+fn congestion_is_told_by_marks_where_they_are_understood() {
+    let lost_and_marked = |ecn| {
+        let mut cake = build(&Config { bandwidth: Some(RATE), ..Config::default() });
+        for _ in 0..1000 {
+            put(&mut cake, ms(0), Meta { traffic_class: ecn, ..packet(1, 1500) });
+        }
+        let mut now = ms(0);
+        let mut marked = 0;
+        while let Some(ready) = cake.next_ready(now) {
+            now = ready;
+            let packet = cake.dequeue(now, &mut |_, _, reason| assert_eq!(reason, DropReason::Aqm));
+            marked += usize::from(packet.expect("it was promised").ecn() == Meta::CE);
+        }
+        assert_eq!(count(&cake, "best-effort", "marked"), marked as u64);
+        (count(&cake, "best-effort", "dropped_aqm"), marked)
+    };
+    let (lost, marked) = lost_and_marked(0);
+    assert!(lost > 20 && marked == 0);
+    let (none_lost, marked) = lost_and_marked(2);
+    assert!(none_lost == 0 && marked > 20);
+}
+
+/// Four times what 12 Mbit/s carry in a second is 6 MB; at 100 ms it is less than 4 MiB.
+#[test]
+fn memory_follows_from_rate_and_round_trip_time() {
+    let memory =
+        |bandwidth, rtt| Config { bandwidth, rtt: Duration::from_ms(rtt), ..Config::default() }.memory().as_u64();
+    assert_eq!(memory(Some(RATE), 1000), 6_000_000);
+    assert_eq!(memory(Some(RATE), 100), 4 << 20);
+    assert_eq!(memory(None, 100), 10_240 * 1514);
+}
+
+#[test]
+fn what_lets_nothing_pass_is_refused() {
+    let refused = |config: Config| config.check().expect_err("refused").to_string();
+    let memory = Some(ByteCount::new(1499));
+    let expected = "a memory of 1499 bytes does not hold the largest packet, which has 1500 bytes";
+    assert_eq!(refused(Config { memory, ..Config::default() }), expected);
+    assert!(refused(Config { rtt: Duration::ZERO, ..Config::default() }).starts_with("a round-trip time of"));
+    assert_eq!(Config::default().check(), Ok(()));
+}
