@@ -4,6 +4,7 @@
 //! whatever offers [`lastmile_packet::Packet`].
 
 pub mod ack;
+pub mod aqm;
 pub mod cake;
 pub mod classify;
 pub mod compress;

@@ -18,6 +18,7 @@ use crate::sched::tree::TreeError;
 use crate::sched::{cbq, custom, htb};
 use crate::{Environment, Fifo, Limit, Node, Overflow};
 
+mod aqm;
 mod sched;
 
 /// A discipline and those below it.
@@ -30,6 +31,8 @@ pub enum Spec {
         /// Which packet goes when it is full.
         drop: Overflow,
     },
+    /// [`crate::aqm::CoDel`].
+    Codel(crate::aqm::codel::Config),
     /// [`crate::Priority`].
     Priority {
         /// The classes, the most urgent first. A packet goes to the first that matches it, or else to the last.
@@ -144,6 +147,9 @@ pub enum Problem {
     /// The queue holds nothing.
     #[error("a limit of zero: no packet would ever pass")]
     ZeroLimit,
+    /// Times with which CoDel cannot work.
+    #[error(transparent)]
+    Times(#[from] crate::aqm::codel::TimesError),
     /// A limit in cells on a line that has none.
     #[error("a limit in cells, but this line sends no cells; give the limit in packets or bytes")]
     NoCells,
@@ -211,7 +217,11 @@ impl Spec {
     #[must_use]
     pub fn below(&self) -> Vec<&Self> {
         match self {
-            Self::Fifo { .. } | Self::AckFilter { .. } | Self::AckCollapsing { .. } | Self::CakeAckFilter { .. } => {
+            Self::Codel(_)
+            | Self::Fifo { .. }
+            | Self::AckFilter { .. }
+            | Self::AckCollapsing { .. }
+            | Self::CakeAckFilter { .. } => {
                 vec![]
             }
             Self::Cake(_) => vec![],
@@ -255,6 +265,7 @@ impl Spec {
                 let fifo = Fifo::new(*limit, *drop, link_layer);
                 Box::new(fifo.ok_or_else(|| refused(at, Problem::NoCells))?)
             }
+            Self::Codel(config) => aqm::codel(config, link_layer).map_err(|problem| refused(at, problem))?,
             Self::AckFilter { limit, drop, rules } => {
                 let filter = AckFilter::new(*limit, *drop, rules, environment);
                 Box::new(filter.ok_or_else(|| refused(at, Problem::NoCells))?)
@@ -338,7 +349,7 @@ impl Spec {
             Self::Sad { exempt, .. }
             | Self::AckPacing { config: pacing::Config { exempt, .. }, .. }
             | Self::WindowClamp { config: clamp::Config { exempt, .. }, .. } => Ok(exempt.check()?),
-            Self::Tbf { .. } => Ok(()),
+            Self::Tbf { .. } | Self::Codel(_) => Ok(()),
             Self::Cake(config) => Ok(config.check()?),
             Self::Policer { rules, .. } if rules.is_empty() || rules.len() > Self::MAX_RULES => {
                 Err(Problem::Rules(rules.len()))

@@ -50,6 +50,7 @@ pub(crate) const CHAPTERS: &[(&str, &str, &[&Section])] = &[
             &queue::meter::TRTCM,
             &queue::meter::GCRA,
             &queue::meter::POLICE,
+            &queue::aqm::CODEL,
             &queue::sched::CLASS,
             &queue::sched::CUSTOM_CLASS,
             &queue::matching::MATCH,

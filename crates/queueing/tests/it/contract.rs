@@ -26,6 +26,7 @@ pub(crate) struct Promise {
     reasons: &'static [DropReason],
     work_conserving: bool,
     rewrites_acks: bool,
+    marks_congestion: bool,
     lowers_windows: bool,
     remarks: bool,
     names_exact_times: bool,
@@ -50,6 +51,7 @@ impl Promise {
             reasons,
             work_conserving: true,
             rewrites_acks: false,
+            marks_congestion: false,
             lowers_windows: false,
             remarks: false,
             names_exact_times: true,
@@ -57,6 +59,11 @@ impl Promise {
             rate: None,
             class: |_| 0,
         }
+    }
+
+    /// Packets of senders that understand it may leave with a congestion mark.
+    pub(crate) const fn marks_congestion(self) -> Self {
+        Self { marks_congestion: true, ..self }
     }
 
     /// Pure ACKs may leave with newer values.
@@ -240,6 +247,9 @@ impl Trial {
         let mut expected = before;
         if self.promise.rewrites_acks && before.is_pure_ack() {
             expected.rewrite_ack(&after.ack_fields());
+        }
+        if self.promise.marks_congestion && after.ecn() == Meta::CE {
+            expected.mark_ce();
         }
         let mut expected = self.marked_as(expected, &after);
         if self.promise.lowers_windows && after.window < before.window {

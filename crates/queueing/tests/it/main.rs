@@ -3,6 +3,7 @@
 mod cake;
 mod contract;
 mod disciplines;
+mod managed;
 mod policers;
 mod sender_view;
 mod sharing;

@@ -59,6 +59,8 @@ pub(crate) enum Step {
     KeepAlive,
     /// Data that carries the newest ACK number.
     Data(u16),
+    /// Data of a sender that understands congestion marks.
+    CapableData(u16),
     /// An ACK with a flag besides.
     Flagged(TcpFlags),
     /// An ACK with an option that nobody knows.
@@ -94,6 +96,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Old),
         1 => Just(Step::KeepAlive),
         3 => prop_oneof![Just(1460_u16), 1..1460_u16].prop_map(Step::Data),
+        2 => (1..1460_u16).prop_map(Step::CapableData),
         1 => prop_oneof![
             Just(TcpFlags::SYN),
             Just(TcpFlags::FIN),
@@ -173,6 +176,10 @@ impl Receivers {
             Step::DuplicateWithSack(segments) => options = beyond(this.ack, segments, false),
             Step::Window(window) => this.window = window,
             Step::Data(bytes) => payload = bytes,
+            Step::CapableData(bytes) => {
+                payload = bytes;
+                meta.traffic_class = 2;
+            }
             Step::Flagged(flag) => meta.flags = TcpFlags::ACK.with(flag),
             Step::UnknownOption => options = options.with_unknown(),
             Step::CongestionMarked => meta.traffic_class = 3,

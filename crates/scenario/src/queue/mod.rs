@@ -1,6 +1,7 @@
 //! Queue tables: a tree of disciplines as a file describes it.
 
 pub(crate) mod ack;
+pub(crate) mod aqm;
 pub(crate) mod matching;
 pub(crate) mod meter;
 mod remedy;
@@ -29,6 +30,7 @@ pub(crate) static QUEUE: Section = Section {
         "kind",
         Kind::Choice(&[
             "fifo",
+            "codel",
             "sad",
             "ack-filter",
             "ack-collapsing",
@@ -66,6 +68,7 @@ pub(crate) static FIFO: Section =
 #[derive(Clone, Copy)]
 enum Form {
     Fifo,
+    Codel,
     Sad,
     AckFilter,
     AckCollapsing,
@@ -80,6 +83,7 @@ enum Form {
 
 const KINDS: &[Variant<Form>] = &[
     Variant { name: "fifo", section: &FIFO, value: Form::Fifo },
+    Variant { name: "codel", section: &aqm::CODEL, value: Form::Codel },
     Variant { name: "sad", section: &ack::SAD, value: Form::Sad },
     Variant { name: "ack-filter", section: &ack::ACK_FILTER, value: Form::AckFilter },
     Variant { name: "ack-collapsing", section: &ack::ACK_COLLAPSING, value: Form::AckCollapsing },
@@ -114,6 +118,7 @@ fn read_at(queue: Unopened<'_>, link_layer: &LinkLayer, depth: usize) -> Option<
     }
     match form {
         Form::Fifo => fifo_of(&table, link_layer),
+        Form::Codel => aqm::codel(&table, link_layer),
         Form::Sad => ack::sad(&table, link_layer, depth),
         Form::AckFilter => ack::filter(&table, link_layer),
         Form::AckCollapsing => ack::collapsing(&table, link_layer),

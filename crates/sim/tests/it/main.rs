@@ -7,6 +7,7 @@
     reason = "tests may panic, and compare threads"
 )]
 
+mod aqm;
 mod build;
 mod conservation;
 mod determinism;

@@ -1,0 +1,74 @@
+//! Active queue management: telling senders of congestion before the queue is full.
+//!
+//! All sizes here are those on the wire of the line, where the RFCs count IP bytes: what delays is what is sent. Where a
+//! sender understands congestion marks and `ecn` is set, a mark takes the place of a drop (RFC 3168).
+
+pub mod codel;
+
+use std::collections::VecDeque;
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_packet::Packet;
+use lastmile_units::{Limit, WireBytes};
+
+use crate::Backlog;
+use crate::fifo::Room;
+use crate::ring::push_tightly;
+
+pub use codel::CoDel;
+
+/// A FIFO that knows how much it holds in bytes on the wire.
+#[derive(Clone, Debug)]
+struct WireFifo<P> {
+    ring: VecDeque<P>,
+    room: Room,
+    wire: WireBytes,
+    link_layer: LinkLayer,
+}
+
+impl<P: Packet> WireFifo<P> {
+    /// `None`: the limit is in cells, and `link_layer` sends none.
+    fn new(limit: Limit, link_layer: &LinkLayer) -> Option<Self> {
+        let room = Room::new(limit, link_layer)?;
+        Some(Self { ring: VecDeque::new(), room, wire: WireBytes::ZERO, link_layer: *link_layer })
+    }
+
+    /// Takes the packet in, or says why it cannot.
+    fn push(&mut self, packet: P) -> Result<(), (P, Full)> {
+        let size = self.room.size_of(&packet);
+        if self.room.never_fits(size) {
+            return Err((packet, Full::ForEver));
+        }
+        if !self.room.fits(size) {
+            return Err((packet, Full::Now));
+        }
+        self.room.take(&packet, size);
+        self.wire += self.link_layer.on_wire(packet.meta().ip_bytes());
+        push_tightly(&mut self.ring, packet);
+        Ok(())
+    }
+
+    fn pop(&mut self) -> Option<P> {
+        let packet = self.ring.pop_front()?;
+        self.room.release(&packet);
+        self.wire -= self.link_layer.on_wire(packet.meta().ip_bytes());
+        Some(packet)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.room.backlog(self.ring.len())
+    }
+}
+
+/// Why a packet finds no room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Full {
+    /// What waits takes it.
+    Now,
+    /// The packet is larger than the whole limit.
+    ForEver,
+}
