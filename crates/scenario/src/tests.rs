@@ -63,6 +63,13 @@ to = "acks"
 queue = { kind = "ack-collapsing" }
 back = { queue = { kind = "cake-ack-filter" } }
 [[node]]
+name = "paced"
+[[link]]
+from = "acks"
+to = "paced"
+queue = { kind = "ack-pacing", rate = "1 Mbit/s" }
+back = { queue = { kind = "window-clamp", window = "64 kB" } }
+[[node]]
 name = "shared"
 [[link]]
 from = "acks"

@@ -1,9 +1,9 @@
 //! Queues that regulate acknowledgements.
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_queueing::ack::{Fraction, cake, filter, sad};
+use lastmile_queueing::ack::{Fraction, cake, clamp, filter, pacing, sad};
 use lastmile_queueing::spec::Spec;
-use lastmile_units::Ratio;
+use lastmile_units::{BitRate, ByteCount, Duration, Ratio};
 
 use super::matching::{EXEMPT, exempt};
 use super::{BELOW, DROP, LIMIT, below, limit_and_drop};
@@ -67,6 +67,43 @@ pub(crate) static CAKE_ACK_FILTER: Section = Section {
     ],
 };
 
+pub(crate) static ACK_PACING: Section = Section {
+    heading: "`kind = \"ack-pacing\"`",
+    about: "ACKs go on no faster than the data that they let go can follow. Only pure ACKs are held.",
+    keys: &[
+        Key::required(
+            "rate",
+            Kind::Rate,
+            "Bytes that are acknowledged in a time, all flows together: payload of the other direction.",
+        ),
+        Key::with_default("max_hold", Kind::Time, "100 ms", "The longest that an ACK is held.")
+            .at_least("1 us")
+            .at_most("500 ms"),
+        EXEMPT,
+        BELOW,
+        LIMIT,
+        DROP,
+    ],
+};
+
+pub(crate) static WINDOW_CLAMP: Section = Section {
+    heading: "`kind = \"window-clamp\"`",
+    about: "Lowers the window that receivers advertise, to `window` for each flow, or to what `rate` delivers in `rtt` for all \
+            active flows together.",
+    keys: &[
+        Key::optional("window", Kind::Bytes, "`rate` and `rtt`", "What a flow may have in flight."),
+        Key::optional("rate", Kind::Rate, "`window`", "Payload of the other direction."),
+        Key::optional("rtt", Kind::Time, "`window`", "The round-trip time, with as much waiting as is wanted."),
+        Key::with_default("mss", Kind::Bytes, "1460 B", "Payload of a full segment: no window is lowered below.")
+            .at_least("1 B")
+            .at_most("65535 B"),
+        EXEMPT,
+        BELOW,
+        LIMIT,
+        DROP,
+    ],
+};
+
 pub(super) fn sad(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
     let options = &[("keep", sad::Duplicates::Keep), ("count", sad::Duplicates::Count)];
     let duplicates = table.choice("duplicates", options);
@@ -104,4 +141,52 @@ pub(super) fn cake_filter(table: &Table<'_>, link_layer: &LinkLayer) -> Option<S
     let exempt = exempt(table);
     let (limit, drop) = held?;
     Some(Spec::CakeAckFilter { limit, drop, rules: cake::Rules { mode: mode?, exempt: exempt? } })
+}
+
+pub(super) fn pacing(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+    let rate: Option<BitRate> = table.get("rate");
+    let max_hold: Option<Duration> = table.get("max_hold");
+    let exempt = exempt(table);
+    let queue = below(table, link_layer, depth);
+    let config = pacing::Config { rate: rate?, max_hold: max_hold?, exempt: exempt? };
+    Some(Spec::AckPacing { config, queue: Box::new(queue?) })
+}
+
+pub(super) fn window_clamp(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+    let target = target(table);
+    let mss: Option<ByteCount> = table.get("mss");
+    let exempt = exempt(table);
+    let queue = below(table, link_layer, depth);
+    let config = clamp::Config { target: target?, mss: mss?, exempt: exempt? };
+    Some(Spec::WindowClamp { config, queue: Box::new(queue?) })
+}
+
+/// A window for each flow, or a rate and a round-trip time for all.
+fn target(table: &Table<'_>) -> Option<clamp::Target> {
+    let window: Option<ByteCount> = table.optional("window");
+    let rate: Option<BitRate> = table.optional("rate");
+    let rtt: Option<Duration> = table.optional("rtt");
+    let has = |key| table.has(key);
+    match (has("window"), has("rate"), has("rtt")) {
+        (true, false, false) => Some(clamp::Target::Window(window?)),
+        (false, true, true) => Some(clamp::Target::Shared { rate: rate?, rtt: rtt? }),
+        (true, ..) => {
+            let key = if has("rate") { "rate" } else { "rtt" };
+            let hint = "window is for each flow, rate and rtt are for all together".to_owned();
+            table.error(key, format!("both window and {key}"), Some(hint));
+            None
+        }
+        (false, true, false) => {
+            table.error("rate", "rate without rtt", Some("add rtt, or give window instead".into()));
+            None
+        }
+        (false, false, true) => {
+            table.error("rtt", "rtt without rate", Some("add rate, or give window instead".into()));
+            None
+        }
+        (false, false, false) => {
+            table.missing("window");
+            None
+        }
+    }
 }

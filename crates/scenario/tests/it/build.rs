@@ -6,6 +6,7 @@ use lastmile_linklayer::{OamShare, preset};
 use lastmile_packet::Protocol;
 use lastmile_queueing::ack::cake::{Mode, Rules};
 use lastmile_queueing::ack::sad::Duplicates;
+use lastmile_queueing::ack::{clamp, pacing};
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::meter::policer::{Action, Coming, Remark, Rule, Then};
 use lastmile_queueing::meter::{self, car, police, trtcm};
@@ -150,6 +151,25 @@ fn a_policer_is_as_the_file_says() {
         ..rule
     };
     assert_eq!(parse(&text).unwrap().access().unwrap().up.queue, expected(vec![first, second]));
+}
+
+#[test]
+fn acks_are_paced_and_windows_clamped_over_a_fifo_or_any_other_queue() {
+    let up = |overrides: &[&str]| demo(overrides).access().unwrap().up.queue.clone();
+    let pacing = up(&["access.up.queue.kind=ack-pacing", "access.up.queue.rate=1 Mbit/s"]);
+    let config =
+        pacing::Config { rate: BitRate::from_mbit_per_s(1), max_hold: Duration::from_ms(100), exempt: Match::Never };
+    assert_eq!(pacing, Spec::AckPacing { config, queue: Box::new(fifo_206_kb()) });
+
+    let clamp = up(&["access.up.queue.kind=window-clamp", "access.up.queue.window=20 kB"]);
+    let target = clamp::Target::Window(ByteCount::new(20_000));
+    let config = clamp::Config { target, mss: ByteCount::new(1460), exempt: Match::Never };
+    assert_eq!(clamp, Spec::WindowClamp { config: config.clone(), queue: Box::new(fifo_206_kb()) });
+
+    let shared = ["access.up.queue.kind=window-clamp", "access.up.queue.rate=1 Mbit/s", "access.up.queue.rtt=40 ms"];
+    let target = clamp::Target::Shared { rate: BitRate::from_mbit_per_s(1), rtt: Duration::from_ms(40) };
+    let config = clamp::Config { target, ..config };
+    assert_eq!(up(&shared), Spec::WindowClamp { config, queue: Box::new(fifo_206_kb()) });
 }
 
 /// 1500 bytes and 40 bytes over the demo's line: 32 and 2 cells (28 + 40 is 74 at least, 2 cells).

@@ -413,6 +413,20 @@ fn names_of_flows() {
 }
 
 #[test]
+fn pacing_and_clamping() {
+    let with = |queue: &str| LINE.replace("up = { rate", &format!("up = {{ queue = {queue}, rate"));
+    let at = |column: u32, rest: &str| format!("error: x.toml:4:{column}: {rest}");
+    refused(
+        &with("{ kind = \"ack-pacing\", rate = \"1 Mbit/s\", max_hold = \"501 ms\" }"),
+        &at(69, "access.up.queue.max_hold: 501 ms is above 500 ms"),
+    );
+    refused(&with("{ kind = \"window-clamp\" }"), &at(16, "missing key \"window\" in [access.up.queue]"));
+    refused(&with("{ kind = \"window-clamp\", window = \"9 kB\", rtt = \"40 ms\" }"), &at(64, "both window and rtt"));
+    refused(&with("{ kind = \"window-clamp\", rtt = \"40 ms\" }"), &at(47, "rtt without rate"));
+    refused(&with("{ kind = \"window-clamp\", rate = \"1 Mbit/s\" }"), &at(48, "rate without rtt"));
+}
+
+#[test]
 fn classes_that_are_no_tree_or_are_promised_too_much() {
     let with = |queue: &str| {
         LINE.replace("{ rate = \"512 kbit/s\" }", &format!("{{ rate = \"512 kbit/s\", queue = {queue} }}"))
