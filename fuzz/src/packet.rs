@@ -57,16 +57,23 @@ fn without_layout(meta: &Meta) -> Meta {
     if let Some((value, echo_reply)) = meta.options().timestamps() {
         known = known.with_timestamps(value, echo_reply);
     }
+    if meta.options().has_list() {
+        known = known.with_list(&meta.list());
+    }
+    let words = meta.option_words;
     let mut meta = Meta { ip_len: 0, header_len: 0, ..*meta };
     meta.set_options(known);
+    if meta.protocol == Protocol::AckSignal {
+        meta.option_words = words;
+    }
     meta
 }
 
 /// Headers that are understood are enough, and all of them are needed. What is [`Protocol::Other`] may be told only by what
-/// comes behind the IP header, such as the type of an ICMP message.
+/// comes behind the IP header, such as the type of an ICMP message; a signal that is cut off is one of them.
 fn check_headers_alone(input: &[u8]) {
     if let Ok(parsed) = parse_headers(input)
-        && parsed.meta.protocol != Protocol::Other
+        && !matches!(parsed.meta.protocol, Protocol::Other | Protocol::AckSignal)
     {
         let headers = &input[..usize::from(parsed.meta.header_len)];
         assert_eq!(parse_headers(headers), Ok(parsed), "headers alone are enough");

@@ -2,7 +2,8 @@
 
 use crate::checksum::{Sum, mend};
 use crate::parse::{ParseError, parse};
-use crate::{AckFields, FlowDirectory, FlowKey, MAX_HEADER_LEN, Meta, Packet, Protocol, ipv4, tcp};
+use crate::{AckFields, AckList, FlowDirectory, FlowKey, MAX_HEADER_LEN, Meta, Options, Packet, Protocol};
+use crate::{ipv4, ipv6, list, tcp, write_packet};
 
 /// An IP packet with its bytes, as the live programs carry it through the datapath.
 ///
@@ -52,21 +53,46 @@ impl Frame {
 
     /// Replaces the options of a packet without payload, its data offset included; IP lengths and checksums are still to
     /// mend.
-    fn replace_options(&mut self, newest: &AckFields) {
+    fn replace_options(&mut self, newest: &Options) {
         let transport = usize::from(self.transport_offset);
-        let mut options = [0; crate::Options::MAX_BYTES];
-        let options_len = tcp::write_options(&mut options, &newest.options);
+        let mut options = [0; Options::MAX_BYTES];
+        let options_len = tcp::write_options(&mut options, newest);
         self.bytes.truncate(transport + tcp::HEADER_LEN);
         self.bytes.extend_from_slice(&options[..options_len]);
         self.bytes[transport + tcp::DATA_OFFSET_AT] = tcp::data_offset(tcp::HEADER_LEN + options_len);
-        self.meta.set_options(newest.options);
+    }
+
+    /// Replaces the list in the IP header; its length is still to mend.
+    fn replace_list(&mut self, newest: &AckList) {
+        let mut written = [0; list::MAX_HEADER_BYTES];
+        let old_end = usize::from(self.transport_offset);
+        let start = if self.meta.mark.ipv6() {
+            let has_one = old_end > ipv6::HEADER_LEN;
+            let next_header = self.bytes[if has_one { ipv6::HEADER_LEN } else { NEXT_HEADER_AT }];
+            let len = list::write_ipv6(&mut written, next_header, newest.as_bytes());
+            self.bytes[NEXT_HEADER_AT] = if len > 0 { ipv6::DESTINATION_OPTIONS } else { next_header };
+            self.bytes.splice(ipv6::HEADER_LEN..old_end, written[..len].iter().copied());
+            ipv6::HEADER_LEN + len
+        } else {
+            let removed = Sum::ZERO.bytes(&self.bytes[..2]).bytes(&self.bytes[ipv4::HEADER_LEN..old_end]);
+            let len = list::write_ipv4(&mut written, newest.as_bytes());
+            self.bytes[0] = ipv4::first_byte(ipv4::HEADER_LEN + len);
+            self.mend_ipv4(removed, Sum::ZERO.bytes(&self.bytes[..2]).bytes(&written[..len]));
+            self.bytes.splice(ipv4::HEADER_LEN..old_end, written[..len].iter().copied());
+            ipv4::HEADER_LEN + len
+        };
+        self.transport_offset = start as u8;
+    }
+
+    fn mend_ipv4(&mut self, removed: Sum, added: Sum) {
+        self.set_word(ipv4::CHECKSUM_AT, mend(self.word(ipv4::CHECKSUM_AT), removed, added));
     }
 
     /// Makes the IP header's length that of the bytes.
     fn mend_ip_len(&mut self) {
         let len = self.bytes.len() as u16;
         if self.meta.mark.ipv6() {
-            self.set_word(4, len - crate::ipv6::HEADER_LEN as u16);
+            self.set_word(4, len - ipv6::HEADER_LEN as u16);
         } else {
             self.set_summed_word(2, len, ipv4::CHECKSUM_AT);
         }
@@ -106,6 +132,8 @@ impl Packet for Frame {
         if !self.meta.is_pure_ack() {
             return;
         }
+        let before_options = self.meta.options();
+        let options = if self.takes_list() { newest.options } else { newest.options.without_list() };
         let transport = usize::from(self.transport_offset);
         let changing = transport + tcp::ACK_AT;
         let before = Sum::ZERO.bytes(&self.bytes[changing..]).word((self.bytes.len() - transport) as u16);
@@ -113,13 +141,19 @@ impl Packet for Frame {
         self.set_word(transport + tcp::WINDOW_AT, newest.window);
         self.meta.ack = newest.ack;
         self.meta.window = newest.window;
-        if newest.options != self.meta.options() {
-            let len_before = self.bytes.len();
-            self.replace_options(newest);
-            if self.bytes.len() != len_before {
-                self.mend_ip_len();
-            }
+        let len_before = self.bytes.len();
+        if options.without_list() != before_options.without_list() {
+            self.replace_options(&options);
         }
+        if options.list() != before_options.list() {
+            self.replace_list(&options.list());
+        }
+        self.meta.set_options(options);
+        if self.bytes.len() != len_before {
+            self.mend_ip_len();
+        }
+        let transport = usize::from(self.transport_offset);
+        let changing = transport + tcp::ACK_AT;
         // The old checksum stands in both sums and cancels. The pseudo-header has the length of the TCP packet.
         let after = Sum::ZERO.bytes(&self.bytes[changing..]).word((self.bytes.len() - transport) as u16);
         let checksum_at = transport + tcp::CHECKSUM_AT;
@@ -149,6 +183,29 @@ impl Packet for Frame {
         self.meta.traffic_class = traffic_class;
     }
 
+    /// Nothing but a list may stand between the fixed IP header and TCP.
+    fn takes_list(&self) -> bool {
+        let ipv6 = self.meta.mark.ipv6();
+        let fixed = if ipv6 { ipv6::HEADER_LEN } else { ipv4::HEADER_LEN };
+        let list = usize::from(self.meta.options().list_header_bytes(ipv6));
+        usize::from(self.transport_offset) == fixed + list
+    }
+
+    fn duplicate(&self) -> Self {
+        self.clone()
+    }
+
+    /// Written anew, but for the addresses, ports, traffic class and identification of this packet.
+    fn signal(&self, list: &AckList) -> Self {
+        let mut meta = self.meta;
+        meta.become_signal(list);
+        let key = self.key.expect("a pure ACK was read from these bytes");
+        let mut bytes = Vec::new();
+        write_packet(&meta, &key.addresses, &mut bytes);
+        let transport_offset = if meta.mark.ipv6() { ipv6::HEADER_LEN } else { ipv4::HEADER_LEN } as u8;
+        Self { meta, bytes, transport_offset, key: self.key }
+    }
+
     fn key(&self, _flows: &dyn FlowDirectory) -> Option<FlowKey> {
         self.key
     }
@@ -172,6 +229,9 @@ impl Packet for Frame {
         })
     }
 }
+
+/// Where the IPv6 header names what follows it.
+const NEXT_HEADER_AT: usize = 6;
 
 #[cfg(test)]
 mod tests;

@@ -2,9 +2,9 @@
 
 use core::net::Ipv4Addr;
 
-use crate::IpAddresses;
 use crate::checksum::Sum;
 use crate::parse::{IpHeader, ParseError, header, word};
+use crate::{AckList, IpAddresses, list};
 
 /// Bytes of a header without options.
 pub(crate) const HEADER_LEN: usize = 20;
@@ -17,7 +17,7 @@ const DO_NOT_FRAGMENT: u16 = 0x4000;
 /// More-fragments flag and fragment offset: in a whole packet all are 0.
 const FRAGMENT: u16 = 0x3FFF;
 
-/// Reads a header. Options are passed over.
+/// Reads a header. Options other than a list are passed over.
 pub(crate) fn read(bytes: &[u8]) -> Result<IpHeader, ParseError> {
     let fixed: &[u8; HEADER_LEN] = header(bytes, 0)?;
     let len = fixed[0] & 0x0F;
@@ -42,10 +42,11 @@ pub(crate) fn read(bytes: &[u8]) -> Result<IpHeader, ParseError> {
         id: word(fixed, 4),
         traffic_class: fixed[1],
         opaque: word(fixed, 6) & FRAGMENT != 0,
+        list: list::read_ipv4(&bytes[HEADER_LEN..header_len]).unwrap_or(AckList::EMPTY),
     })
 }
 
-/// Writes a header without options at the start of `out`.
+/// Writes a header at the start of `out`, with no option but the list, if there is one.
 pub(crate) fn write(
     out: &mut [u8],
     source: Ipv4Addr,
@@ -54,10 +55,12 @@ pub(crate) fn write(
     packet_len: u16,
     id: u16,
     traffic_class: u8,
+    list: &[u8],
 ) {
-    let out = &mut out[..HEADER_LEN];
-    out.fill(0);
-    out[0] = 0x45;
+    out[..HEADER_LEN].fill(0);
+    let len = HEADER_LEN + list::write_ipv4(&mut out[HEADER_LEN..], list);
+    let out = &mut out[..len];
+    out[0] = first_byte(len);
     out[1] = traffic_class;
     out[2..4].copy_from_slice(&packet_len.to_be_bytes());
     out[4..6].copy_from_slice(&id.to_be_bytes());
@@ -68,4 +71,9 @@ pub(crate) fn write(
     out[16..20].copy_from_slice(&destination.octets());
     let checksum = Sum::ZERO.bytes(out).checksum();
     out[CHECKSUM_AT..12].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// The first byte of a header of `len` bytes: version and IHL.
+pub(crate) const fn first_byte(len: usize) -> u8 {
+    0x40 | (len / 4) as u8
 }

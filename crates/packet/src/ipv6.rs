@@ -7,8 +7,8 @@
 
 use core::net::Ipv6Addr;
 
-use crate::IpAddresses;
 use crate::parse::{IpHeader, ParseError, double_word, header, word};
+use crate::{AckList, IpAddresses, list};
 
 /// Bytes of the fixed header.
 pub(crate) const HEADER_LEN: usize = 40;
@@ -21,7 +21,7 @@ const LONGEST_WALK: usize = 190;
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
-const DESTINATION_OPTIONS: u8 = 60;
+pub(crate) const DESTINATION_OPTIONS: u8 = 60;
 
 /// Reads a header and its extensions.
 pub(crate) fn read(bytes: &[u8]) -> Result<IpHeader, ParseError> {
@@ -48,11 +48,19 @@ pub(crate) fn read(bytes: &[u8]) -> Result<IpHeader, ParseError> {
         id: 0,
         traffic_class: (double_word(fixed, 0) >> 20) as u8,
         opaque: walk.opaque,
+        list: read_list(bytes, fixed[6], &walk).unwrap_or(AckList::EMPTY),
     })
 }
 
 const fn too_long(payload_len: u16) -> ParseError {
     ParseError::Length { offset: 4, field: "payload length", value: payload_len as usize }
+}
+
+/// The list, if the destination options that hold it are the only extension.
+fn read_list(bytes: &[u8], first: u8, walk: &Walk) -> Option<AckList> {
+    let extension = bytes.get(HEADER_LEN..usize::from(walk.len))?;
+    let only = first == DESTINATION_OPTIONS && extension.first() == Some(&walk.protocol) && !walk.opaque;
+    if only { list::read_ipv6(extension) } else { None }
 }
 
 struct Walk {
@@ -85,7 +93,7 @@ fn walk_extensions(packet: &[u8], first: u8) -> Result<Walk, ParseError> {
     }
 }
 
-/// Writes a fixed header at the start of `out`, flow label 0.
+/// Writes a header at the start of `out`, flow label 0, with no extension but the list, if there is one.
 pub(crate) fn write(
     out: &mut [u8],
     source: Ipv6Addr,
@@ -93,11 +101,13 @@ pub(crate) fn write(
     next_header: u8,
     packet_len: u16,
     traffic_class: u8,
+    list: &[u8],
 ) {
+    let extension = list::write_ipv6(&mut out[HEADER_LEN..], next_header, list);
     let first = 6 << 28 | u32::from(traffic_class) << 20;
     out[0..4].copy_from_slice(&first.to_be_bytes());
     out[4..6].copy_from_slice(&(packet_len - HEADER_LEN as u16).to_be_bytes());
-    out[6] = next_header;
+    out[6] = if extension > 0 { DESTINATION_OPTIONS } else { next_header };
     out[7] = HOP_LIMIT;
     out[8..24].copy_from_slice(&source.octets());
     out[24..40].copy_from_slice(&destination.octets());

@@ -18,9 +18,11 @@ mod frame;
 mod icmp;
 mod ipv4;
 mod ipv6;
+mod list;
 mod meta;
 mod parse;
 mod seq;
+mod signal;
 mod table;
 mod tcp;
 #[cfg(test)]
@@ -31,6 +33,7 @@ mod write;
 pub use directory::{FlowDirectory, NumberedFlows};
 pub use flow::{FlowAddresses, FlowId, FlowKey, IpAddresses};
 pub use frame::Frame;
+pub use list::AckList;
 pub use meta::{
     AckFields, Mark, Meta, OptionSet, OptionWords, Options, Packet, Protocol, SackBlock, SynOptions, TcpFlags,
 };

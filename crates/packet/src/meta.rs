@@ -2,10 +2,10 @@
 
 use lastmile_units::{ByteCount, Instant};
 
-use crate::{FlowDirectory, FlowId, FlowKey, MAX_HEADER_LEN, SeqNumber, icmp, tcp, udp, write_headers};
-
-/// Protocol number of what has no protocol of its own in [`Meta`]: for experimentation and testing (RFC 3692, section 2.1).
-const EXPERIMENTAL: u8 = 253;
+use crate::{
+    AckList, FlowDirectory, FlowId, FlowKey, MAX_HEADER_LEN, SeqNumber, header_len, icmp, list, signal, tcp, udp,
+    write_headers,
+};
 
 /// What a queue, scheduler or ACK regulator may ask of a packet, simulated or real.
 pub trait Packet {
@@ -15,8 +15,8 @@ pub trait Packet {
     /// The packet's metadata, to change what has no place in the bytes (`arrived`, `mark`).
     fn meta_mut(&mut self) -> &mut Meta;
 
-    /// Makes this pure ACK say what `newest` says: acknowledgement number, window and options. A packet with bytes mends
-    /// its checksum and, if the options' size changes, its lengths.
+    /// Makes this pure ACK say what `newest` says: acknowledgement number, window and options, the list among them. A
+    /// packet with bytes mends its checksums and, if the options' size changes, its lengths.
     fn rewrite_ack(&mut self, newest: &AckFields);
 
     /// Sets the window of this TCP segment, as it stands in the header (unscaled). A packet with bytes mends its checksum;
@@ -44,12 +44,31 @@ pub trait Packet {
         self.set_traffic_class(dscp << 2 | self.meta().ecn());
     }
 
+    /// True when a list can be put into the headers of this pure ACK: nothing that is not understood is in its place.
+    fn takes_list(&self) -> bool {
+        true
+    }
+
+    /// A new packet that is this one over again.
+    #[must_use]
+    fn duplicate(&self) -> Self
+    where
+        Self: Sized;
+
+    /// A new packet that tells `list` ahead of this pure ACK ([`Protocol::AckSignal`]), on the same path.
+    #[must_use]
+    fn signal(&self, list: &AckList) -> Self
+    where
+        Self: Sized;
+
     /// Addresses, ports and protocol number. `None` for a packet with bytes that cannot be read; a packet without bytes is
     /// looked up in `flows`.
     fn key(&self, flows: &dyn FlowDirectory) -> Option<FlowKey> {
         let meta = self.meta();
         let addresses = flows.addresses(meta.flow);
-        Some(FlowKey { addresses, protocol: meta.protocol.number(addresses.ip.is_ipv6()) })
+        // A signal is of the flow of its ACK.
+        let protocol = if meta.protocol == Protocol::AckSignal { Protocol::Tcp } else { meta.protocol };
+        Some(FlowKey { addresses, protocol: protocol.number(addresses.ip.is_ipv6()) })
     }
 
     /// The payload as far as its bytes are known: those of the packet, or for a simulated packet that has a payload the
@@ -85,10 +104,13 @@ pub enum Protocol {
     EchoReply,
     /// Anything else, fragments and unreadable packets included: never regulated.
     Other,
+    /// A signal of a Smart ACK Dropper to an ACK regenerator: the list that the next ACK of the flow stands for.
+    AckSignal,
 }
 
 impl Protocol {
-    /// The number that IANA gives it, as it is written in IPv4 or IPv6 headers; for [`Protocol::Other`] that of experiments.
+    /// The number that IANA gives it, as it is written in IPv4 or IPv6 headers; for [`Protocol::Other`] and
+    /// signals that of experiments.
     #[must_use]
     pub const fn number(self, ipv6: bool) -> u8 {
         match self {
@@ -96,7 +118,7 @@ impl Protocol {
             Self::Udp => udp::PROTOCOL,
             Self::EchoRequest | Self::EchoReply if ipv6 => icmp::PROTOCOL_V6,
             Self::EchoRequest | Self::EchoReply => icmp::PROTOCOL_V4,
-            Self::Other => EXPERIMENTAL,
+            Self::Other | Self::AckSignal => signal::PROTOCOL,
         }
     }
 }
@@ -184,6 +206,7 @@ impl OptionSet {
     const WINDOW_SCALE: u8 = 0x10;
     const SACK_PERMITTED: u8 = 0x20;
     const UNKNOWN: u8 = 0x40;
+    const LIST: u8 = 0x80;
 }
 
 /// Options that a SYN carries.
@@ -197,7 +220,8 @@ pub struct SynOptions {
     pub sack_permitted: bool,
 }
 
-/// The TCP options of a segment: timestamps beside SACK blocks (at most three) or beside the options of a SYN.
+/// The TCP options of a segment: timestamps beside SACK blocks (at most three), beside the options of a SYN, or beside the
+/// list of acknowledgement numbers that the segment's IP header carries, which has no room of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Options {
     words: OptionWords,
@@ -209,8 +233,44 @@ pub struct Options {
 pub struct OptionWords {
     /// Timestamp value and echo reply (RFC 7323, section 3).
     timestamps: (u32, u32),
-    /// SACK blocks; a SYN keeps MSS and window scale in the first words instead.
+    /// SACK blocks; a SYN keeps MSS and window scale in the first words instead; a list its length in the first byte, then
+    /// its bytes. The list of a signal begins in the timestamps.
     sack: [u32; 6],
+}
+
+impl OptionWords {
+    const BYTES: usize = size_of::<Self>();
+    /// Where the words of SACK begin.
+    const SACK_AT: usize = 8;
+
+    fn to_bytes(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        let words = [self.timestamps.0, self.timestamps.1].into_iter().chain(self.sack);
+        for (out, word) in bytes.chunks_exact_mut(4).zip(words) {
+            out.copy_from_slice(&word.to_be_bytes());
+        }
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        let word = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        Self { timestamps: (word(0), word(4)), sack: [8, 12, 16, 20, 24, 28].map(word) }
+    }
+
+    /// The words with a list from byte `at` on.
+    fn with_list(self, at: usize, list: &[u8]) -> Self {
+        let mut bytes = self.to_bytes();
+        bytes[at..].fill(0);
+        bytes[at] = list.len() as u8;
+        bytes[at + 1..=at + list.len()].copy_from_slice(list);
+        Self::from_bytes(&bytes)
+    }
+
+    fn list(self, at: usize) -> AckList {
+        let bytes = self.to_bytes();
+        let list = bytes.get(at + 1..=at + usize::from(bytes[at])).unwrap_or_default();
+        AckList::read(list).unwrap_or(AckList::EMPTY)
+    }
 }
 
 impl Options {
@@ -254,6 +314,9 @@ impl Options {
     pub fn with_sack(mut self, blocks: &[SackBlock]) -> Self {
         const SYN: u8 = OptionSet::MSS | OptionSet::WINDOW_SCALE | OptionSet::SACK_PERMITTED;
         let count = blocks.len().min(Self::MAX_SACK_BLOCKS);
+        if count > 0 && self.has_list() {
+            self = self.without_list();
+        }
         if count > 0 || self.sack_count() > 0 {
             self.words.sack = [0; 6];
             self.set.0 &= !SYN;
@@ -270,6 +333,59 @@ impl Options {
     pub const fn with_unknown(mut self) -> Self {
         self.set.0 |= OptionSet::UNKNOWN;
         self
+    }
+
+    /// The same options beside this list, which takes the place of an earlier one. Only an ACK without SACK blocks
+    /// ([`Options::may_have_list`]) has one; an empty list, or one of more than [`AckList::MAX_OPTION_BYTES`], is none.
+    #[must_use]
+    pub fn with_list(mut self, list: &AckList) -> Self {
+        debug_assert!(self.may_have_list(), "SACK blocks and the options of a SYN are in the list's place");
+        self = self.without_list();
+        if !list.is_empty() && list.as_bytes().len() <= AckList::MAX_OPTION_BYTES && self.may_have_list() {
+            self.words = self.words.with_list(OptionWords::SACK_AT, list.as_bytes());
+            self.set.0 |= OptionSet::LIST;
+        }
+        self
+    }
+
+    /// The same options without a list.
+    #[must_use]
+    pub const fn without_list(mut self) -> Self {
+        if self.has_list() {
+            self.words.sack = [0; 6];
+            self.set.0 &= !OptionSet::LIST;
+        }
+        self
+    }
+
+    /// True when there is a list.
+    #[must_use]
+    pub const fn has_list(&self) -> bool {
+        self.set.0 & OptionSet::LIST != 0
+    }
+
+    /// True for options beside which a list has room: no SACK blocks, none of a SYN.
+    #[must_use]
+    pub const fn may_have_list(&self) -> bool {
+        self.set.0 & !(OptionSet::TIMESTAMPS | OptionSet::LIST) == 0
+    }
+
+    /// The list; empty if there is none.
+    #[must_use]
+    pub fn list(&self) -> AckList {
+        if self.has_list() { self.words.list(OptionWords::SACK_AT) } else { AckList::EMPTY }
+    }
+
+    /// Bytes that the list takes in the IP header, 0 for none.
+    #[must_use]
+    pub const fn list_header_bytes(&self, ipv6: bool) -> u8 {
+        let len = if self.has_list() { (self.words.sack[0] >> 24) as usize } else { 0 };
+        list::header_bytes(len, ipv6) as u8
+    }
+
+    /// Bytes of the list of a signal.
+    pub(crate) const fn signal_list_len(&self) -> usize {
+        (self.words.timestamps.0 >> 24) as usize
     }
 
     /// Timestamp value and echo reply.
@@ -466,6 +582,26 @@ impl Meta {
         self.traffic_class & 3
     }
 
+    /// The list that this packet tells: an ACK of itself, a signal of the ACK behind it, which has the number
+    /// [`Meta::ack`]. Empty for all others.
+    #[must_use]
+    pub fn list(&self) -> AckList {
+        match self.protocol {
+            Protocol::AckSignal => self.option_words.list(0),
+            _ => self.options().list(),
+        }
+    }
+
+    /// Makes this a signal that tells `list` ahead of the ACK `self.ack`; sets its lengths.
+    pub(crate) fn become_signal(&mut self, list: &AckList) {
+        self.protocol = Protocol::AckSignal;
+        self.option_set = OptionSet::default();
+        self.option_words = OptionWords::default().with_list(0, list.as_bytes());
+        (self.seq, self.window, self.flags) = (SeqNumber::default(), 0, TcpFlags::NONE);
+        self.header_len = header_len(self.protocol, self.mark.ipv6(), &self.options());
+        self.ip_len = u16::from(self.header_len);
+    }
+
     /// True for a segment that acknowledges and does nothing else: no payload, no flag but ACK, no option unknown. Only
     /// such a packet may be dropped, merged or rewritten by ACK regulation.
     #[must_use]
@@ -494,8 +630,9 @@ impl Packet for Meta {
 
     fn rewrite_ack(&mut self, newest: &AckFields) {
         debug_assert!(self.is_pure_ack(), "only a pure ACK is rewritten");
-        let base = self.header_len - self.options().header_bytes();
-        self.header_len = base + newest.options.header_bytes();
+        let ipv6 = self.mark.ipv6();
+        let bytes = |options: &Options| options.header_bytes() + options.list_header_bytes(ipv6);
+        self.header_len = self.header_len - bytes(&self.options()) + bytes(&newest.options);
         self.ip_len = u16::from(self.header_len);
         self.ack = newest.ack;
         self.window = newest.window;
@@ -510,6 +647,16 @@ impl Packet for Meta {
 
     fn set_traffic_class(&mut self, traffic_class: u8) {
         self.traffic_class = traffic_class;
+    }
+
+    fn duplicate(&self) -> Self {
+        *self
+    }
+
+    fn signal(&self, list: &AckList) -> Self {
+        let mut signal = *self;
+        signal.become_signal(list);
+        signal
     }
 
     /// Those of IPv4, since RFC 1144 compresses no others.

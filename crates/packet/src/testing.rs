@@ -5,7 +5,8 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use proptest::prelude::*;
 
 use crate::{
-    FlowAddresses, IpAddresses, Meta, Options, Protocol, SackBlock, SeqNumber, SynOptions, TcpFlags, header_len,
+    AckList, FlowAddresses, IpAddresses, Meta, Options, Protocol, SackBlock, SeqNumber, SynOptions, TcpFlags,
+    header_len,
 };
 
 pub(crate) fn ip_addresses() -> impl Strategy<Value = IpAddresses> {
@@ -36,6 +37,25 @@ pub(crate) fn options() -> impl Strategy<Value = Options> {
     })
 }
 
+/// A list of at most so many bytes, which may be empty.
+pub(crate) fn ack_list(room: usize) -> impl Strategy<Value = AckList> {
+    let step = prop_oneof![Just(0_u32), Just(1460), Just(2920), 0..100_000_u32];
+    prop::collection::vec(step, 0..40).prop_map(move |steps| {
+        let mut list = AckList::EMPTY;
+        for step in steps {
+            // What finds no room is left out.
+            let _ = list.push(step, room);
+        }
+        list
+    })
+}
+
+/// Options as a pure ACK may carry them, a list among them.
+pub(crate) fn ack_options() -> impl Strategy<Value = Options> {
+    (options(), ack_list(AckList::MAX_OPTION_BYTES))
+        .prop_map(|(options, list)| if options.may_have_list() { options.with_list(&list) } else { options })
+}
+
 fn protocol() -> impl Strategy<Value = Protocol> {
     prop_oneof![
         5 => Just(Protocol::Tcp),
@@ -61,7 +81,7 @@ pub(crate) fn packet() -> impl Strategy<Value = (Meta, FlowAddresses)> {
             meta.seq = match protocol {
                 Protocol::Tcp => SeqNumber::new(seq),
                 Protocol::EchoRequest | Protocol::EchoReply => SeqNumber::new(seq & 0xFFFF),
-                Protocol::Udp | Protocol::Other => SeqNumber::new(0),
+                _ => SeqNumber::new(0),
             };
             if tcp {
                 meta.ack = SeqNumber::new(ack);
@@ -74,7 +94,7 @@ pub(crate) fn packet() -> impl Strategy<Value = (Meta, FlowAddresses)> {
             let [source_port, destination_port] = match protocol {
                 Protocol::EchoRequest => [ports[0], 0],
                 Protocol::EchoReply => [0, ports[1]],
-                Protocol::Other => [0, 0],
+                Protocol::Other | Protocol::AckSignal => [0, 0],
                 Protocol::Tcp | Protocol::Udp => ports,
             };
             (meta, FlowAddresses { ip, source_port, destination_port })
@@ -84,7 +104,7 @@ pub(crate) fn packet() -> impl Strategy<Value = (Meta, FlowAddresses)> {
 
 /// A pure ACK.
 pub(crate) fn pure_ack() -> impl Strategy<Value = (Meta, FlowAddresses)> {
-    (packet(), options()).prop_map(|((mut meta, addresses), options)| {
+    (packet(), ack_options()).prop_map(|((mut meta, addresses), options)| {
         meta.protocol = Protocol::Tcp;
         meta.flags = TcpFlags::ACK;
         meta.set_options(options);

@@ -4,19 +4,20 @@
 //! packet. IPv4 packets carry DF; time to live and hop limit are 64.
 
 use crate::checksum::Sum;
-use crate::{FlowAddresses, IpAddresses, Meta, Options, Protocol, icmp, ipv4, ipv6, tcp, udp};
+use crate::{AckList, FlowAddresses, IpAddresses, Meta, Options, Protocol, icmp, ipv4, ipv6, list, signal, tcp, udp};
 
-/// The longest header that is written: IPv6 and TCP with 40 bytes of options.
-pub const MAX_HEADER_LEN: usize = ipv6::HEADER_LEN + tcp::HEADER_LEN + Options::MAX_BYTES;
+/// The longest header that is written: IPv6 with a list and TCP with 40 bytes of options.
+pub const MAX_HEADER_LEN: usize = ipv6::HEADER_LEN + list::MAX_HEADER_BYTES + tcp::HEADER_LEN + Options::MAX_BYTES;
 
 /// Bytes of the IP and transport headers that [`write_headers`] writes, what `Meta::header_len` is for a simulated packet.
 #[must_use]
 pub const fn header_len(protocol: Protocol, ipv6: bool, options: &Options) -> u8 {
     let ip = if ipv6 { ipv6::HEADER_LEN } else { ipv4::HEADER_LEN } as u8;
     ip + match protocol {
-        Protocol::Tcp => tcp::HEADER_LEN as u8 + options.header_bytes(),
+        Protocol::Tcp => options.list_header_bytes(ipv6) + tcp::HEADER_LEN as u8 + options.header_bytes(),
         Protocol::Udp => udp::HEADER_LEN as u8,
         Protocol::EchoRequest | Protocol::EchoReply => icmp::HEADER_LEN as u8,
+        Protocol::AckSignal => (signal::HEADER_LEN + options.signal_list_len()) as u8,
         Protocol::Other => 0,
     }
 }
@@ -33,17 +34,19 @@ pub fn write_headers(meta: &Meta, addresses: &FlowAddresses, out: &mut [u8; MAX_
     let ipv6 = addresses.ip.is_ipv6();
     let headers_len = usize::from(header_len(meta.protocol, ipv6, &meta.options()));
     let packet_len = (headers_len + payload_len).min(usize::from(u16::MAX)) as u16;
-    let ip_len = if ipv6 { ipv6::HEADER_LEN } else { ipv4::HEADER_LEN };
+    let list = if meta.protocol == Protocol::Tcp { meta.options().list() } else { AckList::EMPTY };
+    let list = list.as_bytes();
+    let ip_len = if ipv6 { ipv6::HEADER_LEN } else { ipv4::HEADER_LEN } + list::header_bytes(list.len(), ipv6);
     let transport_len = packet_len - ip_len as u16;
     let (ip_out, transport_out) = out.split_at_mut(ip_len);
 
     let protocol = write_transport(transport_out, meta, addresses, transport_len);
     match addresses.ip {
         IpAddresses::V4 { source, destination } => {
-            ipv4::write(ip_out, source, destination, protocol, packet_len, meta.ip_id, meta.traffic_class);
+            ipv4::write(ip_out, source, destination, protocol, packet_len, meta.ip_id, meta.traffic_class, list);
         }
         IpAddresses::V6 { source, destination } => {
-            ipv6::write(ip_out, source, destination, protocol, packet_len, meta.traffic_class);
+            ipv6::write(ip_out, source, destination, protocol, packet_len, meta.traffic_class, list);
         }
     }
     headers_len
@@ -82,6 +85,7 @@ fn write_transport(out: &mut [u8], meta: &Meta, addresses: &FlowAddresses, trans
             icmp::write(out, meta, addresses, if ipv6 { icmp::V6 } else { icmp::V4 });
             (icmp::HEADER_LEN, icmp::CHECKSUM_AT)
         }
+        Protocol::AckSignal => (signal::write(out, meta, addresses), signal::CHECKSUM_AT),
         Protocol::Other => return protocol,
     };
     let mut sum = Sum::ZERO.bytes(&out[..len]);

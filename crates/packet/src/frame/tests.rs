@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::{options, packet, pure_ack};
+use crate::testing::{ack_options, packet, pure_ack};
 use crate::{NumberedFlows, Options, SackBlock, SeqNumber, checksums_hold, write_packet};
 
 fn frame(bytes: &[u8]) -> Frame {
@@ -9,7 +9,7 @@ fn frame(bytes: &[u8]) -> Frame {
 }
 
 fn ack_fields() -> impl Strategy<Value = AckFields> {
-    (any::<u32>(), any::<u16>(), options()).prop_map(|(ack, window, options)| AckFields {
+    (any::<u32>(), any::<u16>(), ack_options()).prop_map(|(ack, window, options)| AckFields {
         ack: SeqNumber::new(ack),
         window,
         options,
@@ -64,6 +64,43 @@ fn an_ack_that_gains_a_sack_block_grows_by_twelve_bytes_and_shrinks_again() {
     assert_eq!(checksums_hold(frame.bytes()), Ok(true));
     frame.rewrite_ack(&without);
     assert_eq!(frame.bytes(), plain);
+}
+
+/// 100 steps of 1460 take three bytes, an option of six, two words.
+#[test]
+fn a_list_is_put_in_and_taken_out_again() {
+    let plain = ack_with_options(&[8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1]);
+    let mut frame = frame(&plain);
+    let without = frame.meta().ack_fields();
+    let mut list = AckList::EMPTY;
+    assert!((0..100).all(|_| list.push(1460, AckList::MAX_OPTION_BYTES)));
+    frame.rewrite_ack(&AckFields { options: without.options.with_list(&list), ..without });
+    assert_eq!((frame.meta().ip_len, frame.meta().header_len, frame.bytes().len()), (60, 60, 60));
+    assert_eq!(frame.bytes()[20..28], [30, 6, 0xA7, 0xB4, 0x0B, 100, 0, 0]);
+    assert_eq!(frame.bytes()[48..], plain[40..], "the TCP options stay as they were");
+    assert_eq!(checksums_hold(frame.bytes()), Ok(true));
+    let (parsed, _) = Frame::new(frame.bytes().to_vec());
+    assert_eq!((parsed.meta().list(), parsed.meta().is_pure_ack()), (list, true));
+    frame.rewrite_ack(&without);
+    assert_eq!(frame.bytes(), plain);
+}
+
+/// A router alert (RFC 2113) stands where the list would.
+#[test]
+fn beside_another_ip_option_there_is_no_list() {
+    let plain = ack_with_options(&[]);
+    let mut bytes = [&plain[..20], &[148, 4, 0, 0], &plain[20..]].concat();
+    (bytes[0], bytes[3]) = (0x46, 44);
+    bytes[10..12].fill(0);
+    let checksum = Sum::ZERO.bytes(&bytes[..24]).checksum();
+    bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
+    let mut frame = frame(&bytes);
+    assert!(frame.meta().is_pure_ack() && !frame.takes_list());
+    let mut list = AckList::EMPTY;
+    assert!(list.push(1460, AckList::MAX_OPTION_BYTES));
+    let before = frame.meta().ack_fields();
+    frame.rewrite_ack(&AckFields { options: before.options.with_list(&list), ..before });
+    assert_eq!(frame.bytes(), bytes);
 }
 
 #[test]
@@ -194,6 +231,8 @@ proptest! {
     /// Bytes that a rewrite has no business with, among them TTL, flow label and urgent pointer, which the writer never sets.
     #[test]
     fn all_other_bytes_stay((meta, addresses) in pure_ack(), newest in ack_fields(), noise in any::<[u8; 4]>()) {
+        let mut meta = meta;
+        meta.rewrite_ack(&AckFields { options: meta.options().without_list(), ..meta.ack_fields() });
         let mut bytes = Vec::new();
         write_packet(&meta, &addresses, &mut bytes);
         let transport = if meta.mark.ipv6() { 40 } else { 20 };
@@ -204,6 +243,7 @@ proptest! {
             bytes[8] = noise[2];
         }
         bytes[transport + 18..transport + 20].copy_from_slice(&noise[..2]);
+        let newest = AckFields { options: newest.options.without_list(), ..newest };
         let mut frame = frame(&bytes);
         frame.rewrite_ack(&newest);
         let ip_touched = if meta.mark.ipv6() { vec![4, 5] } else { vec![2, 3, 10, 11] };
