@@ -11,7 +11,7 @@ use std::hint::black_box;
 use lastmile_linklayer::{Framing, LinkLayer};
 use lastmile_packet::{FlowId, Meta, SeqNumber, TcpFlags};
 use lastmile_queueing::ack::filter::Rules;
-use lastmile_queueing::ack::sad::Duplicates;
+use lastmile_queueing::ack::sad::{Duplicates, Report};
 use lastmile_queueing::spec::{ClassSpec, Spec};
 use lastmile_queueing::{DropReason, Limit, Match, Node, Overflow};
 use lastmile_units::{ByteCount, CellCount, Instant, PacketCount};
@@ -27,7 +27,8 @@ fn main() {
         ClassSpec { matches: Match::PureAck, queue: fifo(limit) },
         ClassSpec { matches: Match::Any, queue: fifo(limit) },
     ];
-    let sad = |duplicates| Spec::Sad { duplicates, exempt: Match::Never, queue: Box::new(fifo(limit)) };
+    let sad =
+        |duplicates| Spec::Sad { duplicates, report: Report::None, exempt: Match::Never, queue: Box::new(fifo(limit)) };
     let rows = [
         ("fifo, packets", fifo(limit)),
         ("fifo, bytes", fifo(Limit::Bytes(ByteCount::new(100_000_000)))),

@@ -9,7 +9,10 @@ use lastmile_units::{ByteCount, Instant, PacketCount};
 /// What every discipline keeps (the generic property test in `tests/` holds each of them to it):
 ///
 /// - *Conservation*: every packet that was enqueued is dequeued once, handed to a sink once, or still counted by
-///   [`Discipline::backlog`]. A call may drop packets other than the one that it was given.
+///   [`Discipline::backlog`]. A call may drop packets other than the one that it was given. A packet that the discipline
+///   makes (an ACK regenerator restores what was suppressed) is shown to [`DropSink::created`] when it is made, and from
+///   then on is as one that was enqueued. Bytes by which pure ACKs grow or shrink are the counters `grown_bytes` and
+///   `shrunk_bytes`, counted when the packet leaves or its place in the backlog changes size.
 /// - *Order*: packets of one flow leave in the order in which they came. Where a scheduler tells classes apart, this holds
 ///   for the packets of a flow within a class.
 /// - *Time*: `now` never goes back between calls; equal is allowed.
@@ -18,6 +21,8 @@ use lastmile_units::{ByteCount, Instant, PacketCount};
 ///   only when it has it), `dequeue` at that time makes progress: `next_ready` then names a later time.
 /// - *Untouched*: a packet leaves as it came, except for a pure ACK that an ACK regulator rewrites and a window that a clamp
 ///   lowers.
+/// - *Handed on*: a discipline that puts a sink of its own between one below it and the caller's passes on all that the
+///   sink is told, what is created as well as what is dropped.
 pub trait Discipline<P: Packet> {
     /// Takes a packet in. It, or another in its favour, may go to `drops` at once.
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>);
@@ -100,10 +105,13 @@ pub struct Backlog {
     pub bytes: ByteCount,
 }
 
-/// Takes dropped packets, each with its reason.
+/// Takes dropped packets, each with its reason, and hears of new ones. A closure takes drops alone.
 pub trait DropSink<P> {
     /// `packet` is dropped at `now` because of `reason`.
     fn dropped(&mut self, now: Instant, packet: P, reason: DropReason);
+
+    /// `packet` is made at `now`; nobody had enqueued it.
+    fn created(&mut self, _now: Instant, _packet: &P) {}
 }
 
 impl<P, F: FnMut(Instant, P, DropReason)> DropSink<P> for F {
@@ -132,6 +140,8 @@ pub enum DropReason {
     AckMerged,
     /// Smart ACK Dropper, `duplicates = "count"`: a duplicate ACK, counted for the regenerator.
     AckDuplicate,
+    /// ACK regenerator: a signal of a Smart ACK Dropper, taken in where it was meant to go.
+    AckSignal,
     /// Lost on the wire.
     WireLoss,
     /// Its header was rebuilt wrongly after a loss before it, so its checksum failed (RFC 1144, section 4).
@@ -144,7 +154,7 @@ pub enum DropReason {
 
 impl DropReason {
     /// All reasons, in the order of [`DropReason::index`].
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Tail,
         Self::Head,
         Self::Aqm,
@@ -153,6 +163,7 @@ impl DropReason {
         Self::AckCollapsed,
         Self::AckMerged,
         Self::AckDuplicate,
+        Self::AckSignal,
         Self::WireLoss,
         Self::HeaderCompression,
         Self::TooLarge,
@@ -177,6 +188,7 @@ impl DropReason {
             Self::AckCollapsed => "ack_collapsed",
             Self::AckMerged => "ack_merged",
             Self::AckDuplicate => "ack_duplicate",
+            Self::AckSignal => "ack_signal",
             Self::WireLoss => "wire_loss",
             Self::HeaderCompression => "header_compression",
             Self::TooLarge => "too_large",

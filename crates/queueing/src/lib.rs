@@ -18,7 +18,7 @@ mod ring;
 pub mod sched;
 pub mod spec;
 
-pub use ack::{AckCollapsing, AckFilter, AckPacing, CakeAckFilter, SmartAckDropper, WindowClamp};
+pub use ack::{AckCollapsing, AckFilter, AckPacing, AckRegenerator, CakeAckFilter, SmartAckDropper, WindowClamp};
 pub use cake::Cake;
 pub use classify::{ClassIndex, Classifier, Condition, End, FirstMatch, Match, Matcher, Rules};
 pub use discipline::{Backlog, Counter, Discipline, DropReason, DropSink, Node};

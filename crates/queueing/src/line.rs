@@ -47,6 +47,8 @@ pub struct Stats {
     pub wire_bytes: WireBytes,
     /// Packets and IP bytes that the far end took.
     pub arrived: Count,
+    /// Packets that the queue made, and their IP bytes.
+    pub created: Count,
     /// What was dropped, by [`DropReason::index`].
     pub dropped: [Count; DropReason::ALL.len()],
 }
@@ -129,7 +131,7 @@ impl<P: Packet> Line<P> {
         }
         packet.meta_mut().arrived = now;
         self.stats.enqueued.add(&packet);
-        let mut drops = CountedDrops { dropped: &mut self.stats.dropped, observer };
+        let mut drops = Counted { stats: &mut self.stats, observer };
         self.queue.enqueue(now, packet, &mut drops);
         self.reschedule(now);
         self.transmit(now, observer);
@@ -141,7 +143,7 @@ impl<P: Packet> Line<P> {
         while let Some(start) = self.due
             && start <= now
         {
-            let mut drops = CountedDrops { dropped: &mut self.stats.dropped, observer };
+            let mut drops = Counted { stats: &mut self.stats, observer };
             match self.queue.dequeue(start, &mut drops) {
                 Some(packet) => {
                     self.start(start, packet, observer);
@@ -182,7 +184,7 @@ impl<P: Packet> Line<P> {
             if let Some(codec) = &mut self.codec
                 && !codec.arrive(&packet)
             {
-                let mut drops = CountedDrops { dropped: &mut self.stats.dropped, observer };
+                let mut drops = Counted { stats: &mut self.stats, observer };
                 drops.dropped(now, packet, DropReason::HeaderCompression);
                 continue;
             }
@@ -256,7 +258,7 @@ impl<P: Packet> Line<P> {
         self.stats.wire_bytes += wire;
         observer.transmitted(start, self.busy_until, start.since(packet.meta().arrived), &packet);
         if lost {
-            let mut drops = CountedDrops { dropped: &mut self.stats.dropped, observer };
+            let mut drops = Counted { stats: &mut self.stats, observer };
             drops.dropped(start, packet, DropReason::WireLoss);
             return;
         }
@@ -265,16 +267,21 @@ impl<P: Packet> Line<P> {
     }
 }
 
-/// Counts drops on their way to the observer.
-struct CountedDrops<'a, O> {
-    dropped: &'a mut [Count; DropReason::ALL.len()],
+/// Counts what is dropped and created, on its way to the observer.
+struct Counted<'a, O> {
+    stats: &'a mut Stats,
     observer: &'a mut O,
 }
 
-impl<P: Packet, O: Observer<P>> DropSink<P> for CountedDrops<'_, O> {
+impl<P: Packet, O: Observer<P>> DropSink<P> for Counted<'_, O> {
     fn dropped(&mut self, now: Instant, packet: P, reason: DropReason) {
-        self.dropped[reason.index()].add(&packet);
+        self.stats.dropped[reason.index()].add(&packet);
         self.observer.dropped(now, packet, reason);
+    }
+
+    fn created(&mut self, now: Instant, packet: &P) {
+        self.stats.created.add(packet);
+        self.observer.created(now, packet);
     }
 }
 

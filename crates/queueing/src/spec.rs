@@ -8,7 +8,7 @@ use lastmile_packet::Packet;
 use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, WireBytes};
 
 use crate::ack::{
-    AckCollapsing, AckFilter, AckPacing, CakeAckFilter, SmartAckDropper, WindowClamp, cake, clamp, filter, pacing, sad,
+    AckCollapsing, AckFilter, AckPacing, AckRegenerator, CakeAckFilter, SmartAckDropper, WindowClamp, cake, clamp, filter, pacing, regenerator, sad,
 };
 use crate::cake::{Cake, CakeError, Config as CakeConfig};
 use crate::classify::{Condition, Match, MatchError, Rules, rules};
@@ -74,8 +74,17 @@ pub enum Spec {
     Sad {
         /// What happens to duplicate ACKs.
         duplicates: sad::Duplicates,
+        /// How a regenerator is told of what was suppressed.
+        report: sad::Report,
         /// What is never regulated.
         exempt: Match,
+        /// The queue behind it.
+        queue: Box<Spec>,
+    },
+    /// [`AckRegenerator`].
+    AckRegenerator {
+        /// How it works.
+        config: regenerator::Config,
         /// The queue behind it.
         queue: Box<Spec>,
     },
@@ -186,6 +195,23 @@ pub enum Problem {
     /// A segment that no packet carries.
     #[error("a segment of {0}; it must have from 1 to {max} bytes", max = u16::MAX)]
     SegmentSize(ByteCount),
+    /// A regenerator that takes a receiver to acknowledge nothing.
+    #[error("a stride of 0 bytes; a receiver acknowledges at least one byte at a time")]
+    ZeroStride,
+    /// A regenerator that forgets at once, or while it still holds packets.
+    #[error("what is known of a flow is forgotten after {idle}; that must be longer than packets are held, {hold}")]
+    ForgetsTooSoon {
+        /// After how long.
+        idle: Duration,
+        /// How long packets are held at the most.
+        hold: Duration,
+    },
+    /// A dropper over a regenerator.
+    #[error(
+        "an ACK regenerator below a Smart ACK Dropper, which would take what it makes for what came; \
+         it belongs behind the line, or above the dropper"
+    )]
+    RegeneratorBelow,
     /// A DSCP is six bits.
     #[error("a DSCP of {0}; it is from 0 to 63")]
     Dscp(u8),
@@ -226,7 +252,7 @@ impl Spec {
             }
             Self::Cake(_) => vec![],
             Self::Tbf { queue, .. } | Self::Policer { queue, .. } | Self::Sad { queue, .. } => vec![queue],
-            Self::AckPacing { queue, .. } | Self::WindowClamp { queue, .. } => vec![queue],
+            Self::AckPacing { queue, .. } | Self::WindowClamp { queue, .. } | Self::AckRegenerator { queue, .. } => vec![queue],
             Self::Priority { classes } => classes.iter().map(|class| &class.queue).collect(),
             Self::Custom(config) => config.classes.iter().map(|class| &class.class.queue).collect(),
             Self::Cbq(config) => config.tree.classes.iter().filter_map(|class| class.queue.as_ref()).collect(),
@@ -288,9 +314,14 @@ impl Spec {
                 let filter = CakeAckFilter::new(*limit, *drop, rules, environment);
                 Box::new(filter.ok_or_else(|| refused(at, Problem::NoCells))?)
             }
-            Self::Sad { duplicates, exempt, queue } => {
-                let queue = queue.build_below("queue".into(), at, environment)?;
-                Box::new(SmartAckDropper::new(queue, *duplicates, Condition::new(exempt, environment)))
+            Self::Sad { duplicates, report, exempt, queue } => {
+                let queue: Node<P> = queue.build_below("queue".into(), at, environment)?;
+                let exempt = Condition::new(exempt, environment);
+                Box::new(SmartAckDropper::new(queue, *duplicates, *report, exempt))
+            }
+            Self::AckRegenerator { config, queue } => {
+                let queue: Node<P> = queue.build_below("queue".into(), at, environment)?;
+                Box::new(AckRegenerator::new(queue, config, environment))
             }
             Self::Tbf { rate, burst, peak, largest, catch_up, queue } => {
                 let queue: Node<P> = queue.build_below("queue".into(), at, environment)?;
@@ -333,6 +364,11 @@ impl Spec {
         Ok(built)
     }
 
+    /// True when an ACK regenerator is here or below.
+    fn regenerates(&self) -> bool {
+        matches!(self, Self::AckRegenerator { .. }) || self.below().into_iter().any(Self::regenerates)
+    }
+
     /// What a discipline's own constructor does not refuse.
     fn check(&self, depth: usize, link_layer: &LinkLayer) -> Result<(), Problem> {
         if depth >= Self::MAX_DEPTH {
@@ -346,9 +382,14 @@ impl Spec {
                 check_limit(*limit, link_layer)?;
                 Ok(exempt.check()?)
             }
+            Self::Sad { queue, .. } if queue.regenerates() => Err(Problem::RegeneratorBelow),
             Self::Sad { exempt, .. }
             | Self::AckPacing { config: pacing::Config { exempt, .. }, .. }
             | Self::WindowClamp { config: clamp::Config { exempt, .. }, .. } => Ok(exempt.check()?),
+            Self::AckRegenerator { config, .. } => {
+                config.check()?;
+                Ok(config.exempt.check()?)
+            }
             Self::Tbf { .. } | Self::Codel(_) => Ok(()),
             Self::Cake(config) => Ok(config.check()?),
             Self::Policer { rules, .. } if rules.is_empty() || rules.len() > Self::MAX_RULES => {

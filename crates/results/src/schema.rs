@@ -306,14 +306,16 @@ pub struct Fairness {
     pub jain_index: f64,
 }
 
-/// Where every IP byte and packet went: sent = delivered + dropped + queued + in flight.
+/// Where every IP byte and packet went: sent + created = delivered + dropped + queued + in flight.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Conservation {
     /// IP bytes sent by hosts.
     pub sent: u64,
+    /// IP bytes made inside the network: restored ACKs, signals, and what ACKs grew by.
+    pub created: u64,
     /// IP bytes received by hosts.
     pub delivered: u64,
-    /// IP bytes dropped.
+    /// IP bytes dropped, and what ACKs shrank by.
     pub dropped: u64,
     /// IP bytes waiting in queues at the end.
     pub queued: u64,
@@ -332,6 +334,8 @@ pub struct Conservation {
 pub struct ConservedPackets {
     /// Sent by hosts.
     pub sent: u64,
+    /// Made inside the network.
+    pub created: u64,
     /// Received by hosts.
     pub delivered: u64,
     /// Dropped.
@@ -430,7 +434,7 @@ mod tests {
         has(&json["probes"][0]["rtt_s"], "min mean p50 p99 p999 max");
         has(&json["phases"][0], "name from_s to_s flows probes");
         has(&json["phases"][0]["flows"][0], "name goodput_bps");
-        has(&json["conservation"], "sent delivered dropped queued in_flight");
+        has(&json["conservation"], "sent created delivered dropped queued in_flight");
     }
 
     #[test]

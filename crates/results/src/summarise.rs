@@ -361,7 +361,10 @@ fn limit_in_bytes(queue: &Spec) -> Option<u64> {
             Limit::Bytes(bytes) => Some(bytes.as_u64()),
             Limit::Packets(_) | Limit::Cells(_) => None,
         },
-        Spec::Tbf { queue, .. } | Spec::Policer { queue, .. } | Spec::Sad { queue, .. } => limit_in_bytes(queue),
+        Spec::Tbf { queue, .. }
+        | Spec::Policer { queue, .. }
+        | Spec::Sad { queue, .. }
+        | Spec::AckRegenerator { queue, .. } => limit_in_bytes(queue),
         _ => None,
     }
 }
@@ -444,12 +447,14 @@ fn conservation(outcome: &Outcome) -> Conservation {
     }
     Conservation {
         sent: held.sent.bytes,
+        created: held.created.bytes,
         delivered: held.delivered.bytes,
         dropped: held.dropped.bytes,
         queued: held.queued.bytes,
         in_flight: held.in_flight.bytes,
         packets: ConservedPackets {
             sent: held.sent.packets,
+            created: held.created.packets,
             delivered: held.delivered.packets,
             dropped: held.dropped.packets,
             queued: held.queued.packets,

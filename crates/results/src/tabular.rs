@@ -286,6 +286,9 @@ pub(crate) fn conservation(summary: &Summary) -> Table {
         row(&format!("… {}", reason.replace('_', " ")), Some(packets), *bytes)
     });
     rows.splice(3..3, by_reason);
+    if held.created > 0 {
+        rows.insert(1, row("made on the way", Some(held.packets.created), held.created));
+    }
     let columns = columns(&[("", Kind::Name), ("Packets", Kind::Number), ("IP bytes", Kind::Number)]);
     let title = if held.holds {
         "Conservation: everything sent is accounted for"

@@ -282,14 +282,14 @@ impl Net {
                 sums.dropped.packets += dropped.packets;
                 sums.dropped.bytes += dropped.bytes;
             }
-            let (mut grown, mut shrunk) = (0, 0);
+            let created = link.line.stats().created;
+            sums.created.packets += created.packets;
+            sums.created.bytes += created.bytes;
             link.line.queue().counters(&mut |counter| match counter.name {
-                "grown_bytes" => grown += counter.value,
-                "shrunk_bytes" => shrunk += counter.value,
+                "grown_bytes" => sums.created.bytes += counter.value,
+                "shrunk_bytes" => sums.dropped.bytes += counter.value,
                 _ => {}
             });
-            // Bytes that moved from a dropped ACK into one that waits were dropped as little as that one was.
-            sums.dropped.bytes = (sums.dropped.bytes + shrunk).saturating_sub(grown);
             let backlog = link.line.queue().backlog();
             sums.queued.packets += backlog.packets.as_u64();
             sums.queued.bytes += backlog.bytes.as_u64();

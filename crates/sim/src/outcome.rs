@@ -181,10 +181,12 @@ pub struct Series {
 pub struct Conservation {
     /// Sent by hosts.
     pub sent: Amount,
+    /// Made inside the network: ACKs that a regenerator restores, signals. Bytes by which ACKs grow (options that move from
+    /// a dropped ACK into one that waits, lists of suppressed numbers) are here too.
+    pub created: Amount,
     /// Received by hosts.
     pub delivered: Amount,
-    /// Dropped, for whatever reason. Bytes that an ACK regulator moved from a dropped ACK into one that waits are not here
-    /// but where the waiting one is.
+    /// Dropped, for whatever reason. Bytes by which ACKs shrink are here too.
     pub dropped: Amount,
     /// Waiting in queues.
     pub queued: Amount,
@@ -206,7 +208,7 @@ impl Conservation {
     #[must_use]
     pub fn holds(&self) -> bool {
         let parts = [self.delivered, self.dropped, self.queued, self.in_flight];
-        parts.iter().map(|a| a.packets).sum::<u64>() == self.sent.packets
-            && parts.iter().map(|a| a.bytes).sum::<u64>() == self.sent.bytes
+        parts.iter().map(|a| a.packets).sum::<u64>() == self.sent.packets + self.created.packets
+            && parts.iter().map(|a| a.bytes).sum::<u64>() == self.sent.bytes + self.created.bytes
     }
 }

@@ -155,6 +155,8 @@ impl<'a> Simulation<'a> {
     fn deliver(&mut self, packet: &Meta) {
         let now = self.now;
         match self.net.place(packet.flow) {
+            // A signal that no regenerator took in: nobody here has its protocol.
+            Place::Transfer(_) if packet.protocol == Protocol::AckSignal => {}
             Place::Transfer(index) => {
                 let side = Side::bound_for(packet.flow);
                 let progress = self.hosts.transfers[index as usize].on_segment(now, side, packet);

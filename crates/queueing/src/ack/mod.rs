@@ -14,6 +14,8 @@
 //!   first block is a D-SACK (RFC 2883), which is said only once. This is CAKE's care (`ack-filter` of tc-cake(8)). Nor does
 //!   an ACK with timestamps give way to one without.
 //!
+//! - An ACK that carries a list for a regenerator ([`lastmile_packet::AckList`]) passes: with it the list would be lost.
+//!
 //! [`cake`] alone has rules of its own, those of Linux, to compare with.
 //!
 //! An ACK that is the first of its flow to wait is never told from a duplicate, since nothing is remembered of a flow of
@@ -27,6 +29,8 @@ mod flow_fifo;
 mod flow_map;
 pub(crate) mod linked_fifo;
 pub mod pacing;
+mod recent;
+pub mod regenerator;
 pub mod sad;
 
 use lastmile_packet::{AckFields, Meta, Packet, Protocol, SackBlock, SeqNumber};
@@ -40,6 +44,7 @@ pub use clamp::WindowClamp;
 pub use collapsing::AckCollapsing;
 pub use filter::{AckFilter, Fraction};
 pub use pacing::AckPacing;
+pub use regenerator::AckRegenerator;
 pub use sad::SmartAckDropper;
 
 /// How a new ACK stands to the newest one of its flow.
@@ -145,12 +150,23 @@ struct Passed {
     unknown_options: u64,
     exempt: u64,
     congestion_marked: u64,
+    listed: u64,
     old: u64,
 }
 
 impl Passed {
     /// True when the packet is a pure ACK that may be regulated; counts why not otherwise.
     fn may_regulate(&mut self, now: Instant, packet: &impl Packet, exempt: &mut Condition) -> bool {
+        if !self.may_read(now, packet, exempt) {
+            return false;
+        }
+        let listed = packet.meta().options().has_list();
+        self.listed += u64::from(listed);
+        !listed
+    }
+
+    /// The same, with or without a list.
+    fn may_read(&mut self, now: Instant, packet: &impl Packet, exempt: &mut Condition) -> bool {
         let meta = packet.meta();
         let count = if meta.is_pure_ack() {
             if meta.ecn() == Meta::CE {
@@ -181,6 +197,7 @@ impl Passed {
             ("passed_unknown_options", self.unknown_options),
             ("passed_exempt", self.exempt),
             ("passed_congestion_marked", self.congestion_marked),
+            ("passed_listed", self.listed),
             ("passed_old", self.old),
         ];
         for (name, value) in counts {

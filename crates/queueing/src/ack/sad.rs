@@ -14,6 +14,12 @@
 //! - *SACK blocks and timestamps* of the newest ACK win. Where they would not tell all that the ACK that waits tells, the
 //!   newest waits in its own right.
 //!
+//! What it suppresses it can *report* to an [`AckRegenerator`](super::AckRegenerator) at the far end of the line ([`Report`]): in
+//! an option of the ACK that leaves, or in a packet ahead of it, whose bytes are sent like any other. The publications
+//! have a regenerator and leave open how it learns the numbers. Every number is then told or leaves by itself: an ACK whose number
+//! the list has no room for waits in its own right, and so does one that the regenerator could not restore from its
+//! number (SACK blocks, a window update, timestamps where the other has none).
+//!
 //! Should the discipline below drop an ACK that waits, its record goes with it; what had been merged into it is counted
 //! (`lost_acks`). The discipline below must not rewrite pure ACKs of its own: then it is only best effort, and yet no
 //! record outlives the packets of its flow.
@@ -23,8 +29,8 @@
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
 
-use lastmile_packet::{AckFields, FlowId, Meta, Packet, Protocol, SeqNumber, TcpFlags};
-use lastmile_units::Instant;
+use lastmile_packet::{AckFields, AckList, FlowId, Meta, Options, Packet, Protocol, SeqNumber, TcpFlags};
+use lastmile_units::{ByteCount, Instant, PacketCount};
 
 use super::flow_map::FlowMap;
 use super::{Newest, Passed, Standing, stands_for};
@@ -41,6 +47,29 @@ pub enum Duplicates {
     /// They are dropped and counted ([`Suppressed::duplicates`]), for a regenerator at the far end to restore. Their options
     /// live on in the ACK that waits.
     Count,
+}
+
+/// How what was suppressed is told to a regenerator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Report {
+    /// Not at all.
+    #[default]
+    None,
+    /// In an option in the IP header of the ACK that leaves.
+    List,
+    /// In a packet right ahead of the ACK that leaves.
+    Signal,
+}
+
+impl Report {
+    /// Bytes of the list.
+    const fn room(self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::List => AckList::MAX_OPTION_BYTES,
+            Self::Signal => AckList::MAX_BYTES,
+        }
+    }
 }
 
 /// What one ACK stands for besides itself.
@@ -63,34 +92,39 @@ impl Suppressed {
 
 /// A Smart ACK Dropper in front of a queue.
 #[derive(Debug)]
-pub struct SmartAckDropper<D> {
+pub struct SmartAckDropper<P, D = Node<P>> {
     queue: D,
     duplicates: Duplicates,
+    report: Report,
     exempt: Condition,
     table: Table,
     /// What the ACK stood for that left last.
     departed: Suppressed,
+    /// The ACK whose signal left last, rewritten, and the bytes with which it came.
+    held: Option<(P, u16)>,
     stats: Stats,
 }
 
-impl<P: Packet> SmartAckDropper<Node<P>> {
-    /// The usual one: duplicates are kept, no packet is exempt.
+impl<P: Packet> SmartAckDropper<P> {
+    /// The usual one: duplicates are kept, nothing is reported, no packet is exempt.
     #[must_use]
     pub fn over(queue: Node<P>) -> Self {
-        Self::new(queue, Duplicates::Keep, Match::Never.into())
+        Self::new(queue, Duplicates::Keep, Report::None, Match::Never.into())
     }
 }
 
-impl<D> SmartAckDropper<D> {
+impl<P, D> SmartAckDropper<P, D> {
     /// A dropper in front of `queue`. What `exempt` matches is never regulated.
     #[must_use]
-    pub fn new(queue: D, duplicates: Duplicates, exempt: Condition) -> Self {
+    pub fn new(queue: D, duplicates: Duplicates, report: Report, exempt: Condition) -> Self {
         Self {
             queue,
             duplicates,
+            report,
             exempt,
             table: Table::default(),
             departed: Suppressed::default(),
+            held: None,
             stats: Stats::default(),
         }
     }
@@ -108,16 +142,21 @@ impl<D> SmartAckDropper<D> {
     }
 
     /// Decides on a packet that came. `None`: it goes to the queue, and if it is a pure ACK its record stands.
-    fn admit<P: Packet>(&mut self, now: Instant, packet: &P) -> Option<DropReason> {
+    fn admit(&mut self, now: Instant, packet: &P) -> Option<DropReason>
+    where
+        P: Packet,
+    {
         let meta = packet.meta();
         if !self.stats.passed.may_regulate(now, packet, &mut self.exempt) {
             self.table.pass(meta);
             return None;
         }
         self.stats.seen += 1;
+        let tellable = self.report == Report::None || (meta.options().may_have_list() && packet.takes_list());
         let record = match self.table.flows.entry(meta.flow) {
             Entry::Vacant(place) => {
-                place.insert(Record::new(meta));
+                place.insert(Record::new(meta)).last.open = tellable;
+                self.stats.not_tellable += u64::from(!tellable);
                 return None;
             }
             Entry::Occupied(place) => place.into_mut(),
@@ -138,7 +177,20 @@ impl<D> SmartAckDropper<D> {
             (Standing::Duplicate, Duplicates::Count) => DropReason::AckDuplicate,
             (Standing::Advance | Standing::WindowUpdate, _) => DropReason::AckMerged,
         };
+        if !tellable || (standing == Standing::WindowUpdate && self.report != Report::None) {
+            self.stats.not_tellable += 1;
+            record.push(Waiting::closed(meta));
+            return None;
+        }
         if record.last.open && record.last.may_become(meta) {
+            if self.report != Report::None {
+                if !record.last.tell(meta, self.report.room()) {
+                    self.stats.list_full += 1;
+                    record.push(Waiting::open(meta));
+                    return None;
+                }
+                self.stats.listed += 1;
+            }
             record.last.newest = meta.ack_fields();
             record.last.suppressed.count(reason);
             self.stats.count(reason);
@@ -148,9 +200,40 @@ impl<D> SmartAckDropper<D> {
         record.push(Waiting::open(meta));
         None
     }
+
+    /// Gives the ACK what the table has for it, and tells what it stands for; returns what leaves first.
+    fn release(&mut self, now: Instant, mut packet: P, waited: &Waiting, drops: &mut dyn DropSink<P>) -> P
+    where
+        P: Packet,
+    {
+        self.departed = waited.suppressed;
+        let mut newest = waited.newest;
+        // Only a regulator of its own below could have made it newer.
+        if newest.ack.before(packet.meta().ack) {
+            return packet;
+        }
+        if self.report == Report::List && !waited.list.is_empty() {
+            newest.options = newest.options.with_list(&waited.list);
+        }
+        let came = packet.meta().ip_len;
+        let rewritten = newest != packet.meta().ack_fields();
+        if rewritten {
+            packet.rewrite_ack(&newest);
+            self.stats.rewritten += 1;
+        }
+        if self.report == Report::Signal && !waited.list.is_empty() {
+            let signal = packet.signal(&waited.list);
+            self.stats.signals += 1;
+            drops.created(now, &signal);
+            self.held = Some((packet, came));
+            return signal;
+        }
+        self.stats.resized(came, packet.meta().ip_len);
+        packet
+    }
 }
 
-impl<P: Packet, D: Discipline<P>> Discipline<P> for SmartAckDropper<D> {
+impl<P: Packet, D: Discipline<P>> Discipline<P> for SmartAckDropper<P, D> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
         if let Some(reason) = self.admit(now, &packet) {
             drops.dropped(now, packet, reason);
@@ -161,28 +244,32 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for SmartAckDropper<D> {
     }
 
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        if let Some((packet, came)) = self.held.take() {
+            self.stats.resized(came, packet.meta().ip_len);
+            return Some(packet);
+        }
         let mut told = Told { table: &mut self.table, stats: &mut self.stats, drops };
-        let mut packet = self.queue.dequeue(now, &mut told)?;
+        let packet = self.queue.dequeue(now, &mut told)?;
         self.departed = Suppressed::default();
         if packet.meta().is_pure_ack()
             && let Some(waited) = self.table.take(packet.meta())
         {
-            self.departed = waited.suppressed;
-            if waited.newest != packet.meta().ack_fields() && waited.newest.ack.at_or_after(packet.meta().ack) {
-                let before = packet.meta().ip_len;
-                packet.rewrite_ack(&waited.newest);
-                self.stats.rewrote(before, packet.meta().ip_len);
-            }
+            return Some(self.release(now, packet, &waited, drops));
         }
         Some(packet)
     }
 
     fn next_ready(&self, now: Instant) -> Option<Instant> {
-        self.queue.next_ready(now)
+        if self.held.is_some() { Some(now) } else { self.queue.next_ready(now) }
     }
 
     fn backlog(&self) -> Backlog {
-        self.queue.backlog()
+        let mut backlog = self.queue.backlog();
+        if let Some((_, came)) = &self.held {
+            backlog.packets += PacketCount::new(1);
+            backlog.bytes += ByteCount::new(u64::from(*came));
+        }
+        backlog
     }
 
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
@@ -208,6 +295,14 @@ impl<P: Packet> DropSink<P> for Told<'_, P> {
         }
         self.drops.dropped(now, packet, reason);
     }
+
+    /// A regenerator below makes ACKs that never came by here: each leaves as it is.
+    fn created(&mut self, now: Instant, packet: &P) {
+        if packet.meta().is_pure_ack() {
+            self.table.pass(packet.meta());
+        }
+        self.drops.created(now, packet);
+    }
 }
 
 /// What is known of the pure ACKs that wait, by flow.
@@ -219,13 +314,14 @@ struct Table {
 impl Table {
     /// A packet goes to the queue untouched.
     fn pass(&mut self, meta: &Meta) {
-        if meta.protocol != Protocol::Tcp {
+        // A signal tells of the ACK behind it: nothing may be merged past both.
+        if !matches!(meta.protocol, Protocol::Tcp | Protocol::AckSignal) {
             return;
         }
         if !meta.is_pure_ack() {
             if let Some(record) = self.flows.get_mut(&meta.flow) {
                 record.last.open = false;
-                if meta.flags.contains(TcpFlags::ACK) {
+                if meta.protocol == Protocol::Tcp && meta.flags.contains(TcpFlags::ACK) {
                     record.newest.note(meta);
                 }
             }
@@ -297,6 +393,8 @@ struct Waiting {
     open: bool,
     newest: AckFields,
     suppressed: Suppressed,
+    /// The numbers suppressed, where they are reported.
+    list: AckList,
 }
 
 /// What a pure ACK says in the queue below. Two that say the same are as good as one another.
@@ -320,6 +418,7 @@ impl Waiting {
             open: true,
             newest: meta.ack_fields(),
             suppressed: Suppressed { merged: 0, duplicates: 0 },
+            list: AckList::EMPTY,
         }
     }
 
@@ -333,6 +432,13 @@ impl Waiting {
             && self.traffic_class == newer.traffic_class
             && stands_for(&self.newest, &newer.ack_fields())
     }
+
+    /// Notes that the newest number gives way to that of `newer`. False, and nothing changes: it cannot be told.
+    fn tell(&mut self, newer: &Meta, room: usize) -> bool {
+        let stamped = |options: &Options| options.timestamps().is_some();
+        stamped(&self.newest.options) == stamped(&newer.options())
+            && self.list.push(newer.ack.distance_from(self.newest.ack), room)
+    }
 }
 
 /// What a dropper counts.
@@ -343,6 +449,10 @@ struct Stats {
     duplicates_dropped: u64,
     duplicates_kept: u64,
     kept_apart: u64,
+    listed: u64,
+    list_full: u64,
+    not_tellable: u64,
+    signals: u64,
     rewritten: u64,
     grown_bytes: u64,
     shrunk_bytes: u64,
@@ -359,8 +469,7 @@ impl Stats {
         }
     }
 
-    fn rewrote(&mut self, before: u16, after: u16) {
-        self.rewritten += 1;
+    fn resized(&mut self, before: u16, after: u16) {
         self.grown_bytes += u64::from(after.saturating_sub(before));
         self.shrunk_bytes += u64::from(before.saturating_sub(after));
     }
@@ -372,6 +481,10 @@ impl Stats {
             ("dropped_ack_duplicate", self.duplicates_dropped),
             ("duplicates_kept", self.duplicates_kept),
             ("kept_apart", self.kept_apart),
+            ("listed", self.listed),
+            ("list_full", self.list_full),
+            ("not_tellable", self.not_tellable),
+            ("signals", self.signals),
             ("rewritten", self.rewritten),
             ("grown_bytes", self.grown_bytes),
             ("shrunk_bytes", self.shrunk_bytes),

@@ -84,6 +84,8 @@ fn what_may_not_be_regulated_is_counted_by_its_reason() {
     let mut passed = Passed::default();
     let plain = ack(1, 1, Options::NONE);
     let mut exempt = Condition::from(Match::Flow(FlowId::new(9)));
+    let mut list = lastmile_packet::AckList::EMPTY;
+    assert!(list.push(1460, lastmile_packet::AckList::MAX_OPTION_BYTES));
     let others = [
         Meta { protocol: Protocol::Other, ..plain },
         Meta { ip_len: 41, ..plain },
@@ -91,6 +93,7 @@ fn what_may_not_be_regulated_is_counted_by_its_reason() {
         ack(1, 1, Options::NONE.with_unknown()),
         Meta { flow: FlowId::new(9), ..plain },
         Meta { traffic_class: 3, ..plain },
+        ack(1, 1, Options::NONE.with_list(&list)),
     ];
     for other in others {
         assert!(!passed.may_regulate(Instant::ZERO, &other, &mut exempt), "{other:?}");
@@ -100,5 +103,5 @@ fn what_may_not_be_regulated_is_counted_by_its_reason() {
     assert!(passed.may_regulate(Instant::ZERO, &Meta { traffic_class: 2, ..plain }, &mut exempt));
     let mut counts = Vec::new();
     passed.show("test", &mut |counter| counts.push(counter.value));
-    assert_eq!(counts, [1, 1, 1, 1, 1, 1, 0]);
+    assert_eq!(counts, [1, 1, 1, 1, 1, 1, 1, 0]);
 }

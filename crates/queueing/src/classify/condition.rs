@@ -163,7 +163,7 @@ fn plain(condition: &Match, facts: &Facts<'_>) -> bool {
     let is_tcp = meta.protocol == Protocol::Tcp;
     match condition {
         Match::Any => true,
-        Match::PureAck => meta.is_pure_ack(),
+        Match::PureAck => meta.is_pure_ack() || meta.protocol == Protocol::AckSignal,
         Match::SackAck => meta.is_pure_ack() && meta.options().sack_count() > 0,
         Match::Protocol(protocol) => meta.protocol == *protocol,
         Match::ProtocolNumber(number) => key.is_some_and(|key| key.protocol == *number),
@@ -175,7 +175,7 @@ fn plain(condition: &Match, facts: &Facts<'_>) -> bool {
         Match::AtMostBytes(bytes) => meta.ip_len <= *bytes,
         Match::AtLeastBytes(bytes) => meta.ip_len >= *bytes,
         Match::Port(end, ports) => {
-            matches!(meta.protocol, Protocol::Tcp | Protocol::Udp)
+            matches!(meta.protocol, Protocol::Tcp | Protocol::Udp | Protocol::AckSignal)
                 && key.is_some_and(|FlowKey { addresses, .. }| {
                     end.is_some(addresses.source_port, addresses.destination_port, |port| ports.contains(&port))
                 })

@@ -16,7 +16,8 @@ pub enum Match {
     /// No packet.
     #[default]
     Never,
-    /// TCP segments that acknowledge and do nothing else ([`lastmile_packet::Meta::is_pure_ack`]).
+    /// TCP segments that acknowledge and do nothing else ([`lastmile_packet::Meta::is_pure_ack`]), and
+    /// the signals that go right ahead of some.
     PureAck,
     /// Pure ACKs that carry SACK blocks: something was lost, and its sender should hear of it soon.
     SackAck,

@@ -15,7 +15,12 @@ fn atm() -> LinkLayer {
 }
 
 fn sad(queue: Spec) -> Spec {
-    Spec::Sad { duplicates: sad::Duplicates::Keep, exempt: Match::Never, queue: Box::new(queue) }
+    Spec::Sad {
+        duplicates: sad::Duplicates::Keep,
+        report: sad::Report::None,
+        exempt: Match::Never,
+        queue: Box::new(queue),
+    }
 }
 
 fn tbf(burst: u64, queue: Spec) -> Spec {
@@ -32,6 +37,27 @@ fn refused(spec: &Spec, line: &LinkLayer) -> String {
         Ok(_) => "nothing is wrong with it".into(),
         Err(error) => error.to_string(),
     }
+}
+
+fn regenerator(config: regenerator::Config, queue: Spec) -> Spec {
+    Spec::AckRegenerator { config, queue: Box::new(queue) }
+}
+
+#[test]
+fn a_regenerator_that_could_not_work_is_refused() {
+    use regenerator::{Config, Know, Release};
+    let problem = |spec: Spec| spec.build::<Meta>(&plain()).map(|_| ()).map_err(|error| error.problem);
+    assert_eq!(problem(regenerator(Config::default(), Spec::fifo(9))), Ok(()));
+    let know = Know::Interpolate { stride: 0 };
+    assert_eq!(problem(regenerator(Config { know, ..Config::default() }, Spec::fifo(9))), Err(Problem::ZeroStride));
+    let hold = Duration::from_s(60);
+    let release = Release::Paced { hold };
+    let forgets = Err(Problem::ForgetsTooSoon { idle: hold, hold });
+    assert_eq!(problem(regenerator(Config { release, ..Config::default() }, Spec::fifo(9))), forgets);
+    let below = sad(regenerator(Config::default(), Spec::fifo(9)));
+    assert_eq!(problem(below), Err(Problem::RegeneratorBelow));
+    let above = regenerator(Config::default(), sad(Spec::fifo(9)));
+    assert_eq!(problem(above), Ok(()));
 }
 
 #[test]

@@ -6,8 +6,8 @@
 //!
 //! Held on every random sequence of arrivals, departures and waits: conservation of packets and bytes, order within a flow
 //! (and class), the declared drop reasons and no other, work conservation or the rate, what `next_ready` promises, times
-//! that do not go back, packets that leave as they came unless they are pure ACKs under regulation, and counters that
-//! agree with the drops that were seen.
+//! that do not go back, packets that leave as they came unless they are pure ACKs under regulation, new packets that were
+//! shown when they were made, and counters that agree with the drops and sizes that were seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,6 +29,7 @@ pub(crate) struct Promise {
     marks_congestion: bool,
     lowers_windows: bool,
     remarks: bool,
+    creates: bool,
     names_exact_times: bool,
     pays_afterwards: bool,
     rate: Option<Rate>,
@@ -54,6 +55,7 @@ impl Promise {
             marks_congestion: false,
             lowers_windows: false,
             remarks: false,
+            creates: false,
             names_exact_times: true,
             pays_afterwards: false,
             rate: None,
@@ -79,6 +81,11 @@ impl Promise {
     /// TCP segments may leave with a lower window.
     pub(crate) const fn lowers_windows(self) -> Self {
         Self { lowers_windows: true, ..self }
+    }
+
+    /// Makes packets of its own, each before the one that it is made of.
+    pub(crate) const fn creates(self) -> Self {
+        Self { creates: true, ..self }
     }
 
     /// Holds packets back to a rate.
@@ -148,18 +155,28 @@ struct Trial {
     inside: BTreeMap<usize, Meta>,
     drops: Drops,
     dropped: BTreeMap<DropReason, u64>,
+    /// IP bytes that came or were made, and those that left or were dropped, as they then were.
+    came_bytes: u64,
+    gone_bytes: u64,
     /// The newest packet that left, by flow and class.
     left: BTreeMap<(u32, u8), usize>,
     departures: Vec<(Instant, WireBytes)>,
 }
 
-/// Collects drops until the trial looks at them.
+/// Collects drops and new packets until the trial looks at them.
 #[derive(Default)]
-struct Drops(Vec<(Instant, Probe, DropReason)>);
+struct Drops {
+    dropped: Vec<(Instant, Probe, DropReason)>,
+    created: Vec<(Instant, usize, Meta)>,
+}
 
 impl DropSink<Probe> for Drops {
     fn dropped(&mut self, now: Instant, packet: Probe, reason: DropReason) {
-        self.0.push((now, packet, reason));
+        self.dropped.push((now, packet, reason));
+    }
+
+    fn created(&mut self, now: Instant, packet: &Probe) {
+        self.created.push((now, packet.id, *packet.meta()));
     }
 }
 
@@ -175,6 +192,8 @@ impl Trial {
             inside: BTreeMap::new(),
             drops: Drops::default(),
             dropped: BTreeMap::new(),
+            came_bytes: 0,
+            gone_bytes: 0,
             left: BTreeMap::new(),
             departures: Vec::new(),
         }
@@ -185,6 +204,7 @@ impl Trial {
             Op::Enqueue { flow, step } => {
                 let packet = self.receivers.step(self.now, flow, step);
                 self.inside.insert(packet.id, *packet.meta());
+                self.came_bytes += u64::from(packet.meta().ip_len);
                 self.discipline.enqueue(self.now, packet, &mut self.drops);
             }
             Op::Dequeue => self.dequeue()?,
@@ -216,14 +236,16 @@ impl Trial {
 
     fn dequeue(&mut self) -> Held {
         let promised = self.discipline.next_ready(self.now);
-        let drops_before = self.drops.0.len();
+        let drops_before = self.drops.dropped.len();
         let packet = self.discipline.dequeue(self.now, &mut self.drops);
+        self.welcome()?;
         let after = self.discipline.next_ready(self.now);
         match (promised, &packet) {
             (Some(ready), Some(_)) => prop_assert!(ready <= self.now, "left at {:?}, before {ready:?}", self.now),
             (None, Some(_)) => prop_assert!(false, "a packet left that was not promised"),
             (Some(ready), None) if ready <= self.now => {
-                let dropped_all = self.discipline.backlog().packets.as_u64() == 0 && self.drops.0.len() > drops_before;
+                let dropped_all =
+                    self.discipline.backlog().packets.as_u64() == 0 && self.drops.dropped.len() > drops_before;
                 let later = !self.promise.names_exact_times && after.is_some_and(|after| after > self.now);
                 prop_assert!(dropped_all || later, "a packet was promised for {ready:?} and none came");
             }
@@ -241,21 +263,36 @@ impl Trial {
         let before = before.expect("just seen");
         let newest = self.left.insert((before.flow.index(), (self.promise.class)(&before)), packet.id);
         prop_assert!(newest.is_none_or(|newest| newest < packet.id), "{newest:?} left before {}", packet.id);
+        self.gone_bytes += u64::from(packet.meta().ip_len);
         self.departures.push((self.now, atm().on_wire(packet.meta().ip_bytes())));
 
-        let after = *packet.meta();
-        let mut expected = before;
+        self.unchanged(&before, packet.meta())
+    }
+
+    fn unchanged(&self, before: &Meta, after: &Meta) -> Held {
+        let mut expected = *before;
         if self.promise.rewrites_acks && before.is_pure_ack() {
             expected.rewrite_ack(&after.ack_fields());
         }
         if self.promise.marks_congestion && after.ecn() == Meta::CE {
             expected.mark_ce();
         }
-        let mut expected = self.marked_as(expected, &after);
+        let mut expected = self.marked_as(expected, after);
         if self.promise.lowers_windows && after.window < before.window {
             expected.set_window(after.window);
         }
-        prop_assert_eq!(after, expected, "only what an ACK says may change, and only in a pure ACK");
+        prop_assert_eq!(*after, expected, "only what an ACK says may change, and only in a pure ACK");
+        Ok(())
+    }
+
+    /// What was made is inside from then on, as if it had been enqueued.
+    fn welcome(&mut self) -> Held {
+        for (at, id, meta) in std::mem::take(&mut self.drops.created) {
+            prop_assert_eq!(at, self.now, "a packet is shown when it is made");
+            prop_assert!(self.promise.creates, "{meta:?} came from nowhere");
+            prop_assert!(self.inside.insert(id, meta).is_none(), "packet {id} was made twice");
+            self.came_bytes += u64::from(meta.ip_len);
+        }
         Ok(())
     }
 
@@ -270,19 +307,31 @@ impl Trial {
 
     /// What holds between any two calls.
     fn check(&mut self) -> Held {
-        for (at, packet, reason) in std::mem::take(&mut self.drops.0) {
+        self.welcome()?;
+        for (at, packet, reason) in std::mem::take(&mut self.drops.dropped) {
             prop_assert_eq!(at, self.now, "a drop happens when it is told");
             prop_assert!(self.promise.reasons.contains(&reason), "{reason:?} was never declared");
             let before = self.inside.remove(&packet.id).map(|before| self.marked_as(before, packet.meta()));
-            prop_assert_eq!(before, Some(*packet.meta()), "a packet is dropped once, as it came");
+            prop_assert!(before.is_some(), "packet {} is dropped twice, or after it left", packet.id);
+            let before = before.expect("just seen");
+            if self.promise.creates {
+                self.unchanged(&before, packet.meta())?;
+            } else {
+                prop_assert_eq!(before, *packet.meta(), "a packet is dropped as it came");
+            }
+            self.gone_bytes += u64::from(packet.meta().ip_len);
             *self.dropped.entry(reason).or_default() += 1;
         }
         let backlog = self.discipline.backlog();
         prop_assert_eq!(backlog.packets.as_u64(), self.inside.len() as u64, "every packet is somewhere");
-        if !self.promise.rewrites_acks || self.promise.work_conserving {
-            let bytes: u64 = self.inside.values().map(|meta| u64::from(meta.ip_len)).sum();
-            prop_assert_eq!(backlog.bytes.as_u64(), bytes, "every byte is somewhere");
-        }
+        let (mut grown, mut shrunk) = (0, 0);
+        self.discipline.counters(&mut |counter| match counter.name {
+            "grown_bytes" => grown += counter.value,
+            "shrunk_bytes" => shrunk += counter.value,
+            _ => {}
+        });
+        let bytes = self.came_bytes + grown - shrunk - self.gone_bytes;
+        prop_assert_eq!(backlog.bytes.as_u64(), bytes, "every byte is somewhere");
         let ready = self.discipline.next_ready(self.now);
         prop_assert_eq!(ready.is_some(), !self.inside.is_empty(), "what waits will leave");
         if self.promise.work_conserving {

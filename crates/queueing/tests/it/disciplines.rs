@@ -1,10 +1,13 @@
 //! Every discipline, held to the contract: a line each.
 
 use lastmile_packet::{Meta, Protocol};
-use lastmile_queueing::DropReason::{AckCollapsed, AckDuplicate, AckFiltered, AckMerged, Head, Tail, TooLarge};
+use lastmile_queueing::DropReason::{
+    AckCollapsed, AckDuplicate, AckFiltered, AckMerged, AckSignal, Head, Tail, TooLarge,
+};
 use lastmile_queueing::ack::cake::{self, Mode};
 use lastmile_queueing::ack::filter::{self, Fraction, Rules};
-use lastmile_queueing::ack::sad::Duplicates;
+use lastmile_queueing::ack::regenerator::{Config, Factor, Know, Release};
+use lastmile_queueing::ack::sad::{Duplicates, Report};
 use lastmile_queueing::ack::{clamp, pacing};
 use lastmile_queueing::classify::{Bound, rules};
 use lastmile_queueing::meter::tbf::Peak;
@@ -41,7 +44,7 @@ fn acks_first(urgent: Spec, rest: Spec) -> Spec {
 }
 
 fn is_ack(meta: &Meta) -> u8 {
-    u8::from(meta.is_pure_ack())
+    u8::from(meta.is_pure_ack() || meta.protocol == Protocol::AckSignal)
 }
 
 contract!(priority_over_fifos, Promise::of(&[Tail, Head]).by_class(is_ack), |line| {
@@ -204,7 +207,7 @@ contract!(tbf_over_sad, Promise::of(&[Tail, AckMerged]).rewrites_acks().shapes(h
 });
 
 pub(crate) fn sad(duplicates: Duplicates, queue: Spec) -> Spec {
-    Spec::Sad { duplicates, exempt: Match::Never, queue: Box::new(queue) }
+    Spec::Sad { duplicates, report: Report::None, exempt: Match::Never, queue: Box::new(queue) }
 }
 
 contract!(sad_keeping_duplicates, Promise::of(&[Tail, AckMerged]).rewrites_acks(), |line| {
@@ -216,6 +219,46 @@ contract!(sad_counting_duplicates, Promise::of(&[Tail, AckMerged, AckDuplicate])
 contract!(sad_over_head_drop, Promise::of(&[Head, TooLarge, AckMerged, AckDuplicate]).rewrites_acks(), |line| {
     sad(Duplicates::Count, fifo(SMALL, Overflow::Head)).build(line)
 });
+contract!(sad_reporting_in_lists, Promise::of(&[Tail, TooLarge, AckMerged, AckDuplicate]).rewrites_acks(), |line| {
+    reporting(Duplicates::Count, Report::List, fifo(SMALL, Overflow::Tail)).build(line)
+});
+contract!(sad_reporting_in_signals, Promise::of(&[Head, AckMerged]).rewrites_acks().creates(), |line| {
+    reporting(Duplicates::Keep, Report::Signal, fifo(BYTES, Overflow::Head)).build(line)
+});
+contract!(
+    tbf_over_sad_reporting_in_signals,
+    Promise::of(&[Tail, AckMerged]).rewrites_acks().creates().shapes(held_to(RATE, BURST)),
+    |line| tbf(RATE, BURST, reporting(Duplicates::Keep, Report::Signal, fifo(PACKETS, Overflow::Tail))).build(line)
+);
+
+fn reporting(duplicates: Duplicates, report: Report, queue: Spec) -> Spec {
+    Spec::Sad { duplicates, report, exempt: Match::Never, queue: Box::new(queue) }
+}
+
+contract!(regenerator_from_lists, Promise::of(&[Tail]).rewrites_acks().creates(), |line| {
+    regenerator(Config::default(), fifo(PACKETS, Overflow::Tail)).build(line)
+});
+contract!(
+    regenerator_from_signals_threefold,
+    Promise::of(&[Head, TooLarge, AckSignal]).rewrites_acks().creates(),
+    |line| {
+        let factor = Factor::new(3, 1).expect("a factor");
+        regenerator(Config { know: Know::Signal, factor, ..Config::default() }, fifo(SMALL, Overflow::Head)).build(line)
+    }
+);
+contract!(regenerator_by_interpolation, Promise::of(&[Tail]).rewrites_acks().creates(), |line| {
+    let factor = Factor::new(3, 2).expect("a factor");
+    let know = Know::Interpolate { stride: 1460 };
+    regenerator(Config { know, factor, ..Config::default() }, fifo(BYTES, Overflow::Tail)).build(line)
+});
+contract!(regenerator_spread_over_time, Promise::of(&[Tail]).rewrites_acks().creates().waits(), |line| {
+    let (know, release) = (Know::Interpolate { stride: 700 }, Release::Paced { hold: Duration::from_ms(8) });
+    regenerator(Config { know, release, ..Config::default() }, fifo(PACKETS, Overflow::Tail)).build(line)
+});
+fn regenerator(config: Config, queue: Spec) -> Spec {
+    Spec::AckRegenerator { config, queue: Box::new(queue) }
+}
+
 contract!(sad_over_priority, Promise::of(&[Tail, Head, AckMerged]).rewrites_acks().by_class(is_ack), |line| sad(
     Duplicates::Keep,
     acks_first(fifo(PACKETS, Overflow::Head), fifo(BYTES, Overflow::Tail))
@@ -229,7 +272,13 @@ contract!(sad_over_an_ack_filter, Promise::of(&[Head, AckFiltered, AckMerged]).r
 });
 contract!(sad_with_an_exempt_flow, Promise::of(&[Tail, AckMerged]).rewrites_acks(), |line| {
     let exempt = Match::Flow(lastmile_packet::FlowId::new(1));
-    Spec::Sad { duplicates: Duplicates::Keep, exempt, queue: Box::new(fifo(PACKETS, Overflow::Tail)) }.build(line)
+    Spec::Sad {
+        duplicates: Duplicates::Keep,
+        report: Report::None,
+        exempt,
+        queue: Box::new(fifo(PACKETS, Overflow::Tail)),
+    }
+    .build(line)
 });
 
 fn ack_filter(limit: Limit, drop: Overflow, rules: Rules) -> Spec {

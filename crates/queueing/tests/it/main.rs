@@ -5,6 +5,7 @@ mod contract;
 mod disciplines;
 mod managed;
 mod policers;
+mod regeneration;
 mod sender_view;
 mod sharing;
 mod traffic;

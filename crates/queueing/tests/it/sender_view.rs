@@ -3,7 +3,7 @@
 use lastmile_packet::{Meta, Packet, Protocol, SackBlock, SeqNumber, TcpFlags};
 use lastmile_queueing::ack::cake::{self, Mode};
 use lastmile_queueing::ack::filter::{self, Fraction, Rules};
-use lastmile_queueing::ack::sad::Duplicates;
+use lastmile_queueing::ack::sad::{Duplicates, Report};
 use lastmile_queueing::ack::{clamp, pacing};
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{DropReason, Limit, Match, Node, Overflow};
@@ -18,7 +18,7 @@ const ROOMY: Limit = Limit::Packets(PacketCount::new(100_000));
 
 fn sad(duplicates: Duplicates) -> Spec {
     let queue = Box::new(Spec::Fifo { limit: ROOMY, drop: Overflow::Tail });
-    Spec::Sad { duplicates, exempt: Match::Never, queue }
+    Spec::Sad { duplicates, report: Report::None, exempt: Match::Never, queue }
 }
 
 fn ack_filter(rules: Rules) -> Spec {

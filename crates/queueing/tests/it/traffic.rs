@@ -1,7 +1,10 @@
 //! Random traffic: several flows of what access lines carry, and what may go wrong with each.
 
+use std::cell::Cell;
+
 use lastmile_packet::{
-    AckFields, FlowDirectory, FlowId, MAX_HEADER_LEN, Meta, Options, Packet, Protocol, SackBlock, SeqNumber, TcpFlags,
+    AckFields, AckList, FlowDirectory, FlowId, MAX_HEADER_LEN, Meta, Options, Packet, Protocol, SackBlock, SeqNumber,
+    TcpFlags,
 };
 use lastmile_units::{Duration, Instant};
 use proptest::prelude::*;
@@ -9,9 +12,20 @@ use proptest::prelude::*;
 /// A packet that knows who it is, whatever happens to its header.
 #[derive(Clone, Debug)]
 pub(crate) struct Probe {
-    /// Its number, in the order of arrival.
+    /// Its number, in the order of arrival, times [`ROOM`]. Packets that are made of it come before it.
     pub(crate) id: usize,
     meta: Meta,
+    made: Cell<usize>,
+}
+
+/// Numbers for what is made of one packet.
+const ROOM: usize = 1 << 20;
+
+impl Probe {
+    fn made(&self, meta: Meta) -> Self {
+        self.made.set(self.made.get() + 1);
+        Self { id: self.id - ROOM + self.made.get(), meta, made: Cell::new(0) }
+    }
 }
 
 impl Packet for Probe {
@@ -25,6 +39,14 @@ impl Packet for Probe {
 
     fn rewrite_ack(&mut self, newest: &AckFields) {
         self.meta.rewrite_ack(newest);
+    }
+
+    fn duplicate(&self) -> Self {
+        self.made(self.meta)
+    }
+
+    fn signal(&self, list: &AckList) -> Self {
+        self.made(self.meta.signal(list))
     }
 
     fn set_window(&mut self, window: u16) {
@@ -71,6 +93,10 @@ pub(crate) enum Step {
     OtherClass(u8),
     /// An ACK that advances, without the timestamps that its flow may have.
     Unstamped,
+    /// An ACK for so many segments, which carries the list of as many ACKs before it, the last a duplicate.
+    Listed(u8),
+    /// A signal of so many ACKs ahead of the one that acknowledges the last of them.
+    Signal(u8),
     /// A datagram of a flow of its own.
     Datagram(u16),
 }
@@ -110,6 +136,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::CongestionMarked),
         1 => (1..3_u8).prop_map(|class| Step::OtherClass(class << 2)),
         1 => Just(Step::Unstamped),
+        1 => (1..4_u8).prop_map(Step::Listed),
+        1 => (1..4_u8).prop_map(Step::Signal),
         2 => (1..1472_u16).prop_map(Step::Datagram),
     ]
 }
@@ -156,6 +184,10 @@ impl Receivers {
     pub(crate) fn step(&mut self, now: Instant, flow: u8, step: Step) -> Probe {
         let id = self.sent;
         self.sent += 1;
+        let list = match step {
+            Step::Listed(segments) | Step::Signal(segments) => listed(segments),
+            _ => AckList::EMPTY,
+        };
         let this = &mut self.flows[usize::from(flow)];
         let mut meta = Meta {
             arrived: now,
@@ -168,6 +200,10 @@ impl Receivers {
         let mut options = Options::NONE;
         let mut payload = 0;
         match step {
+            Step::Listed(segments) => {
+                this.ack = this.ack.add(u32::from(segments) * SEGMENT);
+                options = options.with_list(&list);
+            }
             Step::Advance(segments) => this.ack = this.ack.add(u32::from(segments) * SEGMENT),
             Step::AdvanceWithSack(segments, dsack) => {
                 this.ack = this.ack.add(SEGMENT);
@@ -188,7 +224,7 @@ impl Receivers {
                 meta.traffic_class = class;
             }
             Step::Unstamped => this.ack = this.ack.add(SEGMENT),
-            Step::Duplicate | Step::Old | Step::KeepAlive | Step::Datagram(_) => {}
+            Step::Duplicate | Step::Old | Step::KeepAlive | Step::Signal(_) | Step::Datagram(_) => {}
         }
         meta.ack = if matches!(step, Step::Old) { this.ack.sub(SEGMENT) } else { this.ack };
         meta.seq = if matches!(step, Step::KeepAlive) { this.seq.sub(1) } else { this.seq };
@@ -203,10 +239,22 @@ impl Receivers {
             this.seq = this.seq.add(u32::from(payload));
         }
         meta.set_options(options);
-        meta.header_len += options.header_bytes();
+        meta.header_len += options.header_bytes() + options.list_header_bytes(false);
         meta.ip_len = u16::from(meta.header_len) + payload;
-        Probe { id, meta }
+        if let Step::Signal(segments) = step {
+            meta.ack = meta.ack.add(u32::from(segments) * SEGMENT);
+            meta = meta.signal(&list);
+        }
+        Probe { id: (id + 1) * ROOM, meta, made: Cell::new(0) }
     }
+}
+
+fn listed(segments: u8) -> AckList {
+    let mut list = AckList::EMPTY;
+    for step in (1..segments).map(|_| SEGMENT).chain([0]) {
+        assert!(list.push(step, AckList::MAX_OPTION_BYTES));
+    }
+    list
 }
 
 /// One block from the second missing segment on, or two with a hole of their own; behind a D-SACK if asked for.

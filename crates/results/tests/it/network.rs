@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_queueing::ack::sad::Duplicates;
+use lastmile_queueing::ack::sad::{Duplicates, Report};
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Match, Overflow};
 use lastmile_sim::spec::{Compression, Link, Names, Network, Node, OpenedBy, Record, Source, Traffic};
@@ -63,7 +63,7 @@ pub(crate) fn modem() -> Spec {
 
 /// A Smart ACK Dropper in front of a queue.
 pub(crate) fn sad(queue: Spec) -> Spec {
-    Spec::Sad { duplicates: Duplicates::Keep, exempt: Match::Never, queue: Box::new(queue) }
+    Spec::Sad { duplicates: Duplicates::Keep, report: Report::None, exempt: Match::Never, queue: Box::new(queue) }
 }
 
 /// CUBIC with a receive window of 64 KiB.

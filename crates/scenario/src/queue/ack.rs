@@ -20,6 +20,12 @@ pub(crate) static SAD: Section = Section {
             "keep",
             "Duplicate ACKs are queued untouched, or dropped and counted for a regenerator.",
         ),
+        Key::with_default(
+            "report",
+            Kind::Choice(&["none", "list", "signal"]),
+            "none",
+            "How an `ack-regenerator` behind the line is told what was suppressed: not, in the ACK that leaves, or in a packet ahead of it.",
+        ),
         EXEMPT,
         BELOW,
         LIMIT,
@@ -107,9 +113,11 @@ pub(crate) static WINDOW_CLAMP: Section = Section {
 pub(super) fn sad(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
     let options = &[("keep", sad::Duplicates::Keep), ("count", sad::Duplicates::Count)];
     let duplicates = table.choice("duplicates", options);
+    let report = table
+        .choice("report", &[("none", sad::Report::None), ("list", sad::Report::List), ("signal", sad::Report::Signal)]);
     let exempt = exempt(table);
     let queue = below(table, link_layer, depth);
-    Some(Spec::Sad { duplicates: duplicates?, exempt: exempt?, queue: Box::new(queue?) })
+    Some(Spec::Sad { duplicates: duplicates?, report: report?, exempt: exempt?, queue: Box::new(queue?) })
 }
 
 pub(super) fn filter(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Spec> {

@@ -60,7 +60,12 @@ pub(crate) fn with_remedy(table: &Table<'_>, spec: Spec, remedy: Remedy) -> Opti
 }
 
 fn sad_over(queue: Spec) -> Spec {
-    Spec::Sad { duplicates: sad::Duplicates::Keep, exempt: Match::Never, queue: Box::new(queue) }
+    Spec::Sad {
+        duplicates: sad::Duplicates::Keep,
+        report: sad::Report::None,
+        exempt: Match::Never,
+        queue: Box::new(queue),
+    }
 }
 
 /// Two classes: pure ACKs, then the rest.

@@ -5,7 +5,7 @@ use std::path::Path;
 use lastmile_linklayer::{OamShare, preset};
 use lastmile_packet::Protocol;
 use lastmile_queueing::ack::cake::{Mode, Rules};
-use lastmile_queueing::ack::sad::Duplicates;
+use lastmile_queueing::ack::sad::{Duplicates, Report};
 use lastmile_queueing::ack::{clamp, pacing};
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::meter::policer::{Action, Coming, Remark, Rule, Then};
@@ -67,7 +67,12 @@ fn the_demo_is_the_line_that_it_says() {
 /// Both ways to name a remedy give the same queue, and it keeps the limit of the file.
 #[test]
 fn a_remedy_is_one_override_away() {
-    let sad = Spec::Sad { duplicates: Duplicates::Keep, exempt: Match::Never, queue: Box::new(fifo_206_kb()) };
+    let sad = Spec::Sad {
+        duplicates: Duplicates::Keep,
+        report: Report::None,
+        exempt: Match::Never,
+        queue: Box::new(fifo_206_kb()),
+    };
     for argument in ["access.remedy=sad", "access.up.queue.kind=sad"] {
         let scenario = demo(&[argument]);
         let access = scenario.access().unwrap();
@@ -288,7 +293,9 @@ fn queues_nest() {
     )
     .replace("down = { rate = \"2 Mbit/s\" }", "down.rate = \"2 Mbit/s\"");
     let queue = parse(&text).unwrap_or_else(|report| panic!("{report}")).access().unwrap().down.queue.clone();
-    let Spec::Sad { duplicates: Duplicates::Count, exempt, queue } = queue else { panic!("a SAD") };
+    let Spec::Sad { duplicates: Duplicates::Count, report: Report::None, exempt, queue } = queue else {
+        panic!("a SAD")
+    };
     assert_eq!(exempt, Match::All(vec![Match::Dscp(8), Match::Not(Box::new(Match::Protocol(Protocol::Tcp)))]));
     let Spec::Tbf { largest, queue, .. } = *queue else { panic!("a TBF") };
     assert_eq!(largest, ByteCount::new(1500));

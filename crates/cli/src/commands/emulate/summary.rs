@@ -116,9 +116,9 @@ fn conservation(outcome: &Outcome) -> Conservation {
             let counted = |name: &str| -> u64 {
                 hop.queue_counters.iter().filter(|counter| counter.name == name).map(|counter| counter.value).sum()
             };
-            // Bytes that moved from a dropped ACK into one that waits were dropped as little as that one was.
-            let dropped = sums.dropped.bytes + counted("shrunk_bytes");
-            sums.dropped.bytes = dropped.saturating_sub(counted("grown_bytes"));
+            add(&mut sums.created, &hop.line.created);
+            sums.created.bytes += counted("grown_bytes");
+            sums.dropped.bytes += counted("shrunk_bytes");
             sums.queued.packets += hop.queued.packets.as_u64();
             sums.queued.bytes += hop.queued.bytes.as_u64();
             add(&mut sums.in_flight, &hop.in_flight);

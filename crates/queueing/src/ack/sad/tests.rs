@@ -6,10 +6,15 @@ use crate::fifo::{Fifo, Overflow};
 
 const NOW: Instant = Instant::ZERO;
 
-type Sad = SmartAckDropper<Fifo<Meta>>;
+type Sad = SmartAckDropper<Meta, Fifo<Meta>>;
 
 fn dropper(duplicates: Duplicates, limit: u64, overflow: Overflow) -> Sad {
-    SmartAckDropper::new(Fifo::in_packets(PacketCount::new(limit), overflow), duplicates, Match::Never.into())
+    SmartAckDropper::new(
+        Fifo::in_packets(PacketCount::new(limit), overflow),
+        duplicates,
+        Report::None,
+        Match::Never.into(),
+    )
 }
 
 fn keeping() -> Sad {
@@ -188,8 +193,12 @@ fn an_overtaken_ack_passes_untouched() {
 #[test]
 fn what_is_exempt_passes_untouched() {
     let exempt = Match::Flow(flow(1));
-    let mut sad =
-        SmartAckDropper::new(Fifo::in_packets(PacketCount::new(9), Overflow::Tail), Duplicates::Count, exempt.into());
+    let mut sad = SmartAckDropper::new(
+        Fifo::in_packets(PacketCount::new(9), Overflow::Tail),
+        Duplicates::Count,
+        Report::None,
+        exempt.into(),
+    );
     assert_eq!(send(&mut sad, [ack(1, 1), ack(1, 2), ack(1, 2), ack(2, 1), ack(2, 2)]).len(), 1);
     assert_eq!(drain(&mut sad), [ack(1, 1), ack(1, 2), ack(1, 2), ack(2, 2)]);
 }
@@ -263,4 +272,85 @@ fn an_ack_stays_closed_when_the_one_behind_it_is_dropped() {
     send(&mut sad, [first, second, data]);
     assert!(sad.table.take(&second).is_some());
     assert_eq!(send(&mut sad, [ack(1, 3000)]), []);
+}
+
+fn reporting(report: Report, duplicates: Duplicates) -> Sad {
+    SmartAckDropper::new(
+        Fifo::in_packets(PacketCount::new(100), Overflow::Tail),
+        duplicates,
+        report,
+        Match::Never.into(),
+    )
+}
+
+fn told(packet: &Meta) -> Vec<u32> {
+    packet.list().numbers(packet.ack).map(SeqNumber::raw).collect()
+}
+
+/// Steps of 1000 and 2000, each two bytes and a count: 6 bytes, 3 before, 12 in words. 40 and 12 are 52.
+#[test]
+fn a_list_rides_on_the_ack_that_leaves_and_its_bytes_are_paid() {
+    let mut sad = reporting(Report::List, Duplicates::Keep);
+    send(&mut sad, [1000, 2000, 4000].map(|number| ack(1, number)));
+    let left = drain(&mut sad);
+    assert_eq!(left.len(), 1);
+    assert_eq!((left[0].ack.raw(), left[0].ip_len, left[0].header_len), (4000, 52, 52));
+    assert_eq!(told(&left[0]), [1000, 2000]);
+    assert_eq!((counter(&sad, "listed"), counter(&sad, "grown_bytes")), (2, 12));
+}
+
+#[test]
+fn a_signal_leaves_right_ahead_of_the_ack() {
+    let mut sad = reporting(Report::Signal, Duplicates::Count);
+    send(&mut sad, [1000, 1000, 3000].map(|number| ack(1, number)));
+    send(&mut sad, [ack(2, 7)]);
+    let left = drain(&mut sad);
+    assert_eq!(left[0].protocol, Protocol::AckSignal);
+    assert_eq!((left[0].ack.raw(), told(&left[0])), (3000, vec![1000, 1000]));
+    assert_eq!(left[1..], [ack(1, 3000), ack(2, 7)]);
+    assert_eq!(counter(&sad, "signals"), 1);
+}
+
+/// At most one ACK of a flow waits in `count` mode, and one more for each list that was full.
+#[test]
+fn what_a_full_list_has_no_room_for_waits_in_its_own_right() {
+    for (report, room) in [(Report::List, 7), (Report::Signal, 10)] {
+        let mut sad = reporting(report, Duplicates::Count);
+        // Each step is another, so that each takes three bytes of 23 or 31.
+        let numbers: Vec<u32> = (0..30)
+            .scan(0, |sum, n| {
+                *sum += 1000 + n;
+                Some(*sum)
+            })
+            .collect();
+        send(&mut sad, numbers.iter().map(|number| ack(1, *number)));
+        let waiting = Discipline::<Meta>::backlog(&sad).packets.as_u64();
+        assert_eq!(waiting, 1 + counter(&sad, "list_full"));
+        let mut seen = Vec::new();
+        for packet in drain(&mut sad) {
+            assert!(told(&packet).len() <= room);
+            if packet.protocol == Protocol::Tcp {
+                seen.extend(told(&packet));
+                seen.push(packet.ack.raw());
+            } else {
+                seen.extend(told(&packet));
+            }
+        }
+        assert_eq!(seen, numbers);
+        assert!(counter(&sad, "list_full") > 0);
+    }
+}
+
+#[test]
+fn what_its_number_does_not_tell_waits_in_its_own_right() {
+    let mut sad = reporting(Report::List, Duplicates::Count);
+    let block = lastmile_packet::SackBlock { left: SeqNumber::new(9000), right: SeqNumber::new(9500) };
+    let sack = with_options(ack(1, 3000), Options::NONE.with_sack(&[block]));
+    let window = Meta { window: 900, ..ack(1, 4000) };
+    send(&mut sad, [ack(1, 1000), ack(1, 2000), sack, ack(1, 4000), window, ack(1, 5000)]);
+    let left = drain(&mut sad);
+    assert_eq!(left.iter().map(|meta| meta.ack.raw()).collect::<Vec<_>>(), [2000, 3000, 4000, 4000, 5000]);
+    assert_eq!((left[1], left[3]), (sack, window));
+    assert_eq!(counter(&sad, "not_tellable"), 2);
+    assert_eq!(left.iter().map(|meta| told(meta).len()).sum::<usize>(), 1);
 }

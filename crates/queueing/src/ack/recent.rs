@@ -1,0 +1,99 @@
+//! What is remembered of flows that were heard of lately, within bounds and by a rule that is the same in every run.
+
+use std::collections::hash_map::Entry;
+
+use lastmile_packet::FlowId;
+use lastmile_units::{Duration, Instant};
+
+use super::flow_map::FlowMap;
+
+/// Something by flow, forgotten when the flow has been silent for some time.
+///
+/// There are two generations. Whatever is looked up is in the young one; when that is old enough or full, it takes the place
+/// of the old one, which goes. So a look-up is O(1), and no more than twice [`Recent::MOST`] flows are remembered: where
+/// there are more, those not heard of for longest go first, give or take a generation.
+#[derive(Debug)]
+pub(super) struct Recent<T> {
+    young: FlowMap<Seen<T>>,
+    old: FlowMap<Seen<T>>,
+    /// When the young generation began.
+    since: Instant,
+    idle: Duration,
+}
+
+#[derive(Debug)]
+struct Seen<T> {
+    at: Instant,
+    what: T,
+}
+
+impl<T> Recent<T> {
+    /// Flows in a generation.
+    const MOST: usize = 1 << 16;
+
+    /// Remembers a flow until it has been silent for `idle`.
+    pub(super) fn new(idle: Duration) -> Self {
+        Self { young: FlowMap::default(), old: FlowMap::default(), since: Instant::ZERO, idle }
+    }
+
+    /// What is known of a flow that is heard of now; made if there is nothing.
+    pub(super) fn hear(&mut self, now: Instant, flow: FlowId, make: impl FnOnce() -> T) -> &mut T {
+        if now.since(self.since) >= self.idle || self.young.len() >= Self::MOST {
+            self.old = std::mem::take(&mut self.young);
+            self.since = now;
+        }
+        let known = match self.young.remove(&flow) {
+            Some(seen) => Some(seen),
+            None => self.old.remove(&flow),
+        };
+        let known = known.filter(|seen| now.since(seen.at) < self.idle);
+        let what = known.map_or_else(make, |seen| seen.what);
+        match self.young.entry(flow) {
+            Entry::Occupied(_) => unreachable!("it was taken out just now"),
+            Entry::Vacant(place) => &mut place.insert(Seen { at: now, what }).what,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_ms(ms)
+    }
+
+    fn recent() -> Recent<u32> {
+        Recent::new(Duration::from_ms(100))
+    }
+
+    #[test]
+    fn a_flow_is_forgotten_when_it_has_been_silent_for_as_long_and_not_before() {
+        let mut recent = recent();
+        let flow = FlowId::new(1);
+        assert_eq!(recent.hear(at(0), flow, || 7), &mut 7);
+        assert_eq!(recent.hear(at(99), flow, || 8), &mut 7);
+        assert_eq!(recent.hear(at(198), flow, || 8), &mut 7);
+        assert_eq!(recent.hear(at(298), flow, || 9), &mut 9);
+    }
+
+    #[test]
+    fn what_is_not_heard_of_again_does_not_stay() {
+        let mut recent = recent();
+        for n in 0..10_000 {
+            recent.hear(at(u64::from(n)), FlowId::new(n), || n);
+        }
+        assert!(recent.young.len() + recent.old.len() <= 200);
+    }
+
+    #[test]
+    fn no_more_than_two_generations_are_remembered() {
+        let mut recent = recent();
+        for n in 0..200_000 {
+            recent.hear(at(0), FlowId::new(n), || n);
+        }
+        assert!(recent.young.len() + recent.old.len() <= 2 * Recent::<u32>::MOST);
+        assert_eq!(recent.hear(at(1), FlowId::new(199_999), || 0), &mut 199_999);
+        assert_eq!(recent.hear(at(1), FlowId::new(0), || 5), &mut 5);
+    }
+}

@@ -1,0 +1,540 @@
+//! ACK regenerator (AR): puts back, behind the line, the ACKs that were suppressed before it.
+//!
+//! Published: Kalyanaraman, Shekhar, Kidambi 1999, at the end of the reverse link, with a regeneration factor R ("R ACKs
+//! generated per suppressed ACK"); ACK reconstruction is RFC 3449, section 5.2.2. How the numbers become known is left
+//! open there. Here it is one of three ([`Know`]): a list in the ACK, a signal ahead of it (both from a
+//! [`SmartAckDropper`](super::SmartAckDropper) that reports), or interpolation between two ACKs that came.
+//!
+//! What holds whatever is known:
+//!
+//! - No number goes out that the receiver did not send or imply: each lies before that of the ACK it comes from. With
+//!   R = 1 and a list or signal, those that were suppressed come back, each once, and no other.
+//! - With R > 1 further numbers stand evenly between a restored one and the next, never one twice. A *duplicate* comes back
+//!   once whatever R is, since fast retransmit counts them.
+//! - Window and timestamps are those of the newest ACK. An ACK with SACK blocks is never multiplied.
+//! - Order within a flow is kept, also where ACKs are spread over time: whatever comes waits behind what is held.
+//! - What is not understood passes as it came. A list or signal that was lost costs only its numbers.
+//!
+//! Interpolation takes it that the receiver acknowledges every [`Know::Interpolate::stride`] bytes. It cannot tell a hole
+//! that was filled from ACKs that were suppressed, so it leaves alone the first advance after a duplicate or SACK blocks.
+//!
+//! R > 1 makes a sender that counts ACKs grow faster than one ACK a segment would, up to R times: so published, and the
+//! reason to have R. A sender that counts bytes (RFC 3465) is not moved.
+//!
+//! Cost: one table look-up an ACK, O(1) a packet made; spread over time O(log n) with n packets held. Memory: bounded, see
+//! `recent.rs`; of what is held no more than [`AckRegenerator::MOST_HELD`] packets and those that must wait behind them.
+
+use std::collections::BTreeMap;
+
+use lastmile_packet::{AckFields, AckList, FlowId, Meta, Packet, Protocol, SeqNumber, TcpFlags};
+use lastmile_units::{ByteCount, Duration, Instant, PacketCount};
+
+use super::flow_map::FlowMap;
+use super::recent::Recent;
+use super::{Newest, Passed, Standing};
+use crate::classify::{Condition, Match, Matcher};
+use crate::discipline::Counter;
+use crate::spec::Problem;
+use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Node};
+
+/// How a regenerator knows what was suppressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Know {
+    /// From the list in an ACK.
+    List,
+    /// From the signal right ahead of an ACK.
+    Signal,
+    /// From the distance between two ACKs.
+    Interpolate {
+        /// Bytes between two ACKs of the receiver: segments for each ACK times bytes of a segment. At least 1.
+        stride: u32,
+    },
+}
+
+/// ACKs for each one that was suppressed: above 0, at most [`Factor::MOST`]. The share of an ACK that is left over counts for
+/// the next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Factor {
+    numerator: u32,
+    denominator: u32,
+}
+
+impl Factor {
+    /// One for one.
+    pub const ONE: Self = Self { numerator: 1, denominator: 1 };
+    /// The highest factor.
+    pub const MOST: u32 = 16;
+
+    /// `numerator / denominator`; `None` unless it is above 0 and at most [`Factor::MOST`].
+    #[must_use]
+    pub const fn new(numerator: u32, denominator: u32) -> Option<Self> {
+        if numerator == 0 || numerator as u64 > denominator as u64 * Self::MOST as u64 {
+            None
+        } else {
+            Some(Self { numerator, denominator })
+        }
+    }
+}
+
+/// When restored ACKs leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Release {
+    /// At once, right ahead of the ACK that they come from.
+    Burst,
+    /// Spread evenly over the time since the flow's previous ACK came.
+    Paced {
+        /// The longest that a packet is held.
+        hold: Duration,
+    },
+}
+
+/// How a regenerator works.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// How it knows what was suppressed.
+    pub know: Know,
+    /// ACKs for each one that was suppressed.
+    pub factor: Factor,
+    /// When they leave.
+    pub release: Release,
+    /// What is remembered of a flow is forgotten after so long a silence.
+    pub idle: Duration,
+    /// What passes untouched.
+    pub exempt: Match,
+}
+
+impl Config {
+    /// What can be wrong with it.
+    pub(crate) fn check(&self) -> Result<(), Problem> {
+        if self.know == (Know::Interpolate { stride: 0 }) {
+            return Err(Problem::ZeroStride);
+        }
+        let hold = match self.release {
+            Release::Burst => Duration::ZERO,
+            Release::Paced { hold } => hold,
+        };
+        if self.idle > hold { Ok(()) } else { Err(Problem::ForgetsTooSoon { idle: self.idle, hold }) }
+    }
+}
+
+impl Default for Config {
+    /// Exactly the numbers that a list tells, at once; forgotten after a minute.
+    fn default() -> Self {
+        Self {
+            know: Know::List,
+            factor: Factor::ONE,
+            release: Release::Burst,
+            idle: Duration::from_s(60),
+            exempt: Match::Never,
+        }
+    }
+}
+
+/// An ACK regenerator in front of a queue.
+#[derive(Debug)]
+pub struct AckRegenerator<P, D = Node<P>> {
+    queue: D,
+    know: Know,
+    factor: Factor,
+    release: Release,
+    exempt: Condition,
+    flows: Recent<Flow>,
+    held: Held<P>,
+    /// The numbers to put ahead of an ACK, oldest first; kept for its memory.
+    numbers: Vec<SeqNumber>,
+    stats: Stats,
+}
+
+/// What is remembered of a flow.
+#[derive(Clone, Debug)]
+struct Flow {
+    newest: Newest,
+    /// When an acknowledgement came last. `None`: none did, only a signal.
+    came: Option<Instant>,
+    /// A duplicate or SACK blocks came: the next advance may be a hole that was filled.
+    hole: bool,
+    /// What is left over of the factor, in parts of its denominator.
+    left_over: u32,
+    /// The signal that came, and the number of the ACK that it is about.
+    signal: Option<(SeqNumber, AckList)>,
+}
+
+impl Flow {
+    const fn of(meta: &Meta) -> Self {
+        Self { newest: Newest::of(meta), came: None, hole: false, left_over: 0, signal: None }
+    }
+}
+
+impl<P: Packet, D: Discipline<P>> AckRegenerator<P, D> {
+    /// ACKs are restored only while no more packets than this are held.
+    pub const MOST_HELD: usize = 16_384;
+    /// One ACK is made into no more than this.
+    const MOST_AT_ONCE: usize = 4096;
+
+    /// A regenerator in front of `queue`.
+    #[must_use]
+    pub fn new(queue: D, config: &Config, environment: &Environment) -> Self {
+        Self {
+            queue,
+            know: config.know,
+            factor: config.factor,
+            release: config.release,
+            exempt: Condition::new(&config.exempt, environment),
+            flows: Recent::new(config.idle),
+            held: Held::default(),
+            numbers: Vec::new(),
+            stats: Stats::default(),
+        }
+    }
+
+    /// Finds the numbers to put ahead of a packet that came, and takes from it what the regenerator alone can read. Returns
+    /// when the flow's previous acknowledgement came.
+    fn read(&mut self, now: Instant, packet: &mut P) -> Option<Instant> {
+        self.numbers.clear();
+        let meta = *packet.meta();
+        let may_read = self.stats.passed.may_read(now, packet, &mut self.exempt);
+        if meta.protocol != Protocol::Tcp || !meta.flags.contains(TcpFlags::ACK) {
+            return None;
+        }
+        let flow = self.flows.hear(now, meta.flow, || Flow::of(&meta));
+        let before = flow.came.replace(now);
+        let standing = if before.is_some() { flow.newest.standing_of(&meta) } else { Standing::Advance };
+        if may_read {
+            self.stats.seen += 1;
+            let list = match self.know {
+                Know::List => meta.list(),
+                Know::Signal => self.stats.matched(flow.signal.take(), meta.ack),
+                Know::Interpolate { .. } => AckList::EMPTY,
+            };
+            let mut made = Made { numbers: &mut self.numbers, stats: &mut self.stats, factor: self.factor };
+            if standing == Standing::Old {
+                // It was overtaken, and what it stands for with it; nothing is to be spread there.
+                made.numbers.extend(list.numbers(meta.ack));
+                made.stats.restored += u64::from(list.count());
+                made.stats.passed.old += 1;
+            } else if meta.options().sack_count() > 0 {
+                made.stats.passed_sack += 1;
+            } else if let Know::Interpolate { stride } = self.know {
+                made.interpolate(flow, &meta, before, standing, stride);
+            } else if !list.is_empty() {
+                made.restore(flow, &list, meta.ack, before.is_some());
+            }
+            if self.know == Know::List && meta.options().has_list() {
+                let options = meta.options().without_list();
+                packet.rewrite_ack(&AckFields { options, ..meta.ack_fields() });
+                self.stats.lists += 1;
+                self.stats.shrunk_bytes += u64::from(meta.ip_len - packet.meta().ip_len);
+            }
+        }
+        match standing {
+            Standing::Advance => flow.hole = meta.options().sack_count() > 0,
+            Standing::Duplicate => flow.hole |= meta.payload_len() == 0,
+            Standing::WindowUpdate | Standing::Old => {}
+        }
+        flow.newest.note(&meta);
+        before
+    }
+
+    /// Takes a signal in, or lets it pass: false.
+    fn take_in(&mut self, now: Instant, packet: &P) -> bool {
+        let meta = packet.meta();
+        if meta.protocol != Protocol::AckSignal || self.know != Know::Signal || self.exempt.matches(now, packet) {
+            return false;
+        }
+        let flow = self.flows.hear(now, meta.flow, || Flow::of(meta));
+        self.stats.signals += 1;
+        self.stats.signals_unmatched += u64::from(flow.signal.is_some());
+        flow.signal = Some((meta.ack, meta.list()));
+        true
+    }
+
+    /// Lets the packets go whose time has come.
+    fn release(&mut self, now: Instant, drops: &mut dyn DropSink<P>) {
+        while let Some(packet) = self.held.take(now) {
+            self.queue.enqueue(now, packet, drops);
+        }
+    }
+
+    fn forward(&mut self, now: Instant, at: Instant, packet: P, drops: &mut dyn DropSink<P>) {
+        if at <= now {
+            self.queue.enqueue(now, packet, drops);
+        } else {
+            self.stats.held += 1;
+            self.held.put(at, packet);
+        }
+    }
+}
+
+impl<P: Packet, D: Discipline<P>> Discipline<P> for AckRegenerator<P, D> {
+    fn enqueue(&mut self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>) {
+        self.release(now, drops);
+        if self.take_in(now, &packet) {
+            drops.dropped(now, packet, DropReason::AckSignal);
+            return;
+        }
+        let before = self.read(now, &mut packet);
+        if self.held.len() + self.numbers.len() > Self::MOST_HELD || self.numbers.len() > Self::MOST_AT_ONCE {
+            self.stats.no_room += 1;
+            self.numbers.clear();
+        }
+        let flow = packet.meta().flow;
+        let span = match (self.release, before) {
+            (Release::Paced { hold }, Some(before)) if !self.numbers.is_empty() => {
+                Span::new(now, self.held.until(flow), now.since(before), hold, self.numbers.len() + 1)
+            }
+            _ => Span::at(self.held.until(flow).map_or(now, |until| until.max(now))),
+        };
+        let numbers = std::mem::take(&mut self.numbers);
+        for (index, number) in numbers.iter().enumerate() {
+            let mut restored = packet.duplicate();
+            restored.rewrite_ack(&AckFields { ack: *number, ..packet.meta().ack_fields() });
+            drops.created(now, &restored);
+            self.stats.created += 1;
+            self.forward(now, span.time(index), restored, drops);
+        }
+        self.forward(now, span.time(numbers.len()), packet, drops);
+        self.numbers = numbers;
+    }
+
+    fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        self.release(now, drops);
+        self.queue.dequeue(now, drops)
+    }
+
+    fn next_ready(&self, now: Instant) -> Option<Instant> {
+        [self.queue.next_ready(now), self.held.next()].into_iter().flatten().min()
+    }
+
+    fn backlog(&self) -> Backlog {
+        let below = self.queue.backlog();
+        Backlog {
+            packets: below.packets + PacketCount::new(self.held.len() as u64),
+            bytes: below.bytes + self.held.bytes,
+        }
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        self.stats.show(visit);
+        Counter::below("queue", &self.queue, visit);
+    }
+}
+
+/// The numbers to put ahead of one ACK, in the making.
+struct Made<'a> {
+    numbers: &'a mut Vec<SeqNumber>,
+    stats: &'a mut Stats,
+    factor: Factor,
+}
+
+impl Made<'_> {
+    /// Those that a list tells, ahead of the ACK `carrier`. `known`: the flow's newest number is one that came before.
+    fn restore(&mut self, flow: &mut Flow, list: &AckList, carrier: SeqNumber, known: bool) {
+        let mut previous = known.then_some(flow.newest.ack);
+        let mut numbers = list.numbers(carrier).peekable();
+        while let Some(number) = numbers.next() {
+            let next = numbers.peek().copied().unwrap_or(carrier);
+            if previous == Some(number) {
+                self.numbers.push(number);
+                self.stats.duplicates_restored += 1;
+            } else {
+                self.stats.restored += self.put(flow, number, next);
+            }
+            previous = Some(number);
+        }
+    }
+
+    /// Those that a receiver would have sent between the newest number and that of `meta`.
+    fn interpolate(&mut self, flow: &mut Flow, meta: &Meta, before: Option<Instant>, standing: Standing, stride: u32) {
+        let missing = meta.ack.distance_from(flow.newest.ack).saturating_sub(1) / stride.max(1);
+        if before.is_none() {
+            self.stats.passed_first += 1;
+        } else if standing != Standing::Advance || missing == 0 {
+            // Nothing is missing.
+        } else if flow.hole {
+            self.stats.passed_hole += 1;
+        } else if missing > u32::from(AckList::MAX_COUNT) {
+            self.stats.passed_too_far += 1;
+        } else {
+            let mut number = flow.newest.ack;
+            for left in (0..missing).rev() {
+                number = number.add(stride);
+                let next = if left > 0 { number.add(stride) } else { meta.ack };
+                self.stats.interpolated += self.put(flow, number, next);
+            }
+        }
+    }
+
+    /// Puts `number` and what else the factor asks for before `next`; returns how many.
+    fn put(&mut self, flow: &mut Flow, number: SeqNumber, next: SeqNumber) -> u64 {
+        let share = u64::from(flow.left_over) + u64::from(self.factor.numerator);
+        let denominator = u64::from(self.factor.denominator);
+        // Both fit: at most MOST + 1, and less than the denominator.
+        let mut due = (share / denominator) as u32;
+        flow.left_over = (share % denominator) as u32;
+        let gap = next.distance_from(number);
+        if gap == 0 {
+            // Its duplicates would else be taken for the ACK that they repeat.
+            due = 1;
+        }
+        let due = due.min(gap.max(1));
+        for index in 0..due {
+            let step = u64::from(gap) * u64::from(index) / u64::from(due);
+            self.numbers.push(number.add(step as u32));
+        }
+        u64::from(due)
+    }
+}
+
+/// When the packets that one ACK is made into leave.
+#[derive(Clone, Copy)]
+struct Span {
+    from: Instant,
+    length: Duration,
+    parts: u64,
+}
+
+impl Span {
+    const fn at(from: Instant) -> Self {
+        Self { from, length: Duration::ZERO, parts: 1 }
+    }
+
+    /// `parts` packets, evenly over `gap`, from when the flow's last packet leaves, and none later than `hold` from now.
+    fn new(now: Instant, busy_until: Option<Instant>, gap: Duration, hold: Duration, parts: usize) -> Self {
+        let from = busy_until.map_or(now, |until| until.max(now));
+        let latest = now.saturating_add(hold);
+        // What was held before came before, so it leaves before `latest`.
+        Self { from, length: gap.min(latest.since(from)), parts: parts as u64 }
+    }
+
+    fn time(&self, index: usize) -> Instant {
+        let ps = u128::from(self.length.as_ps()) * index as u128 / u128::from(self.parts);
+        // No more than the length.
+        self.from.saturating_add(Duration::from_ps(ps as u64))
+    }
+}
+
+/// Packets that wait for their time, and for those of their flow before them.
+#[derive(Debug)]
+struct Held<P> {
+    /// By the time at which they leave; at equal times in the order in which they came.
+    packets: BTreeMap<(Instant, u64), P>,
+    flows: FlowMap<HeldFlow>,
+    put: u64,
+    bytes: ByteCount,
+}
+
+#[derive(Debug)]
+struct HeldFlow {
+    packets: u32,
+    /// When the last of them leaves.
+    until: Instant,
+}
+
+impl<P> Default for Held<P> {
+    fn default() -> Self {
+        Self { packets: BTreeMap::new(), flows: FlowMap::default(), put: 0, bytes: ByteCount::new(0) }
+    }
+}
+
+impl<P: Packet> Held<P> {
+    fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    fn next(&self) -> Option<Instant> {
+        self.packets.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// When the last packet of the flow leaves that is held.
+    fn until(&self, flow: FlowId) -> Option<Instant> {
+        self.flows.get(&flow).map(|held| held.until)
+    }
+
+    fn put(&mut self, at: Instant, packet: P) {
+        let flow = self.flows.entry(packet.meta().flow).or_insert(HeldFlow { packets: 0, until: at });
+        debug_assert!(at >= flow.until, "order within a flow is kept");
+        flow.packets += 1;
+        flow.until = at;
+        self.bytes += packet.meta().ip_bytes();
+        self.packets.insert((at, self.put), packet);
+        self.put += 1;
+    }
+
+    fn take(&mut self, now: Instant) -> Option<P> {
+        if self.next()? > now {
+            return None;
+        }
+        let (_, packet) = self.packets.pop_first()?;
+        self.bytes -= packet.meta().ip_bytes();
+        if let std::collections::hash_map::Entry::Occupied(mut flow) = self.flows.entry(packet.meta().flow) {
+            flow.get_mut().packets -= 1;
+            if flow.get().packets == 0 {
+                flow.remove();
+            }
+        }
+        Some(packet)
+    }
+}
+
+/// What a regenerator counts.
+#[derive(Clone, Debug, Default)]
+struct Stats {
+    seen: u64,
+    lists: u64,
+    signals: u64,
+    signals_unmatched: u64,
+    restored: u64,
+    interpolated: u64,
+    duplicates_restored: u64,
+    created: u64,
+    held: u64,
+    no_room: u64,
+    shrunk_bytes: u64,
+    passed_sack: u64,
+    passed_first: u64,
+    passed_hole: u64,
+    passed_too_far: u64,
+    passed: Passed,
+}
+
+impl Stats {
+    /// The list of the signal, if it is about the ACK `ack`.
+    fn matched(&mut self, signal: Option<(SeqNumber, AckList)>, ack: SeqNumber) -> AckList {
+        match signal {
+            Some((about, list)) if about == ack => list,
+            Some(_) => {
+                self.signals_unmatched += 1;
+                AckList::EMPTY
+            }
+            None => AckList::EMPTY,
+        }
+    }
+
+    fn show(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        let counts = [
+            ("seen", self.seen),
+            ("lists", self.lists),
+            ("signals", self.signals),
+            ("signals_unmatched", self.signals_unmatched),
+            ("restored", self.restored),
+            ("interpolated", self.interpolated),
+            ("duplicates_restored", self.duplicates_restored),
+            ("created", self.created),
+            ("held", self.held),
+            ("no_room", self.no_room),
+            ("dropped_ack_signal", self.signals),
+            ("shrunk_bytes", self.shrunk_bytes),
+            ("passed_sack", self.passed_sack),
+            ("passed_first", self.passed_first),
+            ("passed_hole", self.passed_hole),
+            ("passed_too_far", self.passed_too_far),
+        ];
+        for (name, value) in counts {
+            visit(Counter { path: "", kind: "ack-regenerator", name, value });
+        }
+        self.passed.show("ack-regenerator", visit);
+    }
+}
+
+#[cfg(test)]
+mod tests;
