@@ -49,8 +49,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<IpHeader, ParseError> {
 /// Writes a header at the start of `out`, with no option but the list, if there is one.
 pub(crate) fn write(
     out: &mut [u8],
-    source: Ipv4Addr,
-    destination: Ipv4Addr,
+    (source, destination): (Ipv4Addr, Ipv4Addr),
     protocol: u8,
     packet_len: u16,
     id: u16,

@@ -43,7 +43,7 @@ pub fn write_headers(meta: &Meta, addresses: &FlowAddresses, out: &mut [u8; MAX_
     let protocol = write_transport(transport_out, meta, addresses, transport_len);
     match addresses.ip {
         IpAddresses::V4 { source, destination } => {
-            ipv4::write(ip_out, source, destination, protocol, packet_len, meta.ip_id, meta.traffic_class, list);
+            ipv4::write(ip_out, (source, destination), protocol, packet_len, meta.ip_id, meta.traffic_class, list);
         }
         IpAddresses::V6 { source, destination } => {
             ipv6::write(ip_out, source, destination, protocol, packet_len, meta.traffic_class, list);

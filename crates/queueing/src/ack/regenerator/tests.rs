@@ -9,7 +9,7 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_ms(ms)
 }
 
-fn regenerator(config: Config) -> Regenerator {
+fn regenerator(config: &Config) -> Regenerator {
     let line = lastmile_linklayer::LinkLayer::new(0, lastmile_linklayer::Framing::None).expect("no overhead");
     AckRegenerator::new(Fifo::in_packets(PacketCount::new(100_000), Overflow::Tail), &config, &Environment::new(line))
 }
@@ -72,7 +72,7 @@ fn counter(regenerator: &Regenerator, name: &str) -> u64 {
 /// window, and without the list.
 #[test]
 fn one_for_one_the_suppressed_numbers_come_back() {
-    let mut regenerator = regenerator(Config::default());
+    let mut regenerator = regenerator(&Config::default());
     let newest = Meta { window: 700, ..listed(5000, &[1000, 0, 2000, 1000]) };
     let left = pass(&mut regenerator, 0, newest);
     assert_eq!(left, [1000, 2000, 2000, 4000, 5000].map(|number| Meta { window: 700, ..ack(number) }));
@@ -84,7 +84,7 @@ fn one_for_one_the_suppressed_numbers_come_back() {
 /// The first suppressed ACK repeats the one that left before.
 #[test]
 fn duplicates_come_back_once_whatever_the_factor() {
-    let mut regenerator = regenerator(Config { factor: factor(4, 1), ..Config::default() });
+    let mut regenerator = regenerator(&Config { factor: factor(4, 1), ..Config::default() });
     pass(&mut regenerator, 0, ack(1000));
     let left = pass(&mut regenerator, 1, listed(1000, &[0, 0]));
     assert_eq!(numbers(&left), [1000, 1000, 1000]);
@@ -94,12 +94,12 @@ fn duplicates_come_back_once_whatever_the_factor() {
 /// R = 3: three numbers for the one suppressed, a third of the way apart: 1000, 1333, 1666, then 2000 itself.
 #[test]
 fn further_numbers_stand_evenly_between_a_restored_one_and_the_next() {
-    let mut threefold = regenerator(Config { factor: factor(3, 1), ..Config::default() });
+    let mut threefold = regenerator(&Config { factor: factor(3, 1), ..Config::default() });
     assert_eq!(numbers(&pass(&mut threefold, 0, listed(2000, &[1000]))), [1000, 1333, 1666, 2000]);
     // Two bytes have room for two numbers only.
     assert_eq!(numbers(&pass(&mut threefold, 1, listed(3002, &[2]))), [3000, 3001, 3002]);
     // 3/2: one, two, one, two.
-    let mut regenerator = regenerator(Config { factor: factor(3, 2), ..Config::default() });
+    let mut regenerator = regenerator(&Config { factor: factor(3, 2), ..Config::default() });
     let left = pass(&mut regenerator, 0, listed(4000, &[1000; 3]));
     assert_eq!(numbers(&left), [1000, 2000, 2500, 3000, 4000]);
     let left = pass(&mut regenerator, 1, listed(6000, &[1000]));
@@ -108,7 +108,7 @@ fn further_numbers_stand_evenly_between_a_restored_one_and_the_next() {
 
 #[test]
 fn a_factor_below_one_restores_its_share_but_none_that_is_repeated_is_left_out() {
-    let mut regenerator = regenerator(Config { factor: factor(1, 2), ..Config::default() });
+    let mut regenerator = regenerator(&Config { factor: factor(1, 2), ..Config::default() });
     let left = pass(&mut regenerator, 0, listed(6000, &[1000, 1000, 1000, 0, 0, 2000]));
     // 1000 and 3000 are left out by their share; 4000 is repeated. The list: 1000, 2000, 3000, 4000, 4000, 4000.
     assert_eq!(numbers(&left), [2000, 4000, 4000, 4000, 6000]);
@@ -122,7 +122,7 @@ fn a_factor_is_above_0_and_at_most_16() {
 
 #[test]
 fn a_signal_is_taken_in_and_its_ack_restored() {
-    let mut regenerator = regenerator(Config { know: Know::Signal, ..Config::default() });
+    let mut regenerator = regenerator(&Config { know: Know::Signal, ..Config::default() });
     let signal = Packet::signal(&ack(3000), &list(&[1000, 1000]));
     assert_eq!(pass(&mut regenerator, 0, signal), []);
     assert_eq!(numbers(&pass(&mut regenerator, 1, ack(3000))), [1000, 2000, 3000]);
@@ -133,7 +133,7 @@ fn a_signal_is_taken_in_and_its_ack_restored() {
 /// Its ACK was lost: the next one is not the one that it tells of.
 #[test]
 fn a_signal_of_another_ack_restores_nothing() {
-    let mut regenerator = regenerator(Config { know: Know::Signal, ..Config::default() });
+    let mut regenerator = regenerator(&Config { know: Know::Signal, ..Config::default() });
     pass(&mut regenerator, 0, Packet::signal(&ack(3000), &list(&[1000])));
     assert_eq!(numbers(&pass(&mut regenerator, 1, ack(4000))), [4000]);
     assert_eq!(counter(&regenerator, "signals_unmatched"), 1);
@@ -141,11 +141,11 @@ fn a_signal_of_another_ack_restores_nothing() {
 
 #[test]
 fn what_it_does_not_know_of_passes_as_it_came() {
-    let mut interpolates = regenerator(Config { know: Know::Interpolate { stride: 1000 }, ..Config::default() });
+    let mut interpolates = regenerator(&Config { know: Know::Interpolate { stride: 1000 }, ..Config::default() });
     let signal = Packet::signal(&ack(3000), &list(&[1000]));
     assert_eq!(pass(&mut interpolates, 0, signal), [signal]);
     assert_eq!(pass(&mut interpolates, 1, listed(3000, &[1000])), [listed(3000, &[1000])]);
-    let mut reads_lists = regenerator(Config::default());
+    let mut reads_lists = regenerator(&Config::default());
     assert_eq!(pass(&mut reads_lists, 0, signal), [signal]);
     assert_eq!(counter(&reads_lists, "passed_not_tcp"), 1);
     // A congestion mark is the ACK's own.
@@ -156,7 +156,7 @@ fn what_it_does_not_know_of_passes_as_it_came() {
 /// Two segments of 1000 bytes an ACK: from 1000 to 6500 the receiver would have sent 3000 and 5000.
 #[test]
 fn interpolation_puts_a_number_at_every_stride() {
-    let mut regenerator = regenerator(Config { know: Know::Interpolate { stride: 2000 }, ..Config::default() });
+    let mut regenerator = regenerator(&Config { know: Know::Interpolate { stride: 2000 }, ..Config::default() });
     assert_eq!(numbers(&pass(&mut regenerator, 0, ack(1000))), [1000]);
     assert_eq!(numbers(&pass(&mut regenerator, 1, ack(6500))), [3000, 5000, 6500]);
     assert_eq!(numbers(&pass(&mut regenerator, 2, ack(8500))), [8500], "a whole stride is one ACK");
@@ -165,7 +165,7 @@ fn interpolation_puts_a_number_at_every_stride() {
 
 #[test]
 fn a_hole_that_was_filled_is_not_taken_for_suppressed_acks() {
-    let mut regenerator = regenerator(Config { know: Know::Interpolate { stride: 1000 }, ..Config::default() });
+    let mut regenerator = regenerator(&Config { know: Know::Interpolate { stride: 1000 }, ..Config::default() });
     pass(&mut regenerator, 0, ack(1000));
     pass(&mut regenerator, 1, ack(1000));
     assert_eq!(numbers(&pass(&mut regenerator, 2, ack(9000))), [9000]);
@@ -180,7 +180,7 @@ fn a_hole_that_was_filled_is_not_taken_for_suppressed_acks() {
 
 #[test]
 fn a_flow_that_was_silent_for_long_is_a_new_one() {
-    let mut regenerator = regenerator(Config { know: Know::Interpolate { stride: 1000 }, ..Config::default() });
+    let mut regenerator = regenerator(&Config { know: Know::Interpolate { stride: 1000 }, ..Config::default() });
     pass(&mut regenerator, 0, ack(1000));
     assert_eq!(numbers(&pass(&mut regenerator, 60_000, ack(3000))), [3000]);
     assert_eq!(counter(&regenerator, "passed_first"), 2);
@@ -190,7 +190,7 @@ fn a_flow_that_was_silent_for_long_is_a_new_one() {
 #[test]
 fn paced_acks_leave_evenly_over_the_time_since_the_previous_one() {
     let release = Release::Paced { hold: Duration::from_ms(100) };
-    let mut regenerator = regenerator(Config { release, ..Config::default() });
+    let mut regenerator = regenerator(&Config { release, ..Config::default() });
     assert_eq!(numbers(&pass(&mut regenerator, 0, ack(1000))), [1000]);
     assert_eq!(numbers(&pass(&mut regenerator, 40, listed(5000, &[1000; 3]))), [2000]);
     assert_eq!(Discipline::<Meta>::backlog(&regenerator).packets, PacketCount::new(3));
@@ -211,7 +211,7 @@ fn paced_acks_leave_evenly_over_the_time_since_the_previous_one() {
 #[test]
 fn no_ack_is_held_for_longer_than_the_cap() {
     let hold = Duration::from_ms(30);
-    let mut regenerator = regenerator(Config { release: Release::Paced { hold }, ..Config::default() });
+    let mut regenerator = regenerator(&Config { release: Release::Paced { hold }, ..Config::default() });
     pass(&mut regenerator, 0, ack(1000));
     assert_eq!(numbers(&pass(&mut regenerator, 900, listed(4000, &[1000; 2]))), [2000]);
     assert_eq!(regenerator.next_ready(at(900)), Some(at(910)));
