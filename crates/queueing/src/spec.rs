@@ -8,7 +8,8 @@ use lastmile_packet::Packet;
 use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, WireBytes};
 
 use crate::ack::{
-    AckCollapsing, AckFilter, AckPacing, AckRegenerator, CakeAckFilter, SmartAckDropper, WindowClamp, cake, clamp, filter, pacing, regenerator, sad,
+    AckCollapsing, AckFilter, AckPacing, AckRegenerator, CakeAckFilter, SmartAckDropper, WindowClamp, cake, clamp,
+    filter, pacing, regenerator, sad,
 };
 use crate::cake::{Cake, CakeError, Config as CakeConfig};
 use crate::classify::{Condition, Match, MatchError, Rules, rules};
@@ -252,7 +253,9 @@ impl Spec {
             }
             Self::Cake(_) => vec![],
             Self::Tbf { queue, .. } | Self::Policer { queue, .. } | Self::Sad { queue, .. } => vec![queue],
-            Self::AckPacing { queue, .. } | Self::WindowClamp { queue, .. } | Self::AckRegenerator { queue, .. } => vec![queue],
+            Self::AckPacing { queue, .. } | Self::WindowClamp { queue, .. } | Self::AckRegenerator { queue, .. } => {
+                vec![queue]
+            }
             Self::Priority { classes } => classes.iter().map(|class| &class.queue).collect(),
             Self::Custom(config) => config.classes.iter().map(|class| &class.class.queue).collect(),
             Self::Cbq(config) => config.tree.classes.iter().filter_map(|class| class.queue.as_ref()).collect(),
