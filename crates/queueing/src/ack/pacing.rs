@@ -225,8 +225,11 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckPacing<P, D> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
         self.release_due(now, drops);
         let meta = *packet.meta();
-        let holdable = self.stats.passed.may_regulate(now, &packet, &mut self.exempt);
+        let holdable = self.stats.passed.may_read(now, &packet, &mut self.exempt);
         if meta.protocol != Protocol::Tcp {
+            if meta.protocol == Protocol::AckSignal {
+                self.flush(meta.flow, now, drops);
+            }
             self.queue.enqueue(now, packet, drops);
             return;
         }
