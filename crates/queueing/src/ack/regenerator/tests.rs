@@ -11,7 +11,7 @@ fn at(ms: u64) -> Instant {
 
 fn regenerator(config: &Config) -> Regenerator {
     let line = lastmile_linklayer::LinkLayer::new(0, lastmile_linklayer::Framing::None).expect("no overhead");
-    AckRegenerator::new(Fifo::in_packets(PacketCount::new(100_000), Overflow::Tail), &config, &Environment::new(line))
+    AckRegenerator::new(Fifo::in_packets(PacketCount::new(100_000), Overflow::Tail), config, &Environment::new(line))
 }
 
 fn factor(numerator: u32, denominator: u32) -> Factor {
