@@ -6,7 +6,9 @@ use lastmile_queueing::spec::Spec;
 use lastmile_sim::spec::NodeIndex;
 use lastmile_units::{BitRate, Duration, Ratio};
 
+use crate::diagnostics::Place;
 use crate::line::{self, Defaults, LineSpec};
+use crate::policy::{self, Policy};
 use crate::queue::{self, Remedy};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
@@ -29,6 +31,13 @@ pub(crate) static ACCESS: Section = Section {
             Kind::Choice(&["none", "sad", "ack-filter", "ack-priority", "sad-priority"]),
             "none",
             "What is done about ACKs that wait upstream: short for wrapping the queue of `up`, see [remedies](#remedies).",
+        ),
+        Key::optional(
+            "policy",
+            Kind::Text,
+            "none",
+            "A [policy](policy.md) in place of the queue of `up` (and, if it has one for it, of `down`): the name of one that comes with \
+             the program, such as \"sad-cbq\", or the path of a file, seen from this one.",
         ),
         Key::optional("lan", Kind::Table("`[access.lan]`"), "its defaults", "Between client and CPE."),
         Key::optional("aggregation", Kind::Table("`[access.lan]`"), "its defaults", "Between DSLAM and gateway."),
@@ -117,6 +126,8 @@ pub struct Access {
     pub up: LineSpec,
     /// What is done about ACKs that wait upstream.
     pub remedy: Remedy,
+    /// The policy that the queues come from, if the file names one.
+    pub policy: Option<Policy>,
     /// Index of the link `down` in the network.
     pub down_link: usize,
     /// Index of the link `up` in the network.
@@ -152,11 +163,16 @@ pub(crate) fn read<'d>(table: &Table<'d>, nodes: [NodeIndex; 5], topology: &mut 
         let queue = queue::with_remedy(table, up.queue.clone(), remedy)?;
         Some(LineSpec { queue, ..up })
     });
+    let policy = policy(table, down.as_ref(), up.as_ref());
     let lan = hop(table, "lan", &LAN);
     let aggregation = hop(table, "aggregation", &AGGREGATION);
     let backbone = hop(table, "backbone", &BACKBONE);
     let [client, cpe, dslam, gateway, server] = nodes;
-    let (down, up, lan) = (down?, up?, lan?);
+    let (mut down, mut up, lan, policy) = (down?, up?, lan?, policy?);
+    if let Some(policy) = &policy {
+        up.queue = policy.up.clone();
+        down.queue = policy.down.clone().unwrap_or(down.queue);
+    }
     let (aggregation, backbone) = (aggregation?, backbone?);
     let links = [
         (&backbone, "server-gateway", server, gateway),
@@ -171,7 +187,41 @@ pub(crate) fn read<'d>(table: &Table<'d>, nodes: [NodeIndex; 5], topology: &mut 
     for (line, name, from, to) in links {
         topology.add_link(line.link(name.into(), from, to), table);
     }
-    Some(Access { down, up, remedy: remedy?, down_link: 2, up_link: 5, client, server })
+    Some(Access { down, up, remedy: remedy?, policy, down_link: 2, up_link: 5, client, server })
+}
+
+/// The policy that the file names, on this line. `None` if it is wrong.
+fn policy(table: &Table<'_>, down: Option<&LineSpec>, up: Option<&LineSpec>) -> Option<Option<Policy>> {
+    let Some(name) = table.optional::<String>("policy") else {
+        return if table.has("policy") { None } else { Some(None) };
+    };
+    if table.has("remedy") && table.optional::<String>("remedy").is_some_and(|remedy| remedy != "none") {
+        let hint = "a policy has remedies of its own: leave out one of them";
+        table.error("remedy", "both a remedy and a policy", Some(hint.into()));
+        return None;
+    }
+    let (down, up) = (down?, up?);
+    let line = policy::Line { up: up.rate?, down: down.rate?, up_layer: up.link_layer, down_layer: down.link_layer };
+    match Policy::load(&name, table.directory().as_deref(), Some(line)) {
+        Ok(policy) => {
+            table.adopt(&policy.warnings);
+            Some(Some(policy))
+        }
+        Err(report) => {
+            // What is wrong inside the file is told there; that there is none, here.
+            match report.findings() {
+                [only] if matches!(only.place, Place::WholeFile { .. }) => {
+                    table.error(
+                        "policy",
+                        format!("{}: {:?}: {}", table.path("policy"), name, only.message),
+                        only.hint.clone(),
+                    );
+                }
+                _ => table.adopt(&report),
+            }
+            None
+        }
+    }
 }
 
 fn direction(table: &Table<'_>, key: &'static str, shared: &Defaults) -> Option<LineSpec> {

@@ -13,6 +13,7 @@
 //! | `scenario.rs` | the file as a whole |
 //! | `access.rs`, `topology.rs`, `line.rs`, `queue.rs` | access line, nodes and links, one direction of a line, its queue |
 //! | `traffic.rs`, `names.rs`, `tcp.rs` | what runs |
+//! | `policy/` | the policy file: line, classes, rules; the policies that come with the program |
 //! | `reference.rs` | the reference of all keys, printed from the schema |
 
 mod access;
@@ -20,6 +21,7 @@ pub mod diagnostics;
 mod document;
 mod line;
 mod names;
+pub mod policy;
 mod queue;
 mod reader;
 pub mod reference;
@@ -33,6 +35,7 @@ mod value;
 pub use access::Access;
 pub use diagnostics::{Diagnostic, Place, Report, Severity, Source};
 pub use line::LineSpec;
+pub use policy::Policy;
 pub use queue::Remedy;
 pub use scenario::{Scenario, tcp_of};
 

@@ -6,6 +6,7 @@
 
 use core::cell::RefCell;
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use crate::diagnostics::{Diagnostic, Place, Report, did_you_mean};
 use crate::document::{self, Document, Node, Origin, Value};
@@ -297,6 +298,18 @@ impl<'d> Table<'d> {
     pub(crate) fn warning(&self, key: &str, message: impl Into<String>, hint: Option<String>) {
         let finding = Diagnostic::warning(self.place(key), message);
         self.at.reader.push(finding.about(self.path(key)).maybe_hint(hint));
+    }
+
+    /// Adds what was found in another file that this one names.
+    pub(crate) fn adopt(&self, report: &Report) {
+        for finding in report.findings() {
+            self.at.reader.push(finding.clone());
+        }
+    }
+
+    /// Where the file is, from which it names others.
+    pub(crate) fn directory(&self) -> Option<PathBuf> {
+        std::path::Path::new(self.at.reader.document.source.name()).parent().map(PathBuf::from)
     }
 
     /// `access.up.rate`, in the words of `--set`.

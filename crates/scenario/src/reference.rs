@@ -163,7 +163,7 @@ pub fn render() -> String {
     text
 }
 
-fn render_section(text: &mut String, section: &Section, chapter: &str) {
+pub(crate) fn render_section(text: &mut String, section: &Section, chapter: &str) {
     if section.heading != chapter {
         let _ = write!(text, "### {}\n\n", section.heading);
     }

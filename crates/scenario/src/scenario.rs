@@ -174,7 +174,7 @@ impl Scenario {
     }
 }
 
-fn read_file(path: &Path) -> Result<String, String> {
+pub(crate) fn read_file(path: &Path) -> Result<String, String> {
     let file = std::fs::File::open(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => "no such file".to_owned(),
         _ => format!("cannot be read: {error}"),

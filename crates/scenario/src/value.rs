@@ -226,6 +226,31 @@ impl FromNode for Portion {
     }
 }
 
+/// A number of data packets for each ACK, in millionths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Factor(pub(crate) u64);
+
+impl FromNode for Factor {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        let (Value::Integer(text) | Value::Float(text) | Value::String(text)) = value else {
+            return Err(format!("{}, where a number is expected, such as 1.5", value.name()));
+        };
+        let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let millionths = (digits(whole) && digits(part) && !whole.is_empty() && part.len() <= 6)
+            .then(|| format!("{whole}{part:0<6}").parse::<u64>().ok())
+            .flatten();
+        match millionths {
+            Some(number @ 500_000..=100_000_000) => Ok(Self(number)),
+            _ => Err(format!("{text} is no number from 0.5 to 100 with at most six decimals, such as 1.5")),
+        }
+    }
+
+    fn from_default(text: &'static str) -> Self {
+        Self::from_value(&Value::String(text.into())).expect("the schema's defaults parse")
+    }
+}
+
 /// A whole number that may be negative: an overhead.
 impl FromNode for i64 {
     fn from_value(value: &Value) -> Result<Self, String> {

@@ -109,8 +109,13 @@ pub(crate) fn read(queue: Unopened<'_>, link_layer: &LinkLayer) -> Option<Spec> 
 
 /// `spec`, which was read for another line, if it can stand here too.
 pub(crate) fn checked(table: &Table<'_>, spec: &Spec, link_layer: &LinkLayer) -> Option<Spec> {
+    checked_at(table, "queue", spec, link_layer)
+}
+
+/// `spec`, or an error at `key`.
+pub(crate) fn checked_at(table: &Table<'_>, key: &'static str, spec: &Spec, link_layer: &LinkLayer) -> Option<Spec> {
     if let Err(error) = spec.build::<Meta>(link_layer) {
-        table.error("queue", format!("{}: {error}", table.path("queue")), None);
+        table.error(key, format!("{}: {error}", table.path(key)), None);
         return None;
     }
     Some(spec.clone())

@@ -2,6 +2,7 @@
 
 mod build;
 mod matches;
+mod policy;
 mod properties;
 mod refused;
 mod shipped;

@@ -1,0 +1,149 @@
+//! Policies: one file that describes line, classes and rules. The simulator builds its queues from it; so may a live shaper.
+//!
+//! A policy speaks of shares, and a line makes rates of them: [`Policy::parse`] takes the line of a scenario, or reads the
+//! policy's own. What comes out is effective: every class with its rate, ceiling and bursts, and the tree of disciplines.
+
+mod read;
+pub mod ready;
+pub(crate) mod reference;
+mod scheduler;
+mod schema;
+
+use std::path::Path;
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_queueing::Match;
+use lastmile_queueing::spec::Spec;
+use lastmile_units::{BitRate, WireBytes};
+
+use crate::diagnostics::{Diagnostic, Place, Report, Source, did_you_mean};
+use crate::document::Document;
+use crate::reader::Reader;
+use crate::scenario::read_file;
+
+pub use reference::render as render_reference;
+
+/// The line that a policy is for.
+#[derive(Clone, Copy, Debug)]
+pub struct Line {
+    /// Upstream rate of the wire.
+    pub up: BitRate,
+    /// Downstream rate of the wire.
+    pub down: BitRate,
+    /// What an IP packet costs upstream.
+    pub up_layer: LinkLayer,
+    /// What an IP packet costs downstream.
+    pub down_layer: LinkLayer,
+}
+
+/// A policy on its line.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// What it is called.
+    pub name: String,
+    /// What it does, in a line.
+    pub about: String,
+    /// The line.
+    pub line: Line,
+    /// The kind of its scheduler, as the file has it.
+    pub scheduler: &'static str,
+    /// The rate of the ACK class, if there is one.
+    pub ack: Option<AckRate>,
+    /// The classes, that of the ACKs first.
+    pub classes: Vec<Class>,
+    /// The rules, in their order.
+    pub rules: Vec<Rule>,
+    /// The queue of the upstream.
+    pub up: Spec,
+    /// The queue of the downstream, if the policy has one.
+    pub down: Option<Spec>,
+    /// What is odd about it.
+    pub warnings: Report,
+}
+
+/// How the rate of the ACK class came about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AckRate {
+    /// What is reserved.
+    pub rate: BitRate,
+    /// The file gives it; the rest says what would have been computed from.
+    pub fixed: bool,
+    /// Bytes on the downstream wire of a data packet.
+    pub packet: WireBytes,
+    /// Bytes on the upstream wire of an ACK.
+    pub ack: WireBytes,
+    /// Data packets for each ACK, in millionths.
+    pub factor_ppm: u64,
+}
+
+/// A class on its line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Class {
+    /// Its name.
+    pub name: String,
+    /// The class above it.
+    pub parent: Option<String>,
+    /// What it has whatever others do; `None` where its scheduler knows no rates.
+    pub rate: Option<BitRate>,
+    /// What it has at most.
+    pub ceil: BitRate,
+    /// Who goes first: 0, the most urgent, to 7.
+    pub priority: u8,
+    /// What it may send of its rate at once.
+    pub burst: WireBytes,
+    /// What it may send of its ceiling at once.
+    pub cburst: WireBytes,
+    /// Where its packets wait; `None` if it has classes below.
+    pub queue: Option<Spec>,
+}
+
+/// A rule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rule {
+    /// The name of the class.
+    pub class: String,
+    /// Which packets.
+    pub matches: Match,
+    /// No further rule is asked.
+    pub last: bool,
+}
+
+impl Policy {
+    /// Reads the ready policy of this name, or the file at this path, for `line` or for the policy's own line.
+    ///
+    /// # Errors
+    /// All that is wrong with it; or that there is no such policy.
+    pub fn load(name_or_path: &str, base: Option<&Path>, line: Option<Line>) -> Result<Self, Report> {
+        if let Some(text) = ready::text(name_or_path) {
+            return Self::parse(&format!("policies/{name_or_path}.toml"), text, line);
+        }
+        let whole = |message: String, hint: Option<String>| {
+            let place = Place::WholeFile { name: name_or_path.to_owned() };
+            Report::of(Diagnostic::error(place, message).maybe_hint(hint))
+        };
+        if !name_or_path.contains(['/', '.']) {
+            let hint = did_you_mean(name_or_path, ready::NAMES)
+                .unwrap_or_else(|| format!("known: {}; or the path of a file", ready::NAMES.join(", ")));
+            return Err(whole("no policy of this name".into(), Some(hint)));
+        }
+        let path = base.map_or_else(|| Path::new(name_or_path).to_owned(), |base| base.join(name_or_path));
+        let text = read_file(&path).map_err(|problem| whole(problem, None))?;
+        Self::parse(&path.display().to_string(), &text, line)
+    }
+
+    /// Reads `text`, which messages call `name`, for `line` or for the policy's own line.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn parse(name: &str, text: &str, line: Option<Line>) -> Result<Self, Report> {
+        let document = Document::parse(Source::new(name, text), &[])?;
+        let reader = Reader::new(document);
+        let read = read::policy(&reader.root().open(&schema::POLICY), name, line);
+        let (report, _) = reader.finish();
+        if report.has_errors() {
+            return Err(report);
+        }
+        let policy = read.expect("what could not be read is in the report");
+        Ok(Self { warnings: report, ..policy })
+    }
+}

@@ -1,0 +1,17 @@
+//! The policies that come with the program.
+
+/// Their names, from nothing done to all that can be done.
+pub const NAMES: [&str; 5] = ["fifo", "ack-priority", "sad", "sad-cbq", "adsl-optimizer"];
+
+/// The file of the policy with this name.
+#[must_use]
+pub fn text(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "fifo" => include_str!("../../../../policies/fifo.toml"),
+        "ack-priority" => include_str!("../../../../policies/ack-priority.toml"),
+        "sad" => include_str!("../../../../policies/sad.toml"),
+        "sad-cbq" => include_str!("../../../../policies/sad-cbq.toml"),
+        "adsl-optimizer" => include_str!("../../../../policies/adsl-optimizer.toml"),
+        _ => return None,
+    })
+}

@@ -1,0 +1,104 @@
+//! Schedulers over the classes of a policy.
+
+use lastmile_queueing::Match;
+use lastmile_queueing::sched::tree::{self, Tree};
+use lastmile_queueing::sched::{cbq, custom, htb};
+use lastmile_queueing::spec::{ClassSpec, Spec};
+use lastmile_units::{BitRate, ByteCount, PacketCount, Ratio, WireBytes};
+
+use super::Class;
+
+/// The class that stands for the whole line, above all others.
+pub(super) const ROOT: &str = "line";
+
+/// What a scheduler is built over.
+pub(super) struct Plan<'a> {
+    pub(super) classes: &'a [Class],
+    /// The class of what no rule matches.
+    pub(super) default: &'a str,
+    /// What the scheduler may use of the line.
+    pub(super) rate: BitRate,
+    pub(super) largest: ByteCount,
+    /// The largest packet on the wire.
+    pub(super) largest_wire: WireBytes,
+}
+
+impl Plan<'_> {
+    pub(super) fn htb(&self) -> htb::Config {
+        let of = |rate, ceil, class: Option<&Class>| htb::Share {
+            rate,
+            ceil: Some(ceil),
+            burst: class.map(|class| class.burst),
+            cburst: class.map(|class| class.cburst),
+            priority: class.map_or(0, |class| class.priority),
+            quantum: None,
+        };
+        let root = of(self.rate, self.rate, None);
+        let share = |class: &Class| of(class.rate.unwrap_or(class.ceil), class.ceil, Some(class));
+        htb::Config {
+            tree: self.tree(root, share),
+            largest: self.largest,
+            r2q: 10,
+            hysteresis: false,
+            direct_limit: PacketCount::new(1000),
+        }
+    }
+
+    pub(super) fn cbq(&self) -> cbq::Config {
+        let of = |share, borrow, priority, burst| cbq::Share { share, borrow, isolated: false, priority, burst };
+        let root = of(cbq::Portion::Share(Ratio::ONE), false, 0, None);
+        let share = |class: &Class| {
+            let rate = cbq::Portion::Rate(class.rate.unwrap_or(class.ceil));
+            of(rate, Some(class.ceil) > class.rate, class.priority, Some(class.burst))
+        };
+        cbq::Config { tree: self.tree(root, share), rate: self.rate, largest: self.largest }
+    }
+
+    fn tree<S>(&self, root: S, share: impl Fn(&Class) -> S) -> Tree<S> {
+        let mut tree = Tree {
+            classes: vec![tree::Class { name: ROOT.into(), parent: None, share: root, queue: None }],
+            rules: Vec::new(),
+            default: Some(self.default.into()),
+        };
+        for (class, number) in self.classes.iter().zip(0..) {
+            let parent = Some(class.parent.clone().unwrap_or_else(|| ROOT.into()));
+            let (name, queue) = (class.name.clone(), class.queue.clone());
+            if queue.is_some() {
+                tree.rules.push(tree::Rule { matches: Match::Class(number), class: name.clone() });
+            }
+            tree.classes.push(tree::Class { name, parent, share: share(class), queue });
+        }
+        tree
+    }
+
+    /// Turns as long as the rates have it: the class with the least rate sends one largest packet in its turn.
+    pub(super) fn custom(&self) -> Spec {
+        let bps = |class: &Class| class.rate.unwrap_or(class.ceil).as_bps();
+        let least = self.classes.iter().map(bps).min().unwrap_or(1);
+        let count = |class: &Class| {
+            let bytes = u128::from(bps(class)) * u128::from(self.largest_wire.as_u64()) / u128::from(least);
+            custom::Count::Bytes(WireBytes::new(u64::try_from(bytes).unwrap_or(u64::MAX)))
+        };
+        let classes = self.ordered(|_| 0).map(|(class, spec)| custom::Class { class: spec, count: count(class) });
+        Spec::Custom(custom::Config { classes: classes.collect(), excess: custom::Excess::Carried })
+    }
+
+    pub(super) fn priority(&self) -> Spec {
+        Spec::Priority { classes: self.ordered(|class| class.priority).map(|(_, spec)| spec).collect() }
+    }
+
+    /// The classes by `key`, that of what no rule matches among them.
+    fn ordered(&self, key: impl Fn(&Class) -> u8) -> impl Iterator<Item = (&Class, ClassSpec)> {
+        let mut classes: Vec<(&Class, ClassSpec)> = self
+            .classes
+            .iter()
+            .zip(0..)
+            .filter_map(|(class, number)| {
+                let queue = class.queue.clone()?;
+                Some((class, ClassSpec { matches: Match::Class(number), queue }))
+            })
+            .collect();
+        classes.sort_by_key(|(class, _)| key(class));
+        classes.into_iter()
+    }
+}

@@ -1,0 +1,183 @@
+//! The keys of a policy file.
+
+use crate::line;
+use crate::schema::{Key, Kind, Section};
+
+pub(super) static POLICY: Section = Section {
+    heading: "Top level",
+    about: "",
+    keys: &[
+        Key::optional("name", Kind::Text, "the file's name", "What it is called."),
+        Key::optional("about", Kind::Text, "nothing", "What it does, in a line."),
+        Key::optional("line", Kind::Table("`[line]`"), "that of the scenario", "The line that it is for."),
+        Key::optional(
+            "scheduler",
+            Kind::Table("`[scheduler]`"),
+            "its defaults",
+            "What shares the upstream among the classes.",
+        ),
+        Key::optional(
+            "ack",
+            Kind::Table("`[ack]`"),
+            "none",
+            "A class of its own for pure ACKs, its rate computed from the download.",
+        ),
+        Key::optional("class", Kind::Tables("`[[class]]`"), "none", "The classes of the upstream."),
+        Key::optional(
+            "rule",
+            Kind::Tables("`[[rule]]`"),
+            "none",
+            "Which packets belong to which class. Every rule is asked, in order, and the last that matches decides.",
+        ),
+        Key::optional("down", Kind::Table("`[down]`"), "nothing", "What is done about the downstream."),
+    ],
+};
+
+pub(super) static LINE: Section = Section {
+    heading: "`[line]`",
+    about: "The line. In a scenario the line of `[access]` takes its place.",
+    keys: &[
+        Key::required("up", Kind::Rate, "Upstream rate of the wire, headers and cells included."),
+        Key::required("down", Kind::Rate, "Downstream rate of the wire."),
+        line::ENCAPSULATION,
+        line::OAM,
+    ],
+};
+
+pub(super) static SCHEDULER: Section = Section {
+    heading: "`[scheduler]`",
+    about: "What shares the upstream among the classes.",
+    keys: &[
+        Key::with_default(
+            "kind",
+            Kind::Choice(&["htb", "cbq", "custom", "priority", "none"]),
+            "htb",
+            "`htb`: rates guaranteed, ceilings; `cbq`: rates guaranteed, the rest borrowed; `custom`: turns whose byte counts are as the \
+             rates; `priority`: by priority alone, without rates; `none`: no classes, one `queue`.",
+        ),
+        Key::with_default(
+            "share",
+            Kind::Share,
+            "100 %",
+            "What of the line's upstream rate is used; below 100 % before a modem with a queue of its own.",
+        ),
+        Key::with_default("largest", Kind::Bytes, "1500 B", "The largest IP packet to expect.")
+            .at_least("1 B")
+            .at_most("65535 B"),
+        Key::optional(
+            "default",
+            Kind::Text,
+            "the class called `default`, or else the last",
+            "The class of what no rule matches.",
+        ),
+        Key::optional(
+            "queue",
+            Kind::Table("[queues](scenario.md#queues)"),
+            "a FIFO of 100 packets",
+            "The one queue of `kind = \"none\"`.",
+        ),
+    ],
+};
+
+pub(super) static ACK: Section = Section {
+    heading: "`[ack]`",
+    about: "The class of pure ACKs. Its rate is what the ACKs of a full download need: the download rate by the bytes on the wire of a data \
+            packet, times the bytes on the wire of an ACK, by `factor` (Brouer 2005, formula 8.1, with bytes on the wire on both \
+            sides and whole bits a second, rounded up). Pure ACKs belong to it before the rules are asked.",
+    keys: &[
+        Key::with_default("class", Kind::Text, "ack", "Its name, for rules."),
+        Key::with_default("factor", Kind::Other("number from 0.5 to 100"), "1.5", "Data packets for each ACK."),
+        Key::optional("rate", Kind::Rate, "computed", "A fixed rate in place of the computed one."),
+        Key::with_default("ceil", Kind::Other("share of the line, or rate"), "100 %", "What it has at most."),
+        Key::with_default("priority", Kind::Count, "1", "Who goes first: 0, the most urgent, to 7.").at_most("7"),
+        Key::with_default("packet", Kind::Bytes, "1500 B", "IP bytes of a data packet.")
+            .at_least("40 B")
+            .at_most("65535 B"),
+        Key::with_default("ack", Kind::Bytes, "40 B", "IP bytes of an ACK: 40, or 52 with timestamps.")
+            .at_least("20 B")
+            .at_most("1500 B"),
+        Key::optional(
+            "burst",
+            Kind::WireBytes,
+            "the largest packet",
+            "What it may send of its rate at once after a pause.",
+        ),
+        Key::optional(
+            "regulate",
+            Kind::Table("[queues](scenario.md#queues)"),
+            "a FIFO of `limit`",
+            "The queue of the ACKs, such as `{ kind = \"sad\" }`.",
+        ),
+        Key::with_default("limit", Kind::Limit, "100 packets", "How many ACKs wait, without `regulate`."),
+    ],
+};
+
+pub(super) static CLASS: Section = Section {
+    heading: "`[[class]]`",
+    about: "A class of the upstream.",
+    keys: &[
+        Key::required("name", Kind::Text, "Its name, for rules."),
+        Key::optional(
+            "parent",
+            Kind::Text,
+            "none: the line",
+            "The class above, of which it is a part; only with `htb` and `cbq`.",
+        ),
+        Key::optional(
+            "rate",
+            Kind::Other("share of what the ACK class leaves, or rate"),
+            "required but for `priority`",
+            "What it has whatever others do.",
+        ),
+        Key::optional(
+            "ceil",
+            Kind::Other("share of the line, or rate"),
+            "the line",
+            "What it has at most; only with `htb`.",
+        ),
+        Key::with_default("priority", Kind::Count, "4", "Who goes first: 0, the most urgent, to 7.").at_most("7"),
+        Key::optional(
+            "burst",
+            Kind::WireBytes,
+            "the largest packet",
+            "What it may send of its rate at once after a pause.",
+        ),
+        Key::optional(
+            "cburst",
+            Kind::WireBytes,
+            "the largest packet",
+            "What it may send of its ceiling at once after a pause.",
+        ),
+        Key::optional(
+            "queue",
+            Kind::Table("[queues](scenario.md#queues)"),
+            "a FIFO of `limit`",
+            "Where its packets wait.",
+        ),
+        Key::with_default("limit", Kind::Limit, "100 packets", "How much it holds, without `queue`."),
+    ],
+};
+
+pub(super) static RULE: Section = Section {
+    heading: "`[[rule]]`",
+    about: "Packets that belong to a class.",
+    keys: &[
+        Key::required("class", Kind::Text, "The class."),
+        Key::optional("match", Kind::Table("[matches](scenario.md#matches)"), "every packet", "Which packets."),
+        Key::with_default("final", Kind::Flag, "false", "No further rule is asked."),
+    ],
+};
+
+pub(super) static DOWN: Section = Section {
+    heading: "`[down]`",
+    about: "What is done about the downstream, whose queue stands at the far end: in a simulation its queue is replaced; on a real line a \
+            policer or shaper stands behind it.",
+    keys: &[Key::required(
+        "queue",
+        Kind::Table("[queues](scenario.md#queues)"),
+        "The queue, such as `{ kind = \"policer\", ... }`.",
+    )],
+};
+
+/// All sections, in the order of the reference.
+pub(super) const SECTIONS: &[&Section] = &[&POLICY, &LINE, &SCHEDULER, &ACK, &CLASS, &RULE, &DOWN];

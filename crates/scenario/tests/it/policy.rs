@@ -1,0 +1,224 @@
+//! Policies: the ready ones, what they become on a line, and what is refused.
+
+use std::path::Path;
+
+use lastmile_linklayer::PRESETS;
+use lastmile_packet::Meta;
+use lastmile_queueing::spec::Spec;
+use lastmile_scenario::policy::{Line, Policy, ready};
+use lastmile_scenario::{Diagnostic, Scenario};
+use lastmile_units::{BitRate, ByteCount};
+
+fn ready(name: &str, line: Option<Line>) -> Policy {
+    Policy::load(name, None, line).unwrap_or_else(|report| panic!("{name}: {report}"))
+}
+
+#[test]
+fn every_ready_policy_stands_on_every_link_layer() {
+    for name in ready::NAMES {
+        for preset in PRESETS {
+            let rates = [(256, 512), (512, 2000), (768, 8000), (10_000, 100_000)];
+            for (up, down) in rates.map(|(up, down)| (BitRate::from_kbit_per_s(up), BitRate::from_kbit_per_s(down))) {
+                let policy = ready(name, Some(Line { up, down, up_layer: preset.link, down_layer: preset.link }));
+                assert!(policy.up.build::<Meta>(&preset.link).is_ok(), "{name} over {}", preset.name);
+                assert!(policy.warnings.is_empty(), "{name} over {}: {}", preset.name, policy.warnings);
+                assert!(!policy.about.is_empty());
+                let guaranteed: u64 = policy.classes.iter().filter_map(|class| class.rate).map(BitRate::as_bps).sum();
+                assert!(guaranteed <= up.as_bps(), "{name} over {}", preset.name);
+            }
+        }
+    }
+}
+
+/// 2 Mbit/s in packets of 1500 + 36 bytes, 32 cells or 1696 bytes each, and an ACK of 40 + 36 bytes in two cells or 106 for
+/// every 1.5 of them: 2 000 000 * 106 / 1696 / 1.5 = 83 333.3 bit/s.
+#[test]
+fn the_rate_of_the_acks_is_what_a_full_download_needs() {
+    let layer = lastmile_linklayer::preset::BRIDGED_VCMUX_FCS.link;
+    let (up, down) = (BitRate::from_kbit_per_s(512), BitRate::from_kbit_per_s(2000));
+    let policy = ready("ack-priority", Some(Line { up, down, up_layer: layer, down_layer: layer }));
+    let ack = policy.ack.expect("an ACK class");
+    assert_eq!((ack.packet.as_u64(), ack.ack.as_u64(), ack.fixed), (1696, 106, false));
+    assert_eq!(ack.rate.as_bps(), 83_334);
+    let rest = &policy.classes[1];
+    assert_eq!((rest.rate.unwrap().as_bps(), rest.ceil), (512_000 - 83_334, up));
+}
+
+/// Brouer 2005, section 9.3, listing B.27: 340 kbit/s for the ACKs of 767, percentages of the 427 that are left, ceilings of
+/// 767, all in whole kbit/s rounded down.
+#[test]
+fn the_production_classes_have_the_published_rates() {
+    let text = ready::text("adsl-optimizer")
+        .unwrap()
+        .replace("up = \"768 kbit/s\"", "up = \"767 kbit/s\"")
+        .replace("factor = 1.5", "rate = \"340 kbit/s\"");
+    let policy = Policy::parse("published.toml", &text, None).unwrap();
+    let kbit = |rate: BitRate| rate.as_bps() / 1000;
+    let classes: Vec<_> = policy
+        .classes
+        .iter()
+        .map(|class| (class.name.as_str(), kbit(class.rate.unwrap()), kbit(class.ceil), class.priority))
+        .collect();
+    let published = [
+        ("ack", 340, 767, 1),
+        ("interactive", 85, 153, 0),
+        ("good", 119, 613, 4),
+        ("bulk", 93, 613, 4),
+        ("default", 85, 728, 4),
+        ("bad", 42, 767, 7),
+    ];
+    assert_eq!(classes, published);
+    // Computed from the wire of his 8 Mbit/s line the reservation is close to his 340: 8 000 000 * 106 / 1696 / 1.5.
+    let computed = ready("adsl-optimizer", None).ack.unwrap();
+    assert_eq!((computed.rate.as_bps(), computed.packet.as_u64()), (333_334, 1696));
+}
+
+#[test]
+fn a_scenario_takes_a_policy_by_name_or_by_file() {
+    let text = |policy: &str| crate::LINE.replace("[access]\n", &format!("[access]\npolicy = \"{policy}\"\n"));
+    let scenario = crate::parse(&text("sad-cbq")).unwrap();
+    let access = scenario.access().unwrap();
+    assert!(matches!(&access.up.queue, Spec::Rules(rules) if matches!(*rules.queue, Spec::Cbq(_))));
+    assert_eq!(access.up.queue, scenario.network().links[access.up_link].queue);
+    assert_eq!(access.policy.as_ref().unwrap().name, "sad-cbq");
+
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("policy-by-file");
+    std::fs::create_dir_all(&dir).unwrap();
+    let own =
+        "[scheduler]\nkind = \"none\"\nqueue = { limit = \"7 packets\" }\n[down]\nqueue = { limit = \"9 packets\" }";
+    std::fs::write(dir.join("own.toml"), own).unwrap();
+    std::fs::write(dir.join("scenario.toml"), text("own.toml")).unwrap();
+    let scenario = Scenario::load(&dir.join("scenario.toml"), &[]).unwrap_or_else(|report| panic!("{report}"));
+    let access = scenario.access().unwrap();
+    assert_eq!((&access.up.queue, &access.down.queue), (&Spec::fifo(7), &Spec::fifo(9)));
+    assert_eq!(scenario.network().links[access.down_link].queue, Spec::fifo(9));
+
+    let refused = |policy: &str| {
+        let report = crate::parse(&text(policy)).expect_err("it is refused");
+        (report.findings()[0].headline(), report.findings()[0].hint.clone().unwrap_or_default())
+    };
+    assert_eq!(
+        refused("sad-cqb"),
+        (
+            "error: x.toml:3:10: access.policy: \"sad-cqb\": no policy of this name".into(),
+            "did you mean \"sad-cbq\"?".into()
+        )
+    );
+    assert_eq!(refused("gone.toml").0, "error: x.toml:3:10: access.policy: \"gone.toml\": no such file");
+    let both = text("sad-cbq").replace("policy =", "remedy = \"sad\"\npolicy =");
+    assert_eq!(
+        headlines(crate::parse(&both).expect_err("it is refused").findings()),
+        ["error: x.toml:3:10: both a remedy and a policy"]
+    );
+}
+
+const LINE: &str = "[line]\nup = \"512 kbit/s\"\ndown = \"2 Mbit/s\"\n";
+
+fn headlines(findings: &[Diagnostic]) -> Vec<String> {
+    findings.iter().map(Diagnostic::headline).collect()
+}
+
+#[track_caller]
+fn refused(text: &str, headline: &str) {
+    let report = Policy::parse("p.toml", &format!("{LINE}{text}"), None).expect_err(text);
+    assert_eq!(headlines(report.findings()), [headline], "{text}");
+}
+
+fn class(name: &str, rest: &str) -> String {
+    format!("[[class]]\nname = \"{name}\"\n{rest}\n")
+}
+
+#[test]
+fn what_would_not_hold_is_said_with_its_numbers() {
+    refused(
+        &(class("a", "rate = \"300 kbit/s\"") + &class("b", "rate = \"300 kbit/s\"")),
+        "error: p.toml:9:8: with class \"b\" 600 kbit/s are guaranteed, and the line has 512 kbit/s: the guarantees would not hold",
+    );
+    refused(
+        &class("a", "rate = \"120 %\""),
+        "error: p.toml:6:8: class.a.rate: \"120 %\" is too large; a share of a whole is at most 100 %",
+    );
+    refused(
+        &(class("default", "rate = \"10 %\"") + "[[rule]]\nclass = \"defualt\"\n"),
+        "error: p.toml:8:9: no class is called \"defualt\"",
+    );
+    refused(
+        &(class("a", "rate = \"10 %\"\nparent = \"b\"")
+            + &class("b", "rate = \"10 %\"\nparent = \"a\"")
+            + &class("c", "rate = \"5 %\"")),
+        "error: p.toml:7:10: class \"a\": its parents lead round in a circle, and never to the link",
+    );
+    refused(
+        &class("a", "rate = \"10 %\"\nburst = \"1000 wire bytes\""),
+        "error: p.toml:7:9: class.a.burst: a burst of 1000 wire bytes is smaller than the largest packet, which takes 1500 wire bytes",
+    );
+    refused(
+        &class("a", "rate = \"50 %\"\nceil = \"20 %\""),
+        "error: p.toml:7:8: class.a.ceil: a ceil of 102.4 kbit/s is below the rate of 256 kbit/s",
+    );
+    refused(
+        &("[ack]\nrate = \"512 kbit/s\"\n".to_owned() + &class("a", "rate = \"10 %\"")),
+        "error: p.toml:4:1: the ACKs of a full download need 512 kbit/s, and the line has 512 kbit/s",
+    );
+    refused(
+        "[ack]\nfactor = 0.1",
+        "error: p.toml:5:10: ack.factor: 0.1 is no number from 0.5 to 100 with at most six decimals, such as 1.5",
+    );
+    refused(
+        &(class("a", "rate = \"1 %\"") + &class("a", "rate = \"1 %\"")),
+        "error: p.toml:8:8: a second class is called \"a\"",
+    );
+    refused(
+        &class("line", "rate = \"1 %\""),
+        "error: p.toml:5:8: a class is called \"line\", which is the name of the line itself",
+    );
+    refused(&class("a", ""), "error: p.toml:4:1: missing key \"rate\" in [[class]] \"a\"");
+    refused("", "error: p.toml: missing key \"class\" at the top level");
+    refused(
+        "[scheduler]\nkind = \"none\"\n[[class]]\nname = \"a\"\nrate = \"1 %\"",
+        "error: p.toml:6:1: class without a scheduler of classes",
+    );
+    let alone = Policy::parse("p.toml", &class("a", "rate = \"1 %\""), None).expect_err("it has no line");
+    assert_eq!(headlines(alone.findings()), ["error: p.toml: missing key \"line\" at the top level"]);
+}
+
+#[test]
+fn a_class_that_no_rule_reaches_is_a_warning() {
+    let text = format!("{LINE}{}{}", class("lonely", "rate = \"10 %\""), class("default", "rate = \"10 %\""));
+    let policy = Policy::parse("p.toml", &text, None).unwrap();
+    assert_eq!(
+        headlines(policy.warnings.findings()),
+        ["warning: p.toml:5:8: no rule leads to class \"lonely\": it will never have a packet"]
+    );
+}
+
+/// The largest packet takes 1500 wire bytes here; the class with the least rate sends one of them in its turn.
+#[test]
+fn each_scheduler_has_its_classes() {
+    let with = |kind: &str| {
+        let classes = class("slow", "rate = \"20 %\"\npriority = 7") + &class("fast", "rate = \"60 %\"\npriority = 0");
+        let text = format!("{LINE}[scheduler]\nkind = \"{kind}\"\n{classes}[[rule]]\nclass = \"slow\"\n");
+        match Policy::parse("p.toml", &text, None).unwrap().up {
+            Spec::Rules(rules) => *rules.queue,
+            other => panic!("{other:?}"),
+        }
+    };
+    let Spec::Custom(custom) = with("custom") else { panic!("custom queueing") };
+    let counts: Vec<String> = custom.classes.iter().map(|class| format!("{:?}", class.count)).collect();
+    assert_eq!(counts.len(), 2);
+    assert!(counts[0].contains("1500") && counts[1].contains("4500"), "{counts:?}");
+    let Spec::Priority { classes } = with("priority") else { panic!("priorities") };
+    assert_eq!(classes[0].matches, lastmile_queueing::Match::Class(1), "the most urgent first");
+    let Spec::Htb(htb) = with("htb") else { panic!("HTB") };
+    assert_eq!(htb.tree.classes[2].share.rate, BitRate::from_bps(307_200).unwrap());
+    assert_eq!(htb.largest, ByteCount::new(1500));
+    assert!(matches!(with("cbq"), Spec::Cbq(cbq) if cbq.tree.classes.len() == 3));
+}
+
+#[test]
+fn the_reference_is_printed_from_the_code() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/policy.md");
+    let printed = lastmile_scenario::policy::render_reference();
+    let again = "cargo run -p lastmile-scenario --example policy-reference > docs/reference/policy.md";
+    assert!(std::fs::read_to_string(path).is_ok_and(|text| text == printed), "print it again: {again}");
+}
