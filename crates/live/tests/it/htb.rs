@@ -209,6 +209,7 @@ impl Pair {
 }
 
 /// Both, side by side: each flooded class within 2 %, and the same class ahead of the same others.
+#[expect(clippy::print_stderr, reason = "what was measured is worth seeing")]
 fn compare(what: &str, classes: &[Class]) {
     let pair = Pair::new();
     if let Err(obstacle) = pair.shape(classes) {

@@ -6,10 +6,10 @@ use lastmile_queueing::discipline::{DropReason, DropSink};
 use lastmile_queueing::line::{self, Line, Observer};
 use lastmile_queueing::random::Stream;
 use lastmile_queueing::sched::tree::{Class, Rule, Tree};
-use lastmile_queueing::sched::{cbq, htb};
+use lastmile_queueing::sched::{cbq, custom, htb};
 use lastmile_queueing::spec::{ClassSpec, Spec};
-use lastmile_queueing::{Discipline as _, Match};
-use lastmile_units::{BitRate, Duration, Instant, Ratio, WireBytes};
+use lastmile_queueing::{Discipline as _, Match, Node};
+use lastmile_units::{BitRate, Duration, Instant, Ratio, Serialiser, WireBytes};
 use proptest::prelude::*;
 
 use crate::contract::atm;
@@ -234,4 +234,76 @@ fn hysteresis_makes_those_who_borrow_wait_a_burst_longer() {
     assert!(without <= root.time_for(LARGEST) + Duration::from_ps(1), "{without}");
     assert!(with > without, "{with}, without hysteresis {without}");
     assert!(with <= root.time_for(LARGEST) * 2 + Duration::from_ps(1), "{with}");
+}
+
+/// Shares of the bytes on the wire in 200 s, when the three classes always have packets, of 40, 576 and 1500 bytes in turn.
+fn shares(queue: &Spec) -> [f64; 3] {
+    let mut discipline = queue.build::<Meta>(&atm()).expect("a tree that can be built");
+    let mut none = |_, _, reason: DropReason| panic!("dropped: {reason:?}");
+    let mut sizes = [40_u16, 576, 1500].into_iter().cycle();
+    let mut offer = |discipline: &mut Node<Meta>, now, class| {
+        let ip_len = sizes.next().expect("a cycle");
+        discipline.enqueue(now, Meta { flow: FlowId::new(class), ip_len, ..Meta::default() }, &mut none);
+    };
+    let mut now = Instant::ZERO;
+    for class in [0, 0, 1, 1, 2, 2] {
+        offer(&mut discipline, now, class);
+    }
+    let (mut line, mut sent, mut total) = (Serialiser::new(LINE), [0; 3], 0);
+    while now < Instant::ZERO + Duration::from_s(200) {
+        match discipline.dequeue(now, &mut |_, _, reason| panic!("dropped: {reason:?}")) {
+            Some(packet) => {
+                let wire = atm().on_wire(packet.ip_bytes());
+                sent[packet.flow.index() as usize] += wire.as_u64();
+                total += wire.as_u64();
+                offer(&mut discipline, now, packet.flow.index());
+                now += line.advance(wire);
+            }
+            None => now = discipline.next_ready(now).expect("something waits"),
+        }
+    }
+    sent.map(|sent| sent as f64 / total as f64)
+}
+
+fn in_turns(unit: u64) -> Spec {
+    let class = |number: u32| custom::Class {
+        class: ClassSpec { matches: Match::Flow(FlowId::new(number)), queue: Spec::fifo(50) },
+        count: custom::Count::Bytes(WireBytes::new(unit * [20, 50, 30][number as usize])),
+    };
+    Spec::Custom(custom::Config { classes: (0..3).map(class).collect(), excess: custom::Excess::Carried })
+}
+
+/// A fifth, a half and three tenths, by turns, by tokens, and by both.
+#[test]
+fn classes_that_always_have_packets_get_their_shares() {
+    let percent = |name: &str| match name {
+        "line" => 100,
+        "urgent" => 20,
+        "web" => 50,
+        _ => 30,
+    };
+    let share = |name: &str| Ratio::from_percent(percent(name)).expect("a share");
+    let cbq = |borrow| {
+        let share = |name: &str| cbq::Share { borrow, ..cbq::Share::of(cbq::Portion::Share(share(name))) };
+        Spec::Cbq(cbq::Config::new(tree(share), LINE))
+    };
+    // In all 90 % of the line, so that the tree decides and not the line: all guaranteed, or nearly all shared by quanta.
+    let root = BitRate::from_bps(460_800).expect("a rate");
+    let htb = |part: Ratio, quantum| {
+        let share = |name: &str| {
+            let rate = share(name).of_rate(root).expect("a rate");
+            let rate = if name == "line" { rate } else { part.of_rate(rate).expect("a rate") };
+            let quantum = Some(WireBytes::new(quantum * u64::from(percent(name))));
+            htb::Share { ceil: Some(root), quantum, ..htb::Share::of(rate) }
+        };
+        Spec::Htb(htb::Config::new(tree(share)))
+    };
+    let tenth = Ratio::from_percent(10).expect("a tenth");
+    for queue in
+        [in_turns(1), in_turns(100), cbq(false), cbq(true), htb(Ratio::ONE, 100), htb(tenth, 100), htb(tenth, 3)]
+    {
+        for (share, expected) in shares(&queue).into_iter().zip([0.2, 0.5, 0.3]) {
+            assert!((share / expected - 1.0).abs() < 0.01, "{share}, expected {expected}, in {queue:?}");
+        }
+    }
 }
