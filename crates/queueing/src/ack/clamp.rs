@@ -11,9 +11,10 @@
 //! - *What was advertised is not taken back* (RFC 9293, section 3.8.6): while the right edge that the sender knows lies beyond the
 //!   target, the window closes only as fast as acknowledgements come. A receiver that takes its window back is not corrected.
 //! - *The unit is the flow's* (RFC 7323, section 2): the shift is that of its SYN; a window is rounded up to the unit. A SYN-ACK settles
-//!   it for both ends, and so does a SYN without the option. A SYN that offers a shift may be refused in the other direction, which is
-//!   not seen here: it counts as agreed once a number is acknowledged that windows without the shift had not allowed, by more than a
-//!   segment. Until then, and for a flow whose SYN was not seen, windows stay as they are.
+//!   it for both ends, and so does a SYN without the option or with a shift of 0. A SYN that offers another shift may be refused in
+//!   the other direction, which is not seen here: it counts as agreed once an acknowledgement steps over the window before it, read
+//!   without the shift, by more than a segment. With the usual shifts (6 and up) one of two segments does; a small shift may
+//!   stay unproved until a loss is repaired. Until then, and for a flow whose SYN was not seen, windows stay as they are.
 //! - *A duplicate stays a duplicate and an update an update* (RFC 5681, section 2: the same number and the same window): what the
 //!   receiver advertised twice leaves twice as the same, whatever the target is by then; what it changed leaves changed, by one
 //!   unit where the target alone would make both the same.
@@ -222,7 +223,8 @@ impl<D> WindowClamp<D> {
         let target = self.target(now);
         let answers = meta.flags.contains(TcpFlags::ACK);
         let scale = match meta.options().syn_options().window_scale {
-            None => Scale::Agreed(0),
+            // Refused or not, the unit is a byte.
+            None | Some(0) => Scale::Agreed(0),
             Some(shift) if answers => Scale::Agreed(shift.min(LARGEST_SHIFT)),
             Some(shift) => Scale::Offered(shift.min(LARGEST_SHIFT), None),
         };

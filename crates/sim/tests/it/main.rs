@@ -7,6 +7,7 @@
     reason = "tests may panic, and compare threads"
 )]
 
+mod ack_regulation;
 mod aqm;
 mod build;
 mod conservation;

@@ -74,10 +74,12 @@ fn without_the_option_the_unit_is_a_byte() {
     let mut clamp = to_bytes(20_000);
     pass(&mut clamp, NOW, syn_ack(1, 65_535, None));
     assert_eq!(pass(&mut clamp, NOW, ack(0, 65_535)), 20_000);
-    let mut clamp = to_bytes(20_000);
-    let syn = Meta { flags: TcpFlags::SYN, ack: SeqNumber::new(0), ..ack(0, 65_535) };
-    assert_eq!(pass(&mut clamp, NOW, syn), 20_000);
-    assert_eq!(pass(&mut clamp, NOW, ack(0, 65_535)), 20_000);
+    for shift in [None, Some(0)] {
+        let mut clamp = to_bytes(20_000);
+        let syn = Meta { flags: TcpFlags::SYN, ack: SeqNumber::new(0), ..syn_ack(1, 65_535, shift) };
+        assert_eq!(pass(&mut clamp, NOW, syn), 20_000);
+        assert_eq!(pass(&mut clamp, NOW, ack(0, 65_535)), 20_000);
+    }
 }
 
 /// A client's SYN: what it offers may be refused where nothing is seen of it. 30 000 bytes were allowed from 0 on if it was, so

@@ -152,6 +152,25 @@ fn flows_share_the_rate_by_bytes() {
     assert_eq!(bytes, [12_000, 8000]);
 }
 
+/// Twenty ACKs come at once, and each lets as much go as it acknowledges. A bottleneck of the same rate takes it as it comes:
+/// what one ACK lets go is all that ever waits there, where without the pacer it would be all twenty.
+#[test]
+fn the_bottleneck_behind_paced_acks_has_a_short_queue() {
+    let peak = |arrivals: &[(u64, u64)]| {
+        let (mut free_at, mut peak) = (0, 0);
+        for &(at, bytes) in arrivals {
+            free_at = at.max(free_at) + bytes;
+            peak = peak.max(free_at - at);
+        }
+        peak
+    };
+    let burst: Vec<Meta> = (1..=20).map(|n| ack(1, 2920 * n)).collect();
+    let mut pacer = pacer(LONG);
+    send(&mut pacer, us(0), &burst);
+    let paced: Vec<_> = drain(&mut pacer, us(0)).iter().map(|&(at, _)| (at, 2920)).collect();
+    assert_eq!((peak(&paced), peak(&[(0, 2920); 20])), (2920, 58_400));
+}
+
 /// A caller that comes late finds everything that was due, and has cost no rate.
 #[test]
 fn what_was_due_while_nobody_asked_goes_at_once() {
