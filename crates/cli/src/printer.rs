@@ -33,6 +33,13 @@ impl Printer {
         self.data.flush()
     }
 
+    /// Data: what `fill` writes.
+    pub(crate) fn write(&mut self, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        let mut buffered = io::BufWriter::new(&mut self.data);
+        fill(&mut buffered)?;
+        buffered.flush()
+    }
+
     /// Data: a line of its own that heads what follows.
     pub(crate) fn heading(&mut self, text: &str) -> io::Result<()> {
         writeln!(self.data, "{HEADING}{text}{HEADING:#}")

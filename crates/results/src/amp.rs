@@ -5,6 +5,8 @@
 //! itself; what it says is in the terms: an A that fills its link with M near the segments of an ACK is a download bound by its ACKs, a
 //! large M one whose ACKs were thinned out on the way.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use crate::format::to_f64;
@@ -69,10 +71,10 @@ fn one(summary: &Summary, flow: &Flow) -> Option<Measured> {
     let packet_bits = flow.payload_bytes * 8;
     let forward = flow.data_path.iter().filter_map(|name| capacity(summary, name)).reduce(f64::min);
     let amp_bps = acks_per_s * packets_per_ack * to_f64(packet_bits);
-    let full = |path: &[String]| {
-        let busy = |name: &String| busy(summary, name, (flow.start_s, end));
+    let full = |path: &[Arc<str>]| {
+        let busy = |name: &Arc<str>| busy(summary, name, (flow.start_s, end));
         let busiest = path.iter().reduce(|a, b| if busy(b) > busy(a) { b } else { a })?;
-        (busy(busiest) >= FULL).then(|| busiest.clone())
+        (busy(busiest) >= FULL).then(|| busiest.to_string())
     };
     let (limited_by, link) = match (full(&flow.data_path), full(&flow.ack_path)) {
         (Some(link), _) => (Limited::Forward, Some(link)),
@@ -81,7 +83,7 @@ fn one(summary: &Summary, flow: &Flow) -> Option<Measured> {
     };
     Some(Measured {
         name: flow.name.clone(),
-        direction: flow.direction.clone(),
+        direction: flow.direction.to_string(),
         acks_per_s,
         packets_per_ack,
         packet_bits,
@@ -131,8 +133,8 @@ mod tests {
             name: "download".into(),
             direction: "down".into(),
             payload_bytes: 960,
-            data_path: vec!["down".into()],
-            ack_path: vec!["up".into()],
+            data_path: ["down".into()].into(),
+            ack_path: ["up".into()].into(),
             start_s: 10.0,
             end_s: Some(20.0),
             acks_received: Some(2_000),

@@ -15,6 +15,8 @@
 //!
 //! Cost: sources times links times rounds, at most one round for each source and link; the number of flows does not matter.
 
+use std::sync::Arc;
+
 use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::spec::Spec;
@@ -39,7 +41,7 @@ pub(crate) struct Bound {
     /// Payload, bit/s.
     pub(crate) bps: f64,
     /// What sets it, in words.
-    pub(crate) by: String,
+    pub(crate) by: Arc<str>,
 }
 
 /// What a source's packets are like, and which way they go.
@@ -239,7 +241,7 @@ fn cap(network: &Network, traffic: usize, shape: &Shape) -> Bound {
     let payload_share = format::to_f64(shape.payload) / format::to_f64(shape.data.as_u64());
     let offered = |ip_bps: f64| {
         let bps = ip_bps * payload_share;
-        Bound { bps, by: format!("its source, which offers {}", format::rate(bps)) }
+        Bound { bps, by: format!("its source, which offers {}", format::rate(bps)).into() }
     };
     match (&network.traffic[traffic].source, shape.tcp) {
         (Source::Bulk { .. }, Some(tcp)) => {
@@ -247,7 +249,7 @@ fn cap(network: &Network, traffic: usize, shape: &Shape) -> Bound {
             let bps = format::to_f64(tcp.window) * 8.0 / rtt;
             let by =
                 format!("receive window {} / empty round trip {}", format::window(tcp.window), format::seconds(rtt));
-            Bound { bps: if bps.is_finite() { bps } else { f64::MAX }, by }
+            Bound { bps: if bps.is_finite() { bps } else { f64::MAX }, by: by.into() }
         }
         (Source::Poisson { rate, .. }, _) => offered(format::to_f64(rate.as_bps())),
         (Source::OnOff { peak, on, off, .. }, _) => {
@@ -257,7 +259,7 @@ fn cap(network: &Network, traffic: usize, shape: &Shape) -> Bound {
         (Source::Constant { interval, size, .. }, _) => {
             offered(format::to_f64(size.as_u64()) * 8.0 / interval.as_secs_f64())
         }
-        (Source::Bulk { .. } | Source::Ping { .. }, _) => Bound { bps: 0.0, by: String::new() },
+        (Source::Bulk { .. } | Source::Ping { .. }, _) => Bound { bps: 0.0, by: Arc::default() },
     }
 }
 
@@ -302,7 +304,7 @@ impl Room {
                 for (resource, cost) in &demand.costs {
                     self.take(*resource, cost * level * demand.count);
                 }
-                let by = by.clone().unwrap_or(demand.cap.by);
+                let by = by.as_deref().map_or(demand.cap.by, Arc::from);
                 bounds[demand.traffic] = Some(Bound { bps: level, by });
             }
             demands = rising;

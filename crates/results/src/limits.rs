@@ -10,7 +10,7 @@ use lastmile_sim::spec::{Network, Source};
 use crate::bounds::{self, Shape};
 use crate::format;
 use crate::phases::Interval;
-use crate::schema::PhaseLink;
+use crate::schema::{PhaseLink, Shares};
 
 /// A link at least this busy is full.
 const FULL: f64 = 0.95;
@@ -30,7 +30,7 @@ pub(crate) struct Case<'a> {
     /// Links in that phase, in the order of the network.
     pub(crate) links: &'a [PhaseLink],
     /// Shares of the flow's time by cause.
-    pub(crate) shares: &'a [(&'static str, f64)],
+    pub(crate) shares: Shares,
     /// Segments sent again.
     pub(crate) retransmissions: u64,
     /// How many flows had data for a link in the phase.
@@ -57,7 +57,7 @@ struct Wait {
 impl Case<'_> {
     /// What held the flow back.
     pub(crate) fn words(&self) -> String {
-        let Some((cause, share)) = self.shares.iter().copied().reduce(|a, b| if b.1 > a.1 { b } else { a }) else {
+        let Some((cause, share)) = self.shares.iter().reduce(|a, b| if b.1 > a.1 { b } else { a }) else {
             return String::new();
         };
         let words = match cause {

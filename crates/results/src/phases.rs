@@ -6,6 +6,7 @@ use lastmile_tcp::LimitedTime;
 use lastmile_units::{Duration, Instant};
 
 use crate::bounds;
+use crate::schema::Shares;
 
 /// What was measured between two snapshots. Lists are by flow, without pings, or by link.
 #[derive(Clone, Debug)]
@@ -158,19 +159,19 @@ fn numbered(names: &[String]) -> Vec<String> {
     numbered
 }
 
-/// The shares of a sender's time by cause, largest cause or not, in a fixed order; empty for no time at all.
-pub(crate) fn shares(limited: &LimitedTime) -> Vec<(&'static str, f64)> {
+/// The shares of a sender's time by cause; none for no time at all.
+pub(crate) fn shares(limited: &LimitedTime) -> Shares {
     let total = limited.total();
     if total.is_zero() {
-        return Vec::new();
+        return Shares::default();
     }
-    let share = |part: Duration| part.as_secs_f64() / total.as_secs_f64();
-    vec![
-        ("application", share(limited.application)),
-        ("awaiting_ack", share(limited.awaiting_ack)),
-        ("congestion_window", share(limited.congestion_window)),
-        ("receive_window", share(limited.receive_window)),
-    ]
+    let share = |part: Duration| Some(part.as_secs_f64() / total.as_secs_f64());
+    Shares {
+        application: share(limited.application),
+        awaiting_ack: share(limited.awaiting_ack),
+        congestion_window: share(limited.congestion_window),
+        receive_window: share(limited.receive_window),
+    }
 }
 
 #[cfg(test)]
@@ -193,6 +194,6 @@ mod tests {
         };
         let sum: f64 = shares(&limited).iter().map(|(_, share)| share).sum();
         assert!((sum - 1.0).abs() < 1e-12, "{sum}");
-        assert!(shares(&LimitedTime::default()).is_empty());
+        assert!(shares(&LimitedTime::default()).iter().next().is_none());
     }
 }

@@ -7,6 +7,8 @@
 //! Maps are ordered by key and lists by the order of the scenario, so equal runs give equal bytes.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -69,19 +71,19 @@ pub struct Flow {
     /// Name, unique in the run.
     pub name: String,
     /// `down`, `up`, or what the scenario calls it.
-    pub direction: String,
+    pub direction: Arc<str>,
     /// Kind of traffic: `bulk`, `poisson`, `onoff`, `voice`, `blast`.
-    pub kind: String,
+    pub kind: Arc<str>,
     /// TCP variant of the sender; `null` for what is not TCP.
-    pub tcp: Option<String>,
+    pub tcp: Option<Arc<str>>,
     /// Advertised receive window at most; `null` for what is not TCP.
     pub receive_window_bytes: Option<u64>,
     /// Payload bytes of a full segment or datagram.
     pub payload_bytes: u64,
     /// Links that its data crosses, in order.
-    pub data_path: Vec<String>,
+    pub data_path: Arc<[Arc<str>]>,
     /// Links that its ACKs cross, in order.
-    pub ack_path: Vec<String>,
+    pub ack_path: Arc<[Arc<str>]>,
     /// When it started.
     pub start_s: f64,
     /// When the last of its data was delivered and, with a given size, all of it was.
@@ -111,13 +113,45 @@ pub struct Flow {
     /// Smoothed round-trip time at the end.
     pub srtt_s: Option<f64>,
     /// What held the sender back, as shares of its active time that sum to 1.
-    pub limited_by: BTreeMap<String, f64>,
+    pub limited_by: Shares,
     /// What held it back, in words, drawn from what was measured.
     pub explanation: String,
     /// The closed-form bound on its goodput over its life; see `docs/reference/results.md`.
     pub bound_bps: Option<f64>,
     /// What sets the bound.
-    pub bound_by: Option<String>,
+    pub bound_by: Option<Arc<str>>,
+}
+
+/// Shares of a sender's time that sum to 1, by cause; those of TCP have all four, others their source's alone, and what
+/// was never active has none.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Shares {
+    /// Nothing more to send.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application: Option<f64>,
+    /// Nothing could be sent before an acknowledgement came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub awaiting_ack: Option<f64>,
+    /// The congestion window was full.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub congestion_window: Option<f64>,
+    /// The receiver's window was full.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive_window: Option<f64>,
+}
+
+impl Shares {
+    /// Each cause that there is, with its share, in the order of the alphabet.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let named = [
+            ("application", self.application),
+            ("awaiting_ack", self.awaiting_ack),
+            ("congestion_window", self.congestion_window),
+            ("receive_window", self.receive_window),
+        ];
+        named.into_iter().filter_map(|(name, share)| Some((name, share?)))
+    }
 }
 
 /// One link and direction: queue, transmitter, wire.
@@ -254,7 +288,7 @@ pub struct PhaseFlow {
     /// Payload delivered over the length of the phase.
     pub goodput_bps: f64,
     /// What held the sender back in this phase, as shares that sum to 1; empty where it was not active.
-    pub limited_by: BTreeMap<String, f64>,
+    pub limited_by: Shares,
     /// What held it back, in words, drawn from what was measured.
     pub explanation: String,
     /// The closed-form bound on its goodput in this phase.
@@ -378,6 +412,14 @@ impl Summary {
     pub fn to_json(&self) -> String {
         pretty(self)
     }
+
+    /// Writes that text, a little at a time: of very many flows it is longer than all else.
+    ///
+    /// # Errors
+    /// Those of `to`.
+    pub fn write_json(&self, to: impl io::Write) -> io::Result<()> {
+        write_pretty(self, to)
+    }
 }
 
 impl Document<'_> {
@@ -386,13 +428,25 @@ impl Document<'_> {
     pub fn to_json(&self) -> String {
         pretty(self)
     }
+
+    /// Writes that text, a little at a time.
+    ///
+    /// # Errors
+    /// Those of `to`.
+    pub fn write_json(&self, to: impl io::Write) -> io::Result<()> {
+        write_pretty(self, to)
+    }
 }
 
 fn pretty(value: &impl Serialize) -> String {
-    let mut text =
-        serde_json::to_string_pretty(value).expect("maps have string keys, and writing to memory cannot fail");
-    text.push('\n');
-    text
+    let mut text = Vec::new();
+    write_pretty(value, &mut text).expect("maps have string keys, and writing to memory cannot fail");
+    String::from_utf8(text).expect("JSON is text")
+}
+
+fn write_pretty(value: &impl Serialize, mut to: impl io::Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut to, value)?;
+    to.write_all(b"\n")
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! From what a simulation leaves to the one result schema.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use hdrhistogram::Histogram;
 use lastmile_queueing::{DropReason, Limit, Spec};
@@ -15,7 +16,7 @@ use crate::limits::Case;
 use crate::phases::{self, Interval};
 use crate::schema::{
     Clock, Conservation, ConservedPackets, Counter, Delay, Fairness, Flow, Inputs, Link, Phase, PhaseFlow, PhaseLink,
-    PhaseProbe, Probe, RoundTrip, Summary,
+    PhaseProbe, Probe, RoundTrip, Shares, Summary,
 };
 
 /// What a summary tells beside what was simulated.
@@ -62,12 +63,48 @@ struct Run<'a> {
     parts: Vec<Interval>,
     /// Bounds by phase and traffic.
     bounds: Vec<Vec<Option<Bound>>>,
+    /// By traffic: the rows of very many flows share them.
+    names: Vec<Names>,
+}
+
+/// What the rows of one traffic have in common.
+#[derive(Clone, Default)]
+struct Names {
+    direction: Arc<str>,
+    kind: Arc<str>,
+    tcp: Option<Arc<str>>,
+    data_path: Arc<[Arc<str>]>,
+    ack_path: Arc<[Arc<str>]>,
+}
+
+impl Names {
+    fn new(network: &Network, flow: &FlowOutcome) -> Self {
+        let traffic = &network.traffic[flow.traffic];
+        let path = |path: &[usize]| path.iter().map(|link| network.links[*link].name.as_str().into()).collect();
+        Self {
+            direction: traffic.direction.as_str().into(),
+            kind: kind(&traffic.source).into(),
+            tcp: match &traffic.source {
+                Source::Bulk { sender, .. } => Some(variant_name(sender.variant).into()),
+                _ => None,
+            },
+            data_path: path(&flow.data_path),
+            ack_path: path(&flow.ack_path),
+        }
+    }
 }
 
 impl<'a> Run<'a> {
     fn new(network: &'a Network, outcome: &'a Outcome) -> Self {
         let mut shapes = vec![None; network.traffic.len()];
+        let mut names = vec![Names::default(); network.traffic.len()];
+        let mut latest = None;
         for flow in &outcome.flows {
+            // The flows of one traffic stand together.
+            if latest.replace(flow.traffic) == Some(flow.traffic) {
+                continue;
+            }
+            names[flow.traffic] = Names::new(network, flow);
             let shape = &mut shapes[flow.traffic];
             if shape.is_none() {
                 *shape = Shape::new(&network.traffic[flow.traffic], &flow.data_path, &flow.ack_path);
@@ -76,29 +113,25 @@ impl<'a> Run<'a> {
         let parts = phases::intervals(network, outcome);
         let bound = |part: &Interval| bounds::in_phase(network, outcome, &shapes, (part.from, part.to));
         let bounds = parts.iter().map(bound).collect();
-        Self { network, outcome, shapes, parts, bounds }
+        Self { network, outcome, shapes, parts, bounds, names }
     }
 
     fn flow(&self, flow: &FlowOutcome, phases: &[Phase]) -> Flow {
         let traffic = &self.network.traffic[flow.traffic];
         let shape = self.shapes[flow.traffic].as_ref();
         let tcp = flow.tcp.as_ref();
-        let variant = match &traffic.source {
-            Source::Bulk { sender, .. } => Some(variant_name(sender.variant).to_owned()),
-            _ => None,
-        };
+        let names = &self.names[flow.traffic];
         let (until, sized) = (self.active_until(flow), matches!(traffic.source, Source::Bulk { bytes: Some(_), .. }));
         let bound = self.bound_over_life(flow);
-        let path = |path: &[usize]| path.iter().map(|link| self.network.links[*link].name.clone()).collect();
         Flow {
             name: flow.name.clone(),
-            direction: traffic.direction.clone(),
-            kind: kind(&traffic.source).to_owned(),
-            tcp: variant,
+            direction: Arc::clone(&names.direction),
+            kind: Arc::clone(&names.kind),
+            tcp: names.tcp.clone(),
             receive_window_bytes: shape.and_then(|shape| Some(shape.tcp?.window)),
             payload_bytes: shape.map_or(0, |shape| shape.payload),
-            data_path: path(&flow.data_path),
-            ack_path: path(&flow.ack_path),
+            data_path: Arc::clone(&names.data_path),
+            ack_path: Arc::clone(&names.ack_path),
             start_s: flow.start.as_secs_f64(),
             end_s: flow.end.map(Instant::as_secs_f64),
             bytes_delivered: flow.bytes_delivered,
@@ -113,7 +146,7 @@ impl<'a> Run<'a> {
             acks_received: tcp.map(|tcp| tcp.acks_received),
             max_in_flight_bytes: tcp.map(|tcp| tcp.max_in_flight),
             srtt_s: tcp.and_then(|tcp| tcp.srtt).map(Duration::as_secs_f64),
-            limited_by: tcp.map_or_else(by_its_source, |tcp| named(&phases::shares(&tcp.limited))),
+            limited_by: tcp.map_or(BY_ITS_SOURCE, |tcp| phases::shares(&tcp.limited)),
             explanation: explanation(&flow.name, phases),
             bound_bps: bound.as_ref().map(|bound| bound.bps),
             bound_by: bound.map(|bound| bound.by),
@@ -131,7 +164,7 @@ impl<'a> Run<'a> {
     /// The mean of the flow's bounds over the phases of its life, and what sets it for the longest time.
     fn bound_over_life(&self, flow: &FlowOutcome) -> Option<Bound> {
         let until = self.active_until(flow);
-        let mut times: BTreeMap<&str, f64> = BTreeMap::new();
+        let mut times: BTreeMap<&Arc<str>, f64> = BTreeMap::new();
         let (mut bits, mut seconds) = (0.0, 0.0);
         for (part, bounds) in self.parts.iter().zip(&self.bounds) {
             let Some(bound) = &bounds[flow.traffic] else { continue };
@@ -142,7 +175,7 @@ impl<'a> Run<'a> {
         }
         let (by, _) = times.into_iter().reduce(|a, b| if b.1 > a.1 { b } else { a })?;
         let bps = bits / seconds;
-        (bps.is_finite() && seconds > 0.0).then(|| Bound { bps, by: by.to_owned() })
+        (bps.is_finite() && seconds > 0.0).then(|| Bound { bps, by: Arc::clone(by) })
     }
 
     fn links(&self) -> Vec<Link> {
@@ -257,21 +290,21 @@ impl<'a> Run<'a> {
         }
         let shares = match &part.limited[index] {
             Some(limited) => phases::shares(limited),
-            None => vec![("application", 1.0)],
+            None => BY_ITS_SOURCE,
         };
         let shape = self.shapes[flow.traffic].as_ref();
         let retransmissions = part.retransmissions[index];
         let explain = |shape| {
             let (network, traffic) = (self.network, flow.traffic);
-            Case { network, shape, traffic, interval: part, links, shares: &shares, retransmissions, sharing }.words()
+            Case { network, shape, traffic, interval: part, links, shares, retransmissions, sharing }.words()
         };
         Some(PhaseFlow {
             name: flow.name.clone(),
             goodput_bps: rate(part.bytes[index], part.to.since(part.from)),
-            limited_by: named(&shares),
+            limited_by: shares,
             explanation: shape.map_or_else(String::new, explain),
             bound_bps: bound.as_ref().map(|bound| bound.bps).filter(|bps| *bps < f64::MAX),
-            bound_by: bound.as_ref().map(|bound| bound.by.clone()),
+            bound_by: bound.as_ref().map(|bound| bound.by.to_string()),
             retransmissions: flow.tcp.as_ref().map(|_| retransmissions),
         })
     }
@@ -318,13 +351,9 @@ fn explanation(flow: &str, phases: &[Phase]) -> String {
     }
 }
 
-fn named(shares: &[(&'static str, f64)]) -> BTreeMap<String, f64> {
-    shares.iter().map(|(name, share)| ((*name).to_owned(), *share)).collect()
-}
-
-fn by_its_source() -> BTreeMap<String, f64> {
-    named(&[("application", 1.0)])
-}
+/// What is not TCP waits for nothing but its source.
+const BY_ITS_SOURCE: Shares =
+    Shares { application: Some(1.0), awaiting_ack: None, congestion_window: None, receive_window: None };
 
 /// Bytes over a span in bits per second; zero over no time.
 fn rate(bytes: u64, span: Duration) -> f64 {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::Run;
 use crate::format;
-use crate::schema::{Delay, Flow, Link, Phase, Probe, RoundTrip, Summary};
+use crate::schema::{Delay, Flow, Link, Phase, Probe, RoundTrip, Shares, Summary};
 
 /// A table: a heading, columns, rows of text.
 #[derive(Clone, Debug, Default)]
@@ -83,7 +83,7 @@ fn flow(flow: &Flow) -> Vec<String> {
         format::rate(flow.goodput_bps),
         format::or_dash(flow.bound_bps, format::rate),
         format::or_dash(share, format::percent),
-        format::or_dash(flow.bound_by.clone(), |by| by),
+        format::or_dash(flow.bound_by.as_deref(), str::to_owned),
         shares(&flow.limited_by),
         format::or_dash(flow.response_time_s, format::seconds),
         format::or_dash(flow.retransmissions, format::grouped),
@@ -92,8 +92,8 @@ fn flow(flow: &Flow) -> Vec<String> {
 }
 
 /// `receive window 72 %, congestion window 28 %`: the shares that matter, largest first.
-pub(crate) fn shares(limited_by: &BTreeMap<String, f64>) -> String {
-    let mut shares: Vec<(&String, f64)> = limited_by.iter().map(|(name, share)| (name, *share)).collect();
+pub(crate) fn shares(limited_by: &Shares) -> String {
+    let mut shares: Vec<(&str, f64)> = limited_by.iter().collect();
     shares.sort_by(|a, b| b.1.total_cmp(&a.1));
     let told = shares.iter().filter(|(_, share)| *share >= 0.005);
     let texts: Vec<String> =

@@ -69,7 +69,7 @@ fn stage(dir: &Path, run: &Run, more: &[(&str, &[u8])]) -> Result<Vec<AtomicFile
     let mut files = vec![
         file(&dir.join(SERIES), |file| parquet::write(&run.series, file))?,
         file(&dir.join(REPORT), |file| file.write_all(report::page(std::slice::from_ref(run)).as_bytes()))?,
-        file(&dir.join(SUMMARY), |file| file.write_all(run.summary.to_json().as_bytes()))?,
+        file(&dir.join(SUMMARY), |file| run.summary.write_json(file))?,
     ];
     for (name, contents) in more {
         files.push(file(&dir.join(name), |file| file.write_all(contents))?);

@@ -1,5 +1,7 @@
 //! What came of a run, as plain data: the results crate turns it into files.
 
+use std::sync::Arc;
+
 use hdrhistogram::Histogram;
 use lastmile_queueing::line::Stats as LineStats;
 use lastmile_tcp::LimitedTime;
@@ -45,9 +47,9 @@ pub struct FlowOutcome {
     /// When the latest payload byte was delivered.
     pub last_delivery: Option<Instant>,
     /// The links that its data crosses, in order, by index into the network's list.
-    pub data_path: Vec<usize>,
+    pub data_path: Arc<[usize]>,
     /// The links that its ACKs cross, in order; empty for what has none.
-    pub ack_path: Vec<usize>,
+    pub ack_path: Arc<[usize]>,
     /// Datagrams or data segments sent, retransmissions included.
     pub data_packets: u64,
     /// Datagrams received; for TCP, data segments that arrived.

@@ -1,25 +1,27 @@
 //! From the state at the end of a run to what is told of it.
 
-use lastmile_packet::FlowId;
+use std::sync::Arc;
+
 use lastmile_units::Instant;
 
 use crate::engine::Wheel;
 use crate::host::{Datagrams, Ping, Transfer};
-use crate::net::{FlowEntry, Place};
+use crate::net::Place;
 use crate::outcome::{FlowOutcome, LinkOutcome, Outcome, ProbeOutcome, Series, Snapshot, TcpOutcome};
+use crate::route::PathId;
 use crate::simulation::{Hosts, Simulation};
 
 /// What came of a run.
 pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
     let conservation = simulation.net.conservation();
-    let names = simulation.flow_names();
-    // Queues, wires and the pending set go first: of very many flows the rows below take as much again.
+    // Queues, wires and the pending set go first, and each transfer as its row is made: of very many flows the rows below
+    // take half as much again.
     simulation.net.pending = Wheel::new();
     let links =
         std::mem::take(&mut simulation.net.links).into_iter().map(|state| link(state, simulation.now)).collect();
-    let flows = flows(&simulation, &names);
+    let flows = flows(&mut simulation);
     let mut series = simulation.sampler.take().map(crate::sample::Sampler::into_series).unwrap_or_default();
-    let probes = probes(&simulation.net.flows, &mut simulation.hosts, &names);
+    let probes = probes(&mut simulation);
     if simulation.network.record.interval.is_some() {
         series.extend(probes.iter().map(round_trips));
     }
@@ -63,22 +65,25 @@ pub(crate) fn snapshot(simulation: &mut Simulation<'_>) -> Snapshot {
     snapshot
 }
 
-fn flows(simulation: &Simulation<'_>, names: &[String]) -> Vec<FlowOutcome> {
-    let hosts = &simulation.hosts;
+fn flows(simulation: &mut Simulation<'_>) -> Vec<FlowOutcome> {
+    // In the order of the flows, as they were placed.
+    let mut transfers = std::mem::take(&mut simulation.hosts.transfers).into_iter();
+    let paths = |[there, back]: &[PathId; 2]| {
+        [there, back].map(|path| simulation.net.paths.links(*path).iter().map(|link| *link as usize).collect())
+    };
+    let paths: Vec<[Arc<[usize]>; 2]> = simulation.net.routes.iter().map(paths).collect();
     let mut flows = Vec::new();
-    for (number, (flow, name)) in simulation.net.flows.iter().zip(names).enumerate() {
-        let path = |side: usize| {
-            let id = FlowId::new(u32::try_from(2 * number + side).expect("the network was checked"));
-            simulation.net.paths.links(simulation.net.route(id)).iter().map(|link| *link as usize).collect::<Vec<_>>()
-        };
+    for (flow, name) in simulation.net.flows.iter().zip(simulation.flow_names()) {
+        let [there, back] = &paths[flow.traffic as usize];
         match flow.place {
-            Place::Transfer(index) => {
-                let transfer = &hosts.transfers[index as usize];
-                flows.push(transfer_outcome(simulation, transfer, name, [path(0), path(1)]));
+            Place::Transfer(_) => {
+                let transfer = transfers.next().expect("as many transfers as flows of that kind");
+                let paths = [there, back].map(Arc::clone);
+                flows.push(transfer_outcome(simulation, &transfer, name, paths));
             }
             Place::Datagrams(index) => {
-                let source = &hosts.datagrams[index as usize];
-                flows.push(datagram_outcome(simulation, source, name, path(0)));
+                let source = &simulation.hosts.datagrams[index as usize];
+                flows.push(datagram_outcome(simulation, source, name, Arc::clone(there)));
             }
             Place::Ping(_) => {}
         }
@@ -89,15 +94,15 @@ fn flows(simulation: &Simulation<'_>, names: &[String]) -> Vec<FlowOutcome> {
 fn transfer_outcome(
     simulation: &Simulation<'_>,
     transfer: &Transfer,
-    name: &str,
-    [data_path, ack_path]: [Vec<usize>; 2],
+    name: String,
+    [data_path, ack_path]: [Arc<[usize]>; 2],
 ) -> FlowOutcome {
     let (sender, receiver) = (transfer.sender(), transfer.receiver());
     let stats = sender.stats();
     let traffic = transfer.traffic as usize;
     FlowOutcome {
         traffic,
-        name: name.to_owned(),
+        name,
         start: simulation.network.traffic[traffic].start,
         end: transfer.completed(),
         bytes_delivered: transfer.bytes_delivered(),
@@ -121,32 +126,38 @@ fn transfer_outcome(
     }
 }
 
-fn datagram_outcome(simulation: &Simulation<'_>, source: &Datagrams, name: &str, data_path: Vec<usize>) -> FlowOutcome {
+fn datagram_outcome(
+    simulation: &Simulation<'_>,
+    source: &Datagrams,
+    name: String,
+    data_path: Arc<[usize]>,
+) -> FlowOutcome {
     FlowOutcome {
         traffic: source.traffic,
-        name: name.to_owned(),
+        name,
         start: simulation.network.traffic[source.traffic].start,
         end: None,
         bytes_delivered: source.bytes_delivered,
         first_delivery: source.first_delivery,
         last_delivery: source.last_delivery,
         data_path,
-        ack_path: Vec::new(),
+        ack_path: Arc::default(),
         data_packets: source.sent,
         data_packets_received: source.received,
         tcp: None,
     }
 }
 
-fn probes(flows: &[FlowEntry], hosts: &mut Hosts, names: &[String]) -> Vec<ProbeOutcome> {
+fn probes(simulation: &mut Simulation<'_>) -> Vec<ProbeOutcome> {
+    let mut pings = std::mem::take(&mut simulation.hosts.pings);
     let mut probes = Vec::new();
-    for (flow, name) in flows.iter().zip(names) {
+    for (flow, name) in simulation.net.flows.iter().zip(simulation.flow_names()) {
         if let Place::Ping(index) = flow.place {
-            let ping: &mut Ping = &mut hosts.pings[index as usize];
+            let ping: &mut Ping = &mut pings[index as usize];
             let replies = std::mem::take(&mut ping.replies);
             probes.push(ProbeOutcome {
                 traffic: ping.traffic,
-                name: name.clone(),
+                name,
                 sent: ping.sent(),
                 received: replies.len() as u64,
                 replies,
@@ -189,14 +200,12 @@ impl Hosts {
 
 impl Simulation<'_> {
     /// The name of each flow, pings included: that of its traffic, numbered if there are several.
-    pub(crate) fn flow_names(&self) -> Vec<String> {
-        let mut names = Vec::new();
-        for traffic in &self.network.traffic {
-            match traffic.count {
-                1 => names.push(traffic.name.clone()),
-                count => names.extend((1..=count).map(|member| format!("{}-{member}", traffic.name))),
-            }
-        }
-        names
+    pub(crate) fn flow_names(&self) -> impl Iterator<Item = String> {
+        self.network.traffic.iter().flat_map(|traffic| {
+            (1..=traffic.count).map(|member| match traffic.count {
+                1 => traffic.name.clone(),
+                _ => format!("{}-{member}", traffic.name),
+            })
+        })
     }
 }

@@ -42,9 +42,8 @@ impl Sampler {
     pub(crate) fn new(simulation: &Simulation<'_>, interval: Duration) -> Self {
         let links = simulation.network.links.iter().map(|link| LinkSeries::new(&link.name)).collect();
         let few = simulation.net.flows.len() <= simulation.network.record.flow_limit;
-        let names = if few { simulation.flow_names() } else { Vec::new() };
-        let flows =
-            names.iter().zip(&simulation.net.flows).map(|(name, flow)| FlowSeries::new(name, flow.place)).collect();
+        let names = simulation.flow_names().take(if few { usize::MAX } else { 0 });
+        let flows = names.zip(&simulation.net.flows).map(|(name, flow)| FlowSeries::new(&name, flow.place)).collect();
         Self { interval, links, flows }
     }
 

@@ -168,7 +168,7 @@ fn runs(done: &[Done]) -> Vec<Run> {
 
 fn print(arguments: &Arguments, done: &[Done], report: Option<&Path>, printer: &mut Printer) -> Result<()> {
     match (done, arguments.json) {
-        ([only], true) => printer.data(&only.document().to_json())?,
+        ([only], true) => printer.write(|to| only.document().write_json(to))?,
         (several, true) => {
             let runs =
                 several.iter().map(|done| Labelled { label: &done.run.label, document: done.document() }).collect();

@@ -249,7 +249,7 @@ fn none(_: &Summary) -> Vec<Reference> {
 fn capacities(summary: &Summary) -> Vec<Reference> {
     let mut narrowest = BTreeMap::new();
     for flow in &summary.flows {
-        let links = summary.links.iter().filter(|link| flow.data_path.contains(&link.name));
+        let links = summary.links.iter().filter(|link| flow.data_path.iter().any(|name| **name == *link.name));
         let capacity = |link: &&crate::schema::Link| link.payload_capacity_bps;
         let least = links.filter(|l| capacity(l).is_some()).min_by(|a, b| {
             let of = |link| capacity(link).unwrap_or(f64::INFINITY);
@@ -369,7 +369,7 @@ mod tests {
         let mut run = run(vec![burst]);
         let (link, flow) = (crate::schema::Link::default(), crate::schema::Flow::default());
         run.summary.links = vec![crate::schema::Link { name: "down".into(), payload_capacity_bps: Some(2e6), ..link }];
-        run.summary.flows = vec![crate::schema::Flow { data_path: vec!["down".into()], ..flow }];
+        run.summary.flows = vec![crate::schema::Flow { data_path: ["down".into()].into(), ..flow }];
         let panel = panels(&[run], ALL).remove(0).remove(0);
         assert!(panel.axis.span().1 < 3e6, "{:?}", panel.axis.span());
         assert_eq!(panel.notes, ["peaks above the scale are cut"]);
