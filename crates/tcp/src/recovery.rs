@@ -264,7 +264,8 @@ impl Sender {
         }
         self.stats.timeouts += 1;
         let flight = u32::try_from(self.max - self.una).unwrap_or(u32::MAX);
-        self.congestion.on_timeout(config, flight, u32::from(self.mss), self.backoff == 0);
+        let recovering = self.phase == Phase::Recovery;
+        self.congestion.on_timeout(config, flight, u32::from(self.mss), self.backoff == 0, recovering);
         self.backoff += 1;
         // RFC 6582, section 4.2; RFC 6675, section 5.1: the recovery point moves, recovery ends.
         self.recover = Low::of(self.max);

@@ -174,11 +174,14 @@ impl Congestion {
         });
     }
 
-    /// The retransmission timer expired. `first`: for the first time on this segment.
-    pub(crate) fn on_timeout(&mut self, config: &Config, flight: u32, mss: u32, first: bool) {
+    /// The retransmission timer expired. `first`: for the first time on this segment. `recovering`: in the midst of a fast
+    /// recovery.
+    pub(crate) fn on_timeout(&mut self, config: &Config, flight: u32, mss: u32, first: bool, recovering: bool) {
         // RFC 5681, section 3.1: ssthresh is held when the segment has already been sent again by the timer.
         if first {
-            self.ssthresh = self.reduced(config, flight, mss);
+            let reduced = self.reduced(config, flight, mss);
+            // Section 3.1 says "no more than": what the duplicate ACKs of a recovery let out on top is no sign of more room.
+            self.ssthresh = if recovering { reduced.min(self.ssthresh) } else { reduced };
             if let Some(cubic) = &mut self.cubic {
                 cubic.on_timeout();
             }

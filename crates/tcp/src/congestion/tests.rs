@@ -17,7 +17,7 @@ fn acked(bytes: u64) -> Acked {
 fn slow_start_after_a_timeout_counts_one_segment_for_each_acknowledgement() {
     let config = Config { byte_counting: ByteCounting::Abc { limit: 8 }, ..config(Variant::Reno) };
     let mut congestion = Congestion::new(&config, 1000);
-    congestion.on_timeout(&config, 20_000, MSS, true);
+    congestion.on_timeout(&config, 20_000, MSS, true, false);
     assert_eq!((congestion.cwnd(), congestion.ssthresh()), (1000, 10_000));
     congestion.grow(&Acked { after_timeout: true, ..acked(5000) }, &config);
     assert_eq!(congestion.cwnd(), 2000);
@@ -30,12 +30,26 @@ fn slow_start_after_a_timeout_counts_one_segment_for_each_acknowledgement() {
 fn only_the_first_timeout_sets_the_threshold() {
     let config = config(Variant::NewReno);
     let mut congestion = Congestion::new(&config, 1000);
-    congestion.on_timeout(&config, 9000, MSS, true);
+    congestion.on_timeout(&config, 9000, MSS, true, false);
     assert_eq!(congestion.ssthresh(), 4500);
-    congestion.on_timeout(&config, 1000, MSS, false);
+    congestion.on_timeout(&config, 1000, MSS, false, false);
     assert_eq!(congestion.ssthresh(), 4500);
-    congestion.on_timeout(&config, 1000, MSS, true);
+    congestion.on_timeout(&config, 1000, MSS, true, false);
     assert_eq!(congestion.ssthresh(), 2000);
+}
+
+/// RFC 5681, section 3.1: no more than half the flight. A recovery that the timer ends may have sent far more than the window
+/// that it answered.
+#[test]
+fn a_timeout_in_recovery_does_not_raise_the_threshold() {
+    let config = config(Variant::NewReno);
+    let mut congestion = Congestion::new(&config, 1000);
+    congestion.on_fast_retransmit(&config, Style::NewReno, 20_000, MSS, true);
+    assert_eq!(congestion.ssthresh(), 10_000);
+    congestion.on_timeout(&config, 80_000, MSS, true, true);
+    assert_eq!(congestion.ssthresh(), 10_000, "not 40 000");
+    congestion.on_timeout(&config, 8_000, MSS, true, true);
+    assert_eq!(congestion.ssthresh(), 4_000);
 }
 
 /// RFC 6582, section 3.2, step 3: less than a segment acknowledged gives nothing back; a full acknowledgement with
