@@ -3,8 +3,11 @@
 //! An experiment takes the table's settings, chooses what the publication leaves open and says so under
 //! [`TableResult::assumptions`], simulates every row, and judges the table's claim by its own figures.
 
-mod line;
+mod closed_form;
+mod kalyanaraman1999;
 mod phanse2000;
+mod seeds;
+mod trial;
 
 use lastmile_units::Duration;
 
@@ -37,12 +40,40 @@ pub enum ExperimentError {
 }
 
 /// Every experiment there is, in the order of publications and tables.
-pub const EXPERIMENTS: &[Experiment] = phanse2000::EXPERIMENTS;
+pub const EXPERIMENTS: &[Experiment] = &joined::<{ kalyanaraman1999::EXPERIMENTS.len() + phanse2000::EXPERIMENTS.len() }>(
+    kalyanaraman1999::EXPERIMENTS,
+    phanse2000::EXPERIMENTS,
+);
+
+const fn joined<const N: usize>(first: &[Experiment], second: &[Experiment]) -> [Experiment; N] {
+    let mut all = [first[0]; N];
+    let mut index = 0;
+    while index < N {
+        all[index] = if index < first.len() { first[index] } else { second[index - first.len()] };
+        index += 1;
+    }
+    all
+}
 
 /// The experiment that reproduces a table, if there is one.
 #[must_use]
 pub fn experiment(publication: &str, table: &str) -> Option<Experiment> {
     EXPERIMENTS.iter().copied().find(|known| known.publication == publication && known.table == table)
+}
+
+/// As many decimals as tell something.
+fn rounded(value: f64, decimals: i32) -> f64 {
+    let scale = 10_f64.powi(decimals);
+    (value * scale).round() / scale
+}
+
+/// Six significant digits: more than any publication prints.
+fn significant(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let scale = 10_f64.powf(5.0 - value.abs().log10().floor());
+    (value * scale).round() / scale
 }
 
 #[cfg(test)]

@@ -29,6 +29,8 @@ pub struct TableResult {
     pub claims: Vec<Claim>,
     /// What the publication leaves open and had to be chosen here.
     pub assumptions: Vec<String>,
+    /// The seeds of the runs behind each row; empty where nothing is random.
+    pub seeds: Vec<u64>,
 }
 
 /// A row, reproduced. Values of the same name are the same quantity.
@@ -40,8 +42,10 @@ pub struct RowResult {
     pub published: Values,
     /// What the closed form gives.
     pub theory: Values,
-    /// What the simulation gave.
+    /// What the simulation gave; the mean over the seeds where there are several.
     pub simulated: Values,
+    /// Half the width of the 95 % confidence interval of that mean, by the same names; empty where nothing is random.
+    pub ci95: Values,
     /// What a live run gave; empty where there was none.
     pub live: Values,
     /// Simulated minus published, or minus theory where nothing was published, in the unit of the name.
@@ -75,10 +79,44 @@ impl RowResult {
             published: row.published.clone(),
             theory: row.theory.clone(),
             simulated,
+            ci95: Values::new(),
             live: Values::new(),
             deviation,
         }
     }
+
+    /// A row beside the means over several seeds.
+    #[must_use]
+    pub fn of_means(row: &Row, means: Means) -> Self {
+        Self { ci95: means.ci95, ..Self::new(row, means.mean) }
+    }
+
+    /// A row of printed formulas beside what the same formulas give here; nothing is simulated.
+    #[must_use]
+    pub fn closed_form(row: &Row, theory: Values) -> Self {
+        let deviation = theory
+            .iter()
+            .filter_map(|(name, value)| Some((name, value.as_f64()? - row.theory_printed.number(name)?)))
+            .collect();
+        Self {
+            params: row.params.clone(),
+            published: row.theory_printed.clone(),
+            theory,
+            simulated: Values::new(),
+            ci95: Values::new(),
+            live: Values::new(),
+            deviation,
+        }
+    }
+}
+
+/// Quantities over several seeds: their means, and half the widths of the 95 % confidence intervals of these.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Means {
+    /// The means.
+    pub mean: Values,
+    /// Half the widths, by the same names.
+    pub ci95: Values,
 }
 
 impl TableResult {
@@ -92,6 +130,7 @@ impl TableResult {
             rows: Vec::new(),
             claims: Vec::new(),
             assumptions: Vec::new(),
+            seeds: Vec::new(),
         }
     }
 
@@ -132,8 +171,8 @@ mod tests {
         let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
         assert_eq!(keys(&json), "tables");
         let table = &json["tables"][0];
-        assert_eq!(keys(table), "assumptions claims id publication rows title");
-        assert_eq!(keys(&table["rows"][0]), "deviation live params published simulated theory");
+        assert_eq!(keys(table), "assumptions claims id publication rows seeds title");
+        assert_eq!(keys(&table["rows"][0]), "ci95 deviation live params published simulated theory");
         assert_eq!(keys(&table["claims"][0]), "evidence shown text");
         assert_eq!(table["rows"][0]["params"]["up_bps"], 96000);
     }

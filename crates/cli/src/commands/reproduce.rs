@@ -133,7 +133,7 @@ fn print(published: &PublishedTable, result: &TableResult, printer: &mut Printer
         for name in quantities(row) {
             let mut cells = std::mem::replace(&mut head, vec![String::new(); params.len()]);
             cells.push(name.to_owned());
-            cells.extend([text(&row.published, name), text(&row.theory, name), text(&row.simulated, name)]);
+            cells.extend([text(&row.published, name), text(&row.theory, name), simulated(row, name)]);
             cells.extend(live.then(|| text(&row.live, name)));
             let deviation = row.deviation.number(name);
             cells.push(deviation.map_or_else(String::new, |deviation| format!("{:+}", rounded(deviation))));
@@ -147,6 +147,11 @@ fn print(published: &PublishedTable, result: &TableResult, printer: &mut Printer
         let verdict = if claim.shown { "shown" } else { "NOT SHOWN" };
         writeln!(text, "{verdict}: {}\n    {}", claim.text, claim.evidence).expect("a string takes all");
     }
+    if !result.seeds.is_empty() {
+        let seeds = result.seeds.len();
+        writeln!(text, "seeds: means of {seeds} runs, \u{b1} half the 95 % confidence interval")
+            .expect("a string takes all");
+    }
     for assumption in &result.assumptions {
         writeln!(text, "assumed: {assumption}").expect("a string takes all");
     }
@@ -158,15 +163,25 @@ fn print(published: &PublishedTable, result: &TableResult, printer: &mut Printer
     Ok(())
 }
 
-/// The quantities of a row: those published, then those simulated besides.
+/// The quantities of a row: those published, then those simulated besides, or computed where nothing is simulated.
 fn quantities(row: &RowResult) -> Vec<&str> {
     let mut names: Vec<&str> = row.published.iter().map(|(name, _)| name).collect();
-    for (name, _) in row.simulated.iter() {
+    let ours = if row.simulated.is_empty() { &row.theory } else { &row.simulated };
+    for (name, _) in ours.iter() {
         if !names.contains(&name) {
             names.push(name);
         }
     }
     names
+}
+
+/// A simulated figure, with the half width of its confidence interval where several seeds were run.
+fn simulated(row: &RowResult, name: &str) -> String {
+    let figure = text(&row.simulated, name);
+    match row.ci95.number(name) {
+        Some(half_width) => format!("{figure} \u{b1} {}", rounded(half_width)),
+        None => figure,
+    }
 }
 
 fn text(values: &Values, name: &str) -> String {

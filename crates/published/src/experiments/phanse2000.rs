@@ -4,13 +4,19 @@
 //! steady utilisation; those of the Smart ACK Dropper compare means over the transfer, as the thesis seems to have done.
 
 mod claims;
+mod closed_forms;
+mod growth;
+mod policing;
+mod scheduling;
+mod several;
+mod upstream_load;
 
 use crate::data::{Row, Table};
 use crate::reproduction::{RowResult, TableResult};
 use crate::value::Values;
 
-use super::line::{Overrides, Transfer};
-use super::{Experiment, ExperimentError};
+use super::trial::{Overrides, Trial};
+use super::{Experiment, ExperimentError, rounded};
 
 const KEY: &str = "phanse2000";
 const DOWNLOAD: (&str, &str) = ("phanse2000/download.toml", include_str!("../../scenarios/phanse2000/download.toml"));
@@ -19,13 +25,32 @@ const BOTH_WAYS: (&str, &str) =
 
 /// What reproduces which table.
 pub(super) const EXPERIMENTS: &[Experiment] = &[
-    Experiment { publication: KEY, table: "5.1", run: |table| single_download(table, claims::follows_k) },
-    Experiment { publication: KEY, table: "5.2", run: |table| single_download(table, claims::smaller_packets_cost) },
-    Experiment { publication: KEY, table: "5.4", run: |table| single_download(table, claims::cell_tax) },
-    Experiment { publication: KEY, table: "5.5", run: |table| single_download(table, claims::small_packets_over_atm) },
-    Experiment { publication: KEY, table: "5.8", run: dropper_alone },
-    Experiment { publication: KEY, table: "5.9", run: dropper_with_upload },
+    table("2.1", closed_forms::applications),
+    table("text-4.2", closed_forms::line_rates),
+    table("text-3.4", closed_forms::worked_example),
+    table("text-3.7.2", closed_forms::ppp_header),
+    table("text-5.2.1", closed_forms::cell_tax_example),
+    table("text-5.3", closed_forms::ack_cells),
+    table("5.1", |table| single_download(table, claims::follows_k)),
+    table("5.2", |table| single_download(table, claims::smaller_packets_cost)),
+    table("text-5.1.2", several::without_atm),
+    table("5.3", |table| several::delay_or_compression(table, true)),
+    table("5.4", |table| single_download(table, claims::cell_tax)),
+    table("5.5", |table| single_download(table, claims::small_packets_over_atm)),
+    table("text-5.2.2", several::over_atm),
+    table("5.6", |table| several::delay_or_compression(table, false)),
+    table("5.7", upstream_load::email_or_voice),
+    table("fig-5.9", several::ppp),
+    table("5.8", dropper_alone),
+    table("text-5.4.1", growth::window_growth),
+    table("5.9", dropper_with_upload),
+    table("5.10", scheduling::schedulers),
+    table("5.11", policing::car),
 ];
+
+const fn table(table: &'static str, run: fn(&Table) -> Result<TableResult, ExperimentError>) -> Experiment {
+    Experiment { publication: KEY, table, run }
+}
 
 const OPEN: [&str; 5] = [
     "Delays are not stated: 2 ms each way on the line, 5 ms each way on the backbone. They move start-up, not the steady state.",
@@ -99,7 +124,7 @@ fn dropper_with_upload(table: &Table) -> Result<TableResult, ExperimentError> {
 fn dropper(
     table: &Table,
     scenario: (&str, &str),
-    measure: impl Fn(&Transfer, &mut Values),
+    measure: impl Fn(&Trial, &mut Values),
 ) -> Result<TableResult, ExperimentError> {
     let mut result = TableResult::new(KEY, table);
     for row in &table.rows {
@@ -124,21 +149,15 @@ fn dropper(
     Ok(result)
 }
 
-fn run((name, text): (&str, &str), overrides: &Overrides) -> Result<Transfer, ExperimentError> {
-    Transfer::run(name, text, overrides)
+fn run((name, text): (&str, &str), overrides: &Overrides) -> Result<Trial, ExperimentError> {
+    Trial::until_complete(name, text, overrides)
 }
 
 /// What a row sets in its scenario.
 fn overrides(table: &Table, row: &Row) -> Result<Overrides, ExperimentError> {
     let settings = table.settings(row);
-    let integer = |name: &'static str| settings.integer(name).ok_or(ExperimentError::MissingSetting(name));
-    let encapsulation = settings.text("link_layer").ok_or(ExperimentError::MissingSetting("link_layer"))?;
-    let mut overrides = Overrides::default();
-    overrides.set("access.encapsulation", encapsulation);
-    overrides.set("access.down.rate", format_args!("{} bit/s", integer("down_bps")?));
-    overrides.set("access.up.rate", format_args!("{} bit/s", integer("up_bps")?));
-    overrides.set("tcp.mss", format_args!("{} B", integer("mss_bytes")?));
-    overrides.set("tcp.delayed_ack", format_args!("{} ms", integer("delayed_ack_ms")?));
+    let mut overrides = base_overrides(&settings)?;
+    overrides.set("tcp.delayed_ack", format_args!("{} ms", integer(&settings, "delayed_ack_ms")?));
     if let Some(bytes) = table.inferred.integer("file_bytes").or_else(|| table.inferred.integer("download_bytes")) {
         overrides.set("traffic.download.bytes", format_args!("{bytes} B"));
     }
@@ -149,6 +168,23 @@ fn overrides(table: &Table, row: &Row) -> Result<Overrides, ExperimentError> {
         overrides.set("access.remedy", "sad");
     }
     Ok(overrides)
+}
+
+/// Rates, encapsulation and packet size.
+fn base_overrides(settings: &Values) -> Result<Overrides, ExperimentError> {
+    let encapsulation = settings.text("link_layer").ok_or(ExperimentError::MissingSetting("link_layer"))?;
+    // The rule that the data infer: the MTU less 40 bytes of headers.
+    let mss = settings.integer("mss_bytes").map_or_else(|| Ok(integer(settings, "ip_mtu_bytes")? - 40), Ok)?;
+    let mut overrides = Overrides::default();
+    overrides.set("access.encapsulation", encapsulation);
+    overrides.set("access.down.rate", format_args!("{} bit/s", integer(settings, "down_bps")?));
+    overrides.set("access.up.rate", format_args!("{} bit/s", integer(settings, "up_bps")?));
+    overrides.set("tcp.mss", format_args!("{mss} B"));
+    Ok(overrides)
+}
+
+fn integer(settings: &Values, name: &'static str) -> Result<u64, ExperimentError> {
+    settings.integer(name).ok_or(ExperimentError::MissingSetting(name))
 }
 
 /// A row beside what was simulated, its time also with the start-up that the published times contain.
@@ -173,10 +209,4 @@ fn offset_note(table: &Table) -> String {
             )
         },
     )
-}
-
-/// As many decimals as tell something.
-fn rounded(value: f64, decimals: i32) -> f64 {
-    let scale = 10_f64.powi(decimals);
-    (value * scale).round() / scale
 }

@@ -4,7 +4,7 @@ use crate::data::{Row, Table};
 use crate::reproduction::{Claim, RowResult, TableResult};
 
 use super::super::ExperimentError;
-use super::super::line::Transfer;
+use super::super::trial::Trial;
 use super::{BOTH_WAYS, DOWNLOAD, overrides, run};
 
 /// Judges a table's claim.
@@ -78,7 +78,7 @@ pub(super) fn small_packets_over_atm(table: &Table, result: &mut TableResult) ->
 /// Table 5.8: at 64 kbit/s, and at 96 kbit/s beside it.
 pub(super) fn dropper_helps(table: &Table, result: &mut TableResult) -> Result<(), ExperimentError> {
     let row = table.rows.first().ok_or(ExperimentError::MissingSetting("rows"))?;
-    let pair = |up_bps: u64| -> Result<[Transfer; 2], ExperimentError> {
+    let pair = |up_bps: u64| -> Result<[Trial; 2], ExperimentError> {
         let one = |remedy: &str| {
             let mut overrides = overrides(table, row)?;
             overrides.set("access.up.rate", format_args!("{up_bps} bit/s"));
@@ -88,9 +88,9 @@ pub(super) fn dropper_helps(table: &Table, result: &mut TableResult) -> Result<(
         Ok([one("none")?, one("sad")?])
     };
     let (at_64, at_96) = (pair(64_000)?, pair(96_000)?);
-    let gain = |[without, with]: &[Transfer; 2]| without.time_s() / with.time_s();
+    let gain = |[without, with]: &[Trial; 2]| without.time_s() / with.time_s();
     let [without, with] = &at_64;
-    let [time_without, time_with] = [without, with].map(Transfer::time_s);
+    let [time_without, time_with] = [without, with].map(Trial::time_s);
     let [delay_without, delay_with] = [without, with].map(|transfer| transfer.mean_queue_delay_s("up"));
     let [up_without, up_with] = [without, with].map(|transfer| transfer.mean_wire_bps("up") / 1e3);
     let [carried_without, carried_with] = [up_without * time_without, up_with * time_with];
@@ -116,7 +116,7 @@ pub(super) fn dropper_helps(table: &Table, result: &mut TableResult) -> Result<(
 /// Table 5.9: shorter by a fifth at least, with more than half of the queue's delay left while the upload runs.
 pub(super) fn dropper_helps_beside_upload(table: &Table, result: &mut TableResult) -> Result<(), ExperimentError> {
     let row = table.rows.first().ok_or(ExperimentError::MissingSetting("rows"))?;
-    let pair = |window: u32| -> Result<[Transfer; 2], ExperimentError> {
+    let pair = |window: u32| -> Result<[Trial; 2], ExperimentError> {
         let one = |remedy: &str| {
             let mut overrides = overrides(table, row)?;
             overrides.set("traffic.upload.tcp.receive_window", format_args!("{window} B"));
@@ -126,7 +126,7 @@ pub(super) fn dropper_helps_beside_upload(table: &Table, result: &mut TableResul
         Ok([one("none")?, one("sad")?])
     };
     let [without, with] = pair(UPLOAD_WINDOW)?;
-    let delay = |transfer: &Transfer| transfer.queue_delay_while_s("up", "upload").unwrap_or_default();
+    let delay = |transfer: &Trial| transfer.queue_delay_while_s("up", "upload").unwrap_or_default();
     let shown = with.time_s() < 0.8 * without.time_s() && delay(&with) > 0.5 * delay(&without);
     let [large_without, large_with] = pair(65_535)?;
     let evidence = format!(
@@ -146,7 +146,7 @@ pub(super) fn dropper_helps_beside_upload(table: &Table, result: &mut TableResul
 }
 
 /// The same download with bare IP on the line.
-fn without_atm(table: &Table, row: &Row) -> Result<Transfer, ExperimentError> {
+fn without_atm(table: &Table, row: &Row) -> Result<Trial, ExperimentError> {
     let mut overrides = overrides(table, row)?;
     overrides.set("access.encapsulation", "ip");
     run(DOWNLOAD, &overrides)

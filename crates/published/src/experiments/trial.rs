@@ -1,0 +1,226 @@
+//! One simulated run, measured as the publications measure it.
+
+use std::fmt::Display;
+
+use lastmile_queueing::DropReason;
+use lastmile_scenario::Scenario;
+use lastmile_sim::outcome::{FlowOutcome, LinkOutcome, Outcome, Series};
+use lastmile_sim::run;
+use lastmile_sim::spec::{Network, Source};
+use lastmile_units::Instant;
+
+use super::ExperimentError;
+
+/// A run of a shipped scenario.
+pub(super) struct Trial {
+    outcome: Outcome,
+    flows: Vec<FlowShape>,
+    links: Vec<String>,
+    rates_bps: Vec<u64>,
+}
+
+/// What a flow is, apart from what became of it.
+struct FlowShape {
+    /// Name of its traffic, which several flows may share.
+    traffic: String,
+    /// TCP payload of its full segments, for a transfer.
+    mss: Option<f64>,
+}
+
+/// The overrides of one row: `key=value`, as `--set` takes them.
+#[derive(Clone, Default)]
+pub(super) struct Overrides(Vec<String>);
+
+impl Overrides {
+    pub(super) fn set(&mut self, key: &str, value: impl Display) {
+        self.0.push(format!("{key}={value}"));
+    }
+}
+
+impl Trial {
+    /// Runs the scenario `text`, which ships as `name`, until the flow `download` is complete, so that every total is that of
+    /// the transfer alone.
+    pub(super) fn until_complete(name: &str, text: &str, overrides: &Overrides) -> Result<Self, ExperimentError> {
+        let mut network = network(name, text, overrides)?;
+        let whole = run(&network).map_err(|error| network_error(&error))?;
+        let end = whole.flows.iter().find(|flow| flow.name == "download").and_then(|flow| flow.end);
+        let end = end.ok_or(ExperimentError::Unfinished(network.duration))?;
+        network.duration = end.since(Instant::ZERO);
+        Self::of(&network)
+    }
+
+    /// Runs the scenario `text`, which ships as `name`, for as long as it says.
+    pub(super) fn whole(name: &str, text: &str, overrides: &Overrides) -> Result<Self, ExperimentError> {
+        Self::of(&network(name, text, overrides)?)
+    }
+
+    fn of(network: &Network) -> Result<Self, ExperimentError> {
+        let outcome = run(network).map_err(|error| network_error(&error))?;
+        let shape = |flow: &FlowOutcome| {
+            let traffic = &network.traffic[flow.traffic];
+            let mss = match &traffic.source {
+                Source::Bulk { sender, .. } => Some(f64::from(sender.mss)),
+                _ => None,
+            };
+            FlowShape { traffic: traffic.name.clone(), mss }
+        };
+        Ok(Self {
+            flows: outcome.flows.iter().map(shape).collect(),
+            outcome,
+            links: network.links.iter().map(|link| link.name.clone()).collect(),
+            rates_bps: network.links.iter().map(|link| link.rate.map_or(0, lastmile_units::BitRate::as_bps)).collect(),
+        })
+    }
+
+    /// How long the run took: for a transfer, from the first SYN to the last byte.
+    pub(super) fn time_s(&self) -> f64 {
+        self.outcome.duration.as_secs_f64()
+    }
+
+    /// Share of a link's rate that was used from a fifth of the transfer to its last second but one, in percent: without
+    /// start-up and end.
+    pub(super) fn steady_utilisation_pct(&self, link: &str) -> f64 {
+        let samples = self.series("wire_rate_bps", link);
+        let (from, to) = (self.time_s() * 0.2, self.time_s() - 1.0);
+        let steady: Vec<f64> = samples
+            .points
+            .iter()
+            .filter(|(at, _)| (from..=to).contains(&at.as_secs_f64()))
+            .map(|(_, rate)| *rate)
+            .collect();
+        let mean = steady.iter().sum::<f64>() / steady.len().max(1) as f64;
+        100.0 * mean / self.rates_bps[self.index(link)] as f64
+    }
+
+    /// Bits on a link's wire for each second of the transfer.
+    pub(super) fn mean_wire_bps(&self, link: &str) -> f64 {
+        self.link(link).stats.wire_bytes.bits() as f64 / self.time_s()
+    }
+
+    /// Mean time in a link's queue, the time of the packet's own transmission not counted.
+    pub(super) fn mean_queue_delay_s(&self, link: &str) -> f64 {
+        self.link(link).queue_delay_ns.mean() / 1e9
+    }
+
+    /// ACKs that a regulator dropped in front of a link.
+    pub(super) fn acks_dropped(&self, link: &str) -> u64 {
+        let regulated =
+            [DropReason::AckMerged, DropReason::AckFiltered, DropReason::AckCollapsed, DropReason::AckDuplicate];
+        let dropped = &self.link(link).stats.dropped;
+        regulated.iter().map(|reason| dropped[reason.index()].packets).sum()
+    }
+
+    /// Bytes of the download that had been acknowledged when its congestion window first reached `window` bytes.
+    pub(super) fn acked_when_window_reached(&self, window: f64) -> Option<f64> {
+        let cwnd = &self.series("cwnd_bytes", "download").points;
+        let (reached, _) = cwnd.iter().find(|(_, cwnd)| *cwnd >= window)?;
+        let acked = &self.series("acked_bytes", "download").points;
+        acked.iter().find(|(at, _)| at == reached).map(|(_, acked)| *acked)
+    }
+
+    /// Mean time in a link's queue of the packets that left it while `flow` ran.
+    pub(super) fn queue_delay_while_s(&self, link: &str, flow: &str) -> Option<f64> {
+        let end = self.outcome.flows.iter().find(|known| known.name == flow)?.end?;
+        let index = self.index(link);
+        let waits = self.outcome.snapshots.iter().filter(|snapshot| snapshot.at <= end).map(|s| s.queue_delay[index]);
+        let (packets, sum_ns) = waits.fold((0, 0), |(packets, sum), w| (packets + w.packets, sum + w.sum_ns));
+        (packets > 0).then(|| sum_ns as f64 / packets as f64 / 1e9)
+    }
+
+    /// Share of a link's rate that was used from `from_s` on, in percent.
+    pub(super) fn utilisation_from_pct(&self, link: &str, from_s: f64) -> f64 {
+        let samples = self.series("wire_rate_bps", link);
+        let rates: Vec<f64> =
+            samples.points.iter().filter(|(at, _)| at.as_secs_f64() > from_s).map(|(_, rate)| *rate).collect();
+        let mean = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
+        100.0 * mean / self.rates_bps[self.index(link)] as f64
+    }
+
+    /// How long the flows of `traffic` took, from start to last byte: the longest of them. `None` when one is not complete.
+    pub(super) fn flow_time_s(&self, traffic: &str) -> Option<f64> {
+        self.of_traffic(traffic)
+            .map(|flow| Some(flow.end?.since(flow.start).as_secs_f64()))
+            .try_fold(0.0, |longest, time| Some(f64::max(longest, time?)))
+    }
+
+    /// Payload of the flows of `traffic` delivered for each second of the run.
+    pub(super) fn goodput_bps(&self, traffic: &str) -> f64 {
+        let bytes: u64 = self.of_traffic(traffic).map(|flow| flow.bytes_delivered).sum();
+        bytes as f64 * 8.0 / self.time_s()
+    }
+
+    /// The same as a share of a link's rate, in percent.
+    pub(super) fn goodput_pct(&self, traffic: &str, link: &str) -> f64 {
+        100.0 * self.goodput_bps(traffic) / self.rates_bps[self.index(link)] as f64
+    }
+
+    /// Retransmission timeouts of the flows of `traffic`.
+    pub(super) fn timeouts(&self, traffic: &str) -> u64 {
+        self.of_traffic(traffic).filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.timeouts).sum()
+    }
+
+    /// ACKs of data that came back to the senders of `traffic`: not those that end a handshake.
+    pub(super) fn acks_received(&self, traffic: &str) -> u64 {
+        self.of_traffic(traffic)
+            .filter_map(|flow| flow.tcp.as_ref())
+            .map(|tcp| tcp.acks_received.saturating_sub(1))
+            .sum()
+    }
+
+    /// Bytes of `flow` that its sender knows to have arrived.
+    pub(super) fn acked_bytes(&self, flow: &str) -> f64 {
+        self.series("acked_bytes", flow).points.last().map_or(0.0, |(_, acked)| *acked)
+    }
+
+    /// Segments of payload that the downloads delivered for each ACK that came back.
+    pub(super) fn segments_per_ack(&self) -> f64 {
+        let traffic = "download";
+        let segments: f64 = self
+            .outcome
+            .flows
+            .iter()
+            .zip(&self.flows)
+            .filter(|(_, shape)| belongs(&shape.traffic, traffic))
+            .filter_map(|(flow, shape)| Some(flow.bytes_delivered as f64 / shape.mss?))
+            .sum();
+        segments / self.acks_received(traffic).max(1) as f64
+    }
+
+    /// When and how large the congestion window of `flow` was, in bytes.
+    pub(super) fn congestion_window(&self, flow: &str) -> impl Iterator<Item = (f64, f64)> {
+        self.series("cwnd_bytes", flow).points.iter().map(|(at, cwnd)| (at.as_secs_f64(), *cwnd))
+    }
+
+    fn of_traffic(&self, traffic: &str) -> impl Iterator<Item = &FlowOutcome> {
+        let named = move |(_, shape): &(&FlowOutcome, &FlowShape)| belongs(&shape.traffic, traffic);
+        self.outcome.flows.iter().zip(&self.flows).filter(named).map(|(flow, _)| flow)
+    }
+
+    fn series(&self, name: &str, entity: &str) -> &Series {
+        let named = |series: &&Series| series.name == name && series.entity == entity;
+        self.outcome.series.iter().find(named).expect("the scenario records series")
+    }
+
+    fn link(&self, name: &str) -> &LinkOutcome {
+        &self.outcome.links[self.index(name)]
+    }
+
+    fn index(&self, name: &str) -> usize {
+        self.links.iter().position(|link| link == name).expect("an access line has this link")
+    }
+}
+
+fn network(name: &str, text: &str, overrides: &Overrides) -> Result<Network, ExperimentError> {
+    let scenario =
+        Scenario::parse(name, text, &overrides.0).map_err(|report| ExperimentError::Network(report.to_string()))?;
+    Ok(scenario.network())
+}
+
+fn network_error(error: &lastmile_sim::BuildError) -> ExperimentError {
+    ExperimentError::Network(error.to_string())
+}
+
+/// True for `download` and for the numbered `download-3`.
+fn belongs(name: &str, traffic: &str) -> bool {
+    name.strip_prefix(traffic).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
