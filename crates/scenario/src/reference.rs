@@ -43,6 +43,7 @@ pub(crate) const CHAPTERS: &[(&str, &str, &[&Section])] = &[
             &queue::tree::HTB,
             &queue::tree::HTB_CLASS,
             &queue::shaper::TBF,
+            &queue::cake::CAKE,
             &queue::meter::POLICER,
             &queue::meter::RULE,
             &queue::meter::METER,

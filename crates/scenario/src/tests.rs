@@ -34,11 +34,17 @@ processing = { client = "1 ms" }
 name = "far"
 [[node]]
 name = "farther"
+[[node]]
+name = "farthest"
 [[link]]
 from = "server"
 to = "far"
 queue = { kind = "tbf", rate = "1 Mbit/s", burst = "3000 wire bytes" }
 back = { queue = { kind = "priority", classes = [{ match = { pure_ack = true }, queue = { kind = "ack-filter" } }, {}] } }
+[[link]]
+from = "farther"
+to = "farthest"
+queue = { kind = "cake", encapsulation = { overhead = 8, framing = "atm" } }
 [[link]]
 from = "far"
 to = "farther"

@@ -14,6 +14,7 @@
 
 use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
+use crate::aqm::codel::drop_after;
 use crate::random::Stream;
 
 /// What all queues of a tin share.
@@ -153,11 +154,6 @@ impl Cobalt {
             self.next = drop_after(self.next, settings.interval, self.count);
         }
     }
-}
-
-fn drop_after(time: Instant, interval: Duration, count: u32) -> Instant {
-    let square = u128::from(interval.as_ps()).pow(2) / u128::from(count.max(1));
-    time.saturating_add(Duration::from_ps(u64::try_from(square.isqrt()).expect("at most the interval itself")))
 }
 
 #[cfg(test)]

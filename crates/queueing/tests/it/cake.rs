@@ -31,29 +31,36 @@ fn tin_of_eight(meta: &Meta) -> u8 {
     Diffserv::Eight.tin(meta.dscp()) as u8
 }
 
-contract!(without_a_rate, Promise::of(&[Aqm]).by_class(tin_of_three), |line| cake(short()).build(line));
-contract!(shaped, Promise::of(&[Aqm]).by_class(tin_of_four).pays_afterwards().shapes(held_to(RATE, BURST)), |line| {
-    cake(Config { bandwidth: Some(RATE), diffserv: Diffserv::Four, ..short() }).build(line)
-});
+contract!(without_a_rate, Promise::of(&[Aqm]).marks_congestion().by_class(tin_of_three), |line| cake(short())
+    .build(line));
+contract!(
+    shaped,
+    Promise::of(&[Aqm]).marks_congestion().by_class(tin_of_four).pays_afterwards().shapes(held_to(RATE, BURST)),
+    |line| { cake(Config { bandwidth: Some(RATE), diffserv: Diffserv::Four, ..short() }).build(line) }
+);
 contract!(
     short_of_memory,
-    Promise::of(&[Aqm, Head]).by_class(tin_of_eight).pays_afterwards().shapes(held_to(RATE, BURST)),
+    Promise::of(&[Aqm, Head]).marks_congestion().by_class(tin_of_eight).pays_afterwards().shapes(held_to(RATE, BURST)),
     |line| {
         let memory = Some(ByteCount::new(3000));
         cake(Config { bandwidth: Some(RATE), diffserv: Diffserv::Eight, memory, ..short() }).build(line)
     }
 );
-contract!(too_small_for_some, Promise::of(&[Aqm, Head, TooLarge]), |line| {
+contract!(too_small_for_some, Promise::of(&[Aqm, Head, TooLarge]).marks_congestion(), |line| {
     let (memory, largest) = (Some(ByteCount::new(400)), ByteCount::new(400));
     let diffserv = Diffserv::BestEffort;
     cake(Config { memory, largest, diffserv, isolation: Isolation::DualSourceHost, ..short() }).build(line)
 });
 contract!(
     with_the_ack_filter,
-    Promise::of(&[Aqm, AckFiltered]).by_class(tin_of_three).pays_afterwards().shapes(held_to(RATE, BURST)),
+    Promise::of(&[Aqm, AckFiltered])
+        .marks_congestion()
+        .by_class(tin_of_three)
+        .pays_afterwards()
+        .shapes(held_to(RATE, BURST)),
     |line| cake(Config { bandwidth: Some(RATE), ack_filter: Some(Mode::Aggressive), ..short() }).build(line)
 );
-contract!(blind_to_flows, Promise::of(&[Aqm, AckFiltered]), |line| {
+contract!(blind_to_flows, Promise::of(&[Aqm, AckFiltered]).marks_congestion(), |line| {
     let (diffserv, isolation) = (Diffserv::BestEffort, Isolation::FlowBlind);
     cake(Config { diffserv, isolation, ack_filter: Some(Mode::Normal), ..short() }).build(line)
 });

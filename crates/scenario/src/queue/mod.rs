@@ -2,6 +2,7 @@
 
 pub(crate) mod ack;
 pub(crate) mod aqm;
+pub(crate) mod cake;
 pub(crate) mod matching;
 pub(crate) mod meter;
 mod remedy;
@@ -43,6 +44,7 @@ pub(crate) static QUEUE: Section = Section {
             "htb",
             "tbf",
             "policer",
+            "cake",
         ]),
         "fifo",
         "What it is.",
@@ -83,6 +85,7 @@ enum Form {
     Htb,
     Tbf,
     Policer,
+    Cake,
 }
 
 const KINDS: &[Variant<Form>] = &[
@@ -100,6 +103,7 @@ const KINDS: &[Variant<Form>] = &[
     Variant { name: "htb", section: &tree::HTB, value: Form::Htb },
     Variant { name: "tbf", section: &shaper::TBF, value: Form::Tbf },
     Variant { name: "policer", section: &meter::POLICER, value: Form::Policer },
+    Variant { name: "cake", section: &cake::CAKE, value: Form::Cake },
 ];
 
 /// Reads a queue for a line whose packets take what `link_layer` says.
@@ -142,6 +146,7 @@ fn read_at(queue: Unopened<'_>, link_layer: &LinkLayer, depth: usize) -> Option<
         Form::Htb => tree::htb(&table, link_layer, depth),
         Form::Tbf => shaper::tbf(&table, link_layer, depth),
         Form::Policer => meter::policer(&table, link_layer, depth),
+        Form::Cake => cake::cake(&table),
     }
 }
 

@@ -7,6 +7,7 @@ use lastmile_packet::Protocol;
 use lastmile_queueing::ack::cake::{Mode, Rules};
 use lastmile_queueing::ack::sad::{Duplicates, Report};
 use lastmile_queueing::ack::{clamp, pacing};
+use lastmile_queueing::cake;
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::meter::policer::{Action, Coming, Remark, Rule, Then};
 use lastmile_queueing::meter::{self, car, police, trtcm};
@@ -175,6 +176,28 @@ fn acks_are_paced_and_windows_clamped_over_a_fifo_or_any_other_queue() {
     let target = clamp::Target::Shared { rate: BitRate::from_mbit_per_s(1), rtt: Duration::from_ms(40) };
     let config = clamp::Config { target, ..config };
     assert_eq!(up(&shared), Spec::WindowClamp { config, queue: Box::new(fifo_206_kb()) });
+}
+
+#[test]
+fn a_cake_is_as_the_file_says() {
+    let queue = |keys: &str| {
+        let text = LINE.replace("\"512 kbit/s\"", &format!("\"512 kbit/s\", queue = {{ kind = \"cake\"{keys} }}"));
+        parse(&text).unwrap().access().unwrap().up.queue.clone()
+    };
+    assert_eq!(queue(""), Spec::Cake(cake::Config::default()));
+    let config = cake::Config {
+        bandwidth: Some(BitRate::from_kbit_per_s(480)),
+        link_layer: Some(preset::PPPOA_VCMUX.link),
+        diffserv: cake::Diffserv::Four,
+        isolation: cake::Isolation::DualSourceHost,
+        rtt: Duration::from_ms(50),
+        memory: Some(ByteCount::new(500_000)),
+        ack_filter: Some(Mode::Aggressive),
+        ..cake::Config::default()
+    };
+    let keys = ", bandwidth = \"480 kbit/s\", encapsulation = \"pppoa-vcmux\", diffserv = \"diffserv4\", isolation = \"dual-srchost\", \
+        rtt = \"50 ms\", memory = \"500 kB\", ack_filter = \"aggressive\"";
+    assert_eq!(queue(keys), Spec::Cake(config));
 }
 
 /// 1500 bytes and 40 bytes over the demo's line: 32 and 2 cells (28 + 40 is 74 at least, 2 cells).

@@ -214,6 +214,21 @@ fn policers_that_would_not_do_what_they_say() {
 }
 
 #[test]
+fn a_cake_that_would_hold_nothing() {
+    let with =
+        |keys: &str| LINE.replace("\"2 Mbit/s\"", &format!("\"2 Mbit/s\", queue = {{ kind = \"cake\", {keys} }}"));
+    refused(
+        &with("memory = \"1499 B\""),
+        "error: x.toml:3:63: access.down.queue.memory: a memory of 1499 bytes does not hold the largest packet, which has 1500 bytes",
+    );
+    refused(&with("rtt = \"0 s\""), "error: x.toml:3:60: access.down.queue.rtt: 0 s is below 1 us");
+    refused(
+        &with("encapsulation = \"carrier-pigeon\""),
+        "error: x.toml:3:70: unknown encapsulation \"carrier-pigeon\"",
+    );
+}
+
+#[test]
 fn loops_of_links() {
     let link = |from: &str, to: &str| format!("[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\n");
     let file = |links: &[(&str, &str)]| {
