@@ -63,6 +63,7 @@ impl Dumbbell {
             duration: self.duration,
             seed: 1,
             record: Record::default(),
+            lines: Vec::new(),
         }
     }
 }

@@ -55,9 +55,28 @@ impl Stream {
     /// Inverse transform on 53 random bits, with a logarithm in software floating point that gives the same bits on every
     /// machine (IEEE 754 basic operations only).
     pub fn exponential(&mut self, mean: Duration) -> Duration {
-        let uniform = ((self.bits() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
-        let span = -libm::log(uniform) * mean.as_ps() as f64;
+        let span = -libm::log(self.uniform()) * mean.as_ps() as f64;
         Duration::from_ps((span as u64).max(1))
+    }
+
+    /// A number from the lognormal distribution: `e` to the power of a normal number of this mean and deviation.
+    ///
+    /// Box and Muller (1958), of whose two numbers one is used, so that a draw always takes two; software floating point as in
+    /// [`exponential`](Self::exponential).
+    pub fn lognormal(&mut self, mean: f64, deviation: f64) -> f64 {
+        let (radius, angle) = (self.uniform(), self.uniform());
+        let normal = libm::sqrt(-2.0 * libm::log(radius)) * libm::cos(2.0 * core::f64::consts::PI * angle);
+        libm::exp(mean + deviation * normal)
+    }
+
+    /// A number from the Pareto distribution, at least `least`: above x with a probability of `(least / x)^shape`.
+    pub fn pareto(&mut self, least: f64, shape: f64) -> f64 {
+        least * libm::pow(self.uniform(), -shape.recip())
+    }
+
+    /// A number above 0 and at most 1, of 53 random bits.
+    fn uniform(&mut self) -> f64 {
+        ((self.bits() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 }
 
@@ -100,6 +119,34 @@ mod tests {
         let ratio = sum.as_secs_f64() / 1_000.0;
         assert!((0.99..1.01).contains(&ratio), "mean off by a factor of {ratio}");
     }
+
+    /// Of a lognormal number the median is e^mean, and e^(mean + deviation) the 84.13th percentile; of a Pareto number half is above
+    /// least * 2^(1 / shape).
+    #[test]
+    fn lognormal_and_pareto_numbers_have_their_percentiles() {
+        let mut stream = Stream::new(7, "sizes");
+        let share = |mut draw: Box<dyn FnMut() -> f64>, limit: f64| {
+            (0..100_000).filter(|_| draw() > limit).count() as f64 / 100_000.0
+        };
+        let mut again = stream.clone();
+        let median = share(Box::new(move || again.lognormal(8.35, 1.37)), libm::exp(8.35));
+        assert!((median - 0.5).abs() < 0.005, "{median}");
+        let mut again = stream.clone();
+        let high = share(Box::new(move || again.lognormal(8.35, 1.37)), libm::exp(8.35 + 1.37));
+        assert!((high - 0.158_7).abs() < 0.004, "{high}");
+        let half = share(Box::new(move || stream.pareto(2.0, 1.1)), 2.0 * libm::pow(2.0, 1.1_f64.recip()));
+        assert!((half - 0.5).abs() < 0.005, "{half}");
+    }
+
+    #[test]
+    fn lognormal_and_pareto_numbers_are_frozen_bit_for_bit() {
+        let mut stream = Stream::new(1, "loss");
+        assert_eq!(stream.lognormal(6.17, 2.36).to_bits(), LOGNORMAL_BITS);
+        assert_eq!(stream.pareto(2.0, 1.1).to_bits(), PARETO_BITS);
+    }
+
+    const LOGNORMAL_BITS: u64 = 4_636_133_071_916_432_151;
+    const PARETO_BITS: u64 = 4_613_481_393_984_547_111;
 
     const FROZEN: [u64; 3] = [10_421_454_580_069_902_255, 11_734_186_607_432_745_982, 12_753_770_194_507_037_905];
 }

@@ -73,7 +73,7 @@ pub(crate) struct TcpShape {
 }
 
 impl Shape {
-    /// The shape of `traffic` whose flows take these paths; `None` for pings.
+    /// The shape of `traffic` whose flows take these paths; `None` for pings, connections that come and go, and replays.
     pub(crate) fn new(traffic: &Traffic, data_path: &[usize], ack_path: &[usize]) -> Option<Self> {
         let (payload, header, tcp) = match &traffic.source {
             Source::Bulk { sender, receiver, .. } => {
@@ -88,7 +88,8 @@ impl Shape {
             Source::Poisson { size, .. } | Source::OnOff { size, .. } | Source::Constant { size, .. } => {
                 (size.as_u64().saturating_sub(DATAGRAM_HEADERS), DATAGRAM_HEADERS, None)
             }
-            Source::Ping { .. } => return None,
+            // What comes and goes, or was captured, has no shape of its own.
+            Source::Web(_) | Source::Swarm(_) | Source::Replay(_) | Source::Ping { .. } => return None,
         };
         let data = ByteCount::new(payload + header);
         Some(Self { payload, data, tcp, data_path: data_path.to_vec(), ack_path: ack_path.to_vec() })
@@ -259,7 +260,7 @@ fn cap(network: &Network, traffic: usize, shape: &Shape) -> Bound {
         (Source::Constant { interval, size, .. }, _) => {
             offered(format::to_f64(size.as_u64()) * 8.0 / interval.as_secs_f64())
         }
-        (Source::Bulk { .. } | Source::Ping { .. }, _) => Bound { bps: 0.0, by: Arc::default() },
+        (_, _) => Bound { bps: 0.0, by: Arc::default() },
     }
 }
 

@@ -6,6 +6,7 @@
 //! | [`summarise`] | from a simulation's outcome to that shape, with phases |
 //! | [`amp`] | A, M, P, F of a finished run |
 //! | `bounds`, `limits` | the closed-form bound beside each flow, and what held it back in words |
+//! | `lines` | access lines that share a DSLAM |
 //! | [`series`], [`parquet`] | samples over time, and `series.parquet` |
 //! | [`report`] | `report.html`, comparisons, and pictures in the one plot style |
 //! | [`atomic`] | files that are there whole or not at all |
@@ -19,6 +20,7 @@ mod bounds;
 pub mod capture;
 mod format;
 mod limits;
+mod lines;
 pub mod parquet;
 mod phases;
 pub mod report;

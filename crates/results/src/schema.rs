@@ -46,10 +46,16 @@ pub struct Summary {
     pub links: Vec<Link>,
     /// A row a ping.
     pub probes: Vec<Probe>,
+    /// A row a web traffic, its users together.
+    pub pages: Vec<Pages>,
     /// The run cut where the offered traffic changes.
     pub phases: Vec<Phase>,
     /// How evenly flows of one direction shared, a row a direction that has at least two TCP flows.
     pub fairness: Vec<Fairness>,
+    /// A row an access line, where several share a DSLAM.
+    pub lines: Vec<Line>,
+    /// How evenly lines shared, a row a direction in which any of them got something.
+    pub line_fairness: Vec<LineFairness>,
     /// Where every byte went.
     pub conservation: Conservation,
 }
@@ -72,7 +78,7 @@ pub struct Flow {
     pub name: String,
     /// `down`, `up`, or what the scenario calls it.
     pub direction: Arc<str>,
-    /// Kind of traffic: `bulk`, `poisson`, `onoff`, `voice`, `blast`.
+    /// Kind of traffic: `bulk`, `poisson`, `onoff`, `voice`, `blast`, `web`, `swarm`, `replay`.
     pub kind: Arc<str>,
     /// TCP variant of the sender; `null` for what is not TCP.
     pub tcp: Option<Arc<str>>,
@@ -108,6 +114,10 @@ pub struct Flow {
     pub acks_sent: Option<u64>,
     /// ACKs that reached the data sender.
     pub acks_received: Option<u64>,
+    /// TCP connections opened, for what opens them as it goes (`web`, `swarm`): the row tells of all of them together.
+    pub connections: Option<u64>,
+    /// Of these, the ones that were reset or given up.
+    pub connections_failed: Option<u64>,
     /// Largest amount of data in flight.
     pub max_in_flight_bytes: Option<u64>,
     /// Smoothed round-trip time at the end.
@@ -263,6 +273,38 @@ pub struct RoundTrip {
     pub jitter: Option<f64>,
 }
 
+/// The pages that the users of one web traffic read.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Pages {
+    /// Name of the traffic.
+    pub name: String,
+    /// How many users.
+    pub users: u64,
+    /// Pages asked for.
+    pub pages: u64,
+    /// Pages that arrived whole.
+    pub complete: u64,
+    /// Objects that arrived whole.
+    pub objects: u64,
+    /// From the request for a page to the last byte of its last object, over the pages that arrived whole.
+    pub response_s: PageResponse,
+}
+
+/// Distribution of a page's response time in seconds; all `null` without a whole page. Percentiles are exact (nearest rank).
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct PageResponse {
+    /// Arithmetic mean.
+    pub mean: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 95 of 100 values are at or below it.
+    pub p95: Option<f64>,
+    /// 99 of 100 values are at or below it.
+    pub p99: Option<f64>,
+    /// The largest.
+    pub max: Option<f64>,
+}
+
 /// A part of the run between two changes of the offered traffic.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Phase {
@@ -337,6 +379,36 @@ pub struct Fairness {
     /// How many flows.
     pub flows: u64,
     /// Jain's index of their goodputs: (sum x)^2 / (n sum x^2), from 1/n (one has all) to 1 (all equal).
+    pub jain_index: f64,
+}
+
+/// What one access line of several got.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Line {
+    /// Name of the line: `line-1`.
+    pub name: String,
+    /// The link towards its client.
+    pub down_link: String,
+    /// The link from its client.
+    pub up_link: String,
+    /// Goodput of the flows whose data crosses the link down, over the run.
+    pub down_goodput_bps: f64,
+    /// The same for the link up.
+    pub up_goodput_bps: f64,
+    /// Share of the run that the link down was busy.
+    pub down_utilisation: Option<f64>,
+    /// The same for the link up.
+    pub up_utilisation: Option<f64>,
+}
+
+/// How evenly the lines shared in one direction.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct LineFairness {
+    /// `down` or `up`.
+    pub direction: String,
+    /// How many lines.
+    pub lines: u64,
+    /// Jain's index of their goodputs, lines that got nothing included.
     pub jain_index: f64,
 }
 

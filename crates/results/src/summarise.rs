@@ -11,12 +11,13 @@ use lastmile_tcp::Variant;
 use lastmile_units::{Duration, Instant};
 
 use crate::bounds::{self, Bound, Shape};
-use crate::format::to_f64;
+use crate::format::{self, to_f64};
 use crate::limits::Case;
+use crate::lines;
 use crate::phases::{self, Interval};
 use crate::schema::{
-    Clock, Conservation, ConservedPackets, Counter, Delay, Fairness, Flow, Inputs, Link, Phase, PhaseFlow, PhaseLink,
-    PhaseProbe, Probe, RoundTrip, Shares, Summary,
+    Clock, Conservation, ConservedPackets, Counter, Delay, Fairness, Flow, Inputs, Link, PageResponse, Pages, Phase,
+    PhaseFlow, PhaseLink, PhaseProbe, Probe, RoundTrip, Shares, Summary,
 };
 
 /// What a summary tells beside what was simulated.
@@ -45,12 +46,17 @@ pub fn summarise(origin: &Origin, network: &Network, outcome: &Outcome) -> Summa
         flows: Vec::new(),
         links: run.links(),
         probes: outcome.probes.iter().map(|probe| run.probe(probe)).collect(),
+        pages: pages(network, outcome),
         phases: run.phases(),
         fairness: Vec::new(),
+        lines: Vec::new(),
+        line_fairness: Vec::new(),
         conservation: conservation(outcome),
     };
     summary.flows = outcome.flows.iter().map(|flow| run.flow(flow, &summary.phases)).collect();
     summary.fairness = fairness(&summary.flows);
+    summary.lines = lines::lines(network, outcome, &summary.links);
+    summary.line_fairness = lines::fairness(&summary.lines);
     summary
 }
 
@@ -86,6 +92,8 @@ impl Names {
             kind: kind(&traffic.source).into(),
             tcp: match &traffic.source {
                 Source::Bulk { sender, .. } => Some(variant_name(sender.variant).into()),
+                Source::Web(web) => Some(variant_name(web.server.variant).into()),
+                Source::Swarm(swarm) => Some(variant_name(swarm.tcp.variant).into()),
                 _ => None,
             },
             data_path: path(&flow.data_path),
@@ -144,12 +152,30 @@ impl<'a> Run<'a> {
             data_packets_received: flow.data_packets_received,
             acks_sent: tcp.map(|tcp| tcp.acks_sent),
             acks_received: tcp.map(|tcp| tcp.acks_received),
+            connections: flow.connections.map(|(opened, _)| opened),
+            connections_failed: flow.connections.map(|(_, failed)| failed),
             max_in_flight_bytes: tcp.map(|tcp| tcp.max_in_flight),
             srtt_s: tcp.and_then(|tcp| tcp.srtt).map(Duration::as_secs_f64),
             limited_by: tcp.map_or(BY_ITS_SOURCE, |tcp| phases::shares(&tcp.limited)),
-            explanation: explanation(&flow.name, phases),
+            explanation: self.explanation(flow, phases),
             bound_bps: bound.as_ref().map(|bound| bound.bps),
             bound_by: bound.map(|bound| bound.by),
+        }
+    }
+
+    /// What held a flow back over its life.
+    fn explanation(&self, flow: &FlowOutcome, phases: &[Phase]) -> String {
+        match (&self.network.traffic[flow.traffic].source, &flow.tcp) {
+            (Source::Replay(_), _) => "its source: a capture, which waits for nothing".to_owned(),
+            (Source::Web(_) | Source::Swarm(_), Some(tcp)) => {
+                let shares = phases::shares(&tcp.limited);
+                let most = shares.iter().reduce(|a, b| if b.1 > a.1 { b } else { a });
+                most.map_or_else(String::new, |(cause, share)| {
+                    let cause = cause.replace('_', " ");
+                    format!("all its connections together: {cause}, {} of their time", format::percent(share))
+                })
+            }
+            _ => explanation(&flow.name, phases),
         }
     }
 
@@ -366,6 +392,9 @@ fn kind(source: &Source) -> &'static str {
         Source::Poisson { .. } => "poisson",
         Source::OnOff { .. } => "onoff",
         Source::Constant { kind, .. } => kind,
+        Source::Web(_) => "web",
+        Source::Swarm(_) => "swarm",
+        Source::Replay(_) => "replay",
         Source::Ping { .. } => "ping",
     }
 }
@@ -427,15 +456,11 @@ fn round_trip(times: impl Iterator<Item = Duration>) -> RoundTrip {
     let mut times: Vec<Duration> = times.collect();
     times.sort_unstable();
     let (Some(min), Some(max)) = (times.first().copied(), times.last().copied()) else { return RoundTrip::default() };
-    // The smallest value that has this many thousandths of all at or below it.
-    let rank = |thousandths: usize| times[(times.len() * thousandths).div_ceil(1_000).max(1) - 1].as_secs_f64();
-    let sum: u128 = times.iter().map(|time| u128::from(time.as_ps())).sum();
-    #[expect(clippy::cast_precision_loss, reason = "statistics only")]
-    let mean = sum as f64 / times.len() as f64 / 1e12;
+    let rank = |thousandths| rank(&times, thousandths).as_secs_f64();
     let p999 = rank(999);
     RoundTrip {
         min: Some(min.as_secs_f64()),
-        mean: Some(mean),
+        mean: Some(mean_s(&times)),
         p50: Some(rank(500)),
         p99: Some(rank(990)),
         p999: Some(p999),
@@ -444,21 +469,58 @@ fn round_trip(times: impl Iterator<Item = Duration>) -> RoundTrip {
     }
 }
 
-/// Jain's index for the TCP flows of each direction that has at least two (Jain, Chiu, Hawe 1984).
+/// What the users of each web traffic met.
+fn pages(network: &Network, outcome: &Outcome) -> Vec<Pages> {
+    let web = network.traffic.iter().enumerate().filter(|(_, traffic)| matches!(traffic.source, Source::Web(_)));
+    web.map(|(index, traffic)| {
+        let users = || outcome.browsing.iter().filter(|browsing| browsing.traffic == index);
+        let mut times: Vec<Duration> = users().flat_map(|user| user.responses.iter().copied()).collect();
+        times.sort_unstable();
+        Pages {
+            name: traffic.name.clone(),
+            users: traffic.count.into(),
+            pages: users().map(|user| user.pages).sum(),
+            complete: times.len() as u64,
+            objects: users().map(|user| user.objects).sum(),
+            response_s: page_response(&times),
+        }
+    })
+    .collect()
+}
+
+fn page_response(times: &[Duration]) -> PageResponse {
+    let Some(max) = times.last() else { return PageResponse::default() };
+    PageResponse {
+        mean: Some(mean_s(times)),
+        p50: Some(rank(times, 500).as_secs_f64()),
+        p95: Some(rank(times, 950).as_secs_f64()),
+        p99: Some(rank(times, 990).as_secs_f64()),
+        max: Some(max.as_secs_f64()),
+    }
+}
+
+/// The smallest of `sorted` times that has this many thousandths of all at or below it.
+fn rank(sorted: &[Duration], thousandths: usize) -> Duration {
+    sorted[(sorted.len() * thousandths).div_ceil(1_000).max(1) - 1]
+}
+
+#[expect(clippy::cast_precision_loss, reason = "statistics only")]
+fn mean_s(times: &[Duration]) -> f64 {
+    let sum: u128 = times.iter().map(|time| u128::from(time.as_ps())).sum();
+    sum as f64 / times.len() as f64 / 1e12
+}
+
+/// Jain's index for the TCP flows of each direction that has at least two, web users apart (Jain, Chiu, Hawe 1984).
 fn fairness(flows: &[Flow]) -> Vec<Fairness> {
     let mut directions: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for flow in flows.iter().filter(|flow| flow.tcp.is_some()) {
+    // A web user gets what is asked for, which is another with each page.
+    for flow in flows.iter().filter(|flow| flow.tcp.is_some() && &*flow.kind != "web") {
         directions.entry(&flow.direction).or_default().push(flow.goodput_bps);
     }
     let shared = directions.into_iter().filter(|(_, rates)| rates.len() >= 2);
     let index = shared.filter_map(|(direction, rates)| {
-        let (sum, squares) = (rates.iter().sum::<f64>(), rates.iter().map(|rate| rate * rate).sum::<f64>());
-        let flows = rates.len() as u64;
-        (squares > 0.0).then(|| Fairness {
-            direction: direction.to_owned(),
-            flows,
-            jain_index: sum * sum / (to_f64(flows) * squares),
-        })
+        let jain_index = lines::jain(rates.iter().copied())?;
+        Some(Fairness { direction: direction.to_owned(), flows: rates.len() as u64, jain_index })
     });
     index.collect()
 }

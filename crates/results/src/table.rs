@@ -27,6 +27,8 @@ pub fn run(summary: &Summary, width: u16) -> String {
         table(&mut text, &tabular::phases(summary), width);
     }
     table(&mut text, &tabular::probes(summary), width);
+    table(&mut text, &tabular::pages(summary), width);
+    table(&mut text, &tabular::lines(summary), width);
     table(&mut text, &tabular::links(summary), width);
     if !summary.conservation.holds {
         table(&mut text, &tabular::conservation(summary), width);

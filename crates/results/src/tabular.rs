@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::Run;
 use crate::format;
-use crate::schema::{Delay, Flow, Link, Phase, Probe, RoundTrip, Shares, Summary};
+use crate::schema::{Delay, Flow, Line, Link, PageResponse, Pages, Phase, Probe, RoundTrip, Shares, Summary};
 
 /// A table: a heading, columns, rows of text.
 #[derive(Clone, Debug, Default)]
@@ -171,6 +171,62 @@ fn probe(probe: &Probe) -> Vec<String> {
     ];
     cells.extend([min, mean, p50, p99, p999, max, jitter].map(|value| format::or_dash(value, format::seconds)));
     cells
+}
+
+/// A row a web traffic.
+pub(crate) fn pages(summary: &Summary) -> Table {
+    use Kind::{Name, Number};
+    let columns = columns(&[
+        ("Web", Name),
+        ("Users", Number),
+        ("Pages", Number),
+        ("Objects", Number),
+        ("Response mean", Number),
+        ("p50", Number),
+        ("p95", Number),
+        ("p99", Number),
+        ("max", Number),
+    ]);
+    let row = |pages: &Pages| {
+        let PageResponse { mean, p50, p95, p99, max } = pages.response_s;
+        let mut cells = vec![
+            pages.name.clone(),
+            format::grouped(pages.users),
+            format!("{} of {}", format::grouped(pages.complete), format::grouped(pages.pages)),
+            format::grouped(pages.objects),
+        ];
+        cells.extend([mean, p50, p95, p99, max].map(|value| format::or_dash(value, format::seconds)));
+        cells
+    };
+    Table { title: "Pages".to_owned(), columns, rows: summary.pages.iter().map(row).collect() }
+}
+
+/// A row an access line, where there are several, and how evenly they shared.
+pub(crate) fn lines(summary: &Summary) -> Table {
+    use Kind::{Name, Number};
+    let columns = columns(&[
+        ("Line", Name),
+        ("Goodput down", Number),
+        ("Busy", Number),
+        ("Goodput up", Number),
+        ("Busy", Number),
+    ]);
+    let share = |share: Option<f64>| format::or_dash(share, format::percent);
+    let row = |line: &Line| {
+        vec![
+            line.name.clone(),
+            format::rate(line.down_goodput_bps),
+            share(line.down_utilisation),
+            format::rate(line.up_goodput_bps),
+            share(line.up_utilisation),
+        ]
+    };
+    let even = summary.line_fairness.iter().map(|row| format!("{} {:.3}", row.direction, row.jain_index));
+    let title = match even.collect::<Vec<_>>().join(", ") {
+        even if even.is_empty() => "Lines".to_owned(),
+        even => format!("Lines (Jain's index: {even})"),
+    };
+    Table { title, columns, rows: summary.lines.iter().map(row).collect() }
 }
 
 /// A column a phase: goodput of each flow with its bound, round trip of each probe, load and delay of the links that matter.

@@ -3,7 +3,7 @@
 use lastmile_linklayer::preset;
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::spec::Spec;
-use lastmile_sim::spec::NodeIndex;
+use lastmile_sim::spec::{AccessLine, NodeIndex};
 use lastmile_units::{BitRate, Duration, Ratio};
 
 use crate::diagnostics::Place;
@@ -18,8 +18,18 @@ pub(crate) static ACCESS: Section = Section {
     heading: "`[access]`",
     about: "An access line with all that stands around it: `client` - `cpe` - line - `dslam` - `gateway` - `server`. Its links are \
             called `down` and `up` (the line), `cpe-client` and `client-cpe` (the LAN), `gateway-dslam` and `dslam-gateway` \
-            (aggregation), `server-gateway` and `gateway-server` (backbone). Other `[[link]]`s may join at any of its nodes.",
+            (aggregation), `server-gateway` and `gateway-server` (backbone). Other `[[link]]`s may join at any of its nodes. With `lines` \
+            above one, as many equal lines meet in the DSLAM and share the aggregation: clients, CPEs and the links of each line are numbered \
+            (`client-1`, `cpe-1`, `down-1`, `up-1`, `cpe-client-1`, `client-cpe-1`, and so on).",
     keys: &[
+        Key::with_default(
+            "lines",
+            Kind::Count,
+            "1",
+            "How many lines. Traffic runs on each of them, unless it names its `line`; results compare them.",
+        )
+        .at_least("1")
+        .at_most("2000"),
         Key::required("down", Kind::Table("`[access.down]`, `[access.up]`"), "The line towards the client."),
         Key::required("up", Kind::Table("`[access.down]`, `[access.up]`"), "The line from the client."),
         line::ENCAPSULATION,
@@ -128,29 +138,60 @@ pub struct Access {
     pub remedy: Remedy,
     /// The policy that the queues come from, if the file names one.
     pub policy: Option<Policy>,
-    /// Index of the link `down` in the network.
+    /// Index of the link `down` in the network, of several lines that of the first.
     pub down_link: usize,
-    /// Index of the link `up` in the network.
+    /// Index of the link `up` in the network, of several lines that of the first.
     pub up_link: usize,
-    /// Index of the node `client` in the network.
+    /// Index of the node `client` in the network, of several lines that of the first.
     pub client: NodeIndex,
     /// Index of the node `server` in the network.
     pub server: NodeIndex,
 }
 
-/// Adds the nodes of the access line, before any other: client, CPE, DSLAM, gateway, server.
-pub(crate) fn add_nodes(table: &Table<'_>, topology: &mut Topology<'_>) -> [NodeIndex; 5] {
+/// The nodes of the access lines.
+pub(crate) struct Nodes {
+    /// Client and CPE of each line.
+    lines: Vec<(NodeIndex, NodeIndex)>,
+    dslam: NodeIndex,
+    gateway: NodeIndex,
+    server: NodeIndex,
+}
+
+impl Nodes {
+    /// The clients, and the server.
+    pub(crate) fn ends(&self) -> (Vec<NodeIndex>, NodeIndex) {
+        (self.lines.iter().map(|(client, _)| *client).collect(), self.server)
+    }
+}
+
+/// What a thing of a line is called: of one line by its own name, of several numbered from 1.
+fn numbered(name: &str, line: usize, lines: usize) -> String {
+    if lines == 1 { name.to_owned() } else { format!("{name}-{}", line + 1) }
+}
+
+/// Adds the nodes of the access lines, before any other: client and CPE of each line, DSLAM, gateway, server.
+pub(crate) fn add_nodes(table: &Table<'_>, topology: &mut Topology<'_>) -> Nodes {
     let processing = table.table("processing").map(|processing| processing.open(&PROCESSING));
     let delay = |name: &'static str| match &processing {
         Some(processing) => processing.get(name).unwrap_or(Duration::ZERO),
         None => Duration::ZERO,
     };
-    let names = ["client", "cpe", "dslam", "gateway", "server"];
-    names.map(|name| topology.add_node(name, delay(name)).expect("these are the first nodes"))
+    let count = table.get::<u64>("lines").and_then(|lines| usize::try_from(lines).ok()).unwrap_or(1);
+    let (client, cpe) = (delay("client"), delay("cpe"));
+    let mut add = |name: String, delay: Duration| topology.add_node(&name, delay).expect("these are the first nodes");
+    let lines = (0..count)
+        .map(|line| (add(numbered("client", line, count), client), add(numbered("cpe", line, count), cpe)))
+        .collect();
+    let [dslam, gateway, server] = ["dslam", "gateway", "server"].map(|name| add(name.to_owned(), delay(name)));
+    Nodes { lines, dslam, gateway, server }
 }
 
-/// Reads the line and its surroundings, and adds the links between `nodes`.
-pub(crate) fn read<'d>(table: &Table<'d>, nodes: [NodeIndex; 5], topology: &mut Topology<'d>) -> Option<Access> {
+/// Reads the line and its surroundings, and adds the links between `nodes`: those of the aggregation and the backbone, then line by line.
+pub(crate) fn read<'d>(
+    table: &Table<'d>,
+    nodes: &Nodes,
+    topology: &mut Topology<'d>,
+) -> Option<(Access, Vec<AccessLine>)> {
     let shared = Defaults {
         link_layer: line::shared_layer(table, preset::IP.link),
         compression: line::compression(table, Compression::None),
@@ -167,27 +208,31 @@ pub(crate) fn read<'d>(table: &Table<'d>, nodes: [NodeIndex; 5], topology: &mut 
     let lan = hop(table, "lan", &LAN);
     let aggregation = hop(table, "aggregation", &AGGREGATION);
     let backbone = hop(table, "backbone", &BACKBONE);
-    let [client, cpe, dslam, gateway, server] = nodes;
+    let Nodes { dslam, gateway, server, .. } = *nodes;
     let (mut down, mut up, lan, policy) = (down?, up?, lan?, policy?);
     if let Some(policy) = &policy {
         up.queue = policy.up.clone();
         down.queue = policy.down.clone().unwrap_or(down.queue);
     }
     let (aggregation, backbone) = (aggregation?, backbone?);
-    let links = [
-        (&backbone, "server-gateway", server, gateway),
-        (&aggregation, "gateway-dslam", gateway, dslam),
-        (&down, "down", dslam, cpe),
-        (&lan, "cpe-client", cpe, client),
-        (&lan, "client-cpe", client, cpe),
-        (&up, "up", cpe, dslam),
-        (&aggregation, "dslam-gateway", dslam, gateway),
-        (&backbone, "gateway-server", gateway, server),
-    ];
-    for (line, name, from, to) in links {
-        topology.add_link(line.link(name.into(), from, to), table);
+    let mut add = |line: &LineSpec, name: String, from, to| topology.add_link(line.link(name, from, to), table);
+    add(&backbone, "server-gateway".into(), server, gateway);
+    add(&aggregation, "gateway-dslam".into(), gateway, dslam);
+    let count = nodes.lines.len();
+    let mut lines = Vec::new();
+    for (number, &(client, cpe)) in nodes.lines.iter().enumerate() {
+        let named = |name: &str| numbered(name, number, count);
+        add(&down, named("down"), dslam, cpe);
+        add(&lan, named("cpe-client"), cpe, client);
+        add(&lan, named("client-cpe"), client, cpe);
+        add(&up, named("up"), cpe, dslam);
+        let first = 2 + 4 * number;
+        lines.push(AccessLine { name: named("line"), down: first, up: first + 3 });
     }
-    Some(Access { down, up, remedy: remedy?, policy, down_link: 2, up_link: 5, client, server })
+    add(&aggregation, "dslam-gateway".into(), dslam, gateway);
+    add(&backbone, "gateway-server".into(), gateway, server);
+    let client = nodes.lines.first().map(|(client, _)| *client)?;
+    Some((Access { down, up, remedy: remedy?, policy, down_link: 2, up_link: 5, client, server }, lines))
 }
 
 /// The policy that the file names, on this line. `None` if it is wrong.

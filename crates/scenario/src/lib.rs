@@ -17,14 +17,17 @@
 //! | `reference.rs` | the reference of all keys, printed from the schema |
 
 mod access;
+mod apps;
 pub mod diagnostics;
 mod document;
+mod ends;
 mod line;
 mod names;
 pub mod policy;
 mod queue;
 mod reader;
 pub mod reference;
+mod replay;
 mod scenario;
 mod schema;
 mod tcp;

@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 use lastmile_linklayer::PRESETS;
 
 use crate::schema::{Fallback, Key, Kind, Section};
-use crate::{access, line, queue, scenario, tcp, topology, traffic};
+use crate::{access, apps, line, queue, replay, scenario, tcp, topology, traffic};
 
 /// All sections, in the order of the reference, under their chapters.
 pub(crate) const CHAPTERS: &[(&str, &str, &[&Section])] = &[
@@ -70,6 +70,9 @@ pub(crate) const CHAPTERS: &[(&str, &str, &[&Section])] = &[
             &traffic::ONOFF,
             &traffic::VOICE,
             &traffic::BLAST,
+            &apps::WEB,
+            &apps::SWARM,
+            &replay::REPLAY,
             &traffic::PING,
         ],
     ),

@@ -210,9 +210,10 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
     let access = root.table("access").and_then(|table| {
         let table = table.open(&ACCESS);
         let nodes = access::add_nodes(&table, &mut topology);
-        ends = Some((nodes[0], nodes[4]));
-        access::read(&table, nodes, &mut topology)
+        ends = Some(nodes.ends());
+        access::read(&table, &nodes, &mut topology)
     });
+    let (access, lines) = access.unzip();
     topology.read(root);
     if !root.has("access") && !root.has("link") {
         let hint = "describe an [access] line, or nodes with [[link]]";
@@ -222,7 +223,8 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
     if root.has("access") && access.is_none() {
         topology.incomplete();
     }
-    let around = Surroundings { topology: &topology, ends, tcp, duration: duration.unwrap_or(Duration::ZERO) };
+    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+    let around = Surroundings { topology: &topology, ends, tcp, duration: duration.unwrap_or(Duration::ZERO), folder };
     let traffic = traffic::read(root, &around);
     let network = Network {
         nodes: topology.nodes,
@@ -231,6 +233,7 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
         duration: duration?,
         seed: seed?,
         record: record?,
+        lines: lines.unwrap_or_default(),
     };
     Some(Scenario { name: name?, network, access, warnings: Report::default() })
 }
@@ -275,6 +278,8 @@ fn record(root: &Table<'_>, duration: Option<Duration>) -> Option<Record> {
 pub fn tcp_of(traffic: &Traffic) -> Option<&Config> {
     match &traffic.source {
         Source::Bulk { sender, .. } => Some(sender),
+        Source::Web(web) => Some(&web.server),
+        Source::Swarm(swarm) => Some(&swarm.tcp),
         _ => None,
     }
 }

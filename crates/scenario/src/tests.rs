@@ -115,6 +115,17 @@ kind = "blast"
 direction = "up"
 rate = "1 kbit/s"
 [[traffic]]
+kind = "web"
+tcp = { mss = "512 B" }
+[[traffic]]
+kind = "swarm"
+tcp = { mss = "512 B" }
+[[traffic]]
+kind = "replay"
+direction = "up"
+file = "../../scenarios/captures/download-and-call.pcapng"
+client_prefix = "10.0.0.1"
+[[traffic]]
 kind = "ping"
 "#;
 

@@ -1,17 +1,19 @@
 //! `[[traffic]]`: what runs over the network.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
-use lastmile_sim::spec::{NodeIndex, OpenedBy, Source, Traffic};
+use lastmile_sim::spec::{Names, NodeIndex, OpenedBy, Source, Traffic};
 use lastmile_tcp::Config;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
+use crate::ends::{Ends, Ways, ways};
 use crate::reader::{Table, Unopened, Variant};
 use crate::schema::{Key, Kind, Section};
 use crate::topology::Topology;
 use crate::value::SendRate;
-use crate::{names, tcp};
+use crate::{apps, names, replay, tcp};
 
 /// Most flows of a run.
 pub(crate) const MOST_FLOWS: u64 = 1_000_000;
@@ -27,7 +29,18 @@ pub(crate) static TRAFFIC: Section = Section {
     keys: &[
         Key::required(
             "kind",
-            Kind::Choice(&["bulk", "persistent", "poisson", "onoff", "voice", "blast", "ping"]),
+            Kind::Choice(&[
+                "bulk",
+                "persistent",
+                "poisson",
+                "onoff",
+                "voice",
+                "blast",
+                "web",
+                "swarm",
+                "replay",
+                "ping",
+            ]),
             "What it is, such as \"bulk\" for a TCP transfer; each kind has keys of its own, see below.",
         ),
         Key::optional(
@@ -38,10 +51,18 @@ pub(crate) static TRAFFIC: Section = Section {
         ),
         Key::optional(
             "direction",
-            Kind::Choice(&["down", "up"]),
-            "`from` and `to` say it; a ping goes `up`",
-            "`down`: data from server to client, who opens the connection; `up`: from client to server.",
+            Kind::Choice(&["down", "up", "both"]),
+            "`from` and `to` say it; a ping goes `up`, web pages `down`, a swarm `both`",
+            "`down`: data from server to client, who opens the connection; `up`: from client to server. `both`, of a swarm or a \
+             replay: two traffics, `NAME-down` and `NAME-up`.",
         ),
+        Key::optional(
+            "line",
+            Kind::Count,
+            "each line",
+            "The access line that it runs on, from 1. Without it, of several lines, it runs on each: `NAME-line-1`, `NAME-line-2`, ...",
+        )
+        .at_least("1"),
         Key::optional("from", Kind::Text, "`direction` says it", "Node that the data comes from."),
         Key::optional("to", Kind::Text, "`direction` says it", "Node that the data goes to."),
         Key::with_default("count", Kind::Count, "1", "How many of them; at most 1000000 flows in all.").at_least("1"),
@@ -144,146 +165,114 @@ pub(crate) static PING: Section = Section {
 
 /// The kinds of traffic.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+pub(crate) enum Form {
     Bulk,
     Persistent,
     Poisson,
     OnOff,
     Voice,
     Blast,
+    Web,
+    Swarm,
+    Replay,
     Ping,
 }
 
-const KINDS: [Variant<Form>; 7] = [
+const KINDS: [Variant<Form>; 10] = [
     Variant { name: "bulk", section: &BULK, value: Form::Bulk },
     Variant { name: "persistent", section: &PERSISTENT, value: Form::Persistent },
     Variant { name: "poisson", section: &POISSON, value: Form::Poisson },
     Variant { name: "onoff", section: &ONOFF, value: Form::OnOff },
     Variant { name: "voice", section: &VOICE, value: Form::Voice },
     Variant { name: "blast", section: &BLAST, value: Form::Blast },
+    Variant { name: "web", section: &apps::WEB, value: Form::Web },
+    Variant { name: "swarm", section: &apps::SWARM, value: Form::Swarm },
+    Variant { name: "replay", section: &replay::REPLAY, value: Form::Replay },
     Variant { name: "ping", section: &PING, value: Form::Ping },
 ];
 
 /// What traffic is read against.
 pub(crate) struct Surroundings<'a, 'd> {
     pub(crate) topology: &'a Topology<'d>,
-    /// Client and server of the access line, if there is one.
-    pub(crate) ends: Option<(NodeIndex, NodeIndex)>,
+    /// The client of each access line and the server of all, if there are lines.
+    pub(crate) ends: Option<(Vec<NodeIndex>, NodeIndex)>,
     pub(crate) tcp: Config,
     pub(crate) duration: Duration,
+    /// Where the file is: names of other files count from there.
+    pub(crate) folder: &'a Path,
+}
+
+/// A `[[traffic]]` of the file: one traffic, or one for each line and way.
+struct Item<'d> {
+    name: String,
+    table: Table<'d>,
+    /// Each with what its name ends in.
+    members: Vec<(String, Traffic)>,
 }
 
 /// Reads all of `[[traffic]]`.
 pub(crate) fn read(root: &Table<'_>, around: &Surroundings<'_, '_>) -> Vec<Traffic> {
+    let mut items: Vec<Item<'_>> = root.tables("traffic").into_iter().filter_map(|item| one(item, around)).collect();
+    name_the_nameless(&mut items);
     let mut read: Vec<(Traffic, Table<'_>)> = Vec::new();
-    for item in root.tables("traffic") {
-        read.extend(one(item, around));
+    for Item { name, table, members } in items {
+        let named = |(suffix, traffic): (String, Traffic)| Traffic { name: format!("{name}{suffix}"), ..traffic };
+        read.extend(members.into_iter().map(|member| (named(member), table.clone())));
     }
-    name_the_nameless(&mut read);
     check_names(&read);
     check_amounts(root, &read, around.duration);
     read.into_iter().map(|(traffic, _)| traffic).collect()
 }
 
-fn one<'d>(item: Unopened<'d>, around: &Surroundings<'_, '_>) -> Option<(Traffic, Table<'d>)> {
+fn one<'d>(item: Unopened<'d>, around: &Surroundings<'_, '_>) -> Option<Item<'d>> {
     let (form, table) = item.open_kind(&TRAFFIC, &KINDS)?;
+    let ways = ways(&table, form);
     let name = if table.has("name") { table.optional_name("name") } else { Some(String::new()) };
-    let ends = Ends::read(&table, form, around);
+    let lines = Ends::read(&table, form, ways.unwrap_or_default(), around);
     let count = table.get::<u64>("count");
     let (start, stop) = times(&table, around.duration);
     let dscp = table.get::<u64>("dscp").and_then(|dscp| u8::try_from(dscp).ok());
-    let source = source(&table, form, ends.as_ref(), dscp.unwrap_or(0), around);
-    let ends = ends?;
+    let ends = lines.as_ref().and_then(|lines| lines.first()).map(|(_, ends)| ends);
+    let sources = sources(&table, form, ways, ends, dscp.unwrap_or(0), around);
     // More than 2^32 - 1 is more than the most, and is told as such.
     let count = u32::try_from(count?).unwrap_or(u32::MAX);
-    let opened_by = match source {
-        Some(Source::Bulk { opened_by, .. }) => opened_by,
+    let (lines, sources, start, dscp) = (lines?, sources?, start?, dscp?);
+    let mut members = Vec::new();
+    for (line, ends) in &lines {
+        for (way, source) in ways?.iter().zip(&sources) {
+            let (ends, way) = if sources.len() > 1 {
+                let ends = ends.turned(*way);
+                let label = format!("-{}", ends.label);
+                (ends, label)
+            } else {
+                (ends.clone(), String::new())
+            };
+            let (direction, names, source) = (ends.label.clone(), Names::default(), source.clone());
+            let (from, to) = (ends.from, ends.to);
+            let mut traffic =
+                Traffic { name: String::new(), direction, from, to, count, start, stop, dscp, names, source };
+            // Names and ways are the same on every line: what is wrong with them is told once.
+            traffic.names = match members.first() {
+                Some((_, first)) if sources.len() == 1 => Traffic::clone(first).names,
+                _ => names_of(&table, &traffic, &ends),
+            };
+            if members.is_empty() {
+                check_ways(&table, &traffic, around.topology);
+            }
+            members.push((format!("{line}{way}"), traffic));
+        }
+    }
+    Some(Item { name: name?, table, members })
+}
+
+fn names_of(table: &Table<'_>, traffic: &Traffic, ends: &Ends) -> Names {
+    // Where nothing is opened the client is that of the access line.
+    let opened_by = match traffic.source {
+        Source::Bulk { .. } | Source::Web(_) => traffic.opened_by(),
         _ => ends.opened_by,
     };
-    let nature = names::Nature {
-        server_sends: opened_by == OpenedBy::Receiver,
-        ipv6: matches!(&source, Some(Source::Bulk { sender, .. }) if sender.ipv6),
-        count,
-    };
-    let names = names::read(&table, &nature);
-    let traffic = Traffic {
-        name: name?,
-        direction: ends.label,
-        from: ends.from,
-        to: ends.to,
-        count,
-        start: start?,
-        stop,
-        dscp: dscp?,
-        names,
-        source: source?,
-    };
-    check_ways(&table, &traffic, around.topology);
-    Some((traffic, table))
-}
-
-/// Between which nodes, and who opens the connection by default.
-struct Ends {
-    from: NodeIndex,
-    to: NodeIndex,
-    label: String,
-    opened_by: OpenedBy,
-}
-
-impl Ends {
-    fn read(table: &Table<'_>, form: Form, around: &Surroundings<'_, '_>) -> Option<Self> {
-        let named = table.has("from") || table.has("to");
-        let down = table.optional_choice("direction", &[("down", true), ("up", false)]);
-        if named {
-            return Self::named(table, down, around);
-        }
-        let Some((client, server)) = around.ends else {
-            if !around.topology.is_complete() {
-                return None;
-            }
-            let hint = Some("name the nodes with from and to".to_owned());
-            if table.has("direction") {
-                table.error("direction", "direction without an [access] line", hint);
-            } else {
-                table.error("kind", "neither from and to nor a direction", hint);
-            }
-            return None;
-        };
-        if down.is_none() && !table.has("direction") && form != Form::Ping {
-            let hint = "\"down\" (from the server) or \"up\" (to the server); or name nodes with from and to";
-            table.error("kind", "no direction", Some(hint.into()));
-            return None;
-        }
-        Some(if down.unwrap_or(false) {
-            Self { from: server, to: client, label: "down".into(), opened_by: OpenedBy::Receiver }
-        } else {
-            Self { from: client, to: server, label: "up".into(), opened_by: OpenedBy::Sender }
-        })
-    }
-
-    fn named(table: &Table<'_>, down: Option<bool>, around: &Surroundings<'_, '_>) -> Option<Self> {
-        for (key, other) in [("from", "to"), ("to", "from")] {
-            if !table.has(key) {
-                table.error(other, format!("{other} without {key}"), Some(format!("name both nodes: add {key}")));
-                return None;
-            }
-        }
-        let (from, to) = (around.topology.find(table, "from"), around.topology.find(table, "to"));
-        let (from, to) = (from?, to?);
-        if from == to {
-            table.error("to", "from and to are the same node", None);
-            return None;
-        }
-        let nodes = &around.topology.nodes;
-        Some(match down {
-            Some(true) => Self { from, to, label: "down".into(), opened_by: OpenedBy::Receiver },
-            Some(false) => Self { from, to, label: "up".into(), opened_by: OpenedBy::Sender },
-            None => {
-                let label = format!("{} to {}", nodes[from].name, nodes[to].name);
-                Self { from, to, label, opened_by: OpenedBy::Sender }
-            }
-        })
-    }
+    let server_sends = opened_by == OpenedBy::Receiver;
+    names::read(table, &names::Nature { server_sends, ipv6: traffic.ipv6(), count: traffic.count })
 }
 
 fn times(table: &Table<'_>, duration: Duration) -> (Option<Instant>, Option<Instant>) {
@@ -303,6 +292,23 @@ fn times(table: &Table<'_>, duration: Duration) -> (Option<Instant>, Option<Inst
         table.warning("start", message, Some(format!("the run lasts {duration}")));
     }
     (start, stop)
+}
+
+/// The sources of a traffic, one for each of its ways.
+fn sources(
+    table: &Table<'_>,
+    form: Form,
+    ways: Option<Ways>,
+    ends: Option<&Ends>,
+    dscp: u8,
+    around: &Surroundings<'_, '_>,
+) -> Option<Vec<Source>> {
+    if form == Form::Replay {
+        let replays = replay::read(table, around.folder, ways?)?;
+        return Some(replays.into_iter().map(|replay| Source::Replay(Arc::new(replay))).collect());
+    }
+    let source = source(table, form, ends, dscp, around)?;
+    Some(vec![source; ways?.len()])
 }
 
 fn source(
@@ -337,11 +343,24 @@ fn source(
             };
             Some(Source::Constant { interval, size, kind: "blast" })
         }
+        Form::Web => apps::web(table, &own_tcp(table, dscp, around)),
+        Form::Swarm => apps::swarm(table, &own_tcp(table, dscp, around)),
+        // It has a file, see above.
+        Form::Replay => None,
         Form::Ping => {
             let (interval, size) = (table.get("interval"), table.get("size"));
             Some(Source::Ping { interval: interval?, size: size? })
         }
     }
+}
+
+/// The TCP of a traffic: its own, or that of the file.
+fn own_tcp(table: &Table<'_>, dscp: u8, around: &Surroundings<'_, '_>) -> Arc<Config> {
+    let config = match table.table("tcp") {
+        Some(own) => tcp::read(&own.open(&tcp::TCP), &around.tcp),
+        None => around.tcp.clone(),
+    };
+    Arc::new(Config { dscp, ..config })
 }
 
 fn transfer(
@@ -351,11 +370,7 @@ fn transfer(
     dscp: u8,
     around: &Surroundings<'_, '_>,
 ) -> Option<Source> {
-    let config = match table.table("tcp") {
-        Some(own) => tcp::read(&own.open(&tcp::TCP), &around.tcp),
-        None => around.tcp.clone(),
-    };
-    let config = Arc::new(Config { dscp, ..config });
+    let config = own_tcp(table, dscp, around);
     let request: Option<ByteCount> = table.get("request");
     let opened_by =
         table.optional_choice("opened_by", &[("sender", OpenedBy::Sender), ("receiver", OpenedBy::Receiver)]);
@@ -397,7 +412,7 @@ fn on_off(table: &Table<'_>) -> Option<Source> {
 
 /// Both ends can reach each other; a datagram source needs only the way there.
 fn check_ways(table: &Table<'_>, traffic: &Traffic, topology: &Topology<'_>) {
-    let answered = matches!(traffic.source, Source::Bulk { .. } | Source::Ping { .. });
+    let answered = matches!(traffic.source, Source::Bulk { .. } | Source::Ping { .. }) || traffic.opens();
     let mut ways = vec![(traffic.from, traffic.to)];
     if answered {
         ways.push((traffic.to, traffic.from));
@@ -412,17 +427,17 @@ fn check_ways(table: &Table<'_>, traffic: &Traffic, topology: &Topology<'_>) {
 }
 
 /// Traffic without a name is called by its kind, numbered where that is taken.
-fn name_the_nameless(read: &mut [(Traffic, Table<'_>)]) {
-    let mut taken: BTreeSet<String> = read.iter().map(|(traffic, _)| traffic.name.clone()).collect();
+fn name_the_nameless(items: &mut [Item<'_>]) {
+    let mut taken: BTreeSet<String> = items.iter().map(|item| item.name.clone()).collect();
     let mut numbers: BTreeMap<String, u64> = BTreeMap::new();
-    for (traffic, table) in read.iter_mut().filter(|(traffic, _)| traffic.name.is_empty()) {
-        let kind: String = table.optional("kind").unwrap_or_default();
+    for item in items.iter_mut().filter(|item| item.name.is_empty()) {
+        let kind: String = item.table.optional("kind").unwrap_or_default();
         let number = numbers.entry(kind.clone()).or_default();
-        while traffic.name.is_empty() {
+        while item.name.is_empty() {
             *number += 1;
             let name = if *number == 1 { kind.clone() } else { format!("{kind}{number}") };
             if taken.insert(name.clone()) {
-                traffic.name = name;
+                item.name = name;
             }
         }
     }

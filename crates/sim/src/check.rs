@@ -36,7 +36,7 @@ pub(crate) fn network(network: &Network) -> Result<(), BuildError> {
         source(traffic)?;
         names(traffic)?;
     }
-    let flows: u64 = network.traffic.iter().map(|traffic| u64::from(traffic.count)).sum();
+    let flows: u64 = network.traffic.iter().map(|traffic| u64::from(traffic.count) * flows_of(&traffic.source)).sum();
     if flows > FLOW_LIMIT {
         return Err(BuildError::TooManyFlows { count: flows, limit: FLOW_LIMIT });
     }
@@ -61,6 +61,14 @@ fn names(traffic: &Traffic) -> Result<(), BuildError> {
     }
 }
 
+/// A replay has the flows of its capture beside itself.
+fn flows_of(source: &Source) -> u64 {
+    match source {
+        Source::Replay(replay) => 1 + replay.flows.len() as u64,
+        _ => 1,
+    }
+}
+
 fn source(traffic: &Traffic) -> Result<(), BuildError> {
     let size = |size: ByteCount| {
         if (SMALLEST_DATAGRAM..=LARGEST_DATAGRAM).contains(&size.as_u64()) {
@@ -70,7 +78,17 @@ fn source(traffic: &Traffic) -> Result<(), BuildError> {
         }
     };
     match traffic.source {
-        Source::Bulk { .. } => Ok(()),
+        Source::Bulk { .. } | Source::Replay(_) => Ok(()),
+        Source::Web(ref web) if web.connections == 0 => {
+            Err(BuildError::NoConnections { traffic: traffic.name.clone() })
+        }
+        Source::Swarm(ref swarm) if swarm.slots == 0 => {
+            Err(BuildError::NoConnections { traffic: traffic.name.clone() })
+        }
+        Source::Swarm(ref swarm) if swarm.rechoke.is_zero() => {
+            Err(BuildError::NoInterval { traffic: traffic.name.clone() })
+        }
+        Source::Web(_) | Source::Swarm(_) => Ok(()),
         Source::Poisson { size: bytes, .. } | Source::OnOff { size: bytes, .. } => size(bytes),
         Source::Constant { interval, size: bytes, .. } | Source::Ping { interval, size: bytes } => {
             if interval.is_zero() {

@@ -4,12 +4,15 @@
 //! filled in: node n of the network is 10.0.0.1 + n, or fd00::1 + n over IPv6; whoever opens connection c has port 50 000 and up,
 //! the far end 49 152 and up, on none of which Wireshark has a protocol of its own. Connections that are given the far
 //! end's port are told apart for the first 10 000 of them.
+//!
+//! Flow numbers are those of the traffic list; behind them come the flows of replays, which wear what the capture has of them, then
+//! connections that come and go, in turn for each traffic that opens such ([`number_of`]).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use lastmile_packet::{FlowAddresses, FlowDirectory, FlowId, IpAddresses};
 
-use crate::spec::{EndName, Network, NodeIndex, OpenedBy, Traffic};
+use crate::spec::{EndName, Network, NodeIndex, OpenedBy, Source, Traffic};
 
 /// Connections for each port of a far end.
 const PORTS: u32 = 10_000;
@@ -20,6 +23,17 @@ pub struct Directory {
     traffic: Vec<Entry>,
     /// The number of the first connection of each traffic.
     first: Vec<u32>,
+    /// How many connections the traffic list has.
+    declared: u32,
+    /// The flows of replays, as their captures name them.
+    replayed: Vec<FlowAddresses>,
+    /// The traffic that opens connections as it goes, by index.
+    opening: Vec<usize>,
+}
+
+/// The number of connection `slot` of the `place`-th of `opening` traffics, where `before` numbers come before all of them.
+pub(crate) fn number_of(before: u32, opening: u32, place: u32, slot: u32) -> u32 {
+    before + slot * opening + place
 }
 
 /// What is told of a traffic.
@@ -34,18 +48,44 @@ impl Directory {
     /// The directory of a network that has been checked, or will be before anyone asks.
     #[must_use]
     pub fn new(network: &Network) -> Self {
-        let mut directory = Self { traffic: Vec::new(), first: Vec::new() };
+        let opening = network.traffic.iter().enumerate().filter(|(_, traffic)| traffic.opens()).map(|(index, _)| index);
+        let replays = network.traffic.iter().flat_map(|traffic| match &traffic.source {
+            Source::Replay(capture) => vec![capture; traffic.count as usize],
+            _ => Vec::new(),
+        });
+        let mut directory = Self {
+            traffic: Vec::new(),
+            first: Vec::new(),
+            declared: 0,
+            replayed: replays.flat_map(|capture| capture.flows.iter().map(|key| key.addresses)).collect(),
+            opening: opening.collect(),
+        };
         let mut connections = 0_u32;
         for traffic in &network.traffic {
             directory.first.push(connections);
             directory.traffic.push(Entry::of(traffic));
             connections = connections.saturating_add(traffic.count);
         }
+        directory.declared = connections;
         directory
+    }
+
+    /// How many numbers come before those of connections that come and go.
+    fn before(&self) -> u32 {
+        self.declared + self.replayed.len() as u32
+    }
+
+    /// The flow of a capture that this one replays.
+    fn replayed(&self, connection: u32) -> Option<FlowAddresses> {
+        self.replayed.get(connection.checked_sub(self.declared)? as usize).copied()
     }
 
     /// The traffic of a flow, and the number of the connection within it.
     fn entry(&self, connection: u32) -> (&Entry, u32) {
+        if let Some(number) = connection.checked_sub(self.before()) {
+            let opening = self.opening.len() as u32;
+            return (&self.traffic[self.opening[(number % opening) as usize]], number / opening);
+        }
         let index = self.first.partition_point(|first| *first <= connection) - 1;
         (&self.traffic[index], connection - self.first[index])
     }
@@ -56,12 +96,17 @@ impl FlowDirectory for Directory {
     /// If the network has no traffic at all, and so no flow.
     fn addresses(&self, flow: FlowId) -> FlowAddresses {
         let connection = flow.index() / 2;
-        let (entry, member) = self.entry(connection);
-        let there = entry.addresses(connection, member as u16);
+        let there = self.replayed(connection).unwrap_or_else(|| {
+            let (entry, member) = self.entry(connection);
+            entry.addresses(connection, member as u16)
+        });
         if flow.index().is_multiple_of(2) { there } else { there.reversed() }
     }
 
     fn first_payload(&self, flow: FlowId) -> &[u8] {
+        if self.replayed(flow.index() / 2).is_some() {
+            return &[];
+        }
         let (entry, _) = self.entry(flow.index() / 2);
         let end = if flow.index().is_multiple_of(2) { &entry.from } else { &entry.to };
         &end.1.first_payload
@@ -112,7 +157,9 @@ mod tests {
     use lastmile_units::{Duration, Instant};
 
     use super::*;
-    use crate::spec::{Names, Node, Record, Source};
+    use lastmile_packet::FlowKey;
+
+    use crate::spec::{Names, Node, Record, Replay, Swarm, Web};
 
     fn transfers(count: u32, opened_by: OpenedBy, ipv6: bool, names: Names) -> Traffic {
         let tcp = Arc::new(Config { ipv6, ..Config::default() });
@@ -139,6 +186,7 @@ mod tests {
             duration: Duration::from_s(1),
             seed: 1,
             record: Record::default(),
+            lines: Vec::new(),
         })
     }
 
@@ -174,5 +222,36 @@ mod tests {
         assert_eq!(web.first_payload(FlowId::new(4)), b"");
         assert_eq!(web.first_payload(FlowId::new(6)), b"HTTP/1.1 200 OK");
         assert_eq!(web.first_payload(FlowId::new(9)), b"GET /");
+    }
+
+    #[test]
+    fn replays_keep_their_addresses_and_connections_that_come_take_those_of_their_traffic() {
+        let tcp = Arc::new(Config::default());
+        let captured = FlowAddresses::of_simulated(FlowId::new(2 * 77));
+        let replay = Replay { packets: vec![], flows: vec![FlowKey { addresses: captured, protocol: 6 }] };
+        let web = Web {
+            server: Arc::clone(&tcp),
+            browser: Arc::clone(&tcp),
+            reading: Duration::from_s(30),
+            parsing: Duration::from_ms(130),
+            request: 350,
+            connections: 6,
+            persistent: true,
+        };
+        let swarm = Swarm { tcp, peers: 9, slots: 4, rechoke: Duration::from_s(10) };
+        let of = |source, names| Traffic { source, ..transfers(1, OpenedBy::Sender, false, names) };
+        let http = Names { from: EndName { port: Some(80), ..EndName::default() }, ..Names::default() };
+        let all = directory(vec![
+            of(Source::Web(Arc::new(web)), http),
+            of(Source::Replay(Arc::new(replay)), Names::default()),
+            of(Source::Swarm(Arc::new(swarm)), Names::default()),
+        ]);
+        assert_eq!(all.addresses(FlowId::new(6)), captured);
+        assert_eq!(all.addresses(FlowId::new(7)), captured.reversed());
+        // Numbers 0 to 2 are the traffic list, 3 the capture's flow; then web and swarm take turns.
+        let number = |place, slot| 2 * number_of(4, 2, place, slot);
+        assert_eq!(told(&all, number(0, 0)), "10.0.0.2 80 > 10.0.0.1 50004");
+        assert_eq!(told(&all, number(1, 0)), "10.0.0.2 50005 > 10.0.0.1 49152");
+        assert_eq!(told(&all, number(0, 1) + 1), "10.0.0.1 50006 > 10.0.0.2 80");
     }
 }

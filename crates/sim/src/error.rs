@@ -84,6 +84,12 @@ pub enum BuildError {
         /// How many there are.
         count: u32,
     },
+    /// A source of connections that may open none.
+    #[error("traffic \"{traffic}\": at least one connection at a time is needed")]
+    NoConnections {
+        /// The traffic.
+        traffic: String,
+    },
     /// A sample interval of zero.
     #[error("a sample interval of zero would sample without end")]
     NoSampleInterval,

@@ -7,7 +7,8 @@
 //! | --- | --- |
 //! | `engine/wheel.rs` | what is pending, in order |
 //! | `net.rs` | links, paths, conservation |
-//! | `host/` | TCP transfers, datagram sources, pings |
+//! | `host/` | TCP transfers, datagram sources, pings, web users, swarms, replays |
+//! | `owned.rs` | connections that come and go |
 //! | `directory.rs` | addresses, ports and first payload bytes of flows |
 //! | `simulation.rs` | the loop over events |
 //! | `sample.rs`, `report.rs` | series, totals |
@@ -20,6 +21,7 @@ mod error;
 mod host;
 mod net;
 pub mod outcome;
+mod owned;
 mod report;
 mod route;
 mod sample;

@@ -115,6 +115,10 @@ pub(crate) struct Net {
     pub(crate) routes: Vec<[PathId; 2]>,
     /// What each flow is, by flow number.
     pub(crate) flows: Vec<FlowEntry>,
+    /// How many flows the traffic list has. Behind them come those of replays, then connections that come and go.
+    pub(crate) declared: usize,
+    /// How many come before those that come and go.
+    pub(crate) standing: u32,
     pub(crate) capture: Option<Box<dyn CaptureSink>>,
     pub(crate) sent: Amount,
     pub(crate) delivered: Amount,
@@ -133,6 +137,15 @@ pub(crate) enum Place {
     Transfer(u32),
     Datagrams(u32),
     Ping(u32),
+    /// A web user, a swarm: what opens connections of its own.
+    Web(u32),
+    Swarm(u32),
+    /// A connection that one of them opened.
+    Owned(u32),
+    /// Such a connection is over: what still arrives finds nobody.
+    Gone,
+    /// A replay, or one of the flows that it replays.
+    Replay(u32),
 }
 
 /// A link, what it reports, and which of its two events are pending.
@@ -167,6 +180,8 @@ impl Net {
             paths: Paths::default(),
             routes: Vec::new(),
             flows: Vec::new(),
+            declared: 0,
+            standing: 0,
             capture,
             sent: Amount::default(),
             delivered: Amount::default(),

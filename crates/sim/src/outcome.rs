@@ -20,6 +20,8 @@ pub struct Outcome {
     pub links: Vec<LinkOutcome>,
     /// A row a ping.
     pub probes: Vec<ProbeOutcome>,
+    /// A row a web user.
+    pub browsing: Vec<BrowsingOutcome>,
     /// Times at which the offered traffic changed, with what each flow had delivered by then. The first is the start of the
     /// run, the last its end.
     pub snapshots: Vec<Snapshot>,
@@ -56,6 +58,8 @@ pub struct FlowOutcome {
     pub data_packets_received: u64,
     /// What only TCP has.
     pub tcp: Option<TcpOutcome>,
+    /// Connections that were opened, and those of them that broke, where they come and go: then `tcp` tells of all together.
+    pub connections: Option<(u64, u64)>,
 }
 
 /// What only a TCP flow has.
@@ -115,6 +119,21 @@ pub struct ProbeOutcome {
     pub received: u64,
     /// Each reply: when its request left, and how long it took.
     pub replies: Vec<(Instant, Duration)>,
+}
+
+/// What a web user met.
+#[derive(Clone, Debug)]
+pub struct BrowsingOutcome {
+    /// Index of its traffic in the network's list.
+    pub traffic: usize,
+    /// Name, unique in the run; that of its flow.
+    pub name: String,
+    /// Pages asked for.
+    pub pages: u64,
+    /// Objects that arrived whole.
+    pub objects: u64,
+    /// Response time of each page that arrived whole, in their order: from the request to the last byte of its last object.
+    pub responses: Vec<Duration>,
 }
 
 /// What each flow had delivered by a point in time.

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use lastmile_units::Instant;
 
 use crate::engine::Wheel;
-use crate::host::{Datagrams, Ping, Transfer};
+use crate::host::{Datagrams, Ping, Replay, Totals, Transfer};
 use crate::net::Place;
-use crate::outcome::{FlowOutcome, LinkOutcome, Outcome, ProbeOutcome, Series, Snapshot, TcpOutcome};
+use crate::outcome::{BrowsingOutcome, FlowOutcome, LinkOutcome, Outcome, ProbeOutcome, Series, Snapshot, TcpOutcome};
 use crate::route::PathId;
 use crate::simulation::{Hosts, Simulation};
 
 /// What came of a run.
 pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
     let conservation = simulation.net.conservation();
+    simulation.close_books();
     // Queues, wires and the pending set go first, and each transfer as its row is made: of very many flows the rows below
     // take half as much again.
     simulation.net.pending = Wheel::new();
@@ -22,6 +23,7 @@ pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
     let flows = flows(&mut simulation);
     let mut series = simulation.sampler.take().map(crate::sample::Sampler::into_series).unwrap_or_default();
     let probes = probes(&mut simulation);
+    let browsing = browsing(&mut simulation);
     if simulation.network.record.interval.is_some() {
         series.extend(probes.iter().map(round_trips));
     }
@@ -31,6 +33,7 @@ pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
         flows,
         links,
         probes,
+        browsing,
         snapshots: simulation.snapshots,
         series,
         conservation,
@@ -41,15 +44,16 @@ pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
 pub(crate) fn snapshot(simulation: &mut Simulation<'_>) -> Snapshot {
     let hosts = &simulation.hosts;
     let now = simulation.now;
+    let declared = &simulation.net.flows[..simulation.net.declared];
     let senders = || {
-        simulation.net.flows.iter().map(|flow| match flow.place {
+        declared.iter().map(|flow| match flow.place {
             Place::Transfer(index) => Some(hosts.transfers[index as usize].sender()),
-            Place::Datagrams(_) | Place::Ping(_) => None,
+            _ => None,
         })
     };
     let mut snapshot = Snapshot {
         at: now,
-        bytes_delivered: simulation.net.flows.iter().map(|flow| hosts.bytes_delivered(flow.place)).collect(),
+        bytes_delivered: declared.iter().map(|flow| hosts.bytes_delivered(flow.place)).collect(),
         wire_bits: simulation.net.links.iter().map(|link| link.line.bits_sent(now)).collect(),
         limited: senders().map(|sender| sender.map(|s| s.limited_by(now))).collect(),
         srtt: senders().map(|sender| sender.and_then(lastmile_tcp::Endpoint::srtt)).collect(),
@@ -85,10 +89,96 @@ fn flows(simulation: &mut Simulation<'_>) -> Vec<FlowOutcome> {
                 let source = &simulation.hosts.datagrams[index as usize];
                 flows.push(datagram_outcome(simulation, source, name, Arc::clone(there)));
             }
-            Place::Ping(_) => {}
+            Place::Web(index) => {
+                let session = &simulation.hosts.sessions[index as usize];
+                let paths = [there, back].map(Arc::clone);
+                flows.push(owner_outcome(simulation, session.traffic as usize, &session.totals, name, paths));
+            }
+            Place::Swarm(index) => {
+                let swarm = &simulation.hosts.swarms[index as usize];
+                let paths = [there, back].map(Arc::clone);
+                flows.push(owner_outcome(simulation, swarm.traffic as usize, &swarm.totals, name, paths));
+            }
+            Place::Replay(index) => {
+                let replay = &simulation.hosts.replays[index as usize];
+                flows.push(replay_outcome(simulation, replay, name, Arc::clone(there)));
+            }
+            Place::Ping(_) | Place::Owned(_) | Place::Gone => {}
         }
     }
     flows
+}
+
+/// A row for what an owner's connections did together.
+fn owner_outcome(
+    simulation: &Simulation<'_>,
+    traffic: usize,
+    totals: &Totals,
+    name: String,
+    [data_path, ack_path]: [Arc<[usize]>; 2],
+) -> FlowOutcome {
+    FlowOutcome {
+        traffic,
+        name,
+        start: simulation.network.traffic[traffic].start,
+        end: None,
+        bytes_delivered: totals.bytes,
+        first_delivery: totals.first_delivery,
+        last_delivery: totals.last_delivery,
+        data_path,
+        ack_path,
+        data_packets: totals.data_packets,
+        data_packets_received: totals.data_received,
+        tcp: Some(TcpOutcome {
+            retransmissions: totals.retransmissions,
+            timeouts: totals.timeouts,
+            fast_retransmits: totals.fast_retransmits,
+            acks_sent: totals.acks_sent,
+            acks_received: totals.acks_received,
+            limited: totals.limited,
+            srtt: None,
+            max_in_flight: totals.max_in_flight,
+            closed: false,
+        }),
+        connections: Some((totals.opened, totals.failed)),
+    }
+}
+
+fn replay_outcome(simulation: &Simulation<'_>, replay: &Replay, name: String, data_path: Arc<[usize]>) -> FlowOutcome {
+    let traffic = replay.traffic as usize;
+    FlowOutcome {
+        traffic,
+        name,
+        start: simulation.network.traffic[traffic].start,
+        end: None,
+        bytes_delivered: replay.bytes_delivered,
+        first_delivery: replay.first_delivery,
+        last_delivery: replay.last_delivery,
+        data_path,
+        ack_path: Arc::default(),
+        data_packets: replay.sent(),
+        data_packets_received: replay.received,
+        tcp: None,
+        connections: None,
+    }
+}
+
+fn browsing(simulation: &mut Simulation<'_>) -> Vec<BrowsingOutcome> {
+    let mut sessions = std::mem::take(&mut simulation.hosts.sessions);
+    let mut browsing = Vec::new();
+    for (flow, name) in simulation.net.flows.iter().zip(simulation.flow_names()) {
+        if let Place::Web(index) = flow.place {
+            let session = &mut sessions[index as usize];
+            browsing.push(BrowsingOutcome {
+                traffic: session.traffic as usize,
+                name,
+                pages: session.pages,
+                objects: session.objects,
+                responses: std::mem::take(&mut session.responses),
+            });
+        }
+    }
+    browsing
 }
 
 fn transfer_outcome(
@@ -123,6 +213,7 @@ fn transfer_outcome(
             max_in_flight: transfer.max_in_flight.into(),
             closed: sender.is_closed() && receiver.is_closed(),
         }),
+        connections: None,
     }
 }
 
@@ -145,6 +236,7 @@ fn datagram_outcome(
         data_packets: source.sent,
         data_packets_received: source.received,
         tcp: None,
+        connections: None,
     }
 }
 
@@ -193,7 +285,10 @@ impl Hosts {
         match place {
             Place::Transfer(index) => self.transfers[index as usize].bytes_delivered(),
             Place::Datagrams(index) => self.datagrams[index as usize].bytes_delivered,
-            Place::Ping(_) => 0,
+            Place::Web(index) => self.sessions[index as usize].totals.bytes,
+            Place::Swarm(index) => self.swarms[index as usize].totals.bytes,
+            Place::Replay(index) => self.replays[index as usize].bytes_delivered,
+            Place::Ping(_) | Place::Owned(_) | Place::Gone => 0,
         }
     }
 }

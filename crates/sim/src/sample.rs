@@ -41,7 +41,7 @@ struct TcpSeries {
 impl Sampler {
     pub(crate) fn new(simulation: &Simulation<'_>, interval: Duration) -> Self {
         let links = simulation.network.links.iter().map(|link| LinkSeries::new(&link.name)).collect();
-        let few = simulation.net.flows.len() <= simulation.network.record.flow_limit;
+        let few = simulation.net.declared <= simulation.network.record.flow_limit;
         let names = simulation.flow_names().take(if few { usize::MAX } else { 0 });
         let flows = names.zip(&simulation.net.flows).map(|(name, flow)| FlowSeries::new(&name, flow.place)).collect();
         Self { interval, links, flows }

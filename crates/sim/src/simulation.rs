@@ -7,9 +7,10 @@ use lastmile_units::Instant;
 
 use crate::BuildError;
 use crate::capture::CaptureSink;
-use crate::host::{Datagrams, Ping, Progress, Transfer};
+use crate::host::{Datagrams, Ping, Progress, Replay, Session, Swarm, Totals, Transfer};
 use crate::net::{Event, FlowEntry, Net, Place, Side};
 use crate::outcome::{Conservation, Outcome, Snapshot};
+use crate::owned::Owned;
 use crate::report;
 use crate::route::{self, PathId};
 use crate::sample::Sampler;
@@ -24,6 +25,7 @@ pub struct Simulation<'a> {
     pub(crate) events: u64,
     pub(crate) snapshots: Vec<Snapshot>,
     pub(crate) sampler: Option<Sampler>,
+    pub(crate) owned: Owned,
 }
 
 /// Everything that runs on hosts.
@@ -32,6 +34,9 @@ pub(crate) struct Hosts {
     pub(crate) transfers: Vec<Transfer>,
     pub(crate) datagrams: Vec<Datagrams>,
     pub(crate) pings: Vec<Ping>,
+    pub(crate) sessions: Vec<Session>,
+    pub(crate) swarms: Vec<Swarm>,
+    pub(crate) replays: Vec<Replay>,
 }
 
 impl<'a> Simulation<'a> {
@@ -49,6 +54,7 @@ impl<'a> Simulation<'a> {
             events: 0,
             snapshots: Vec::new(),
             sampler: None,
+            owned: Owned::new(network),
         };
         simulation.place_traffic()?;
         if let Some(interval) = network.record.interval {
@@ -119,6 +125,9 @@ impl<'a> Simulation<'a> {
             Event::Timer(transfer, side) => {
                 if self.hosts.transfers[transfer as usize].on_wake(now, side) {
                     self.pump(transfer, side);
+                    if self.hosts.transfers[transfer as usize].owner().is_some() {
+                        self.retire_if_over(transfer);
+                    }
                 }
             }
             Event::Start(flow) => self.start(flow),
@@ -136,7 +145,7 @@ impl<'a> Simulation<'a> {
         let line = &self.net.links[link as usize].line;
         let transfer = |before| {
             let packet = line.in_flight_at(before)?;
-            let Place::Transfer(index) = self.net.place(packet.flow) else { return None };
+            let (Place::Transfer(index) | Place::Owned(index)) = self.net.place(packet.flow) else { return None };
             Some((&self.hosts.transfers[index as usize], Side::bound_for(packet.flow)))
         };
         if let Some((next, side)) = transfer(0) {
@@ -165,7 +174,10 @@ impl<'a> Simulation<'a> {
                     self.snapshot();
                 }
             }
+            Place::Owned(index) => self.deliver_owned(index, packet),
             Place::Datagrams(index) => self.hosts.datagrams[index as usize].arrived(now, packet),
+            Place::Replay(index) => self.hosts.replays[index as usize].arrived(now, packet),
+            Place::Gone | Place::Web(_) | Place::Swarm(_) => {}
             Place::Ping(index) => {
                 let ping = &mut self.hosts.pings[index as usize];
                 if packet.protocol == Protocol::EchoRequest {
@@ -180,7 +192,7 @@ impl<'a> Simulation<'a> {
 
     /// Sends what an endpoint has to send, and sees to its wake-up.
     #[inline]
-    fn pump(&mut self, index: u32, side: Side) {
+    pub(crate) fn pump(&mut self, index: u32, side: Side) {
         let now = self.now;
         let transfer = &mut self.hosts.transfers[index as usize];
         while let Some(segment) = transfer.poll_transmit(now, side) {
@@ -213,14 +225,26 @@ impl<'a> Simulation<'a> {
                 ping.start(now, stop);
                 self.net.schedule(now, Event::Source(flow));
             }
+            Place::Replay(index) => {
+                let replay = &mut self.hosts.replays[index as usize];
+                let stop = self.network.traffic[replay.traffic as usize].stop;
+                if let Some(first) = replay.start(now, stop) {
+                    self.net.schedule(first, Event::Source(flow));
+                }
+            }
+            Place::Web(_) | Place::Swarm(_) => self.source(flow),
+            Place::Owned(_) | Place::Gone => {}
         }
     }
 
     fn stop(&mut self, flow: u32) {
         self.snapshot();
-        if let Place::Transfer(index) = self.net.flows[flow as usize].place {
-            self.hosts.transfers[index as usize].stop();
-            self.pump(index, Side::From);
+        match self.net.flows[flow as usize].place {
+            Place::Transfer(index) => {
+                self.hosts.transfers[index as usize].stop();
+                self.pump(index, Side::From);
+            }
+            _ => self.stop_owner(flow),
         }
     }
 
@@ -229,7 +253,16 @@ impl<'a> Simulation<'a> {
         let (packet, next) = match self.net.flows[flow as usize].place {
             Place::Datagrams(index) => self.hosts.datagrams[index as usize].next(now),
             Place::Ping(index) => self.hosts.pings[index as usize].next(now),
-            Place::Transfer(_) => return,
+            Place::Replay(index) => match self.hosts.replays[index as usize].next() {
+                Some(next) => next,
+                None => return,
+            },
+            Place::Web(session) => {
+                self.hosts.sessions[session as usize].wake(now);
+                return self.browse(flow, session);
+            }
+            Place::Swarm(swarm) => return self.rechoke(flow, swarm),
+            Place::Transfer(_) | Place::Owned(_) | Place::Gone => return,
         };
         self.net.send(now, packet);
         if let Some(next) = next {
@@ -246,7 +279,7 @@ impl<'a> Simulation<'a> {
 
     /// Notes where everything stands, once a point in time, if the flows are few enough for it.
     fn snapshot(&mut self) {
-        if self.net.flows.len() > self.network.record.flow_limit {
+        if self.net.declared > self.network.record.flow_limit {
             return;
         }
         if self.snapshots.last().is_some_and(|latest| latest.at == self.now) && !self.snapshots.is_empty() {
@@ -259,6 +292,9 @@ impl<'a> Simulation<'a> {
     fn place_traffic(&mut self) -> Result<(), BuildError> {
         let out = route::outgoing(self.network);
         let mut numbers = Stream::new(self.network.seed, "initial sequence numbers");
+        let declared: u32 = self.network.traffic.iter().map(|traffic| traffic.count).sum();
+        // Flows of captures come behind those of the traffic list.
+        let mut replayed = Vec::new();
         for (index, traffic) in self.network.traffic.iter().enumerate() {
             let mut find = |from, to| -> Result<PathId, BuildError> {
                 self.net.paths.find(self.network, &out, from, to).ok_or_else(|| BuildError::NoPath {
@@ -269,17 +305,29 @@ impl<'a> Simulation<'a> {
             };
             let there = find(traffic.from, traffic.to)?;
             let back = match traffic.source {
-                Source::Bulk { .. } | Source::Ping { .. } => find(traffic.to, traffic.from)?,
+                Source::Bulk { .. } | Source::Web(_) | Source::Swarm(_) | Source::Ping { .. } => {
+                    find(traffic.to, traffic.from)?
+                }
                 // Nothing comes back to a datagram source.
-                Source::Poisson { .. } | Source::OnOff { .. } | Source::Constant { .. } => PathId::default(),
+                Source::Poisson { .. } | Source::OnOff { .. } | Source::Constant { .. } | Source::Replay(_) => {
+                    PathId::default()
+                }
             };
             self.net.routes.push([there, back]);
             for member in 0..traffic.count {
                 let number = u32::try_from(self.net.flows.len()).expect("the network was checked");
                 let ids = [FlowId::new(2 * number), FlowId::new(2 * number + 1)];
                 let random = || Stream::new(self.network.seed, &format!("traffic {}-{member}", traffic.name));
-                let place = self.hosts.place(&traffic.source, ids, index, traffic.dscp, random, &mut numbers);
                 let traffic_index = u32::try_from(index).expect("the network was checked");
+                let place = if let Source::Replay(capture) = &traffic.source {
+                    let first = declared + u32::try_from(replayed.len()).expect("the network was checked");
+                    self.hosts.replays.push(Replay::new(capture, traffic_index, first));
+                    let place = Place::Replay(u32::try_from(self.hosts.replays.len() - 1).expect("as above"));
+                    replayed.extend(capture.flows.iter().map(|_| FlowEntry { traffic: traffic_index, place }));
+                    place
+                } else {
+                    self.hosts.place(&traffic.source, ids, index, traffic.dscp, random, &mut numbers)
+                };
                 self.net.flows.push(FlowEntry { traffic: traffic_index, place });
                 self.net.schedule(traffic.start, Event::Start(number));
                 if let Some(stop) = traffic.stop {
@@ -287,11 +335,33 @@ impl<'a> Simulation<'a> {
                 }
             }
         }
+        self.net.declared = self.net.flows.len();
+        self.net.flows.extend(replayed);
+        self.net.standing = u32::try_from(self.net.flows.len()).expect("the network was checked");
         Ok(())
     }
 }
 
 impl Hosts {
+    /// What the connections of the owner at `place` have done, but for what those that are open have yet to tell.
+    pub(crate) fn totals(&mut self, place: Place) -> Option<&mut Totals> {
+        match place {
+            Place::Web(index) => Some(&mut self.sessions[index as usize].totals),
+            Place::Swarm(index) => Some(&mut self.swarms[index as usize].totals),
+            _ => None,
+        }
+    }
+
+    /// The same, with a transfer.
+    pub(crate) fn totals_and_transfer(&mut self, place: Place, transfer: u32) -> Option<(&mut Totals, &Transfer)> {
+        let transfer = &self.transfers[transfer as usize];
+        match place {
+            Place::Web(index) => Some((&mut self.sessions[index as usize].totals, transfer)),
+            Place::Swarm(index) => Some((&mut self.swarms[index as usize].totals, transfer)),
+            _ => None,
+        }
+    }
+
     fn place(
         &mut self,
         source: &Source,
@@ -313,6 +383,15 @@ impl Hosts {
                 self.pings.push(Ping::new(ids, traffic, dscp, *interval, *size));
                 Place::Ping(at(self.pings.len() - 1))
             }
+            Source::Web(model) => {
+                self.sessions.push(Session::new(model, at(traffic), random()));
+                Place::Web(at(self.sessions.len() - 1))
+            }
+            Source::Swarm(spec) => {
+                self.swarms.push(Swarm::new(spec, at(traffic), random()));
+                Place::Swarm(at(self.swarms.len() - 1))
+            }
+            Source::Replay(_) => Place::Gone,
             Source::Constant { .. } | Source::Poisson { .. } | Source::OnOff { .. } => {
                 let source = Datagrams::new(source, ids[0], traffic, dscp, random()).expect("a datagram source");
                 self.datagrams.push(source);

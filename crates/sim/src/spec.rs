@@ -27,6 +27,19 @@ pub struct Network {
     pub seed: u64,
     /// What to record beside the totals.
     pub record: Record,
+    /// The access lines, for results that compare them; the simulation itself knows links alone.
+    pub lines: Vec<AccessLine>,
+}
+
+/// An access line of a network: which links it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AccessLine {
+    /// Name, unique among lines.
+    pub name: String,
+    /// The link towards the client, by its index.
+    pub down: usize,
+    /// The link from the client, by its index.
+    pub up: usize,
 }
 
 /// A host or router.
@@ -90,7 +103,12 @@ impl Traffic {
     /// True if its packets are IPv6, as only its TCP can say.
     #[must_use]
     pub fn ipv6(&self) -> bool {
-        matches!(&self.source, Source::Bulk { sender, .. } if sender.ipv6)
+        match &self.source {
+            Source::Bulk { sender, .. } => sender.ipv6,
+            Source::Web(web) => web.server.ipv6,
+            Source::Swarm(swarm) => swarm.tcp.ipv6,
+            _ => false,
+        }
     }
 
     /// Which end opens the connection, or sends first.
@@ -98,8 +116,15 @@ impl Traffic {
     pub fn opened_by(&self) -> OpenedBy {
         match self.source {
             Source::Bulk { opened_by, .. } => opened_by,
+            Source::Web(_) => OpenedBy::Receiver,
             _ => OpenedBy::Sender,
         }
+    }
+
+    /// True for what opens connections as it goes.
+    #[must_use]
+    pub fn opens(&self) -> bool {
+        matches!(self.source, Source::Web(_) | Source::Swarm(_))
     }
 
     /// The name of that end.
@@ -177,6 +202,12 @@ pub enum Source {
         /// What results call it: `voice` or `blast`.
         kind: &'static str,
     },
+    /// A web user, who reads pages of the server at `from`; TCP connections come and go.
+    Web(Arc<Web>),
+    /// One direction of a peer in a swarm; TCP connections come and go.
+    Swarm(Arc<Swarm>),
+    /// Packets of a capture, each at its time.
+    Replay(Arc<Replay>),
     /// ICMP echo, answered by the other end.
     Ping {
         /// Time between requests.
@@ -184,6 +215,47 @@ pub enum Source {
         /// IP bytes of a request and of its reply.
         size: ByteCount,
     },
+}
+
+/// A web user's browser and the pages it meets: see `host/web.rs` for the model.
+#[derive(Clone, Debug)]
+pub struct Web {
+    /// TCP of the server.
+    pub server: Arc<lastmile_tcp::Config>,
+    /// TCP of the browser.
+    pub browser: Arc<lastmile_tcp::Config>,
+    /// Mean time between the end of a page and the request for the next.
+    pub reading: Duration,
+    /// Mean time between a page and the requests for what it embeds.
+    pub parsing: Duration,
+    /// Bytes of a request.
+    pub request: u32,
+    /// Connections at a time, at least one.
+    pub connections: u32,
+    /// A connection carries several objects of a page; otherwise one.
+    pub persistent: bool,
+}
+
+/// One direction of a peer: to so many others at a time it sends, or so many send to it.
+#[derive(Clone, Debug)]
+pub struct Swarm {
+    /// TCP of both ends.
+    pub tcp: Arc<lastmile_tcp::Config>,
+    /// Peers to choose from.
+    pub peers: u32,
+    /// Connections that carry data at a time.
+    pub slots: u32,
+    /// Time between choices.
+    pub rechoke: Duration,
+}
+
+/// Packets of a capture.
+#[derive(Clone, Debug, Default)]
+pub struct Replay {
+    /// Each packet with its time after the start, in order of time. The flow is the packet's place among the capture's flows, from 0.
+    pub packets: Vec<(Duration, lastmile_packet::Meta)>,
+    /// The flows, as the capture's headers name them.
+    pub flows: Vec<lastmile_packet::FlowKey>,
 }
 
 /// Which end of a transfer opens the connection.

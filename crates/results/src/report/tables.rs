@@ -54,6 +54,8 @@ pub(crate) fn all(summary: &Summary) -> Markup {
         tabular::flows(summary),
         tabular::phases(summary),
         tabular::probes(summary),
+        tabular::pages(summary),
+        tabular::lines(summary),
         tabular::links(summary),
         tabular::conservation(summary),
     ];

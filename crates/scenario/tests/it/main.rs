@@ -1,6 +1,8 @@
 //! The scenario file from the outside: what it builds, what it refuses, and the files that the repository ships.
 
 mod build;
+mod comings;
+mod lines;
 mod matches;
 mod policy;
 mod properties;

@@ -44,7 +44,9 @@ impl Datagrams {
                 let packet_time = Serialiser::new(peak);
                 (size, Pattern::OnOff { packet_time, on, off, burst_ends: Instant::ZERO, random })
             }
-            Source::Bulk { .. } | Source::Ping { .. } => return None,
+            Source::Bulk { .. } | Source::Web(_) | Source::Swarm(_) | Source::Replay(_) | Source::Ping { .. } => {
+                return None;
+            }
         };
         Some(Self {
             flow,

@@ -1,12 +1,20 @@
-//! What runs on the hosts: TCP transfers, datagram sources, pings.
+//! What runs on the hosts: TCP transfers, datagram sources, pings; web users and swarms, which open transfers; replays.
 
 mod datagram;
 mod ping;
+mod replay;
+mod swarm;
 mod tcp;
+mod totals;
+mod web;
 
 pub(crate) use datagram::Datagrams;
 pub(crate) use ping::Ping;
-pub(crate) use tcp::{Progress, Transfer};
+pub(crate) use replay::Replay;
+pub(crate) use swarm::Swarm;
+pub(crate) use tcp::{Carries, Progress, Transfer};
+pub(crate) use totals::Totals;
+pub(crate) use web::Session;
 
 use lastmile_packet::{FlowId, Mark, Meta, Protocol, SeqNumber, TcpFlags};
 use lastmile_units::ByteCount;

@@ -25,8 +25,26 @@ pub(crate) struct Transfer {
     request: u32,
     pub(crate) max_in_flight: u32,
     pub(crate) traffic: u32,
+    /// The flow number of what opened it; [`NO_OWNER`] for a transfer of its own.
+    owner: u32,
     opened_by: Side,
     offered: bool,
+    /// The connection may carry more than `bytes`: it stays open.
+    keep_open: bool,
+}
+
+/// No flow has this number.
+const NO_OWNER: u32 = u32::MAX;
+
+/// What a connection that something opened is to carry first.
+pub(crate) struct Carries {
+    /// Bytes of data; `None` for as many as there is time for.
+    pub(crate) bytes: Option<u64>,
+    /// Bytes that the receiver asks with.
+    pub(crate) request: u32,
+    /// More may follow.
+    pub(crate) keep_open: bool,
+    pub(crate) opened_by: OpenedBy,
 }
 
 /// One end of a transfer.
@@ -53,6 +71,21 @@ impl Transfer {
     /// A transfer of this kind; `None` for what is not TCP.
     pub(crate) fn new(source: &Source, flows: [FlowId; 2], traffic: u32, iss: [SeqNumber; 2]) -> Option<Self> {
         let Source::Bulk { sender, receiver, bytes, request, opened_by } = source else { return None };
+        let request = u32::try_from(*request).unwrap_or(u32::MAX);
+        let carries = Carries { bytes: *bytes, request, keep_open: false, opened_by: *opened_by };
+        Some(Self::between([sender, receiver], flows, traffic, iss, NO_OWNER, &carries))
+    }
+
+    /// A connection that flow number `owner` opens.
+    pub(crate) fn between(
+        tcp: [&Arc<Config>; 2],
+        flows: [FlowId; 2],
+        traffic: u32,
+        iss: [SeqNumber; 2],
+        owner: u32,
+        carries: &Carries,
+    ) -> Self {
+        let Carries { bytes, request, keep_open, opened_by } = *carries;
         let (open, opener) = match opened_by {
             OpenedBy::Sender => ([Open::Active, Open::Passive], Side::From),
             OpenedBy::Receiver => ([Open::Passive, Open::Active], Side::To),
@@ -61,17 +94,47 @@ impl Transfer {
             wake_at: NO_WAKE,
             endpoint: Endpoint::new(Arc::clone(tcp), flows[side.index()], open[side.index()], iss[side.index()]),
         };
-        Some(Self {
-            ends: [end(sender, Side::From), end(receiver, Side::To)],
+        Self {
+            ends: [end(tcp[0], Side::From), end(tcp[1], Side::To)],
             first_delivery: Instant::ZERO,
             last_delivery: Instant::ZERO,
             bytes: bytes.and_then(NonZeroU64::new),
-            request: u32::try_from(*request).unwrap_or(u32::MAX),
+            request,
             max_in_flight: 0,
             traffic,
+            owner,
             opened_by: opener,
             offered: false,
-        })
+            keep_open,
+        }
+    }
+
+    /// The flow number of what opened it.
+    pub(crate) fn owner(&self) -> Option<u32> {
+        (self.owner != NO_OWNER).then_some(self.owner)
+    }
+
+    /// The receiver asks for `bytes` more on a connection that was kept open.
+    pub(crate) fn ask(&mut self, request: u32, bytes: u64) {
+        self.request = self.request.saturating_add(request);
+        self.bytes = NonZeroU64::new(self.bytes.map_or(0, NonZeroU64::get) + bytes);
+        self.offered = false;
+        self.end(Side::To).write(request.into());
+    }
+
+    /// Nothing more will be asked for: the sender closes, then the receiver.
+    pub(crate) fn hang_up(&mut self) {
+        self.end(Side::From).close();
+    }
+
+    /// Both ends are done with it, or one has given up.
+    pub(crate) fn is_over(&self) -> bool {
+        self.has_failed() || (self.sender().is_done() && self.receiver().is_done())
+    }
+
+    /// One end was reset or has given up.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.sender().has_failed() || self.receiver().has_failed()
     }
 
     pub(crate) fn sender(&self) -> &Endpoint {
@@ -197,12 +260,15 @@ impl Transfer {
 
     fn offer(&mut self) {
         self.offered = true;
-        let bytes = self.bytes;
+        let (bytes, keep_open) = (self.bytes, self.keep_open);
         let sender = self.end(Side::From);
         match bytes {
             Some(bytes) => {
-                sender.write(bytes.get());
-                sender.close();
+                // What was asked for earlier on this connection is written already.
+                sender.write(bytes.get() - (sender.sent() + sender.unsent()).min(bytes.get()));
+                if !keep_open {
+                    sender.close();
+                }
             }
             None => sender.write_forever(),
         }

@@ -31,6 +31,7 @@ pub(crate) fn line(down_kbit: u64, up_kbit: u64, preset: &str, delay: Duration) 
         duration: Duration::from_s(10),
         seed: 1,
         record: Record::default(),
+        lines: Vec::new(),
     }
 }
 

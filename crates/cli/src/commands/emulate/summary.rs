@@ -72,6 +72,7 @@ pub(super) fn document(arguments: &Arguments, scenario: &Scenario, path: &Path<'
         flows: Vec::new(),
         links: outcome.up.hops.iter().chain(&outcome.down.hops).map(link).collect(),
         probes: Vec::new(),
+        browsing: Vec::new(),
         snapshots: Vec::new(),
         series: Vec::new(),
         conservation: conservation(outcome),

@@ -1,0 +1,68 @@
+//! Access lines that share a DSLAM: what each got, and how evenly (Jain, Chiu, Hawe 1984; as Phanse 2000, table 5.12).
+
+use lastmile_sim::outcome::Outcome;
+use lastmile_sim::spec::{AccessLine, Network};
+
+use crate::format::to_f64;
+use crate::schema::{Line, LineFairness, Link};
+
+/// A row for each of several lines; none for one alone, whose flows say it all.
+pub(crate) fn lines(network: &Network, outcome: &Outcome, links: &[Link]) -> Vec<Line> {
+    if network.lines.len() < 2 {
+        return Vec::new();
+    }
+    // Delivered bytes by link, one pass over the flows however many lines there are.
+    let mut bytes = vec![0_u64; network.links.len()];
+    for flow in &outcome.flows {
+        flow.data_path.iter().for_each(|link| bytes[*link] += flow.bytes_delivered);
+    }
+    let seconds = outcome.duration.as_secs_f64();
+    let goodput = |link: usize| to_f64(bytes[link]) * 8.0 / seconds;
+    let row = |line: &AccessLine| Line {
+        name: line.name.clone(),
+        down_link: links[line.down].name.clone(),
+        up_link: links[line.up].name.clone(),
+        down_goodput_bps: goodput(line.down),
+        up_goodput_bps: goodput(line.up),
+        down_utilisation: links[line.down].utilisation,
+        up_utilisation: links[line.up].utilisation,
+    };
+    network.lines.iter().map(row).collect()
+}
+
+/// How evenly `lines` shared in each direction in which any got something.
+pub(crate) fn fairness(lines: &[Line]) -> Vec<LineFairness> {
+    let index = |direction: &str, goodput: fn(&Line) -> f64| {
+        let jain_index = jain(lines.iter().map(goodput))?;
+        Some(LineFairness { direction: direction.to_owned(), lines: lines.len() as u64, jain_index })
+    };
+    [index("down", |line| line.down_goodput_bps), index("up", |line| line.up_goodput_bps)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// `(sum x)^2 / (n sum x^2)`, from 1/n (one has all) to 1 (all equal); `None` where nobody has anything.
+pub(crate) fn jain(shares: impl Iterator<Item = f64>) -> Option<f64> {
+    let (mut count, mut sum, mut squares) = (0_u64, 0.0, 0.0);
+    for share in shares {
+        count += 1;
+        sum += share;
+        squares += share * share;
+    }
+    (squares > 0.0).then(|| sum * sum / (to_f64(count) * squares))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_index_is_one_for_equal_shares_and_a_share_for_one_of_many() {
+        assert_eq!(jain([3.0, 3.0, 3.0, 3.0].into_iter()), Some(1.0));
+        assert_eq!(jain([5.0, 0.0, 0.0, 0.0].into_iter()), Some(0.25));
+        // (1 + 3)^2 / (2 * (1 + 9))
+        assert_eq!(jain([1.0, 3.0].into_iter()), Some(0.8));
+        assert_eq!(jain([0.0].into_iter()), None);
+    }
+}
