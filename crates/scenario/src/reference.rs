@@ -34,6 +34,7 @@ pub(crate) const CHAPTERS: &[(&str, &str, &[&Section])] = &[
             &queue::ack::ACK_FILTER,
             &queue::ack::ACK_COLLAPSING,
             &queue::ack::CAKE_ACK_FILTER,
+            &queue::ack::ACK_REGENERATOR,
             &queue::ack::ACK_PACING,
             &queue::ack::WINDOW_CLAMP,
             &queue::sched::PRIORITY,

@@ -1,7 +1,7 @@
 //! Queues that regulate acknowledgements.
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_queueing::ack::{Fraction, cake, clamp, filter, pacing, sad};
+use lastmile_queueing::ack::{Fraction, cake, clamp, filter, pacing, regenerator, sad};
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{BitRate, ByteCount, Duration, Ratio};
 
@@ -73,6 +73,52 @@ pub(crate) static CAKE_ACK_FILTER: Section = Section {
     ],
 };
 
+pub(crate) static ACK_REGENERATOR: Section = Section {
+    heading: "`kind = \"ack-regenerator\"`",
+    about: "Puts back, behind the line, the ACKs that were suppressed before it.",
+    keys: &[
+        Key::with_default(
+            "know",
+            Kind::Choice(&["list", "signal", "interpolate"]),
+            "list",
+            "How it learns what was suppressed: as the `report` of the `sad` before the line says, or from the distance between ACKs.",
+        ),
+        Key::with_default(
+            "factor",
+            Kind::Count,
+            "1",
+            "ACKs to make of `per` suppressed ones; `factor` / `per` is at most 16.",
+        )
+        .at_least("1")
+        .at_most("16000"),
+        Key::with_default("per", Kind::Count, "1", "Suppressed ACKs of which `factor` are made.")
+            .at_least("1")
+            .at_most("16000"),
+        Key::with_default(
+            "release",
+            Kind::Choice(&["burst", "paced"]),
+            "burst",
+            "At once, or spread over the time since the flow's previous ACK came.",
+        ),
+        Key::with_default("max_hold", Kind::Time, "100 ms", "With `paced`: the longest that a packet is held.")
+            .at_least("1 us")
+            .at_most("500 ms"),
+        Key::with_default("segments", Kind::Count, "2", "With `interpolate`: segments for each ACK of the receiver.")
+            .at_least("1")
+            .at_most("1000"),
+        Key::with_default("segment_size", Kind::Bytes, "1460 B", "With `interpolate`: payload of a segment.")
+            .at_least("1 B")
+            .at_most("65535 B"),
+        Key::with_default("idle", Kind::Time, "60 s", "A flow is forgotten after so long a silence.")
+            .at_least("1 s")
+            .at_most("1 h"),
+        EXEMPT,
+        BELOW,
+        LIMIT,
+        DROP,
+    ],
+};
+
 pub(crate) static ACK_PACING: Section = Section {
     heading: "`kind = \"ack-pacing\"`",
     about: "ACKs go on no faster than the data that they let go can follow. Only pure ACKs are held.",
@@ -118,6 +164,51 @@ pub(super) fn sad(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Op
     let exempt = exempt(table);
     let queue = below(table, link_layer, depth);
     Some(Spec::Sad { duplicates: duplicates?, report: report?, exempt: exempt?, queue: Box::new(queue?) })
+}
+
+pub(super) fn regenerator(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+    let know = know(table);
+    let factor = factor(table);
+    let max_hold: Option<Duration> = table.get("max_hold");
+    let release = table.choice("release", &[("burst", false), ("paced", true)]);
+    if release == Some(false) && table.has("max_hold") {
+        table.error("max_hold", "max_hold, but what is restored leaves at once", Some("release = \"paced\"".into()));
+    }
+    let idle: Option<Duration> = table.get("idle");
+    let exempt = exempt(table);
+    let queue = below(table, link_layer, depth);
+    let release = if release? { regenerator::Release::Paced { hold: max_hold? } } else { regenerator::Release::Burst };
+    let config = regenerator::Config { know: know?, factor: factor?, release, idle: idle?, exempt: exempt? };
+    Some(Spec::AckRegenerator { config, queue: Box::new(queue?) })
+}
+
+fn know(table: &Table<'_>) -> Option<regenerator::Know> {
+    let segments: Option<u64> = table.get("segments");
+    let size: Option<ByteCount> = table.get("segment_size");
+    // At most 1000 times 65 535.
+    let stride = u32::try_from(segments? * size?.as_u64()).ok()?;
+    let interpolate = regenerator::Know::Interpolate { stride };
+    let options =
+        &[("list", regenerator::Know::List), ("signal", regenerator::Know::Signal), ("interpolate", interpolate)];
+    let know = table.choice("know", options)?;
+    for key in ["segments", "segment_size"] {
+        if know != interpolate && table.has(key) {
+            table.error(key, format!("{key}, but nothing is interpolated"), Some("know = \"interpolate\"".into()));
+        }
+    }
+    Some(know)
+}
+
+fn factor(table: &Table<'_>) -> Option<regenerator::Factor> {
+    let factor: Option<u64> = table.get("factor");
+    let per: Option<u64> = table.get("per");
+    let (factor, per) = (u32::try_from(factor?).ok()?, u32::try_from(per?).ok()?);
+    let exact = regenerator::Factor::new(factor, per);
+    if exact.is_none() {
+        let most = regenerator::Factor::MOST;
+        table.error("factor", format!("{factor} ACKs for {per} suppressed; at most {most} for one"), None);
+    }
+    exact
 }
 
 pub(super) fn filter(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Spec> {
