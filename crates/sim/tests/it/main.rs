@@ -13,6 +13,7 @@ mod build;
 mod comings;
 mod conservation;
 mod determinism;
+mod regeneration;
 mod sources;
 mod starvation;
 mod throughput;

@@ -1,0 +1,76 @@
+//! ACKs dropped before the line and restored behind it: the sender hears what its receiver said.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use lastmile_packet::{Meta, Protocol, SeqNumber};
+use lastmile_queueing::Match;
+use lastmile_queueing::ack::regenerator::{Config as Regeneration, Know};
+use lastmile_queueing::ack::sad::{Duplicates, Report};
+use lastmile_queueing::spec::Spec;
+use lastmile_sim::spec::Node;
+use lastmile_sim::{CaptureSink, Passage, Simulation};
+use lastmile_tcp::{Config, Variant};
+use lastmile_units::{BitRate, Duration, Instant};
+
+use crate::build;
+
+/// Numbers that came to the dropper, and that reached the sender.
+type Numbers = Rc<RefCell<[Vec<SeqNumber>; 2]>>;
+
+struct Log(Numbers);
+
+impl CaptureSink for Log {
+    fn packet(&mut self, _at: Instant, link: usize, passage: Passage, packet: &Meta) {
+        // Link 2 leads from the client to the dropper, link 3 from the regenerator to the server.
+        if passage == Passage::Arrived && packet.protocol == Protocol::Tcp && (link == 2 || link == 3) {
+            self.0.borrow_mut()[link - 2].push(packet.ack);
+        }
+    }
+}
+
+/// k = 5, with losses on the way down, so that there are duplicates and holes.
+#[test]
+fn the_sender_receives_every_number_in_order() {
+    for (report, know, sack) in [(Report::List, Know::List, false), (Report::Signal, Know::Signal, true)] {
+        let mut network = build::line(8_000, 64, "ip", Duration::from_ms(10));
+        network.links[1].loss_ppb = 2_000_000;
+        network.duration = Duration::from_s(30);
+        // client - cpe - gateway - server: the line lies between the middle two.
+        network.nodes.insert(1, Node { name: "cpe".to_owned(), processing: Duration::ZERO });
+        network.nodes.insert(2, Node { name: "gateway".to_owned(), processing: Duration::ZERO });
+        (network.links[0].from, network.links[0].to) = (1, 2);
+        (network.links[1].from, network.links[1].to) = (3, 0);
+        let queue = Box::new(Spec::fifo(1000));
+        let sad = Spec::Sad { duplicates: Duplicates::Count, report, exempt: Match::Never, queue: queue.clone() };
+        network.links[0].queue = sad;
+        let config = Regeneration { know, ..Regeneration::default() };
+        for (name, from, to, queue) in
+            [("in", 0, 1, *queue.clone()), ("out", 2, 3, Spec::AckRegenerator { config, queue })]
+        {
+            let mut link = network.links[0].clone();
+            (link.name, link.from, link.to, link.queue) = (name.to_owned(), from, to, queue);
+            link.rate = Some(BitRate::from_mbit_per_s(100));
+            network.links.push(link);
+        }
+        let tcp = Config {
+            variant: Variant::NewReno,
+            sack,
+            timestamps: sack,
+            delayed_ack: Duration::ZERO,
+            ..Config::default()
+        };
+        let mut traffic = build::download(&tcp, None);
+        traffic.from = 3;
+        network.traffic.push(traffic);
+
+        let numbers = Numbers::default();
+        let outcome = Simulation::new(&network, Some(Box::new(Log(Rc::clone(&numbers))))).unwrap().finish();
+        assert!(outcome.conservation.holds(), "{:?}", outcome.conservation);
+        assert!(outcome.conservation.created.packets > 1000);
+        assert!(outcome.flows[0].tcp.as_ref().unwrap().fast_retransmits > 10);
+        let [came, heard] = &*numbers.borrow();
+        assert_eq!(heard[..], came[..heard.len()], "what is missing is still on its way");
+        assert!(came.len() - heard.len() < 1000);
+    }
+}
