@@ -123,6 +123,25 @@ fn a_pause_earns_nothing() {
     }
 }
 
+/// Asked 0.5 ms late each time, with packets of 1 ms: without catching up each lateness is lost, 1.5 ms a packet.
+#[test]
+fn a_late_caller_loses_rate_unless_it_may_catch_up() {
+    let sent_in_a_second = |catch_up| {
+        let mut cake = build(&Config { bandwidth: Some(RATE), catch_up, ..Config::default() });
+        for _ in 0..1500 {
+            put(&mut cake, ms(0), Meta { traffic_class: 2, ..packet(1, 1500) });
+        }
+        let (mut now, mut sent) = (ms(0), 0);
+        while now < ms(1000) {
+            sent += std::iter::from_fn(|| cake.dequeue(now, &mut none)).count();
+            now = cake.next_ready(now).expect("packets wait") + Duration::from_us(500);
+        }
+        sent
+    };
+    assert_eq!(sent_in_a_second(Duration::ZERO), 667);
+    assert_eq!(sent_in_a_second(Duration::from_ms(2)), 1000);
+}
+
 /// The line that is paid for may be another than the one below: 1500 bytes in 32 cells take 1.131 ms at 12 Mbit/s.
 #[test]
 fn the_shaper_may_count_for_a_later_line() {
