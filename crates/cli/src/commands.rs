@@ -1,9 +1,11 @@
 //! One file a command. Each has its `Arguments`, as clap reads them, and a `run` that does the job.
 
+pub(crate) mod compare;
 pub(crate) mod completions;
 #[cfg(target_os = "linux")]
 pub(crate) mod emulate;
 pub(crate) mod model;
 pub(crate) mod overhead;
+pub(crate) mod policy;
 pub(crate) mod reproduce;
 pub(crate) mod run;

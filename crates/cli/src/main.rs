@@ -34,6 +34,8 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Run(commands::run::Arguments),
+    Compare(commands::compare::Arguments),
+    Policy(commands::policy::Arguments),
     #[cfg(target_os = "linux")]
     Emulate(commands::emulate::Arguments),
     Overhead(commands::overhead::Arguments),
@@ -55,6 +57,8 @@ fn main() -> ExitCode {
     let mut printer = Printer::new();
     let result = match arguments.command {
         Command::Run(arguments) => commands::run::run(&arguments, &mut printer),
+        Command::Compare(arguments) => commands::compare::run(&arguments, &mut printer),
+        Command::Policy(arguments) => commands::policy::run(&arguments, &mut printer),
         #[cfg(target_os = "linux")]
         Command::Emulate(arguments) => commands::emulate::run(&arguments, &mut printer),
         Command::Overhead(arguments) => commands::overhead::run(&arguments, &mut printer),

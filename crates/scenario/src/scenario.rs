@@ -125,6 +125,13 @@ impl Scenario {
         &self.network
     }
 
+    /// The same scenario with no traffic but what `keep` holds for: a download on its own, to compare with.
+    #[must_use]
+    pub fn with_traffic(mut self, keep: impl Fn(&Traffic) -> bool) -> Self {
+        self.network.traffic.retain(keep);
+        self
+    }
+
     /// The access line, if the file has one: for `emulate`, and for the bounds that hold on it.
     #[must_use]
     pub fn access(&self) -> Option<&Access> {

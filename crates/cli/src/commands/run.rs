@@ -3,7 +3,7 @@
 mod capture;
 mod difference;
 mod simulate;
-mod variants;
+pub(super) mod variants;
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,8 @@ use crate::exit::{Exit, Failure, Result};
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 
-use self::simulate::{Done, simulate};
+pub(super) use self::simulate::Done;
+use self::simulate::simulate;
 use self::variants::Variant;
 
 /// Simulate a scenario
@@ -30,43 +31,47 @@ use self::variants::Variant;
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Scenario file
-    scenario: PathBuf,
+    pub(super) scenario: PathBuf,
 
     /// Seed of every random stream; equal seeds give equal results [default: the file's, or 1]
     #[arg(long, value_name = "N")]
-    seed: Option<u64>,
+    pub(super) seed: Option<u64>,
 
     /// Override a key of the file, such as access.up.rate="1 Mbit/s" or traffic.upload.start=10s
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    pub(super) set: Vec<String>,
+
+    /// Share the upstream by a policy: the name of a ready one, or a file; short for --set access.policy=NAME
+    #[arg(long, value_name = "NAME")]
+    pub(super) policy: Option<String>,
 
     /// Compare remedies, such as none,sad: short for --vary access.remedy=none,sad
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with = "vary")]
-    remedy: Vec<String>,
+    pub(super) remedy: Vec<String>,
 
     /// Compare values of a key: one run for each
     #[arg(long, value_name = "KEY=VALUE,...")]
-    vary: Option<String>,
+    pub(super) vary: Option<String>,
 
     /// Directory for the results; made if it is not there
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    pub(super) out: Option<PathBuf>,
 
     /// Write pcapng, as a capture at the sending end of these links sees both directions; needs --out
     #[arg(long, value_name = "LINK,...", value_delimiter = ',', requires = "out")]
-    capture: Vec<String>,
+    pub(super) capture: Vec<String>,
 
     /// Keep whole packets in captures, not only their headers
     #[arg(long, requires = "capture")]
-    whole_packets: bool,
+    pub(super) whole_packets: bool,
 
     /// Threads for the runs of a comparison; they change nothing in the results [default: one a processor]
     #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
+    pub(super) threads: Option<NonZeroUsize>,
 
     /// Print JSON: the summary, and under "timing" what depends on the machine
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 /// What `--json` prints for a comparison.
@@ -94,6 +99,30 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         }
         scenarios.push(scenario);
     }
+    let mut done = match simulate_all(arguments, &variants, &scenarios, printer)? {
+        Ok(done) => done,
+        Err(interrupted) => return Ok(interrupted),
+    };
+    let report = match &arguments.out {
+        Some(out) => Some(write_files(out, &variants, &mut done)?),
+        None => None,
+    };
+    print(arguments, &done, report.as_deref(), printer)?;
+    if printer.is_watched() {
+        for done in &done {
+            printer.talk(&done.speed());
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Simulates `scenarios`, each as its variant. The inner error is how the program is to end, since a signal has come.
+pub(super) fn simulate_all(
+    arguments: &Arguments,
+    variants: &[Variant],
+    scenarios: &[Scenario],
+    printer: &Printer,
+) -> Result<std::result::Result<Vec<Done>, Exit>> {
     let interrupt =
         Interrupt::watch().map_err(|error| Failure::new(format_args!("cannot watch for signals: {error}")))?;
     let bars = MultiProgress::with_draw_target(if printer.is_watched() {
@@ -109,20 +138,10 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     }) {
         match ended? {
             Ok(run) => done.push(run),
-            Err(interrupted) => return Ok(interrupted),
+            Err(interrupted) => return Ok(Err(interrupted)),
         }
     }
-    let report = match &arguments.out {
-        Some(out) => Some(write_files(out, &variants, &mut done)?),
-        None => None,
-    };
-    print(arguments, &done, report.as_deref(), printer)?;
-    if printer.is_watched() {
-        for done in &done {
-            printer.talk(&done.speed());
-        }
-    }
-    Ok(Exit::Done)
+    Ok(Ok(done))
 }
 
 /// Does `count` jobs on so many threads, each job on one; what they return comes in their order.
@@ -148,7 +167,7 @@ fn in_parallel<T: Send>(count: usize, threads: Option<NonZeroUsize>, job: impl F
 }
 
 /// Writes the files of each run, and of several their comparison; returns the path of the report.
-fn write_files(out: &Path, variants: &[Variant], done: &mut [Done]) -> Result<PathBuf> {
+pub(super) fn write_files(out: &Path, variants: &[Variant], done: &mut [Done]) -> Result<PathBuf> {
     for (variant, done) in variants.iter().zip(&mut *done) {
         write::write_all(&variant.directory(out), &done.run).map_err(Failure::new)?;
         if let Some(captures) = done.captures.take() {

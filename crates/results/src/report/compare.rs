@@ -13,6 +13,8 @@ pub(crate) fn body(runs: &[Run]) -> Markup {
     let narrow = Frame { width: 640.0, margin: 150.0, height: 140.0, ..frame(first) };
     let columns = panels::panels(runs, panels::ALL);
     let rows = columns.first().map_or(0, Vec::len);
+    // Every run has a column of its own, so that one looks along a row; a page that is too narrow scrolls.
+    let across = format!("--runs:{}", runs.len());
     html! {
         header {
             h1 { (first.scenario) }
@@ -21,7 +23,7 @@ pub(crate) fn body(runs: &[Run]) -> Markup {
         (tables::markup(&tabular::comparison(runs)))
         h2 { "Over time" }
         @for row in 0..rows {
-            figure.columns {
+            figure.side style=(across) {
                 @for (run, panels) in runs.iter().zip(&columns) {
                     div {
                         @if row == 0 { h3 { (run.label) } }

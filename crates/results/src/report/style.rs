@@ -86,6 +86,9 @@ figcaption{color:var(--muted);font-size:.87rem}
 svg.plot{display:block;width:100%;min-width:44rem;height:auto}
 .columns svg.plot{min-width:26rem}
 .columns{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,28rem),1fr));gap:0 1.5rem}
+.side{display:grid;grid-template-columns:repeat(var(--runs),minmax(22rem,1fr));gap:0 1.2rem;overflow-x:auto}
+.side svg.plot{min-width:22rem}
+.side h3{position:sticky;left:0}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;font-size:.87rem;font-variant-numeric:tabular-nums;width:100%}
 th,td{padding:.3rem .6rem;text-align:right;vertical-align:top;white-space:nowrap}
@@ -98,5 +101,5 @@ ul.why{margin:.3rem 0;padding-left:1.2rem}
 ul.why li{margin:.15rem 0}
 details pre{background:var(--band);padding:.8rem;overflow-x:auto;font-size:.8rem}
 .bad{font-weight:600}
-@media print{svg.plot,.columns svg.plot{min-width:0}body{max-width:none;padding:0;font-size:10pt}h2{break-after:avoid}details{display:none}.scroll{overflow:visible}td,th{padding:.15rem .35rem;font-size:8pt}}
+@media print{svg.plot,.columns svg.plot,.side svg.plot{min-width:0}body{max-width:none;padding:0;font-size:10pt}h2{break-after:avoid}details{display:none}.scroll{overflow:visible}td,th{padding:.15rem .35rem;font-size:8pt}}
 ";

@@ -22,7 +22,8 @@ pub enum Remedy {
 }
 
 impl Remedy {
-    pub(crate) const NAMES: &'static [(&'static str, Self)] = &[
+    /// The names in files.
+    pub const NAMES: &'static [(&'static str, Self)] = &[
         ("none", Self::None),
         ("sad", Self::Sad),
         ("ack-filter", Self::AckFilter),

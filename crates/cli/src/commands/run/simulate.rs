@@ -22,8 +22,8 @@ use super::variants::Variant;
 const STEPS: u64 = 1000;
 
 /// A run that has ended, and what is still to be written of it.
-pub(super) struct Done {
-    pub(super) run: Run,
+pub(in crate::commands) struct Done {
+    pub(in crate::commands) run: Run,
     pub(super) timing: Timing,
     /// Captures that have all their packets, and not yet their names.
     pub(super) captures: Option<Captures>,
@@ -31,7 +31,7 @@ pub(super) struct Done {
 
 impl Done {
     /// What `--json` prints of it.
-    pub(super) fn document(&self) -> Document<'_> {
+    pub(in crate::commands) fn document(&self) -> Document<'_> {
         Document { summary: &self.run.summary, timing: Some(self.timing) }
     }
 

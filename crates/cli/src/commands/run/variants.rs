@@ -8,11 +8,11 @@ use super::Arguments;
 
 /// One run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Variant {
+pub(in crate::commands) struct Variant {
     /// What tells it from the others; empty for a run on its own.
-    pub(super) label: String,
+    pub(in crate::commands) label: String,
     /// `key=value`, those of `--set` and then its own.
-    pub(super) overrides: Vec<String>,
+    pub(in crate::commands) overrides: Vec<String>,
 }
 
 impl Variant {
@@ -25,7 +25,8 @@ impl Variant {
 /// The runs that `arguments` ask for, at least one.
 pub(super) fn of(arguments: &Arguments) -> Result<Vec<Variant>> {
     let seed = arguments.seed.map(|seed| format!("seed={seed}"));
-    let common: Vec<String> = arguments.set.iter().cloned().chain(seed).collect();
+    let policy = arguments.policy.as_deref().map(policy_override);
+    let common: Vec<String> = arguments.set.iter().cloned().chain(seed).chain(policy).collect();
     let (key, values) = match &arguments.vary {
         Some(vary) => {
             let (key, values) = vary.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(|| {
@@ -52,8 +53,14 @@ pub(super) fn of(arguments: &Arguments) -> Result<Vec<Variant>> {
     Ok(variants)
 }
 
+/// The override for a policy: a file is seen from here, where a scenario sees it from its own place.
+pub(in crate::commands) fn policy_override(name: &str) -> String {
+    let file = if name.contains(['/', '.']) { std::path::absolute(name).ok() } else { None };
+    file.map_or_else(|| format!("access.policy={name}"), |file| format!("access.policy={}", file.display()))
+}
+
 /// `label` as the name of a directory: what is no letter, digit, dot or dash becomes a dash.
-pub(super) fn file_name(label: &str) -> String {
+pub(in crate::commands) fn file_name(label: &str) -> String {
     let kept = |c: char| if c.is_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '-' };
     let name: String = label.chars().map(kept).collect();
     // Never `.`, `..` or a hidden file.

@@ -1,0 +1,108 @@
+//! What a comparison measures of a run: the phase in which both directions are busy, or all of it where there is none.
+
+use lastmile_results::schema::{Phase, Summary};
+use lastmile_units::BitRate;
+use serde::Serialize;
+
+/// The columns of [`Measured::cells`].
+pub(super) const COLUMNS: [&str; 9] =
+    ["download", "of alone", "upload", "ping p50", "p99", "max", "queue of up", "max", "drops"];
+
+/// What one run came to.
+#[derive(Serialize)]
+pub(super) struct Measured {
+    /// Which part of the run.
+    pub(super) phase: String,
+    /// Goodput of all downloads.
+    pub(super) download_bps: f64,
+    /// The same as a share of the downloads alone.
+    pub(super) download_share: f64,
+    /// Goodput of all uploads.
+    pub(super) upload_bps: f64,
+    /// Round-trip time of the first ping.
+    pub(super) rtt_p50_s: Option<f64>,
+    pub(super) rtt_p99_s: Option<f64>,
+    pub(super) rtt_max_s: Option<f64>,
+    /// Time in the queue of the upstream.
+    pub(super) queue_delay_mean_s: Option<f64>,
+    pub(super) queue_delay_max_s: Option<f64>,
+    /// Packets that the upstream dropped in the whole run, regulated ACKs included.
+    pub(super) drops: u64,
+}
+
+impl Measured {
+    pub(super) fn of(summary: &Summary, reference_bps: f64) -> Self {
+        let phase = busiest(summary);
+        let download_bps = goodput(summary, phase, "down");
+        let probe = phase.and_then(|phase| phase.probes.first()).map(|probe| probe.rtt_s);
+        let rtt = probe.or_else(|| summary.probes.first().map(|probe| probe.rtt_s));
+        let queue = phase.and_then(|phase| phase.links.iter().find(|link| link.name == "up"));
+        let up = summary.links.iter().find(|link| link.name == "up");
+        Self {
+            phase: phase.map_or_else(|| "over the whole run".to_owned(), |phase| phase.name.clone()),
+            download_bps,
+            download_share: if reference_bps > 0.0 { download_bps / reference_bps } else { 0.0 },
+            upload_bps: goodput(summary, phase, "up"),
+            rtt_p50_s: rtt.as_ref().and_then(|rtt| rtt.p50),
+            rtt_p99_s: rtt.as_ref().and_then(|rtt| rtt.p99),
+            rtt_max_s: rtt.as_ref().and_then(|rtt| rtt.max),
+            queue_delay_mean_s: queue.and_then(|link| link.queue_delay_mean_s),
+            queue_delay_max_s: queue.and_then(|link| link.queue_delay_max_s),
+            drops: up.map_or(0, |link| link.drops.values().sum()),
+        }
+    }
+
+    /// A row of the table.
+    pub(super) fn cells(&self) -> [String; 9] {
+        [
+            rate(self.download_bps),
+            format!("{:.1} %", self.download_share * 100.0),
+            rate(self.upload_bps),
+            time(self.rtt_p50_s),
+            time(self.rtt_p99_s),
+            time(self.rtt_max_s),
+            time(self.queue_delay_mean_s),
+            time(self.queue_delay_max_s),
+            self.drops.to_string(),
+        ]
+    }
+}
+
+/// Goodput of all downloads over the whole run.
+pub(super) fn downloads(summary: &Summary) -> f64 {
+    goodput(summary, None, "down")
+}
+
+/// The longest phase of those in which both directions carry data.
+fn busiest(summary: &Summary) -> Option<&Phase> {
+    let busy = |phase: &&Phase| ["down", "up"].iter().all(|direction| goodput(summary, Some(phase), direction) > 0.0);
+    let both = summary.phases.iter().filter(busy);
+    // What trickles after the upload has stopped is no upload.
+    let upload = |phase: &Phase| goodput(summary, Some(phase), "up") * (phase.to_s - phase.from_s);
+    both.max_by(|a, b| upload(a).total_cmp(&upload(b)))
+}
+
+/// Payload of the TCP flows of a direction, in a phase or the whole run.
+fn goodput(summary: &Summary, phase: Option<&Phase>, direction: &str) -> f64 {
+    let flows = summary.flows.iter().filter(|flow| flow.direction == direction && flow.tcp.is_some());
+    flows
+        .map(|flow| match phase {
+            Some(phase) => {
+                phase.flows.iter().find(|other| other.name == flow.name).map_or(0.0, |flow| flow.goodput_bps)
+            }
+            None => flow.goodput_bps,
+        })
+        .sum()
+}
+
+/// A rate in three digits.
+pub(super) fn rate(bps: f64) -> String {
+    let scale = 10_f64.powf(bps.max(1.0).log10().floor() - 2.0).max(1.0);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and far below 2^63")]
+    let rounded = ((bps / scale).round() * scale).round() as u64;
+    BitRate::from_bps(rounded).map_or_else(|| "0 bit/s".to_owned(), |rate| rate.to_string())
+}
+
+fn time(seconds: Option<f64>) -> String {
+    seconds.map_or_else(|| "–".to_owned(), |seconds| format!("{:.1} ms", seconds * 1e3))
+}

@@ -1,0 +1,149 @@
+//! `lastmile policy`: the ready policies, and what a policy becomes on its line.
+
+use std::fmt::Write as _;
+
+use clap::{Args, Subcommand};
+use lastmile_scenario::Policy;
+use lastmile_scenario::policy::{AckRate, Line, ready};
+use lastmile_units::{BitRate, ByteCount};
+
+use crate::exit::{Exit, Failure, Result};
+use crate::printer::Printer;
+use crate::table::{Align, Table};
+
+/// Policies: how the upstream is shared
+///
+/// A policy is a file that describes line, classes and rules. A scenario takes one by `policy` in [access] or `run --policy`.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Name the ready policies
+    List,
+    /// Print a policy's classes with rates, sizes on the wire and bursts
+    Show(Shown),
+    /// Check a policy file, and print what it becomes
+    Check(Shown),
+}
+
+#[derive(Args)]
+struct Shown {
+    /// Name of a ready policy, or a file
+    policy: String,
+
+    /// Upstream rate in place of the file's line
+    #[arg(long, value_name = "RATE", requires = "down")]
+    up: Option<BitRate>,
+
+    /// Downstream rate in place of the file's line
+    #[arg(long, value_name = "RATE", requires = "up")]
+    down: Option<BitRate>,
+
+    /// Encapsulation in place of the file's line
+    #[arg(long, value_name = "PRESET", requires = "up")]
+    link: Option<String>,
+
+    /// Print the file itself
+    #[arg(long, conflicts_with_all = ["up", "down", "link"])]
+    file: bool,
+}
+
+/// The line that a ready policy is shown on when none is given: that of the scenarios that come with the program.
+const EXAMPLE: (u64, u64, &str) = (512, 2000, "bridged-vcmux-fcs");
+
+pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
+    match &arguments.command {
+        Command::List => list(printer),
+        Command::Show(shown) | Command::Check(shown) => show(shown, printer),
+    }
+}
+
+fn list(printer: &mut Printer) -> Result {
+    let mut table = Table::new([("policy", Align::Left), ("what it does", Align::Left)]);
+    for name in ready::NAMES {
+        let policy = Policy::load(name, None, Some(example()?)).map_err(Failure::Report)?;
+        table.row([name, policy.about.as_str()]);
+    }
+    printer.data(&table.render())?;
+    Ok(Exit::Done)
+}
+
+fn example() -> Result<Line> {
+    let (up, down, link) = EXAMPLE;
+    line(BitRate::from_kbit_per_s(up), BitRate::from_kbit_per_s(down), link)
+}
+
+fn line(up: BitRate, down: BitRate, link: &str) -> Result<Line> {
+    let layer = lastmile_linklayer::LinkLayer::from_name(link).ok_or_else(|| {
+        Failure::new(format_args!("unknown encapsulation \"{link}\"")).hint("lastmile overhead lists those there are")
+    })?;
+    Ok(Line { up, down, up_layer: layer, down_layer: layer })
+}
+
+fn show(shown: &Shown, printer: &mut Printer) -> Result {
+    if shown.file {
+        let text = ready::text(&shown.policy)
+            .ok_or_else(|| Failure::new(format_args!("\"{}\" is no ready policy", shown.policy)))?;
+        printer.data(text)?;
+        return Ok(Exit::Done);
+    }
+    let given = match (shown.up, shown.down) {
+        (Some(up), Some(down)) => Some(line(up, down, shown.link.as_deref().unwrap_or(EXAMPLE.2))?),
+        _ => None,
+    };
+    let has_line = ready::text(&shown.policy).is_none_or(|text| text.contains("[line]"));
+    let line = if given.is_none() && !has_line { Some(example()?) } else { given };
+    let policy = Policy::load(&shown.policy, None, line).map_err(Failure::Report)?;
+    printer.warnings(&policy.warnings);
+    printer.heading(&policy.name)?;
+    printer.data(&describe(&policy))?;
+    Ok(Exit::Done)
+}
+
+/// The policy in words and a table.
+fn describe(policy: &Policy) -> String {
+    let mut text = String::new();
+    let line = &policy.line;
+    let mut say = |sentence: std::fmt::Arguments<'_>| writeln!(text, "{sentence}").expect("a string takes all");
+    if !policy.about.is_empty() {
+        say(format_args!("{}", policy.about));
+    }
+    say(format_args!("\nline: {} up, {} down", line.up, line.down));
+    say(format_args!(
+        "on the wire: {} for a packet of 1500 bytes, {} for an ACK of 40 bytes",
+        line.up_layer.on_wire(ByteCount::new(1500)),
+        line.up_layer.on_wire(ByteCount::new(40)),
+    ));
+    if let Some(AckRate { rate, fixed, packet, ack, factor_ppm }) = policy.ack {
+        #[expect(clippy::cast_precision_loss, reason = "for printing")]
+        let factor = factor_ppm as f64 / 1e6;
+        let how = if fixed { "given" } else { "computed" };
+        say(format_args!("ACKs: {rate}, {how}: an ACK of {ack} for every {factor} packets of {packet} downstream"));
+    }
+    say(format_args!("scheduler: {}", policy.scheduler));
+    if policy.classes.is_empty() {
+        return text;
+    }
+    let names = ["priority", "rate", "ceil", "burst", "cburst", "rules"];
+    let columns = [("class", Align::Left)].into_iter().chain(names.map(|name| (name, Align::Right)));
+    let mut table = Table::new(columns);
+    for class in &policy.classes {
+        let rules = policy.rules.iter().filter(|rule| rule.class == class.name).count();
+        table.row([
+            class.name.clone(),
+            class.priority.to_string(),
+            class.rate.map_or_else(|| "–".to_owned(), |rate| rate.to_string()),
+            class.ceil.to_string(),
+            class.burst.to_string(),
+            class.cburst.to_string(),
+            rules.to_string(),
+        ]);
+    }
+    text.push('\n');
+    text.push_str(&table.render());
+    text
+}
