@@ -7,6 +7,7 @@ mod docs;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod json;
+mod policies;
 mod streams;
 mod terminal;
 mod transcript;

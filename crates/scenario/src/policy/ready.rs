@@ -1,7 +1,7 @@
 //! The policies that come with the program.
 
 /// Their names, from nothing done to all that can be done.
-pub const NAMES: [&str; 5] = ["fifo", "ack-priority", "sad", "sad-cbq", "adsl-optimizer"];
+pub const NAMES: [&str; 6] = ["fifo", "ack-priority", "sad", "sad-cbq", "adsl-optimizer", "cake"];
 
 /// The file of the policy with this name.
 #[must_use]
@@ -12,6 +12,7 @@ pub fn text(name: &str) -> Option<&'static str> {
         "sad" => include_str!("../../../../policies/sad.toml"),
         "sad-cbq" => include_str!("../../../../policies/sad-cbq.toml"),
         "adsl-optimizer" => include_str!("../../../../policies/adsl-optimizer.toml"),
+        "cake" => include_str!("../../../../policies/cake.toml"),
         _ => return None,
     })
 }

@@ -36,8 +36,14 @@ impl Measured {
         let download_bps = goodput(summary, phase, "down");
         let probe = phase.and_then(|phase| phase.probes.first()).map(|probe| probe.rtt_s);
         let rtt = probe.or_else(|| summary.probes.first().map(|probe| probe.rtt_s));
-        let queue = phase.and_then(|phase| phase.links.iter().find(|link| link.name == "up"));
         let up = summary.links.iter().find(|link| link.name == "up");
+        let delay = match phase {
+            Some(phase) => {
+                let link = phase.links.iter().find(|link| link.name == "up");
+                link.map(|link| (link.queue_delay_mean_s, link.queue_delay_max_s))
+            }
+            None => up.map(|link| (link.queue_delay_s.mean, link.queue_delay_s.max)),
+        };
         Self {
             phase: phase.map_or_else(|| "over the whole run".to_owned(), |phase| phase.name.clone()),
             download_bps,
@@ -46,8 +52,8 @@ impl Measured {
             rtt_p50_s: rtt.as_ref().and_then(|rtt| rtt.p50),
             rtt_p99_s: rtt.as_ref().and_then(|rtt| rtt.p99),
             rtt_max_s: rtt.as_ref().and_then(|rtt| rtt.max),
-            queue_delay_mean_s: queue.and_then(|link| link.queue_delay_mean_s),
-            queue_delay_max_s: queue.and_then(|link| link.queue_delay_max_s),
+            queue_delay_mean_s: delay.and_then(|delay| delay.0),
+            queue_delay_max_s: delay.and_then(|delay| delay.1),
             drops: up.map_or(0, |link| link.drops.values().sum()),
         }
     }
@@ -84,7 +90,7 @@ fn busiest(summary: &Summary) -> Option<&Phase> {
 
 /// Payload of the TCP flows of a direction, in a phase or the whole run.
 fn goodput(summary: &Summary, phase: Option<&Phase>, direction: &str) -> f64 {
-    let flows = summary.flows.iter().filter(|flow| flow.direction == direction && flow.tcp.is_some());
+    let flows = summary.flows.iter().filter(|flow| *flow.direction == *direction && flow.tcp.is_some());
     flows
         .map(|flow| match phase {
             Some(phase) => {

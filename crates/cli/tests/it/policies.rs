@@ -1,0 +1,35 @@
+//! What the ready policies do for a download while an upload fills the upstream: 2 Mbit/s down, 512 kbit/s up.
+
+use std::path::Path;
+use std::process::Command;
+
+/// The download of the demo scenario has 24 % of what it has alone over a FIFO, and must have 95 % under a policy that helps.
+#[test]
+fn policies_keep_a_download_above_95_percent_and_a_fifo_does_not() {
+    let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/upload-starves-download.toml");
+    let output = Command::new(env!("CARGO_BIN_EXE_lastmile"))
+        .arg("compare")
+        .arg(scenario)
+        .args(["--remedies", "fifo,ack-priority,sad-cbq,cake", "--json"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let comparison: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let share = |label: &str| {
+        let runs = comparison["runs"].as_array().unwrap();
+        let run = runs.iter().find(|run| run["label"] == label).unwrap();
+        println!("{label}: {} of alone, upload {} bit/s", run["download_share"], run["upload_bps"]);
+        (run["download_share"].as_f64().unwrap(), run["upload_bps"].as_f64().unwrap())
+    };
+    assert!(share("fifo").0 < 0.5, "nothing is left to do");
+    for policy in ["ack-priority", "sad-cbq", "cake"] {
+        let (download, upload) = share(policy);
+        assert!(download > 0.95, "{policy}: {download}");
+        // 512 kbit/s carry 441 kbit/s of payload. CAKE shares between two flows, and the ACKs are one; the others see to it that
+        // the ACKs take what they need and no more.
+        assert!(
+            upload > if policy == "cake" { 200_000.0 } else { 350_000.0 },
+            "{policy}: the upload starves instead: {upload} bit/s"
+        );
+    }
+}
