@@ -10,6 +10,7 @@ pub mod classify;
 pub mod compress;
 pub mod discipline;
 pub mod environment;
+pub mod fair;
 pub mod fifo;
 pub mod line;
 pub mod meter;

@@ -20,6 +20,7 @@ use crate::sched::{cbq, custom, htb};
 use crate::{Environment, Fifo, Limit, Node, Overflow};
 
 mod aqm;
+mod fair;
 mod sched;
 
 /// A discipline and those below it.
@@ -34,6 +35,8 @@ pub enum Spec {
     },
     /// [`crate::aqm::CoDel`].
     Codel(crate::aqm::codel::Config),
+    /// [`crate::fair::FqCodel`].
+    FqCodel(crate::fair::fq_codel::Config),
     /// [`crate::Priority`].
     Priority {
         /// The classes, the most urgent first. A packet goes to the first that matches it, or else to the last.
@@ -157,6 +160,12 @@ pub enum Problem {
     /// The queue holds nothing.
     #[error("a limit of zero: no packet would ever pass")]
     ZeroLimit,
+    /// A scheduler that would send nothing in a round.
+    #[error("a quantum of zero: nothing would ever be sent")]
+    ZeroQuantum,
+    /// More queues than are worth their memory.
+    #[error("{0} buckets; there may be at most {max}", max = Spec::MAX_BUCKETS)]
+    Buckets(u32),
     /// Times with which CoDel cannot work.
     #[error(transparent)]
     Times(#[from] crate::aqm::codel::TimesError),
@@ -231,6 +240,8 @@ impl Spec {
     pub const MAX_CLASSES: usize = 16;
     /// Rules of a policer.
     pub const MAX_RULES: usize = 64;
+    /// Buckets of a hash of flows: as many as tc-fq_codel(8) and tc-sfq(8) take.
+    pub const MAX_BUCKETS: u32 = 65_536;
     /// Disciplines above one another.
     pub const MAX_DEPTH: usize = 16;
 
@@ -245,6 +256,7 @@ impl Spec {
     pub fn below(&self) -> Vec<&Self> {
         match self {
             Self::Codel(_)
+            | Self::FqCodel(_)
             | Self::Fifo { .. }
             | Self::AckFilter { .. }
             | Self::AckCollapsing { .. }
@@ -294,6 +306,7 @@ impl Spec {
                 let fifo = Fifo::new(*limit, *drop, link_layer);
                 Box::new(fifo.ok_or_else(|| refused(at, Problem::NoCells))?)
             }
+            Self::FqCodel(config) => fair::fq_codel(config, link_layer).map_err(|problem| refused(at, problem))?,
             Self::Codel(config) => aqm::codel(config, link_layer).map_err(|problem| refused(at, problem))?,
             Self::AckFilter { limit, drop, rules } => {
                 let filter = AckFilter::new(*limit, *drop, rules, environment);
@@ -393,7 +406,7 @@ impl Spec {
                 config.check()?;
                 Ok(config.exempt.check()?)
             }
-            Self::Tbf { .. } | Self::Codel(_) => Ok(()),
+            Self::Tbf { .. } | Self::Codel(_) | Self::FqCodel(_) => Ok(()),
             Self::Cake(config) => Ok(config.check()?),
             Self::Policer { rules, .. } if rules.is_empty() || rules.len() > Self::MAX_RULES => {
                 Err(Problem::Rules(rules.len()))

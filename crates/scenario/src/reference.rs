@@ -55,6 +55,7 @@ pub(crate) const CHAPTERS: &[(&str, &str, &[&Section])] = &[
             &queue::meter::GCRA,
             &queue::meter::POLICE,
             &queue::aqm::CODEL,
+            &queue::fair::FQ_CODEL,
             &queue::sched::CLASS,
             &queue::sched::CUSTOM_CLASS,
             &queue::matching::MATCH,

@@ -6,14 +6,14 @@ use std::hash::{BuildHasherDefault, Hasher};
 use lastmile_packet::FlowId;
 
 /// What is remembered of a flow.
-pub(super) type FlowMap<T> = HashMap<FlowId, T, BuildHasherDefault<FlowHasher>>;
+pub(crate) type FlowMap<T> = HashMap<FlowId, T, BuildHasherDefault<FlowHasher>>;
 
 /// Hashes the index of a flow by a multiplication whose halves are folded together, so that both ends of the result depend
 /// on every bit: the map takes the bucket from one and its tag from the other.
 ///
 /// Flow indices are handed out by this program, not by who sends packets, so no secret is needed.
 #[derive(Clone, Default)]
-pub(super) struct FlowHasher(u64);
+pub(crate) struct FlowHasher(u64);
 
 impl Hasher for FlowHasher {
     fn write(&mut self, bytes: &[u8]) {

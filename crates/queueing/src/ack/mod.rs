@@ -26,7 +26,7 @@ pub mod clamp;
 pub mod collapsing;
 pub mod filter;
 mod flow_fifo;
-mod flow_map;
+pub(crate) mod flow_map;
 pub(crate) mod linked_fifo;
 pub mod pacing;
 mod recent;

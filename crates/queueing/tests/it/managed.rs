@@ -1,10 +1,13 @@
 //! Queues under active management, and fair ones, held to the contract: a line each.
 
-use lastmile_queueing::DropReason::{Aqm, Tail, TooLarge};
+use std::num::NonZeroU32;
+
+use lastmile_queueing::DropReason::{Aqm, Head, Tail, TooLarge};
 use lastmile_queueing::Limit;
 use lastmile_queueing::aqm::codel;
+use lastmile_queueing::fair::{FlowKeys, fq_codel};
 use lastmile_queueing::spec::Spec;
-use lastmile_units::{ByteCount, Duration, PacketCount};
+use lastmile_units::{ByteCount, Duration, PacketCount, WireBytes};
 
 use crate::contract::{Promise, contract};
 
@@ -21,3 +24,20 @@ fn codel(limit: Limit, ecn: bool) -> Spec {
 contract!(codel_that_drops, Promise::of(&[Tail, Aqm]), |line| codel(PACKETS, false).build(line));
 contract!(codel_that_marks, Promise::of(&[Tail, Aqm]).marks_congestion(), |line| codel(BYTES, true).build(line));
 contract!(codel_too_small_for_some, Promise::of(&[Tail, TooLarge, Aqm]), |line| codel(SMALL, false).build(line));
+
+fn fq_codel(flows: FlowKeys, memory: u64, ecn: bool) -> Spec {
+    let (target, interval) = (Duration::from_ms(1), Duration::from_ms(5));
+    let (limit, memory, quantum) = (PacketCount::new(20), ByteCount::new(memory), WireBytes::new(300));
+    let largest = ByteCount::new(300);
+    Spec::FqCodel(fq_codel::Config { flows, quantum, limit, memory, target, interval, ecn, largest })
+}
+
+const THREE: FlowKeys = FlowKeys::Buckets { count: NonZeroU32::new(3).expect("three"), seed: 1 };
+
+contract!(fq_codel_of_flows, Promise::of(&[Head, Aqm]).marks_congestion(), |line| {
+    fq_codel(FlowKeys::Exact, 100_000, true).build(line)
+});
+contract!(fq_codel_of_buckets, Promise::of(&[Head, Aqm]), |line| fq_codel(THREE, 4000, false).build(line));
+contract!(fq_codel_too_small_for_some, Promise::of(&[Head, TooLarge, Aqm]), |line| {
+    fq_codel(FlowKeys::Exact, 400, false).build(line)
+});

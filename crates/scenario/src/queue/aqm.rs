@@ -63,6 +63,8 @@ pub(super) fn buildable(table: &Table<'_>, spec: Spec, link_layer: &LinkLayer) -
     let Err(error) = spec.build::<Meta>(link_layer) else { return Some(spec) };
     let key = match error.problem {
         Problem::ZeroLimit | Problem::NoCells => "limit",
+        Problem::ZeroQuantum => "quantum",
+        Problem::Buckets(_) => "flows",
         Problem::Times(_) => "target",
         _ => "kind",
     };

@@ -3,6 +3,7 @@
 pub(crate) mod ack;
 pub(crate) mod aqm;
 pub(crate) mod cake;
+pub(crate) mod fair;
 pub(crate) mod matching;
 pub(crate) mod meter;
 mod remedy;
@@ -32,6 +33,7 @@ pub(crate) static QUEUE: Section = Section {
         Kind::Choice(&[
             "fifo",
             "codel",
+            "fq-codel",
             "sad",
             "ack-filter",
             "ack-collapsing",
@@ -74,6 +76,7 @@ pub(crate) static FIFO: Section =
 enum Form {
     Fifo,
     Codel,
+    FqCodel,
     Sad,
     AckFilter,
     AckCollapsing,
@@ -93,6 +96,7 @@ enum Form {
 const KINDS: &[Variant<Form>] = &[
     Variant { name: "fifo", section: &FIFO, value: Form::Fifo },
     Variant { name: "codel", section: &aqm::CODEL, value: Form::Codel },
+    Variant { name: "fq-codel", section: &fair::FQ_CODEL, value: Form::FqCodel },
     Variant { name: "sad", section: &ack::SAD, value: Form::Sad },
     Variant { name: "ack-filter", section: &ack::ACK_FILTER, value: Form::AckFilter },
     Variant { name: "ack-collapsing", section: &ack::ACK_COLLAPSING, value: Form::AckCollapsing },
@@ -137,6 +141,7 @@ fn read_at(queue: Unopened<'_>, link_layer: &LinkLayer, depth: usize) -> Option<
     match form {
         Form::Fifo => fifo_of(&table, link_layer),
         Form::Codel => aqm::codel(&table, link_layer),
+        Form::FqCodel => fair::fq_codel(&table, link_layer),
         Form::Sad => ack::sad(&table, link_layer, depth),
         Form::AckFilter => ack::filter(&table, link_layer),
         Form::AckCollapsing => ack::collapsing(&table, link_layer),
