@@ -62,6 +62,13 @@ rules = [
     { meter = { kind = "police", rate = "1 Mbit/s", burst = "3000 wire bytes" } },
 ]
 [[node]]
+name = "managed"
+[[link]]
+from = "far"
+to = "managed"
+queue = { kind = "codel" }
+back = { queue = { kind = "fq-codel" } }
+[[node]]
 name = "acks"
 [[link]]
 from = "far"
