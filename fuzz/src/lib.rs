@@ -1,4 +1,5 @@
 //! What each fuzz target asserts, as plain functions: libFuzzer calls them with what it makes up, the tests with the seeds.
 
 pub mod packet;
+pub mod policy;
 pub mod scenario;

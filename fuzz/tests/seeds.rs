@@ -20,6 +20,11 @@ fn packet() {
 }
 
 #[test]
+fn policy() {
+    replay("policy", lastmile_fuzz::policy::check);
+}
+
+#[test]
 fn scenario() {
     replay("scenario", lastmile_fuzz::scenario::check);
 }
