@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{cells, simulate, startup, yardstick};
+use crate::{cells, queues, simulate, startup, yardstick};
 
 /// What one run of one measurement gave.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -21,6 +21,9 @@ pub(crate) struct Measurement {
     pub(crate) bytes_per_flow: Option<f64>,
     /// Instructions of the whole process.
     pub(crate) instructions: Option<u64>,
+    /// What a packet costs in a discipline, for a measurement of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) queue: Option<queues::Cost>,
 }
 
 impl Measurement {
@@ -35,18 +38,21 @@ impl Measurement {
             state_bytes_per_flow: None,
             bytes_per_flow: None,
             instructions: None,
+            queue: None,
         }
     }
 }
 
 /// All measurements, in the order of the table.
 pub(crate) fn names() -> Vec<String> {
-    yardstick::names().into_iter().chain(simulate::names()).chain(cells::names()).chain(startup::names()).collect()
+    let names = yardstick::names().into_iter().chain(simulate::names()).chain(cells::names()).chain(startup::names());
+    names.chain(queues::names()).collect()
 }
 
-/// Runs the measurement of this name here.
-pub(crate) fn run(name: &str) -> Option<Measurement> {
-    yardstick::run(name).or_else(|| simulate::run(name)).or_else(|| cells::run(name)).or_else(|| startup::run(name))
+/// Runs the measurement of this name here; `brief` where its instructions are counted.
+pub(crate) fn run(name: &str, brief: bool) -> Option<Measurement> {
+    let whole = || yardstick::run(name).or_else(|| simulate::run(name)).or_else(|| cells::run(name));
+    queues::run(name, brief).or_else(whole).or_else(|| startup::run(name))
 }
 
 /// Runs a measurement `repeat` times, each in its own process; the fastest counts.

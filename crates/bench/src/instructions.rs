@@ -2,16 +2,18 @@
 
 use std::process::Command;
 
-/// Instructions of the measurement called `name`; `None` where valgrind is not installed or says nothing.
-pub(crate) fn count(name: &str) -> Option<u64> {
+/// Instructions of the measurement called `name`, or of what one of its functions does alone; `None` where valgrind is not
+/// installed or says nothing.
+pub(crate) fn count(name: &str, function: Option<&str>) -> Option<u64> {
     let program = std::env::current_exe().ok()?;
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .args(function.map(|function| format!("--toggle-collect={function}")))
         .arg(program)
-        .args(["--child", name])
+        .args(["--brief", "--child", name])
         .output()
         .ok()?;
-    collected(&String::from_utf8_lossy(&output.stderr))
+    collected(&String::from_utf8_lossy(&output.stderr)).filter(|count| *count > 0)
 }
 
 /// The number behind `Collected :` in what callgrind prints.

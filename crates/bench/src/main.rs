@@ -12,8 +12,10 @@
 
 mod cells;
 mod child;
+mod disciplines;
 mod instructions;
 mod networks;
+mod queues;
 mod simulate;
 mod startup;
 mod yardstick;
@@ -38,12 +40,15 @@ struct Arguments {
     /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
-    /// Do not count instructions, which needs valgrind and takes a minute.
+    /// Do not count instructions, which needs valgrind and takes some minutes.
     #[arg(long)]
     no_instructions: bool,
     /// Run this one measurement here, and print it as a line of JSON.
     #[arg(long, hide = true)]
     child: Option<String>,
+    /// With `--child`: as little as its instructions can be told from.
+    #[arg(long, hide = true)]
+    brief: bool,
     /// Accepted, since `cargo bench` passes it.
     #[arg(long, hide = true)]
     bench: bool,
@@ -52,7 +57,7 @@ struct Arguments {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if let Some(name) = &arguments.child {
-        let Some(measurement) = child::run(name) else {
+        let Some(measurement) = child::run(name, arguments.brief) else {
             eprintln!("error: no measurement is called {name}");
             return ExitCode::from(2);
         };
@@ -63,8 +68,8 @@ fn main() -> ExitCode {
     for name in child::names().into_iter().filter(|name| name.contains(&arguments.only)) {
         match child::best_of(&name, arguments.repeat) {
             Ok(mut measurement) => {
-                if !arguments.no_instructions && simulate::is_short(&name) {
-                    measurement.instructions = instructions::count(&name);
+                if !arguments.no_instructions {
+                    count_instructions(&mut measurement);
                 }
                 rows.push(measurement);
             }
@@ -78,11 +83,24 @@ fn main() -> ExitCode {
         println!("{}", serde_json::to_string_pretty(&rows).expect("measurements are plain data"));
     } else {
         print_table(&rows);
+        queues::print_table(&rows);
     }
     ExitCode::SUCCESS
 }
 
+fn count_instructions(measurement: &mut Measurement) {
+    let name = &measurement.name;
+    if let Some(queue) = &mut measurement.queue {
+        queue.instructions_per_packet = instructions::count(name, Some(queues::COUNTED)).map(queues::per_packet);
+    } else if simulate::is_short(name) {
+        measurement.instructions = instructions::count(name, None);
+    }
+}
+
 fn print_table(rows: &[Measurement]) {
+    if rows.iter().all(|row| row.queue.is_some()) {
+        return;
+    }
     let mut table = Table::new();
     table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')));
     table.set_header([
@@ -99,7 +117,7 @@ fn print_table(rows: &[Measurement]) {
         "state B/flow",
         "peak B/flow",
     ]);
-    for row in rows {
+    for row in rows.iter().filter(|row| row.queue.is_none()) {
         let rate =
             |count: u64| if count == 0 { String::new() } else { format!("{:.2}", count as f64 / row.wall_s / 1e6) };
         let each =

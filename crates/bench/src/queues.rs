@@ -1,0 +1,243 @@
+//! What a packet costs in each discipline, at few flows and at many: nanoseconds, and instructions where they can be counted.
+//!
+//! Every discipline gets the same packets: so many wait, from every flow, and for each that comes one leaves. Time goes on by
+//! a fixed step a packet, and, in a shaper that has nothing to send yet, until it has. Those that regulate ACKs also get a load
+//! of nothing else.
+
+use std::hint::black_box;
+use std::time::Instant as Clock;
+
+use comfy_table::{LineStyle, Table, TableStyle};
+use lastmile_linklayer::LinkLayer;
+use lastmile_packet::{FlowId, Meta, SeqNumber, TcpFlags};
+use lastmile_queueing::random::Stream;
+use lastmile_queueing::{Backlog, Discipline as _, DropReason, DropSink, Environment, Node, Spec};
+use lastmile_units::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+use crate::child::Measurement;
+use crate::disciplines;
+
+const FLOWS: [u32; 3] = [1, 100, 10_000];
+/// Packets that wait, if the discipline lets them: two of each flow where there are most.
+const STANDING: u64 = 20_000;
+/// Time between two packets: with those of [`SIZES`] a line of cells at 1.3 Gbit/s, and a wait of 100 ms.
+const STEP: Duration = Duration::from_us(5);
+/// Packets before the clock starts: until those that wait at the start have left, and CoDel's first interval is over.
+const WARM_UP: u64 = 2 * STANDING;
+const BATCH: u64 = 10_000;
+const BATCHES: u32 = 20;
+/// Drawn with equal chances. The first is a pure ACK.
+const SIZES: [u16; 3] = [40, 576, 1500];
+const SEGMENT: u32 = 1460;
+
+/// What comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Load {
+    /// Packets of [`SIZES`].
+    Mixed,
+    /// Pure ACKs, each for one more segment of its flow.
+    Acks,
+}
+
+impl Load {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Mixed => "mixed",
+            Self::Acks => "acks",
+        }
+    }
+}
+
+/// What one discipline costs a packet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Cost {
+    pub(crate) discipline: String,
+    pub(crate) load: String,
+    pub(crate) flows: u32,
+    pub(crate) ns_per_packet: f64,
+    pub(crate) instructions_per_packet: Option<f64>,
+}
+
+pub(crate) fn names() -> Vec<String> {
+    let mut names = Vec::new();
+    for row in disciplines::all() {
+        for load in row.loads {
+            names.extend(FLOWS.map(|flows| name(row.name, *load, flows)));
+        }
+    }
+    names
+}
+
+fn name(discipline: &str, load: Load, flows: u32) -> String {
+    let plural = if flows == 1 { "" } else { "s" };
+    format!("queue: {discipline}, {}, at {flows} flow{plural}", load.name())
+}
+
+/// `brief`: one batch, for a run whose instructions are counted.
+pub(crate) fn run(wanted: &str, brief: bool) -> Option<Measurement> {
+    let (row, load, flows) = disciplines::all().into_iter().find_map(|row| {
+        let each = row.loads.iter().flat_map(|load| FLOWS.map(|flows| (*load, flows)));
+        let (load, flows) = each.into_iter().find(|(load, flows)| name(row.name, *load, *flows) == wanted)?;
+        Some((row, load, flows))
+    })?;
+    let mut served = Served::new(&(row.spec)(flows), load, flows);
+    served.fill();
+    warm_up(&mut served);
+    let mut wall_s = f64::INFINITY;
+    for _ in 0..if brief { 1 } else { BATCHES } {
+        let clock = Clock::now();
+        serve_a_batch(&mut served);
+        wall_s = wall_s.min(clock.elapsed().as_secs_f64());
+    }
+    let cost = Cost {
+        discipline: row.name.to_owned(),
+        load: load.name().to_owned(),
+        flows,
+        ns_per_packet: wall_s * 1e9 / BATCH as f64,
+        instructions_per_packet: None,
+    };
+    Some(Measurement { queue: Some(cost), ..Measurement::of_events(wanted, wall_s, BATCH) })
+}
+
+/// The function whose instructions count.
+pub(crate) const COUNTED: &str = "lastmile_bench::queues::serve_a_batch";
+
+/// Instructions a packet, of those of one batch.
+pub(crate) fn per_packet(instructions: u64) -> f64 {
+    instructions as f64 / BATCH as f64
+}
+
+// A symbol of its own, so that its instructions can be told from those before.
+#[inline(never)]
+fn serve_a_batch(served: &mut Served) {
+    for _ in 0..BATCH {
+        served.serve();
+    }
+}
+
+fn warm_up(served: &mut Served) {
+    for _ in 0..WARM_UP {
+        served.serve();
+    }
+}
+
+/// A discipline, and those who send through it.
+struct Served {
+    queue: Node<Meta>,
+    load: Load,
+    flows: u32,
+    sizes: Vec<u16>,
+    now: Instant,
+    came: u64,
+}
+
+struct Nobody;
+
+impl DropSink<Meta> for Nobody {
+    fn dropped(&mut self, _now: Instant, packet: Meta, _reason: DropReason) {
+        black_box(&packet);
+    }
+}
+
+impl Served {
+    fn new(spec: &Spec, load: Load, flows: u32) -> Self {
+        let mut random = Stream::new(1, "sizes");
+        let sizes = (0..4096).map(|_| SIZES[random.below(SIZES.len() as u64) as usize]).collect();
+        let line = LinkLayer::from_name("ipoa-llcsnap").expect("a preset");
+        let queue = spec.build_in(&Environment::new(line)).expect("a tree that can be built");
+        Self { queue, load, flows, sizes, now: Instant::ZERO, came: 0 }
+    }
+
+    fn fill(&mut self) {
+        for _ in 0..STANDING {
+            let packet = self.packet();
+            self.queue.enqueue(self.now, packet, &mut Nobody);
+        }
+    }
+
+    /// One packet comes. What is more than may wait leaves; where packets go in favour of others so that less waits, one leaves
+    /// for every two that come.
+    fn serve(&mut self) {
+        self.now += STEP;
+        let packet = self.packet();
+        self.queue.enqueue(self.now, packet, &mut Nobody);
+        if self.came.is_multiple_of(2) {
+            self.send();
+        }
+        while self.waiting() > STANDING {
+            self.send();
+        }
+    }
+
+    fn send(&mut self) {
+        loop {
+            if let Some(packet) = self.queue.dequeue(self.now, &mut Nobody) {
+                black_box(&packet);
+                return;
+            }
+            match self.queue.next_ready(self.now) {
+                Some(ready) if ready > self.now => self.now = ready,
+                _ => return,
+            }
+        }
+    }
+
+    fn waiting(&self) -> u64 {
+        let Backlog { packets, .. } = self.queue.backlog();
+        packets.as_u64()
+    }
+
+    /// The flows send in turn, not in the order of their numbers.
+    fn packet(&mut self) -> Meta {
+        const STRIDE: u64 = 7_919;
+        let flows = u64::from(self.flows);
+        let (turn, flow) = (self.came / flows, self.came * STRIDE % flows);
+        let ip_len = match self.load {
+            Load::Mixed => self.sizes[self.came as usize % self.sizes.len()],
+            Load::Acks => SIZES[0],
+        };
+        self.came += 1;
+        Meta {
+            arrived: self.now,
+            flow: FlowId::new(flow as u32),
+            seq: SeqNumber::new((turn as u32).wrapping_mul(SEGMENT)),
+            ack: SeqNumber::new((turn as u32).wrapping_mul(SEGMENT)),
+            window: 8_000,
+            flags: TcpFlags::ACK,
+            header_len: 40,
+            ip_len,
+            ..Meta::default()
+        }
+    }
+}
+
+/// A row for each discipline and load, the numbers of flows beside one another.
+pub(crate) fn print_table(rows: &[Measurement]) {
+    let costs: Vec<&Cost> = rows.iter().filter_map(|row| row.queue.as_ref()).collect();
+    if costs.is_empty() {
+        return;
+    }
+    let mut table = Table::new();
+    table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')));
+    let columns = |what: &str| FLOWS.map(|flows| format!("{what} at {flows}"));
+    table.set_header(
+        ["discipline".to_owned(), "load".to_owned()].into_iter().chain(columns("ns")).chain(columns("instr")),
+    );
+    let mut lines: Vec<(&str, &str)> = costs.iter().map(|cost| (&*cost.discipline, &*cost.load)).collect();
+    lines.dedup();
+    for (discipline, load) in lines {
+        let at = |flows| {
+            costs.iter().find(|cost| cost.discipline == discipline && cost.load == load && cost.flows == flows).copied()
+        };
+        let ns = FLOWS.map(|flows| at(flows).map_or(String::new(), |cost| format!("{:.0}", cost.ns_per_packet)));
+        let instructions = FLOWS.map(|flows| {
+            at(flows).and_then(|cost| cost.instructions_per_packet).map_or(String::new(), |count| format!("{count:.0}"))
+        });
+        table.add_row([discipline.to_owned(), load.to_owned()].into_iter().chain(ns).chain(instructions));
+    }
+    println!("{table}");
+    println!(
+        "a packet in and a packet out, at so many flows; {STANDING} packets wait; mixed: 40, 576 and 1500 bytes, acks: pure ACKs"
+    );
+}
