@@ -33,3 +33,24 @@ fn policies_keep_a_download_above_95_percent_and_a_fifo_does_not() {
         );
     }
 }
+
+/// Three hosts, told apart by port, code point, payload and FTP's control connection: what the policy says is what they get.
+#[test]
+fn a_household_is_told_apart_by_every_kind_of_rule() {
+    let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/policies/household.toml");
+    let output = Command::new(env!("CARGO_BIN_EXE_lastmile")).arg("run").arg(scenario).arg("--json").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let goodput = |prefix: &str| -> f64 {
+        let flows = summary["flows"].as_array().unwrap();
+        let named = flows.iter().filter(|flow| flow["name"].as_str().unwrap().starts_with(prefix));
+        named.map(|flow| flow["goodput_bps"].as_f64().unwrap()).sum()
+    };
+    let ping = |name: &str| {
+        let probes = summary["probes"].as_array().unwrap();
+        probes.iter().find(|probe| probe["name"] == name).unwrap()["rtt_s"]["p50"].as_f64().unwrap()
+    };
+    assert!(goodput("web") > 6.5e6, "the download of 8 Mbit/s on the wire has its ACKs");
+    assert!(goodput("ftp-data") > 5.0 * goodput("torrent"), "the announced connection is bulk, the torrents are bad");
+    assert!(ping("ping interactive") < 0.1 && ping("ping bad") > 1.0, "one target for each class");
+}
