@@ -1,7 +1,7 @@
 //! The policies that come with the program.
 
 /// Their names, from nothing done to all that can be done.
-pub const NAMES: [&str; 6] = ["fifo", "ack-priority", "sad", "sad-cbq", "adsl-optimizer", "cake"];
+pub const NAMES: [&str; 7] = ["fifo", "ack-priority", "sad", "sad-cbq", "adsl-optimizer", "cake", "fq-codel-sqm"];
 
 /// The file of the policy with this name.
 #[must_use]
@@ -13,6 +13,7 @@ pub fn text(name: &str) -> Option<&'static str> {
         "sad-cbq" => include_str!("../../../../policies/sad-cbq.toml"),
         "adsl-optimizer" => include_str!("../../../../policies/adsl-optimizer.toml"),
         "cake" => include_str!("../../../../policies/cake.toml"),
+        "fq-codel-sqm" => include_str!("../../../../policies/fq-codel-sqm.toml"),
         _ => return None,
     })
 }
