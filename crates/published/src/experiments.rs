@@ -91,4 +91,34 @@ mod tests {
             assert!(!EXPERIMENTS[..index].iter().any(same), "{name} has two experiments");
         }
     }
+
+    /// The tables that take a moment; those with many seeds are run by `lastmile reproduce`.
+    #[test]
+    fn formulas_and_single_runs_show_what_was_claimed() {
+        let publications = crate::publications().unwrap();
+        let tables = [
+            ("phanse2000", ["2.1", "text-4.2", "text-3.4", "text-3.7.2", "text-5.2.1", "text-5.3", "5.10"].as_slice()),
+            ("kalyanaraman1999", ["text-1", "text-2-example", "text-2-cbq", "1", "2", "3", "4", "5", "6"].as_slice()),
+        ];
+        for (key, ids) in tables {
+            let publication = publications.iter().find(|publication| publication.key == key).unwrap();
+            for id in ids {
+                let result = (experiment(key, id).unwrap().run)(publication.table(id).unwrap()).unwrap();
+                assert!(result.holds(), "{key}/{id}: {:?}", result.claims);
+                assert!(!result.rows.is_empty(), "{key}/{id}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_table_of_the_two_publications_has_an_experiment() {
+        let publications = crate::publications().unwrap();
+        for publication in
+            publications.iter().filter(|known| ["phanse2000", "kalyanaraman1999"].contains(&known.key.as_str()))
+        {
+            for table in &publication.tables {
+                assert!(experiment(&publication.key, &table.id).is_some(), "{}/{}", publication.key, table.id);
+            }
+        }
+    }
 }

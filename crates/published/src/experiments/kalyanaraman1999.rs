@@ -23,7 +23,9 @@ pub(super) const EXPERIMENTS: &[Experiment] = &[
     table("text-2-cbq", closed_forms::classes),
     table("1", single::unregulated),
     table("2", single::dropper),
+    table("3", single::regenerator),
     table("4", two_way::fifo),
+    table("5", two_way::classes),
     table("6", closed_forms::cell_tax),
 ];
 

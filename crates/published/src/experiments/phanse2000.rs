@@ -5,6 +5,7 @@
 
 mod claims;
 mod closed_forms;
+mod dslam;
 mod growth;
 mod policing;
 mod scheduling;
@@ -46,6 +47,7 @@ pub(super) const EXPERIMENTS: &[Experiment] = &[
     table("5.9", dropper_with_upload),
     table("5.10", scheduling::schedulers),
     table("5.11", policing::car),
+    table("5.12", dslam::shared_uplink),
 ];
 
 const fn table(table: &'static str, run: fn(&Table) -> Result<TableResult, ExperimentError>) -> Experiment {

@@ -154,6 +154,11 @@ impl Trial {
         100.0 * self.goodput_bps(traffic) / self.rates_bps[self.index(link)] as f64
     }
 
+    /// Payload delivered by each flow of `traffic`, in bytes.
+    pub(super) fn bytes_each(&self, traffic: &str) -> Vec<f64> {
+        self.of_traffic(traffic).map(|flow| flow.bytes_delivered as f64).collect()
+    }
+
     /// Retransmission timeouts of the flows of `traffic`.
     pub(super) fn timeouts(&self, traffic: &str) -> u64 {
         self.of_traffic(traffic).filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.timeouts).sum()
