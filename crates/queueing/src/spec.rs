@@ -33,6 +33,8 @@ pub enum Spec {
         /// Which packet goes when it is full.
         drop: Overflow,
     },
+    /// [`crate::aqm::Red`].
+    Red(crate::aqm::red::Config),
     /// [`crate::aqm::CoDel`].
     Codel(crate::aqm::codel::Config),
     /// [`crate::fair::FqCodel`].
@@ -169,6 +171,9 @@ pub enum Problem {
     /// Times with which CoDel cannot work.
     #[error(transparent)]
     Times(#[from] crate::aqm::codel::TimesError),
+    /// Thresholds, probabilities or weights with which RED cannot work.
+    #[error(transparent)]
+    Red(#[from] crate::aqm::red::RedError),
     /// A limit in cells on a line that has none.
     #[error("a limit in cells, but this line sends no cells; give the limit in packets or bytes")]
     NoCells,
@@ -255,7 +260,8 @@ impl Spec {
     #[must_use]
     pub fn below(&self) -> Vec<&Self> {
         match self {
-            Self::Codel(_)
+            Self::Red(_)
+            | Self::Codel(_)
             | Self::FqCodel(_)
             | Self::Fifo { .. }
             | Self::AckFilter { .. }
@@ -307,6 +313,7 @@ impl Spec {
                 Box::new(fifo.ok_or_else(|| refused(at, Problem::NoCells))?)
             }
             Self::FqCodel(config) => fair::fq_codel(config, link_layer).map_err(|problem| refused(at, problem))?,
+            Self::Red(config) => aqm::red(config, link_layer).map_err(|problem| refused(at, problem))?,
             Self::Codel(config) => aqm::codel(config, link_layer).map_err(|problem| refused(at, problem))?,
             Self::AckFilter { limit, drop, rules } => {
                 let filter = AckFilter::new(*limit, *drop, rules, environment);
@@ -406,7 +413,7 @@ impl Spec {
                 config.check()?;
                 Ok(config.exempt.check()?)
             }
-            Self::Tbf { .. } | Self::Codel(_) | Self::FqCodel(_) => Ok(()),
+            Self::Tbf { .. } | Self::Red(_) | Self::Codel(_) | Self::FqCodel(_) => Ok(()),
             Self::Cake(config) => Ok(config.check()?),
             Self::Policer { rules, .. } if rules.is_empty() || rules.len() > Self::MAX_RULES => {
                 Err(Problem::Rules(rules.len()))

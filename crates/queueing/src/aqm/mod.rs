@@ -1,9 +1,10 @@
 //! Active queue management: telling senders of congestion before the queue is full.
 //!
-//! All sizes here are those on the wire of the line, where the RFCs count IP bytes: what delays is what is sent. Where a
-//! sender understands congestion marks and `ecn` is set, a mark takes the place of a drop (RFC 3168).
+//! Sizes that stand for time are those on the wire of the line, where the RFCs count IP bytes: what delays is what is sent.
+//! Limits and thresholds of a queue are in packets, IP bytes or cells. Where a sender understands congestion marks and `ecn` is set, a mark takes the place of a drop (RFC 3168).
 
 pub mod codel;
+pub mod red;
 
 use std::collections::VecDeque;
 
@@ -16,6 +17,7 @@ use crate::fifo::Room;
 use crate::ring::push_tightly;
 
 pub use codel::CoDel;
+pub use red::Red;
 
 /// A FIFO that knows how much it holds in bytes on the wire.
 #[derive(Clone, Debug)]
@@ -35,17 +37,30 @@ impl<P: Packet> WireFifo<P> {
 
     /// Takes the packet in, or says why it cannot.
     fn push(&mut self, packet: P) -> Result<(), (P, Full)> {
-        let size = self.room.size_of(&packet);
+        if let Some(full) = self.refuses(&packet) {
+            return Err((packet, full));
+        }
+        self.put(packet);
+        Ok(())
+    }
+
+    /// Why it cannot take the packet in.
+    fn refuses(&self, packet: &P) -> Option<Full> {
+        let size = self.room.size_of(packet);
         if self.room.never_fits(size) {
-            return Err((packet, Full::ForEver));
+            Some(Full::ForEver)
+        } else if self.room.fits(size) {
+            None
+        } else {
+            Some(Full::Now)
         }
-        if !self.room.fits(size) {
-            return Err((packet, Full::Now));
-        }
-        self.room.take(&packet, size);
+    }
+
+    /// Takes in a packet that is not refused.
+    fn put(&mut self, packet: P) {
+        self.room.take(&packet, self.room.size_of(&packet));
         self.wire += self.link_layer.on_wire(packet.meta().ip_bytes());
         push_tightly(&mut self.ring, packet);
-        Ok(())
     }
 
     fn pop(&mut self) -> Option<P> {

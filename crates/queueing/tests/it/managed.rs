@@ -4,10 +4,10 @@ use std::num::NonZeroU32;
 
 use lastmile_queueing::DropReason::{Aqm, Head, Tail, TooLarge};
 use lastmile_queueing::Limit;
-use lastmile_queueing::aqm::codel;
+use lastmile_queueing::aqm::{codel, red};
 use lastmile_queueing::fair::{FlowKeys, fq_codel};
 use lastmile_queueing::spec::Spec;
-use lastmile_units::{ByteCount, Duration, PacketCount, WireBytes};
+use lastmile_units::{ByteCount, CellCount, Duration, PacketCount, Ratio, WireBytes};
 
 use crate::contract::{Promise, contract};
 
@@ -24,6 +24,21 @@ fn codel(limit: Limit, ecn: bool) -> Spec {
 contract!(codel_that_drops, Promise::of(&[Tail, Aqm]), |line| codel(PACKETS, false).build(line));
 contract!(codel_that_marks, Promise::of(&[Tail, Aqm]).marks_congestion(), |line| codel(BYTES, true).build(line));
 contract!(codel_too_small_for_some, Promise::of(&[Tail, TooLarge, Aqm]), |line| codel(SMALL, false).build(line));
+
+/// Thresholds and a weight that random traffic passes all the time.
+fn red(thresholds: (Limit, Limit), limit: Limit, ecn: bool) -> Spec {
+    let ((min, max), weight) = (thresholds, red::Weight::Share(Ratio::from_percent(30).expect("a share")));
+    let probability = Ratio::from_percent(20).expect("a share");
+    Spec::Red(red::Config { min, max, limit, weight, probability, ecn, hard_drop: ecn, ..red::Config::default() })
+}
+
+const FEW: (Limit, Limit) = (Limit::Packets(PacketCount::new(2)), Limit::Packets(PacketCount::new(5)));
+const FEW_BYTES: (Limit, Limit) = (Limit::Bytes(ByteCount::new(100)), Limit::Bytes(ByteCount::new(300)));
+const FEW_CELLS: (Limit, Limit) = (Limit::Cells(CellCount::new(3)), Limit::Cells(CellCount::new(9)));
+
+contract!(red_that_drops, Promise::of(&[Tail, Aqm]), |line| red(FEW, PACKETS, false).build(line));
+contract!(red_that_marks, Promise::of(&[Tail, Aqm]).marks_congestion(), |line| red(FEW_CELLS, BYTES, true).build(line));
+contract!(red_too_small_for_some, Promise::of(&[Tail, TooLarge, Aqm]), |line| red(FEW_BYTES, SMALL, false).build(line));
 
 fn fq_codel(flows: FlowKeys, memory: u64, ecn: bool) -> Spec {
     let (target, interval) = (Duration::from_ms(1), Duration::from_ms(5));

@@ -1,0 +1,206 @@
+use lastmile_linklayer::Framing;
+use lastmile_packet::Meta;
+use lastmile_units::CellCount;
+
+use super::*;
+
+/// A line without overhead: what is on the wire is the IP packet.
+fn plain() -> LinkLayer {
+    LinkLayer::new(0, Framing::None).expect("no overhead")
+}
+
+fn packets(count: u64) -> Limit {
+    Limit::Packets(PacketCount::new(count))
+}
+
+fn percent(percent: u32) -> Ratio {
+    Ratio::from_percent(percent).expect("a share")
+}
+
+/// A weight of a half, 1000-byte packets, and 8 Mbit/s: one takes 1 ms.
+fn config() -> Config {
+    Config {
+        limit: packets(1000),
+        weight: Weight::Share(percent(50)),
+        bandwidth: BitRate::from_mbit_per_s(8),
+        gentle: false,
+        ..Config::default()
+    }
+}
+
+fn red(config: &Config) -> Red<Meta> {
+    Red::new(config, &plain()).expect("a range").expect("no cells")
+}
+
+fn packet(number: u16, ecn: u8) -> Meta {
+    Meta { ip_id: number, ip_len: 1000, traffic_class: ecn, ..Meta::default() }
+}
+
+fn none(_: Instant, packet: Meta, reason: DropReason) {
+    panic!("{packet:?} dropped: {reason:?}");
+}
+
+fn us(us: u64) -> Instant {
+    Instant::ZERO + Duration::from_us(us)
+}
+
+/// With w = 1/2, four packets that come at once find 0, 1, 2 and 3: the average is 0, then 0 + 1/2 = 1/2,
+/// 1/2 + 3/4 = 5/4, 5/4 + 7/8 = 17/8. All leave at 0. After 3.9 ms, three packets of 1 ms would have come into an empty queue:
+/// 17/8 / 2^3 = 17/64; the next packet finds one, 17/64 + 47/128 = 81/128.
+#[test]
+fn the_average_is_exact() {
+    let mut red = red(&config());
+    let average = |red: &Red<Meta>, whole: u64, of: u64| assert_eq!(red.detector.average * of, whole * ONE);
+    for expected in [(0, 1), (1, 2), (5, 4), (17, 8)] {
+        red.enqueue(us(0), packet(0, 0), &mut none);
+        average(&red, expected.0, expected.1);
+    }
+    while red.dequeue(us(0), &mut none).is_some() {}
+    red.enqueue(us(3900), packet(0, 0), &mut none);
+    average(&red, 17, 64);
+    red.enqueue(us(3900), packet(0, 0), &mut none);
+    average(&red, 81, 128);
+}
+
+/// 0.998^500 = 0.367 510 625, of 10 packets; and (1/2)^500 leaves nothing.
+#[test]
+fn a_pause_lets_the_average_decay_by_a_power() {
+    let weight = |ppm| u64::from(Ratio::from_ppm(ppm).expect("a share").as_parts_per_billion()) * ONE / 1_000_000_000;
+    let left = decayed(10 * ONE, weight(2000), 500) as f64 / ONE as f64;
+    assert!((left - 3.675_106).abs() < 0.000_01, "{left}");
+    assert_eq!(decayed(10 * ONE, weight(500_000), 500), 0);
+    assert_eq!(decayed(10 * ONE, weight(500_000), 0), 10 * ONE);
+}
+
+/// Section 4 of the paper: for a min of 5 packets and bursts of 50, the weight may be at most 0.0042 (it is 0.00419...): of the
+/// powers of two that is 2^-8 = 0.0039.
+#[test]
+fn the_weight_for_a_burst_is_that_of_the_paper() {
+    let of = |config: &Config| config.weight(&plain());
+    let burst = |burst| Config { weight: Weight::Burst(PacketCount::new(burst)), ..config() };
+    assert_eq!(of(&burst(50)), Ok(ONE >> 8));
+    let below = |weight: f64| 51.0 + ((1.0 - weight).powi(51) - 1.0) / weight;
+    assert!(below(0.0041) < 5.0 && below(0.0042) > 5.0 && below(0.0042) < 5.01, "the formula of the paper");
+    let exact = after_burst(50, ONE >> 8) as f64 / ONE as f64;
+    assert!((exact - below(1.0 / 256.0)).abs() < 1e-6, "{exact}");
+    // 5000 bytes are 5 packets of 1000; (2 * 5 + 15) / 3 = 8 packets are advised: 2^-2 leaves an average of 5.30, 2^-3 one
+    // of 3.41.
+    let bytes = |count| Limit::Bytes(ByteCount::new(count));
+    assert_eq!(of(&Config { min: bytes(5000), max: bytes(15_000), ..burst(50) }), Ok(ONE >> 8));
+    assert_eq!(of(&Config { weight: Weight::Advised, ..config() }), Ok(ONE >> 3));
+    assert_eq!(of(&burst(0)), Err(RedError::Burst(PacketCount::new(0))));
+}
+
+/// How many packets pass between two signals, `times` over, with the average held still.
+fn gaps(config: &Config, average: u64, times: usize) -> Vec<u64> {
+    let mut detector = red(config).detector;
+    detector.average = average;
+    let mut gap = || {
+        let passed = std::iter::repeat_with(|| detector.judge()).take_while(|verdict| *verdict == Verdict::Pass);
+        passed.count() as u64 + 1
+    };
+    gap();
+    (0..times).map(|_| gap()).collect()
+}
+
+/// Halfway from 5 to 15 packets the probability is half of 4 %, so behind a drop the next is one of the next 49 packets,
+/// each equally likely: 1000 of 49 000 with a standard deviation of 31.
+#[test]
+fn drops_are_spread_evenly() {
+    let config = Config { probability: percent(4), ..config() };
+    let gaps = gaps(&config, 10 * ONE, 49_000);
+    for gap in 1..50 {
+        let seen = gaps.iter().filter(|&&other| other == gap).count();
+        assert!((850..1150).contains(&seen), "{seen} gaps of {gap}");
+    }
+    assert!(gaps.iter().all(|&gap| gap < 50));
+}
+
+/// Packets from signal to signal are 1/(2p) on average: at 1/4 of the way, 1/2 and 3/4 of a max of 10 %.
+#[test]
+fn the_probability_grows_with_the_average() {
+    let config = Config { probability: percent(10), min: packets(4), max: packets(8), ..config() };
+    let mean = |average| gaps(&config, average, 20_000).iter().sum::<u64>() as f64 / 20_000.0;
+    for (average, expected) in [(5, 20.0), (6, 10.0), (7, 20.0 / 3.0)] {
+        let mean = mean(average * ONE);
+        // Uniform numbers up to 39 have a deviation of 11, so a mean of 20 000 has one of 0.08.
+        assert!((mean / expected - 1.0).abs() < 0.05, "{mean} where {expected} is expected");
+    }
+    let mut below = red(&config).detector;
+    below.average = 4 * ONE - 1;
+    assert!((0..10_000).all(|_| below.judge() == Verdict::Pass));
+    below.average = 4 * ONE;
+    assert!((0..10_000).all(|_| below.judge() == Verdict::Pass), "a probability of zero at min itself");
+}
+
+/// At max everything goes. Gentle, it is 10 % there and still, at one and a half times max 10 + 90 / 2 = 55 %, at twice max all.
+#[test]
+fn gentle_has_no_step_at_max() {
+    let step = Config { probability: percent(10), ..config() };
+    let gentle = Config { gentle: true, ..step };
+    let signals = |config: &Config, half_packets: u64| {
+        let mut detector = red(config).detector;
+        detector.average = half_packets * ONE / 2;
+        detector.chance().map(|(part, whole)| (part * 1000 / whole) as u32)
+    };
+    let at = [29, 30, 45, 59, 60];
+    assert_eq!(at.map(|at| signals(&step, at)), [95, 1000, 1000, 1000, 1000].map(Some));
+    assert_eq!(at.map(|at| signals(&gentle, at)), [95, 100, 550, 970, 1000].map(Some));
+    // Above a half the next after a signal always is one: 1 / (1 - p) * p is above 1.
+    assert_eq!(gaps(&gentle, 45 * ONE / 2, 1000), vec![1; 1000]);
+    let mean = gaps(&gentle, 15 * ONE, 20_000).iter().sum::<u64>() as f64 / 20_000.0;
+    assert!((4.8..5.2).contains(&mean), "one of 1 to 9, not {mean}");
+}
+
+/// What becomes of 1000 packets, each of which finds ten, with an average of ten: (dropped, marked).
+fn signals(config: &Config, ecn: u8) -> (u64, u64) {
+    let mut red = red(config);
+    red.detector.average = 10 * ONE;
+    for number in 0..1010 {
+        if number >= 10 {
+            while red.backlog().packets.as_u64() > 10 {
+                red.dequeue(us(0), &mut none);
+            }
+            red.detector.average = 10 * ONE;
+        }
+        let mut sink = |_, _, reason| assert_eq!(reason, DropReason::Aqm);
+        red.enqueue(us(0), packet(number, ecn), &mut sink);
+    }
+    (red.dropped, red.marked)
+}
+
+#[test]
+fn a_mark_takes_the_place_of_a_drop() {
+    let (dropped, marked) = signals(&Config { ecn: true, ..config() }, 2);
+    assert!(dropped == 0 && marked > 0, "{dropped} dropped, {marked} marked");
+    let (dropped, marked) = signals(&Config { ecn: true, ..config() }, 0);
+    assert!(dropped > 0 && marked == 0, "{dropped} dropped, {marked} marked of who knows no marks");
+    let (dropped, marked) = signals(&config(), 2);
+    assert!(dropped > 0 && marked == 0, "{dropped} dropped, {marked} marked without ecn");
+}
+
+/// An average of ten above a max of six: every packet is signalled, by a drop if asked for.
+#[test]
+fn above_max_marks_may_become_drops() {
+    let above = Config { ecn: true, max: packets(6), limit: packets(2000), ..config() };
+    let (dropped, marked) = signals(&above, 2);
+    assert!(dropped == 0 && marked >= 1000, "{dropped} dropped, {marked} marked");
+    let hard = Config { hard_drop: true, ..above };
+    let mut red = red(&hard);
+    red.detector.average = 40 * ONE;
+    let mut dropped = 0;
+    red.enqueue(us(0), packet(0, 2), &mut |_, _, _| dropped += 1);
+    assert_eq!((dropped, red.dropped, red.marked, red.detector.forced), (1, 1, 0, 1));
+}
+
+#[test]
+fn thresholds_must_be_a_range() {
+    let with = |min, max| Config { min, max, ..config() }.check().is_ok();
+    let bytes = Limit::Bytes(ByteCount::new(15));
+    assert!(with(packets(5), packets(6)));
+    assert!(!with(packets(5), packets(5)) && !with(packets(0), packets(5)) && !with(packets(5), bytes));
+    assert!(!with(packets(5), packets((1 << 30) + 1)));
+    let cells = |count| Limit::Cells(CellCount::new(count));
+    let of_cells = Config { min: cells(5), max: cells(15), ..config() };
+    assert!(Red::<Meta>::new(&of_cells, &plain()).expect("a range").is_none(), "no cells on this line");
+}
