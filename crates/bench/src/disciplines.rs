@@ -1,5 +1,7 @@
 //! Every discipline there is, as the queues are measured: large enough that nothing is dropped for want of room.
 
+use std::num::NonZeroU32;
+
 use lastmile_packet::FlowId;
 use lastmile_queueing::ack::cake::{self, Mode};
 use lastmile_queueing::ack::filter::{self, Fraction};
@@ -7,8 +9,9 @@ use lastmile_queueing::ack::regenerator::{self, Know};
 use lastmile_queueing::ack::sad::{Duplicates, Report};
 use lastmile_queueing::ack::{clamp, pacing};
 use lastmile_queueing::aqm::codel;
-use lastmile_queueing::cake::Config as CakeConfig;
+use lastmile_queueing::cake::{Config as CakeConfig, Isolation};
 use lastmile_queueing::classify::{Bound, rules};
+use lastmile_queueing::fair::{FlowKeys, fq_codel};
 use lastmile_queueing::meter::policer::{Action, Coming, Rule};
 use lastmile_queueing::meter::{self, car, gcra, police, srtcm, trtcm};
 use lastmile_queueing::sched::custom::{self, Count, Excess};
@@ -220,8 +223,29 @@ fn managed() -> Vec<Row> {
     };
     vec![
         row("codel", MIXED, |_| Spec::Codel(codel::Config { limit: LIMIT, ..codel::Config::default() })),
+        row("fq-codel of 1024", MIXED, |_| {
+            fq_codel(FlowKeys::Buckets { count: NonZeroU32::new(1_024).expect("some buckets"), seed: 0 })
+        }),
+        row("fq-codel exact", MIXED, |_| fq_codel(FlowKeys::Exact)),
         row("cake", MIXED, move |_| cake(None, None)),
+        row("cake of flows", MIXED, |_| {
+            let (memory, isolation) = (Some(ByteCount::new(1_000_000_000)), Isolation::Flows);
+            Spec::Cake(CakeConfig { memory, isolation, ..CakeConfig::default() })
+        }),
         row("cake shaped", MIXED, move |_| cake(Some(RATE), None)),
         row("cake with ack-filter", BOTH, move |_| cake(None, Some(Mode::Normal))),
     ]
+}
+
+fn fq_codel(flows: FlowKeys) -> Spec {
+    Spec::FqCodel(fq_codel::Config {
+        flows,
+        quantum: WireBytes::new(1_696),
+        limit: PacketCount::new(100_000),
+        memory: ByteCount::new(1_000_000_000),
+        target: Duration::from_ms(5),
+        interval: Duration::from_ms(100),
+        ecn: false,
+        largest: LARGEST,
+    })
 }

@@ -16,7 +16,8 @@
 //! the queue that it shares until that is empty, where Linux may move it and overtake its own packets. Not there: `nat`,
 //! `wash`, `ingress`, `autorate-ingress`, `fwmark`, the splitting of large segments (there are none here).
 //! Cost: a few look-ups a packet, a logarithm of the number of queues while memory is short, a scan of a flow's queue where
-//! ACKs are filtered. Memory: 200 kB for each tin that has seen a packet.
+//! ACKs are filtered. Where hosts share, a flow of a host with n bulk flows gets an n-th of the quantum a round, so that up to n
+//! rounds pass before a packet leaves, as in Linux. Memory: 220 kB for each tin that has seen a packet.
 
 mod cobalt;
 mod isolation;

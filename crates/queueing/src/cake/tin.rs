@@ -49,6 +49,8 @@ struct Flow<P> {
     /// Whose queue it is, or was last.
     tag: Option<u64>,
     hosts: Hosts,
+    /// The tags of those that share it for want of a queue of their own.
+    guests: Vec<u64>,
     standing: Standing,
     /// Where it stands in the list of its standing.
     place: Option<Handle>,
@@ -66,6 +68,7 @@ impl<P> Flow<P> {
             bytes: 0,
             tag: None,
             hosts: None,
+            guests: Vec::new(),
             standing: Standing::Idle,
             place: None,
             deficit: 0,
@@ -220,6 +223,7 @@ impl<P: Packet> Tin<P> {
         }
         self.stats.way_collisions += 1;
         self.guests.insert(tag, slot as u16);
+        self.flows[slot].guests.push(tag);
         slot
     }
 
@@ -323,6 +327,14 @@ impl<P: Packet> Tin<P> {
     /// Its quantum is used up: behind all the others, with a new one.
     fn next_round(&mut self, index: usize) {
         let stood = self.flows[index].standing;
+        if stood == Standing::Bulk {
+            // The load of its hosts stays as it is.
+            let place = self.flows[index].place.expect("it stands among the old");
+            self.old.remove(place);
+            self.flows[index].place = Some(self.old.push_back(index as u16));
+            self.flows[index].deficit += self.quantum_of(index);
+            return;
+        }
         let empty = self.flows[index].packets.is_empty();
         let standing = match stood {
             Standing::Sparse | Standing::Paying if empty => Standing::Paying,
@@ -358,7 +370,9 @@ impl<P: Packet> Tin<P> {
 
     /// A queue that was found empty leaves the rounds, and decays as long as its AQM remembers something.
     fn retire(&mut self, index: usize, now: Instant) {
-        self.guests.retain(|_, way| usize::from(*way) != index);
+        for tag in std::mem::take(&mut self.flows[index].guests) {
+            self.guests.remove(&tag);
+        }
         self.flows[index].law.found_empty(&self.settings, now);
         let standing = if self.flows[index].law.remembers(now) { Standing::Decaying } else { Standing::Idle };
         self.leave(index);
