@@ -124,7 +124,7 @@ impl<P, F: FnMut(Instant, P, DropReason)> DropSink<P> for F {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum DropReason {
-    /// The queue was full: the packet that arrived went.
+    /// The queue was full: the packet that arrived went, or the newest of the longest queue.
     Tail,
     /// The queue was full: the oldest packet went.
     Head,

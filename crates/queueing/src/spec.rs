@@ -33,6 +33,8 @@ pub enum Spec {
         /// Which packet goes when it is full.
         drop: Overflow,
     },
+    /// [`crate::fair::Sfq`].
+    Sfq(crate::fair::sfq::Config),
     /// [`crate::aqm::Red`].
     Red(crate::aqm::red::Config),
     /// [`crate::aqm::CoDel`].
@@ -260,7 +262,8 @@ impl Spec {
     #[must_use]
     pub fn below(&self) -> Vec<&Self> {
         match self {
-            Self::Red(_)
+            Self::Sfq(_)
+            | Self::Red(_)
             | Self::Codel(_)
             | Self::FqCodel(_)
             | Self::Fifo { .. }
@@ -313,6 +316,7 @@ impl Spec {
                 Box::new(fifo.ok_or_else(|| refused(at, Problem::NoCells))?)
             }
             Self::FqCodel(config) => fair::fq_codel(config, link_layer).map_err(|problem| refused(at, problem))?,
+            Self::Sfq(config) => fair::sfq(config, link_layer).map_err(|problem| refused(at, problem))?,
             Self::Red(config) => aqm::red(config, link_layer).map_err(|problem| refused(at, problem))?,
             Self::Codel(config) => aqm::codel(config, link_layer).map_err(|problem| refused(at, problem))?,
             Self::AckFilter { limit, drop, rules } => {
@@ -413,7 +417,7 @@ impl Spec {
                 config.check()?;
                 Ok(config.exempt.check()?)
             }
-            Self::Tbf { .. } | Self::Red(_) | Self::Codel(_) | Self::FqCodel(_) => Ok(()),
+            Self::Tbf { .. } | Self::Sfq(_) | Self::Red(_) | Self::Codel(_) | Self::FqCodel(_) => Ok(()),
             Self::Cake(config) => Ok(config.check()?),
             Self::Policer { rules, .. } if rules.is_empty() || rules.len() > Self::MAX_RULES => {
                 Err(Problem::Rules(rules.len()))

@@ -53,7 +53,7 @@ struct Queue<S> {
 #[derive(Clone, Debug)]
 enum Place<P> {
     Free { next: Option<u32> },
-    Taken { packet: P, behind: Option<u32> },
+    Taken { packet: P, ahead: Option<u32>, behind: Option<u32> },
 }
 
 impl<P: Packet, S: Clone + Default> Flows<P, S> {
@@ -114,7 +114,8 @@ impl<P: Packet, S: Clone + Default> Flows<P, S> {
         self.packets += 1;
         self.bytes += u64::from(packet.meta().ip_len);
         let wire = self.wire_bytes(&packet).as_u64();
-        let taken = Place::Taken { packet, behind: None };
+        let ahead = self.queues[queue as usize].ends.map(|(_, last)| last);
+        let taken = Place::Taken { packet, ahead, behind: None };
         let place = if let Some(place) = self.free_place {
             let Place::Free { next } = std::mem::replace(&mut self.places[place as usize], taken) else {
                 unreachable!("the free list holds free places");
@@ -128,33 +129,57 @@ impl<P: Packet, S: Clone + Default> Flows<P, S> {
         let this = &mut self.queues[queue as usize];
         this.packets += 1;
         this.wire += wire;
-        if let Some((_, last)) = &mut this.ends {
-            let Place::Taken { behind, .. } = &mut self.places[*last as usize] else {
+        this.ends = Some((this.ends.map_or(place, |(first, _)| first), place));
+        if let Some(ahead) = ahead {
+            let Place::Taken { behind, .. } = &mut self.places[ahead as usize] else {
                 unreachable!("links lead to packets");
             };
             *behind = Some(place);
-            *last = place;
-        } else {
-            this.ends = Some((place, place));
         }
     }
 
     /// Takes the oldest packet out of a queue.
     pub(crate) fn pop(&mut self, queue: u32) -> Option<P> {
         let (first, last) = self.queues[queue as usize].ends?;
+        let (packet, _, behind) = self.free(queue, first);
+        self.queues[queue as usize].ends = behind.map(|next| (next, last));
+        if let Some(next) = behind {
+            let Place::Taken { ahead, .. } = &mut self.places[next as usize] else {
+                unreachable!("links lead to packets");
+            };
+            *ahead = None;
+        }
+        Some(packet)
+    }
+
+    /// Takes the newest packet out of a queue.
+    pub(crate) fn pop_newest(&mut self, queue: u32) -> Option<P> {
+        let (first, last) = self.queues[queue as usize].ends?;
+        let (packet, ahead, _) = self.free(queue, last);
+        self.queues[queue as usize].ends = ahead.map(|next| (first, next));
+        if let Some(next) = ahead {
+            let Place::Taken { behind, .. } = &mut self.places[next as usize] else {
+                unreachable!("links lead to packets");
+            };
+            *behind = None;
+        }
+        Some(packet)
+    }
+
+    /// The packet at `place`, and the places ahead of it and behind it in its queue.
+    fn free(&mut self, queue: u32, place: u32) -> (P, Option<u32>, Option<u32>) {
         let free = Place::Free { next: self.free_place };
-        let Place::Taken { packet, behind } = std::mem::replace(&mut self.places[first as usize], free) else {
+        let Place::Taken { packet, ahead, behind } = std::mem::replace(&mut self.places[place as usize], free) else {
             unreachable!("links lead to packets");
         };
-        self.free_place = Some(first);
+        self.free_place = Some(place);
         self.packets -= 1;
         self.bytes -= u64::from(packet.meta().ip_len);
         let wire = self.wire_bytes(&packet).as_u64();
         let this = &mut self.queues[queue as usize];
-        this.ends = behind.map(|next| (next, last));
         this.packets -= 1;
         this.wire -= wire;
-        Some(packet)
+        (packet, ahead, behind)
     }
 
     pub(crate) fn state(&self, queue: u32) -> &S {

@@ -5,6 +5,9 @@
 
 pub(crate) mod flows;
 pub mod fq_codel;
+pub(crate) mod lengths;
+pub mod sfq;
 
 pub use flows::FlowKeys;
 pub use fq_codel::FqCodel;
+pub use sfq::Sfq;

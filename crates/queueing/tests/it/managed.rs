@@ -3,10 +3,10 @@
 use std::num::NonZeroU32;
 
 use lastmile_queueing::DropReason::{Aqm, Head, Tail, TooLarge};
-use lastmile_queueing::Limit;
 use lastmile_queueing::aqm::{codel, red};
-use lastmile_queueing::fair::{FlowKeys, fq_codel};
+use lastmile_queueing::fair::{FlowKeys, fq_codel, sfq};
 use lastmile_queueing::spec::Spec;
+use lastmile_queueing::{Limit, Overflow};
 use lastmile_units::{ByteCount, CellCount, Duration, PacketCount, Ratio, WireBytes};
 
 use crate::contract::{Promise, contract};
@@ -39,6 +39,15 @@ const FEW_CELLS: (Limit, Limit) = (Limit::Cells(CellCount::new(3)), Limit::Cells
 contract!(red_that_drops, Promise::of(&[Tail, Aqm]), |line| red(FEW, PACKETS, false).build(line));
 contract!(red_that_marks, Promise::of(&[Tail, Aqm]).marks_congestion(), |line| red(FEW_CELLS, BYTES, true).build(line));
 contract!(red_too_small_for_some, Promise::of(&[Tail, TooLarge, Aqm]), |line| red(FEW_BYTES, SMALL, false).build(line));
+
+fn sfq(flows: FlowKeys, perturb: Duration, drop: Overflow) -> Spec {
+    let (limit, depth, quantum) = (PacketCount::new(12), PacketCount::new(5), WireBytes::new(300));
+    Spec::Sfq(sfq::Config { flows, quantum, perturb, limit, depth, drop })
+}
+
+contract!(sfq_of_flows, Promise::of(&[Tail]), |line| sfq(FlowKeys::Exact, Duration::ZERO, Overflow::Tail).build(line));
+contract!(sfq_of_buckets, Promise::of(&[Head]), |line| sfq(THREE, Duration::ZERO, Overflow::Head).build(line));
+contract!(sfq_perturbed, Promise::of(&[Tail]), |line| sfq(THREE, Duration::from_ms(2), Overflow::Tail).build(line));
 
 fn fq_codel(flows: FlowKeys, memory: u64, ecn: bool) -> Spec {
     let (target, interval) = (Duration::from_ms(1), Duration::from_ms(5));
