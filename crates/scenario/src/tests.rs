@@ -69,6 +69,13 @@ to = "managed"
 queue = { kind = "codel" }
 back = { queue = { kind = "fq-codel" } }
 [[node]]
+name = "early"
+[[link]]
+from = "far"
+to = "early"
+queue = { kind = "red" }
+back = { queue = { kind = "sfq" } }
+[[node]]
 name = "acks"
 [[link]]
 from = "far"

@@ -3,7 +3,8 @@
 use std::num::NonZeroU32;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_queueing::fair::{FlowKeys, fq_codel};
+use lastmile_queueing::Overflow;
+use lastmile_queueing::fair::{FlowKeys, fq_codel, sfq};
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{ByteCount, Duration, PacketCount, WireBytes};
 
@@ -38,9 +39,59 @@ pub(crate) static FQ_CODEL: Section = Section {
     ],
 };
 
-/// Which packets share a queue.
-fn keys(table: &Table<'_>) -> Option<FlowKeys> {
-    let count: Option<u64> = table.get("flows");
+pub(crate) static SFQ: Section = Section {
+    heading: "`kind = \"sfq\"`",
+    about: "SFQ (McKenney 1990): the buckets of a hash of flows take turns, and the longest queue pays when there is no room.",
+    keys: &[
+        Key::with_default("divisor", Kind::Count, "1024", "Buckets of the hash that tells flows apart.")
+            .at_least("1")
+            .at_most("65536"),
+        EXACT,
+        SEED,
+        Key::optional("quantum", Kind::WireBytes, "a packet of `largest`", "What a queue may send in a turn."),
+        Key::with_default("largest", Kind::Bytes, "1500 B", "The largest IP packet to expect.")
+            .at_least("1 B")
+            .at_most("65535 B"),
+        Key::optional(
+            "perturb",
+            Kind::Time,
+            "never",
+            "After how long the hash changes, so that other flows share a bucket. No flow is reordered by it.",
+        ),
+        Key::with_default("limit", Kind::Other("packets"), "127 packets", "How many packets it holds."),
+        Key::with_default("depth", Kind::Other("packets"), "127 packets", "How many packets a queue holds."),
+        Key::with_default(
+            "drop",
+            Kind::Choice(&["tail", "head"]),
+            "tail",
+            "Which packet of the longest queue goes when there are too many: its newest, or its oldest.",
+        ),
+    ],
+};
+
+pub(super) fn sfq(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Spec> {
+    let flows = keys(table, "divisor");
+    let quantum: Option<WireBytes> = table.optional("quantum");
+    let largest: Option<ByteCount> = table.get("largest");
+    let perturb: Option<Duration> = table.optional("perturb");
+    let limit: Option<PacketCount> = table.get("limit");
+    let depth: Option<PacketCount> = table.get("depth");
+    let drop = table.choice("drop", &[("tail", Overflow::Tail), ("head", Overflow::Head)]);
+    let largest = largest?;
+    let config = sfq::Config {
+        flows: flows?,
+        quantum: quantum.unwrap_or_else(|| link_layer.on_wire(largest)),
+        perturb: perturb.unwrap_or_default(),
+        limit: limit?,
+        depth: depth?,
+        drop: drop?,
+    };
+    buildable(table, Spec::Sfq(config), link_layer)
+}
+
+/// Which packets share a queue; `buckets` is the key of their number.
+fn keys(table: &Table<'_>, buckets: &'static str) -> Option<FlowKeys> {
+    let count: Option<u64> = table.get(buckets);
     let exact: Option<bool> = table.get("exact");
     let seed: Option<u64> = table.get("seed");
     let count = NonZeroU32::new(u32::try_from(count?).ok()?)?;
@@ -48,7 +99,7 @@ fn keys(table: &Table<'_>) -> Option<FlowKeys> {
 }
 
 pub(super) fn fq_codel(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Spec> {
-    let flows = keys(table);
+    let flows = keys(table, "flows");
     let quantum: Option<WireBytes> = table.optional("quantum");
     let limit: Option<PacketCount> = table.get("limit");
     let memory: Option<ByteCount> = table.get("memory");

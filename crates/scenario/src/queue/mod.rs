@@ -32,7 +32,9 @@ pub(crate) static QUEUE: Section = Section {
         "kind",
         Kind::Choice(&[
             "fifo",
+            "red",
             "codel",
+            "sfq",
             "fq-codel",
             "sad",
             "ack-filter",
@@ -75,7 +77,9 @@ pub(crate) static FIFO: Section =
 #[derive(Clone, Copy)]
 enum Form {
     Fifo,
+    Red,
     Codel,
+    Sfq,
     FqCodel,
     Sad,
     AckFilter,
@@ -95,7 +99,9 @@ enum Form {
 
 const KINDS: &[Variant<Form>] = &[
     Variant { name: "fifo", section: &FIFO, value: Form::Fifo },
+    Variant { name: "red", section: &aqm::RED, value: Form::Red },
     Variant { name: "codel", section: &aqm::CODEL, value: Form::Codel },
+    Variant { name: "sfq", section: &fair::SFQ, value: Form::Sfq },
     Variant { name: "fq-codel", section: &fair::FQ_CODEL, value: Form::FqCodel },
     Variant { name: "sad", section: &ack::SAD, value: Form::Sad },
     Variant { name: "ack-filter", section: &ack::ACK_FILTER, value: Form::AckFilter },
@@ -140,7 +146,9 @@ fn read_at(queue: Unopened<'_>, link_layer: &LinkLayer, depth: usize) -> Option<
     }
     match form {
         Form::Fifo => fifo_of(&table, link_layer),
+        Form::Red => aqm::red(&table, link_layer),
         Form::Codel => aqm::codel(&table, link_layer),
+        Form::Sfq => fair::sfq(&table, link_layer),
         Form::FqCodel => fair::fq_codel(&table, link_layer),
         Form::Sad => ack::sad(&table, link_layer, depth),
         Form::AckFilter => ack::filter(&table, link_layer),

@@ -229,6 +229,24 @@ fn a_cake_that_would_hold_nothing() {
 }
 
 #[test]
+fn thresholds_that_are_no_range() {
+    let with =
+        |keys: &str| LINE.replace("512 kbit/s\" }", &format!("512 kbit/s\", queue = {{ kind = \"red\", {keys} }} }}"));
+    let range = |min, max| {
+        format!(
+            "error: x.toml:4:61: access.up.queue.max: a min of {min} and a max of {max}: both must be in the same unit, \
+             min at least 1 of it and below max, max at most 2^30"
+        )
+    };
+    refused(&with("max = \"4 packets\""), &range("5 packets", "4 packets"));
+    refused(&with("max = \"4000 B\""), &range("5 packets", "4000 bytes"));
+    refused(
+        &with("burst = \"9 packets\", weight = \"1 %\""),
+        "error: x.toml:4:63: access.up.queue.burst: both a weight and a burst, from which the weight follows",
+    );
+}
+
+#[test]
 fn loops_of_links() {
     let link = |from: &str, to: &str| format!("[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\n");
     let file = |links: &[(&str, &str)]| {
