@@ -1,11 +1,13 @@
-//! What active queue management does to a standing queue.
+//! What active queue management and fair queueing do on a line.
 
-use lastmile_queueing::aqm::codel;
+use lastmile_queueing::Overflow;
+use lastmile_queueing::aqm::{codel, red};
+use lastmile_queueing::fair::{FlowKeys, sfq};
 use lastmile_queueing::spec::Spec;
 use lastmile_sim::run;
-use lastmile_sim::spec::Network;
+use lastmile_sim::spec::{Network, Source};
 use lastmile_tcp::{Config, Variant};
-use lastmile_units::{ByteCount, Duration};
+use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, WireBytes};
 
 use crate::build;
 
@@ -35,4 +37,39 @@ fn codel_keeps_the_standing_queue_of_a_transfer_near_its_target() {
     let (wait, used) = outcome(Spec::Codel(config));
     assert!((5.0..21.0).contains(&wait), "median wait {wait} ms");
     assert!(used > 0.9, "{used} of the line");
+}
+
+/// The average stays below twice the upper threshold of 15 packets, where everything is dropped: 30 * 6 = 180 ms.
+#[test]
+fn red_keeps_the_standing_queue_of_a_transfer_among_its_thresholds() {
+    let config = red::Config { bandwidth: BitRate::from_mbit_per_s(2), ..red::Config::default() };
+    let (wait, used) = outcome(Spec::Red(config));
+    assert!((10.0..180.0).contains(&wait), "median wait {wait} ms");
+    assert!(used > 0.9, "{used} of the line");
+}
+
+/// A stream of twice the rate of the line leaves little of a FIFO to a transfer; SFQ gives the transfer its half, headers of 40 in
+/// 1500 bytes and what slow start costs taken off.
+#[test]
+fn sfq_gives_a_transfer_its_half_beside_a_flood() {
+    let goodput = |queue: Spec| {
+        let mut network = upload(queue);
+        let flood = Source::Poisson { rate: BitRate::from_mbit_per_s(4), size: ByteCount::new(500) };
+        network.traffic.push(build::traffic("flood", 0, 1, flood));
+        let outcome = run(&network).unwrap();
+        assert!(outcome.conservation.holds());
+        outcome.flows[0].bytes_delivered as f64 * 8.0 / 60.0
+    };
+    let fifo = goodput(Spec::fifo(127));
+    assert!(fifo < 0.2e6, "{fifo}");
+    let config = sfq::Config {
+        flows: FlowKeys::Exact,
+        quantum: WireBytes::new(1500),
+        perturb: Duration::ZERO,
+        limit: PacketCount::new(127),
+        depth: PacketCount::new(127),
+        drop: Overflow::Tail,
+    };
+    let fair = goodput(Spec::Sfq(config));
+    assert!((0.9e6..1.0e6).contains(&fair), "{fair}");
 }
