@@ -234,7 +234,7 @@ fn thresholds_that_are_no_range() {
         |keys: &str| LINE.replace("512 kbit/s\" }", &format!("512 kbit/s\", queue = {{ kind = \"red\", {keys} }} }}"));
     let range = |min, max| {
         format!(
-            "error: x.toml:4:61: access.up.queue.max: a min of {min} and a max of {max}: both must be in the same unit, \
+            "error: x.toml:4:59: access.up.queue.max: a min of {min} and a max of {max}: both must be in the same unit, \
              min at least 1 of it and below max, max at most 2^30"
         )
     };
@@ -242,7 +242,7 @@ fn thresholds_that_are_no_range() {
     refused(&with("max = \"4000 B\""), &range("5 packets", "4000 bytes"));
     refused(
         &with("burst = \"9 packets\", weight = \"1 %\""),
-        "error: x.toml:4:63: access.up.queue.burst: both a weight and a burst, from which the weight follows",
+        "error: x.toml:4:61: access.up.queue.burst: both a weight and a burst, from which the weight follows",
     );
 }
 
