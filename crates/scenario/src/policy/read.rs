@@ -122,10 +122,13 @@ fn unscheduled(root: &Table<'_>, scheduler: &Table<'_>, line: &Line) -> Option<S
             root.error(key, format!("{key} without a scheduler of classes"), Some(hint.into()));
         }
     }
-    match scheduler.table("queue") {
-        Some(queue) => queue::read(queue, &line.up_layer),
-        None => Some(Spec::fifo(100)),
+    let Some(queue) = scheduler.table("queue") else { return Some(Spec::fifo(100)) };
+    let mut spec = queue::read(queue, &line.up_layer)?;
+    // A policy knows its line. CAKE's times allow for slow packets only where it knows the rate.
+    if let Spec::Cake(cake) = &mut spec {
+        cake.bandwidth.get_or_insert(line.up);
     }
+    Some(spec)
 }
 
 fn scheduled(root: &Table<'_>, scheduler: &Table<'_>, around: &Around, base: Policy) -> Option<Policy> {

@@ -74,7 +74,7 @@ pub(super) static SCHEDULER: Section = Section {
             "queue",
             Kind::Table("[queues](scenario.md#queues)"),
             "a FIFO of 100 packets",
-            "The one queue of `kind = \"none\"`.",
+            "The one queue of `kind = \"none\"`. CAKE without a `bandwidth` has that of the line.",
         ),
     ],
 };
