@@ -41,6 +41,12 @@ pub enum Spec {
     Codel(crate::aqm::codel::Config),
     /// [`crate::fair::FqCodel`].
     FqCodel(crate::fair::fq_codel::Config),
+    /// Deficit round robin: [`crate::fair::drr`].
+    Drr(crate::fair::drr::Config),
+    /// Weighted fair queueing: [`crate::fair::wfq`].
+    Wfq(crate::fair::wfq::Config),
+    /// [`crate::fair::wf2q_plus`].
+    Wf2qPlus(crate::fair::wf2q_plus::Config),
     /// [`crate::Priority`].
     Priority {
         /// The classes, the most urgent first. A packet goes to the first that matches it, or else to the last.
@@ -277,6 +283,10 @@ impl Spec {
             Self::AckPacing { queue, .. } | Self::WindowClamp { queue, .. } | Self::AckRegenerator { queue, .. } => {
                 vec![queue]
             }
+            Self::Drr(config) => config.classes().iter().map(|class| &class.class.queue).collect(),
+            Self::Wfq(config) | Self::Wf2qPlus(config) => {
+                config.classes().iter().map(|class| &class.class.queue).collect()
+            }
             Self::Priority { classes } => classes.iter().map(|class| &class.queue).collect(),
             Self::Custom(config) => config.classes.iter().map(|class| &class.class.queue).collect(),
             Self::Cbq(config) => config.tree.classes.iter().filter_map(|class| class.queue.as_ref()).collect(),
@@ -372,6 +382,9 @@ impl Spec {
                 let queue: Node<P> = queue.build_below("queue".into(), at, &below)?;
                 Box::new(Rules::new(rules, *otherwise, &below, queue))
             }
+            Self::Drr(config) => fair::drr(config, at, environment)?,
+            Self::Wfq(config) => fair::wfq(config, at, environment)?,
+            Self::Wf2qPlus(config) => fair::wf2q_plus(config, at, environment)?,
             Self::Priority { classes } => sched::priority(classes, at, environment)?,
             Self::Custom(config) => sched::custom(config, at, environment)?,
             Self::Cbq(config) => sched::cbq(config, at, environment)?,
@@ -424,6 +437,8 @@ impl Spec {
             }
             Self::Policer { rules, .. } => rules.iter().try_for_each(|rule| check_rule(rule, link_layer)),
             Self::Rules(config) => Ok(rules::check(config)?),
+            Self::Drr(config) => fair::check_drr(config),
+            Self::Wfq(config) | Self::Wf2qPlus(config) => fair::check_among(config),
             Self::Priority { classes } => sched::check_classes(classes),
             Self::Custom(config) => sched::check_custom(config),
             Self::Cbq(config) => sched::check_rules(&config.tree.rules),

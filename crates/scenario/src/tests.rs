@@ -76,6 +76,13 @@ to = "early"
 queue = { kind = "red" }
 back = { queue = { kind = "sfq" } }
 [[node]]
+name = "fair"
+[[link]]
+from = "managed"
+to = "fair"
+queue = { kind = "drr", classes = [{ queue = { kind = "wf2q-plus", classes = [{ match = { pure_ack = true } }] } }] }
+back = { queue = { kind = "wfq", classes = [{}] } }
+[[node]]
 name = "acks"
 [[link]]
 from = "far"

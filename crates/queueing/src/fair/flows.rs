@@ -138,6 +138,15 @@ impl<P: Packet, S: Clone + Default> Flows<P, S> {
         }
     }
 
+    /// The oldest packet of a queue.
+    pub(crate) fn head(&self, queue: u32) -> Option<&P> {
+        let (first, _) = self.queues[queue as usize].ends?;
+        match &self.places[first as usize] {
+            Place::Taken { packet, .. } => Some(packet),
+            Place::Free { .. } => unreachable!("links lead to packets"),
+        }
+    }
+
     /// Takes the oldest packet out of a queue.
     pub(crate) fn pop(&mut self, queue: u32) -> Option<P> {
         let (first, last) = self.queues[queue as usize].ends?;

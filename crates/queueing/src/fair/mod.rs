@@ -3,11 +3,20 @@
 //! Sizes are those on the wire of the line, where papers and RFCs count bytes of packets: the share of a line is a share
 //! of its time.
 
+pub mod drr;
 pub(crate) mod flows;
 pub mod fq_codel;
 pub(crate) mod lengths;
+pub mod members;
+pub(crate) mod scheduler;
 pub mod sfq;
+mod tags;
+#[cfg(test)]
+mod trial;
+pub mod wf2q_plus;
+pub mod wfq;
 
 pub use flows::FlowKeys;
 pub use fq_codel::FqCodel;
+pub use members::{Among, Class};
 pub use sfq::Sfq;

@@ -8,7 +8,7 @@ use crate::sched::tree::{Rule, Tree};
 use crate::sched::{cbq, custom, htb};
 use crate::{Cbq, CustomQueueing, Environment, Htb, Node, Priority};
 
-type Built<P> = Result<Node<P>, BuildError>;
+pub(super) type Built<P> = Result<Node<P>, BuildError>;
 
 pub(super) fn check_classes<'a>(classes: impl IntoIterator<Item = &'a ClassSpec>) -> Result<(), Problem> {
     let mut count = 0;
@@ -46,7 +46,7 @@ fn leaves<S, P: Packet + Send + 'static>(
 }
 
 /// The queues of checked classes, and the classifier that tells them apart.
-fn queues<'a, P: Packet + Send + 'static>(
+pub(super) fn queues<'a, P: Packet + Send + 'static>(
     classes: impl IntoIterator<Item = &'a ClassSpec>,
     at: &mut Vec<String>,
     environment: &Environment,

@@ -3,6 +3,7 @@
 mod cake;
 mod contract;
 mod disciplines;
+mod fair;
 mod managed;
 mod policers;
 mod regeneration;

@@ -1,8 +1,11 @@
 //! Schedulers that share a link among classes: what the urgent wait, what a ceiling lets pass.
 
+use std::num::NonZeroU32;
+
 use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::discipline::{DropReason, DropSink};
+use lastmile_queueing::fair::{self, Among};
 use lastmile_queueing::line::{self, Line, Observer};
 use lastmile_queueing::random::Stream;
 use lastmile_queueing::sched::tree::{Class, Rule, Tree};
@@ -273,7 +276,22 @@ fn in_turns(unit: u64) -> Spec {
     Spec::Custom(custom::Config { classes: (0..3).map(class).collect(), excess: custom::Excess::Carried })
 }
 
-/// A fifth, a half and three tenths, by turns, by tokens, and by both.
+fn fair<S>(share: impl Fn(u32) -> S) -> Among<S> {
+    let class = |number: u32| fair::Class {
+        class: ClassSpec { matches: Match::Flow(FlowId::new(number)), queue: Spec::fifo(50) },
+        share: share([20, 50, 30][number as usize]),
+    };
+    Among::Classes((0..3).map(class).collect())
+}
+
+/// By deficits, with quanta above and below the largest packet, and by tags.
+fn fair_queueing() -> [Spec; 4] {
+    let quanta = |unit| fair(|share| WireBytes::new(unit * u64::from(share)));
+    let weights = || fair(|share| NonZeroU32::new(share).expect("a weight"));
+    [Spec::Drr(quanta(100)), Spec::Drr(quanta(3)), Spec::Wfq(weights()), Spec::Wf2qPlus(weights())]
+}
+
+/// A fifth, a half and three tenths, by turns, by tokens, by both, and by fair queueing.
 #[test]
 fn classes_that_always_have_packets_get_their_shares() {
     let percent = |name: &str| match name {
@@ -299,9 +317,9 @@ fn classes_that_always_have_packets_get_their_shares() {
         Spec::Htb(htb::Config::new(tree(share)))
     };
     let tenth = Ratio::from_percent(10).expect("a tenth");
-    for queue in
-        [in_turns(1), in_turns(100), cbq(false), cbq(true), htb(Ratio::ONE, 100), htb(tenth, 100), htb(tenth, 3)]
-    {
+    let classful =
+        [in_turns(1), in_turns(100), cbq(false), cbq(true), htb(Ratio::ONE, 100), htb(tenth, 100), htb(tenth, 3)];
+    for queue in classful.into_iter().chain(fair_queueing()) {
         for (share, expected) in shares(&queue).into_iter().zip([0.2, 0.5, 0.3]) {
             assert!((share / expected - 1.0).abs() < 0.01, "{share}, expected {expected}, in {queue:?}");
         }

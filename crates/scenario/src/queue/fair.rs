@@ -4,11 +4,13 @@ use std::num::NonZeroU32;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::Overflow;
-use lastmile_queueing::fair::{FlowKeys, fq_codel, sfq};
+use lastmile_queueing::fair::{Among, Class, FlowKeys, fq_codel, sfq};
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{ByteCount, Duration, PacketCount, WireBytes};
 
 use super::aqm::{ECN, INTERVAL, LARGEST, TARGET, buildable};
+use super::sched::{class_spec, classes};
+use super::{BELOW, DROP, LIMIT};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
@@ -119,4 +121,125 @@ pub(super) fn fq_codel(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Spec
         largest,
     };
     buildable(table, Spec::FqCodel(config), link_layer)
+}
+
+const CLASSES: Key =
+    Key::optional("classes", Kind::Tables("the classes below"), "a queue for each flow", "The classes; at most 16.");
+const ALL: Key = Key::optional(
+    "limit",
+    Kind::Other("packets"),
+    "1000 packets",
+    "Without `classes`: how many packets there are in all; one too many costs the flow with most bytes its oldest.",
+);
+const MATCH: Key =
+    Key::optional("match", Kind::Table("[matches](#matches)"), "every packet", "Which packets belong to it.");
+const QUANTUM: Key = Key::optional("quantum", Kind::WireBytes, "a packet of 1500 B", "What it may send in a turn.");
+const WEIGHT: Key =
+    Key::with_default("weight", Kind::Count, "1", "Its share of the line, against those of the others.")
+        .at_least("1")
+        .at_most("4294967295");
+
+pub(crate) static DRR: Section = Section {
+    heading: "`kind = \"drr\"`",
+    about: "Deficit round robin: classes, or flows, take turns of a quantum each, and keep what a turn leaves unused.",
+    keys: &[
+        CLASSES,
+        Key::optional(
+            "quantum",
+            Kind::WireBytes,
+            "a packet of 1500 B",
+            "Without `classes`: what a flow may send in a turn.",
+        ),
+        ALL,
+    ],
+};
+
+pub(crate) static DRR_CLASS: Section = Section {
+    heading: "`classes` of `kind = \"drr\"`",
+    about: "A class of deficit round robin. A packet goes to the first class that matches it, or else to the last.",
+    keys: &[MATCH, QUANTUM, BELOW, LIMIT, DROP],
+};
+
+pub(crate) static WFQ: Section = Section {
+    heading: "`kind = \"wfq\"`",
+    about: "Weighted fair queueing, self-clocked: classes by their weights, or flows with equal ones.",
+    keys: &[CLASSES, ALL],
+};
+
+pub(crate) static WFQ_CLASS: Section = Section {
+    heading: "`classes` of `kind = \"wfq\"`",
+    about: "A class of weighted fair queueing. A packet goes to the first class that matches it, or else to the last.",
+    keys: &[MATCH, WEIGHT, BELOW, LIMIT, DROP],
+};
+
+pub(crate) static WF2Q_PLUS: Section = Section {
+    heading: "`kind = \"wf2q-plus\"`",
+    about: "WF2Q+: as `wfq`, and no class, or flow, is ahead of its share by more than a packet.",
+    keys: &[CLASSES, ALL],
+};
+
+pub(crate) static WF2Q_PLUS_CLASS: Section = Section {
+    heading: "`classes` of `kind = \"wf2q-plus\"`",
+    about: "A class of WF2Q+. A packet goes to the first class that matches it, or else to the last.",
+    keys: &[MATCH, WEIGHT, BELOW, LIMIT, DROP],
+};
+
+/// The packet that a quantum is made for where none is given.
+const MTU: ByteCount = ByteCount::new(1500);
+const ALL_PACKETS: PacketCount = PacketCount::new(1000);
+
+/// The members of `table`: classes that `section` describes, each with its share, or flows with the share `each`.
+fn among<S>(
+    table: &Table<'_>,
+    section: &'static Section,
+    (link_layer, depth): (&LinkLayer, usize),
+    each: Option<S>,
+    share: impl Fn(&Table<'_>) -> Option<S>,
+) -> Option<Among<S>> {
+    let limit: Option<PacketCount> = table.optional("limit");
+    if !table.has("classes") {
+        return Some(Among::Flows { share: each?, limit: limit.unwrap_or(ALL_PACKETS) });
+    }
+    if table.has("limit") {
+        table.error("limit", "both limit and classes, which have their own", None);
+    }
+    let read = |class: &Table<'_>| {
+        let share = share(class);
+        let spec = class_spec(class, link_layer, depth);
+        Some(Class { class: spec?, share: share? })
+    };
+    classes(table, section, read).map(Among::Classes)
+}
+
+pub(super) fn drr(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+    let quantum = |table: &Table<'_>| -> Option<WireBytes> {
+        let quantum = table.optional("quantum");
+        if quantum == Some(WireBytes::ZERO) {
+            let message = format!("{}: a quantum of zero: nothing would ever be sent", table.path("quantum"));
+            table.error("quantum", message, None);
+            return None;
+        }
+        Some(quantum.unwrap_or_else(|| link_layer.on_wire(MTU)))
+    };
+    let each = quantum(table);
+    if table.has("classes") && table.has("quantum") {
+        table.error("quantum", "both quantum and classes, which have their own", None);
+    }
+    let config = among(table, &DRR_CLASS, (link_layer, depth), each, quantum)?;
+    buildable(table, Spec::Drr(config), link_layer)
+}
+
+fn weight(class: &Table<'_>) -> Option<NonZeroU32> {
+    let weight: Option<u64> = class.get("weight");
+    NonZeroU32::new(u32::try_from(weight?).ok()?)
+}
+
+pub(super) fn wfq(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+    let config = among(table, &WFQ_CLASS, (link_layer, depth), Some(NonZeroU32::MIN), weight)?;
+    buildable(table, Spec::Wfq(config), link_layer)
+}
+
+pub(super) fn wf2q_plus(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+    let config = among(table, &WF2Q_PLUS_CLASS, (link_layer, depth), Some(NonZeroU32::MIN), weight)?;
+    buildable(table, Spec::Wf2qPlus(config), link_layer)
 }

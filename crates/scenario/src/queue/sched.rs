@@ -123,7 +123,11 @@ pub(super) fn priority(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) 
 }
 
 /// The classes of a scheduler that knows them by their number alone.
-fn classes<T>(table: &Table<'_>, section: &'static Section, read: impl Fn(&Table<'_>) -> Option<T>) -> Option<Vec<T>> {
+pub(super) fn classes<T>(
+    table: &Table<'_>,
+    section: &'static Section,
+    read: impl Fn(&Table<'_>) -> Option<T>,
+) -> Option<Vec<T>> {
     let items = table.tables("classes");
     if items.is_empty() || items.len() > Spec::MAX_CLASSES {
         let message =
@@ -136,7 +140,7 @@ fn classes<T>(table: &Table<'_>, section: &'static Section, read: impl Fn(&Table
     classes.into_iter().collect()
 }
 
-fn class_spec(class: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<ClassSpec> {
+pub(super) fn class_spec(class: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<ClassSpec> {
     let matches = match class.table("match") {
         Some(condition) => matching(condition),
         None => Some(Match::Any),

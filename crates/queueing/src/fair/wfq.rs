@@ -1,0 +1,101 @@
+//! Weighted fair queueing (WFQ), self-clocked: the packet with the least finish tag goes next.
+//!
+//! Published: Demers, Keshav, Shenker 1989 and Parekh, Gallager 1993 (WFQ against a fluid system); Golestani, "A
+//! Self-Clocked Fair Queueing Scheme for Broadband Applications", 1994 (SCFQ), which is what this is: virtual time is the
+//! finish tag of the packet in service, so no fluid system has to be followed.
+//! Differs: sizes are bytes on the wire of the line. Only heads have tags: the start tag of a packet that waits behind
+//! another is the finish tag of that one, as if it had been tagged on arrival, unless the one before is dropped; then it
+//! takes its place. A class is any discipline ([`super::members`] tells how its head is known).
+//! When nothing waits, virtual time starts anew at zero. All tags are then in the past, so this changes no order.
+//! Cost: O(log n) a packet among n members.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroU32;
+
+use lastmile_units::WireBytes;
+
+use super::members::{Among, Shares};
+use super::scheduler::Order;
+use super::tags::span;
+
+/// Among whom the line is shared, and by which weights. All flows have the same, whatever it is.
+pub type Config = Among<NonZeroU32>;
+
+/// Finish tags.
+#[derive(Clone, Debug)]
+pub(crate) struct Wfq {
+    weights: Shares,
+    members: Vec<Member>,
+    /// The finish tags of heads. Of equal ones the member with the lower number goes first.
+    tags: BTreeSet<(u128, u32)>,
+    virtual_time: u128,
+    forgotten: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Member {
+    /// The start tag of the head, or after it was sent that of the packet behind it.
+    start: u128,
+    /// What the last division left.
+    rest: u64,
+    /// The finish tag of the head.
+    finish: Option<u128>,
+    /// It has just sent, so that a packet that it still has came before.
+    sending: bool,
+}
+
+impl Wfq {
+    pub(crate) const fn new(weights: Shares) -> Self {
+        Self { weights, members: Vec::new(), tags: BTreeSet::new(), virtual_time: 0, forgotten: Vec::new() }
+    }
+}
+
+impl Order for Wfq {
+    fn head(&mut self, member: u32, head: Option<WireBytes>) {
+        if self.members.len() <= member as usize {
+            self.members.resize(member as usize + 1, Member::default());
+        }
+        let state = &mut self.members[member as usize];
+        let sending = std::mem::take(&mut state.sending);
+        let before = state.finish.take();
+        if let Some(finish) = before {
+            self.tags.remove(&(finish, member));
+        }
+        let Some(head) = head else {
+            self.forgotten.push(member);
+            return;
+        };
+        if before.is_none() && !sending {
+            if self.tags.is_empty() {
+                self.virtual_time = 0;
+            }
+            (state.start, state.rest) = (self.virtual_time, 0);
+        }
+        let finish = state.start + span(head.as_u64(), state.rest, self.weights.of(member)).0;
+        state.finish = Some(finish);
+        self.tags.insert((finish, member));
+    }
+
+    fn next(&mut self) -> Option<u32> {
+        self.tags.first().map(|(_, member)| *member)
+    }
+
+    fn sent(&mut self, member: u32, size: WireBytes) {
+        let state = &mut self.members[member as usize];
+        if let Some(finish) = state.finish.take() {
+            self.tags.remove(&(finish, member));
+        }
+        let (span, rest) = span(size.as_u64(), state.rest, self.weights.of(member));
+        state.start += span;
+        (state.rest, state.sending) = (rest, true);
+        // Less only if the class sent a smaller packet than was expected of it.
+        self.virtual_time = self.virtual_time.max(state.start);
+    }
+
+    fn forgotten(&mut self) -> &mut Vec<u32> {
+        &mut self.forgotten
+    }
+}
+
+#[cfg(test)]
+mod tests;
