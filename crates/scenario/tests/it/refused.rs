@@ -242,7 +242,7 @@ fn thresholds_that_are_no_range() {
     refused(&with("max = \"4000 B\""), &range("5 packets", "4000 bytes"));
     refused(
         &with("burst = \"9 packets\", weight = \"1 %\""),
-        "error: x.toml:4:61: access.up.queue.burst: both a weight and a burst, from which the weight follows",
+        "error: x.toml:4:61: both a weight and a burst, from which the weight follows",
     );
 }
 
