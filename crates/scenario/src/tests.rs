@@ -97,6 +97,12 @@ to = "paced"
 queue = { kind = "ack-pacing", rate = "1 Mbit/s" }
 back = { queue = { kind = "window-clamp", window = "64 kB" } }
 [[node]]
+name = "regenerated"
+[[link]]
+from = "acks"
+to = "regenerated"
+queue = { kind = "ack-regenerator" }
+[[node]]
 name = "shared"
 [[link]]
 from = "acks"
