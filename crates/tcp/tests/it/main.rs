@@ -2,7 +2,9 @@
 
 mod arbitrary;
 mod cubic_curve;
+mod diff;
 mod golden;
+mod notation;
 mod pair;
 mod trace;
 mod transfer;

@@ -26,9 +26,11 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use lastmile_packet::{FlowId, Meta, Options, Protocol, SackBlock, SeqNumber, SynOptions, TcpFlags};
+use lastmile_packet::{FlowId, Meta, Protocol, SeqNumber, TcpFlags};
 use lastmile_tcp::{ByteCounting, Config, Endpoint, InitialWindow, Open, Variant, WindowScale};
 use lastmile_units::{ByteCount, Duration, Instant};
+
+use crate::notation::{format_flags, format_options, format_time, parse_flags, parse_options, parse_time};
 
 /// Sequence numbers of both sides begin just below the wrap, so that every trace crosses it.
 const ISS: SeqNumber = SeqNumber::new(0u32.wrapping_sub(3000));
@@ -310,46 +312,15 @@ fn known(word: &str) -> bool {
     NAMES.contains(&word)
 }
 
-/// Seconds with at least three decimals, more where needed.
-fn format_time(time: Instant) -> String {
-    let (seconds, rest) = (time.as_ps() / 1_000_000_000_000, time.as_ps() % 1_000_000_000_000);
-    let digits = format!("{rest:012}");
-    let digits = digits.trim_end_matches('0');
-    format!("{seconds}.{digits:0<3}")
-}
-
-fn parse_time(text: &str) -> Option<Instant> {
-    let (seconds, decimals) = text.split_once('.').unwrap_or((text, ""));
-    if decimals.len() > 12 {
-        return None;
-    }
-    let ps: u64 = format!("{decimals:0<12}").parse().ok()?;
-    Some(Instant::ZERO + Duration::from_s(seconds.parse().ok()?) + Duration::from_ps(ps))
-}
-
-const FLAGS: [(char, TcpFlags); 7] = [
-    ('S', TcpFlags::SYN),
-    ('F', TcpFlags::FIN),
-    ('R', TcpFlags::RST),
-    ('P', TcpFlags::PSH),
-    ('.', TcpFlags::ACK),
-    ('E', TcpFlags::ECE),
-    ('W', TcpFlags::CWR),
-];
-
 fn format_segment(segment: &Meta) -> String {
-    let mut out: String =
-        FLAGS.iter().filter(|(_, flag)| segment.flags.contains(*flag)).map(|(letter, _)| *letter).collect();
-    if out.is_empty() {
-        out.push('-');
-    }
+    let mut out = format_flags(segment.flags);
     let seq = segment.seq.distance_from(ISS);
     let _ = write!(out, " {seq}:{}({})", seq + u32::from(segment.payload_len()), segment.payload_len());
     if segment.flags.contains(TcpFlags::ACK) {
         let _ = write!(out, " ack {}", segment.ack.distance_from(PEER_ISS));
     }
     let _ = write!(out, " win {}", segment.window);
-    let options = format_options(segment);
+    let options = format_options(segment, PEER_ISS);
     if !options.is_empty() {
         let _ = write!(out, " <{options}>");
     }
@@ -366,26 +337,6 @@ fn format_segment(segment: &Meta) -> String {
     out
 }
 
-fn format_options(segment: &Meta) -> String {
-    let options = segment.options();
-    let syn = options.syn_options();
-    let mut list = Vec::new();
-    if segment.flags.contains(TcpFlags::SYN) {
-        list.extend(syn.mss.map(|mss| format!("mss {mss}")));
-        list.extend(syn.sack_permitted.then(|| "sackOK".to_owned()));
-        list.extend(syn.window_scale.map(|shift| format!("wscale {shift}")));
-    }
-    list.extend(options.timestamps().map(|(value, echo)| format!("TS {value} {echo}")));
-    if options.sack_count() > 0 {
-        let blocks: Vec<String> = options
-            .sack_blocks()
-            .map(|block| format!("{}:{}", block.left.distance_from(PEER_ISS), block.right.distance_from(PEER_ISS)))
-            .collect();
-        list.push(format!("sack {}", blocks.join(" ")));
-    }
-    list.join(",")
-}
-
 fn parse_segment(text: &str) -> Outcome<Meta> {
     let (text, ce) = match text.strip_suffix(" [ce]") {
         Some(text) => (text, 3),
@@ -397,11 +348,7 @@ fn parse_segment(text: &str) -> Outcome<Meta> {
     };
     let words: Vec<&str> = fixed.split_whitespace().collect();
     let bad = || format!("no segment: {text}");
-    let mut flags = TcpFlags::NONE;
-    for letter in words.first().ok_or_else(bad)?.chars().filter(|letter| *letter != '-') {
-        let (_, flag) = FLAGS.iter().find(|(known, _)| *known == letter).ok_or_else(bad)?;
-        flags = flags.with(*flag);
-    }
+    let flags = words.first().and_then(|letters| parse_flags(letters)).ok_or_else(bad)?;
     let (seq, rest) = words.get(1).and_then(|word| word.split_once(':')).ok_or_else(bad)?;
     let (end, len) = rest.strip_suffix(')').and_then(|rest| rest.split_once('(')).ok_or_else(bad)?;
     let number = |text: &str| text.parse::<u32>().map_err(|_| bad());
@@ -417,7 +364,7 @@ fn parse_segment(text: &str) -> Outcome<Meta> {
             _ => return Err(bad()),
         }
     }
-    let options = parse_options(options).ok_or_else(bad)?;
+    let options = parse_options(options, ISS).ok_or_else(bad)?;
     let header_len = 40 + options.header_bytes();
     let mut segment = Meta {
         seq: PEER_ISS.add(seq),
@@ -432,31 +379,4 @@ fn parse_segment(text: &str) -> Outcome<Meta> {
     };
     segment.set_options(options);
     Ok(segment)
-}
-
-fn parse_options(text: &str) -> Option<Options> {
-    let mut syn = SynOptions::default();
-    let (mut timestamps, mut blocks) = (None, Vec::new());
-    for option in text.split(',').filter(|option| !option.is_empty()) {
-        let words: Vec<&str> = option.split_whitespace().collect();
-        match *words.as_slice() {
-            ["mss", value] => syn.mss = Some(value.parse().ok()?),
-            ["wscale", value] => syn.window_scale = Some(value.parse().ok()?),
-            ["sackOK"] => syn.sack_permitted = true,
-            ["TS", value, echo] => timestamps = Some((value.parse().ok()?, echo.parse().ok()?)),
-            ["sack", ref list @ ..] => {
-                for block in list {
-                    let (left, right) = block.split_once(':')?;
-                    let edge = |text: &str| text.parse().ok().map(|offset| ISS.add(offset));
-                    blocks.push(SackBlock { left: edge(left)?, right: edge(right)? });
-                }
-            }
-            _ => return None,
-        }
-    }
-    let mut options = if blocks.is_empty() { Options::syn(syn) } else { Options::NONE.with_sack(&blocks) };
-    if let Some((value, echo)) = timestamps {
-        options = options.with_timestamps(value, echo);
-    }
-    Some(options)
 }
