@@ -11,7 +11,8 @@
 //!   R = 1 and a list or signal, those that were suppressed come back, each once, and no other.
 //! - With R > 1 further numbers stand evenly between a restored one and the next, never one twice. A *duplicate* comes back
 //!   once whatever R is, since fast retransmit counts them.
-//! - Window and timestamps are those of the newest ACK. An ACK with SACK blocks is never multiplied.
+//! - Window and timestamps are those of the newest ACK. Only a window that closes does so in proportion to the number, whatever its
+//!   scale: else the right edge would go back (RFC 9293, section 3.8.6). An ACK with SACK blocks is never multiplied.
 //! - Order within a flow is kept, also where ACKs are spread over time: whatever comes waits behind what is held.
 //! - What is not understood passes as it came. A list or signal that was lost costs only its numbers.
 //!
@@ -188,8 +189,8 @@ impl<P: Packet, D: Discipline<P>> AckRegenerator<P, D> {
     }
 
     /// Finds the numbers to put ahead of a packet that came, and takes from it what the regenerator alone can read. Returns
-    /// when the flow's previous acknowledgement came.
-    fn read(&mut self, now: Instant, packet: &mut P) -> Option<Instant> {
+    /// when the flow's previous acknowledgement came, and the newest so far.
+    fn read(&mut self, now: Instant, packet: &mut P) -> Option<(Instant, Newest)> {
         self.numbers.clear();
         let meta = *packet.meta();
         let may_read = self.stats.passed.may_read(now, packet, &mut self.exempt);
@@ -231,8 +232,9 @@ impl<P: Packet, D: Discipline<P>> AckRegenerator<P, D> {
             Standing::Duplicate => flow.hole |= meta.payload_len() == 0,
             Standing::WindowUpdate | Standing::Old => {}
         }
+        let newest = flow.newest;
         flow.newest.note(&meta);
-        before
+        before.map(|before| (before, newest))
     }
 
     /// Takes a signal in, or lets it pass: false.
@@ -279,7 +281,7 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckRegenerator<P, D> {
         }
         let flow = packet.meta().flow;
         let span = match (self.release, before) {
-            (Release::Paced { hold }, Some(before)) if !self.numbers.is_empty() => {
+            (Release::Paced { hold }, Some((before, _))) if !self.numbers.is_empty() => {
                 Span::new(now, self.held.until(flow), now.since(before), hold, self.numbers.len() + 1)
             }
             _ => Span::at(self.held.until(flow).map_or(now, |until| until.max(now))),
@@ -287,7 +289,9 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckRegenerator<P, D> {
         let numbers = std::mem::take(&mut self.numbers);
         for (index, number) in numbers.iter().enumerate() {
             let mut restored = packet.duplicate();
-            restored.rewrite_ack(&AckFields { ack: *number, ..packet.meta().ack_fields() });
+            let carrier = packet.meta().ack_fields();
+            let window = before.map_or(carrier.window, |(_, newest)| window_at(*number, newest, &carrier));
+            restored.rewrite_ack(&AckFields { ack: *number, window, ..carrier });
             drops.created(now, &restored);
             self.stats.created += 1;
             self.forward(now, span.time(index), restored, drops);
@@ -317,6 +321,18 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckRegenerator<P, D> {
         self.stats.show(visit);
         Counter::below("queue", &self.queue, visit);
     }
+}
+
+/// The window of a restored ACK between `before` and `carrier`. Where it closes it does so in proportion to the number, so that the
+/// right edge lies between theirs; the number of `before` gets its window, and so is a duplicate.
+fn window_at(number: SeqNumber, before: Newest, carrier: &AckFields) -> u16 {
+    let (at, span) = (number.distance_from(before.ack), carrier.ack.distance_from(before.ack));
+    if carrier.window >= before.window || !carrier.ack.after(before.ack) || at > span {
+        return carrier.window;
+    }
+    let closed = u64::from(before.window - carrier.window) * u64::from(at);
+    // Rounded down, for the sender must not take more than it is given. No more than the difference.
+    before.window - closed.div_ceil(u64::from(span)) as u16
 }
 
 /// The numbers to put ahead of one ACK, in the making.

@@ -68,6 +68,19 @@ fn counter(regenerator: &Regenerator, name: &str) -> u64 {
     found.expect("a counter of this name")
 }
 
+/// RFC 9293, section 3.8.6: 1000 with 9000 promised everything up to 10 000, and 5000 with 5000 promises no more and no less.
+/// The duplicate of 1000 is one (RFC 5681, section 2). A window that opens is that of the newest.
+#[test]
+fn a_window_that_closes_takes_nothing_back() {
+    let mut regenerator = regenerator(&Config::default());
+    let windows = |left: Vec<Meta>| left.iter().map(|meta| (meta.ack.raw(), meta.window)).collect::<Vec<_>>();
+    pass(&mut regenerator, 0, Meta { window: 9000, ..ack(1000) });
+    let closing = pass(&mut regenerator, 1, Meta { window: 5000, ..listed(5000, &[1000, 0, 2000, 1000]) });
+    assert_eq!(windows(closing), [(1000, 9000), (2000, 8000), (2000, 8000), (4000, 6000), (5000, 5000)]);
+    let opening = pass(&mut regenerator, 2, Meta { window: 6000, ..listed(8000, &[1000, 1000]) });
+    assert_eq!(windows(opening), [(6000, 6000), (7000, 6000), (8000, 6000)]);
+}
+
 /// The list says 1000, 2000, 2000, 4000 (steps 1000, 0, 2000, 1000 up to 5000): as they were suppressed, with the newest
 /// window, and without the list.
 #[test]
