@@ -2,9 +2,14 @@
 
 mod cake;
 mod contract;
+#[path = "../../../tcp/tests/it/diff.rs"]
+mod diff;
 mod disciplines;
 mod fair;
+mod golden;
 mod managed;
+#[path = "../../../tcp/tests/it/notation.rs"]
+mod notation;
 mod policers;
 mod regeneration;
 mod sender_view;
