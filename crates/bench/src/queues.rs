@@ -193,16 +193,18 @@ impl Served {
         const STRIDE: u64 = 7_919;
         let flows = u64::from(self.flows);
         let (turn, flow) = (self.came / flows, self.came * STRIDE % flows);
-        let ip_len = match self.load {
-            Load::Mixed => self.sizes[self.came as usize % self.sizes.len()],
-            Load::Acks => SIZES[0],
+        let number = SeqNumber::new((turn as u32).wrapping_mul(SEGMENT));
+        // Who only acknowledges stays at his sequence number.
+        let (ip_len, seq) = match self.load {
+            Load::Mixed => (self.sizes[self.came as usize % self.sizes.len()], number),
+            Load::Acks => (SIZES[0], SeqNumber::new(0)),
         };
         self.came += 1;
         Meta {
             arrived: self.now,
             flow: FlowId::new(flow as u32),
-            seq: SeqNumber::new((turn as u32).wrapping_mul(SEGMENT)),
-            ack: SeqNumber::new((turn as u32).wrapping_mul(SEGMENT)),
+            seq,
+            ack: number,
             window: 8_000,
             flags: TcpFlags::ACK,
             header_len: 40,
