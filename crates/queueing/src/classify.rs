@@ -5,7 +5,7 @@
 //! decides.
 //!
 //! A configuration writes conditions as [`Match`], plain data; a [`Condition`] is one at work: it knows the
-//! [`Environment`] that it was built for, which tells the addresses of simulated flows, and keeps what it has to remember.
+//! [`Environment`](crate::Environment) that it was built for, which tells the addresses of simulated flows, and keeps what it has to remember.
 //!
 //! Cost: the rules up to the first that matches.
 

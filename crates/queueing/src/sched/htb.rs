@@ -12,7 +12,7 @@
 //! one packet. With [`Config::hysteresis`] it goes on until it owes a burst: cheaper there, and another burst in any span.
 //! Unclassified packets without a default class go to a queue of their own, ahead of all and unshaped.
 //!
-//! Cost: one classification a packet on the way in; on the way out what [`super::sharing`] says: O(depth + priorities), and
+//! Cost: one classification a packet on the way in; on the way out what `sharing` says: O(depth + priorities), and
 //! the logarithm of the classes that wait for tokens.
 
 use lastmile_linklayer::LinkLayer;
