@@ -9,12 +9,14 @@ release=${2:?usage: scripts/same-bytes.sh DEBUG_BINARY RELEASE_BINARY}
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
-for scenario in scenarios/upload-starves-download.toml scenarios/first-steps/*.toml; do
+for scenario in scenarios/*.toml scenarios/*/*.toml; do
   for build in debug release; do
     "${!build}" run "$scenario" --seed 7 --out "$out/$build" >/dev/null
-    # With an access line there is a link called down to capture at; other networks have links of their own.
+    # With an access line there is a link called down to capture at, or down-1 of several; other networks have links of their own.
     if grep -q '^\[access\]' "$scenario"; then
-      "${!build}" run "$scenario" --seed 7 --out "$out/$build" --capture down >/dev/null
+      link=down
+      if grep -q '^lines' "$scenario"; then link=down-1; fi
+      "${!build}" run "$scenario" --seed 7 --out "$out/$build" --capture "$link" >/dev/null
     fi
   done
   diff -r "$out/debug" "$out/release" || { echo "same-bytes: $scenario differs between debug and release" >&2; exit 1; }
