@@ -8,10 +8,10 @@ use lastmile_queueing::ack::filter::{self, Fraction};
 use lastmile_queueing::ack::regenerator::{self, Know};
 use lastmile_queueing::ack::sad::{Duplicates, Report};
 use lastmile_queueing::ack::{clamp, pacing};
-use lastmile_queueing::aqm::codel;
+use lastmile_queueing::aqm::{codel, red};
 use lastmile_queueing::cake::{Config as CakeConfig, Isolation};
 use lastmile_queueing::classify::{Bound, rules};
-use lastmile_queueing::fair::{FlowKeys, fq_codel};
+use lastmile_queueing::fair::{Among, FlowKeys, fq_codel, sfq};
 use lastmile_queueing::meter::policer::{Action, Coming, Rule};
 use lastmile_queueing::meter::{self, car, gcra, police, srtcm, trtcm};
 use lastmile_queueing::sched::custom::{self, Count, Excess};
@@ -227,6 +227,29 @@ fn managed() -> Vec<Row> {
             fq_codel(FlowKeys::Buckets { count: NonZeroU32::new(1_024).expect("some buckets"), seed: 0 })
         }),
         row("fq-codel exact", MIXED, |_| fq_codel(FlowKeys::Exact)),
+        // Thresholds of which the backlog stays clear: what an average costs, not what drops do.
+        row("red", MIXED, |_| {
+            let packets = |count| Limit::Packets(PacketCount::new(count));
+            Spec::Red(red::Config {
+                min: packets(50_000),
+                max: packets(90_000),
+                limit: LIMIT,
+                ..red::Config::default()
+            })
+        }),
+        row("sfq of 1024", MIXED, |_| {
+            Spec::Sfq(sfq::Config {
+                flows: FlowKeys::Buckets { count: NonZeroU32::new(1_024).expect("some buckets"), seed: 0 },
+                quantum: WireBytes::new(1_500),
+                perturb: Duration::ZERO,
+                limit: PacketCount::new(100_000),
+                depth: PacketCount::new(100_000),
+                drop: Overflow::Tail,
+            })
+        }),
+        row("drr of flows", MIXED, |_| Spec::Drr(among_flows(WireBytes::new(1_500)))),
+        row("wfq of flows", MIXED, |_| Spec::Wfq(among_flows(NonZeroU32::MIN))),
+        row("wf2q-plus of flows", MIXED, |_| Spec::Wf2qPlus(among_flows(NonZeroU32::MIN))),
         row("cake", MIXED, move |_| cake(None, None)),
         row("cake of flows", MIXED, |_| {
             let (memory, isolation) = (Some(ByteCount::new(1_000_000_000)), Isolation::Flows);
@@ -235,6 +258,10 @@ fn managed() -> Vec<Row> {
         row("cake shaped", MIXED, move |_| cake(Some(RATE), None)),
         row("cake with ack-filter", BOTH, move |_| cake(None, Some(Mode::Normal))),
     ]
+}
+
+fn among_flows<S>(share: S) -> Among<S> {
+    Among::Flows { share, limit: PacketCount::new(100_000) }
 }
 
 fn fq_codel(flows: FlowKeys) -> Spec {
