@@ -2,6 +2,7 @@
 
 use lastmile_sim::outcome::Outcome;
 use lastmile_sim::spec::{AccessLine, Network};
+use lastmile_theory::fairness::jain;
 
 use crate::format::to_f64;
 use crate::schema::{Line, LineFairness, Link};
@@ -40,29 +41,4 @@ pub(crate) fn fairness(lines: &[Line]) -> Vec<LineFairness> {
         .into_iter()
         .flatten()
         .collect()
-}
-
-/// `(sum x)^2 / (n sum x^2)`, from 1/n (one has all) to 1 (all equal); `None` where nobody has anything.
-pub(crate) fn jain(shares: impl Iterator<Item = f64>) -> Option<f64> {
-    let (mut count, mut sum, mut squares) = (0_u64, 0.0, 0.0);
-    for share in shares {
-        count += 1;
-        sum += share;
-        squares += share * share;
-    }
-    (squares > 0.0).then(|| sum * sum / (to_f64(count) * squares))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_index_is_one_for_equal_shares_and_a_share_for_one_of_many() {
-        assert_eq!(jain([3.0, 3.0, 3.0, 3.0].into_iter()), Some(1.0));
-        assert_eq!(jain([5.0, 0.0, 0.0, 0.0].into_iter()), Some(0.25));
-        // (1 + 3)^2 / (2 * (1 + 9))
-        assert_eq!(jain([1.0, 3.0].into_iter()), Some(0.8));
-        assert_eq!(jain([0.0].into_iter()), None);
-    }
 }

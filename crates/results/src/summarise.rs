@@ -519,7 +519,7 @@ fn fairness(flows: &[Flow]) -> Vec<Fairness> {
     }
     let shared = directions.into_iter().filter(|(_, rates)| rates.len() >= 2);
     let index = shared.filter_map(|(direction, rates)| {
-        let jain_index = lines::jain(rates.iter().copied())?;
+        let jain_index = lastmile_theory::fairness::jain(rates.iter().copied())?;
         Some(Fairness { direction: direction.to_owned(), flows: rates.len() as u64, jain_index })
     });
     index.collect()

@@ -6,6 +6,7 @@
 //! | [`amp`] | what so many ACKs a second release, one way and with both directions in classes |
 //! | [`ack_rate`] | what rate to reserve upstream for the ACKs of a download |
 //! | [`delay`] | how long a queue takes to empty, and what a window gives over that round trip |
+//! | [`fairness`] | how evenly something is shared |
 //!
 //! Sizes are bytes on the wire, counted by `lastmile_linklayer`; rates are those of the line, headers and cells included,
 //! unless a name says `ip` or `goodput`. Computed in exact fractions ([`Fraction`]) and rounded once, to `f64`, at the end.
@@ -14,6 +15,7 @@ pub mod ack_rate;
 pub mod amp;
 pub mod asymmetry;
 pub mod delay;
+pub mod fairness;
 mod fraction;
 
 pub use fraction::Fraction;

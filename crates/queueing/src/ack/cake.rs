@@ -216,11 +216,10 @@ impl<P: Packet> Discipline<P> for CakeAckFilter<P> {
             self.stats.filtered += 1;
             drops.dropped(now, self.queue.remove(older), DropReason::AckFiltered);
         }
-        while !self.queue.room.fits(size) {
-            let oldest = self.queue.first().expect("an empty queue has room for a packet within its limit");
+        self.queue.make_room(size, |oldest| {
             self.stats.tally.head += 1;
-            drops.dropped(now, self.queue.remove(oldest), DropReason::Head);
-        }
+            drops.dropped(now, oldest, DropReason::Head);
+        });
         self.queue.push_back(packet, size, exempt);
     }
 

@@ -94,11 +94,10 @@ impl<P: Packet> Discipline<P> for AckCollapsing<P> {
             drops.dropped(now, packet, DropReason::Tail);
             return;
         }
-        while !self.queue.room.fits(size) {
-            let oldest = self.queue.first().expect("an empty queue has room for a packet within its limit");
+        self.queue.make_room(size, |oldest| {
             self.stats.tally.head += 1;
-            drops.dropped(now, self.queue.remove(oldest), DropReason::Head);
-        }
+            drops.dropped(now, oldest, DropReason::Head);
+        });
         let role = self.role_of(now, &packet);
         self.queue.push_back(packet, size, role);
     }

@@ -91,6 +91,14 @@ impl<P: Packet, M: Copy> FlowFifo<P, M> {
         packet
     }
 
+    /// Hands out the oldest packets until one of `size` fits. `size` is within the limit.
+    pub(super) fn make_room(&mut self, size: u64, mut evicted: impl FnMut(P)) {
+        while !self.room.fits(size) {
+            let oldest = self.first().expect("an empty queue has room for a packet within its limit");
+            evicted(self.remove(oldest));
+        }
+    }
+
     fn flow_mut(&mut self, packet: &P) -> &mut Flow {
         self.flows.get_mut(&packet.meta().flow).expect("a flow of which something waits has an entry")
     }

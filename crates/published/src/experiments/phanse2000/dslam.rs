@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use lastmile_queueing::random::Stream;
+use lastmile_theory::fairness::jain;
 
 use crate::data::{Row, Table};
 use crate::reproduction::{Claim, Means, RowResult, TableResult};
@@ -107,12 +108,9 @@ fn shares(trial: &Trial, clients: u64) -> Values {
     values
 }
 
-/// Jain's index of what the clients downloaded: (sum f)^2 / (n * sum f^2).
+/// Jain's index of what the clients downloaded.
 fn shares_fairness(trial: &Trial) -> f64 {
-    let shares = trial.bytes_each("download");
-    let sum: f64 = shares.iter().sum();
-    let squares: f64 = shares.iter().map(|share| share * share).sum();
-    sum * sum / (shares.len().max(1) as f64 * squares)
+    jain(trial.bytes_each("download").into_iter()).unwrap_or_default()
 }
 
 /// So many clients, the first `two_way` of them with an upload and e-mail.
