@@ -18,7 +18,7 @@ use lastmile_packet::Packet;
 use lastmile_units::{BitRate, ByteCount, Instant, Ratio, WireBytes};
 
 use super::htb::sum;
-use super::sharing::{Own, PRIORITIES, Plan, Sharing, Tokens};
+use super::sharing::{Own, PRIORITIES, Plan, Sharing, Slack, Tokens};
 use super::tree::{Rules, Shape, Tree, TreeError, Wrong};
 use crate::classify::{ClassIndex, Classifier};
 use crate::discipline::Counter;
@@ -209,7 +209,12 @@ impl<P: Packet, C: Classifier<P>> Cbq<P, C> {
         // The link stands before them.
         let leaves: Vec<Option<u32>> = leaves.into_iter().map(|leaf| leaf.map(|place| place + 1)).collect();
         let last = leaves.iter().rev().find_map(|leaf| *leaf).expect("a tree has a leaf");
-        Ok(Self { sharing: Sharing::new("cbq", &plans, queues, link_layer, false), classifier, leaves, last })
+        Ok(Self {
+            sharing: Sharing::new("cbq", &plans, queues, link_layer, Slack::default()),
+            classifier,
+            leaves,
+            last,
+        })
     }
 }
 

@@ -10,6 +10,8 @@
 //!
 //! As in `sch_htb`, a class sends while it owes nothing and is charged afterwards: any span of time may hold its burst plus
 //! one packet. With [`Config::hysteresis`] it goes on until it owes a burst: cheaper there, and another burst in any span.
+//! With a coarse [`Config::timer`] (Brouer 2005, section 7.3.2: the 100 Hz of Linux 2.4) it goes on at the next tick after it
+//! has paid, and sends at once what it has saved until then.
 //! Unclassified packets without a default class go to a queue of their own, ahead of all and unshaped.
 //!
 //! Cost: one classification a packet on the way in; on the way out what `sharing` says: O(depth + priorities), and
@@ -17,9 +19,9 @@
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
-use lastmile_units::{BitRate, ByteCount, Instant, PacketCount, WireBytes};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, WireBytes};
 
-use super::sharing::{Own, PRIORITIES, Plan, Sharing, Tokens};
+use super::sharing::{Own, PRIORITIES, Plan, Sharing, Slack, Tokens};
 use super::tree::{Rules, Shape, Tree, TreeError, Wrong};
 use crate::classify::{ClassIndex, Classifier};
 use crate::discipline::Counter;
@@ -37,15 +39,25 @@ pub struct Config {
     pub r2q: u32,
     /// A class changes its mode a burst later than its tokens say (`htb_hysteresis` of Linux).
     pub hysteresis: bool,
+    /// Tick of the clock by which classes that wait for tokens are looked at again, as the 10 ms of Linux 2.4. Zero: exact.
+    pub timer: Duration,
     /// What the direct queue holds. Not zero.
     pub direct_limit: PacketCount,
 }
 
 impl Config {
-    /// What tc has where nothing else is said: 1500-byte packets, `r2q` 10, no hysteresis, 1000 packets unclassified.
+    /// What tc has where nothing else is said: 1500-byte packets, `r2q` 10, no hysteresis, 1000 packets unclassified; and an exact
+    /// timer.
     #[must_use]
     pub const fn new(tree: Tree<Share>) -> Self {
-        Self { tree, largest: ByteCount::new(1500), r2q: 10, hysteresis: false, direct_limit: PacketCount::new(1000) }
+        Self {
+            tree,
+            largest: ByteCount::new(1500),
+            r2q: 10,
+            hysteresis: false,
+            timer: Duration::ZERO,
+            direct_limit: PacketCount::new(1000),
+        }
     }
 }
 
@@ -191,7 +203,13 @@ impl<P: Packet, C: Classifier<P>> Htb<P, C> {
         let plans = config.plans(&shape, link_layer);
         let (leaves, queues) = shape.leaves(queues);
         Ok(Self {
-            sharing: Sharing::new("htb", &plans, queues, link_layer, config.hysteresis),
+            sharing: Sharing::new(
+                "htb",
+                &plans,
+                queues,
+                link_layer,
+                Slack { hysteresis: config.hysteresis, timer: config.timer },
+            ),
             classifier,
             leaves,
             direct: Fifo::in_packets(config.direct_limit, Overflow::Tail),

@@ -144,6 +144,14 @@ contract!(
     |line| htb(true, fifo(PACKETS, Overflow::Tail)).build(line)
 );
 contract!(
+    htb_with_a_coarse_timer,
+    Promise::of(&[Tail, Head]).shapes(below_a_root(2)).waits().names_times_too_early().by_class(kind),
+    |line| {
+        let Spec::Htb(config) = htb(false, fifo(PACKETS, Overflow::Tail)) else { unreachable!("it is an HTB") };
+        Spec::Htb(htb::Config { timer: Duration::from_ms(10), ..config }).build(line)
+    }
+);
+contract!(
     htb_over_a_shaped_class,
     Promise::of(&[Tail, Head]).shapes(below_a_root(2)).names_times_too_early().by_class(kind),
     |line| htb(false, tbf(BitRate::from_kbit_per_s(100), BURST, fifo(PACKETS, Overflow::Tail))).build(line)

@@ -4,7 +4,7 @@ use lastmile_queueing::Match;
 use lastmile_queueing::sched::tree::{self, Tree};
 use lastmile_queueing::sched::{cbq, custom, htb};
 use lastmile_queueing::spec::{ClassSpec, Spec};
-use lastmile_units::{BitRate, ByteCount, PacketCount, Ratio, WireBytes};
+use lastmile_units::{BitRate, ByteCount, Ratio, WireBytes};
 
 use super::Class;
 
@@ -35,13 +35,7 @@ impl Plan<'_> {
         };
         let root = of(self.rate, self.rate, None);
         let share = |class: &Class| of(class.rate.unwrap_or(class.ceil), class.ceil, Some(class));
-        htb::Config {
-            tree: self.tree(root, share),
-            largest: self.largest,
-            r2q: 10,
-            hysteresis: false,
-            direct_limit: PacketCount::new(1000),
-        }
+        htb::Config { largest: self.largest, ..htb::Config::new(self.tree(root, share)) }
     }
 
     pub(super) fn cbq(&self) -> cbq::Config {

@@ -6,7 +6,7 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::sched::tree::{self, Rule, Tree, TreeError};
 use lastmile_queueing::sched::{cbq, htb};
 use lastmile_queueing::spec::Spec;
-use lastmile_units::{BitRate, ByteCount, Limit, WireBytes};
+use lastmile_units::{BitRate, ByteCount, Duration, Limit, WireBytes};
 
 use super::matching::matching;
 use super::{BELOW, DROP, LIMIT, below};
@@ -93,6 +93,13 @@ pub(crate) static HTB: Section = Section {
             "Classes change their mode a burst late, as `htb_hysteresis` of Linux.",
         ),
         Key::with_default(
+            "timer",
+            Kind::Time,
+            "0 ms",
+            "Tick of the clock by which classes that wait for tokens are looked at again: \"10 ms\" as Linux 2.4 at 100 Hz; \"0 ms\" is exact.",
+        )
+        .at_most("1 s"),
+        Key::with_default(
             "direct_limit",
             Kind::Limit,
             "1000 packets",
@@ -158,6 +165,7 @@ pub(super) fn htb(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Op
     let largest: Option<ByteCount> = table.get("largest");
     let r2q: Option<u64> = table.get("r2q");
     let hysteresis: Option<bool> = table.get("hysteresis");
+    let timer: Option<Duration> = table.get("timer");
     let direct_limit: Option<Limit> = table.get("direct_limit");
     let share = |class: &Table<'_>| {
         let (rate, ceil): (Option<BitRate>, Option<BitRate>) = (class.get("rate"), class.optional("ceil"));
@@ -174,7 +182,8 @@ pub(super) fn htb(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Op
         return None;
     };
     let r2q = u32::try_from(r2q?).ok()?;
-    let config = htb::Config { tree: tree?, largest: largest?, r2q, hysteresis: hysteresis?, direct_limit };
+    let (hysteresis, timer) = (hysteresis?, timer?);
+    let config = htb::Config { tree: tree?, largest: largest?, r2q, hysteresis, timer, direct_limit };
     checked(table, config.check(link_layer))?;
     Some(Spec::Htb(config))
 }

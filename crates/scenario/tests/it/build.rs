@@ -387,11 +387,13 @@ fn classes_of_a_tree_are_those_of_the_file() {
     let class = "{ name = \"line\", rate = \"500 kbit/s\" }, { name = \"acks\", parent = \"line\", rate = \"100 kbit/s\", \
                  ceil = \"500 kbit/s\", cburst = \"3000 wire bytes\", quantum = \"1600 wire bytes\", priority = 2, \
                  match = { pure_ack = true }, limit = \"7 packets\" }";
-    let Spec::Htb(htb) = queue(&format!("kind = \"htb\"\ndefault = \"acks\"\nhysteresis = true\nclasses = [{class}]"))
-    else {
+    let Spec::Htb(htb) = queue(&format!(
+        "kind = \"htb\"\ndefault = \"acks\"\nhysteresis = true\ntimer = \"10 ms\"\nclasses = [{class}]"
+    )) else {
         panic!("an HTB")
     };
     assert!(htb.hysteresis);
+    assert_eq!(htb.timer, Duration::from_ms(10));
     let kbit = BitRate::from_kbit_per_s;
     let [line, acks] = &htb.tree.classes[..] else { panic!("two classes") };
     assert_eq!((line.name.as_str(), &line.parent, &line.queue), ("line", &None, &None));

@@ -170,6 +170,49 @@ fn a_class_sends_again_at_the_very_time_at_which_it_owes_nothing() {
     }
 }
 
+/// 8 kbit/s are a byte a millisecond: the debts of the test above are paid after 1 s. With a tick of 300 ms the class is looked
+/// at 1.2 s after the start, which is at a tick; it then has 200 of its burst of 1000 and so sends one packet, owes 800, and is
+/// looked at again after 2.1 s: what ticks cost is time, not rate.
+#[test]
+fn with_a_coarse_timer_a_class_sends_again_at_the_next_tick() {
+    let mut config = by_number(vec![inner("all", None, kbit(8)), leaf("a", "all", kbit(8))]);
+    config.timer = Duration::from_ms(300);
+    let start = Instant::ZERO + Duration::from_ms(3000);
+    let mut htb = built(&config);
+    for _ in 0..10 {
+        htb.enqueue(start, packet(1, 1000), &mut none);
+    }
+    let mut sent = Vec::new();
+    for _ in 0..6 {
+        let now = htb.next_ready(start).unwrap().max(start);
+        let just_before = Instant::from_ps(now.as_ps() - 1);
+        if now > start {
+            assert_eq!(htb.dequeue(just_before, &mut none), None);
+        }
+        assert!(htb.dequeue(now, &mut none).is_some());
+        sent.push((now - start).as_ms());
+    }
+    // Two at once, then when 1000, 2000, 3000 and 4000 ms have been paid.
+    assert_eq!(sent, [0, 0, 1200, 2100, 3000, 4200]);
+}
+
+/// Sums of what a class has over many ticks: nothing is lost as long as the burst holds what a tick brings.
+#[test]
+fn a_coarse_timer_costs_no_rate() {
+    let mut config = by_number(vec![
+        inner(
+            "all",
+            None,
+            Share { burst: Some(WireBytes::new(2000)), cburst: Some(WireBytes::new(2000)), ..kbit(800) },
+        ),
+        leaf("a", "all", up_to(800, kbit(160))),
+        leaf("b", "all", up_to(800, kbit(640))),
+    ]);
+    config.timer = Duration::from_ms(10);
+    assert_rates(&config, &[1], &[0.0, 800.0, 0.0]);
+    assert_rates(&config, &[1, 2], &[0.0, 160.0, 640.0]);
+}
+
 #[test]
 fn what_belongs_nowhere_goes_first_and_unshaped_or_to_the_default() {
     let mut config = by_number(vec![inner("all", None, kbit(8)), leaf("a", "all", kbit(8))]);

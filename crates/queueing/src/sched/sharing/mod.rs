@@ -17,7 +17,7 @@ mod set;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
-use lastmile_units::{BitRate, ByteCount, Instant, PacketCount, WireBytes};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, WireBytes};
 
 use self::bucket::Bucket;
 use self::events::Events;
@@ -44,6 +44,15 @@ pub(crate) enum Own {
     Rate(Tokens),
     /// Nothing: all of it is set apart for isolated classes below.
     Nothing,
+}
+
+/// How far the modes of classes lag behind their tokens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Slack {
+    /// A class that sends goes on until it owes a burst.
+    pub(crate) hysteresis: bool,
+    /// Tick of the clock by which those that wait are looked at again; zero: at the very time.
+    pub(crate) timer: Duration,
 }
 
 /// A class, before it is built. Those below one come after it.
@@ -176,7 +185,7 @@ fn bits(mut mask: u8) -> impl Iterator<Item = usize> {
 pub(crate) struct Sharing<P> {
     kind: &'static str,
     link_layer: LinkLayer,
-    hysteresis: bool,
+    slack: Slack,
     classes: Vec<Class>,
     /// The configuration's numbers of the classes.
     indices: Vec<Option<u32>>,
@@ -198,7 +207,7 @@ impl<P: Packet> Sharing<P> {
         plans: &[Plan],
         queues: Vec<Node<P>>,
         link_layer: &LinkLayer,
-        hysteresis: bool,
+        slack: Slack,
     ) -> Self {
         let mut depths: Vec<usize> = Vec::with_capacity(plans.len());
         let mut children = vec![(0_u32, 0_u32); plans.len()];
@@ -253,7 +262,7 @@ impl<P: Packet> Sharing<P> {
         Self {
             kind,
             link_layer: *link_layer,
-            hysteresis,
+            slack,
             events: Events::new(classes.len()),
             lenders: levels.iter().map(|level| Waiting::new(level.len())).collect(),
             indices: plans.iter().map(|plan| plan.index).collect(),
@@ -350,14 +359,14 @@ impl<P: Packet> Sharing<P> {
     fn mode_at(&self, id: usize, now: Instant) -> (Mode, Option<Instant>) {
         let class = &self.classes[id];
         if let Some(ceil) = &class.ceil
-            && !ceil.conforms(now, self.hysteresis && class.mode != Mode::CannotSend)
+            && !ceil.conforms(now, self.slack.hysteresis && class.mode != Mode::CannotSend)
         {
             return (Mode::CannotSend, Some(ceil.ready_at()));
         }
         let refused = if class.borrows { Mode::MayBorrow } else { Mode::CannotSend };
         match &class.own {
             Bound::None => (Mode::CanSend, None),
-            Bound::Bucket(own) if own.conforms(now, self.hysteresis && class.mode == Mode::CanSend) => {
+            Bound::Bucket(own) if own.conforms(now, self.slack.hysteresis && class.mode == Mode::CanSend) => {
                 (Mode::CanSend, None)
             }
             Bound::Bucket(own) => (refused, Some(own.ready_at())),
@@ -372,7 +381,10 @@ impl<P: Packet> Sharing<P> {
         class.tally.overlimits += u64::from(mode == Mode::CannotSend && class.mode != Mode::CannotSend);
         class.mode = mode;
         match until {
-            Some(until) if class.active != 0 => self.events.set(id, until),
+            Some(until) if class.active != 0 => {
+                let since_start = until.since(Instant::ZERO).round_up_to(self.slack.timer);
+                self.events.set(id, Instant::ZERO.saturating_add(since_start));
+            }
             _ if class.is_leaf() && class.active == 0 => {}
             _ => self.events.cancel(id),
         }
