@@ -5,6 +5,7 @@
 //! | [`schema`] | the shape of `summary.json` and `--json` |
 //! | [`summarise`] | from a simulation's outcome to that shape, with phases |
 //! | [`amp`] | A, M, P, F of a finished run |
+//! | [`comparison`] | a row for each of several runs |
 //! | `bounds`, `limits` | the closed-form bound beside each flow, and what held it back in words |
 //! | `lines` | access lines that share a DSLAM |
 //! | [`series`], [`parquet`] | samples over time, and `series.parquet` |
@@ -18,6 +19,7 @@ pub mod amp;
 pub mod atomic;
 mod bounds;
 pub mod capture;
+pub mod comparison;
 mod format;
 mod limits;
 mod lines;
@@ -40,6 +42,8 @@ pub use summarise::{Origin, summarise};
 pub struct Run {
     /// Such as `without remedy` or `up.queue.kind=sad`; empty for a run on its own.
     pub label: String,
+    /// The overrides, `key=value`, that set it apart from those runs; the rest of its `inputs.set` they share.
+    pub own: Vec<String>,
     /// Every scalar result.
     pub summary: Summary,
     /// Samples over time.

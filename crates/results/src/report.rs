@@ -1,10 +1,11 @@
 //! `report.html`: one file that needs no network and no script, and the pictures in it.
 //!
-//! A report of one run stacks its panels over one axis of time; one of several runs of a scenario puts them side by side on equal
-//! scales. Every name that comes from a file is escaped.
+//! A report of one run stacks its panels over one axis of time; one of several runs of a scenario draws them into the same panels, a line
+//! a run. Every name that comes from a file is escaped.
 
 mod compare;
 mod label;
+mod overlay;
 mod panel;
 mod panels;
 mod scale;
@@ -23,19 +24,29 @@ use scale::Axis;
 /// Runs are told by [`Run::label`]; the first is the one that others are compared with. Empty for no runs.
 #[must_use]
 pub fn page(runs: &[Run]) -> String {
-    let Some(first) = runs.first() else { return String::new() };
-    let title = if first.summary.scenario.is_empty() { "lastmile" } else { &first.summary.scenario };
-    let body = match runs {
-        [run] => single(run),
-        _ => compare::body(runs),
-    };
+    match runs {
+        [] => String::new(),
+        [run] => document(&run.summary, &single(run)),
+        _ => comparison(runs, None),
+    }
+}
+
+/// The comparison of several runs of one scenario, whose downloads have `alone_bps` of goodput without the rest of the traffic, as a
+/// page of HTML. Empty for no runs.
+#[must_use]
+pub fn comparison(runs: &[Run], alone_bps: Option<f64>) -> String {
+    runs.first().map_or_else(String::new, |first| document(&first.summary, &compare::body(runs, alone_bps)))
+}
+
+fn document(first: &Summary, body: &Markup) -> String {
+    let title = if first.scenario.is_empty() { "lastmile" } else { &first.scenario };
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="generator" content={ "lastmile " (first.summary.version) };
+                meta name="generator" content={ "lastmile " (first.version) };
                 title { (title) }
                 style { (PreEscaped(style::page())) }
             }
@@ -154,11 +165,27 @@ fn caption_text(summary: &Summary) -> String {
     caption_with(summary, summary.inputs.set.iter())
 }
 
-/// The same for several runs: of their overrides those that all of them share.
+/// The same for several runs: the overrides that all of them share, and what sets them apart, as `key = one, another`.
 fn shared_caption(runs: &[Run]) -> String {
     let Some((first, others)) = runs.split_first() else { return String::new() };
-    let shared = |set: &&String| others.iter().all(|run| run.summary.inputs.set.contains(*set));
-    caption_with(&first.summary, first.summary.inputs.set.iter().filter(shared))
+    let shared =
+        |set: &&String| !first.own.contains(*set) && others.iter().all(|run| run.summary.inputs.set.contains(*set));
+    let labels = runs.iter().map(|run| run.label.as_str()).collect::<Vec<_>>().join(", ");
+    let varied = varied(runs).map(|keys| format!("{keys} = {labels}"));
+    caption_with(&first.summary, first.summary.inputs.set.iter().filter(shared).chain(&varied))
+}
+
+/// The keys in which runs differ, such as `access.policy`; `None` where that is not known.
+fn varied(runs: &[Run]) -> Option<String> {
+    let mut keys: Vec<&str> = Vec::new();
+    for set in runs.iter().flat_map(|run| &run.own) {
+        let key = set.split_once('=').map_or(set.as_str(), |(key, _)| key);
+        // What all of them set alike is no difference.
+        if !keys.contains(&key) && !runs.iter().all(|run| run.own.contains(set)) {
+            keys.push(key);
+        }
+    }
+    (!keys.is_empty()).then(|| keys.join(" or "))
 }
 
 fn caption_with<'a>(summary: &Summary, set: impl Iterator<Item = &'a String>) -> String {

@@ -53,7 +53,7 @@ impl Table {
 }
 
 /// What stands where there is no value.
-const NOTHING: &str = "–";
+pub(crate) const NOTHING: &str = "–";
 
 fn columns(names: &[(&str, Kind)]) -> Vec<Column> {
     names.iter().map(|(name, kind)| Column { name: (*name).to_owned(), kind: *kind }).collect()
@@ -315,7 +315,7 @@ fn measures(phase: &Phase, links: &[String]) -> Vec<(String, Value)> {
 }
 
 /// The links that were at least a quarter busy in some phase.
-fn busy_links(summary: &Summary) -> Vec<String> {
+pub(crate) fn busy_links(summary: &Summary) -> Vec<String> {
     let phases = summary.phases.iter().flat_map(|phase| &phase.links);
     let mut names: Vec<String> =
         phases.filter(|link| link.utilisation.is_some_and(|busy| busy >= 0.25)).map(|link| link.name.clone()).collect();
@@ -395,7 +395,7 @@ pub(crate) fn comparison(runs: &[Run]) -> Table {
 }
 
 /// Each name once, in the order in which it first comes.
-fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
+pub(crate) fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut distinct: Vec<String> = Vec::new();
     for name in names {
         if !distinct.contains(&name) {

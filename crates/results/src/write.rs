@@ -51,16 +51,16 @@ pub fn write_all_with(dir: &Path, run: &Run, more: &[(&str, &[u8])]) -> Result<V
     written
 }
 
-/// Writes the comparison of several runs as one page.
+/// Writes the comparison of several runs as one page: [`report::comparison`].
 ///
 /// # Errors
 /// What the file system refuses; then `path` is as it was before.
-pub fn write_comparison(path: &Path, runs: &[Run]) -> Result<(), WriteError> {
+pub fn write_comparison(path: &Path, runs: &[Run], alone_bps: Option<f64>) -> Result<(), WriteError> {
     let failed = |source| WriteError { path: path.to_owned(), source };
     if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
         fs::create_dir_all(dir).map_err(|source| WriteError { path: dir.to_owned(), source })?;
     }
-    crate::atomic::write(path, report::page(runs).as_bytes()).map_err(failed)
+    crate::atomic::write(path, report::comparison(runs, alone_bps).as_bytes()).map_err(failed)
 }
 
 /// Every file complete under a hidden name. Dropped, they are removed.
@@ -104,7 +104,7 @@ mod tests {
     fn run(scenario: &str) -> Run {
         let series = vec![crate::Series { name: "rtt_s".into(), entity: "ping".into(), points: vec![(0.0, 1.0)] }];
         let summary = crate::Summary { scenario: scenario.into(), ..crate::Summary::default() };
-        Run { label: String::new(), summary, series }
+        Run { label: String::new(), own: Vec::new(), summary, series }
     }
 
     fn names(dir: &Path) -> Vec<String> {

@@ -1,18 +1,16 @@
 //! `lastmile compare`: one scenario under several remedies, side by side.
 
-mod measure;
-
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
+use lastmile_results::comparison::{self, Measured};
 use lastmile_results::schema::Document;
 use lastmile_scenario::policy::ready;
 use lastmile_scenario::{Remedy, Scenario};
 use lastmile_sim::spec::Source;
 use serde::Serialize;
 
-use self::measure::Measured;
 use super::run::variants::{Variant, file_name, policy_override};
 use super::run::{self, Done};
 use crate::exit::{Exit, Failure, Result};
@@ -96,9 +94,9 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         Err(interrupted) => return Ok(interrupted),
     };
     let alone = done.pop().ok_or_else(|| Failure::new("nothing was simulated"))?;
-    let reference_bps = measure::downloads(&alone.run.summary);
+    let reference_bps = comparison::downloads(&alone.run.summary);
     let report = match &arguments.out {
-        Some(out) => Some(run::write_files(out, &variants[..done.len()], &mut done)?),
+        Some(out) => Some(run::write_files(out, &variants[..done.len()], &mut done, Some(reference_bps))?),
         None => None,
     };
     print(arguments, &done, reference_bps, printer)?;
@@ -125,9 +123,9 @@ fn variants(arguments: &Arguments) -> Result<Vec<Variant>> {
         if variants.iter().any(|other| file_name(&other.label) == file_name(name)) {
             return Err(Failure::new(format_args!("--remedies names \"{name}\" twice")));
         }
-        variants.push(Variant { label: name.to_owned(), overrides: common.iter().cloned().chain(own).collect() });
+        variants.push(Variant::new(name, &common, own));
     }
-    variants.push(Variant { label: ALONE.to_owned(), overrides: common });
+    variants.push(Variant::new(ALONE, &common, Vec::new()));
     Ok(variants)
 }
 
@@ -150,7 +148,8 @@ fn plan(arguments: &Arguments) -> run::Arguments {
 
 fn print(arguments: &Arguments, done: &[Done], reference_bps: f64, printer: &mut Printer) -> Result<()> {
     let scenario = &done[0].run.summary.scenario;
-    let measured: Vec<Measured> = done.iter().map(|done| Measured::of(&done.run.summary, reference_bps)).collect();
+    let measured: Vec<Measured> =
+        done.iter().map(|done| Measured::of(&done.run.summary, Some(reference_bps))).collect();
     if arguments.json {
         let runs = done.iter().zip(measured);
         let runs = runs
@@ -160,10 +159,10 @@ fn print(arguments: &Arguments, done: &[Done], reference_bps: f64, printer: &mut
     }
     printer.heading(scenario)?;
     let Measured { phase, .. } = &measured[0];
-    let rate = measure::rate(reference_bps);
+    let rate = comparison::told(reference_bps);
     printer.data(&format!("\nThe downloads alone have {rate}. Measured {phase}:\n\n"))?;
     let mut table = Table::new(
-        [("remedy", Align::Left)].into_iter().chain(measure::COLUMNS.iter().map(|name| (*name, Align::Right))),
+        [("remedy", Align::Left)].into_iter().chain(comparison::COLUMNS.iter().map(|name| (*name, Align::Right))),
     );
     for (done, measured) in done.iter().zip(&measured) {
         table.row(std::iter::once(done.run.label.clone()).chain(measured.cells()));

@@ -104,7 +104,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         Err(interrupted) => return Ok(interrupted),
     };
     let report = match &arguments.out {
-        Some(out) => Some(write_files(out, &variants, &mut done)?),
+        Some(out) => Some(write_files(out, &variants, &mut done, None)?),
         None => None,
     };
     print(arguments, &done, report.as_deref(), printer)?;
@@ -166,8 +166,14 @@ fn in_parallel<T: Send>(count: usize, threads: Option<NonZeroUsize>, job: impl F
     ended.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Writes the files of each run, and of several their comparison; returns the path of the report.
-pub(super) fn write_files(out: &Path, variants: &[Variant], done: &mut [Done]) -> Result<PathBuf> {
+/// Writes the files of each run, and of several their comparison, beside the goodput of the downloads alone if that is known; returns
+/// the path of the report.
+pub(super) fn write_files(
+    out: &Path,
+    variants: &[Variant],
+    done: &mut [Done],
+    alone_bps: Option<f64>,
+) -> Result<PathBuf> {
     for (variant, done) in variants.iter().zip(&mut *done) {
         write::write_all(&variant.directory(out), &done.run).map_err(Failure::new)?;
         if let Some(captures) = done.captures.take() {
@@ -176,7 +182,7 @@ pub(super) fn write_files(out: &Path, variants: &[Variant], done: &mut [Done]) -
     }
     let report = out.join(write::REPORT);
     if done.len() > 1 {
-        write::write_comparison(&report, &runs(done)).map_err(Failure::new)?;
+        write::write_comparison(&report, &runs(done), alone_bps).map_err(Failure::new)?;
     }
     Ok(report)
 }

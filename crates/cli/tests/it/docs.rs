@@ -201,5 +201,5 @@ fn simulated(file: &str, label: &str, overrides: &[String]) -> Run {
     let origin =
         Origin { scenario: scenario.name().to_owned(), version: env!("CARGO_PKG_VERSION").into(), ..Origin::default() };
     let series = outcome.series.iter().map(Series::from).collect();
-    Run { label: label.to_owned(), summary: summarise(&origin, network, &outcome), series }
+    Run { label: label.to_owned(), own: Vec::new(), summary: summarise(&origin, network, &outcome), series }
 }

@@ -1,48 +1,108 @@
-//! Several runs of one scenario: what differs between them, and their panels side by side on equal scales.
+//! Several runs of one scenario: a row for each, what they did over time in the same panels, and all results of each.
 
 use maud::{Markup, html};
 
 use super::panel::Frame;
-use super::{caption, drawing, frame, frame_of, panels, shared_caption, tables};
+use super::style::COLOURS;
+use super::{caption, drawing, frame, frame_of, overlay, panels, shared_caption, tables};
 use crate::Run;
-use crate::tabular;
+use crate::comparison::{self, Measured};
+use crate::format;
+use crate::tabular::{self, Table};
 
-/// The body of a page that compares `runs`, of which there is at least one.
-pub(crate) fn body(runs: &[Run]) -> Markup {
+/// Panels half as wide as a page, which a phone shows whole.
+const WIDTH: f64 = 500.0;
+/// Height of a line of names beside a panel, twice: a long name takes two.
+const NAME: f64 = 28.0;
+
+/// The body of a page that compares `runs`, of which there is at least one; their downloads alone have `alone_bps`.
+pub(crate) fn body(runs: &[Run], alone_bps: Option<f64>) -> Markup {
     let first = &runs[0].summary;
-    let narrow = Frame { width: 640.0, margin: 150.0, height: 140.0, ..frame(first) };
-    let columns = panels::panels(runs, panels::ALL);
-    let rows = columns.first().map_or(0, Vec::len);
-    // Every run has a column of its own, so that one looks along a row; a page that is too narrow scrolls.
-    let across = format!("--runs:{}", runs.len());
+    let narrow = Frame { width: WIDTH, margin: 112.0, height: 150.0, ..frame(first) };
+    let high = Frame { height: (NAME * format::to_f64(runs.len() as u64)).max(150.0), ..narrow.clone() };
+    let overlays = overlay::overlays(runs);
     html! {
         header {
             h1 { (first.scenario) }
             p.caption { (shared_caption(runs)) }
         }
-        (tables::markup(&tabular::comparison(runs)))
-        h2 { "Over time" }
-        @for row in 0..rows {
-            figure.side style=(across) {
-                @for (run, panels) in runs.iter().zip(&columns) {
-                    div {
-                        @if row == 0 { h3 { (run.label) } }
-                        (drawing(&panels[row], &frame_of(run, &narrow), row + 1 == rows))
-                    }
-                }
-            }
+        (summary(runs, alone_bps))
+        @if !overlays.is_empty() {
+            h2 { "Over time" }
+            div.panels { @for panel in &overlays { figure { (drawing(panel, &high, true)) } } }
         }
+        (each_quantity(runs, &narrow))
         h2 { "What limited each flow" }
         div.columns {
-            @for run in runs { div { h3 { (run.label) } (tables::why(&run.summary)) } }
+            @for (number, run) in runs.iter().enumerate() { div { h3 { (named(number, run)) } (tables::why(&run.summary)) } }
         }
-        @for run in runs {
-            details open {
-                summary { "All results: " b { (run.label) } }
+        (tables::markup(&Table { title: "By phase".to_owned(), ..tabular::comparison(runs) }))
+        h2 { "All results" }
+        @for (number, run) in runs.iter().enumerate() {
+            details {
+                summary { (named(number, run)) }
                 (caption(&run.summary))
                 (tables::all(&run.summary))
             }
         }
-        footer { p { "Panels side by side share their scale. " (shared_caption(runs)) } }
+        footer { p { (shared_caption(runs)) } }
+    }
+}
+
+/// The name of a run beside the colour of its lines.
+fn named(number: usize, run: &Run) -> Markup {
+    html! { span.swatch style={ "background:var(--c" (number % COLOURS) ")" } {} b { (run.label) } }
+}
+
+/// A row a run, of the phase that the comparison is about.
+fn summary(runs: &[Run], alone_bps: Option<f64>) -> Markup {
+    let measured: Vec<Measured> = runs.iter().map(|run| Measured::of(&run.summary, alone_bps)).collect();
+    let rows: Vec<_> = measured.iter().map(Measured::cells).collect();
+    let told: Vec<usize> = (0..comparison::COLUMNS.len())
+        .filter(|column| rows.iter().any(|row| row[*column] != tabular::NOTHING))
+        .collect();
+    html! {
+        h2 { "Comparison" }
+        p.caption {
+            "Goodputs are sums over flows, measured " (measured[0].phase) "; drops are those of the upstream over the whole run, "
+            "ACKs that were merged away included."
+            @if let Some(alone) = alone_bps { " The downloads alone have " (format::rate(alone)) "." }
+        }
+        div.scroll {
+            table {
+                thead { tr {
+                    th.left scope="col" { "run" }
+                    @for column in &told { th scope="col" { (comparison::COLUMNS[*column]) } }
+                } }
+                tbody { @for (number, (run, row)) in runs.iter().zip(&rows).enumerate() { tr {
+                    td.name { (named(number, run)) }
+                    @for column in &told { td { (row[*column]) } }
+                } } }
+            }
+        }
+    }
+}
+
+/// Small multiples: every quantity, a panel a run, on equal scales.
+fn each_quantity(runs: &[Run], frame: &Frame) -> Markup {
+    let columns = panels::panels(runs, panels::ALL);
+    let rows = columns.first().map_or(0, Vec::len);
+    html! {
+        @if rows > 0 {
+            details {
+                summary { "Every quantity, run by run, on equal scales" }
+                @for row in 0..rows {
+                    h3 { (columns[0][row].title) }
+                    div.panels {
+                        @for (number, (run, panels)) in runs.iter().zip(&columns).enumerate() {
+                            figure {
+                                figcaption { (named(number, run)) }
+                                (drawing(&panels[row], &frame_of(run, frame), true))
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
 }

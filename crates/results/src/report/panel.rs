@@ -24,6 +24,8 @@ pub(crate) struct Panel {
     pub(crate) references: Vec<Reference>,
     /// What one must know of how it is drawn, the most important first; told as far as there is room.
     pub(crate) notes: Vec<String>,
+    /// From when to when the height of each line is that of its name, in the margin for all; `None` where lines are named at their ends.
+    pub(crate) named_by: Option<(f64, f64)>,
 }
 
 /// One line of a panel.
@@ -44,7 +46,7 @@ pub(crate) struct Line {
 /// A constant to compare with.
 #[derive(Clone, Debug)]
 pub(crate) struct Reference {
-    /// What it is, with its value.
+    /// What it is, with its value; empty where a note tells it.
     pub(crate) label: String,
     /// Where it lies.
     pub(crate) value: f64,
@@ -181,9 +183,11 @@ impl Panel {
         html! {
             @for (text, middle) in texts.iter().zip(places) {
                 @let from = plot.right() + 2.0;
-                path class={ "leader " (text.class) } d={
-                    "M" (coordinate(from)) " " (coordinate(text.y)) "L" (coordinate(from + 8.0)) " " (coordinate(middle))
-                } {}
+                @if text.leader {
+                    path class={ "leader " (text.class) } d={
+                        "M" (coordinate(from)) " " (coordinate(text.y)) "L" (coordinate(from + 8.0)) " " (coordinate(middle))
+                    } {}
+                }
                 @let first = middle - text.rows.len() as f64 * ROW / 2.0 + FONT - 1.0;
                 @for (row, line) in text.rows.iter().enumerate() {
                     text class={ "label " (text.class) } x=(coordinate(from + 12.0)) y=(coordinate(first + row as f64 * ROW)) { (line) }
@@ -199,10 +203,13 @@ impl Panel {
 
     /// What is named in the margin, and which lines are named within the plot.
     fn split(&self, frame: &Frame) -> (Vec<Entry>, Vec<usize>) {
-        let mut margin: Vec<Entry> = (0..self.references.len()).map(Entry::Reference).collect();
+        let mut margin: Vec<Entry> = (0..self.references.len())
+            .filter(|index| !self.references[*index].label.is_empty())
+            .map(Entry::Reference)
+            .collect();
         let mut within = Vec::new();
         for (index, line) in self.lines.iter().enumerate().filter(|(_, line)| !line.label.is_empty()) {
-            if frame.time.place(active(&line.points).1) >= REACHES_THE_END {
+            if self.named_by.is_some() || frame.time.place(active(&line.points).1) >= REACHES_THE_END {
                 margin.push(Entry::Line(index));
             } else {
                 within.push(index);
@@ -217,14 +224,15 @@ impl Panel {
         let (text, value, class) = match entry {
             Entry::Line(index) => {
                 let line = &self.lines[index];
-                let (_, value) = line.points.last().copied().unwrap_or_default();
+                let value = self.named_by.map_or_else(|| last(&line.points), |span| mean(&line.points, span));
                 (&line.label, value, format!("c{}", line.colour % COLOURS))
             }
             Entry::Reference(index) => {
                 (&self.references[index].label, self.references[index].value, "fixed edge".to_owned())
             }
         };
-        MarginLabel { rows: label::wrap(text, characters), y: self.y(value, plot), class }
+        let leader = self.named_by.is_none();
+        MarginLabel { rows: label::wrap(text, characters), y: self.y(value, plot), class, leader }
     }
 
     fn y(&self, value: f64, plot: Area) -> f64 {
@@ -250,6 +258,20 @@ struct MarginLabel {
     rows: Vec<String>,
     y: f64,
     class: String,
+    /// A stroke leads from the end of the line to its name.
+    leader: bool,
+}
+
+/// The last value; zero for none.
+fn last(points: &[(f64, f64)]) -> f64 {
+    points.last().map_or(0.0, |(_, value)| *value)
+}
+
+/// The mean of the values between two times; zero for none.
+pub(crate) fn mean(points: &[(f64, f64)], (from, to): (f64, f64)) -> f64 {
+    let values = points.iter().filter(|(time, _)| (from..=to).contains(time)).map(|(_, value)| *value);
+    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+    if count > 0.0 { sum / count } else { 0.0 }
 }
 
 /// From when to when the line stands clear of zero.

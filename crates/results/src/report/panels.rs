@@ -9,7 +9,7 @@ use super::scale::{Axis, round_step};
 use super::style::COLOURS;
 use crate::Run;
 use crate::format::{self, Unit};
-use crate::schema::Summary;
+use crate::schema::{Flow, Summary};
 use crate::series::Series;
 
 /// A quantity that is drawn.
@@ -61,9 +61,9 @@ const QUANTITIES: [Quantity; 8] = [
 /// What never reaches this share of a panel's scale is not drawn but told of.
 const TOO_SMALL: f64 = 0.01;
 /// The scale of a rate ends at this multiple of the capacity at most.
-const HEADROOM: f64 = 1.2;
+pub(crate) const HEADROOM: f64 = 1.2;
 /// A rate is drawn as about so many means.
-const MEANS: f64 = 250.0;
+pub(crate) const MEANS: f64 = 250.0;
 /// With more lines than this, those of one source share a colour and a name.
 const SEPARATE_LINES: usize = 6;
 /// Bounds are drawn for at most this many flows.
@@ -156,7 +156,14 @@ impl Common {
                 lines.push(Line { label, colour, faint: false, bound: true, points });
             }
         }
-        Panel { title: quantity.title.to_owned(), axis, lines, references, notes: self.notes(quantity, run) }
+        Panel {
+            title: quantity.title.to_owned(),
+            axis,
+            lines,
+            references,
+            notes: self.notes(quantity, run),
+            named_by: None,
+        }
     }
 
     fn lines(&self, quantity: &Quantity, run: &Run, palette: &mut Palette) -> Vec<Line> {
@@ -219,7 +226,7 @@ fn mean_over_s(quantity: &Quantity, run: &Run) -> Option<f64> {
 }
 
 /// Means over bins of `bin` seconds, each told at the middle of its samples.
-fn means(points: &[(f64, f64)], bin: f64) -> Vec<(f64, f64)> {
+pub(crate) fn means(points: &[(f64, f64)], bin: f64) -> Vec<(f64, f64)> {
     // A sample tells of the time before it, so one on a boundary ends the bin before.
     let bin_of = |time: f64| (time / bin - 1e-9).floor();
     let bins = points.chunk_by(|a, b| bin_of(a.0) <= bin_of(b.0) && bin_of(b.0) <= bin_of(a.0));
@@ -234,7 +241,7 @@ fn of<'a>(run: &'a Run, quantity: &'a Quantity) -> impl Iterator<Item = &'a Seri
 }
 
 /// The source that a flow is one of: `download` for `download-7`.
-fn source(flow: &str) -> &str {
+pub(crate) fn source(flow: &str) -> &str {
     match flow.rsplit_once('-') {
         Some((source, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => source,
         _ => flow,
@@ -247,19 +254,15 @@ fn none(_: &Summary) -> Vec<Reference> {
 
 /// The payload capacity of the narrowest link of each flow, each link once.
 fn capacities(summary: &Summary) -> Vec<Reference> {
-    let mut narrowest = BTreeMap::new();
-    for flow in &summary.flows {
-        let links = summary.links.iter().filter(|link| flow.data_path.iter().any(|name| **name == *link.name));
-        let capacity = |link: &&crate::schema::Link| link.payload_capacity_bps;
-        let least = links.filter(|l| capacity(l).is_some()).min_by(|a, b| {
-            let of = |link| capacity(link).unwrap_or(f64::INFINITY);
-            of(a).total_cmp(&of(b))
-        });
-        if let Some((link, bps)) = least.and_then(|link| Some((&link.name, link.payload_capacity_bps?))) {
-            narrowest.insert(link.clone(), bps);
-        }
-    }
-    narrowest.into_iter().map(|(link, bps)| reference("capacity of", &link, &format::rate(bps), bps)).collect()
+    let links: BTreeMap<&str, f64> = summary.flows.iter().filter_map(|flow| narrowest(summary, flow)).collect();
+    links.into_iter().map(|(link, bps)| reference("capacity of", link, &format::rate(bps), bps)).collect()
+}
+
+/// The link on the way of the data of `flow` that carries the least payload, and how much.
+pub(crate) fn narrowest<'a>(summary: &'a Summary, flow: &Flow) -> Option<(&'a str, f64)> {
+    let links = summary.links.iter().filter(|link| flow.data_path.iter().any(|name| **name == *link.name));
+    let capacities = links.filter_map(|link| Some((link.name.as_str(), link.payload_capacity_bps?)));
+    capacities.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 /// `what name value`, the value kept in one line.
@@ -328,7 +331,7 @@ mod tests {
     }
 
     fn run(series: Vec<Series>) -> Run {
-        Run { label: String::new(), summary: Summary::default(), series }
+        Run { label: String::new(), own: Vec::new(), summary: Summary::default(), series }
     }
 
     fn goodput(entity: &str, bps: f64) -> Series {
@@ -367,9 +370,9 @@ mod tests {
         let mut burst = goodput("a", 1e6);
         burst.points[1].1 = 35e6;
         let mut run = run(vec![burst]);
-        let (link, flow) = (crate::schema::Link::default(), crate::schema::Flow::default());
+        let (link, flow) = (crate::schema::Link::default(), Flow::default());
         run.summary.links = vec![crate::schema::Link { name: "down".into(), payload_capacity_bps: Some(2e6), ..link }];
-        run.summary.flows = vec![crate::schema::Flow { data_path: ["down".into()].into(), ..flow }];
+        run.summary.flows = vec![Flow { data_path: ["down".into()].into(), ..flow }];
         let panel = panels(&[run], ALL).remove(0).remove(0);
         assert!(panel.axis.span().1 < 3e6, "{:?}", panel.axis.span());
         assert_eq!(panel.notes, ["peaks above the scale are cut"]);

@@ -84,11 +84,10 @@ p{margin:.4rem 0;max-width:75ch}
 figure{margin:0;break-inside:avoid;overflow-x:auto}
 figcaption{color:var(--muted);font-size:.87rem}
 svg.plot{display:block;width:100%;min-width:44rem;height:auto}
-.columns svg.plot{min-width:26rem}
 .columns{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,28rem),1fr));gap:0 1.5rem}
-.side{display:grid;grid-template-columns:repeat(var(--runs),minmax(22rem,1fr));gap:0 1.2rem;overflow-x:auto}
-.side svg.plot{min-width:22rem}
-.side h3{position:sticky;left:0}
+.panels{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:1rem 1.5rem}
+.panels svg.plot{min-width:0}
+.swatch{display:inline-block;width:1.4em;height:.28em;margin-right:.5em;vertical-align:middle}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;font-size:.87rem;font-variant-numeric:tabular-nums;width:100%}
 th,td{padding:.3rem .6rem;text-align:right;vertical-align:top;white-space:nowrap}
@@ -96,10 +95,11 @@ th{font-weight:600;color:var(--muted);border-bottom:1px solid var(--muted);verti
 td{border-bottom:1px solid var(--grid)}
 .left{text-align:left}
 td.words{text-align:left;white-space:normal;min-width:11rem}
-td.name{text-align:left;font-weight:600}
+td.name{text-align:left;font-weight:600;position:sticky;left:0;background:var(--paper)}
+summary{cursor:pointer;margin:.4rem 0}
 ul.why{margin:.3rem 0;padding-left:1.2rem}
 ul.why li{margin:.15rem 0}
 details pre{background:var(--band);padding:.8rem;overflow-x:auto;font-size:.8rem}
 .bad{font-weight:600}
-@media print{svg.plot,.columns svg.plot,.side svg.plot{min-width:0}body{max-width:none;padding:0;font-size:10pt}h2{break-after:avoid}details{display:none}.scroll{overflow:visible}td,th{padding:.15rem .35rem;font-size:8pt}}
+@media print{svg.plot{min-width:0}body{max-width:none;padding:0;font-size:10pt}h2{break-after:avoid}details{display:none}.scroll{overflow:visible}td,th{padding:.15rem .35rem;font-size:8pt}}
 ";

@@ -16,5 +16,5 @@ fn run(network: &Network) -> Run {
     let outcome = lastmile_sim::run(network).expect("a network that can be built");
     let origin = Origin { scenario: "test".to_owned(), version: "0.0.0".to_owned(), ..Origin::default() };
     let series = outcome.series.iter().map(Series::from).collect();
-    Run { label: String::new(), summary: summarise(&origin, network, &outcome), series }
+    Run { label: String::new(), own: Vec::new(), summary: summarise(&origin, network, &outcome), series }
 }

@@ -112,6 +112,26 @@ fn the_page_needs_no_network_and_no_script() {
     assert!(page.contains("is the queue of link up, where its ACKs wait"));
 }
 
+/// Policies replace the remedy that a file may have: what the caption names is the policies.
+#[test]
+fn a_comparison_says_what_is_compared() {
+    let run = |policy: &str| {
+        let mut run = STARVED.clone();
+        run.label = policy.to_owned();
+        run.own = vec!["access.remedy=none".to_owned(), format!("access.policy={policy}")];
+        run.summary.inputs.set = [vec!["seed=7".to_owned()], run.own.clone()].concat();
+        run
+    };
+    let page = report::comparison(&[run("fifo"), run("cake")], Some(1.72e6));
+    assert!(page.contains("seed=7 · access.policy = fifo, cake · "), "{}", &page[..6_000]);
+    assert!(page.contains("The downloads alone have 1.72 Mbit/s."));
+    for title in
+        ["Goodput of download, ", "Goodput of upload, ", "Round-trip time of ping, ", "Delay in the queue of up, "]
+    {
+        assert!(page.contains(title), "no panel {title:?}");
+    }
+}
+
 #[test]
 fn names_from_files_cannot_break_the_page() {
     let mut run = STARVED.clone();

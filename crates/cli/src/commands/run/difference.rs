@@ -76,7 +76,12 @@ mod tests {
             phase("after", flow(after, "line")),
         ];
         let flows = vec![Flow { name: "download".into(), goodput_bps: 1e6, ..Flow::default() }];
-        Run { label: label.into(), summary: Summary { phases, flows, ..Summary::default() }, series: Vec::new() }
+        Run {
+            label: label.into(),
+            own: Vec::new(),
+            summary: Summary { phases, flows, ..Summary::default() },
+            series: Vec::new(),
+        }
     }
 
     #[test]

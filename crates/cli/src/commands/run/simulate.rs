@@ -87,7 +87,7 @@ pub(super) fn simulate(
         memory_bytes: peak_memory(),
     };
     let series = outcome.series.iter().map(Series::from).collect();
-    let run = Run { label: variant.label.clone(), summary, series };
+    let run = Run { label: variant.label.clone(), own: variant.own.clone(), summary, series };
     Ok(Ok(Done { run, timing, captures }))
 }
 

@@ -13,9 +13,16 @@ pub(in crate::commands) struct Variant {
     pub(in crate::commands) label: String,
     /// `key=value`, those of `--set` and then its own.
     pub(in crate::commands) overrides: Vec<String>,
+    /// Those of its own, which set it apart.
+    pub(in crate::commands) own: Vec<String>,
 }
 
 impl Variant {
+    /// The run called `label` with the overrides that all have and those that set it apart.
+    pub(in crate::commands) fn new(label: &str, common: &[String], own: Vec<String>) -> Self {
+        Self { label: label.to_owned(), overrides: common.iter().chain(&own).cloned().collect(), own }
+    }
+
     /// Where its results go: `out` itself for a run on its own.
     pub(super) fn directory(&self, out: &Path) -> PathBuf {
         if self.label.is_empty() { out.to_owned() } else { out.join(file_name(&self.label)) }
@@ -38,17 +45,15 @@ pub(super) fn of(arguments: &Arguments) -> Result<Vec<Variant>> {
         None => ("access.remedy", arguments.remedy.clone()),
     };
     if values.is_empty() {
-        return Ok(vec![Variant { label: String::new(), overrides: common }]);
+        return Ok(vec![Variant::new("", &common, Vec::new())]);
     }
     let mut variants: Vec<Variant> = Vec::new();
     for value in &values {
         let value = value.trim();
-        let mut overrides = common.clone();
-        overrides.push(format!("{key}={value}"));
         if variants.iter().any(|other| file_name(&other.label) == file_name(value)) {
             return Err(Failure::new(format_args!("{key} is to be \"{value}\" twice")));
         }
-        variants.push(Variant { label: value.to_owned(), overrides });
+        variants.push(Variant::new(value, &common, vec![format!("{key}={value}")]));
     }
     Ok(variants)
 }

@@ -1,37 +1,43 @@
-//! What a comparison measures of a run: the phase in which both directions are busy, or all of it where there is none.
+//! What a comparison tells of each run in one row: the phase in which both directions are busy, or all of it where there is none.
 
-use lastmile_results::schema::{Phase, Summary};
-use lastmile_units::BitRate;
 use serde::Serialize;
 
+use crate::format::{self, rate};
+use crate::schema::{Phase, Summary};
+
 /// The columns of [`Measured::cells`].
-pub(super) const COLUMNS: [&str; 9] =
+pub const COLUMNS: [&str; 9] =
     ["download", "of alone", "upload", "ping p50", "p99", "max", "queue of up", "max", "drops"];
 
 /// What one run came to.
-#[derive(Serialize)]
-pub(super) struct Measured {
+#[derive(Clone, Debug, Serialize)]
+pub struct Measured {
     /// Which part of the run.
-    pub(super) phase: String,
+    pub phase: String,
     /// Goodput of all downloads.
-    pub(super) download_bps: f64,
-    /// The same as a share of the downloads alone.
-    pub(super) download_share: f64,
+    pub download_bps: f64,
+    /// The same as a share of the downloads alone, where those are known.
+    pub download_share: Option<f64>,
     /// Goodput of all uploads.
-    pub(super) upload_bps: f64,
-    /// Round-trip time of the first ping.
-    pub(super) rtt_p50_s: Option<f64>,
-    pub(super) rtt_p99_s: Option<f64>,
-    pub(super) rtt_max_s: Option<f64>,
-    /// Time in the queue of the upstream.
-    pub(super) queue_delay_mean_s: Option<f64>,
-    pub(super) queue_delay_max_s: Option<f64>,
+    pub upload_bps: f64,
+    /// Round-trip time of the first ping: the median.
+    pub rtt_p50_s: Option<f64>,
+    /// The 99th percentile of it.
+    pub rtt_p99_s: Option<f64>,
+    /// The largest.
+    pub rtt_max_s: Option<f64>,
+    /// Mean time in the queue of the upstream.
+    pub queue_delay_mean_s: Option<f64>,
+    /// The longest.
+    pub queue_delay_max_s: Option<f64>,
     /// Packets that the upstream dropped in the whole run, regulated ACKs included.
-    pub(super) drops: u64,
+    pub drops: u64,
 }
 
 impl Measured {
-    pub(super) fn of(summary: &Summary, reference_bps: f64) -> Self {
+    /// What `summary` came to, beside downloads that have `reference_bps` alone.
+    #[must_use]
+    pub fn of(summary: &Summary, reference_bps: Option<f64>) -> Self {
         let phase = busiest(summary);
         let download_bps = goodput(summary, phase, "down");
         let probe = phase.and_then(|phase| phase.probes.first()).map(|probe| probe.rtt_s);
@@ -47,7 +53,7 @@ impl Measured {
         Self {
             phase: phase.map_or_else(|| "over the whole run".to_owned(), |phase| phase.name.clone()),
             download_bps,
-            download_share: if reference_bps > 0.0 { download_bps / reference_bps } else { 0.0 },
+            download_share: reference_bps.filter(|bps| *bps > 0.0).map(|bps| download_bps / bps),
             upload_bps: goodput(summary, phase, "up"),
             rtt_p50_s: rtt.as_ref().and_then(|rtt| rtt.p50),
             rtt_p99_s: rtt.as_ref().and_then(|rtt| rtt.p99),
@@ -58,11 +64,12 @@ impl Measured {
         }
     }
 
-    /// A row of the table.
-    pub(super) fn cells(&self) -> [String; 9] {
+    /// A row of the table, in the order of [`COLUMNS`].
+    #[must_use]
+    pub fn cells(&self) -> [String; COLUMNS.len()] {
         [
             rate(self.download_bps),
-            format!("{:.1} %", self.download_share * 100.0),
+            format::or_dash(self.download_share, |share| format!("{:.1} %", share * 100.0)),
             rate(self.upload_bps),
             time(self.rtt_p50_s),
             time(self.rtt_p99_s),
@@ -74,9 +81,16 @@ impl Measured {
     }
 }
 
-/// Goodput of all downloads over the whole run.
-pub(super) fn downloads(summary: &Summary) -> f64 {
+/// Goodput of all downloads over the whole run, bit/s.
+#[must_use]
+pub fn downloads(summary: &Summary) -> f64 {
     goodput(summary, None, "down")
+}
+
+/// A rate as [`Measured::cells`] tell it.
+#[must_use]
+pub fn told(bps: f64) -> String {
+    rate(bps)
 }
 
 /// The longest phase of those in which both directions carry data.
@@ -101,14 +115,7 @@ fn goodput(summary: &Summary, phase: Option<&Phase>, direction: &str) -> f64 {
         .sum()
 }
 
-/// A rate in three digits.
-pub(super) fn rate(bps: f64) -> String {
-    let scale = 10_f64.powf(bps.max(1.0).log10().floor() - 2.0).max(1.0);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and far below 2^63")]
-    let rounded = ((bps / scale).round() * scale).round() as u64;
-    BitRate::from_bps(rounded).map_or_else(|| "0 bit/s".to_owned(), |rate| rate.to_string())
-}
-
+/// In milliseconds, so that a column compares at a glance.
 fn time(seconds: Option<f64>) -> String {
-    seconds.map_or_else(|| "–".to_owned(), |seconds| format!("{:.1} ms", seconds * 1e3))
+    format::or_dash(seconds, |seconds| format!("{:.1} ms", seconds * 1e3))
 }

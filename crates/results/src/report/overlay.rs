@@ -1,0 +1,201 @@
+//! The panels of a comparison: one for each thing worth comparing, a line a run.
+//!
+//! What is compared is what a user feels: the goodput of each source, the round trip of each ping, and the queues of the links that are
+//! busy. Flows of one source are taken together, and everything is drawn as means over a while, since saw teeth of several runs on top
+//! of each other hide what differs. The table above the panels has the largest values.
+
+use std::collections::BTreeMap;
+
+use super::panel::{Line, Panel, Reference, mean};
+use super::panels::{self, means, narrowest, source};
+use super::scale::{Axis, round_step};
+use crate::Run;
+use crate::format::{self, Unit};
+use crate::schema::Summary;
+use crate::tabular::{busy_links, distinct};
+
+/// At most so many panels of one quantity; the others are those that move least.
+const MOST: usize = 6;
+
+/// Time and value.
+type Points = Vec<(f64, f64)>;
+
+/// A quantity that is compared.
+struct Quantity {
+    series: &'static str,
+    /// What stands before the name of what it is measured of.
+    title: &'static str,
+    units: &'static [Unit],
+    /// What is measured: the name of the panel that a series belongs to, if it has one.
+    subject: fn(&str, &[String]) -> Option<String>,
+    /// What to compare with, and its value.
+    reference: fn(&Summary, &str) -> Option<(String, f64)>,
+}
+
+const QUANTITIES: [Quantity; 4] = [
+    Quantity {
+        series: "goodput_bps",
+        title: "Goodput of",
+        units: format::RATES,
+        subject: |flow, _| Some(source(flow).to_owned()),
+        reference: capacity,
+    },
+    Quantity {
+        series: "rtt_s",
+        title: "Round-trip time of",
+        units: format::SECONDS,
+        subject: |probe, _| Some(probe.to_owned()),
+        reference: |_, _| None,
+    },
+    Quantity {
+        series: "queue_delay_s",
+        title: "Delay in the queue of",
+        units: format::SECONDS,
+        subject: busy,
+        reference: |_, _| None,
+    },
+    Quantity { series: "queue_bytes", title: "Queue of", units: format::BYTES, subject: busy, reference: |_, _| None },
+];
+
+/// The panels that compare `runs`, over the time of the first.
+pub(crate) fn overlays(runs: &[Run]) -> Vec<Panel> {
+    let links = distinct(runs.iter().flat_map(|run| busy_links(&run.summary)));
+    QUANTITIES.iter().flat_map(|quantity| of_quantity(quantity, runs, &links)).collect()
+}
+
+fn of_quantity(quantity: &Quantity, runs: &[Run], links: &[String]) -> Vec<Panel> {
+    let bin = round_step(runs[0].summary.duration_s / panels::MEANS);
+    let series = |run: &Run| {
+        let of_quantity = run.series.iter().filter(|series| series.name == quantity.series);
+        let named = of_quantity.filter_map(|series| Some(((quantity.subject)(&series.entity, links)?, &series.points)));
+        named.map(|(name, points)| (name, points.clone())).collect::<Vec<_>>()
+    };
+    let runs_series: Vec<Vec<(String, Points)>> = runs.iter().map(series).collect();
+    let subjects = distinct(runs_series.iter().flatten().map(|(name, _)| name.clone()));
+    let mut panels: Vec<(f64, Panel)> = Vec::new();
+    for subject in subjects {
+        let lines: Vec<Points> = runs_series
+            .iter()
+            .map(|series| {
+                means(&sum(series.iter().filter(|(name, _)| *name == subject).map(|(_, points)| points)), bin)
+            })
+            .collect();
+        let peak =
+            lines.iter().flatten().map(|(_, value)| *value).filter(|value| value.is_finite()).fold(0.0, f64::max);
+        if peak > 0.0 {
+            panels.push((peak, panel(quantity, runs, &subject, lines, peak, bin)));
+        }
+    }
+    let mut peaks: Vec<f64> = panels.iter().map(|(peak, _)| *peak).collect();
+    peaks.sort_by(|a, b| b.total_cmp(a));
+    let least = peaks.get(MOST - 1).copied().unwrap_or(0.0);
+    panels.into_iter().filter(|(peak, _)| *peak >= least).take(MOST).map(|(_, panel)| panel).collect()
+}
+
+fn panel(quantity: &Quantity, runs: &[Run], subject: &str, lines: Vec<Points>, peak: f64, bin: f64) -> Panel {
+    let told: Vec<Option<(String, f64)>> = runs.iter().map(|run| (quantity.reference)(&run.summary, subject)).collect();
+    // A capacity that differs between runs belongs to none of the lines alone.
+    let same = told.windows(2).all(|pair| pair[0] == pair[1]);
+    let reference = told.into_iter().next().flatten().filter(|(_, value)| same && *value <= peak * 1.5);
+    let top = reference.as_ref().map_or(peak, |(_, value)| peak.min(value * panels::HEADROOM).max(*value));
+    let mut notes = vec![format!("means of {}", format::seconds(bin))];
+    if let Some((name, _)) = &reference {
+        notes.insert(0, format!("dashed: {name}"));
+    }
+    if peak > top {
+        notes.insert(0, "peaks above the scale are cut".to_owned());
+    }
+    let line = |(number, points): (usize, Points)| Line {
+        label: runs[number].label.clone(),
+        colour: number,
+        faint: false,
+        bound: false,
+        points,
+    };
+    let title = format!("{} {subject}", quantity.title);
+    let named_by = Some(apart(&runs[0].summary, &lines));
+    Panel {
+        title,
+        axis: Axis::from_zero(top, quantity.units, 5),
+        lines: lines.into_iter().enumerate().filter(|(_, points)| !points.is_empty()).map(line).collect(),
+        references: reference.into_iter().map(|(_, value)| Reference { label: String::new(), value }).collect(),
+        notes,
+        named_by,
+    }
+}
+
+/// The phase in which the means of `lines` lie farthest apart, or all of the run.
+fn apart(summary: &Summary, lines: &[Points]) -> (f64, f64) {
+    let spread = |span: (f64, f64)| {
+        let means = || lines.iter().filter(|line| !line.is_empty()).map(|line| mean(line, span));
+        means().fold(0.0, f64::max) - means().fold(f64::INFINITY, f64::min)
+    };
+    let spans = summary.phases.iter().map(|phase| (phase.from_s, phase.to_s));
+    spans.max_by(|a, b| spread(*a).total_cmp(&spread(*b))).unwrap_or((0.0, summary.duration_s))
+}
+
+/// The sum of series at each time at which any of them has a sample.
+fn sum<'a>(series: impl Iterator<Item = &'a Points>) -> Points {
+    let mut sums: BTreeMap<u64, f64> = BTreeMap::new();
+    for (time, value) in series.flatten() {
+        // Times are not negative, so their bits have their order.
+        *sums.entry(time.to_bits()).or_default() += value;
+    }
+    sums.into_iter().map(|(time, value)| (f64::from_bits(time), value)).collect()
+}
+
+fn busy(link: &str, busy: &[String]) -> Option<String> {
+    busy.iter().find(|other| *other == link).cloned()
+}
+
+/// The payload capacity of the narrowest link that the data of `source` crosses.
+fn capacity(summary: &Summary, name: &str) -> Option<(String, f64)> {
+    let flow = summary.flows.iter().find(|flow| source(&flow.name) == name)?;
+    let (link, bps) = narrowest(summary, flow)?;
+    Some((format!("capacity of {link}, {}", format::rate(bps)), bps))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::series::Series;
+
+    fn run(label: &str, series: &[(&str, &str, f64)]) -> Run {
+        let series = series.iter().map(|(name, entity, value)| Series {
+            name: (*name).into(),
+            entity: (*entity).into(),
+            points: vec![(0.0, *value), (1.0, *value)],
+        });
+        let summary = Summary { duration_s: 10.0, ..Summary::default() };
+        Run { label: label.to_owned(), own: Vec::new(), summary, series: series.collect() }
+    }
+
+    #[test]
+    fn a_panel_has_a_line_for_each_run_and_flows_of_a_source_are_one() {
+        let goodput = |entity, bps| ("goodput_bps", entity, bps);
+        let one = run("one", &[goodput("download-1", 1e6), goodput("download-2", 2e6)]);
+        let other = run("other", &[goodput("download-1", 5e5), goodput("download-2", 5e5), ("rtt_s", "ping", 0.1)]);
+        let panels = overlays(&[one, other]);
+        let titles: Vec<&str> = panels.iter().map(|panel| panel.title.as_str()).collect();
+        assert_eq!(titles, ["Goodput of download", "Round-trip time of ping"]);
+        let told: Vec<(&str, usize, f64)> =
+            panels[0].lines.iter().map(|line| (line.label.as_str(), line.colour, line.points[0].1)).collect();
+        assert_eq!(told, [("one", 0, 3e6), ("other", 1, 1e6)]);
+        // A run has its colour everywhere, also where another has no line.
+        assert_eq!(panels[1].lines.iter().map(|line| line.colour).collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn names_stand_where_lines_differ_most() {
+        let phase = |from_s, to_s| crate::schema::Phase { from_s, to_s, ..Default::default() };
+        let summary =
+            Summary { phases: vec![phase(0.0, 5.0), phase(5.0, 8.0), phase(8.0, 10.0)], ..Summary::default() };
+        let lines = [vec![(1.0, 2.0), (6.0, 9.0), (9.0, 2.0)], vec![(1.0, 2.0), (6.0, 1.0), (9.0, 3.0)]];
+        assert_eq!(apart(&summary, &lines), (5.0, 8.0));
+    }
+
+    #[test]
+    fn queues_of_idle_links_are_left_out() {
+        assert!(overlays(&[run("one", &[("queue_bytes", "backbone", 1e3)])]).is_empty());
+    }
+}
