@@ -1,6 +1,7 @@
-//! The packet parser, its inverse, and the rewriting of ACKs.
+//! The packet parser, its inverse, and the rewriting of ACKs, alone and in Ethernet frames.
 //!
-//! The input is an IP packet. What stands behind its end is what a pure ACK is rewritten to say.
+//! The input is an IP packet, or an Ethernet frame. What stands behind the end of the packet is what a pure ACK is rewritten
+//! to say.
 
 use lastmile_packet::{
     AckFields, FlowKey, Frame, Meta, Options, Packet, Parsed, Protocol, SackBlock, SeqNumber, SynOptions,
@@ -17,7 +18,8 @@ pub fn check(input: &[u8]) {
     }
     assert_eq!(checksums_hold(input).is_ok(), parsed.is_ok(), "checksums are checked of what can be read");
     check_headers_alone(input);
-    check_frame(input);
+    check_packet(input);
+    check_ethernet(input);
 }
 
 fn check_lengths(input: &[u8], Parsed { meta, transport_offset, .. }: &Parsed) {
@@ -83,7 +85,7 @@ fn check_headers_alone(input: &[u8]) {
     }
 }
 
-fn check_frame(input: &[u8]) {
+fn check_packet(input: &[u8]) {
     let (mut frame, key) = Frame::new(input.to_vec());
     let Ok(key) = key else {
         assert_eq!(frame.bytes(), input, "what cannot be read stays as it is");
@@ -98,6 +100,28 @@ fn check_frame(input: &[u8]) {
             check_rewrite(&mut frame, &key, &newest(&mut rest));
         }
     }
+}
+
+/// Whatever the input is, it passes; the packet in a frame changes as it would alone, and the frame stays one around it.
+fn check_ethernet(input: &[u8]) {
+    let (mut frame, key) = Frame::ethernet(input.to_vec());
+    if key.is_err() {
+        assert_eq!(frame.bytes(), input, "what cannot be read stays as it is");
+        assert_eq!(frame.meta().protocol, Protocol::Other);
+        return;
+    }
+    let prefix_len = frame.bytes().len() - frame.packet_bytes().len();
+    assert_eq!(frame.packet_bytes(), &input[prefix_len..prefix_len + usize::from(frame.meta().ip_len)]);
+    let (mut alone, alone_key) = Frame::new(frame.packet_bytes().to_vec());
+    assert_eq!((alone_key.ok(), alone.meta()), (key.ok(), frame.meta()));
+    if frame.meta().is_pure_ack() {
+        let newest = newest(&mut &input[prefix_len..]);
+        frame.rewrite_ack(&newest);
+        alone.rewrite_ack(&newest);
+    }
+    assert_eq!((frame.packet_bytes(), frame.meta()), (alone.bytes(), alone.meta()));
+    let (again, _) = Frame::ethernet(frame.bytes().to_vec());
+    assert_eq!(again, frame, "a rewritten frame reads as itself");
 }
 
 /// After a rewrite the bytes say the new and otherwise the old, and the checksums are as right or wrong as before.

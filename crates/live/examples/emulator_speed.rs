@@ -12,7 +12,8 @@ use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use lastmile_linklayer::{Framing, LinkLayer};
-use lastmile_live::emulate::{Config, HopConfig, Outcome, Side, Tuning, World};
+use lastmile_live::bump::HopConfig;
+use lastmile_live::emulate::{Config, Outcome, Side, Tuning, World};
 use lastmile_live::lab::Namespace;
 use lastmile_live::probe::{Ping, ping};
 use lastmile_live::stop::Stop;

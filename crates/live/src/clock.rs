@@ -46,7 +46,7 @@ impl StampMap {
     /// Reads both clocks. Of a few attempts the one counts that took least time, so that an interruption between two
     /// readings does not become an error of every stamp.
     #[must_use]
-    pub fn measure(clock: &MonotonicClock) -> Self {
+    pub fn measure(clock: &dyn Clock) -> Self {
         const ATTEMPTS: usize = 5;
         let attempt = |_| {
             let before = clock.now();

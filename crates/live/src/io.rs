@@ -4,6 +4,7 @@ pub mod tun;
 
 use std::io;
 
+use lastmile_packet::Frame;
 use lastmile_units::Instant;
 
 use crate::clock::Clock;
@@ -12,6 +13,9 @@ pub use tun::Tun;
 
 /// A device, seen from the datapath: gives packets that hosts sent and takes packets that hosts shall have.
 pub trait Port {
+    /// What the bytes of its packets begin with. Never changes.
+    fn framing(&self) -> Framing;
+
     /// Hands at most `limit` waiting packets to `take`, oldest first, each with its arrival time, and returns up to when
     /// that is complete: every packet that arrived before the returned time has now been handed over. The datapath may go
     /// on to that time and no further, so a late wake-up or a full batch changes no departure.
@@ -20,18 +24,21 @@ pub trait Port {
     ///
     /// # Errors
     /// The device is gone. That no packet waits is no error.
-    fn receive(
-        &mut self,
-        clock: &impl Clock,
-        limit: usize,
-        take: &mut dyn FnMut(Instant, &[u8]),
-    ) -> io::Result<Instant>;
+    fn receive(&mut self, clock: &dyn Clock, limit: usize, take: &mut dyn FnMut(Instant, &[u8]))
+    -> io::Result<Instant>;
 
-    /// Sends one packet, from its IP header on. Never waits.
-    ///
-    /// # Errors
-    /// Why the packet could not be sent. It is lost, as on a cable whose far end cannot take it.
-    fn send(&mut self, packet: &[u8]) -> Result<(), Refusal>;
+    /// Sends all of `frames`, in their order, and leaves none there. Never waits: `done` hears of each what became of it,
+    /// in any order, and gets its memory. What is refused is lost, as on a cable whose far end cannot take it.
+    fn send(&mut self, frames: &mut Vec<Frame>, done: &mut dyn FnMut(Frame, Result<(), Refusal>));
+}
+
+/// What the bytes of a port's packets begin with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Framing {
+    /// The IP header: [`Frame::new`].
+    Packet,
+    /// The Ethernet header: [`Frame::ethernet`].
+    Ethernet,
 }
 
 /// Why a device did not take a packet that had crossed the line.

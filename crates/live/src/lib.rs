@@ -2,7 +2,8 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`emulate`] | the line emulator: engine without I/O, the world around it, its counters |
+//! | [`bump`] | two directions of lines between two ports, without input and output of their own; their counters |
+//! | [`emulate`] | the line emulator: the world around a bump that is an access line |
 //! | [`io`] | ports that packets come from and go to: [`io::Tun`] |
 //! | [`clock`] | the monotonic clock as [`lastmile_units::Instant`], the kernel's receive stamps on the same scale |
 //! | [`lab`] | network namespaces for hosts to stand in |
@@ -15,6 +16,7 @@
 //! reason, refused by a device, or still there at the end.
 #![cfg(target_os = "linux")]
 
+pub mod bump;
 pub mod clock;
 pub mod emulate;
 pub mod error;

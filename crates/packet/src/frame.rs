@@ -1,20 +1,24 @@
 //! A real packet: its bytes and what was read from them.
 
 use crate::checksum::{Sum, mend};
+use crate::ethernet::{self, FrameError, Located, Prefix};
 use crate::parse::{ParseError, parse};
 use crate::{AckFields, AckList, FlowDirectory, FlowKey, MAX_HEADER_LEN, Meta, Options, Packet, Protocol};
 use crate::{ipv4, ipv6, list, tcp, write_packet};
 
-/// An IP packet with its bytes, as the live programs carry it through the datapath.
+/// An IP packet with its bytes, alone or in an Ethernet frame, as the live programs carry it through the datapath.
 ///
 /// The bytes change only where a method of [`Packet`] says so. Checksums are mended for what changed (RFC 1624), never computed anew:
 /// a packet that came damaged leaves recognisably damaged, for its receiver to drop.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Frame {
     meta: Meta,
+    /// What stands before the packet, and the packet.
     bytes: Vec<u8>,
     /// What the bytes say of the flow; `None` if they cannot be read.
     key: Option<FlowKey>,
+    prefix: Prefix,
+    /// Where the transport header starts, from the IP header on.
     transport_offset: u8,
 }
 
@@ -24,25 +28,57 @@ impl Frame {
     /// No packet is refused: one that cannot be read becomes [`Protocol::Other`], which passes untouched, and the error
     /// says why. Of a readable packet trailing bytes (the padding of Ethernet) are dropped. `meta.flow` and
     /// `meta.arrived` are for the caller to set.
-    pub fn new(mut bytes: Vec<u8>) -> (Self, Result<FlowKey, ParseError>) {
-        match parse(&bytes) {
-            Ok(parsed) => {
-                bytes.truncate(usize::from(parsed.meta.ip_len));
-                let (key, transport_offset) = (Some(parsed.key), parsed.transport_offset);
-                (Self { meta: parsed.meta, bytes, key, transport_offset }, Ok(parsed.key))
+    pub fn new(bytes: Vec<u8>) -> (Self, Result<FlowKey, ParseError>) {
+        let end = bytes.len();
+        Self::behind(Prefix::default(), end, bytes)
+    }
+
+    /// Takes the bytes of an Ethernet frame, without its FCS, and what they say of the flow of the IP packet in it.
+    ///
+    /// As [`Frame::new`]; a frame without an IP packet (ARP, PPPoE discovery) passes untouched too, and counts as long as
+    /// what is behind its Ethernet header and tags.
+    pub fn ethernet(bytes: Vec<u8>) -> (Self, Result<FlowKey, FrameError>) {
+        let Located { prefix, end } = ethernet::locate(&bytes);
+        match end {
+            Ok(end) => {
+                let (frame, key) = Self::behind(prefix, end, bytes);
+                (frame, key.map_err(FrameError::Packet))
             }
-            Err(error) => {
-                let ip_len = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
-                let meta = Meta { ip_len, protocol: Protocol::Other, ..Meta::default() };
-                (Self { meta, bytes, key: None, transport_offset: 0 }, Err(error))
-            }
+            Err(error) => (Self::unreadable(prefix, bytes), Err(error)),
         }
     }
 
-    /// The bytes, from the IP header on.
+    fn behind(prefix: Prefix, end: usize, mut bytes: Vec<u8>) -> (Self, Result<FlowKey, ParseError>) {
+        let start = usize::from(prefix.len);
+        match parse(&bytes[start..end]) {
+            Ok(parsed) => {
+                bytes.truncate(start + usize::from(parsed.meta.ip_len));
+                let (key, transport_offset) = (Some(parsed.key), parsed.transport_offset);
+                let mut frame = Self { meta: parsed.meta, bytes, key, prefix, transport_offset };
+                // PPPoE may have padding of its own inside its length.
+                frame.prefix.mend(&mut frame.bytes, frame.meta.ip_len);
+                (frame, Ok(parsed.key))
+            }
+            Err(error) => (Self::unreadable(prefix, bytes), Err(error)),
+        }
+    }
+
+    fn unreadable(prefix: Prefix, bytes: Vec<u8>) -> Self {
+        let ip_len = u16::try_from(bytes.len() - usize::from(prefix.len)).unwrap_or(u16::MAX);
+        let meta = Meta { ip_len, protocol: Protocol::Other, ..Meta::default() };
+        Self { meta, bytes, key: None, prefix, transport_offset: 0 }
+    }
+
+    /// All bytes, as a port takes them: from the Ethernet header on if this came as an Ethernet frame.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The bytes from the IP header on; of a frame without IP, those behind the Ethernet header and its tags.
+    #[must_use]
+    pub fn packet_bytes(&self) -> &[u8] {
+        &self.bytes[usize::from(self.prefix.len)..]
     }
 
     /// Gives the bytes back, whose memory can serve the next packet.
@@ -57,55 +93,69 @@ impl Frame {
         let transport = usize::from(self.transport_offset);
         let mut options = [0; Options::MAX_BYTES];
         let options_len = tcp::write_options(&mut options, newest);
-        self.bytes.truncate(transport + tcp::HEADER_LEN);
+        self.bytes.truncate(usize::from(self.prefix.len) + transport + tcp::HEADER_LEN);
         self.bytes.extend_from_slice(&options[..options_len]);
-        self.bytes[transport + tcp::DATA_OFFSET_AT] = tcp::data_offset(tcp::HEADER_LEN + options_len);
+        self.packet_mut()[transport + tcp::DATA_OFFSET_AT] = tcp::data_offset(tcp::HEADER_LEN + options_len);
     }
 
     /// Replaces the list in the IP header; its length is still to mend.
     fn replace_list(&mut self, newest: &AckList) {
         let mut written = [0; list::MAX_HEADER_BYTES];
+        let ip = usize::from(self.prefix.len);
         let old_end = usize::from(self.transport_offset);
-        let start = if self.meta.mark.ipv6() {
+        let (fixed, len) = if self.meta.mark.ipv6() {
             let has_one = old_end > ipv6::HEADER_LEN;
-            let next_header = self.bytes[if has_one { ipv6::HEADER_LEN } else { NEXT_HEADER_AT }];
+            let next_header = self.packet_bytes()[if has_one { ipv6::HEADER_LEN } else { NEXT_HEADER_AT }];
             let len = list::write_ipv6(&mut written, next_header, newest.as_bytes());
-            self.bytes[NEXT_HEADER_AT] = if len > 0 { ipv6::DESTINATION_OPTIONS } else { next_header };
-            self.bytes.splice(ipv6::HEADER_LEN..old_end, written[..len].iter().copied());
-            ipv6::HEADER_LEN + len
+            self.packet_mut()[NEXT_HEADER_AT] = if len > 0 { ipv6::DESTINATION_OPTIONS } else { next_header };
+            (ipv6::HEADER_LEN, len)
         } else {
-            let removed = Sum::ZERO.bytes(&self.bytes[..2]).bytes(&self.bytes[ipv4::HEADER_LEN..old_end]);
+            let packet = self.packet_bytes();
+            let removed = Sum::ZERO.bytes(&packet[..2]).bytes(&packet[ipv4::HEADER_LEN..old_end]);
             let len = list::write_ipv4(&mut written, newest.as_bytes());
-            self.bytes[0] = ipv4::first_byte(ipv4::HEADER_LEN + len);
-            self.mend_ipv4(removed, Sum::ZERO.bytes(&self.bytes[..2]).bytes(&written[..len]));
-            self.bytes.splice(ipv4::HEADER_LEN..old_end, written[..len].iter().copied());
-            ipv4::HEADER_LEN + len
+            self.packet_mut()[0] = ipv4::first_byte(ipv4::HEADER_LEN + len);
+            self.mend_ipv4(removed, Sum::ZERO.bytes(&self.packet_bytes()[..2]).bytes(&written[..len]));
+            (ipv4::HEADER_LEN, len)
         };
-        self.transport_offset = start as u8;
+        self.bytes.splice(ip + fixed..ip + old_end, written[..len].iter().copied());
+        self.transport_offset = (fixed + len) as u8;
     }
 
     fn mend_ipv4(&mut self, removed: Sum, added: Sum) {
         self.set_word(ipv4::CHECKSUM_AT, mend(self.word(ipv4::CHECKSUM_AT), removed, added));
     }
 
-    /// Makes the IP header's length that of the bytes.
-    fn mend_ip_len(&mut self) {
-        let len = self.bytes.len() as u16;
+    /// Makes the lengths of the IP header and of PPPoE those of the bytes.
+    fn mend_lengths(&mut self) {
+        let len = self.packet_bytes().len() as u16;
         if self.meta.mark.ipv6() {
             self.set_word(4, len - ipv6::HEADER_LEN as u16);
         } else {
             self.set_summed_word(2, len, ipv4::CHECKSUM_AT);
         }
+        self.prefix.mend(&mut self.bytes, len);
         self.meta.ip_len = len;
         self.meta.header_len = len as u8;
     }
 
+    /// The sum of all bytes from `changing` on, and of the length from `transport` on.
+    fn sum_from(&self, changing: usize, transport: usize) -> Sum {
+        let packet = self.packet_bytes();
+        Sum::ZERO.bytes(&packet[changing..]).word((packet.len() - transport) as u16)
+    }
+
+    fn packet_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[usize::from(self.prefix.len)..]
+    }
+
+    /// Two bytes of the packet, counted from its IP header.
     fn word(&self, at: usize) -> u16 {
-        u16::from_be_bytes([self.bytes[at], self.bytes[at + 1]])
+        let packet = self.packet_bytes();
+        u16::from_be_bytes([packet[at], packet[at + 1]])
     }
 
     fn set_word(&mut self, at: usize, word: u16) {
-        self.bytes[at..at + 2].copy_from_slice(&word.to_be_bytes());
+        self.packet_mut()[at..at + 2].copy_from_slice(&word.to_be_bytes());
     }
 
     /// Sets a word that the checksum at `checksum_at` covers, and mends that.
@@ -136,8 +186,8 @@ impl Packet for Frame {
         let options = if self.takes_list() { newest.options } else { newest.options.without_list() };
         let transport = usize::from(self.transport_offset);
         let changing = transport + tcp::ACK_AT;
-        let before = Sum::ZERO.bytes(&self.bytes[changing..]).word((self.bytes.len() - transport) as u16);
-        self.bytes[changing..changing + 4].copy_from_slice(&newest.ack.raw().to_be_bytes());
+        let before = self.sum_from(changing, transport);
+        self.packet_mut()[changing..changing + 4].copy_from_slice(&newest.ack.raw().to_be_bytes());
         self.set_word(transport + tcp::WINDOW_AT, newest.window);
         self.meta.ack = newest.ack;
         self.meta.window = newest.window;
@@ -150,12 +200,12 @@ impl Packet for Frame {
         }
         self.meta.set_options(options);
         if self.bytes.len() != len_before {
-            self.mend_ip_len();
+            self.mend_lengths();
         }
         let transport = usize::from(self.transport_offset);
         let changing = transport + tcp::ACK_AT;
         // The old checksum stands in both sums and cancels. The pseudo-header has the length of the TCP packet.
-        let after = Sum::ZERO.bytes(&self.bytes[changing..]).word((self.bytes.len() - transport) as u16);
+        let after = self.sum_from(changing, transport);
         let checksum_at = transport + tcp::CHECKSUM_AT;
         self.set_word(checksum_at, mend(self.word(checksum_at), before, after));
     }
@@ -200,10 +250,12 @@ impl Packet for Frame {
         let mut meta = self.meta;
         meta.become_signal(list);
         let key = self.key.expect("a pure ACK was read from these bytes");
-        let mut bytes = Vec::new();
-        write_packet(&meta, &key.addresses, &mut bytes);
+        let mut packet = Vec::new();
+        write_packet(&meta, &key.addresses, &mut packet);
+        let mut bytes = [&self.bytes[..usize::from(self.prefix.len)], &packet].concat();
+        self.prefix.mend(&mut bytes, meta.ip_len);
         let transport_offset = if meta.mark.ipv6() { ipv6::HEADER_LEN } else { ipv4::HEADER_LEN } as u8;
-        Self { meta, bytes, transport_offset, key: self.key }
+        Self { meta, bytes, key: self.key, prefix: self.prefix, transport_offset }
     }
 
     fn key(&self, _flows: &dyn FlowDirectory) -> Option<FlowKey> {
@@ -212,7 +264,7 @@ impl Packet for Frame {
 
     fn payload<'a>(&'a self, _flows: &'a dyn FlowDirectory) -> &'a [u8] {
         match self.key {
-            Some(_) => self.bytes.get(usize::from(self.meta.header_len)..).unwrap_or_default(),
+            Some(_) => self.packet_bytes().get(usize::from(self.meta.header_len)..).unwrap_or_default(),
             None => &[],
         }
     }
@@ -222,9 +274,10 @@ impl Packet for Frame {
     }
 
     fn headers(&self, _flows: &dyn FlowDirectory, out: &mut [u8; MAX_HEADER_LEN]) -> usize {
-        let len = usize::from(self.meta.header_len).min(self.bytes.len());
+        let packet = self.packet_bytes();
+        let len = usize::from(self.meta.header_len).min(packet.len());
         out.get_mut(..len).map_or(0, |out| {
-            out.copy_from_slice(&self.bytes[..len]);
+            out.copy_from_slice(&packet[..len]);
             len
         })
     }

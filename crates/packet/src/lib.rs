@@ -6,13 +6,14 @@
 //! | to | use |
 //! | --- | --- |
 //! | turn a simulated packet into bytes | [`write_headers`], [`write_packet`] |
-//! | read a real packet | [`Frame::new`], [`parse`], [`parse_headers`] |
+//! | read a real packet | [`Frame::new`], [`Frame::ethernet`], [`parse`], [`parse_headers`] |
 //! | give flows of real packets their [`FlowId`] | [`FlowTable`] |
 //! | tell the addresses of simulated flows | [`FlowDirectory`] |
 //! | compute and mend checksums | [`checksum`], [`checksums_hold`] |
 
 pub mod checksum;
 mod directory;
+mod ethernet;
 mod flow;
 mod frame;
 mod icmp;
@@ -31,6 +32,7 @@ mod udp;
 mod write;
 
 pub use directory::{FlowDirectory, NumberedFlows};
+pub use ethernet::FrameError;
 pub use flow::{FlowAddresses, FlowId, FlowKey, IpAddresses};
 pub use frame::Frame;
 pub use list::AckList;

@@ -7,7 +7,8 @@ use std::process::{Child, Command};
 use lastmile_packet::HashKey;
 use lastmile_units::{Duration, Instant};
 
-use super::{Emulator, EmulatorConfig, Ended, HopConfig, Outcome};
+use super::{Ended, Outcome};
+use crate::bump::{Bump, BumpConfig, HopConfig};
 use crate::clock::{Clock, MonotonicClock, std_span};
 use crate::error::{Context, Error};
 use crate::io::Tun;
@@ -146,7 +147,7 @@ impl Side {
 
 /// The line with its ends in place. Dropping it removes the devices and the namespaces that were made.
 pub struct World {
-    emulator: Emulator,
+    bump: Bump,
     client: Side,
     server: Side,
     clock: MonotonicClock,
@@ -166,7 +167,7 @@ impl World {
         if config.up.is_empty() || config.down.is_empty() {
             return Err(Error::NoHops);
         }
-        let emulator = Emulator::new(&EmulatorConfig {
+        let bump = Bump::new(&BumpConfig {
             up: config.up.clone(),
             down: config.down.clone(),
             mtu: config.mtu,
@@ -175,7 +176,7 @@ impl World {
         })?;
         let client = Side::build(config, &config.client, "client", config.client_address)?;
         let server = Side::build(config, &config.server, "server", config.server_address)?;
-        Ok(Self { emulator, client, server, clock: MonotonicClock::start(), tuning: config.tuning })
+        Ok(Self { bump, client, server, clock: MonotonicClock::start(), tuning: config.tuning })
     }
 
     /// The end whose packets go up.
@@ -258,7 +259,7 @@ impl World {
             if until.is_some_and(|until| until <= now) {
                 return Ok(Woken::Time);
             }
-            let departure = self.emulator.next_wake().map(|due| due.since(now).saturating_sub(self.tuning.spin));
+            let departure = self.bump.next_wake().map(|due| due.since(now).saturating_sub(self.tuning.spin));
             let end = until.map(|until| until.since(now));
             let timeout = [departure, end].into_iter().flatten().min();
             let ports: [Option<BorrowedFd<'_>>; 2] = [Some(self.client.tun.as_fd()), Some(self.server.tun.as_fd())];
@@ -272,15 +273,13 @@ impl World {
             if stopped {
                 return Ok(Woken::Stop);
             }
-            self.emulator
-                .turn(&self.clock, &mut self.client.tun, &mut self.server.tun)
-                .context(|| "reading packets")?;
+            self.bump.turn(&self.clock, &mut self.client.tun, &mut self.server.tun).context(|| "reading packets")?;
         }
     }
 
     fn outcome(&self, ended: Ended, start: Instant) -> Result<Outcome, Error> {
         let elapsed = self.clock.now() - start;
-        let (mut up, mut down) = self.emulator.reports();
+        let (mut up, mut down) = self.bump.reports();
         up.dropped_unread = self.client.tun.dropped_unread(self.client.namespace())?;
         down.dropped_unread = self.server.tun.dropped_unread(self.server.namespace())?;
         Ok(Outcome { ended, elapsed, up, down })

@@ -8,9 +8,10 @@ use std::io::{self, Read, Write};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use lastmile_packet::Frame;
 use lastmile_units::Instant;
 
-use super::{Port, Refusal};
+use super::{Framing, Port, Refusal};
 use crate::clock::Clock;
 use crate::error::{Context, Error};
 use crate::lab::Namespace;
@@ -100,10 +101,25 @@ impl Tun {
     }
 }
 
+impl Tun {
+    /// One write is one packet, whole or not at all.
+    fn write(&self, packet: &[u8]) -> Result<(), Refusal> {
+        match (&self.file).write(packet) {
+            Ok(written) if written == packet.len() => Ok(()),
+            Ok(_) => Err(Refusal::Other),
+            Err(error) => Err(Refusal::from(&error)),
+        }
+    }
+}
+
 impl Port for Tun {
+    fn framing(&self) -> Framing {
+        Framing::Packet
+    }
+
     fn receive(
         &mut self,
-        clock: &impl Clock,
+        clock: &dyn Clock,
         limit: usize,
         take: &mut dyn FnMut(Instant, &[u8]),
     ) -> io::Result<Instant> {
@@ -119,12 +135,10 @@ impl Port for Tun {
         Ok(clock.now())
     }
 
-    fn send(&mut self, packet: &[u8]) -> Result<(), Refusal> {
-        // One write is one packet, whole or not at all.
-        match (&self.file).write(packet) {
-            Ok(written) if written == packet.len() => Ok(()),
-            Ok(_) => Err(Refusal::Other),
-            Err(error) => Err(Refusal::from(&error)),
+    fn send(&mut self, frames: &mut Vec<Frame>, done: &mut dyn FnMut(Frame, Result<(), Refusal>)) {
+        for frame in frames.drain(..) {
+            let result = self.write(frame.bytes());
+            done(frame, result);
         }
     }
 }

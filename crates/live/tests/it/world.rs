@@ -4,7 +4,8 @@ use std::thread;
 use std::time::Duration as StdDuration;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_live::emulate::{Config, HopConfig, Outcome, World};
+use lastmile_live::bump::HopConfig;
+use lastmile_live::emulate::{Config, Outcome, World};
 use lastmile_live::lab::Namespace;
 use lastmile_live::stop::Stop;
 use lastmile_packet::{Meta, Protocol};

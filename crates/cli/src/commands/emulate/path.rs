@@ -1,6 +1,6 @@
 //! From a scenario's links to the hops that packets take between its two ends.
 
-use lastmile_live::emulate::HopConfig;
+use lastmile_live::bump::HopConfig;
 use lastmile_queueing::line::Config;
 use lastmile_scenario::Scenario;
 use lastmile_sim::spec::{Network, NodeIndex};

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use hdrhistogram::Histogram;
-use lastmile_live::emulate::{DirectionReport, Ended, HopReport, Outcome};
+use lastmile_live::bump::{DirectionReport, HopReport};
+use lastmile_live::emulate::{Ended, Outcome};
 use lastmile_live::io::Refusal;
 use lastmile_queueing::line::Count;
 use lastmile_results::schema::{Clock, Delay, Inputs, Summary};
@@ -43,6 +44,8 @@ struct Direction {
     sent: u64,
     /// Carried untouched, since their headers could not be read.
     unreadable: u64,
+    /// Ethernet frames carried untouched that are not of IP, such as ARP.
+    not_ip: u64,
     /// Carried, but told apart from no other flow.
     unnumbered: u64,
     /// Longer than the MTU and dropped.
@@ -134,6 +137,7 @@ fn direction(report: &DirectionReport) -> Direction {
         received: report.received.packets,
         sent: report.sent.packets,
         unreadable: report.unreadable,
+        not_ip: report.not_ip,
         unnumbered: report.unnumbered,
         oversize: report.oversize.packets,
         dropped_unread: report.dropped_unread,

@@ -1,35 +1,36 @@
-//! What an emulated line has done.
-
-use std::process::ExitStatus;
+//! What the directions of a bump have done.
 
 use hdrhistogram::Histogram;
 use lastmile_queueing::Backlog;
 use lastmile_queueing::line::{Count, Stats};
-use lastmile_units::{CellCount, Duration};
+use lastmile_units::CellCount;
 
 use crate::io::Refusal;
 
 /// What one direction has done, counter by counter.
 #[derive(Clone, Debug)]
 pub struct DirectionReport {
-    /// Packets and IP bytes read from the device on the sending side.
+    /// Packets and IP bytes read from the port on the sending side.
     pub received: Count,
     /// Of those, longer than the MTU and dropped for it.
     pub oversize: Count,
-    /// Of those, carried untouched because their headers could not be read ([`lastmile_packet::ParseError`]).
+    /// Of those, carried untouched because their headers could not be read: damaged, cut short
+    /// ([`lastmile_packet::ParseError`], [`lastmile_packet::FrameError`]).
     pub unreadable: u64,
+    /// Of those, frames carried untouched that are not of IP, such as ARP.
+    pub not_ip: u64,
     /// Of those, carried but told apart from no other flow, since more flows were alive than are counted.
     pub unnumbered: u64,
     /// The lines, in the order in which packets cross them.
     pub hops: Vec<HopReport>,
-    /// Packets that the device on the receiving side took.
+    /// Packets that the port on the receiving side took.
     pub sent: Count,
     /// Packets that it did not take, by [`Refusal::index`].
     pub refused: [Count; Refusal::ALL.len()],
     /// Packets that the kernel dropped on the sending side before they could be read: this program was too slow for them.
     /// Not among the received.
     pub dropped_unread: u64,
-    /// Nanoseconds from when a packet was due at the receiving device to when it was sent there.
+    /// Nanoseconds from when a packet was due at the receiving port to when its batch was sent there.
     pub lateness: Histogram<u64>,
 }
 
@@ -106,30 +107,4 @@ pub struct CounterValue {
     pub name: &'static str,
     /// The count.
     pub value: u64,
-}
-
-/// Why a run ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ended {
-    /// Somebody in the program said so.
-    Asked,
-    /// SIGINT or SIGTERM.
-    Signal(i32),
-    /// The time was up.
-    Limit,
-    /// The command behind the line ended.
-    Command(ExitStatus),
-}
-
-/// How a run went.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// Why it ended.
-    pub ended: Ended,
-    /// How long it took.
-    pub elapsed: Duration,
-    /// From the client to the server.
-    pub up: DirectionReport,
-    /// From the server to the client.
-    pub down: DirectionReport,
 }

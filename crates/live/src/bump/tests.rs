@@ -3,16 +3,18 @@ use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_packet::{FlowAddresses, IpAddresses, Meta, write_packet};
+use lastmile_packet::{FlowAddresses, Frame, IpAddresses, Meta, Protocol, write_packet};
 use lastmile_queueing::Overflow;
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::fifo::Limit;
-use lastmile_queueing::line::Config;
+use lastmile_queueing::line::{Config, Count};
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{BitRate, ByteCount, CellCount};
 use proptest::prelude::*;
 
+use super::direction::Hop;
 use super::*;
+use crate::io::{Framing, Refusal};
 
 struct FakeClock(Cell<Instant>);
 
@@ -23,19 +25,29 @@ impl Clock for FakeClock {
 }
 
 /// Packets that arrive at given times, and what was sent, when.
-#[derive(Default)]
 struct FakePort {
+    framing: Framing,
     arriving: VecDeque<(Instant, Vec<u8>)>,
     sent: Vec<(Instant, Vec<u8>)>,
     refuse: Option<Refusal>,
     now: Instant,
 }
 
+impl Default for FakePort {
+    fn default() -> Self {
+        Self { framing: Framing::Packet, arriving: VecDeque::new(), sent: Vec::new(), refuse: None, now: Instant::ZERO }
+    }
+}
+
 impl Port for FakePort {
+    fn framing(&self) -> Framing {
+        self.framing
+    }
+
     /// A device with time stamps: complete up to now, or up to the last packet that the limit allowed.
     fn receive(
         &mut self,
-        clock: &impl Clock,
+        clock: &dyn Clock,
         limit: usize,
         take: &mut dyn FnMut(Instant, &[u8]),
     ) -> io::Result<Instant> {
@@ -55,13 +67,17 @@ impl Port for FakePort {
         Ok(self.now)
     }
 
-    fn send(&mut self, packet: &[u8]) -> Result<(), Refusal> {
-        match self.refuse {
-            Some(refusal) => Err(refusal),
-            None => {
-                self.sent.push((self.now, packet.to_vec()));
-                Ok(())
-            }
+    fn send(&mut self, frames: &mut Vec<Frame>, done: &mut dyn FnMut(Frame, Result<(), Refusal>)) {
+        assert!(frames.len() <= BATCH);
+        for frame in frames.drain(..) {
+            let result = match self.refuse {
+                Some(refusal) => Err(refusal),
+                None => {
+                    self.sent.push((self.now, frame.bytes().to_vec()));
+                    Ok(())
+                }
+            };
+            done(frame, result);
         }
     }
 }
@@ -100,15 +116,15 @@ fn path() -> Vec<HopConfig> {
     ]
 }
 
-fn emulator(up: Vec<HopConfig>) -> Emulator {
+fn bump(up: Vec<HopConfig>) -> Bump {
     let down = vec![adsl(100_000)];
-    Emulator::new(&EmulatorConfig { up, down, mtu: 1500, seed: 1, hash_key: HashKey::default() }).unwrap()
+    Bump::new(&BumpConfig { up, down, mtu: 1500, seed: 1, hash_key: HashKey::default() }).unwrap()
 }
 
 /// What happens to `arrivals` when time is exact, each event at its own time: the packets that come out and when, and the
 /// lines that did it.
 fn exactly(configs: &[HopConfig], arrivals: &[(Instant, Vec<u8>)]) -> (Vec<(Instant, Vec<u8>)>, Vec<Hop>) {
-    let Direction { mut hops, mut spare, .. } = Direction::new(configs, 1).unwrap();
+    let Direction { mut hops, mut spare, .. } = Direction::new(configs, 1, HashKey::default()).unwrap();
     let mut departures = Vec::new();
     let mut arrivals = arrivals.iter().peekable();
     loop {
@@ -120,10 +136,8 @@ fn exactly(configs: &[HopConfig], arrivals: &[(Instant, Vec<u8>)]) -> (Vec<(Inst
             hops[0].enqueue(now, Frame::new(bytes.clone()).0, &mut spare);
         }
         for index in 0..hops.len() {
-            let Hop { line, waits, .. } = &mut hops[index];
-            let mut watch = Watch { waits, spare: &mut spare };
-            line.transmit(now, &mut watch);
-            let Some(frame) = line.take_arrival(now, &mut watch) else { continue };
+            hops[index].transmit(now, &mut spare);
+            let Some(frame) = hops[index].take_arrival(now, &mut spare) else { continue };
             match hops.get_mut(index + 1) {
                 Some(next) => next.enqueue(now, frame, &mut spare),
                 None => departures.push((now, frame.into_bytes())),
@@ -141,21 +155,21 @@ fn same(emulated: &Direction, exact: &[Hop]) -> bool {
         })
 }
 
-/// Drives `emulator` at the `wakes` and then, punctually, until nothing is left; gives what came out up at the server.
-fn drive(emulator: &mut Emulator, arrivals: &[(Instant, Vec<u8>)], wakes: &[Instant]) -> Vec<(Instant, Vec<u8>)> {
+/// Drives `bump` at the `wakes` and then, punctually, until nothing is left; gives what came out up at the server.
+fn drive(bump: &mut Bump, arrivals: &[(Instant, Vec<u8>)], wakes: &[Instant]) -> Vec<(Instant, Vec<u8>)> {
     let clock = FakeClock(Cell::new(Instant::ZERO));
     let mut client = FakePort { arriving: arrivals.iter().cloned().collect(), ..FakePort::default() };
     let mut server = FakePort::default();
     for wake in wakes {
         clock.0.set((*wake).max(clock.now()));
-        emulator.turn(&clock, &mut client, &mut server).unwrap();
-        assert!(emulator.reports().0.is_balanced());
+        bump.turn(&clock, &mut client, &mut server).unwrap();
+        assert!(bump.reports().0.is_balanced());
     }
     loop {
         let next = client.arriving.front().map(|(at, _)| *at);
-        let Some(wake) = [emulator.next_wake(), next].into_iter().flatten().min() else { break };
+        let Some(wake) = [bump.next_wake(), next].into_iter().flatten().min() else { break };
         clock.0.set(wake.max(clock.now()));
-        emulator.turn(&clock, &mut client, &mut server).unwrap();
+        bump.turn(&clock, &mut client, &mut server).unwrap();
     }
     assert!(client.sent.is_empty());
     server.sent
@@ -179,13 +193,13 @@ proptest! {
 
     /// Two clocks, one path: driven punctually, every packet leaves at the picosecond at which the lines have it leave.
     #[test]
-    fn a_punctual_emulator_is_the_path_itself(arrivals in arrivals()) {
+    fn a_punctual_bump_is_the_path_itself(arrivals in arrivals()) {
         let (exact, reference) = exactly(&path(), &arrivals);
-        let mut emulator = emulator(path());
-        let sent = drive(&mut emulator, &arrivals, &[]);
+        let mut bump = bump(path());
+        let sent = drive(&mut bump, &arrivals, &[]);
         prop_assert_eq!(sent, exact);
-        prop_assert!(same(&emulator.up, &reference));
-        prop_assert_eq!(emulator.up.lateness.max(), 0);
+        prop_assert!(same(&bump.up, &reference));
+        prop_assert_eq!(bump.up.lateness.max(), 0);
     }
 
     /// Woken late and rarely, it sends late, and that is all: the same packets dropped, the same waits, the same order, none
@@ -198,10 +212,10 @@ proptest! {
         let (exact, reference) = exactly(&path(), &arrivals);
         let mut now = Instant::ZERO;
         let wakes: Vec<Instant> = gaps.into_iter().map(|gap| { now += Duration::from_ps(gap); now }).collect();
-        let mut emulator = emulator(path());
-        let sent = drive(&mut emulator, &arrivals, &wakes);
+        let mut bump = bump(path());
+        let sent = drive(&mut bump, &arrivals, &wakes);
 
-        prop_assert!(same(&emulator.up, &reference));
+        prop_assert!(same(&bump.up, &reference));
         prop_assert_eq!(sent.len(), exact.len());
         for ((at, bytes), (due, expected)) in sent.iter().zip(&exact) {
             prop_assert_eq!(bytes, expected);
@@ -210,16 +224,16 @@ proptest! {
                 prop_assert_eq!(at, due);
             }
         }
-        prop_assert!(emulator.reports().0.is_balanced());
+        prop_assert!(bump.reports().0.is_balanced());
     }
 
     /// What cannot be read crosses the line byte for byte.
     #[test]
     fn unreadable_packets_pass_untouched(bytes in prop::collection::vec(any::<u8>(), 1..1500)) {
-        let mut emulator = emulator(vec![adsl(20_000)]);
-        let sent = drive(&mut emulator, &[(Instant::ZERO, bytes.clone())], &[]);
+        let mut bump = bump(vec![adsl(20_000)]);
+        let sent = drive(&mut bump, &[(Instant::ZERO, bytes.clone())], &[]);
         let readable = Frame::new(bytes.clone()).1.is_ok();
-        prop_assert_eq!(emulator.up.unreadable, u64::from(!readable));
+        prop_assert_eq!(bump.up.unreadable, u64::from(!readable));
         if !readable {
             prop_assert_eq!(&sent[0].1, &bytes);
         }
@@ -232,17 +246,17 @@ fn a_burst_longer_than_a_batch_is_taken_in_several_turns() {
     let burst: Vec<_> = (0..BATCH as u16 * 2 + 1).map(|number| (Instant::ZERO, packet(number, 100))).collect();
     let config = [adsl(1_000_000)];
     let (exact, _) = exactly(&config, &burst);
-    let mut emulator = emulator(config.to_vec());
-    assert_eq!(drive(&mut emulator, &burst, &[]), exact);
+    let mut bump = bump(config.to_vec());
+    assert_eq!(drive(&mut bump, &burst, &[]), exact);
     assert_eq!(exact.len(), burst.len());
 }
 
 #[test]
 fn a_packet_longer_than_the_mtu_is_counted_and_never_enters_the_line() {
-    let mut emulator = emulator(vec![adsl(20_000)]);
-    let sent = drive(&mut emulator, &[(Instant::ZERO, packet(0, 1501)), (Instant::ZERO, packet(1, 1500))], &[]);
+    let mut bump = bump(vec![adsl(20_000)]);
+    let sent = drive(&mut bump, &[(Instant::ZERO, packet(0, 1501)), (Instant::ZERO, packet(1, 1500))], &[]);
     assert_eq!(sent.len(), 1);
-    let (up, _) = emulator.reports();
+    let (up, _) = bump.reports();
     assert_eq!(
         (up.oversize, up.received.packets, up.hops[0].line.enqueued.packets),
         (Count { packets: 1, bytes: 1501 }, 2, 1)
@@ -252,14 +266,14 @@ fn a_packet_longer_than_the_mtu_is_counted_and_never_enters_the_line() {
 
 #[test]
 fn a_packet_that_the_receiver_refuses_is_counted_with_the_reason() {
-    let mut emulator = emulator(vec![adsl(20_000)]);
+    let mut bump = bump(vec![adsl(20_000)]);
     let clock = FakeClock(Cell::new(Instant::ZERO));
     let mut client = FakePort { arriving: [(Instant::ZERO, packet(0, 100))].into(), ..FakePort::default() };
     let mut server = FakePort { refuse: Some(Refusal::Full), ..FakePort::default() };
-    emulator.turn(&clock, &mut client, &mut server).unwrap();
+    bump.turn(&clock, &mut client, &mut server).unwrap();
     clock.0.set(Instant::ZERO + Duration::from_s(1));
-    emulator.turn(&clock, &mut client, &mut server).unwrap();
-    let (up, _) = emulator.reports();
+    bump.turn(&clock, &mut client, &mut server).unwrap();
+    let (up, _) = bump.reports();
     assert_eq!(up.refused[Refusal::Full.index()], Count { packets: 1, bytes: 100 });
     assert_eq!(up.sent, Count::default());
     assert!(up.is_balanced());
@@ -268,16 +282,43 @@ fn a_packet_that_the_receiver_refuses_is_counted_with_the_reason() {
     assert!(up.lateness.max().abs_diff(expected) < expected / 1000, "{}", up.lateness.max());
 }
 
+/// A tagged frame of IP, ARP padded to the shortest frame, a runt: each takes as long as what stands behind its Ethernet
+/// header, and comes out as it came in.
+#[test]
+fn ethernet_frames_cross_whole_and_cost_what_is_behind_their_header() {
+    let ethernet = |ether_type: &[u8], behind: &[u8]| [&[2; 12], ether_type, behind].concat();
+    let frames =
+        [ethernet(&[0x81, 0, 0, 7, 8, 0], &packet(1, 100)), ethernet(&[0x08, 0x06], &[1; 46]), ethernet(&[], &[])];
+    let arriving = frames.iter().map(|frame| (Instant::ZERO, frame.clone())).collect();
+    let mut a = FakePort { framing: Framing::Ethernet, arriving, ..FakePort::default() };
+    let mut b = FakePort { framing: Framing::Ethernet, ..FakePort::default() };
+    let slow = hop("slow", Some(BitRate::from_kbit_per_s(8)), "ip", Duration::ZERO, 10_000);
+    let mut bump = bump(vec![slow]);
+    let clock = FakeClock(Cell::new(Instant::ZERO));
+    bump.turn(&clock, &mut a, &mut b).unwrap();
+    while let Some(wake) = bump.next_wake() {
+        clock.0.set(wake);
+        bump.turn(&clock, &mut a, &mut b).unwrap();
+    }
+    // A byte a millisecond: 100, and 46, and nothing.
+    let [tagged, arp, runt] = frames;
+    let after = |ms| Instant::ZERO + Duration::from_ms(ms);
+    assert_eq!(b.sent, [(after(100), tagged), (after(146), arp), (after(146), runt)]);
+    let (up, _) = bump.reports();
+    assert_eq!((up.received, up.not_ip, up.unreadable), (Count { packets: 3, bytes: 146 }, 1, 1));
+    assert!(up.is_balanced());
+}
+
 #[test]
 fn each_direction_has_its_own_line() {
-    let mut emulator = emulator(vec![adsl(20_000)]);
+    let mut bump = bump(vec![adsl(20_000)]);
     let clock = FakeClock(Cell::new(Instant::ZERO));
     let mut client = FakePort { arriving: [(Instant::ZERO, packet(1, 100))].into(), ..FakePort::default() };
     let mut server = FakePort { arriving: [(Instant::ZERO, packet(2, 1500))].into(), ..FakePort::default() };
-    emulator.turn(&clock, &mut client, &mut server).unwrap();
-    while let Some(wake) = emulator.next_wake() {
+    bump.turn(&clock, &mut client, &mut server).unwrap();
+    while let Some(wake) = bump.next_wake() {
         clock.0.set(wake);
-        emulator.turn(&clock, &mut client, &mut server).unwrap();
+        bump.turn(&clock, &mut client, &mut server).unwrap();
     }
     assert_eq!(server.sent, [(Instant::ZERO + Duration::from_ps(5_484_375_000), packet(1, 100))]);
     // 1528 bytes are 32 cells: 1696 * 8 / 512e3 s = 26.5 ms, and 3 ms.
@@ -290,7 +331,7 @@ fn a_limit_in_cells_needs_a_line_with_cells() {
         let mut down = hop("down", None, link_layer, Duration::ZERO, 0);
         down.queue = Spec::Fifo { limit: Limit::Cells(CellCount::new(100)), drop: Overflow::Tail };
         let (up, down) = (vec![adsl(1000)], vec![down]);
-        Emulator::new(&EmulatorConfig { up, down, mtu: 1500, seed: 1, hash_key: HashKey::default() })
+        Bump::new(&BumpConfig { up, down, mtu: 1500, seed: 1, hash_key: HashKey::default() })
     };
     assert!(in_cells("ethernet").is_err());
     assert!(in_cells("aal5").is_ok());

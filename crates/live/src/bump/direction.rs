@@ -1,10 +1,4 @@
-//! The lines between two ports, apart from all input and output: time and packets come in with every call.
-//!
-//! [`Emulator::turn`] does what one wake-up does: takes the packets that have arrived, each at its own arrival time, lets
-//! both lines go on, and sends what has reached the far end. However late the wake-up and however many packets it finds, the
-//! lines do what they would have done on time; only the sending itself is late, and how late is measured for every packet.
-//!
-//! Cost per packet: one parse, one flow look-up, one copy of its bytes each way, two readings of the clock.
+//! One direction: the hops from one port to another, apart from all input and output.
 
 use std::io;
 
@@ -13,121 +7,54 @@ use lastmile_packet::{FlowId, FlowTable, Frame, HashKey, Packet, Protocol};
 use lastmile_queueing::discipline::{DropReason, DropSink};
 use lastmile_queueing::line::{Count, Line, Observer};
 use lastmile_queueing::spec::BuildError;
-use lastmile_queueing::{Backlog, Counter, random::Stream};
+use lastmile_queueing::{Backlog, Counter, Environment, random::Stream};
 use lastmile_units::{Duration, Instant};
 
-use super::{CounterValue, DirectionReport, HopConfig, HopReport};
+use super::{BATCH, CounterValue, DirectionReport, HopConfig, HopReport, MAX_FLOWS};
 use crate::clock::Clock;
-use crate::io::{Port, Refusal};
-
-/// Packets that one turn takes from one port, so that a flood from one side cannot hold up the other.
-const BATCH: usize = 64;
-
-/// Flows of both directions that are told apart at a time.
-const MAX_FLOWS: u32 = 1 << 16;
-
-/// How long a flow must be silent before its number may go to another; longer than any queue lasts.
-const FLOW_IDLE: Duration = Duration::from_s(600);
+use crate::io::{Framing, Port, Refusal};
 
 /// Memory of packets that have left, kept for those that come.
 const SPARE_BUFFERS: usize = 1024;
 
-/// What an emulator is made of.
-#[derive(Clone, Debug)]
-pub struct EmulatorConfig {
-    /// The hops from the client to the server, in this order.
-    pub up: Vec<HopConfig>,
-    /// The hops from the server to the client, in this order.
-    pub down: Vec<HopConfig>,
-    /// Packets longer than this are dropped when they come, and counted ([`DirectionReport::oversize`]).
-    pub mtu: u16,
-    /// Decides which packets are lost on the wire, where a direction loses any.
-    pub seed: u64,
-    /// Key of the flow table's hash: random where strangers choose the packets.
-    pub hash_key: HashKey,
-}
-
-/// Two directions of a line, driven by whoever calls [`Emulator::turn`].
-pub struct Emulator {
-    up: Direction,
-    down: Direction,
-    flows: FlowTable,
-    mtu: u16,
-}
-
-impl Emulator {
-    /// An idle line.
-    ///
-    /// # Errors
-    /// A queue that its line cannot have, such as a limit in cells on a line without cells.
-    pub fn new(config: &EmulatorConfig) -> Result<Self, BuildError> {
-        Ok(Self {
-            up: Direction::new(&config.up, config.seed)?,
-            down: Direction::new(&config.down, config.seed)?,
-            flows: FlowTable::new(MAX_FLOWS, FLOW_IDLE, config.hash_key),
-            mtu: config.mtu,
-        })
-    }
-
-    /// When [`Emulator::turn`] must be called at the latest, packets or not; `None` while nothing waits. May change with
-    /// every turn.
-    #[must_use]
-    pub fn next_wake(&self) -> Option<Instant> {
-        [self.up.next_wake(), self.down.next_wake()].into_iter().flatten().min()
-    }
-
-    /// Takes what has arrived at both ports, and sends what is due.
-    ///
-    /// # Errors
-    /// A port is gone.
-    pub fn turn(&mut self, clock: &impl Clock, client: &mut impl Port, server: &mut impl Port) -> io::Result<()> {
-        self.up.receive(clock, client, &mut self.flows, self.mtu)?;
-        self.down.receive(clock, server, &mut self.flows, self.mtu)?;
-        self.up.send(clock, server);
-        self.down.send(clock, client);
-        Ok(())
-    }
-
-    /// What has been done so far: up, then down.
-    #[must_use]
-    pub fn reports(&self) -> (DirectionReport, DirectionReport) {
-        (self.up.report(), self.down.report())
-    }
-}
-
 /// One direction: its hops, and the counters around them.
-struct Direction {
-    hops: Vec<Hop>,
+pub(super) struct Direction {
+    pub(super) hops: Vec<Hop>,
     /// The latest time that the hops have been told. It never goes back.
     latest: Instant,
     received: Count,
     oversize: Count,
-    unreadable: u64,
+    pub(super) unreadable: u64,
+    not_ip: u64,
     unnumbered: u64,
     sent: Count,
     refused: [Count; Refusal::ALL.len()],
-    lateness: Histogram<u64>,
-    spare: Spare,
+    pub(super) lateness: Histogram<u64>,
+    /// Packets that have crossed the last hop and are about to be sent.
+    leaving: Vec<Frame>,
+    pub(super) spare: Spare,
 }
 
 /// One line of a direction.
-struct Hop {
+pub(super) struct Hop {
     name: String,
-    line: Line<Frame>,
-    waits: Waits,
-    most_queued: Backlog,
+    pub(super) line: Line<Frame>,
+    pub(super) waits: Waits,
+    pub(super) most_queued: Backlog,
     delay: Duration,
     /// What a packet that leaves this hop still has before it at the least: the delays of the hops behind it.
     ahead: Duration,
 }
 
 impl Direction {
-    fn new(configs: &[HopConfig], seed: u64) -> Result<Self, BuildError> {
+    pub(super) fn new(configs: &[HopConfig], seed: u64, hash_key: HashKey) -> Result<Self, BuildError> {
         let hops: Result<Vec<Hop>, BuildError> = configs
             .iter()
             .enumerate()
             .map(|(index, config)| {
-                let queue = config.queue.build(&config.line.link_layer)?;
+                let mut environment = Environment::new(config.line.link_layer);
+                environment.hash_key = hash_key;
+                let queue = config.queue.build_in(&environment)?;
                 let losses = Stream::new(seed, &format!("loss on link {}", config.name));
                 Ok(Hop {
                     name: config.name.clone(),
@@ -145,17 +72,19 @@ impl Direction {
             received: Count::default(),
             oversize: Count::default(),
             unreadable: 0,
+            not_ip: 0,
             unnumbered: 0,
             sent: Count::default(),
             refused: Default::default(),
             lateness: histogram(),
+            leaving: Vec::with_capacity(BATCH),
             spare: Spare(Vec::new()),
         })
     }
 
     /// The earliest time at which a packet may leave the last hop. What happens inside before that can be made up for then,
     /// each at its own time, since no line minds being told late; so nobody has to wake up for it.
-    fn next_wake(&self) -> Option<Instant> {
+    pub(super) fn next_wake(&self) -> Option<Instant> {
         let wakes = self.hops.iter().flat_map(|hop| {
             let started = hop.line.next_transmission().map(|start| start.saturating_add(hop.delay));
             [started, hop.line.next_arrival()].map(|leaves| Some(leaves?.saturating_add(hop.ahead)))
@@ -163,75 +92,107 @@ impl Direction {
         wakes.flatten().min()
     }
 
-    fn receive(&mut self, clock: &impl Clock, port: &mut impl Port, flows: &mut FlowTable, mtu: u16) -> io::Result<()> {
-        let horizon = port.receive(clock, BATCH, &mut |arrived, bytes| self.take(arrived, bytes, flows, mtu))?;
+    pub(super) fn receive(
+        &mut self,
+        clock: &dyn Clock,
+        port: &mut dyn Port,
+        flows: &mut FlowTable,
+        mtu: u16,
+    ) -> io::Result<()> {
+        let framing = port.framing();
+        let horizon = port.receive(clock, BATCH, &mut |arrived, bytes| {
+            self.latest = self.latest.max(arrived);
+            if let Some(frame) = self.read(framing, bytes, flows, mtu)
+                && let Some(first) = self.hops.first_mut()
+            {
+                first.enqueue(self.latest, frame, &mut self.spare);
+            }
+        })?;
         self.latest = self.latest.max(horizon);
         Ok(())
     }
 
-    fn take(&mut self, arrived: Instant, bytes: &[u8], flows: &mut FlowTable, mtu: u16) {
-        if bytes.len() > usize::from(mtu) {
-            for count in [&mut self.received, &mut self.oversize] {
-                count.packets += 1;
-                count.bytes += bytes.len() as u64;
-            }
-            return;
-        }
-        self.latest = self.latest.max(arrived);
+    /// Counts a packet and tells its flow; `None` for one that is too long.
+    fn read(&mut self, framing: Framing, bytes: &[u8], flows: &mut FlowTable, mtu: u16) -> Option<Frame> {
         let mut buffer = self.spare.0.pop().unwrap_or_default();
         buffer.clear();
         buffer.extend_from_slice(bytes);
-        let (mut frame, key) = Frame::new(buffer);
+        let (mut frame, key, not_ip) = match framing {
+            Framing::Packet => {
+                let (frame, key) = Frame::new(buffer);
+                (frame, key.ok(), false)
+            }
+            Framing::Ethernet => {
+                let (frame, key) = Frame::ethernet(buffer);
+                (frame, key.ok(), key.is_err_and(|error| error.is_not_ip()))
+            }
+        };
         self.received.add(&frame);
+        if frame.meta().ip_len > mtu {
+            self.oversize.add(&frame);
+            self.spare.recycle(frame);
+            return None;
+        }
         // Beyond every number that the table gives: no regulator takes such packets for those of a flow.
         let no_flow = FlowId::new(MAX_FLOWS);
         let meta = frame.meta_mut();
-        match key {
-            Ok(key) => match flows.intern(self.latest, &key, |_, _| {}) {
-                Some(flow) => meta.flow = flow,
-                None => {
-                    self.unnumbered += 1;
-                    (meta.flow, meta.protocol) = (no_flow, Protocol::Other);
-                }
-            },
-            Err(_) => {
-                self.unreadable += 1;
+        match key.map(|key| flows.intern(self.latest, &key, |_, _| {})) {
+            Some(Some(flow)) => meta.flow = flow,
+            Some(None) => {
+                self.unnumbered += 1;
+                (meta.flow, meta.protocol) = (no_flow, Protocol::Other);
+            }
+            None => {
+                *(if not_ip { &mut self.not_ip } else { &mut self.unreadable }) += 1;
                 meta.flow = no_flow;
             }
         }
-        if let Some(first) = self.hops.first_mut() {
-            first.enqueue(self.latest, frame, &mut self.spare);
-        }
+        Some(frame)
     }
 
     /// Lets every hop go on to the latest time, and sends what leaves the last one.
-    fn send(&mut self, clock: &impl Clock, port: &mut impl Port) {
+    pub(super) fn send(&mut self, clock: &dyn Clock, port: &mut dyn Port) {
         for index in 0..self.hops.len() {
-            let (done, ahead) = self.hops.split_at_mut(index + 1);
-            let hop = &mut done[index];
-            let mut watch = Watch { waits: &mut hop.waits, spare: &mut self.spare };
-            hop.line.transmit(self.latest, &mut watch);
-            while let Some(frame) = hop.line.take_arrival(self.latest, &mut watch) {
+            self.hops[index].transmit(self.latest, &mut self.spare);
+            while let Some(frame) = self.hops[index].take_arrival(self.latest, &mut self.spare) {
                 let due = frame.meta().arrived;
-                if let Some(next) = ahead.first_mut() {
-                    next.enqueue(due, frame, watch.spare);
+                if let Some(next) = self.hops.get_mut(index + 1) {
+                    next.enqueue(due, frame, &mut self.spare);
                     continue;
                 }
-                self.lateness.saturating_record(clock.now().since(due).as_ns());
-                match port.send(frame.bytes()) {
-                    Ok(()) => self.sent.add(&frame),
-                    Err(refusal) => self.refused[refusal.index()].add(&frame),
+                self.leaving.push(frame);
+                if self.leaving.len() == BATCH {
+                    self.hand_over(clock, port);
                 }
-                watch.spare.recycle(frame);
             }
         }
+        self.hand_over(clock, port);
     }
 
-    fn report(&self) -> DirectionReport {
+    /// Sends what is about to leave.
+    fn hand_over(&mut self, clock: &dyn Clock, port: &mut dyn Port) {
+        if self.leaving.is_empty() {
+            return;
+        }
+        let now = clock.now();
+        let Self { leaving, lateness, sent, refused, spare, .. } = self;
+        port.send(leaving, &mut |frame, result| {
+            lateness.saturating_record(now.since(frame.meta().arrived).as_ns());
+            match result {
+                Ok(()) => sent.add(&frame),
+                Err(refusal) => refused[refusal.index()].add(&frame),
+            }
+            spare.recycle(frame);
+        });
+        debug_assert!(self.leaving.is_empty(), "a port says of every packet what became of it");
+    }
+
+    pub(super) fn report(&self) -> DirectionReport {
         DirectionReport {
             received: self.received,
             oversize: self.oversize,
             unreadable: self.unreadable,
+            not_ip: self.not_ip,
             unnumbered: self.unnumbered,
             hops: self.hops.iter().map(Hop::report).collect(),
             sent: self.sent,
@@ -243,11 +204,19 @@ impl Direction {
 }
 
 impl Hop {
-    fn enqueue(&mut self, at: Instant, frame: Frame, spare: &mut Spare) {
+    pub(super) fn enqueue(&mut self, at: Instant, frame: Frame, spare: &mut Spare) {
         self.line.enqueue(at, frame, &mut Watch { waits: &mut self.waits, spare });
         let backlog = self.line.queue().backlog();
         self.most_queued.packets = self.most_queued.packets.max(backlog.packets);
         self.most_queued.bytes = self.most_queued.bytes.max(backlog.bytes);
+    }
+
+    pub(super) fn transmit(&mut self, now: Instant, spare: &mut Spare) {
+        self.line.transmit(now, &mut Watch { waits: &mut self.waits, spare });
+    }
+
+    pub(super) fn take_arrival(&mut self, now: Instant, spare: &mut Spare) -> Option<Frame> {
+        self.line.take_arrival(now, &mut Watch { waits: &mut self.waits, spare })
     }
 
     fn report(&self) -> HopReport {
@@ -272,7 +241,7 @@ impl Hop {
 }
 
 /// Memory of packets that are gone.
-struct Spare(Vec<Vec<u8>>);
+pub(super) struct Spare(Vec<Vec<u8>>);
 
 impl Spare {
     fn recycle(&mut self, frame: Frame) {
@@ -283,8 +252,8 @@ impl Spare {
 }
 
 /// How long packets waited in a queue, in nanoseconds: all of them, and pure ACKs.
-struct Waits {
-    all: Histogram<u64>,
+pub(super) struct Waits {
+    pub(super) all: Histogram<u64>,
     acks: Histogram<u64>,
 }
 
@@ -314,6 +283,3 @@ impl Observer<Frame> for Watch<'_> {
 fn histogram() -> Histogram<u64> {
     Histogram::new_with_max(3_600_000_000_000, 3).expect("bounds and digits in range")
 }
-
-#[cfg(test)]
-mod tests;

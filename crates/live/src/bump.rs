@@ -1,0 +1,125 @@
+//! A bump in the wire: two directions of hops between two ports, apart from all input and output.
+//!
+//! ```text
+//!            receive  +---------------------------------------+  send
+//!   port A  --------->| up:   hop 0 -> hop 1 -> ... -> hop n  |-------->  port B
+//!           <---------| down: hop m <- ... <- hop 1 <- hop 0  |<--------
+//!              send   +---------------------------------------+  receive
+//! ```
+//!
+//! A hop is a [`lastmile_queueing::line::Line`]: of an emulated line one with rate, encapsulation and delay, of a middlebox one
+//! without a rate whose queue is a policy's tree. Time and packets come in with every call: [`Bump::turn`] does what one wake-up
+//! does. It takes the packets that have arrived, each at its own arrival time, lets the hops go on, and sends what has left
+//! the last one. However late the wake-up and however many packets it finds, the hops do what they would have done on time;
+//! only the sending itself is late, and how late is measured for every packet.
+//!
+//! Ports with Ethernet frames give and take whole frames. What counts as a packet's length is the IP packet; a frame
+//! without one (ARP) counts what is behind its Ethernet header. Hops add their own encapsulation to either.
+//!
+//! Every packet is accounted for ([`DirectionReport::is_balanced`]).
+//!
+//! Cost per packet: one parse, one flow look-up, one copy of its bytes each way; one reading of the clock a batch.
+
+mod direction;
+mod report;
+
+use std::io;
+
+use lastmile_packet::{FlowTable, HashKey};
+use lastmile_queueing::spec::BuildError;
+use lastmile_queueing::{line, spec};
+use lastmile_units::{Duration, Instant};
+
+use crate::clock::Clock;
+use crate::io::Port;
+
+use direction::Direction;
+pub use report::{CounterValue, DirectionReport, HopReport};
+
+/// Packets that one turn takes from one port, so that a flood from one side cannot hold up the other; and at most as many
+/// are sent at once.
+pub const BATCH: usize = 64;
+
+/// Flows of both directions that are told apart at a time.
+const MAX_FLOWS: u32 = 1 << 18;
+
+/// How long a flow must be silent before its number may go to another; longer than any queue lasts.
+const FLOW_IDLE: Duration = Duration::from_s(600);
+
+/// One hop of a path: a line, and the queue in front of it.
+#[derive(Clone, Debug)]
+pub struct HopConfig {
+    /// Its name in reports. It also names the random stream of its losses, as in the simulator: `loss on link NAME`.
+    pub name: String,
+    /// Rate, encapsulation, delay, loss. The delay includes that of the node at its end.
+    pub line: line::Config,
+    /// The queue in front of the transmitter.
+    pub queue: spec::Spec,
+}
+
+/// What a bump is made of.
+#[derive(Clone, Debug)]
+pub struct BumpConfig {
+    /// The hops from port A to port B, in this order; at least one.
+    pub up: Vec<HopConfig>,
+    /// The hops from port B to port A, in this order; at least one.
+    pub down: Vec<HopConfig>,
+    /// Packets longer than this are dropped when they come, and counted ([`DirectionReport::oversize`]).
+    pub mtu: u16,
+    /// Decides which packets are lost on the wire, where a direction loses any.
+    pub seed: u64,
+    /// Key of the hashes of flow tables: random where strangers choose the packets.
+    pub hash_key: HashKey,
+}
+
+/// Two directions, driven by whoever calls [`Bump::turn`].
+pub struct Bump {
+    up: Direction,
+    down: Direction,
+    flows: FlowTable,
+    mtu: u16,
+}
+
+impl Bump {
+    /// Nothing on its way yet.
+    ///
+    /// # Errors
+    /// A queue that its line cannot have, such as a limit in cells on a line without cells.
+    pub fn new(config: &BumpConfig) -> Result<Self, BuildError> {
+        Ok(Self {
+            up: Direction::new(&config.up, config.seed, config.hash_key)?,
+            down: Direction::new(&config.down, config.seed, config.hash_key)?,
+            flows: FlowTable::new(MAX_FLOWS, FLOW_IDLE, config.hash_key),
+            mtu: config.mtu,
+        })
+    }
+
+    /// When [`Bump::turn`] must be called at the latest, packets or not; `None` while nothing waits. May change with every
+    /// turn.
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Instant> {
+        [self.up.next_wake(), self.down.next_wake()].into_iter().flatten().min()
+    }
+
+    /// Takes what has arrived at both ports, and sends what is due. Both ports have one framing.
+    ///
+    /// # Errors
+    /// A port is gone.
+    pub fn turn(&mut self, clock: &dyn Clock, a: &mut dyn Port, b: &mut dyn Port) -> io::Result<()> {
+        debug_assert_eq!(a.framing(), b.framing());
+        self.up.receive(clock, a, &mut self.flows, self.mtu)?;
+        self.down.receive(clock, b, &mut self.flows, self.mtu)?;
+        self.up.send(clock, b);
+        self.down.send(clock, a);
+        Ok(())
+    }
+
+    /// What has been done so far: up, then down.
+    #[must_use]
+    pub fn reports(&self) -> (DirectionReport, DirectionReport) {
+        (self.up.report(), self.down.report())
+    }
+}
+
+#[cfg(test)]
+mod tests;
