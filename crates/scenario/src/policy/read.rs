@@ -366,7 +366,8 @@ fn known_leaf(table: &Table<'_>, key: &'static str, name: &str, read: &[(Class, 
         None => {
             let hint = did_you_mean(name, known())
                 .unwrap_or_else(|| format!("known: {}", known().collect::<Vec<_>>().join(", ")));
-            table.error(key, format!("no class is called {name:?}"), Some(hint));
+            let message = format!("no class is called {name:?}: its packets would have nowhere to go");
+            table.error(key, message, Some(hint));
             false
         }
     }
@@ -457,7 +458,11 @@ fn tell(checked: Result<(), TreeError>, read: &[(Class, Table<'_>)], root: &Tabl
         _ => None,
     };
     match (at, &error) {
-        (Some((_, table)), TreeError::Class { wrong: Wrong::Circle | Wrong::UnknownParent(_), .. }) => {
+        (Some((_, table)), TreeError::Class { wrong: Wrong::Circle, .. }) => {
+            let hint = "none of them would ever send; a class on the line has no parent";
+            table.error("parent", error.to_string(), Some(hint.into()));
+        }
+        (Some((_, table)), TreeError::Class { wrong: Wrong::UnknownParent(_), .. }) => {
             table.error("parent", error.to_string(), None);
         }
         (Some((_, table)), _) => table.error("rate", error.to_string(), None),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_queueing::sched::tree::{self, Rule, Tree, TreeError};
+use lastmile_queueing::sched::tree::{self, Rule, Tree, TreeError, Wrong};
 use lastmile_queueing::sched::{cbq, htb};
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{BitRate, ByteCount, Duration, Limit, WireBytes};
@@ -155,9 +155,10 @@ pub(super) fn cbq(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Op
         };
         Some(cbq::Share { share, borrow: borrow?, isolated: isolated?, priority: priority?, burst })
     };
-    let tree = classes(table, &CBQ_CLASS, share, link_layer, depth);
+    let items = items(table, &CBQ_CLASS);
+    let tree = classes(table, &items, share, link_layer, depth);
     let config = cbq::Config { tree: tree?, rate: rate?, largest: largest? };
-    checked(table, config.check(link_layer))?;
+    checked(table, &items, &config.tree, config.check(link_layer), "share")?;
     Some(Spec::Cbq(config))
 }
 
@@ -174,7 +175,8 @@ pub(super) fn htb(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Op
         let priority = priority(class);
         Some(htb::Share { rate: rate?, ceil, burst, cburst, priority: priority?, quantum })
     };
-    let tree = classes(table, &HTB_CLASS, share, link_layer, depth);
+    let items = items(table, &HTB_CLASS);
+    let tree = classes(table, &items, share, link_layer, depth);
     let Limit::Packets(direct_limit) = direct_limit? else {
         let message =
             format!("{}: a limit in packets is expected, such as \"1000 packets\"", table.path("direct_limit"));
@@ -184,7 +186,7 @@ pub(super) fn htb(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Op
     let r2q = u32::try_from(r2q?).ok()?;
     let (hysteresis, timer) = (hysteresis?, timer?);
     let config = htb::Config { tree: tree?, largest: largest?, r2q, hysteresis, timer, direct_limit };
-    checked(table, config.check(link_layer))?;
+    checked(table, &items, &config.tree, config.check(link_layer), "rate")?;
     Some(Spec::Htb(config))
 }
 
@@ -200,7 +202,7 @@ pub(crate) fn within(table: &Table<'_>, spec: &Spec, rate: BitRate) -> Option<()
         _ => Ok(()),
     };
     if let Err(error) = promised {
-        table.error("queue", format!("{}: {error}", table.path("queue")), None);
+        table.error("queue", format!("{}: {error}", table.path("queue")), consequence(&error));
         return None;
     }
     spec.below().into_iter().try_for_each(|below| within(table, below, rate))
@@ -210,22 +212,74 @@ fn priority(class: &Table<'_>) -> Option<u8> {
     class.get::<u64>("priority").and_then(|priority| u8::try_from(priority).ok())
 }
 
-fn checked(table: &Table<'_>, check: Result<(), TreeError>) -> Option<()> {
-    check.map_err(|error| table.error("classes", format!("{}: {error}", table.path("classes")), None)).ok()
+/// Says what is wrong with a tree at the key that is at fault; `guarantee` is the key of what a class has for itself.
+fn checked<S>(
+    table: &Table<'_>,
+    items: &[Table<'_>],
+    tree: &Tree<S>,
+    check: Result<(), TreeError>,
+    guarantee: &'static str,
+) -> Option<()> {
+    let Err(error) = check else { return Some(()) };
+    let class = |name: &str| tree.classes.iter().rposition(|class| class.name == name).and_then(|at| items.get(at));
+    let (at, key) = match &error {
+        TreeError::Class { class: name, wrong } => {
+            class(name).map_or((table, "classes"), |item| (item, key_of(item, wrong, guarantee)))
+        }
+        // Rules stand in the classes that they lead to.
+        TreeError::Unknown(_) | TreeError::NoLeaf(_) => (table, "default"),
+        TreeError::Count(_) | TreeError::MoreThanLink { .. } => (table, "classes"),
+    };
+    at.error(key, format!("{}: {error}", at.path(key)), consequence(&error));
+    None
+}
+
+fn key_of(class: &Table<'_>, wrong: &Wrong, guarantee: &'static str) -> &'static str {
+    match wrong {
+        Wrong::NoName | Wrong::NameTwice => "name",
+        Wrong::UnknownParent(_) | Wrong::Circle | Wrong::TooDeep => "parent",
+        Wrong::QueueOfInner | Wrong::NoQueue => "queue",
+        Wrong::Priority(_) => "priority",
+        Wrong::CeilBelowRate { .. } => "ceil",
+        Wrong::MoreThanRate { .. } | Wrong::NoShare => guarantee,
+        Wrong::BurstTooSmall { burst, .. } if class.optional("burst") == Some(*burst) => "burst",
+        Wrong::BurstTooSmall { .. } => "cburst",
+        Wrong::ZeroQuantum => "quantum",
+    }
+}
+
+/// What would come of it.
+fn consequence(error: &TreeError) -> Option<String> {
+    let hint = match error {
+        TreeError::MoreThanLink { .. } | TreeError::Class { wrong: Wrong::MoreThanRate { .. }, .. } => {
+            "when all classes have packets, the guarantees would not hold; lower one of them"
+        }
+        TreeError::Class { wrong: Wrong::BurstTooSmall { .. }, .. } => "such a packet would never leave in time",
+        TreeError::Class { wrong: Wrong::Circle, .. } => {
+            "none of them would ever send; a class on the link has no parent"
+        }
+        TreeError::Unknown(_) => "what no class matches would have nowhere to go",
+        _ => return None,
+    };
+    Some(hint.into())
+}
+
+/// The tables of the classes.
+fn items<'d>(table: &Table<'d>, section: &'static Section) -> Vec<Table<'d>> {
+    if !table.has("classes") {
+        table.missing("classes");
+    }
+    table.tables("classes").into_iter().map(|item| item.open(section)).collect()
 }
 
 /// The classes of a tree, with `share` for what its scheduler wants to know of each.
 fn classes<S>(
     table: &Table<'_>,
-    section: &'static Section,
+    items: &[Table<'_>],
     share: impl Fn(&Table<'_>) -> Option<S>,
     link_layer: &LinkLayer,
     depth: usize,
 ) -> Option<Tree<S>> {
-    if !table.has("classes") {
-        table.missing("classes");
-    }
-    let items: Vec<Table<'_>> = table.tables("classes").into_iter().map(|item| item.open(section)).collect();
     let parents: Vec<Option<String>> = items.iter().map(|class| class.optional_name("parent")).collect();
     let inner: BTreeSet<&String> = parents.iter().flatten().collect();
     let default = table.optional_name("default");

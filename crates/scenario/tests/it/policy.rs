@@ -140,7 +140,7 @@ fn what_would_not_hold_is_said_with_its_numbers() {
     );
     refused(
         &(class("default", "rate = \"10 %\"") + "[[rule]]\nclass = \"defualt\"\n"),
-        "error: p.toml:8:9: no class is called \"defualt\"",
+        "error: p.toml:8:9: no class is called \"defualt\": its packets would have nowhere to go",
     );
     refused(
         &(class("a", "rate = \"10 %\"\nparent = \"b\"")
@@ -180,6 +180,43 @@ fn what_would_not_hold_is_said_with_its_numbers() {
     );
     let alone = Policy::parse("p.toml", &class("a", "rate = \"1 %\""), None).expect_err("it has no line");
     assert_eq!(headlines(alone.findings()), ["error: p.toml: missing key \"line\" at the top level"]);
+}
+
+/// All that is said of the mistakes that would quietly cost what a policy is there for: file, line, key, and what would come of
+/// it.
+#[test]
+fn what_would_not_hold_is_told_whole() {
+    let told = |text: &str, expected: &str| {
+        let report = Policy::parse("p.toml", &format!("{LINE}{text}"), None).expect_err(text);
+        assert_eq!(report.to_string(), expected, "{text}");
+    };
+    told(
+        &(class("a", "rate = \"300 kbit/s\"") + &class("b", "rate = \"300 kbit/s\"")),
+        "error: p.toml:9:8: with class \"b\" 600 kbit/s are guaranteed, and the line has 512 kbit/s: the guarantees would not hold\n  \
+         |\n9 | rate = \"300 kbit/s\"\n  |        ^^^^^^^^^^^^\nhint: lower a rate; percentages are of what the ACK class leaves",
+    );
+    told(
+        &class("a", "rate = \"120 %\""),
+        "error: p.toml:6:8: class.a.rate: \"120 %\" is too large; a share of a whole is at most 100 %\n  \
+         |\n6 | rate = \"120 %\"\n  |        ^^^^^^^",
+    );
+    told(
+        &(class("default", "rate = \"10 %\"") + "[[rule]]\nclass = \"defualt\"\n"),
+        "error: p.toml:8:9: no class is called \"defualt\": its packets would have nowhere to go\n  \
+         |\n8 | class = \"defualt\"\n  |         ^^^^^^^^^\nhint: did you mean \"default\"?",
+    );
+    told(
+        &(class("a", "rate = \"10 %\"\nparent = \"b\"")
+            + &class("b", "rate = \"10 %\"\nparent = \"a\"")
+            + &class("c", "rate = \"5 %\"")),
+        "error: p.toml:7:10: class \"a\": its parents lead round in a circle, and never to the link\n  \
+         |\n7 | parent = \"b\"\n  |          ^^^\nhint: none of them would ever send; a class on the line has no parent",
+    );
+    told(
+        &class("a", "rate = \"10 %\"\nburst = \"1000 wire bytes\""),
+        "error: p.toml:7:9: class.a.burst: a burst of 1000 wire bytes is smaller than the largest packet, which takes 1500 wire bytes\n  \
+         |\n7 | burst = \"1000 wire bytes\"\n  |         ^^^^^^^^^^^^^^^^^\nhint: such a packet would never leave in time",
+    );
 }
 
 #[test]
