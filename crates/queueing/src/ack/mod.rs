@@ -125,9 +125,9 @@ fn contains(wider: SackBlock, block: SackBlock) -> bool {
     wider.left.at_or_before(block.left) && wider.right.at_or_after(block.right)
 }
 
-/// The cumulative number has reached into `block`, and `wider` tells the rest.
+/// The cumulative number and `wider`, which begins there, tell of all bytes up to the end of `block`.
 fn continues(ack: SeqNumber, wider: SackBlock, block: SackBlock) -> bool {
-    block.left.at_or_before(ack) && wider.left.at_or_before(ack) && wider.right.at_or_after(block.right)
+    wider.left.at_or_before(ack) && wider.right.at_or_after(block.right)
 }
 
 /// RFC 2883, section 4: the first block tells of a segment that came twice, when it lies below the cumulative

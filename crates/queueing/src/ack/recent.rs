@@ -77,6 +77,17 @@ mod tests {
         assert_eq!(recent.hear(at(298), flow, || 9), &mut 9);
     }
 
+    /// Three flows in turn, each every 30 ms: none is silent for 100 ms, however often the generations change.
+    #[test]
+    fn flows_that_are_heard_of_in_turn_are_all_remembered() {
+        let mut recent = recent();
+        for n in 0..300 {
+            let flow = n % 3;
+            let known = *recent.hear(at(10 * u64::from(n)), FlowId::new(flow), || n);
+            assert_eq!(known, flow, "what was made when it was first heard of");
+        }
+    }
+
     #[test]
     fn what_is_not_heard_of_again_does_not_stay() {
         let mut recent = recent();

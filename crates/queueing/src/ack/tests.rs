@@ -1,7 +1,19 @@
 use lastmile_packet::{FlowId, Options, TcpFlags};
 
 use super::*;
+use crate::Discipline;
 use crate::classify::Match;
+
+/// What a regulator counted, but for what it counted none of; what its queue counted is left out.
+pub(super) fn counted(discipline: &impl Discipline<Meta>) -> Vec<(&'static str, u64)> {
+    let mut counts = Vec::new();
+    discipline.counters(&mut |counter| {
+        if counter.path.is_empty() && counter.value > 0 {
+            counts.push((counter.name, counter.value));
+        }
+    });
+    counts
+}
 
 /// Segments of 1000 bytes: block (a, b) holds segments a to b - 1 above the number 10 000.
 fn fields(ack: u32, blocks: &[(u32, u32)]) -> AckFields {
@@ -29,6 +41,9 @@ fn the_cumulative_number_covers_blocks_below_it() {
     assert!(covers_sack(&fields(0, &[(2, 3)]), &fields(3, &[])));
     assert!(!covers_sack(&fields(0, &[(2, 4)]), &fields(3, &[])));
     assert!(covers_sack(&fields(0, &[(2, 9)]), &fields(3, &[(3, 9)])));
+    // Segment 3, or segment 8, would be told of no more.
+    assert!(!covers_sack(&fields(0, &[(2, 9)]), &fields(3, &[(4, 9)])));
+    assert!(!covers_sack(&fields(0, &[(2, 9)]), &fields(3, &[(3, 8)])));
 }
 
 /// RFC 2883, section 4: the duplicate lies below the number, or inside the second block.

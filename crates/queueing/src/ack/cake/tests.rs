@@ -3,6 +3,7 @@ use lastmile_packet::{FlowId, Options, SackBlock};
 use lastmile_units::{ByteCount, PacketCount};
 
 use super::*;
+use crate::ack::tests::counted;
 
 const NOW: Instant = Instant::ZERO;
 
@@ -215,4 +216,61 @@ fn the_exempt_are_left_alone_and_counted() {
     let mut counts = Vec::new();
     filter.counters(&mut |counter| counts.push((counter.name, counter.value)));
     assert!(counts.contains(&("passed_exempt", 3)) && counts.contains(&("seen", 0)));
+}
+
+/// An exempt ACK that waits stays, and an exempt one that comes removes nothing: here those with timestamps, 52 bytes.
+#[test]
+fn the_exempt_neither_remove_nor_are_removed() {
+    let exempt = |number| stamped(number, 1, 1);
+    let rules = || Rules { mode: Mode::Aggressive, exempt: Match::AtLeastBytes(52) };
+    let mut waits = queue(ROOMY, Overflow::Tail, &rules());
+    assert_eq!(send(&mut waits, [exempt(1), stamped(2, 1, 1)]), []);
+    assert_eq!(send(&mut waits, [Meta { ip_len: 51, header_len: 51, ..stamped(3, 1, 1) }]), []);
+    let mut comes = queue(ROOMY, Overflow::Tail, &rules());
+    assert_eq!(send(&mut comes, [ack(1), exempt(2)]), []);
+    assert_eq!(send(&mut comes, [ack(3), ack(4)]), [(ack(1), DropReason::AckFiltered)]);
+}
+
+/// The first of the flow has left, and then its last is removed: what comes later finds its neighbours all the same.
+#[test]
+fn what_has_left_has_no_neighbours() {
+    let mut normal = queue(ROOMY, Overflow::Tail, &Rules::default());
+    send(&mut normal, [data(1), ack(2), ack(3)]);
+    assert_eq!(normal.dequeue(NOW, &mut |_, _, _| {}), Some(data(1)));
+    assert_eq!(send(&mut normal, [ack(4)]), [(ack(2), DropReason::AckFiltered)]);
+    assert_eq!(drain(&mut normal), [ack(3), ack(4)]);
+    let mut aggressive = queue(ROOMY, Overflow::Tail, &Rules { mode: Mode::Aggressive, exempt: Match::Never });
+    let dropped = send(&mut aggressive, [data(1), ack(2), ack(3), ack(4)]);
+    assert_eq!(dropped, [2, 3].map(|number| (ack(number), DropReason::AckFiltered)));
+    assert_eq!(drain(&mut aggressive), [data(1), ack(4)]);
+    assert!(aggressive.queue.remembers_nothing());
+}
+
+#[test]
+fn each_packet_is_counted_once_by_what_became_of_it() {
+    let rules = || Rules { mode: Mode::Aggressive, exempt: Match::Never };
+    let mut tail = queue(Limit::Bytes(ByteCount::new(1700)), Overflow::Tail, &rules());
+    let datagram = Meta { protocol: Protocol::Udp, ..ack(0) };
+    let odd = with_options(3, Options::NONE.with_unknown());
+    let large = Meta { ip_len: 1701, ..data(4) };
+    send(&mut tail, [ack(1), ack(2), datagram, odd, flagged(3, TcpFlags::FIN), data(4), data(5), large]);
+    let left = drain(&mut tail);
+    assert_eq!(left.len(), 5);
+    let bytes = left.iter().map(|meta| u64::from(meta.ip_len)).sum();
+    let expected = [
+        ("sent_packets", 5),
+        ("sent_bytes", bytes),
+        ("dropped_tail", 1),
+        ("dropped_too_large", 1),
+        ("seen", 2),
+        ("dropped_ack_filtered", 1),
+        ("passed_not_tcp", 1),
+        ("passed_data", 2),
+        ("passed_flags", 1),
+        ("passed_unknown_options", 1),
+    ];
+    assert_eq!(counted(&tail), expected);
+    let mut head = queue(Limit::Packets(PacketCount::new(1)), Overflow::Head, &rules());
+    send(&mut head, [data(1), data(2)]);
+    assert_eq!(counted(&head), [("dropped_head", 1), ("passed_data", 2)]);
 }

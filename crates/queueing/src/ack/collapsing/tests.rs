@@ -3,6 +3,7 @@ use lastmile_packet::{FlowId, Meta, Options, SackBlock, SeqNumber, TcpFlags};
 use lastmile_units::PacketCount;
 
 use super::*;
+use crate::ack::tests::counted;
 
 const NOW: Instant = Instant::ZERO;
 
@@ -110,4 +111,48 @@ fn a_full_queue_drops_at_its_tail_or_head() {
     let mut head = queue(2, Overflow::Head);
     assert_eq!(send(&mut head, acks([1000, 2000, 3000])), [(ack(1, 1000), DropReason::Head)]);
     assert_eq!(leave(&mut head), Some((ack(1, 3000), vec![ack(1, 2000)])));
+}
+
+/// The data acknowledges 2000, so the ACK of 2000 behind it is a duplicate and no part of a run. A reset without ACK says nothing
+/// of what is acknowledged (RFC 9293, section 3.1).
+#[test]
+fn data_that_acknowledges_is_what_a_duplicate_repeats() {
+    let mut queue = queue(10, Overflow::Tail);
+    let answer = Meta { ip_len: 1500, ..ack(1, 2000) };
+    let reset = Meta { flags: TcpFlags::RST, ..ack(1, 9000) };
+    send(&mut queue, [answer, ack(1, 2000), reset, ack(1, 3000), ack(1, 4000)]);
+    assert_eq!(drain(&mut queue), [answer, ack(1, 2000), reset, ack(1, 4000)]);
+}
+
+/// 1000 gives way to 2000, which a duplicate repeats; 1500 was overtaken; what is stamped is not told by 4000.
+#[test]
+fn each_packet_is_counted_once_by_what_became_of_it() {
+    let line = LinkLayer::new(0, Framing::None).expect("no overhead");
+    let new = |bytes, overflow| {
+        let limit = Limit::Bytes(lastmile_units::ByteCount::new(bytes));
+        AckCollapsing::new(limit, overflow, &Match::Never, &Environment::new(line)).expect("no limit in cells")
+    };
+    let mut tail = new(252, Overflow::Tail);
+    let mut stamped = ack(1, 3000);
+    stamped.set_options(Options::NONE.with_timestamps(1, 1));
+    (stamped.header_len, stamped.ip_len) = (52, 52);
+    send(&mut tail, acks([1000, 2000, 2000, 1500]));
+    let large = Meta { ip_len: 253, ..ack(1, 5000) };
+    send(&mut tail, [stamped, ack(1, 4000), ack(2, 1), large]);
+    assert_eq!(drain(&mut tail).len(), 5);
+    let expected = [
+        ("sent_packets", 5),
+        ("sent_bytes", 3 * 40 + 52 + 40),
+        ("dropped_tail", 1),
+        ("dropped_too_large", 1),
+        ("seen", 6),
+        ("dropped_ack_collapsed", 1),
+        ("duplicates_kept", 1),
+        ("protected", 1),
+        ("passed_old", 1),
+    ];
+    assert_eq!(counted(&tail), expected);
+    let mut head = new(40, Overflow::Head);
+    send(&mut head, acks([1000, 2000]));
+    assert_eq!(counted(&head), [("dropped_head", 1), ("seen", 2)]);
 }

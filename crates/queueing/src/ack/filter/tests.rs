@@ -3,6 +3,7 @@ use lastmile_packet::{Options, SackBlock, SeqNumber};
 use lastmile_units::{ByteCount, PacketCount};
 
 use super::*;
+use crate::ack::tests::counted;
 
 const NOW: Instant = Instant::ZERO;
 
@@ -89,6 +90,7 @@ fn a_fraction_is_above_zero_and_at_most_one() {
     assert_eq!(Fraction::new(0, 5), None);
     assert_eq!(Fraction::new(6, 5), None);
     assert_eq!(Fraction::new(0, 0), None);
+    assert_eq!(Fraction::new(1, 1), Some(Fraction::ALL));
     assert_eq!(Fraction::new(1, 3).map(|third| [2, 3, 5, 6].map(|count| third.of(count))), Some([0, 1, 1, 2]));
 }
 
@@ -171,4 +173,84 @@ fn head_drop_makes_room_and_forgets_what_went() {
     assert!(filter.flows.is_empty());
     assert_eq!(send(&mut filter, [ack(1, 2000)]), [(data(), DropReason::Head)]);
     assert_eq!(drain(&mut filter), [data(), ack(1, 2000)]);
+}
+
+/// The data acknowledges 2000, and so the ACK of 2000 behind it is a duplicate; it repeats none that waits. A reset without ACK
+/// says nothing of what is acknowledged (RFC 9293, section 3.1).
+#[test]
+fn data_that_acknowledges_is_what_a_duplicate_repeats() {
+    let mut filter = roomy(&Rules::default());
+    let answer = Meta { ip_len: 1500, ..ack(1, 2000) };
+    let reset = Meta { flags: TcpFlags::RST, ..ack(1, 9000) };
+    let dropped = send(&mut filter, [ack(1, 1000), answer, ack(1, 2000), reset, ack(1, 3000)]);
+    assert_eq!(dropped, [(ack(1, 1000), DropReason::AckFiltered)]);
+    assert_eq!(drain(&mut filter), [answer, ack(1, 2000), reset, ack(1, 3000)]);
+    assert_eq!(counted(&filter)[4], ("duplicates_kept", 1));
+}
+
+/// Half of one is none: 1000 and 2000 wait, until one of them is protected or leaves.
+#[test]
+fn what_is_protected_or_has_left_is_never_removed() {
+    let half = || roomy(&Rules { fraction: Fraction::new(1, 2).expect("a half"), ..Rules::default() });
+    let mut filter = half();
+    send(&mut filter, acks([1000, 2000, 2000]));
+    assert_eq!(filter.dequeue(NOW, &mut |_, _, _| {}), Some(ack(1, 1000)));
+    assert_eq!(send(&mut filter, acks([3000, 4000])), []);
+    assert_eq!(drain(&mut filter), acks([2000, 2000, 3000, 4000]));
+    let mut filter = half();
+    send(&mut filter, acks([1000, 2000]));
+    assert_eq!(filter.dequeue(NOW, &mut |_, _, _| {}), Some(ack(1, 1000)));
+    assert_eq!(send(&mut filter, acks([2000, 3000, 4000])), []);
+    assert_eq!(drain(&mut filter), acks([2000, 2000, 3000, 4000]));
+    assert!(filter.flows.is_empty());
+}
+
+/// The old ACK would stay for its SACK block, so its room does not fall free.
+#[test]
+fn a_protected_ack_makes_no_room() {
+    let mut filter = filter(Limit::Packets(PacketCount::new(2)), Overflow::Tail, &Rules::default());
+    let mut told = ack(1, 1000);
+    let block = SackBlock { left: SeqNumber::new(5000), right: SeqNumber::new(6000) };
+    told.set_options(Options::NONE.with_sack(&[block]));
+    (told.header_len, told.ip_len) = (52, 52);
+    assert_eq!(send(&mut filter, [data(), told, ack(1, 2000)]), [(ack(1, 2000), DropReason::Tail)]);
+    assert_eq!(drain(&mut filter), [data(), told]);
+}
+
+#[test]
+fn what_is_larger_than_the_whole_limit_is_dropped_as_such() {
+    for overflow in [Overflow::Tail, Overflow::Head] {
+        let mut filter = filter(Limit::Bytes(ByteCount::new(1499)), overflow, &Rules::default());
+        assert_eq!(send(&mut filter, [ack(1, 1000), data()]), [(data(), DropReason::TooLarge)]);
+        assert_eq!(drain(&mut filter), [ack(1, 1000)]);
+    }
+}
+
+/// 1000 goes for 2000; the second 2000 is a duplicate; 1500 was overtaken; what is stamped stays for want of timestamps behind it.
+#[test]
+fn each_packet_is_counted_once_by_what_became_of_it() {
+    let mut tail = filter(Limit::Bytes(ByteCount::new(1732)), Overflow::Tail, &Rules::default());
+    let mut stamped = ack(1, 3000);
+    stamped.set_options(Options::NONE.with_timestamps(1, 1));
+    (stamped.header_len, stamped.ip_len) = (52, 52);
+    let large = Meta { ip_len: 1733, ..data() };
+    send(&mut tail, acks([1000, 2000, 2000, 1500]));
+    send(&mut tail, [stamped, ack(1, 4000), data(), ack(2, 1), large]);
+    assert_eq!(drain(&mut tail).len(), 6);
+    let expected = [
+        ("sent_packets", 6),
+        ("sent_bytes", 3 * 40 + 52 + 40 + 1500),
+        ("dropped_tail", 1),
+        ("dropped_too_large", 1),
+        ("seen", 7),
+        ("dropped_ack_filtered", 1),
+        ("duplicates_kept", 1),
+        ("protected", 1),
+        ("passed_data", 1),
+        ("passed_old", 1),
+    ];
+    assert_eq!(counted(&tail), expected);
+    let mut head = filter(Limit::Packets(PacketCount::new(1)), Overflow::Head, &Rules::default());
+    send(&mut head, [data(), ack(1, 1)]);
+    assert_eq!(counted(&head), [("dropped_head", 1), ("seen", 1), ("passed_data", 1)]);
 }

@@ -2,6 +2,7 @@ use lastmile_linklayer::{Framing, LinkLayer};
 use lastmile_units::PacketCount;
 
 use super::*;
+use crate::ack::tests::counted;
 use crate::{DropReason, Fifo, Overflow};
 
 /// A byte a microsecond.
@@ -97,6 +98,8 @@ fn what_acknowledges_nothing_new_takes_no_time_and_keeps_its_place() {
     let expected = [(0, ack(1, 1000)), (0, ack(2, 0)), (1000, ack(1, 2000)), (1000, ack(1, 2000)), (1000, update)];
     let left = drain(&mut pacer, us(0));
     assert_eq!((&left[..5], &left[5..]), (&expected[..], &[(2000, ack(1, 3000))][..]));
+    // Two came before, to make the flows known.
+    assert_eq!(counted(&pacer), [("seen", 8), ("held", 4), ("paced", 4)]);
 }
 
 /// Data overtakes nothing, waits for nothing, and takes its time: 2000 bytes held and 1000 of its own.
@@ -204,4 +207,148 @@ fn a_hold_is_above_zero_and_at_most_what_rfc_1122_allows() {
     };
     assert!(!new(Duration::ZERO) && new(Duration::from_ps(1)));
     assert!(new(LONG) && !new(LONG + Duration::from_ps(1)));
+}
+
+/// 1 ms each, and none is held longer than 3: the fourth goes when its turn and its time come, those behind it when their time
+/// does. What the last three let go is owed, as far as 3 ms from then: 6 ms.
+#[test]
+fn what_has_waited_as_long_as_it_may_goes_unpaid_and_is_owed() {
+    let mut pacer = pacer(Duration::from_ms(3));
+    send(&mut pacer, us(0), &[1, 2, 3, 4, 5, 6].map(|n| ack(1, 1000 * n)));
+    let times: Vec<u64> = drain(&mut pacer, us(0)).iter().map(|(at, _)| *at).collect();
+    assert_eq!(times, [0, 1000, 2000, 3000, 3000, 3000]);
+    assert_eq!(counted(&pacer), [("seen", 8), ("held", 5), ("paced", 3), ("overdue", 2)]);
+    send(&mut pacer, us(4000), &[ack(1, 7000)]);
+    assert_eq!(drain(&mut pacer, us(4000)), [(6000, ack(1, 7000))]);
+}
+
+/// The first, of 4000 bytes, owes 3 ms at most. Flow 2 comes at 1 ms and has had nothing, so the turn at 3 ms is its. But then
+/// flow 1 has waited for 3 ms, and goes though it has had more; flow 2 has waited for as long at 4 ms.
+#[test]
+fn the_oldest_goes_when_it_has_waited_as_long_as_it_may_whosever_turn_it_is() {
+    let mut pacer = pacer(Duration::from_ms(3));
+    send(&mut pacer, us(0), &[ack(1, 4000), ack(1, 5000)]);
+    send(&mut pacer, us(1000), &[1, 2, 3].map(|n| ack(2, 1000 * n)));
+    let expected =
+        [(1000, ack(1, 4000)), (3000, ack(2, 1000)), (3000, ack(1, 5000)), (4000, ack(2, 2000)), (4000, ack(2, 3000))];
+    assert_eq!(drain(&mut pacer, us(1000)), expected);
+}
+
+/// Flow 1 has acknowledged 10 000 bytes on its own, one ACK each 2 ms, flow 2 nothing: that gives it no right to 10 000 more.
+#[test]
+fn a_flow_that_had_nothing_to_send_has_saved_nothing_up_against_another() {
+    let mut pacer = pacer(LONG);
+    for n in 1..=10 {
+        send(&mut pacer, us(u64::from(n) * 2000), &[ack(1, 1000 * n)]);
+        assert_eq!(drain(&mut pacer, us(u64::from(n) * 2000)).len(), 1);
+    }
+    send(&mut pacer, us(30_000), &[11, 12, 13].map(|n| ack(1, 1000 * n)));
+    send(&mut pacer, us(30_000), &[1, 2, 3].map(|n| ack(2, 1000 * n)));
+    let flows: Vec<u32> = drain(&mut pacer, us(30_000)).iter().map(|(_, packet)| packet.flow.index()).collect();
+    // Flow 1 went at once; after it flow 2 has had less, and then each the same.
+    assert_eq!(flows, [1, 2, 1, 2, 1, 2]);
+}
+
+/// The same where flow 2 comes while flow 1 is at it: it begins at what flow 1 has come to by then, 6000 bytes.
+#[test]
+fn a_flow_that_comes_late_begins_with_the_others() {
+    let mut pacer = pacer(LONG);
+    let many: Vec<Meta> = (1..=10).map(|n| ack(1, 1000 * n)).collect();
+    send(&mut pacer, us(0), &many);
+    send(&mut pacer, us(5500), &[1, 2, 3].map(|n| ack(2, 1000 * n)));
+    let left = drain(&mut pacer, us(5500));
+    let order: Vec<(u64, u32)> = left.iter().map(|(at, packet)| (*at, packet.flow.index())).collect();
+    assert_eq!(order[..6], [(5500, 1); 6], "due by 5.5 ms");
+    let rest = [(6000, 2), (7000, 1), (8000, 2), (9000, 1), (10_000, 2), (11_000, 1), (12_000, 1)];
+    assert_eq!(order[6..], rest);
+}
+
+/// 4000 bytes that went at once count as flow 1's share, so flow 2 has 4000 before its next.
+#[test]
+fn what_went_at_once_counts_for_its_flow() {
+    let mut pacer = pacer(LONG);
+    send(&mut pacer, us(0), &[ack(1, 4000), ack(1, 5000)]);
+    send(&mut pacer, us(0), &[1, 2, 3, 4].map(|n| ack(2, 1000 * n)));
+    let left = drain(&mut pacer, us(0));
+    assert_eq!(left.iter().map(|(_, packet)| packet.flow.index()).collect::<Vec<_>>(), [1, 2, 2, 2, 2, 1]);
+}
+
+/// 1 byte at 9 Mbit/s takes 888 888 ps and 8/9. What is left of a picosecond counts for the next byte, but not over a pause.
+#[test]
+fn no_part_of_a_picosecond_is_saved_up_in_a_pause() {
+    let mut pacer = pacer(LONG);
+    pacer.clock.serialiser = Serialiser::new(BitRate::from_mbit_per_s(9));
+    let mut waits = Vec::new();
+    for n in 1..=5 {
+        let now = us(1000 * u64::from(n));
+        send(&mut pacer, now, &[ack(1, 2 * n), ack(1, 2 * n + 1)]);
+        assert!(pacer.dequeue(now, &mut none).is_some());
+        waits.push(pacer.next_ready(now).expect("the second waits").since(now).as_ps());
+        assert_eq!(drain(&mut pacer, now).len(), 1);
+    }
+    // The first ACK of all acknowledges two bytes.
+    assert_eq!(waits[1..], [waits[1]; 4]);
+}
+
+/// The overtaken ACK takes no time, and does not make the next one acknowledge more: 1000 bytes, 1 ms.
+#[test]
+fn an_overtaken_ack_takes_no_time() {
+    let mut pacer = pacer(LONG);
+    send(&mut pacer, us(0), &[ack(1, 2000), ack(1, 1000)]);
+    send(&mut pacer, us(0), &[ack(1, 3000), ack(1, 4000)]);
+    let times: Vec<u64> = drain(&mut pacer, us(0)).iter().map(|(at, _)| *at).collect();
+    assert_eq!(times, [0, 0, 2000, 3000]);
+}
+
+/// A signal tells of the ACK behind it, and a congestion mark is not to wait: neither overtakes what is held.
+#[test]
+fn a_signal_and_a_marked_ack_send_the_acks_of_their_flow_ahead() {
+    let mut list = lastmile_packet::AckList::EMPTY;
+    assert!(list.push(1000, lastmile_packet::AckList::MAX_BYTES));
+    let signal = Packet::signal(&ack(1, 4000), &list);
+    let marked = Meta { traffic_class: Meta::CE, ..ack(1, 4000) };
+    for urgent in [signal, marked] {
+        let mut pacer = pacer(LONG);
+        let acks = [ack(1, 1000), ack(1, 2000), ack(1, 2000), ack(1, 3000)];
+        send(&mut pacer, us(0), &acks);
+        send(&mut pacer, us(0), &[urgent]);
+        assert_eq!(drain(&mut pacer, us(0)), [acks[0], acks[1], acks[2], acks[3], urgent].map(|packet| (0, packet)));
+        let reason = if urgent == signal { "passed_not_tcp" } else { "passed_congestion_marked" };
+        assert_eq!(counted(&pacer), [("seen", 6), ("held", 3), ("flushed", 3), (reason, 1)]);
+    }
+}
+
+/// RFC 9293, section 3.1: without ACK the number says nothing.
+#[test]
+fn a_reset_without_ack_acknowledges_nothing() {
+    let mut pacer = pacer(LONG);
+    let reset = Meta { flags: TcpFlags::RST, ..ack(1, 900_000) };
+    send(&mut pacer, us(0), &[reset, ack(1, 1000), ack(1, 2000)]);
+    assert_eq!(drain(&mut pacer, us(0)), [(0, reset), (0, ack(1, 1000)), (1000, ack(1, 2000))]);
+}
+
+/// The shaper below has let a packet of 1000 bytes go, and has the next one ready after 8 ms; an ACK that is held joins it at 1 ms.
+#[test]
+fn what_is_held_goes_on_when_it_is_due_though_the_queue_below_is_not_ready() {
+    let line = LinkLayer::new(0, Framing::None).expect("no overhead");
+    let shaper = crate::meter::tbf::Config {
+        rate: BitRate::from_mbit_per_s(1),
+        burst: WireBytes::new(1000),
+        peak: None,
+        link_layer: line,
+        largest: ByteCount::new(1000),
+        catch_up: Duration::ZERO,
+    };
+    let queue = Fifo::in_packets(PacketCount::new(100), Overflow::Tail);
+    let queue = crate::meter::Tbf::new(&shaper, queue).expect("a burst of one packet");
+    let config = Config { rate: RATE, max_hold: LONG, exempt: Match::Never };
+    let mut pacer = AckPacing::new(&config, &Environment::new(line), queue).expect("a hold within its range");
+    let data = Meta { ip_len: 1000, ..ack(2, 0) };
+    for packet in [data, data, ack(1, 0), ack(1, 1000), ack(1, 2000)] {
+        pacer.enqueue(us(0), packet, &mut none);
+    }
+    assert_eq!(pacer.dequeue(us(0), &mut none), Some(data));
+    assert_eq!(pacer.next_ready(us(0)), Some(us(1000)));
+    assert_eq!(pacer.dequeue(us(1000), &mut none), None);
+    assert_eq!(pacer.next_ready(us(1000)), Some(us(8000)));
 }
