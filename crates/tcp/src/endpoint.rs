@@ -402,7 +402,7 @@ impl Endpoint {
         let len = (data_end - plan.start) as u16;
         let mut flags = TcpFlags::ACK;
         if len > 0 {
-            snd.stats.data_packets += 1;
+            snd.stats.count_data();
             snd.stats.data_bytes_sent += u64::from(len);
             // Real stacks push at the end of what was written; here that is when nothing more is offered.
             if data_end == snd.end {

@@ -147,7 +147,7 @@ impl Endpoint {
             // The window of a SYN is not scaled.
             snd.wl1 = segment.seq;
             snd.edge = Low::of(1 + u64::from(segment.window));
-            snd.window_max = u32::from(segment.window);
+            snd.stats.window_max = u32::from(segment.window);
         });
     }
 
@@ -158,7 +158,7 @@ impl Endpoint {
         self.snd.change(config, |snd| {
             snd.style = Style::of(config.variant, sack);
             snd.congestion = Congestion::new(config, snd.mss);
-            (snd.una, snd.nxt, snd.max) = (1, 1, 1);
+            (snd.una, snd.nxt, snd.max) = (1, Low::of(1), 1);
             snd.timer = Timer::OFF;
             if core::mem::take(&mut snd.timing) {
                 snd.rtt.sample(config.measured(snd.timed_at, now), config);
@@ -200,7 +200,7 @@ impl Endpoint {
         let (first, iss, scaled) = self.snd.change(config, |snd| {
             let first = snd.max == 0;
             snd.syn_due = false;
-            (snd.nxt, snd.max) = (1, 1);
+            (snd.nxt, snd.max) = (Low::of(1), 1);
             // Karn's algorithm: nothing is measured over a SYN sent again.
             (snd.timing, snd.timed, snd.timed_at) = (first, Low::of(1), now);
             if snd.timer.is_off() {

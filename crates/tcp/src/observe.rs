@@ -155,11 +155,11 @@ impl Endpoint {
     pub fn stats(&self) -> Stats {
         let (data_received, acks_sent) = self.rcv.counts();
         self.see(|Sender { stats: sent, .. }| Stats {
-            data_packets: sent.data_packets,
+            data_packets: sent.data_packets(),
             data_bytes_sent: sent.data_bytes_sent,
             retransmitted_bytes: sent.retransmitted_bytes,
             acks_sent,
-            acks_received: sent.acks_received,
+            acks_received: sent.acks_received(),
             data_received,
             retransmissions: sent.retransmissions,
             timeouts: sent.timeouts,

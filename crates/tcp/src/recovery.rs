@@ -74,7 +74,7 @@ impl Sender {
         self.wl1 = segment.seq;
         let window = u32::from(segment.window) << self.shift;
         self.edge = Low::of(ack + u64::from(window));
-        self.window_max = self.window_max.max(window);
+        self.stats.window_max = self.stats.window_max.max(window);
     }
 
     #[inline]
@@ -83,7 +83,7 @@ impl Sender {
         let from = self.una;
         let acked = ack - from;
         self.una = ack;
-        self.nxt = self.nxt.max(ack);
+        self.nxt = Low::of(self.nxt().max(ack));
         self.max = self.max.max(ack);
         self.keep_near(from);
         self.backoff = 0;
@@ -108,7 +108,7 @@ impl Sender {
             self.grow(now, config, acked, flight, info.ecn_echo);
         }
         self.dup_acks = 0;
-        self.limited_sent = 0;
+        self.congestion.limited_sent = 0;
         if info.ecn_echo {
             self.on_ecn_echo(config);
         }
@@ -229,7 +229,7 @@ impl Sender {
             Style::Tahoe => {
                 self.recover = Low::of(self.max);
                 self.phase = Phase::Loss;
-                self.nxt = self.una;
+                self.nxt = Low::of(self.una);
                 self.timing = false;
             }
             Style::Reno => {
@@ -271,7 +271,7 @@ impl Sender {
         self.recover = Low::of(self.max);
         self.phase = Phase::Loss;
         self.dup_acks = 0;
-        self.limited_sent = 0;
+        self.congestion.limited_sent = 0;
         self.urgent = Urgent::Nothing;
         self.timing = false;
         if self.style == Style::Sack {
@@ -279,7 +279,7 @@ impl Sender {
             self.board.get_or_insert_with(|| Box::new(Scoreboard::new(una))).on_timeout(una, max);
             self.sacking = true;
         } else {
-            self.nxt = self.una;
+            self.nxt = Low::of(self.una);
         }
         // RFC 6298 (5.5) Back off the timer. (5.6) Start it.
         self.rtt.back_off(config);

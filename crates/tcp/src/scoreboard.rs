@@ -13,7 +13,7 @@
 use crate::ranges::{Low, Range, RangeSet};
 
 /// RFC 6675, section 2: DupThresh = 3.
-pub(crate) const DUP_THRESH: u16 = 3;
+pub(crate) const DUP_THRESH: u8 = 3;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Scoreboard {

@@ -53,12 +53,12 @@ pub(crate) struct Plan {
 pub(crate) struct Sender {
     /// First octet that is not acknowledged (SND.UNA).
     pub(crate) una: u64,
-    /// Next octet to send; behind `max` while going back.
-    pub(crate) nxt: u64,
     /// One past the highest octet sent (SND.NXT of RFC 9293).
     pub(crate) max: u64,
     /// One past the last octet that the application offered: where the FIN goes.
     pub(crate) end: u64,
+    /// Next octet to send; behind `max` while going back.
+    pub(crate) nxt: Low,
     /// One past the last octet that the receiver's window admits.
     pub(crate) edge: Low,
     /// `max` when the current or last repair began.
@@ -80,12 +80,9 @@ pub(crate) struct Sender {
     pub(crate) iss: SeqNumber,
     /// Sequence number of the segment that last told the window (SND.WL1).
     pub(crate) wl1: SeqNumber,
-    /// Octets sent by limited transmit: no part of FlightSize when loss is found (RFC 5681, section 3.2, step 2).
-    pub(crate) limited_sent: u32,
-    /// Largest window that the receiver offered (Max(SND.WND)).
-    pub(crate) window_max: u32,
     pub(crate) mss: u16,
-    pub(crate) dup_acks: u16,
+    /// Duplicate acknowledgements in a row, as far as it matters how many.
+    pub(crate) dup_acks: u8,
     /// Expiries of the timer in a row.
     pub(crate) backoff: u8,
     /// Probes into the same shut window.
@@ -119,17 +116,17 @@ pub(crate) struct Sender {
     pub(crate) limit: Option<Limit>,
 }
 
-// A box of 264 bytes takes 272 of the heap.
-const _: () = assert!(size_of::<Sender>() <= 264, "a sender with nothing lost takes at most 264 bytes");
+// A box of 248 bytes takes 256 of the heap.
+const _: () = assert!(size_of::<Sender>() <= 248, "a sender with nothing lost takes four cache lines of the heap");
 
 impl Sender {
     pub(crate) fn new(config: &Config, iss: SeqNumber) -> Self {
         let mss = config.own_mss();
         Self {
             una: 0,
-            nxt: 0,
             max: 0,
             end: 1,
+            nxt: Low::of(0),
             edge: Low::of(0),
             recover: Low::of(0),
             ecn_until: Low::of(0),
@@ -144,8 +141,6 @@ impl Sender {
             limits: LimitClock::new(),
             iss,
             wl1: SeqNumber::new(0),
-            limited_sent: 0,
-            window_max: 0,
             mss,
             dup_acks: 0,
             backoff: 0,
@@ -188,6 +183,12 @@ impl Sender {
         self.limit = limit;
     }
 
+    /// Next octet to send.
+    #[inline]
+    pub(crate) fn nxt(&self) -> u64 {
+        self.nxt.near(self.una)
+    }
+
     /// One past the last octet that the receiver's window admits.
     #[inline]
     pub(crate) fn edge(&self) -> u64 {
@@ -199,7 +200,7 @@ impl Sender {
     pub(crate) fn touch(&self) -> u64 {
         self.una
             ^ self.last_sent.as_ps()
-            ^ self.stats.acks_received
+            ^ self.stats.data_bytes_sent
             ^ u64::from(self.mss)
             ^ self.limits.settled().as_ps()
     }
@@ -239,13 +240,13 @@ impl Sender {
     pub(crate) fn in_flight(&self) -> u64 {
         match &self.board {
             Some(board) if self.sacking => board.pipe(self.una, self.max),
-            _ => self.nxt - self.una,
+            _ => self.nxt() - self.una,
         }
     }
 
     /// FlightSize of RFC 5681, for the threshold after a loss.
     pub(crate) fn flight_size(&self) -> u32 {
-        u32::try_from(self.max - self.una).unwrap_or(u32::MAX).saturating_sub(self.limited_sent)
+        u32::try_from(self.max - self.una).unwrap_or(u32::MAX).saturating_sub(self.congestion.limited_sent)
     }
 
     /// The segment to send now, or what forbids it.
@@ -278,7 +279,7 @@ impl Sender {
 
     #[inline]
     fn next_in_order(&mut self, config: &Config) -> Result<Plan, Limit> {
-        let start = self.nxt;
+        let start = self.nxt();
         let again = start < self.max;
         let last = if again { self.max.min(self.end) } else { self.end };
         let mut len = last.saturating_sub(start).min(u64::from(self.mss));
@@ -294,7 +295,7 @@ impl Sender {
         }
         if room < len {
             // RFC 9293, section 3.8.6.2.1: less than a segment goes only if it is half of the largest window.
-            if room == 0 || room < u64::from(self.window_max / 2) {
+            if room == 0 || room < u64::from(self.stats.window_max / 2) {
                 return Err(Limit::ReceiveWindow);
             }
             len = room;
@@ -302,11 +303,12 @@ impl Sender {
         let end = start + len;
         // The FIN rides on the last data, whatever the window.
         let fin = end == self.end && self.closing && (!again || self.fin_sent());
-        self.nxt = end + u64::from(fin);
+        let end = end + u64::from(fin);
+        self.nxt = Low::of(end);
         if self.dup_acks > 0 && !again {
-            self.limited_sent = self.limited_sent.saturating_add(len as u32);
+            self.congestion.limited_sent = self.congestion.limited_sent.saturating_add(len as u32);
         }
-        Ok(Plan { start, end: self.nxt, again, probe: false })
+        Ok(Plan { start, end, again, probe: false })
     }
 
     /// All that was offered is out.
@@ -314,12 +316,12 @@ impl Sender {
         if !self.closing {
             return Err(Limit::Application);
         }
-        if self.nxt > self.end {
+        let start = self.nxt();
+        if start > self.end {
             return Err(Limit::AwaitingAck);
         }
-        let start = self.nxt;
-        self.nxt += 1;
-        Ok(Plan { start, end: self.nxt, again: self.fin_sent(), probe: false })
+        self.nxt = Low::of(start + 1);
+        Ok(Plan { start, end: start + 1, again: self.fin_sent(), probe: false })
     }
 
     /// RFC 3042, section 2: the first two duplicate acknowledgements allow a segment each beyond the window. Only
@@ -362,7 +364,8 @@ impl Sender {
         let limit = match self.next_new() {
             Ok(plan) => {
                 if self.phase == Phase::Open && self.dup_acks > 0 {
-                    self.limited_sent = self.limited_sent.saturating_add((plan.end - plan.start) as u32);
+                    let sent = (plan.end - plan.start) as u32;
+                    self.congestion.limited_sent = self.congestion.limited_sent.saturating_add(sent);
                 }
                 return Ok(plan);
             }
@@ -386,14 +389,15 @@ impl Sender {
         }
         let room = self.edge().saturating_sub(start);
         if room < len {
-            if room == 0 || room < u64::from(self.window_max / 2) {
+            if room == 0 || room < u64::from(self.stats.window_max / 2) {
                 return Err(Limit::ReceiveWindow);
             }
             len = room;
         }
         let end = start + len;
-        self.nxt = end + u64::from(end == self.end && self.closing);
-        Ok(Plan { start, end: self.nxt, again: false, probe: false })
+        let end = end + u64::from(end == self.end && self.closing);
+        self.nxt = Low::of(end);
+        Ok(Plan { start, end, again: false, probe: false })
     }
 
     /// What goes out whatever the congestion window says: the first segment again, or a probe.
@@ -432,7 +436,7 @@ impl Sender {
             return Some(Plan { start, end: start + 1, again: false, probe: true });
         }
         let end = start + left.min(room).min(u64::from(self.mss));
-        self.nxt = end;
+        self.nxt = Low::of(end);
         let plan = Plan { start, end, again: false, probe: false };
         self.note_sent(now, config, plan);
         Some(plan)
@@ -441,9 +445,7 @@ impl Sender {
     /// Books a segment as sent.
     #[inline]
     fn note_sent(&mut self, now: Instant, config: &Config, plan: Plan) {
-        if self.nxt > self.max {
-            self.max = self.nxt;
-        }
+        self.max = self.max.max(self.nxt());
         if plan.again {
             // Karn's algorithm, RFC 6298 (3): nothing is measured over a segment sent again.
             self.timing = false;

@@ -127,7 +127,7 @@ impl Sending {
     pub(crate) fn count_ack(&mut self, config: &Config) {
         match self {
             Self::Quiet(quiet) if quiet.acks_received < u16::MAX => quiet.acks_received += 1,
-            _ => self.active(config).stats.acks_received += 1,
+            _ => self.active(config).stats.count_ack(),
         }
     }
 }
@@ -139,7 +139,7 @@ impl Opening {
             since: sender.limited_since(),
             iss: sender.iss,
             wl1: sender.wl1,
-            window: u16::try_from(sender.window_max).ok()?,
+            window: u16::try_from(sender.stats.window_max).ok()?,
             mss: sender.mss,
             shift: sender.shift,
             limit: sender.limit,
@@ -159,13 +159,13 @@ impl Opening {
     fn sender(&self, config: &Config) -> Sender {
         let mut sender = Sender::new(config, self.iss);
         if self.sent {
-            (sender.nxt, sender.max) = (1, 1);
+            (sender.nxt, sender.max) = (Low::of(1), 1);
             (sender.timing, sender.timed, sender.timed_at) = (true, Low::of(1), self.since);
         }
         if self.agreed {
             sender.edge = Low::of(1 + u64::from(self.window));
         }
-        sender.window_max = u32::from(self.window);
+        sender.stats.window_max = u32::from(self.window);
         sender.timer = self.timer(config);
         sender.wl1 = self.wl1;
         sender.mss = self.mss;
@@ -190,9 +190,9 @@ impl Quiet {
             iss: sender.iss,
             wl1: sender.wl1,
             edge: sender.edge,
-            window_max: sender.window_max,
+            window_max: sender.stats.window_max,
             mss: sender.mss,
-            acks_received: u16::try_from(sender.stats.acks_received).ok()?,
+            acks_received: u16::try_from(sender.stats.acks_received()).ok()?,
             shift: sender.shift,
             style: sender.style,
             limit,
@@ -202,17 +202,17 @@ impl Quiet {
 
     fn sender(&self, config: &Config) -> Sender {
         let mut sender = Sender::new(config, self.iss);
-        (sender.una, sender.nxt, sender.max) = (1, 1, 1);
+        (sender.una, sender.nxt, sender.max) = (1, Low::of(1), 1);
         sender.edge = self.edge;
         sender.wl1 = self.wl1;
-        sender.window_max = self.window_max;
+        sender.stats.window_max = self.window_max;
         sender.mss = self.mss;
         sender.shift = self.shift;
         sender.style = self.style;
         sender.congestion = Congestion::new(config, self.mss);
         (sender.timed, sender.timed_at) = (Low::of(1), self.opened);
         sender.rtt.sample(config.measured(self.opened, self.established), config);
-        sender.stats.acks_received = u64::from(self.acks_received);
+        sender.stats.set_acks_received(self.acks_received);
         let limits = match self.limit {
             Limit::AwaitingAck => LimitClock::since(self.opened),
             _ => LimitClock::since_awaited(self.opened, self.established),

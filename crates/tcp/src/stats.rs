@@ -84,19 +84,56 @@ impl LimitedTime {
     }
 }
 
-/// What a sender counts of [`Stats`].
+/// What a sender counts of [`Stats`], and the largest window that it saw, which has room here.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct SendStats {
-    pub(crate) data_packets: u64,
     pub(crate) data_bytes_sent: u64,
     pub(crate) retransmitted_bytes: u64,
-    pub(crate) acks_received: u64,
+    /// The low 32 of 48 bits.
+    data_packets: u32,
+    acks_received: u32,
+    /// The high 16 of 48 bits: together enough for 2^48 packets, of which no run comes to an end.
+    data_packets_high: u16,
+    acks_received_high: u16,
     pub(crate) retransmissions: u32,
     pub(crate) timeouts: u32,
     pub(crate) fast_retransmits: u32,
     pub(crate) dup_acks_received: u32,
     pub(crate) window_probes: u32,
     pub(crate) ecn_reductions: u32,
+    /// Largest window that the receiver offered (Max(SND.WND)).
+    pub(crate) window_max: u32,
+}
+
+impl SendStats {
+    /// Counts a segment with payload that goes out.
+    #[inline]
+    pub(crate) fn count_data(&mut self) {
+        self.data_packets = self.data_packets.wrapping_add(1);
+        self.data_packets_high += u16::from(self.data_packets == 0);
+    }
+
+    /// Counts a segment that came without payload.
+    #[inline]
+    pub(crate) fn count_ack(&mut self) {
+        self.acks_received = self.acks_received.wrapping_add(1);
+        self.acks_received_high += u16::from(self.acks_received == 0);
+    }
+
+    /// Segments sent with payload.
+    pub(crate) fn data_packets(&self) -> u64 {
+        u64::from(self.data_packets_high) << 32 | u64::from(self.data_packets)
+    }
+
+    /// Segments received without payload.
+    pub(crate) fn acks_received(&self) -> u64 {
+        u64::from(self.acks_received_high) << 32 | u64::from(self.acks_received)
+    }
+
+    /// As if so many segments had come without payload.
+    pub(crate) fn set_acks_received(&mut self, count: u16) {
+        (self.acks_received_high, self.acks_received) = (0, u32::from(count));
+    }
 }
 
 /// The running account: one comparison for each event, an addition when the reason changes. The reason itself is kept
@@ -155,6 +192,16 @@ impl LimitClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_go_on_beyond_32_bits() {
+        let mut stats = SendStats { data_packets: u32::MAX, acks_received: u32::MAX - 1, ..SendStats::default() };
+        stats.count_data();
+        stats.count_ack();
+        stats.count_ack();
+        stats.count_ack();
+        assert_eq!((stats.data_packets(), stats.acks_received()), (1 << 32, (1 << 32) + 1));
+    }
 
     #[test]
     fn each_reason_gets_the_time_until_the_next() {

@@ -58,6 +58,8 @@ pub(crate) struct Congestion {
     ssthresh: u32,
     /// What has been acknowledged towards the next segment of growth (RFC 3465: bytes_acked).
     counted: u32,
+    /// Octets sent by limited transmit: no part of FlightSize when loss is found (RFC 5681, section 3.2, step 2).
+    pub(crate) limited_sent: u32,
     cubic: Option<Box<Cubic>>,
 }
 
@@ -68,6 +70,7 @@ impl Congestion {
             cwnd: config.initial_window.bytes(mss).min(MAX_WINDOW),
             ssthresh: u32::try_from(ssthresh).unwrap_or(MAX_WINDOW).clamp(1, MAX_WINDOW),
             counted: 0,
+            limited_sent: 0,
             cubic: None,
         }
     }
