@@ -10,7 +10,7 @@ use lastmile_queueing::{DropReason, DropSink, Environment};
 use lastmile_units::{Duration, Instant};
 
 use crate::capture::{CaptureSink, Passage};
-use crate::engine::Wheel;
+use crate::engine::{Handle, Wheel};
 use crate::outcome::{Amount, Conservation, Waits};
 use crate::route::{LinkIndex, PathId, Paths};
 use crate::spec::Network;
@@ -190,8 +190,8 @@ impl Net {
 
     /// Adds an event to the pending set.
     #[inline]
-    pub(crate) fn schedule(&mut self, at: Instant, event: Event) {
-        self.pending.push(at, event.into());
+    pub(crate) fn schedule(&mut self, at: Instant, event: Event) -> Handle {
+        self.pending.push(at, event.into())
     }
 
     /// The path of a flow's packets, by the direction that its number tells.

@@ -84,11 +84,14 @@ impl Simulation<'_> {
         }
         let iss = [(); 2].map(|()| SeqNumber::new(self.owned.numbers.bits() as u32));
         let flows = [FlowId::new(2 * number), FlowId::new(2 * number + 1)];
-        let transfer = Transfer::between(tcp, flows, traffic, iss, owner, carries);
+        let transfer = Transfer::between(tcp, flows, iss, owner, carries);
         let transfers = &mut self.hosts.transfers;
         let index = match self.owned.free.pop() {
             Some(index) => {
-                transfers[index as usize] = transfer;
+                let over = std::mem::replace(&mut transfers[index as usize], transfer);
+                for side in [Side::From, Side::To] {
+                    self.net.pending.cancel(over.wake(side));
+                }
                 index
             }
             None => {

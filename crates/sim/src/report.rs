@@ -83,7 +83,7 @@ fn flows(simulation: &mut Simulation<'_>) -> Vec<FlowOutcome> {
             Place::Transfer(_) => {
                 let transfer = transfers.next().expect("as many transfers as flows of that kind");
                 let paths = [there, back].map(Arc::clone);
-                flows.push(transfer_outcome(simulation, &transfer, name, paths));
+                flows.push(transfer_outcome(simulation, flow.traffic, &transfer, name, paths));
             }
             Place::Datagrams(index) => {
                 let source = &simulation.hosts.datagrams[index as usize];
@@ -183,13 +183,14 @@ fn browsing(simulation: &mut Simulation<'_>) -> Vec<BrowsingOutcome> {
 
 fn transfer_outcome(
     simulation: &Simulation<'_>,
+    traffic: u32,
     transfer: &Transfer,
     name: String,
     [data_path, ack_path]: [Arc<[usize]>; 2],
 ) -> FlowOutcome {
     let (sender, receiver) = (transfer.sender(), transfer.receiver());
     let stats = sender.stats();
-    let traffic = transfer.traffic as usize;
+    let traffic = traffic as usize;
     FlowOutcome {
         traffic,
         name,

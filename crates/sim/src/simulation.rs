@@ -123,11 +123,10 @@ impl<'a> Simulation<'a> {
                 }
             }
             Event::Timer(transfer, side) => {
-                if self.hosts.transfers[transfer as usize].on_wake(now, side) {
-                    self.pump(transfer, side);
-                    if self.hosts.transfers[transfer as usize].owner().is_some() {
-                        self.retire_if_over(transfer);
-                    }
+                self.hosts.transfers[transfer as usize].on_wake(now, side);
+                self.pump(transfer, side);
+                if self.hosts.transfers[transfer as usize].owner().is_some() {
+                    self.retire_if_over(transfer);
                 }
             }
             Event::Start(flow) => self.start(flow),
@@ -150,6 +149,7 @@ impl<'a> Simulation<'a> {
         };
         if let Some((next, side)) = transfer(0) {
             next.touch_further(side);
+            std::hint::black_box(self.net.pending.time(next.wake(side)));
         }
         if let Some((second, side)) = transfer(1) {
             second.touch(side);
@@ -199,8 +199,12 @@ impl<'a> Simulation<'a> {
             self.net.send(now, segment);
         }
         transfer.sent_all(side);
-        if let Some(at) = transfer.next_wake(now, side) {
-            self.net.schedule(at, Event::Timer(index, side));
+        // One that is pending and comes no later will ask again.
+        if let Some(at) = transfer.next_wake(now, side)
+            && at < self.net.pending.time(transfer.wake(side))
+        {
+            self.net.pending.cancel(transfer.wake(side));
+            transfer.set_wake(side, self.net.schedule(at, Event::Timer(index, side)));
         }
     }
 
@@ -375,7 +379,7 @@ impl Hosts {
         match source {
             Source::Bulk { .. } => {
                 let iss = [(); 2].map(|()| SeqNumber::new(numbers.bits() as u32));
-                let transfer = Transfer::new(source, ids, at(traffic), iss).expect("a bulk source is a transfer");
+                let transfer = Transfer::new(source, ids, iss).expect("a bulk source is a transfer");
                 self.transfers.push(transfer);
                 Place::Transfer(at(self.transfers.len() - 1))
             }

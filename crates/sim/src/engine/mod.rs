@@ -2,4 +2,4 @@
 
 mod wheel;
 
-pub use wheel::Wheel;
+pub use wheel::{Handle, Wheel};

@@ -4,8 +4,8 @@
 //! holds one event gives it up at once, without cascading it down; slots are lists in insertion order, so equal times come
 //! out in the order in which they went in.
 //!
-//! Cost: push O(1); pop amortised O(levels) at worst, and near O(1) while few events share a slot. Independent of how many
-//! are pending.
+//! Cost: push and cancel O(1); pop amortised O(levels) at worst, and near O(1) while few events share a slot. Independent
+//! of how many are pending.
 
 use lastmile_units::Instant;
 
@@ -37,11 +37,30 @@ struct Slot {
     tail: u32,
 }
 
+/// The time in two halves: a node with an event of four bytes takes 20, not 24.
 #[derive(Clone, Copy, Debug)]
 struct Node<E> {
-    time: u64,
+    time: [u32; 2],
     event: E,
     next: u32,
+    /// Of no meaning in the head of a list.
+    prev: u32,
+}
+
+impl<E> Node<E> {
+    #[inline]
+    fn time(&self) -> u64 {
+        u64::from(self.time[1]) << 32 | u64::from(self.time[0])
+    }
+}
+
+/// A pending event, until it comes or is cancelled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Handle(u32);
+
+impl Handle {
+    /// No event: four bytes where an option would take eight.
+    pub const NONE: Self = Self(NONE);
 }
 
 impl<E: Copy> Default for Wheel<E> {
@@ -79,10 +98,11 @@ impl<E: Copy> Wheel<E> {
 
     /// Adds an event at `time`, which must not lie before the latest event popped.
     #[inline]
-    pub fn push(&mut self, time: Instant, event: E) {
+    pub fn push(&mut self, time: Instant, event: E) -> Handle {
         let time = time.as_ps();
         debug_assert!(time >= self.now, "an event in the past: {time} ps is before {} ps", self.now);
-        let node = Node { time: time.max(self.now), event, next: NONE };
+        let time = time.max(self.now);
+        let node = Node { time: [time as u32, (time >> 32) as u32], event, next: NONE, prev: NONE };
         let index = if self.free == NONE {
             let index = u32::try_from(self.nodes.len()).expect("fewer than 2^32 events are pending");
             self.nodes.push(node);
@@ -94,7 +114,36 @@ impl<E: Copy> Wheel<E> {
             index
         };
         self.pending += 1;
-        self.link(index, node.time);
+        self.link(index, time);
+        Handle(index)
+    }
+
+    /// When a pending event comes; the end of the clock for [`Handle::NONE`].
+    #[inline]
+    #[must_use]
+    pub fn time(&self, handle: Handle) -> Instant {
+        self.nodes.get(handle.0 as usize).map_or(Instant::MAX, |node| Instant::from_ps(node.time()))
+    }
+
+    /// Takes back a pending event. Nothing happens for [`Handle::NONE`].
+    #[inline]
+    pub fn cancel(&mut self, handle: Handle) {
+        let Some(&node) = self.nodes.get(handle.0 as usize) else { return };
+        let (level, slot) = self.position(node.time());
+        let Slot { head, tail } = self.slots[level][slot];
+        self.pending -= 1;
+        if head == handle.0 {
+            self.unlink_head(level, slot, head, node.next);
+            return;
+        }
+        self.nodes[node.prev as usize].next = node.next;
+        if tail == handle.0 {
+            self.slots[level][slot].tail = node.prev;
+        } else {
+            self.nodes[node.next as usize].prev = node.prev;
+        }
+        self.nodes[handle.0 as usize].next = self.free;
+        self.free = handle.0;
     }
 
     /// Takes the earliest event, if it is due by `limit`. Afterwards no event may be added before the later of its time and
@@ -107,17 +156,18 @@ impl<E: Copy> Wheel<E> {
             let slot = self.occupied[level].trailing_zeros() as usize;
             let Slot { head, tail } = self.slots[level][slot];
             let node = self.nodes[head as usize];
+            let time = node.time();
             if level == 0 || head == tail {
-                if node.time > limit {
+                if time > limit {
                     return None;
                 }
                 self.unlink_head(level, slot, head, node.next);
-                self.now = node.time;
+                self.now = time;
                 self.pending -= 1;
-                return Some((Instant::from_ps(node.time), node.event));
+                return Some((Instant::from_ps(time), node.event));
             }
             let shift = BITS * level as u32;
-            let start = node.time >> shift << shift;
+            let start = time >> shift << shift;
             if start > limit {
                 return None;
             }
@@ -133,20 +183,28 @@ impl<E: Copy> Wheel<E> {
         self.now = start;
         let mut index = head;
         while index != NONE {
-            let Node { time, next, .. } = self.nodes[index as usize];
-            self.nodes[index as usize].next = NONE;
+            let node = &mut self.nodes[index as usize];
+            let (time, next) = (node.time(), node.next);
+            node.next = NONE;
             self.link(index, time);
             index = next;
         }
     }
 
-    /// Appends a node to the slot where its time belongs.
+    /// The level and the slot where a time belongs. What is pending stays there until the slot is cascaded: the clock
+    /// moves on within a slot of each level, and no event is left in the one that it moves into.
     #[inline]
-    fn link(&mut self, index: u32, time: u64) {
+    fn position(&self, time: u64) -> (usize, usize) {
         // The highest digit in which the time differs from now names the level, that digit names the slot.
         let differs = 63 - ((time ^ self.now) | 1).leading_zeros();
         let level = (differs / BITS) as usize;
-        let digit = ((time >> (BITS * level as u32)) as usize) % SLOTS;
+        (level, ((time >> (BITS * level as u32)) as usize) % SLOTS)
+    }
+
+    /// Appends a node to the slot where its time belongs.
+    #[inline]
+    fn link(&mut self, index: u32, time: u64) {
+        let (level, digit) = self.position(time);
         let slot = &mut self.slots[level][digit];
         if slot.head == NONE {
             slot.head = index;
@@ -154,6 +212,7 @@ impl<E: Copy> Wheel<E> {
             self.levels |= 1 << level;
         } else {
             self.nodes[slot.tail as usize].next = index;
+            self.nodes[index as usize].prev = slot.tail;
         }
         slot.tail = index;
     }
@@ -215,25 +274,38 @@ mod tests {
     }
 
     proptest! {
-        /// Any mix of pushes and pops, with and without limits, agrees with a heap of (time, insertion number).
+        /// Any mix of pushes, cancellations and pops, with and without limits, agrees with a heap of (time, insertion
+        /// number).
         #[test]
-        fn agrees_with_a_heap(steps in prop::collection::vec((0_u32..44, any::<u64>(), 0_u8..4), 1..400)) {
+        fn agrees_with_a_heap(steps in prop::collection::vec((0_u32..44, any::<u64>(), 0_u8..5), 1..400)) {
             let mut wheel = Wheel::new();
             let mut heap = BinaryHeap::new();
+            let mut handles = std::collections::BTreeMap::new();
             let mut now = 0_u64;
             for (number, (shift, random, kind)) in steps.into_iter().enumerate() {
                 let span = random & ((1 << shift) - 1);
                 match kind {
                     0 | 1 => {
-                        wheel.push(at(now + span), number);
+                        handles.insert(number, wheel.push(at(now + span), number));
                         heap.push(Reverse((now + span, number)));
                     }
                     2 => {
                         let expected = heap.pop().map(|Reverse((time, number))| (at(time), number));
                         prop_assert_eq!(wheel.pop(Instant::MAX), expected);
-                        if let Some((time, _)) = expected {
+                        if let Some((time, number)) = expected {
                             now = time.as_ps();
+                            handles.remove(&number);
                         }
+                    }
+                    3 => {
+                        if let Some((&victim, &handle)) = handles.iter().nth(random as usize % handles.len().max(1)) {
+                            let time = heap.iter().find(|Reverse((_, number))| *number == victim).unwrap().0.0;
+                            prop_assert_eq!(wheel.time(handle), at(time));
+                            wheel.cancel(handle);
+                            handles.remove(&victim);
+                            heap.retain(|Reverse((_, number))| *number != victim);
+                        }
+                        wheel.cancel(Handle::NONE);
                     }
                     _ => {
                         let limit = now + span;
@@ -241,6 +313,9 @@ mod tests {
                         let expected = if due { heap.pop().map(|Reverse((t, n))| (at(t), n)) } else { None };
                         prop_assert_eq!(wheel.pop(at(limit)), expected);
                         now = expected.map_or(limit, |(time, _)| time.as_ps());
+                        if let Some((_, number)) = expected {
+                            handles.remove(&number);
+                        }
                     }
                 }
                 prop_assert_eq!(wheel.len(), heap.len());

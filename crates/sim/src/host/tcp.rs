@@ -10,6 +10,7 @@ use lastmile_packet::{FlowId, Meta, SeqNumber};
 use lastmile_tcp::{Config, Endpoint, Open};
 use lastmile_units::Instant;
 
+use crate::engine::Handle;
 use crate::net::Side;
 use crate::spec::{OpenedBy, Source};
 
@@ -17,14 +18,15 @@ use crate::spec::{OpenedBy, Source};
 /// a million of them.
 #[repr(C)]
 pub(crate) struct Transfer {
-    ends: [End; 2],
+    ends: [Endpoint; 2],
     first_delivery: Instant,
     last_delivery: Instant,
     /// What the sender will offer once it may.
     bytes: Option<NonZeroU64>,
+    /// The wake-up that is pending for each end.
+    wakes: [Handle; 2],
     request: u32,
     pub(crate) max_in_flight: u32,
-    pub(crate) traffic: u32,
     /// The flow number of what opened it; [`NO_OWNER`] for a transfer of its own.
     owner: u32,
     opened_by: Side,
@@ -47,16 +49,7 @@ pub(crate) struct Carries {
     pub(crate) opened_by: OpenedBy,
 }
 
-/// One end of a transfer.
-#[repr(C)]
-struct End {
-    /// The earliest wake-up that is pending; the end of the clock for none, which no wake-up is.
-    wake_at: Instant,
-    endpoint: Endpoint,
-}
-
-/// No wake-up is pending.
-const NO_WAKE: Instant = Instant::MAX;
+const _: () = assert!(size_of::<Transfer>() <= 304, "both ends take 256 bytes, their owner little");
 
 /// What a segment did to the transfer as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,18 +62,17 @@ pub(crate) enum Progress {
 
 impl Transfer {
     /// A transfer of this kind; `None` for what is not TCP.
-    pub(crate) fn new(source: &Source, flows: [FlowId; 2], traffic: u32, iss: [SeqNumber; 2]) -> Option<Self> {
+    pub(crate) fn new(source: &Source, flows: [FlowId; 2], iss: [SeqNumber; 2]) -> Option<Self> {
         let Source::Bulk { sender, receiver, bytes, request, opened_by } = source else { return None };
         let request = u32::try_from(*request).unwrap_or(u32::MAX);
         let carries = Carries { bytes: *bytes, request, keep_open: false, opened_by: *opened_by };
-        Some(Self::between([sender, receiver], flows, traffic, iss, NO_OWNER, &carries))
+        Some(Self::between([sender, receiver], flows, iss, NO_OWNER, &carries))
     }
 
     /// A connection that flow number `owner` opens.
     pub(crate) fn between(
         tcp: [&Arc<Config>; 2],
         flows: [FlowId; 2],
-        traffic: u32,
         iss: [SeqNumber; 2],
         owner: u32,
         carries: &Carries,
@@ -90,18 +82,17 @@ impl Transfer {
             OpenedBy::Sender => ([Open::Active, Open::Passive], Side::From),
             OpenedBy::Receiver => ([Open::Passive, Open::Active], Side::To),
         };
-        let end = |tcp: &Arc<Config>, side: Side| End {
-            wake_at: NO_WAKE,
-            endpoint: Endpoint::new(Arc::clone(tcp), flows[side.index()], open[side.index()], iss[side.index()]),
+        let end = |tcp: &Arc<Config>, side: Side| {
+            Endpoint::new(Arc::clone(tcp), flows[side.index()], open[side.index()], iss[side.index()])
         };
         Self {
             ends: [end(tcp[0], Side::From), end(tcp[1], Side::To)],
             first_delivery: Instant::ZERO,
             last_delivery: Instant::ZERO,
             bytes: bytes.and_then(NonZeroU64::new),
+            wakes: [Handle::NONE; 2],
             request,
             max_in_flight: 0,
-            traffic,
             owner,
             opened_by: opener,
             offered: false,
@@ -138,15 +129,15 @@ impl Transfer {
     }
 
     pub(crate) fn sender(&self) -> &Endpoint {
-        &self.ends[Side::From.index()].endpoint
+        &self.ends[Side::From.index()]
     }
 
     pub(crate) fn receiver(&self) -> &Endpoint {
-        &self.ends[Side::To.index()].endpoint
+        &self.ends[Side::To.index()]
     }
 
     fn end(&mut self, side: Side) -> &mut Endpoint {
-        &mut self.ends[side.index()].endpoint
+        &mut self.ends[side.index()]
     }
 
     /// Payload bytes handed to the receiving application.
@@ -205,17 +196,13 @@ impl Transfer {
         }
     }
 
-    /// An end's wake-up fires; false when an earlier one took its place.
-    pub(crate) fn on_wake(&mut self, now: Instant, side: Side) -> bool {
-        let end = &mut self.ends[side.index()];
-        if end.wake_at != now {
-            return false;
+    /// An end's wake-up fires.
+    pub(crate) fn on_wake(&mut self, now: Instant, side: Side) {
+        self.wakes[side.index()] = Handle::NONE;
+        let end = self.end(side);
+        if end.next_timer().is_some_and(|at| at <= now) {
+            end.on_timer(now);
         }
-        end.wake_at = NO_WAKE;
-        if end.endpoint.next_timer().is_some_and(|at| at <= now) {
-            end.endpoint.on_timer(now);
-        }
-        true
     }
 
     /// The next segment that an end has to send.
@@ -228,13 +215,13 @@ impl Transfer {
     #[inline]
     pub(crate) fn touch(&self, side: Side) {
         let end = &self.ends[side.index()];
-        std::hint::black_box(end.wake_at.as_ps() ^ end.endpoint.touch() ^ self.last_delivery.as_ps());
+        std::hint::black_box(end.touch() ^ self.last_delivery.as_ps());
     }
 
     /// The same for what is a pointer away, a little later.
     #[inline]
     pub(crate) fn touch_further(&self, side: Side) {
-        std::hint::black_box(self.ends[side.index()].endpoint.touch_further());
+        std::hint::black_box(self.ends[side.index()].touch_further());
     }
 
     /// An end has sent all that it may for now.
@@ -246,16 +233,22 @@ impl Transfer {
         }
     }
 
-    /// When an end must be woken, if that is earlier than any wake-up pending for it.
+    /// When an end must be woken at the latest.
     #[inline]
-    pub(crate) fn next_wake(&mut self, now: Instant, side: Side) -> Option<Instant> {
-        let end = &mut self.ends[side.index()];
-        let at = end.endpoint.next_timer()?.max(now);
-        if end.wake_at <= at {
-            return None;
-        }
-        end.wake_at = at;
-        Some(at)
+    pub(crate) fn next_wake(&self, now: Instant, side: Side) -> Option<Instant> {
+        Some(self.ends[side.index()].next_timer()?.max(now))
+    }
+
+    /// The wake-up that is pending for an end.
+    #[inline]
+    pub(crate) fn wake(&self, side: Side) -> Handle {
+        self.wakes[side.index()]
+    }
+
+    /// Notes the wake-up that is pending for an end.
+    #[inline]
+    pub(crate) fn set_wake(&mut self, side: Side, wake: Handle) {
+        self.wakes[side.index()] = wake;
     }
 
     fn offer(&mut self) {
@@ -277,7 +270,7 @@ impl Transfer {
     /// What came of a segment for the receiver, which had delivered `before` bytes.
     #[inline]
     fn received(&mut self, now: Instant, before: u64) -> Progress {
-        let end = &mut self.ends[Side::To.index()].endpoint;
+        let end = &mut self.ends[Side::To.index()];
         if end.peer_closed() {
             end.close();
         }
