@@ -21,7 +21,7 @@ const LEAST_WIDTH: u16 = 40;
 #[must_use]
 pub fn run(summary: &Summary, width: u16) -> String {
     let mut text = String::new();
-    table(&mut text, &tabular::flows(summary), width);
+    table_of(&mut text, &tabular::flows(summary, MOST_ROWS), summary.flows.len(), width);
     explanations(&mut text, summary, width);
     if summary.phases.len() > 1 {
         table(&mut text, &tabular::phases(summary), width);
@@ -46,6 +46,11 @@ pub fn comparison(runs: &[Run], width: u16) -> String {
 
 /// Appends a table under its heading; nothing for a table without rows.
 fn table(text: &mut String, table: &Table, width: u16) {
+    table_of(text, table, table.rows.len(), width);
+}
+
+/// The same for the first rows of `all`.
+fn table_of(text: &mut String, table: &Table, all: usize, width: u16) {
     if table.rows.is_empty() {
         return;
     }
@@ -68,8 +73,8 @@ fn table(text: &mut String, table: &Table, width: u16) {
         text.push('\n');
     }
     text.push_str(&format!("{}\n{}\n", table.title, laid_out.trim_fmt()));
-    if table.rows.len() > MOST_ROWS {
-        text.push_str(&format!(" … {} more\n", table.rows.len() - MOST_ROWS));
+    if all > MOST_ROWS {
+        text.push_str(&format!(" … {} more\n", all - MOST_ROWS));
     }
 }
 
@@ -180,5 +185,14 @@ mod tests {
         let flows = (0..100).map(|n| Flow { name: format!("f-{n}"), ..Flow::default() }).collect();
         let text = run(&Summary { flows, ..Summary::default() }, 100);
         assert!(text.contains("… 60 more\n"), "{text}");
+    }
+
+    #[test]
+    fn a_column_that_only_a_flow_beyond_those_shown_needs_is_there() {
+        let mut flows: Vec<Flow> = (0..100).map(|n| Flow { name: format!("f-{n}"), ..Flow::default() }).collect();
+        let text = |flows: &Vec<Flow>| run(&Summary { flows: flows.clone(), ..Summary::default() }, 100);
+        assert!(!text(&flows).contains("Timeouts"));
+        flows[99].timeouts = Some(1);
+        assert!(text(&flows).contains("Timeouts"));
     }
 }

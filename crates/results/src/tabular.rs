@@ -42,13 +42,24 @@ pub(crate) enum Kind {
 impl Table {
     /// The table without columns that have nothing to tell in any row.
     fn without_empty_columns(mut self) -> Self {
-        let told = |column: &usize| self.rows.iter().any(|row| row[*column] != NOTHING);
-        let keep: Vec<usize> = (0..self.columns.len()).filter(told).collect();
-        self.columns = keep.iter().map(|column| self.columns[*column].clone()).collect();
-        for row in &mut self.rows {
-            *row = keep.iter().map(|column| std::mem::take(&mut row[*column])).collect();
-        }
+        let told: Vec<bool> = (0..self.columns.len()).map(|column| is_told(&self.rows, column)).collect();
+        keep_columns(&mut self.rows, &told);
+        let mut told = told.into_iter();
+        self.columns.retain(|_| told.next().is_some_and(|told| told));
         self
+    }
+}
+
+/// Any row has something to tell in this column.
+fn is_told(rows: &[Vec<String>], column: usize) -> bool {
+    rows.iter().any(|row| row[column] != NOTHING)
+}
+
+/// Leaves the cells of the columns that are `told`.
+fn keep_columns(rows: &mut [Vec<String>], told: &[bool]) {
+    for row in rows {
+        let mut told = told.iter();
+        row.retain(|_| told.next().is_some_and(|told| *told));
     }
 }
 
@@ -59,8 +70,9 @@ fn columns(names: &[(&str, Kind)]) -> Vec<Column> {
     names.iter().map(|(name, kind)| Column { name: (*name).to_owned(), kind: *kind }).collect()
 }
 
-/// All flows: result, bound, what sets the bound, what held the flow back.
-pub(crate) fn flows(summary: &Summary) -> Table {
+/// Flows, the first `most` of them: result, bound, what sets the bound, what held the flow back. Columns are those that
+/// any flow has something to tell in.
+pub(crate) fn flows(summary: &Summary, most: usize) -> Table {
     use Kind::{Name, Number, Words};
     let columns = columns(&[
         ("Flow", Name),
@@ -73,7 +85,19 @@ pub(crate) fn flows(summary: &Summary) -> Table {
         ("Sent\nagain", Number),
         ("Timeouts", Number),
     ]);
-    Table { title: "Flows".to_owned(), columns, rows: summary.flows.iter().map(flow).collect() }.without_empty_columns()
+    let shown = summary.flows.len().min(most);
+    let mut rows: Vec<Vec<String>> = summary.flows[..shown].iter().map(flow).collect();
+    // Rows beyond those are made one by one, and only until each column has something to tell.
+    let mut told: Vec<bool> = (0..columns.len()).map(|column| is_told(&rows, column)).collect();
+    let mut others = summary.flows[shown..].iter().map(flow);
+    while told.contains(&false)
+        && let Some(row) = others.next()
+    {
+        told.iter_mut().zip(&row).for_each(|(told, cell)| *told |= cell != NOTHING);
+    }
+    keep_columns(&mut rows, &told);
+    let columns = columns.into_iter().zip(told).filter(|(_, told)| *told).map(|(column, _)| column).collect();
+    Table { title: "Flows".to_owned(), columns, rows }
 }
 
 fn flow(flow: &Flow) -> Vec<String> {

@@ -51,7 +51,7 @@ fn why_flow(summary: &Summary, flow: &Flow) -> Markup {
 /// All tables of a run.
 pub(crate) fn all(summary: &Summary) -> Markup {
     let tables = [
-        tabular::flows(summary),
+        tabular::flows(summary, usize::MAX),
         tabular::phases(summary),
         tabular::probes(summary),
         tabular::pages(summary),
