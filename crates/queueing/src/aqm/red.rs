@@ -185,12 +185,6 @@ fn follow(average: u64, queue: u64, weight: u64) -> u64 {
 
 /// The average once `empty` packets would have found the queue empty: `average * (1 - weight)^empty`.
 fn decayed(average: u64, weight: u64, empty: u64) -> u64 {
-    if empty == 0 {
-        return average;
-    }
-    if weight >= ONE {
-        return 0;
-    }
     // Below one, with 64 fractional bits.
     let times = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
     let (mut square, mut left, mut kept) = ((ONE - weight) << 32, empty, average);
@@ -272,7 +266,8 @@ impl Detector {
             None
         } else if average < max {
             Some((self.probability * (average - min), BILLION * (max - min)))
-        } else if self.gentle && average < 2 * max {
+        } else if self.gentle {
+            // One from twice `max` on.
             let rest = (BILLION - self.probability) * (average - max);
             Some((self.probability * max + rest, BILLION * max))
         } else {

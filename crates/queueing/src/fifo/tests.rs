@@ -99,3 +99,22 @@ fn counters_add_up() {
         [("sent_packets", 2), ("sent_bytes", 100), ("dropped_tail", 0), ("dropped_head", 1), ("dropped_too_large", 1)];
     assert_eq!(counts, expected);
 }
+
+#[test]
+fn a_packet_as_large_as_the_whole_limit_fits() {
+    for overflow in [Overflow::Tail, Overflow::Head] {
+        let mut fifo = Fifo::in_bytes(ByteCount::new(1000), overflow);
+        assert_eq!(fill(&mut fifo, &[(1, 1000)]), []);
+        assert_eq!((fifo.next_ready(NOW), drain(&mut fifo)), (Some(NOW), vec![1]));
+        assert_eq!(fifo.next_ready(NOW), None);
+    }
+}
+
+#[test]
+fn what_tail_drop_refuses_is_counted() {
+    let mut fifo = Fifo::in_packets(PacketCount::new(1), Overflow::Tail);
+    fill(&mut fifo, &[(1, 60), (2, 60), (3, 60)]);
+    let mut tail = 0;
+    fifo.counters(&mut |counter| tail += if counter.name == "dropped_tail" { counter.value } else { 0 });
+    assert_eq!(tail, 2);
+}

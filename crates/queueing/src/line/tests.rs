@@ -3,24 +3,35 @@ use lastmile_units::PacketCount;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Fifo, Overflow};
+use crate::discipline::{Backlog, Counter};
+use crate::spec::{ClassSpec, Spec};
+use crate::{Fifo, Match, Overflow};
 
-/// Notes when each packet begins and ends its transmission, and what is dropped.
+/// Notes when each packet begins and ends its transmission and what it waited, what is dropped and when, and what is made.
 #[derive(Default)]
 struct Log {
     transmitted: Vec<(u32, Instant, Instant)>,
+    waited: Vec<Duration>,
     dropped: Vec<(u32, DropReason)>,
+    dropped_at: Vec<Instant>,
+    created: Vec<u32>,
 }
 
 impl DropSink<Meta> for Log {
-    fn dropped(&mut self, _now: Instant, packet: Meta, reason: DropReason) {
+    fn dropped(&mut self, now: Instant, packet: Meta, reason: DropReason) {
         self.dropped.push((packet.seq.raw(), reason));
+        self.dropped_at.push(now);
+    }
+
+    fn created(&mut self, _now: Instant, packet: &Meta) {
+        self.created.push(packet.seq.raw());
     }
 }
 
 impl Observer<Meta> for Log {
-    fn transmitted(&mut self, start: Instant, end: Instant, _waited: Duration, packet: &Meta) {
+    fn transmitted(&mut self, start: Instant, end: Instant, waited: Duration, packet: &Meta) {
         self.transmitted.push((packet.seq.raw(), start, end));
+        self.waited.push(waited);
     }
 }
 
@@ -88,9 +99,139 @@ fn a_lost_packet_takes_its_time_on_the_wire() {
     let mut log = Log::default();
     line.enqueue(at_us(0), packet(1, 640), &mut log);
     line.enqueue(at_us(0), packet(2, 640), &mut log);
-    assert_eq!(log.dropped, [(1, DropReason::WireLoss)]);
+    assert_eq!((log.dropped, log.dropped_at), (vec![(1, DropReason::WireLoss)], vec![at_us(0)]));
     assert_eq!(line.next_transmission(), Some(at_us(10_000)));
     assert_eq!(line.next_arrival(), None);
+}
+
+/// 640 bytes at 512 kbit/s take 10 ms. The second came at 2 ms and leaves at 10.
+#[test]
+fn a_packet_waits_from_when_it_came() {
+    let mut line = line(&config(512, "ip"), 10);
+    let mut log = Log::default();
+    line.enqueue(at_us(0), packet(1, 640), &mut log);
+    line.enqueue(at_us(2_000), packet(2, 640), &mut log);
+    line.transmit(at_us(10_000), &mut log);
+    assert_eq!(log.waited, [Duration::ZERO, Duration::from_ms(8)]);
+}
+
+/// What comes at the very time at which the line falls free is in the queue before the line asks it.
+#[test]
+fn who_comes_as_the_line_falls_free_still_competes() {
+    let classes = [Match::PureAck, Match::Any].map(|matches| ClassSpec { matches, queue: Spec::fifo(10) });
+    let queue = Spec::Priority { classes: classes.into() }.build(&LinkLayer::from_name("ip").unwrap()).unwrap();
+    let mut line = Line::new(&config(512, "ip"), queue, Stream::new(1, "loss"));
+    let mut log = Log::default();
+    line.enqueue(at_us(0), packet(1, 640), &mut log);
+    line.enqueue(at_us(0), packet(2, 640), &mut log);
+    line.enqueue(at_us(10_000), Meta { seq: SeqNumber::new(3), ..ack(1) }, &mut log);
+    assert_eq!(log.transmitted.iter().map(|sent| sent.0).collect::<Vec<_>>(), [1, 3]);
+}
+
+/// A byte at 3 kbit/s takes 2 666 666 666.67 ps. Back to back the part of a picosecond is carried; a pause ends that.
+#[test]
+fn parts_of_a_picosecond_are_carried_until_a_pause() {
+    let mut line = line(&config(3, "ip"), 10);
+    let mut log = Log::default();
+    for at in [0, 1_000_000] {
+        line.enqueue(at_us(at), packet(1, 1), &mut log);
+        line.enqueue(at_us(at), packet(2, 1), &mut log);
+        line.transmit(at_us(at + 500_000), &mut log);
+    }
+    let spans: Vec<u64> = log.transmitted.iter().map(|(_, start, end)| end.since(*start).as_ps()).collect();
+    assert_eq!(spans, [2_666_666_666, 2_666_666_667, 2_666_666_666, 2_666_666_667]);
+}
+
+#[test]
+fn without_a_rate_a_packet_takes_the_delay_alone() {
+    let mut line = line(&Config { rate: None, ..config(512, "ip") }, 10);
+    let mut log = Log::default();
+    line.enqueue(at_us(7_000), packet(1, 1_500), &mut log);
+    line.enqueue(at_us(7_000), packet(2, 1_500), &mut log);
+    assert_eq!(log.transmitted, [1, 2].map(|number| (number, at_us(7_000), at_us(7_000))));
+    assert_eq!(line.next_arrival(), Some(at_us(12_000)));
+    assert_eq!(line.bits_sent(at_us(7_000)), 24_000);
+}
+
+/// A queue that is always ready since the beginning of time, and makes a packet of ten bytes beside each that comes.
+struct Twins(Fifo<Meta>);
+
+impl Discipline<Meta> for Twins {
+    fn enqueue(&mut self, now: Instant, packet: Meta, drops: &mut dyn DropSink<Meta>) {
+        let twin = Meta { seq: SeqNumber::new(packet.seq.raw() + 100), ip_len: 10, ..packet };
+        self.0.enqueue(now, packet, drops);
+        drops.created(now, &twin);
+        self.0.enqueue(now, twin, drops);
+    }
+
+    fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<Meta>) -> Option<Meta> {
+        self.0.dequeue(now, drops)
+    }
+
+    fn next_ready(&self, now: Instant) -> Option<Instant> {
+        self.0.next_ready(now).map(|_| Instant::ZERO)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.0.backlog()
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        self.0.counters(visit);
+    }
+}
+
+/// 640 bytes take 10 ms, 10 bytes 156.25 us. Two come, two are made, one finds no room; what arrives by 16 ms is the first,
+/// sent from 1 to 11 ms.
+#[test]
+fn everything_is_counted_and_nothing_is_sent_before_it_came() {
+    let queue = Twins(Fifo::in_packets(PacketCount::new(2), Overflow::Tail));
+    let mut line = Line::new(&config(512, "ip"), Box::new(queue), Stream::new(1, "loss"));
+    let mut log = Log::default();
+    line.enqueue(at_us(1_000), packet(1, 640), &mut log);
+    line.enqueue(at_us(1_000), packet(2, 640), &mut log);
+    line.transmit(at_us(12_000), &mut log);
+    let mut arrived = Vec::new();
+    while let Some(packet) = line.take_arrival(at_us(16_000), &mut log) {
+        arrived.push(packet.seq.raw());
+    }
+    let sent: Vec<_> = log.transmitted.iter().map(|(number, start, _)| (*number, *start)).collect();
+    let ns = |ns| Instant::ZERO + Duration::from_ns(ns);
+    assert_eq!(sent, [(1, at_us(1_000)), (101, at_us(11_000)), (2, ns(11_156_250))]);
+    assert_eq!((arrived, log.created), (vec![1], vec![101, 102]));
+    assert_eq!(log.dropped, [(102, DropReason::Tail)]);
+    let count = |packets, bytes| Count { packets, bytes };
+    let mut dropped = [Count::default(); DropReason::ALL.len()];
+    dropped[DropReason::Tail.index()] = count(1, 10);
+    let expected = Stats {
+        enqueued: count(2, 1_280),
+        transmitted: count(3, 1_290),
+        wire_bytes: WireBytes::new(1_290),
+        arrived: count(1, 640),
+        created: count(2, 20),
+        dropped,
+    };
+    assert_eq!(*line.stats(), expected);
+}
+
+/// RFC 1144 is about IPv4: the ACKs of a flow whose addresses are of the other kind go as they are.
+#[test]
+fn header_compression_sees_the_addresses_of_flows() {
+    struct Six;
+    impl FlowDirectory for Six {
+        fn addresses(&self, _: FlowId) -> lastmile_packet::FlowAddresses {
+            let (source, destination) = (1.into(), 2.into());
+            let ip = lastmile_packet::IpAddresses::V6 { source, destination };
+            lastmile_packet::FlowAddresses { ip, source_port: 1, destination_port: 2 }
+        }
+    }
+    let compressed = Config { compression: Compression::Rfc1144 { slots: 16 }, ..config(16, "ip") };
+    let mut line = line(&compressed, 100).with_flows(Arc::new(Six));
+    for number in 1..=10 {
+        line.enqueue(at_us(0), Meta { ip_len: 60, header_len: 60, ..ack(number * 100) }, &mut Log::default());
+    }
+    line.transmit(at_us(1_000_000), &mut Log::default());
+    assert_eq!(line.stats().wire_bytes.as_u64(), 600);
 }
 
 fn ack(number: u32) -> Meta {

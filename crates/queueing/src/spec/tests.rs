@@ -180,3 +180,57 @@ fn a_tree_does_what_it_says_and_tells_so() {
     ];
     assert_eq!(told, expected);
 }
+
+/// Each limit, quantum and time with which a managed or fair queue would do nothing, or not what it says.
+#[test]
+fn managed_and_fair_queues_that_could_not_work_are_refused() {
+    use crate::aqm::codel;
+    use crate::fair::{Among, FlowKeys, fq_codel, sfq};
+    let fine = fq_codel::Config {
+        flows: FlowKeys::Exact,
+        quantum: WireBytes::new(1500),
+        limit: PacketCount::new(100),
+        memory: ByteCount::new(100_000),
+        target: Duration::from_ms(5),
+        interval: Duration::from_ms(100),
+        ecn: false,
+        largest: ByteCount::new(1500),
+    };
+    let (no_limit, no_quantum) = ("a limit of zero: no packet would ever pass", Problem::ZeroQuantum.to_string());
+    let buckets = |count| FlowKeys::Buckets { count: std::num::NonZeroU32::new(count).expect("above zero"), seed: 1 };
+    let refused = |spec: Spec| refused(&spec, &plain());
+    let fq = |config| refused(Spec::FqCodel(config));
+    assert_eq!(fq(fq_codel::Config { flows: buckets(Spec::MAX_BUCKETS), ..fine }), "nothing is wrong with it");
+    assert_eq!(fq(fq_codel::Config { limit: PacketCount::ZERO, ..fine }), no_limit);
+    assert_eq!(fq(fq_codel::Config { memory: ByteCount::ZERO, ..fine }), no_limit);
+    assert_eq!(fq(fq_codel::Config { quantum: WireBytes::ZERO, ..fine }), no_quantum);
+    let many = fq(fq_codel::Config { flows: buckets(Spec::MAX_BUCKETS + 1), ..fine });
+    assert_eq!(many, Problem::Buckets(Spec::MAX_BUCKETS + 1).to_string());
+    let times = "a target of 100 ms is not below the interval of 100 ms; RFC 8289 recommends 5 to 10 % of it";
+    assert_eq!(fq(fq_codel::Config { target: fine.interval, ..fine }), times);
+    assert_eq!(refused(Spec::Codel(codel::Config { target: fine.interval, ..codel::Config::default() })), times);
+    let fine = sfq::Config {
+        flows: FlowKeys::Exact,
+        quantum: WireBytes::new(1500),
+        perturb: Duration::ZERO,
+        limit: PacketCount::new(100),
+        depth: PacketCount::new(100),
+        drop: Overflow::Tail,
+    };
+    let sfq = |config| refused(Spec::Sfq(config));
+    assert_eq!(sfq(fine), "nothing is wrong with it");
+    assert_eq!(sfq(sfq::Config { limit: PacketCount::ZERO, ..fine }), no_limit);
+    assert_eq!(sfq(sfq::Config { depth: PacketCount::ZERO, ..fine }), no_limit);
+    assert_eq!(sfq(sfq::Config { quantum: WireBytes::ZERO, ..fine }), no_quantum);
+    let flows = |share, limit| Among::Flows { share, limit: PacketCount::new(limit) };
+    assert_eq!(refused(Spec::Drr(flows(WireBytes::new(1), 1))), "nothing is wrong with it");
+    assert_eq!(refused(Spec::Drr(flows(WireBytes::ZERO, 1))), no_quantum);
+    assert_eq!(refused(Spec::Drr(flows(WireBytes::new(1), 0))), no_limit);
+    let one = std::num::NonZeroU32::MIN;
+    assert_eq!(refused(Spec::Wfq(Among::Flows { share: one, limit: PacketCount::ZERO })), no_limit);
+    assert_eq!(refused(Spec::Wf2qPlus(Among::Flows { share: one, limit: PacketCount::ZERO })), no_limit);
+    let class =
+        |quantum| crate::fair::Class { class: class(Match::Any, Spec::fifo(1)), share: WireBytes::new(quantum) };
+    assert_eq!(refused(Spec::Drr(Among::Classes(vec![class(1), class(0)]))), no_quantum);
+    assert_eq!(refused(Spec::Drr(Among::Classes(vec![]))), "0 classes; there must be from 1 to 16");
+}

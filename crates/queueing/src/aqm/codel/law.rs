@@ -101,11 +101,8 @@ impl ControlLaw {
                 return Some(packet);
             }
             drops.dropped(now, packet, DropReason::Aqm);
-            let Some(next) = self.look(settings, now, queue) else {
-                self.dropping = false;
-                return None;
-            };
-            (packet, late) = next;
+            // Something is left: a late packet has more than a largest one behind it.
+            (packet, late) = self.look(settings, now, queue)?;
             if late {
                 self.drop_next = drop_after(self.drop_next, settings.interval, self.count);
             }

@@ -95,6 +95,118 @@ fn an_episode_soon_after_another_goes_on_with_its_count() {
     assert_eq!(drops_every_10_ms(&mut codel, 410, 610), [(510, 211), (560, 217), (610, 223)]);
 }
 
+/// The same 1520 ms later. 1600 ms after 433.167 is 2033.167, so 2030 ms still is soon.
+#[test]
+fn an_episode_within_sixteen_intervals_is_soon() {
+    let mut codel = codel(false);
+    fill(&mut codel, ms(0), 1..=100, 0);
+    drops_every_10_ms(&mut codel, 10, 390);
+    empty(&mut codel, ms(400));
+    fill(&mut codel, ms(1920), 201..=300, 0);
+    assert_eq!(drops_every_10_ms(&mut codel, 1930, 2130), [(2030, 211), (2080, 217), (2130, 223)]);
+}
+
+/// After the drop at 390 ms one packet is left behind the one that goes: the episode is over, and the drop that was due at
+/// 388.446 ms stays the last that was. A new one at 2030 ms, more than 1600 ms after that, starts at 1.
+#[test]
+fn an_episode_ends_with_what_is_in_time_and_its_schedule_with_it() {
+    let mut codel = codel(false);
+    fill(&mut codel, ms(0), 1..=45, 0);
+    assert_eq!(drops_every_10_ms(&mut codel, 10, 400), FIRST);
+    assert_eq!(codel.backlog().packets, PacketCount::ZERO);
+    fill(&mut codel, ms(1920), 201..=300, 0);
+    assert_eq!(drops_every_10_ms(&mut codel, 1930, 2130), [(2030, 211), (2130, 222)]);
+}
+
+/// At 440 ms a drop has been due since 433.167, but only one packet of 1000 bytes waits behind: it is no standing queue.
+#[test]
+fn what_is_in_time_is_not_dropped_however_long_a_drop_was_due() {
+    let mut codel = codel(false);
+    fill(&mut codel, ms(0), 1..=46, 0);
+    assert_eq!(drops_every_10_ms(&mut codel, 10, 390), FIRST);
+    assert_eq!(drops_every_10_ms(&mut codel, 440, 450), []);
+}
+
+/// Behind the packet that leaves with the first drop, 12, one is left: from there on the wait is not above target. More comes
+/// at 112 ms, which is above target from 120 ms on, for an interval at 220; with one drop made before, the count starts at 1.
+#[test]
+fn the_packet_behind_the_first_drop_counts_too() {
+    let mut codel = codel(false);
+    fill(&mut codel, ms(0), 1..=13, 0);
+    assert_eq!(drops_every_10_ms(&mut codel, 10, 110), [(110, 11)]);
+    fill(&mut codel, ms(112), 14..=100, 0);
+    assert_eq!(drops_every_10_ms(&mut codel, 120, 320), [(220, 23), (320, 34)]);
+}
+
+/// A wait below the target is good, the target itself is not (section 5.6).
+#[test]
+fn a_wait_of_just_the_target_is_too_long() {
+    for (later, expected) in [(Duration::ZERO, vec![105]), (Duration::from_us(1), vec![])] {
+        let mut codel = codel(false);
+        let mut dropped = Vec::new();
+        for step in 0..=10 {
+            let (arrived, now) = (ms(10 * step) + later, ms(10 * step + 5));
+            while codel.backlog().packets < PacketCount::new(4) {
+                codel.enqueue(now, Meta { ip_len: 1000, ..Meta::default() }, &mut |_, _, _| panic!("there is room"));
+            }
+            codel.queue.ring.iter_mut().for_each(|packet| packet.arrived = arrived);
+            assert!(codel.dequeue(now, &mut |_, _, _| dropped.push(10 * step + 5)).is_some());
+        }
+        assert_eq!(dropped, expected);
+    }
+}
+
+/// A queue that somebody else empties, as FQ-CoDel does when there is no room, is not late any more.
+#[test]
+fn a_queue_that_was_emptied_from_outside_starts_afresh() {
+    struct Outside(Vec<Meta>);
+    impl Waiting<Meta> for Outside {
+        fn take(&mut self) -> Option<Meta> {
+            self.0.pop()
+        }
+        fn left(&self) -> WireBytes {
+            WireBytes::new(1000 * self.0.len() as u64)
+        }
+    }
+    let settings = codel(false).settings;
+    let (mut law, mut signals) = (ControlLaw::default(), Signals::default());
+    let mut dropped = 0;
+    let old = |count| Outside(vec![Meta { ip_len: 1000, ..Meta::default() }; count]);
+    let mut at =
+        |at, queue: &mut Outside| law.dequeue(&settings, ms(at), queue, &mut signals, &mut |_, _, _| dropped += 1);
+    assert!(at(10, &mut old(9)).is_some());
+    assert!(at(100, &mut old(0)).is_none());
+    assert!(at(110, &mut old(9)).is_some());
+    assert_eq!(dropped, 0, "above target since 110 ms, not since 10");
+}
+
+/// 1500 bytes in 32 cells are a largest packet of 1696: one that waits behind is left alone, and counts as that much whether
+/// it comes or goes; two behind are a standing queue.
+#[test]
+fn a_largest_packet_is_as_large_as_on_the_wire() {
+    let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
+    for (behind, expected) in [(1, 0), (2, 9)] {
+        let mut codel = CoDel::new(&Config::default(), &atm).expect("a limit in packets");
+        let mut dropped = 0;
+        for step in 0..100_u64 {
+            while codel.backlog().packets < PacketCount::new(behind + 1) {
+                let packet = Meta { arrived: ms(step * 10), ip_len: 1500, ..Meta::default() };
+                codel.enqueue(ms(step * 10 + 50), packet, &mut |_, _, _| panic!("there is room"));
+            }
+            codel.dequeue(ms(step * 10 + 50), &mut |_, _, _| dropped += 1);
+        }
+        assert_eq!(dropped, expected, "{behind} behind");
+    }
+}
+
+/// RFC 8289, sections 4.2 and 4.3; tc-codel(8).
+#[test]
+fn the_defaults_are_those_of_the_rfc() {
+    let Config { target, interval, limit, ecn, largest } = Config::default();
+    assert_eq!((target, interval), (Duration::from_ms(5), Duration::from_ms(100)));
+    assert_eq!((limit, ecn, largest), (Limit::Packets(PacketCount::new(1000)), false, ByteCount::new(1500)));
+}
+
 /// The same 1700 ms later: 433.167 + 16 * 100 = 2033.167 has passed at 2110 ms, so the count starts at 1.
 #[test]
 fn an_episode_long_after_another_starts_afresh() {
@@ -145,6 +257,21 @@ fn a_backlog_of_one_largest_packet_is_left_alone() {
         // later, for an interval at 260 ms, and so on every 110 ms up to 1030.
         assert_eq!(dropped, expected, "{behind} behind");
     }
+}
+
+#[test]
+fn what_no_queue_could_hold_is_told_apart_from_what_finds_it_full() {
+    let limit = Limit::Bytes(ByteCount::new(100));
+    let mut codel = CoDel::new(&Config { limit, ..Config::default() }, &plain()).expect("a limit in bytes");
+    let mut dropped = Vec::new();
+    for ip_len in [100, 101, 1] {
+        let packet = Meta { ip_len, ..Meta::default() };
+        codel.enqueue(ms(0), packet, &mut |_, packet: Meta, reason| dropped.push((packet.ip_len, reason)));
+    }
+    assert_eq!(dropped, [(101, DropReason::TooLarge), (1, DropReason::Tail)]);
+    assert_eq!((codel.tally.too_large, codel.tally.tail), (1, 1));
+    assert!(codel.dequeue(ms(0), &mut |_, _, _| {}).is_some());
+    assert_eq!(codel.next_ready(ms(0)), None);
 }
 
 #[test]

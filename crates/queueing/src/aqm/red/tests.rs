@@ -204,3 +204,150 @@ fn thresholds_must_be_a_range() {
     let of_cells = Config { min: cells(5), max: cells(15), ..config() };
     assert!(Red::<Meta>::new(&of_cells, &plain()).expect("a range").is_none(), "no cells on this line");
 }
+
+#[test]
+fn what_red_cannot_work_with_is_refused() {
+    let refused = |config: Config| Red::<Meta>::new(&config, &plain()).expect_err("it is refused");
+    assert_eq!(refused(Config { probability: percent(0), ..config() }), RedError::ZeroProbability);
+    assert_eq!(refused(Config { average_packet: ByteCount::ZERO, ..config() }), RedError::ZeroPacket);
+    assert_eq!(refused(Config { weight: Weight::Share(percent(0)), ..config() }), RedError::ZeroWeight);
+    let burst = |packets| Config {
+        weight: Weight::Burst(PacketCount::new(packets)),
+        min: self::packets(1 << 20),
+        max: self::packets(1 << 21),
+        ..config()
+    };
+    assert!(Red::<Meta>::new(&burst(Config::LONGEST_BURST), &plain()).is_ok());
+    let longer = Config::LONGEST_BURST + 1;
+    assert_eq!(refused(burst(longer)), RedError::Burst(PacketCount::new(longer)));
+}
+
+/// Floyd 1997; tc-red(8).
+#[test]
+fn the_defaults_are_those_of_floyd_and_tc() {
+    let config = Config::default();
+    assert_eq!((config.min, config.max, config.limit), (packets(5), packets(15), packets(100)));
+    assert_eq!((config.probability, config.weight), (percent(2), Weight::Advised));
+    assert_eq!((config.average_packet, config.bandwidth), (ByteCount::new(1000), BitRate::from_mbit_per_s(10)));
+    assert_eq!((config.ecn, config.hard_drop, config.gentle, config.seed), (false, false, true, 1));
+}
+
+/// One packet in a burst leaves an average of the weight, and that must be below `min`: of 500 bytes, half of a packet, a
+/// half is not and a quarter is.
+#[test]
+fn a_burst_must_leave_the_average_below_min_and_not_at_it() {
+    let bytes = |count| Limit::Bytes(ByteCount::new(count));
+    let weight = Weight::Burst(PacketCount::new(1));
+    assert_eq!(Config { min: bytes(500), max: bytes(1500), weight, ..config() }.weight(&plain()), Ok(ONE >> 2));
+    assert_eq!(Config { min: bytes(501), max: bytes(1500), weight, ..config() }.weight(&plain()), Ok(ONE >> 1));
+}
+
+fn atm() -> LinkLayer {
+    LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes")
+}
+
+/// 1000 bytes are 21 cells, so 105 cells are the 5 packets of the paper's example, and three packets that wait 63 cells.
+#[test]
+fn cells_count_as_packets_of_average_size() {
+    let cells = |count| Limit::Cells(CellCount::new(count));
+    let weight = Weight::Burst(PacketCount::new(50));
+    let of_cells = Config { min: cells(105), max: cells(315), weight, ..config() };
+    assert_eq!(of_cells.weight(&atm()), Ok(ONE >> 8));
+    let mut red = Red::new(&of_cells, &atm()).expect("a range").expect("a line of cells");
+    for _ in 0..3 {
+        red.enqueue(us(0), packet(0, 0), &mut none);
+    }
+    assert_eq!(red.waiting(), 63);
+    let bytes = |count| Limit::Bytes(ByteCount::new(count));
+    let mut red = self::red(&Config { min: bytes(5000), max: bytes(15_000), ..config() });
+    for _ in 0..3 {
+        red.enqueue(us(0), packet(0, 0), &mut none);
+    }
+    assert_eq!(red.waiting(), 3000);
+}
+
+/// 21 cells take 1.113 ms at 8 Mbit/s: 3.3 ms are two packets, and 8 packets decay to 2.
+#[test]
+fn a_pause_is_counted_in_packets_on_the_wire() {
+    let mut red = Red::<Meta>::new(&config(), &atm()).expect("a range").expect("a limit in packets");
+    red.idle = Some(us(0));
+    red.detector.average = 8 * ONE;
+    red.observe(us(3300));
+    assert_eq!(red.detector.average, 2 * ONE);
+}
+
+/// Pauses from 0 and from 10 ms: at 13 ms three packets of 1 ms would have come.
+#[test]
+fn a_pause_begins_when_the_last_packet_leaves() {
+    let mut red = red(&config());
+    for at in [0, 10_000] {
+        red.enqueue(us(at), packet(0, 0), &mut none);
+        assert!(red.dequeue(us(at), &mut none).is_some());
+    }
+    red.detector.average = 8 * ONE;
+    red.observe(us(13_000));
+    assert_eq!(red.detector.average, ONE);
+}
+
+/// Figure 2 of the paper: the count is -1 below `min`, 0 with the first packet above it, and 0 again with each that is signalled.
+#[test]
+fn packets_are_counted_from_the_first_above_min() {
+    let mut detector = red(&Config { probability: Ratio::from_ppm(1).expect("a share"), ..config() }).detector;
+    detector.average = 6 * ONE;
+    for expected in 0..3 {
+        assert_eq!((detector.judge(), detector.since), (Verdict::Pass, Some(expected)));
+    }
+    detector.average = 4 * ONE;
+    assert_eq!((detector.judge(), detector.since), (Verdict::Pass, None));
+    detector.average = 15 * ONE;
+    assert_eq!((detector.judge(), detector.since), (Verdict::Signal { hard: false }, Some(0)));
+    assert_eq!(detector.forced, 1, "max itself is above");
+}
+
+#[test]
+fn hard_drop_is_for_an_average_of_max_and_more() {
+    let mut detector = red(&Config { probability: percent(100), hard_drop: true, ..config() }).detector;
+    let mut verdict = |average| {
+        detector.average = average;
+        std::iter::repeat_with(|| detector.judge()).find(|verdict| *verdict != Verdict::Pass)
+    };
+    assert_eq!(verdict(15 * ONE - 1), Some(Verdict::Signal { hard: false }));
+    assert_eq!(verdict(15 * ONE), Some(Verdict::Signal { hard: true }));
+}
+
+#[test]
+fn seeds_give_other_drops() {
+    let of = |seed| gaps(&Config { seed, ..config() }, 10 * ONE, 20);
+    assert_eq!(of(1), of(1));
+    assert_ne!(of(1), of(2));
+}
+
+/// What would be marked still finds no room when the queue is full, and is then no mark.
+#[test]
+fn a_mark_makes_no_room() {
+    let full = Config { ecn: true, limit: packets(20), max: packets(6), ..config() };
+    let mut red = red(&full);
+    for _ in 0..20 {
+        red.queue.put(packet(0, 2));
+    }
+    red.detector.average = 20 * ONE;
+    let mut dropped = Vec::new();
+    red.enqueue(us(0), packet(7, 2), &mut |_, packet: Meta, reason| dropped.push((packet.ip_id, reason)));
+    let large = Config { limit: Limit::Bytes(ByteCount::new(999)), ..full };
+    let mut small = self::red(&large);
+    small.enqueue(us(0), packet(8, 2), &mut |_, packet: Meta, reason| dropped.push((packet.ip_id, reason)));
+    assert_eq!(dropped, [(7, DropReason::Tail), (8, DropReason::TooLarge)]);
+    assert!(red.dequeue(us(0), &mut none).is_some());
+    let counts = |red: &Red<Meta>| {
+        let mut counts = Vec::new();
+        red.counters(&mut |counter| {
+            if counter.value > 0 {
+                counts.push((counter.name, counter.value));
+            }
+        });
+        counts
+    };
+    // The average was above max, whatever became of the packet.
+    assert_eq!(counts(&red), [("sent_packets", 1), ("sent_bytes", 1000), ("dropped_tail", 1), ("forced", 1)]);
+    assert_eq!(counts(&small), [("dropped_too_large", 1)]);
+}
