@@ -1,8 +1,7 @@
 //! What a packet costs in a queue: nanoseconds for enqueue and dequeue together, at one flow and at many.
 //!
-//! `cargo run --release -p lastmile-queueing --example queue_cost`
+//! `cargo run --release -p lastmile-bench --example queue_cost`
 
-#![expect(clippy::disallowed_methods, reason = "a measurement of the machine needs its clock")]
 #![expect(clippy::print_stdout, reason = "what it measured is for whoever runs it")]
 
 use std::collections::VecDeque;
