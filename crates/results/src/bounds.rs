@@ -7,10 +7,13 @@
 //! - *the rate of a link* that its data crosses, in payload of full segments: headers, encapsulation, cells and OAM come off;
 //! - *the rate of a link* that its ACKs cross: one ACK of its size on the wire for every d segments (this is min(1, d/k) of
 //!   [`lastmile_theory::asymmetry`]), unless a discipline on that link thins ACKs out;
-//! - *its source*, for what is not TCP, which takes its offered rate before TCP shares the rest.
+//! - *its source*, for what is not TCP, which takes its offered rate before TCP shares the rest; of a capture, what it holds.
 //!
-//! A bound, not a forecast: ACKs and data that meet in one queue do not count against each other here, losses cost nothing, and
-//! slow start takes no time. How far a result stays below its bound is what the report is about. The bound is not strict where flows
+//! Connections that come and go have no fair share, since their number is part of the result. A swarm is bounded by the rate of its links
+//! alone, all its connections together; a web user by nothing, who asks for a page only when the last one has been read.
+//!
+//! A bound, not a forecast: ACKs and data that meet in one queue do not count against each other here ([`two_way`] has what they
+//! leave each other), losses cost nothing, and slow start takes no time. How far a result stays below its bound is what the report is about. The bound is not strict where flows
 //! do not share evenly: one may exceed its fair share because another did not take its own.
 //!
 //! Cost: sources times links times rounds, at most one round for each source and link; the number of flows does not matter.
@@ -21,12 +24,13 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::spec::Spec;
 use lastmile_sim::outcome::Outcome;
-use lastmile_sim::spec::{Link, Network, Source, Traffic};
-use lastmile_tcp::WindowScale;
+use lastmile_sim::spec::{Link, Network, Replay, Source, Traffic};
+use lastmile_tcp::{Config, WindowScale};
 use lastmile_theory::delay;
 use lastmile_units::{ByteCount, Duration, Instant};
 
 use crate::format;
+use crate::phases::Interval;
 
 /// The largest window that a header without the scale option can tell (RFC 9293, section 3.1).
 const UNSCALED_WINDOW: u64 = 65_535;
@@ -34,6 +38,8 @@ const UNSCALED_WINDOW: u64 = 65_535;
 const DATAGRAM_HEADERS: u64 = 28;
 /// What RFC 1144 leaves of the headers of a segment in an unbroken one-way transfer: change mask and checksum (section 3.2.2).
 const VJ_HEADER: u64 = 3;
+/// Less data than this share of a link is in nobody's way.
+const DATA_IN_THE_WAY: f64 = 0.01;
 
 /// A bound and what sets it.
 #[derive(Clone, PartialEq, Debug)]
@@ -57,6 +63,8 @@ pub(crate) struct Shape {
     pub(crate) data_path: Vec<usize>,
     /// Links that ACKs cross.
     pub(crate) ack_path: Vec<usize>,
+    /// Connections that come and go: their packets have a shape, but there is no telling how many there are.
+    pub(crate) many: bool,
 }
 
 /// What only a TCP source has.
@@ -73,26 +81,27 @@ pub(crate) struct TcpShape {
 }
 
 impl Shape {
-    /// The shape of `traffic` whose flows take these paths; `None` for pings, connections that come and go, and replays.
+    /// The shape of `traffic` whose flows take these paths; `None` for pings and replays.
     pub(crate) fn new(traffic: &Traffic, data_path: &[usize], ack_path: &[usize]) -> Option<Self> {
         let (payload, header, tcp) = match &traffic.source {
-            Source::Bulk { sender, receiver, .. } => {
-                let timestamps = sender.timestamps && receiver.timestamps;
-                let header = if sender.ipv6 { 60 } else { 40 } + if timestamps { 12 } else { 0 };
-                let scaled = sender.window_scale != WindowScale::Off && receiver.window_scale != WindowScale::Off;
-                let window = receiver.receive_window.as_u64().min(if scaled { u64::MAX } else { UNSCALED_WINDOW });
-                let segments_per_ack = if receiver.delayed_ack.is_zero() { 1 } else { u64::from(receiver.ack_every) };
-                let tcp = TcpShape { header, timestamps, window, segments_per_ack };
-                (u64::from(sender.mss.min(receiver.mss)), header, Some(tcp))
-            }
+            Source::Bulk { sender, receiver, .. } => segments(sender, receiver),
+            Source::Web(web) => segments(&web.server, &web.browser),
+            Source::Swarm(swarm) => segments(&swarm.tcp, &swarm.tcp),
             Source::Poisson { size, .. } | Source::OnOff { size, .. } | Source::Constant { size, .. } => {
                 (size.as_u64().saturating_sub(DATAGRAM_HEADERS), DATAGRAM_HEADERS, None)
             }
-            // What comes and goes, or was captured, has no shape of its own.
-            Source::Web(_) | Source::Swarm(_) | Source::Replay(_) | Source::Ping { .. } => return None,
+            // Captured packets have each a size of their own.
+            Source::Replay(_) | Source::Ping { .. } => return None,
         };
         let data = ByteCount::new(payload + header);
-        Some(Self { payload, data, tcp, data_path: data_path.to_vec(), ack_path: ack_path.to_vec() })
+        Some(Self {
+            payload,
+            data,
+            tcp,
+            data_path: data_path.to_vec(),
+            ack_path: ack_path.to_vec(),
+            many: traffic.opens(),
+        })
     }
 
     /// IP bytes of a full data packet as `link` carries it, its header compressed or not.
@@ -123,6 +132,17 @@ impl Shape {
         let back = leg(&self.ack_path, &|link| self.tcp.map_or(ByteCount::ZERO, |tcp| self.ack_over(link, tcp)));
         (there + back).as_secs_f64()
     }
+}
+
+/// Payload of a full segment, bytes of its headers, and the rest of the shape of a connection.
+fn segments(sender: &Config, receiver: &Config) -> (u64, u64, Option<TcpShape>) {
+    let timestamps = sender.timestamps && receiver.timestamps;
+    let header = if sender.ipv6 { 60 } else { 40 } + if timestamps { 12 } else { 0 };
+    let scaled = sender.window_scale != WindowScale::Off && receiver.window_scale != WindowScale::Off;
+    let window = receiver.receive_window.as_u64().min(if scaled { u64::MAX } else { UNSCALED_WINDOW });
+    let segments_per_ack = if receiver.delayed_ack.is_zero() { 1 } else { u64::from(receiver.ack_every) };
+    let tcp = TcpShape { header, timestamps, window, segments_per_ack };
+    (u64::from(sender.mss.min(receiver.mss)), header, Some(tcp))
 }
 
 impl TcpShape {
@@ -163,7 +183,7 @@ pub(crate) fn regulates_acks(queue: &Spec) -> bool {
     }
 }
 
-/// The bound of each traffic between `from` and `to`; `None` for pings and for what is not active then.
+/// The bound of each traffic between `from` and `to`; `None` for pings, web users and what is not active then.
 pub(crate) fn in_phase(
     network: &Network,
     outcome: &Outcome,
@@ -178,13 +198,59 @@ pub(crate) fn in_phase(
         for (index, shape) in shapes.iter().enumerate() {
             let Some(shape) = shape.as_ref().filter(|shape| shape.tcp.is_some() == responsive) else { continue };
             let count = active(network, outcome, index, (from, to));
-            if count > 0 {
+            if count > 0 && shape.many {
+                bounds[index] = room.narrowest(network, index, shape);
+            } else if count > 0 {
                 demands.push(Demand::new(network, index, shape, count));
             }
         }
         room.fill(network, demands, &mut bounds);
     }
+    for (index, traffic) in network.traffic.iter().enumerate() {
+        if let Source::Replay(capture) = &traffic.source {
+            bounds[index] = captured(capture, traffic, (from, to));
+        }
+    }
     bounds
+}
+
+/// What a replay offers between `from` and `to`: the payload of the packets that leave then. `None` for none.
+fn captured(capture: &Replay, traffic: &Traffic, (from, to): (Instant, Instant)) -> Option<Bound> {
+    let until = traffic.stop.map_or(to, |stop| stop.min(to));
+    let leaves = |after: Duration| traffic.start + after;
+    let first = capture.packets.partition_point(|(after, _)| leaves(*after) < from);
+    let within = capture.packets[first..].iter().take_while(|(after, _)| leaves(*after) < until);
+    let bytes = within.map(|(_, packet)| u64::from(packet.ip_len.saturating_sub(packet.header_len.into()))).sum();
+    let bps = format::to_f64(bytes) * 8.0 / to.since(from.max(traffic.start)).as_secs_f64();
+    (bytes > 0).then(|| Bound { bps, by: format!("its capture, which offers {}", format::rate(bps)).into() })
+}
+
+/// What the ACKs of a flow release beside the data that they met on their way: the two-way form of the AMP bound
+/// ([`lastmile_theory::amp`]), `M (1-g) Cr / Pack` packets, where data had the share g of the link in `part`.
+///
+/// Only where data and ACKs share one FIFO: a discipline that tells them apart can give ACKs more. `None` where no data was in their
+/// way. `sharing` counts the flows whose ACKs cross each link.
+pub(crate) fn two_way(network: &Network, shape: &Shape, part: &Interval, sharing: &[usize]) -> Option<Bound> {
+    let tcp = shape.tcp?;
+    let covers = format::to_f64(shape.payload * tcp.segments_per_ack) * 8.0;
+    let over = |index: &usize| {
+        let link = &network.links[*index];
+        let acks = packet_rate(link, shape.ack_over(link, tcp)).filter(|_| matches!(link.queue, Spec::Fifo { .. }))?;
+        let seen = format::to_f64(part.ack_waits[*index].packets) / part.length_s();
+        let busy = format::to_f64(part.wire_bits[*index]) / format::to_f64(link.rate?.as_bps()) / part.length_s();
+        let (data, left) = beside_data(acks, seen, busy);
+        let bps = left * covers / format::to_f64(sharing[*index].max(1) as u64);
+        let by = format!("ACKs on link {}, beside data that takes {} of it", link.name, format::percent(data));
+        (data >= DATA_IN_THE_WAY).then(|| Bound { bps, by: by.into() })
+    };
+    shape.ack_path.iter().filter_map(over).min_by(|a, b| a.bps.total_cmp(&b.bps))
+}
+
+/// The share of data on a link that was so busy and carried `seen` ACKs a second, and the ACKs a second that fit beside it, of
+/// `acks` alone.
+fn beside_data(acks: f64, seen: f64, busy: f64) -> (f64, f64) {
+    let data = (busy - seen / acks).clamp(0.0, 1.0);
+    (data, acks * (1.0 - data))
 }
 
 /// How many flows of traffic `index` offered data between `from` and `to`.
@@ -282,6 +348,18 @@ impl Room {
         }
     }
 
+    /// What the narrowest link on the way of data leaves to the connections of a swarm, all together; `None` for a web user, and where
+    /// no link has a rate.
+    fn narrowest(&self, network: &Network, traffic: usize, shape: &Shape) -> Option<Bound> {
+        let Source::Swarm(_) = network.traffic[traffic].source else { return None };
+        let links = shape.data_path.iter().filter_map(|index| {
+            let link = &network.links[*index];
+            let bps = shape.capacity_bps(link)? * self.data[*index];
+            Some(Bound { bps, by: format!("rate of link {}, all its connections together", link.name).into() })
+        });
+        links.min_by(|a, b| a.bps.total_cmp(&b.bps))
+    }
+
     fn take(&mut self, resource: Resource, share: f64) {
         let left = match resource {
             Resource::Data(link) => &mut self.data[link],
@@ -335,5 +413,38 @@ fn name(network: &Network, resource: Resource, demands: &[Demand]) -> String {
         (Resource::Data(index), true) => format!("rate of link {}, shared by {sharing}", link(index)),
         (Resource::Acks(index), false) => format!("ACKs on link {}", link(index)),
         (Resource::Acks(index), true) => format!("ACKs on link {}, of {sharing} flows", link(index)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lastmile_linklayer::preset;
+    use lastmile_theory::Fraction;
+    use lastmile_theory::amp::Line;
+    use lastmile_units::BitRate;
+
+    /// Table 5 of Kalyanaraman et al. 1999: of 64 kbit/s, packets have 0.1, 0.5 and 0.9, and ACKs of 40 bytes the rest.
+    #[test]
+    fn acks_beside_data_are_those_of_the_closed_form() {
+        let line = Line {
+            forward: BitRate::from_mbit_per_s(8),
+            reverse: BitRate::from_kbit_per_s(64),
+            forward_link: preset::IP.link,
+            reverse_link: preset::IP.link,
+            data: ByteCount::new(1_000),
+            ack: ByteCount::new(40),
+            packets_per_ack: Fraction::ONE,
+        };
+        for tenths in [1_u32, 5, 9] {
+            let share = Fraction::new(tenths.into(), 10).expect("a share");
+            let expected = line.two_way(Fraction::ONE, share).expect("a line").reverse_acks.as_f64();
+            // A full link: 200 ACKs a second alone, and what data leaves of them is there.
+            let seen = 200.0 * (1.0 - f64::from(tenths) / 10.0);
+            let (data, left) = beside_data(200.0, seen, 1.0);
+            assert!((data - f64::from(tenths) / 10.0).abs() < 1e-12 && (left - expected).abs() < 1e-9, "{data} {left}");
+        }
+        // What is idle counts as room for ACKs.
+        assert_eq!(beside_data(200.0, 50.0, 0.5), (0.25, 150.0));
     }
 }

@@ -34,6 +34,7 @@ pub(crate) fn number(value: f64) -> String {
         m if m >= 0.9995 => 2,
         m if m >= 0.09995 => 3,
         m if m >= 0.009_995 => 4,
+        m if m >= 0.000_999_5 => 5,
         _ => 6,
     };
     let text = format!("{value:.decimals$}");

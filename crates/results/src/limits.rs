@@ -72,7 +72,7 @@ impl Case<'_> {
     fn application(&self) -> String {
         match &self.network.traffic[self.traffic].source {
             Source::Bulk { .. } => "the application offered nothing more".to_owned(),
-            _ => "its source: all that it offered went out".to_owned(),
+            _ => "its source, which waits for nothing".to_owned(),
         }
     }
 

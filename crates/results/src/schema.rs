@@ -337,6 +337,10 @@ pub struct PhaseFlow {
     pub bound_bps: Option<f64>,
     /// What sets the bound.
     pub bound_by: Option<String>,
+    /// Where its ACKs shared a FIFO with data in this phase, and that binds closer: what they could release beside that data.
+    pub two_way_bound_bps: Option<f64>,
+    /// Which link, and what share of it data took.
+    pub two_way_bound_by: Option<String>,
     /// Segments sent again in this phase.
     pub retransmissions: Option<u64>,
 }

@@ -166,7 +166,7 @@ impl<'a> Run<'a> {
     /// What held a flow back over its life.
     fn explanation(&self, flow: &FlowOutcome, phases: &[Phase]) -> String {
         match (&self.network.traffic[flow.traffic].source, &flow.tcp) {
-            (Source::Replay(_), _) => "its source: a capture, which waits for nothing".to_owned(),
+            (_, None) => self.open_loop(flow),
             (Source::Web(_) | Source::Swarm(_), Some(tcp)) => {
                 let shares = phases::shares(&tcp.limited);
                 let most = shares.iter().reduce(|a, b| if b.1 > a.1 { b } else { a });
@@ -177,6 +177,17 @@ impl<'a> Run<'a> {
             }
             _ => explanation(&flow.name, phases),
         }
+    }
+
+    /// What waits for nothing is told by what became of it.
+    fn open_loop(&self, flow: &FlowOutcome) -> String {
+        let source = match self.network.traffic[flow.traffic].source {
+            Source::Replay(_) => "a capture",
+            _ => "its source",
+        };
+        let (sent, arrived) = (flow.data_packets, flow.data_packets_received);
+        let arrived = if arrived == sent { "all".to_owned() } else { format::grouped(arrived) };
+        format!("{source}, which waits for nothing: {} packets sent, {arrived} arrived", format::grouped(sent))
     }
 
     /// Until when the flow offered or delivered data.
@@ -308,7 +319,7 @@ impl<'a> Run<'a> {
         part: &Interval,
         bounds: &[Option<Bound>],
         links: &[PhaseLink],
-        sharing: &[usize],
+        sharing: &Sharing,
     ) -> Option<PhaseFlow> {
         let bound = &bounds[flow.traffic];
         if bound.is_none() && part.bytes[index] == 0 {
@@ -318,11 +329,21 @@ impl<'a> Run<'a> {
             Some(limited) => phases::shares(limited),
             None => BY_ITS_SOURCE,
         };
-        let shape = self.shapes[flow.traffic].as_ref();
+        let shape = self.shapes[flow.traffic].as_ref().filter(|shape| !shape.many);
         let retransmissions = part.retransmissions[index];
+        let two_way = shape.and_then(|shape| bounds::two_way(self.network, shape, part, &sharing.acks));
+        let closer = |two_way: &Bound| bound.as_ref().is_some_and(|bound| two_way.bps < CLOSER * bound.bps);
+        let two_way = two_way.filter(closer);
         let explain = |shape| {
-            let (network, traffic) = (self.network, flow.traffic);
-            Case { network, shape, traffic, interval: part, links, shares, retransmissions, sharing }.words()
+            let (network, traffic, sharing) = (self.network, flow.traffic, &sharing.data);
+            let words =
+                Case { network, shape, traffic, interval: part, links, shares, retransmissions, sharing }.words();
+            match &two_way {
+                Some(bound) if !words.is_empty() => {
+                    format!("{words}; at most {} by {}", format::rate(bound.bps), bound.by)
+                }
+                _ => words,
+            }
         };
         Some(PhaseFlow {
             name: flow.name.clone(),
@@ -331,6 +352,8 @@ impl<'a> Run<'a> {
             explanation: shape.map_or_else(String::new, explain),
             bound_bps: bound.as_ref().map(|bound| bound.bps).filter(|bps| *bps < f64::MAX),
             bound_by: bound.as_ref().map(|bound| bound.by.to_string()),
+            two_way_bound_bps: two_way.as_ref().map(|bound| bound.bps),
+            two_way_bound_by: two_way.as_ref().map(|bound| bound.by.to_string()),
             retransmissions: flow.tcp.as_ref().map(|_| retransmissions),
         })
     }
@@ -351,16 +374,26 @@ impl<'a> Run<'a> {
             .collect()
     }
 
-    /// How many active flows send data into each link.
-    fn sharing(&self, part: &Interval) -> Vec<usize> {
-        let mut sharing = vec![0; self.network.links.len()];
+    /// How many active flows use each link.
+    fn sharing(&self, part: &Interval) -> Sharing {
+        let none = vec![0; self.network.links.len()];
+        let mut sharing = Sharing { data: none.clone(), acks: none };
         for (index, shape) in self.shapes.iter().enumerate() {
-            let Some(shape) = shape else { continue };
+            let Some(shape) = shape.as_ref().filter(|shape| !shape.many) else { continue };
             let active = bounds::active(self.network, self.outcome, index, (part.from, part.to));
-            shape.data_path.iter().for_each(|link| sharing[*link] += active);
+            shape.data_path.iter().for_each(|link| sharing.data[*link] += active);
+            shape.ack_path.iter().for_each(|link| sharing.acks[*link] += active);
         }
         sharing
     }
+}
+
+/// How many active flows use each link, connections that come and go apart.
+struct Sharing {
+    /// For their data.
+    data: Vec<usize>,
+    /// For their ACKs.
+    acks: Vec<usize>,
 }
 
 /// What held a flow back over its life: the words of its phases, each kind of them once.
@@ -376,6 +409,9 @@ fn explanation(flow: &str, phases: &[Phase]) -> String {
         several => several.iter().map(|(phase, words)| format!("{phase}: {words}")).collect::<Vec<_>>().join(". "),
     }
 }
+
+/// A two-way bound is worth telling below this share of the other one.
+const CLOSER: f64 = 0.9;
 
 /// What is not TCP waits for nothing but its source.
 const BY_ITS_SOURCE: Shares =

@@ -31,19 +31,19 @@ impl Area {
     }
 }
 
-/// Cuts `text` into at most two lines of at most `characters`, at spaces but not at no-break spaces; what does not fit ends in an
+/// Cuts `text` into at most `most` lines of at most `characters`, at spaces but not at no-break spaces; what does not fit ends in an
 /// ellipsis.
-pub(crate) fn wrap(text: &str, characters: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, characters: usize, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     for word in text.split(' ') {
-        let second = lines.len() == 2;
+        let full = lines.len() == most;
         let line = lines.last_mut().expect("never empty");
         if line.is_empty() {
             line.push_str(word);
         } else if line.chars().count() + 1 + word.chars().count() <= characters {
             line.push(' ');
             line.push_str(word);
-        } else if second {
+        } else if full {
             line.push('…');
             break;
         } else {
@@ -135,12 +135,13 @@ pub(crate) fn beside(
         let x = (middle - width / 2.0).clamp(plot.x, (plot.right() - width).max(plot.x));
         let columns = window(x - plot.x, width, lines[own].len());
         let Some((high, low)) = extent(&lines[own], columns.clone()) else { continue };
-        for y in [high - FONT - 5.0, low + 3.0] {
+        // Above, below, and above another name that stands there.
+        for (y, farther) in [(high - FONT - 5.0, 0.0), (low + 3.0, 0.0), (high - 2.0 * FONT - 7.0, 20.0)] {
             let area = Area { x, y, width, height: FONT + 2.0 };
             if area.y < plot.y || area.bottom() > plot.bottom() {
                 continue;
             }
-            let cost = f64::from(step) + cost(area, plot, lines, taken);
+            let cost = f64::from(step) + farther + cost(area, plot, lines, taken);
             if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                 best = Some((cost, area));
             }
@@ -212,9 +213,19 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_takes_two_lines_at_most() {
-        assert_eq!(wrap("capacity of down 1.69\u{a0}Mbit/s", 22), ["capacity of down", "1.69\u{a0}Mbit/s"]);
-        assert_eq!(wrap("one two three four five six", 9), ["one two", "three…"]);
-        assert_eq!(wrap("unbroken-name-of-a-flow", 10), ["unbroken-…"]);
+    fn a_name_stands_above_another_where_there_is_no_other_room() {
+        let plot = Area { x: 0.0, y: 0.0, width: 100.0, height: 100.0 };
+        let flat = vec![Some((100.0, 100.0)); 100];
+        let first = beside("the-first-name", 0, (0.4, 0.6), std::slice::from_ref(&flat), plot, &[]).unwrap();
+        let second = beside("the-second", 0, (0.4, 0.6), &[flat], plot, &[first]).unwrap();
+        assert!(second.bottom() <= first.y, "{first:?} {second:?}");
+    }
+
+    #[test]
+    fn a_long_name_takes_no_more_lines_than_it_may() {
+        assert_eq!(wrap("capacity of down 1.69\u{a0}Mbit/s", 22, 2), ["capacity of down", "1.69\u{a0}Mbit/s"]);
+        assert_eq!(wrap("capacity of down 1.69\u{a0}Mbit/s", 13, 3), ["capacity of", "down", "1.69\u{a0}Mbit/s"]);
+        assert_eq!(wrap("one two three four five six", 9, 2), ["one two", "three…"]);
+        assert_eq!(wrap("unbroken-name-of-a-flow", 10, 2), ["unbroken-…"]);
     }
 }

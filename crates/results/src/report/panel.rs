@@ -221,18 +221,19 @@ impl Panel {
     fn margin_label(&self, entry: Entry, frame: &Frame, plot: Area) -> MarginLabel {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a width: small and positive")]
         let characters = ((frame.margin - 14.0) / CHARACTER) as usize;
-        let (text, value, class) = match entry {
+        let (text, value, class, most) = match entry {
             Entry::Line(index) => {
                 let line = &self.lines[index];
                 let value = self.named_by.map_or_else(|| last(&line.points), |span| mean(&line.points, span));
-                (&line.label, value, format!("c{}", line.colour % COLOURS))
+                (&line.label, value, format!("c{}", line.colour % COLOURS), 2)
             }
             Entry::Reference(index) => {
-                (&self.references[index].label, self.references[index].value, "fixed edge".to_owned())
+                // The value stands last, and must not be what is cut.
+                (&self.references[index].label, self.references[index].value, "fixed edge".to_owned(), 3)
             }
         };
         let leader = self.named_by.is_none();
-        MarginLabel { rows: label::wrap(text, characters), y: self.y(value, plot), class, leader }
+        MarginLabel { rows: label::wrap(text, characters, most), y: self.y(value, plot), class, leader }
     }
 
     fn y(&self, value: f64, plot: Area) -> f64 {

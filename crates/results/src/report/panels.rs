@@ -21,17 +21,34 @@ struct Quantity {
     references: fn(&Summary) -> Vec<Reference>,
     /// A rate: drawn as means over a while, on a scale that ends a little above the capacity.
     rate: bool,
+    /// Of links: only those that are busy in some phase, if any is.
+    busy_links: bool,
 }
 
 const QUANTITIES: [Quantity; 8] = [
-    Quantity { series: "goodput_bps", title: "Goodput", units: format::RATES, references: capacities, rate: true },
-    Quantity { series: "queue_bytes", title: "Queue", units: format::BYTES, references: queue_limits, rate: false },
+    Quantity {
+        series: "goodput_bps",
+        title: "Goodput",
+        units: format::RATES,
+        references: capacities,
+        rate: true,
+        busy_links: false,
+    },
+    Quantity {
+        series: "queue_bytes",
+        title: "Queue",
+        units: format::BYTES,
+        references: queue_limits,
+        rate: false,
+        busy_links: false,
+    },
     Quantity {
         series: "queue_delay_s",
         title: "Delay in the queue",
         units: format::SECONDS,
         references: none,
         rate: false,
+        busy_links: false,
     },
     Quantity {
         series: "rtt_s",
@@ -39,22 +56,39 @@ const QUANTITIES: [Quantity; 8] = [
         units: format::SECONDS,
         references: none,
         rate: false,
+        busy_links: false,
     },
-    Quantity { series: "cwnd_bytes", title: "Congestion window", units: format::BYTES, references: none, rate: false },
+    Quantity {
+        series: "cwnd_bytes",
+        title: "Congestion window",
+        units: format::BYTES,
+        references: none,
+        rate: false,
+        busy_links: false,
+    },
     Quantity {
         series: "in_flight_bytes",
         title: "Data in flight",
         units: format::BYTES,
         references: windows,
         rate: false,
+        busy_links: false,
     },
-    Quantity { series: "acked_bytes", title: "ACK number", units: format::BYTES, references: none, rate: false },
+    Quantity {
+        series: "acked_bytes",
+        title: "ACK number",
+        units: format::BYTES,
+        references: none,
+        rate: false,
+        busy_links: false,
+    },
     Quantity {
         series: "wire_rate_bps",
         title: "Rate on the wire",
         units: format::RATES,
         references: line_rates,
         rate: true,
+        busy_links: true,
     },
 ];
 
@@ -120,7 +154,12 @@ impl Common {
     /// `None` if no run has a sample of the quantity.
     fn new(quantity: &Quantity, runs: &[Run]) -> Option<Self> {
         let mut peaks: BTreeMap<&str, f64> = BTreeMap::new();
-        for (run, series) in runs.iter().flat_map(|run| of(run, quantity).map(move |series| (run, series))) {
+        let busy: BTreeSet<String> =
+            runs.iter().flat_map(|run| capacities_of_lines(&run.summary).into_keys()).collect();
+        // Links that are all but idle carry what the others do, far below what they could: their lines would hide those.
+        let worth = |series: &Series| !quantity.busy_links || busy.is_empty() || busy.contains(&series.entity);
+        let all = runs.iter().flat_map(|run| of(run, quantity).map(move |series| (run, series)));
+        for (run, series) in all.filter(|(_, series)| worth(series)) {
             let peak = peaks.entry(&series.entity).or_default();
             let points = points(quantity, run, series);
             *peak = points.iter().map(|(_, value)| *value).filter(|value| value.is_finite()).fold(*peak, f64::max);
@@ -255,7 +294,7 @@ fn none(_: &Summary) -> Vec<Reference> {
 /// The payload capacity of the narrowest link of each flow, each link once.
 fn capacities(summary: &Summary) -> Vec<Reference> {
     let links: BTreeMap<&str, f64> = summary.flows.iter().filter_map(|flow| narrowest(summary, flow)).collect();
-    links.into_iter().map(|(link, bps)| reference("capacity of", link, &format::rate(bps), bps)).collect()
+    merged("capacity of", links.into_iter(), format::rate)
 }
 
 /// The link on the way of the data of `flow` that carries the least payload, and how much.
@@ -263,6 +302,23 @@ pub(crate) fn narrowest<'a>(summary: &'a Summary, flow: &Flow) -> Option<(&'a st
     let links = summary.links.iter().filter(|link| flow.data_path.iter().any(|name| **name == *link.name));
     let capacities = links.filter_map(|link| Some((link.name.as_str(), link.payload_capacity_bps?)));
     capacities.min_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// A reference for each value: links that have the same share it.
+fn merged<'a>(what: &str, links: impl Iterator<Item = (&'a str, f64)>, told: impl Fn(f64) -> String) -> Vec<Reference> {
+    let mut values: Vec<(f64, Vec<&str>)> = Vec::new();
+    for (link, value) in links {
+        match values.iter_mut().find(|(other, _)| other.to_bits() == value.to_bits()) {
+            Some((_, names)) => names.push(link),
+            None => values.push((value, vec![link])),
+        }
+    }
+    let names = |names: &[&str]| match names {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first, others @ ..] => format!("{first}\u{a0}and\u{a0}{}\u{a0}more", others.len()),
+    };
+    values.iter().map(|(value, links)| reference(what, &names(links), &told(*value), *value)).collect()
 }
 
 /// `what name value`, the value kept in one line.
@@ -274,8 +330,9 @@ fn queue_limits(summary: &Summary) -> Vec<Reference> {
     let limited = summary.links.iter().filter_map(|link| Some((link, format::to_f64(link.queue_limit_bytes?))));
     // Only queues that were near their limit: others would be a line without a story.
     let near = limited.filter(|(link, limit)| format::to_f64(link.max_backlog_bytes) > limit * 0.5);
-    let told = |limit| format::with_unit(limit, format::BYTES);
-    near.map(|(link, limit)| reference("limit of", &link.name, &told(limit), limit)).collect()
+    merged("limit of", near.map(|(link, limit)| (link.name.as_str(), limit)), |limit| {
+        format::with_unit(limit, format::BYTES)
+    })
 }
 
 /// Each receive window once.
@@ -289,7 +346,7 @@ fn windows(summary: &Summary) -> Vec<Reference> {
 
 fn line_rates(summary: &Summary) -> Vec<Reference> {
     let narrow = capacities_of_lines(summary);
-    narrow.into_iter().map(|(link, bps)| reference("rate of", &link, &format::rate(bps), bps)).collect()
+    merged("rate of", narrow.iter().map(|(link, bps)| (link.as_str(), *bps)), format::rate)
 }
 
 /// Rates of the links that were busy for at least a tenth of some phase.
@@ -315,7 +372,9 @@ fn bounds(quantity: &Quantity, summary: &Summary) -> Vec<(String, Vec<(f64, f64)
         });
         in_phase.flatten().collect::<Vec<_>>()
     };
-    let flows = summary.flows.iter().map(|flow| (flow.name.clone(), steps(&flow.name)));
+    // What a capture offers in the mean of a phase says nothing of a moment.
+    let steady = summary.flows.iter().filter(|flow| &*flow.kind != "replay");
+    let flows = steady.map(|flow| (flow.name.clone(), steps(&flow.name)));
     flows.filter(|(_, points)| !points.is_empty()).collect()
 }
 
@@ -376,6 +435,14 @@ mod tests {
         let panel = panels(&[run], ALL).remove(0).remove(0);
         assert!(panel.axis.span().1 < 3e6, "{:?}", panel.axis.span());
         assert_eq!(panel.notes, ["peaks above the scale are cut"]);
+    }
+
+    #[test]
+    fn links_with_one_rate_share_a_line_to_compare_with() {
+        let links = [("down-1", 1.5e6), ("down-2", 1.5e6), ("up", 1e5), ("down-3", 1.5e6)];
+        let merged = merged("rate of", links.into_iter(), format::rate);
+        let told: Vec<String> = merged.iter().map(|reference| reference.label.replace('\u{a0}', " ")).collect();
+        assert_eq!(told, ["rate of down-1 and 2 more 1.5 Mbit/s", "rate of up 100 kbit/s"]);
     }
 
     #[test]

@@ -36,9 +36,11 @@ fn why_flow(summary: &Summary, flow: &Flow) -> Markup {
             (flow.name) ": " (format::rate(flow.goodput_bps))
             @if let (Some(bound), Some(by)) = (flow.bound_bps, &flow.bound_by) { ", bound " (format::rate(bound)) " by " (by) }
         }
-        @if phases.len() > 1 {
+        @let told = || phases.iter().filter(|(_, in_phase)| !in_phase.explanation.is_empty());
+        // Of what waits for nothing, phases have no more to tell.
+        @if flow.tcp.is_some() && told().count() > 1 {
             ul.why {
-                @for (phase, in_phase) in phases.iter().filter(|(_, in_phase)| !in_phase.explanation.is_empty()) {
+                @for (phase, in_phase) in told() {
                     li { b { (phase.name) } ", " (format::rate(in_phase.goodput_bps)) ": " (in_phase.explanation) }
                 }
             }
@@ -59,7 +61,24 @@ pub(crate) fn all(summary: &Summary) -> Markup {
         tabular::links(summary),
         tabular::conservation(summary),
     ];
-    html! { @for table in tables.iter().filter(|table| !table.rows.is_empty()) { (markup(table)) } }
+    html! {
+        @for (number, table) in tables.iter().enumerate().filter(|(_, table)| !table.rows.is_empty()) {
+            (markup(table))
+            @if number == 0 { (unbounded(summary)) }
+        }
+    }
+}
+
+/// Why some flows of a table have no bound.
+fn unbounded(summary: &Summary) -> Markup {
+    html! {
+        @if summary.flows.iter().any(|flow| &*flow.kind == "web" && flow.bound_bps.is_none()) {
+            p.caption {
+                "Web users have no bound: each asks for a page only when the last has come and been read, so that what they offer "
+                "depends on what they get. How they fare is told by the response times of their pages."
+            }
+        }
+    }
 }
 
 /// One table under its heading.

@@ -4,9 +4,10 @@ use std::sync::LazyLock;
 
 use lastmile_results::schema::{Phase, PhaseFlow};
 use lastmile_results::{Run, report, table};
+use lastmile_sim::spec::OpenedBy;
 
-use crate::network::{modem, upload_starves_download};
-use crate::run;
+use crate::network::{bulk, modem, tcp, upload_starves_download};
+use crate::{run, summary};
 
 static STARVED: LazyLock<Run> = LazyLock::new(|| run(&upload_starves_download(modem())));
 
@@ -51,6 +52,24 @@ fn the_report_says_that_window_over_queue_delay_limits_the_download() {
         download.goodput_bps < window_rate && download.goodput_bps > 0.7 * share * window_rate,
         "{download:?} {up:?}"
     );
+}
+
+/// The two-way form of the AMP bound: beside the upload, the ACKs on the FIFO of the modem release far less than the line carries.
+#[test]
+fn the_upload_leaves_less_to_the_acks_than_the_line_could_take() {
+    let mut network = upload_starves_download(modem());
+    // A window that the modem holds whole: nothing is lost, and an ACK is an ACK for new data.
+    network.traffic[2].source = bulk(&tcp(), None, OpenedBy::Sender);
+    let summary = summary(&network);
+    let (before, during) = (&summary.phases[0], &summary.phases[1]);
+    let download = flow(during, "download");
+    let (one_way, two_way) = (download.bound_bps.unwrap(), download.two_way_bound_bps.unwrap());
+    assert!(download.goodput_bps <= two_way && two_way < 0.5 * one_way, "{download:?}");
+    assert!(download.two_way_bound_by.as_deref().unwrap().starts_with("ACKs on link up, beside data that takes 9"));
+    assert!(download.explanation.contains("; at most "), "{}", download.explanation);
+    // The upload's own ACKs meet the download's data on the way down, where there is room for them.
+    assert_eq!(flow(during, "upload").two_way_bound_bps, None);
+    assert_eq!(flow(before, "download").two_way_bound_bps, None);
 }
 
 #[test]
