@@ -6,7 +6,7 @@ use crate::transcript::Scratch;
 
 const UPLOAD: &str = "scenarios/upload-starves-download.toml";
 
-fn json(scratch: &Scratch, command: &str) -> Value {
+pub(crate) fn json(scratch: &Scratch, command: &str) -> Value {
     let output = scratch.run(command);
     assert_eq!(output.code, 0, "{command}: {}", output.stderr);
     serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{command}: {error}"))

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod captures;
+mod claims;
 mod docs;
 #[cfg(target_os = "linux")]
 mod emulate;

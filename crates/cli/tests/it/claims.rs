@@ -1,0 +1,100 @@
+//! What the scenario files say of themselves, measured.
+
+use serde_json::Value;
+
+use crate::json::json;
+use crate::transcript::Scratch;
+
+const DSLAM: &str = "scenarios/first-steps/11-shared-dslam.toml";
+
+fn downs(run: &Value) -> Vec<f64> {
+    let lines = run["lines"].as_array().unwrap();
+    lines.iter().map(|line| line["down_goodput_bps"].as_f64().unwrap()).collect()
+}
+
+fn jain(run: &Value, direction: &str) -> f64 {
+    let rows = run["line_fairness"].as_array().unwrap();
+    rows.iter().find(|row| row["direction"] == direction).unwrap()["jain_index"].as_f64().unwrap()
+}
+
+/// "The uploads hold back the downloads of their own lines, and the others take what they leave."
+#[test]
+fn uploads_hold_back_the_downloads_of_their_own_lines() {
+    let scratch = Scratch::new();
+    let run = json(&scratch, &format!("lastmile run {DSLAM} --json"));
+    let downs = downs(&run);
+    let (own, others) = downs.split_at(2);
+    let most = own.iter().copied().fold(0.0, f64::max);
+    let least = others.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!(most < least / 4.0, "{downs:?}");
+    // What the two leave is taken: the uplink is as busy as ever, and the others have more than an even share of its 1.33 Mbit/s.
+    let links = run["links"].as_array().unwrap();
+    let uplink = links.iter().find(|link| link["name"] == "gateway-dslam").unwrap();
+    assert!(uplink["utilisation"].as_f64().unwrap() > 0.99, "{uplink:.300}");
+    let even = uplink["payload_capacity_bps"].as_f64().unwrap() / 8.0;
+    assert!(least > even, "{downs:?} beside {even}");
+    // Six even shares and two tenths of one: (6 + 0.2)^2 / (8 (6 + 0.02)) = 0.80.
+    assert!((0.7..0.85).contains(&jain(&run, "down")), "{}", jain(&run, "down"));
+    // Two of eight lines upload, evenly: 2 / 8.
+    assert!((jain(&run, "up") - 0.25).abs() < 0.01, "{}", jain(&run, "up"));
+}
+
+/// "With up rates as high as down the lines share evenly."
+#[test]
+fn with_up_rates_as_high_as_down_the_lines_share_evenly() {
+    let scratch = Scratch::new();
+    let run = json(&scratch, &format!("lastmile run {DSLAM} --set access.up.rate=\"1544 kbit/s\" --json"));
+    assert!(jain(&run, "down") > 0.98, "{:?}", downs(&run));
+}
+
+/// A swarm has the rate of its line for a bound, a capture what it offers, and web users none.
+#[test]
+fn sources_that_open_connections_or_replay_have_the_bound_that_they_can_have() {
+    let scratch = Scratch::new();
+    let flows = |file: &str| {
+        let run = json(&scratch, &format!("lastmile run scenarios/first-steps/{file}.toml --json"));
+        run["flows"].as_array().unwrap().clone()
+    };
+    for flow in flows("9-swarm").iter().filter(|flow| flow["kind"] == "swarm") {
+        let (bound, goodput) = (flow["bound_bps"].as_f64().unwrap(), flow["goodput_bps"].as_f64().unwrap());
+        assert!(goodput < bound && goodput > 0.5 * bound, "{flow:.400}");
+        let by = format!("rate of link {}, all its connections together", flow["direction"].as_str().unwrap());
+        assert_eq!(flow["bound_by"], *by);
+    }
+    for flow in flows("10-replay") {
+        // Nothing is lost there, so all that it offers is delivered.
+        let (bound, goodput) = (flow["bound_bps"].as_f64().unwrap(), flow["goodput_bps"].as_f64().unwrap());
+        assert!((goodput - bound).abs() < 1e-6 * bound, "{flow:.400}");
+        assert!(flow["explanation"].as_str().unwrap().ends_with("packets sent, all arrived"), "{flow:.400}");
+    }
+    assert!(flows("8-web-users").iter().filter(|flow| flow["kind"] == "web").all(|flow| flow["bound_bps"].is_null()));
+}
+
+/// What a policer drops has not "gone out": the report tells how much of a source arrived.
+#[test]
+fn a_source_whose_packets_are_policed_is_told_by_what_arrived() {
+    let scratch = Scratch::new();
+    std::fs::write(
+        scratch.path.join("policed.toml"),
+        r#"name = "Policed"
+duration = "10 s"
+
+[access]
+encapsulation = "ip"
+down = { rate = "2 Mbit/s", delay = "5 ms" }
+up = { rate = "512 kbit/s", delay = "5 ms", queue = { kind = "fifo", limit = "2 packets" } }
+
+[[traffic]]
+kind = "blast"
+direction = "up"
+rate = "1 Mbit/s"
+size = "1000 bytes"
+"#,
+    )
+    .unwrap();
+    let run = json(&scratch, "lastmile run policed.toml --json");
+    let flow = &run["flows"][0];
+    let words = flow["explanation"].as_str().unwrap();
+    assert!(words.starts_with("its source, which waits for nothing: 1\u{202f}251 packets sent, "), "{words}");
+    assert!(words.ends_with(" arrived") && !words.contains("all"), "{words}");
+}
