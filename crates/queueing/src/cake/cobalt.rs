@@ -77,12 +77,12 @@ pub(super) struct Cobalt {
 }
 
 impl Cobalt {
-    /// Says what is to be done with a packet that leaves at `now`, having waited so long.
+    /// Says what is to be done with a packet that leaves at `now`, having waited so long. `markable`: it can be marked.
     pub(super) fn leaving(
         &mut self,
         settings: &Settings,
         now: Instant,
-        waited: Duration,
+        (waited, markable): (Duration, bool),
         random: &mut Stream,
     ) -> Signal {
         let due = self.is_due(now);
@@ -108,8 +108,9 @@ impl Cobalt {
         }
         if self.count == 0 {
             self.next = now.saturating_add(settings.interval);
-        } else if signal == Signal::Pass {
-            // What was missed stays missed.
+        } else if signal == Signal::Mark && markable {
+            // Drops follow one another until the schedule is kept; one packet leaves with each mark, and what was missed stays
+            // missed.
             self.next = self.next.max(now);
         }
         signal
@@ -176,7 +177,9 @@ mod tests {
     /// When packets that leave every millisecond, each having waited 10 ms, are signalled.
     fn signalled(cobalt: &mut Cobalt, from: u64, until: u64) -> Vec<u64> {
         let waited = Duration::from_ms(10);
-        (from..until).filter(|&at| cobalt.leaving(&settings(), ms(at), waited, &mut random()) != Signal::Pass).collect()
+        (from..until)
+            .filter(|&at| cobalt.leaving(&settings(), ms(at), (waited, false), &mut random()) != Signal::Pass)
+            .collect()
     }
 
     /// The first at 1000 + 100 ms; the next 100/sqrt(2) = 70.7 ms later, then 57.7, 50, 44.7 and 40.8 ms: each at the first
@@ -192,7 +195,7 @@ mod tests {
     fn packets_in_time_are_left_alone_and_what_waited_for_the_target_is_in_time() {
         let mut cobalt = Cobalt::default();
         for at in 0..1000 {
-            let signal = cobalt.leaving(&settings(), ms(at), Duration::from_ms(5), &mut random());
+            let signal = cobalt.leaving(&settings(), ms(at), (Duration::from_ms(5), false), &mut random());
             assert_eq!(signal, Signal::Pass);
         }
         assert!(cobalt.remembers(ms(1098)) && !cobalt.remembers(ms(1099)), "an interval beyond the last packet");
@@ -207,7 +210,8 @@ mod tests {
         assert_eq!(cobalt.count, 6);
         // Due at 1363.99, then 100/sqrt(5) = 44.7 ms later, and so on to 0: in all 100 * (1/sqrt(5) + 1/2 + 1/sqrt(3) +
         // 1/sqrt(2) + 1) = 323.2 ms more for the count of 1 to come due.
-        let in_time = |cobalt: &mut Cobalt, at| cobalt.leaving(&settings(), ms(at), Duration::ZERO, &mut random());
+        let in_time =
+            |cobalt: &mut Cobalt, at| cobalt.leaving(&settings(), ms(at), (Duration::ZERO, false), &mut random());
         for at in 1325..1364 {
             in_time(&mut cobalt, at);
         }
@@ -239,13 +243,72 @@ mod tests {
         assert_eq!(cobalt.blue, 0);
     }
 
+    /// 1/4096 at most once a target.
+    #[test]
+    fn blue_falls_no_faster_than_it_may() {
+        let mut cobalt = Cobalt { blue: 2 * LESS, ..Cobalt::default() };
+        let after = [10, 12, 15, 16].map(|at| {
+            cobalt.found_empty(&settings(), ms(at));
+            cobalt.blue
+        });
+        assert_eq!(after, [LESS, LESS, LESS, 0]);
+    }
+
+    /// An overflow at 10 ms makes a signal due at once, and those after it 100/sqrt(2) and 100/sqrt(3) ms later: at 80.71 and
+    /// 138.45 ms.
+    #[test]
+    fn an_overflow_is_a_reason_to_signal_at_once() {
+        let mut cobalt = Cobalt::default();
+        assert_eq!(cobalt.leaving(&settings(), ms(0), (Duration::ZERO, false), &mut random()), Signal::Pass);
+        cobalt.overflowed(&settings(), ms(10));
+        // BLUE, which rose, is another matter.
+        cobalt.blue = 0;
+        assert_eq!(signalled(&mut cobalt, 11, 150), [11, 81, 139]);
+    }
+
+    /// Late again with a count of 4: the first signal comes after 100/sqrt(4) ms.
+    #[test]
+    fn a_flow_that_returns_finds_its_count_where_it_was() {
+        let mut cobalt = Cobalt { count: 4, next: ms(2000), ..Cobalt::default() };
+        assert_eq!(signalled(&mut cobalt, 1000, 1060), [1050]);
+    }
+
+    /// The first signal is due at 1100 ms, but no packet comes before 1500. A mark then leaves the next due at once, and the one
+    /// after that 100/sqrt(3) = 57.7 ms later. Drops make up for those that were due at 1171, 1229, 1279, 1324, 1364, 1402, 1438
+    /// and 1471 ms.
+    #[test]
+    fn marks_that_were_missed_stay_missed() {
+        let signals = |markable| {
+            let mut cobalt = Cobalt::default();
+            let waited = Duration::from_ms(10);
+            cobalt.leaving(&settings(), ms(1000), (waited, markable), &mut random());
+            let mut is = |at| cobalt.leaving(&settings(), ms(at), (waited, markable), &mut random()) != Signal::Pass;
+            (1500..1560).filter(|at| is(*at)).collect::<Vec<_>>()
+        };
+        assert_eq!(signals(true), [1500, 1501, 1558]);
+        assert_eq!(signals(false)[..9], [1500, 1501, 1502, 1503, 1504, 1505, 1506, 1507, 1508]);
+    }
+
+    /// It is late no more, and the count goes down by one if that was due: at 10 ms, and then at 110.
+    #[test]
+    fn an_empty_queue_counts_down_too() {
+        let mut cobalt = Cobalt { count: 2, next: ms(10), late: true, ..Cobalt::default() };
+        let mut counts = Vec::new();
+        for at in [9, 10, 11, 109, 110] {
+            assert!(cobalt.remembers(ms(1_000_000)));
+            cobalt.found_empty(&settings(), ms(at));
+            counts.push(cobalt.count);
+        }
+        assert_eq!((counts, cobalt.late), (vec![2, 1, 1, 1, 0], false));
+    }
+
     /// A probability of 1/4: of 10 000 packets in time a quarter goes, give or take five standard deviations of 43.
     #[test]
     fn blue_drops_whatever_the_wait() {
         let mut cobalt = Cobalt { blue: 1 << 30, ..Cobalt::default() };
         let mut random = random();
         let dropped = (0..10_000)
-            .filter(|&at| cobalt.leaving(&settings(), ms(at), Duration::ZERO, &mut random) == Signal::Drop)
+            .filter(|&at| cobalt.leaving(&settings(), ms(at), (Duration::ZERO, false), &mut random) == Signal::Drop)
             .count();
         assert!((2_285..=2_715).contains(&dropped), "{dropped}");
     }

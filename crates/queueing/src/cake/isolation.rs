@@ -152,6 +152,17 @@ mod tests {
         assert_ne!(first(Triple), tag(Triple, 9, 1, 2));
     }
 
+    #[test]
+    fn each_half_of_an_address_matters() {
+        let tag = |bits: u128| {
+            let host = IpAddr::V6(bits.into());
+            Isolation::SourceHost.tag(FlowId::new(1), Some((host, host)))
+        };
+        assert_ne!(tag(1), tag(2));
+        assert_ne!(tag(1), tag(1 << 64 | 1));
+        assert_eq!(tag(1 << 64 | 1), tag(1 << 64 | 1));
+    }
+
     /// One source with three flows to two destinations; only where its mode says so does it count.
     #[test]
     fn the_load_of_a_flow_is_the_larger_of_its_hosts() {
@@ -166,6 +177,10 @@ mod tests {
         assert_eq!(load(Isolation::DualSourceHost), [3, 3, 1, 1]);
         assert_eq!(load(Isolation::DualDestinationHost), [2, 1, 2, 1]);
         assert_eq!(load(Isolation::Triple), [3, 3, 2, 1]);
+        let mut fewer = HostLoad::default();
+        (0..3).for_each(|_| fewer.add(Isolation::Triple, hosts(1, 5)));
+        fewer.remove(Isolation::Triple, hosts(1, 5));
+        assert_eq!(fewer.of(hosts(1, 5)), 2);
         let mut gone = HostLoad::default();
         gone.add(Isolation::Triple, hosts(1, 5));
         gone.remove(Isolation::Triple, hosts(1, 5));

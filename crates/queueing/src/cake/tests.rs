@@ -389,3 +389,129 @@ fn what_lets_nothing_pass_is_refused() {
     assert!(refused(Config { rtt: Duration::ZERO, ..Config::default() }).starts_with("a round-trip time of"));
     assert_eq!(Config::default().check(), Ok(()));
 }
+
+/// 20 Mbit/s make a 4096th of a second 610 bytes, 1 Mbit/s 30 and 100 Mbit/s 3051: but a quantum is from 300 to 1514 bytes. A flow
+/// sends packets of 100 as long as some of its quantum is left: 7, 3 and 16.
+#[test]
+fn a_turn_is_a_4096th_of_a_second() {
+    for (mbit, packets) in [(20, 7), (1, 3), (100, 16)] {
+        let (bandwidth, diffserv) = (Some(BitRate::from_mbit_per_s(mbit)), Diffserv::BestEffort);
+        let mut cake = build(&Config { bandwidth, diffserv, ..Config::default() });
+        for flow in [1, 2] {
+            (0..50).for_each(|_| put(&mut cake, ms(0), packet(flow, 100)));
+        }
+        let mut now = ms(0);
+        let mut turn = 0;
+        while let Some(ready) = cake.next_ready(now) {
+            now = ready;
+            match cake.dequeue(now, &mut none) {
+                Some(packet) if packet.flow == FlowId::new(1) => turn += 1,
+                _ => break,
+            }
+        }
+        assert_eq!(turn, packets, "{mbit} Mbit/s");
+    }
+}
+
+/// 40, 576 and 1500 bytes are 1, 13 and 32 cells.
+#[test]
+fn a_tin_tells_what_it_sent_and_what_it_did_not() {
+    let (memory, diffserv) = (Some(ByteCount::new(3000)), Diffserv::BestEffort);
+    let config = Config { memory, diffserv, ..Config::default() };
+    let mut cake = Cake::new(&config, &environment(Framing::Atm, 8));
+    let mut reasons = Vec::new();
+    for size in [1500, 40, 576, 3001, 1500] {
+        cake.enqueue(ms(0), packet(1, size), &mut |_, _, reason| reasons.push(reason));
+    }
+    assert_eq!(reasons, [DropReason::TooLarge, DropReason::Head]);
+    assert_eq!(std::iter::from_fn(|| cake.dequeue(ms(0), &mut none)).count(), 3);
+    let mut told = Vec::new();
+    cake.counters(&mut |counter| {
+        if counter.value > 0 {
+            told.push(format!("{} {} {}", counter.path, counter.name, counter.value));
+        }
+    });
+    let expected = [
+        " dropped_too_large 1",
+        "tins.best-effort sent_packets 3",
+        "tins.best-effort sent_bytes 2116",
+        "tins.best-effort sent_wire_bytes 2438",
+        "tins.best-effort dropped_head 1",
+        "tins.best-effort way_misses 1",
+    ];
+    assert_eq!(told, expected);
+}
+
+/// A byte at 3 kbit/s takes 2 666 666 666.67 ps. The part of a picosecond is carried as long as the shaper is busy; after a pause,
+/// or a caller that came too late, it is gone.
+#[test]
+fn parts_of_a_picosecond_are_carried_while_the_shaper_is_busy() {
+    let byte = Duration::from_ps(2_666_666_666);
+    let mut cake = build(&Config { bandwidth: Some(BitRate::from_kbit_per_s(3)), ..Config::default() });
+    let mut send = |now, come: u16| {
+        (0..come).for_each(|_| put(&mut cake, now, packet(1, 1)));
+        assert!(cake.dequeue(now, &mut none).is_some());
+        cake.next
+    };
+    let first = send(ms(0), 2);
+    assert_eq!(first, ms(0) + byte);
+    assert_eq!(send(first, 0), first + byte + Duration::from_ps(1));
+    assert_eq!(send(ms(1000), 2), ms(1000) + byte);
+    // A millisecond late.
+    let late = ms(1001) + byte;
+    assert_eq!(send(late, 1), late + byte);
+}
+
+/// What just fits is taken.
+#[test]
+fn memory_for_one_packet_and_the_least_round_trip_time_are_enough() {
+    let config = Config { memory: Some(ByteCount::new(1500)), rtt: Config::LEAST_RTT, ..Config::default() };
+    assert_eq!(config.check(), Ok(()));
+    let mut cake = build(&config);
+    put(&mut cake, ms(0), packet(1, 1500));
+    assert!(cake.dequeue(ms(0), &mut none).is_some());
+    assert_eq!(cake.next_ready(ms(0)), None);
+}
+
+#[test]
+fn seeds_give_other_random_numbers() {
+    let first = |seed| build(&Config { seed, ..Config::default() }).cx.random.bits();
+    assert_eq!(first(1), first(1));
+    assert_ne!(first(1), first(2));
+}
+
+/// Sixteen flows of a host end, and one comes again: it has half of the rate beside another host's, and not a 17th.
+#[test]
+fn flows_that_are_gone_do_not_count_against_their_host() {
+    let config = Config { bandwidth: Some(RATE), diffserv: Diffserv::BestEffort, ..Config::default() };
+    let mut cake = build(&config);
+    let mut now = ms(0);
+    for round in 0..200 {
+        for flow in 100..116 {
+            put(&mut cake, now, packet(flow, 1500));
+        }
+        while let Some(ready) =
+            cake.next_ready(now).filter(|_| round % 100 == 99 || cake.backlog().packets.as_u64() > 32)
+        {
+            now = ready.max(now);
+            cake.dequeue(now, &mut |_, _, _| {});
+        }
+    }
+    assert_eq!(cake.backlog().packets, PacketCount::ZERO);
+    now += Duration::from_s(10);
+    let mut sent = [0, 0];
+    for flow in [100, 200, 100, 200] {
+        put(&mut cake, now, packet(flow, 1500));
+    }
+    for _ in 0..2000 {
+        now = cake.next_ready(now).expect("something waits").max(now);
+        let mut again = Vec::new();
+        let left = cake.dequeue(now, &mut |_, packet: Meta, _| again.push(packet)).expect("it was promised");
+        sent[usize::from(left.flow == FlowId::new(200))] += 1;
+        again.push(left);
+        for packet in again {
+            put(&mut cake, now, packet);
+        }
+    }
+    assert!(u32::abs_diff(sent[0], sent[1]) <= 20, "{sent:?}");
+}

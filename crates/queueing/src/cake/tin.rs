@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use lastmile_packet::Packet;
+use lastmile_packet::{Meta, Packet};
 use lastmile_units::{Instant, Serialiser, WireBytes};
 
 use super::cobalt::{Cobalt, Settings, Signal};
@@ -352,7 +352,8 @@ impl<P: Packet> Tin<P> {
             let mut packet = self.take(index, 0, &mut cx.ledger)?;
             let waited = now.since(packet.meta().arrived);
             let flow = &mut self.flows[index];
-            match flow.law.leaving(&self.settings, now, waited, &mut cx.random) {
+            let markable = packet.meta().ecn() != Meta::NOT_ECT;
+            match flow.law.leaving(&self.settings, now, (waited, markable), &mut cx.random) {
                 Signal::Pass => return Some(packet),
                 Signal::Mark if packet.mark_ce() => {
                     self.stats.marked += 1;

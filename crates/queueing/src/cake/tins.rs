@@ -178,6 +178,7 @@ mod tests {
         assert_eq!([1, 2, 3].map(|tin| rate(Diffserv::Four, tin)), [1_000_000, 8_000_000, 4_000_000]);
         assert_eq!([0, 1, 2].map(|tin| rate(Diffserv::Eight, tin)), [16_000_000, 14_000_000, 12_250_000]);
         assert_eq!([0, 1, 2].map(|tin| Diffserv::Three.weight(tin)), [1024, 64, 256]);
+        assert_eq!([0, 1, 2].map(|tin| Diffserv::Eight.weight(tin)), [256, 224, 196]);
         let least = Diffserv::Three.threshold_rate(1, BitRate::from_bps(1).expect("a rate"));
         assert_eq!(least.as_bps(), 1);
     }

@@ -226,3 +226,6 @@ impl<P: Packet, S: Clone + Default> Flows<P, S> {
         Backlog { packets: PacketCount::new(self.packets), bytes: ByteCount::new(self.bytes) }
     }
 }
+
+#[cfg(test)]
+mod tests;

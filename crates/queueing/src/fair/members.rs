@@ -309,3 +309,6 @@ impl<P: Packet> Members<P> for PerFlow<P> {
         self.tally.show(kind, visit);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -98,3 +98,6 @@ impl<P: Packet, M: Members<P>, O: Order> Discipline<P> for Scheduler<M, O> {
         self.members.counters(self.kind, visit);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -169,6 +169,14 @@ mod tests {
         assert_eq!(bucket.ready_at(bytes(1_000_000)), Some(Instant::ZERO + Duration::from_s(8_000_000)));
     }
 
+    /// 3 MB are 2.4 * 10^19 picobits, more than 64 bits hold: 24 ms at 1 Gbit/s.
+    #[test]
+    fn large_packets_conform_as_exactly_as_small_ones() {
+        let mut bucket = TokenBucket::new(BitRate::from_mbit_per_s(1000), bytes(3_000_000));
+        assert!(bucket.take(Instant::ZERO, bytes(3_000_000)));
+        assert_eq!(bucket.ready_at(bytes(3_000_000)), Some(Instant::ZERO + Duration::from_ms(24)));
+    }
+
     #[test]
     fn an_earlier_time_takes_nothing_back() {
         let mut bucket = TokenBucket::new(BitRate::from_kbit_per_s(8), bytes(100));

@@ -3,16 +3,17 @@
 use std::num::NonZeroU32;
 
 use lastmile_packet::{FlowId, Meta, Protocol};
+use lastmile_queueing::cake::{self, Isolation};
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::discipline::{DropReason, DropSink};
-use lastmile_queueing::fair::{self, Among};
+use lastmile_queueing::fair::{self, Among, FlowKeys, fq_codel, sfq};
 use lastmile_queueing::line::{self, Line, Observer};
 use lastmile_queueing::random::Stream;
 use lastmile_queueing::sched::tree::{Class, Rule, Tree};
 use lastmile_queueing::sched::{cbq, custom, htb};
 use lastmile_queueing::spec::{ClassSpec, Spec};
-use lastmile_queueing::{Discipline as _, Match, Node};
-use lastmile_units::{BitRate, Duration, Instant, Ratio, Serialiser, WireBytes};
+use lastmile_queueing::{Discipline as _, Match, Node, Overflow};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, Ratio, Serialiser, WireBytes};
 use proptest::prelude::*;
 
 use crate::contract::atm;
@@ -239,14 +240,27 @@ fn hysteresis_makes_those_who_borrow_wait_a_burst_longer() {
     assert!(with <= root.time_for(LARGEST) * 2 + Duration::from_ps(1), "{with}");
 }
 
-/// Shares of the bytes on the wire in 200 s, when the three classes always have packets, of 40, 576 and 1500 bytes in turn.
-fn shares(queue: &Spec) -> [f64; 3] {
+/// Of which sizes packets are.
+#[derive(Clone, Copy, Debug)]
+enum Sizes {
+    /// 40, 576 and 1500 bytes in turn, whosever they are.
+    Mixed,
+    /// Each class has one of the three.
+    ByClass,
+}
+
+/// Shares of the bytes on the wire in 200 s, when the three classes always have packets, of 40, 576 and 1500 bytes.
+fn shares(queue: &Spec, of: Sizes) -> [f64; 3] {
+    const SIZES: [u16; 3] = [40, 576, 1500];
     let mut discipline = queue.build::<Meta>(&atm()).expect("a tree that can be built");
     let mut none = |_, _, reason: DropReason| panic!("dropped: {reason:?}");
-    let mut sizes = [40_u16, 576, 1500].into_iter().cycle();
+    let mut sizes = SIZES.into_iter().cycle();
     let mut offer = |discipline: &mut Node<Meta>, now, class| {
-        let ip_len = sizes.next().expect("a cycle");
-        discipline.enqueue(now, Meta { flow: FlowId::new(class), ip_len, ..Meta::default() }, &mut none);
+        let ip_len = match of {
+            Sizes::Mixed => sizes.next().expect("a cycle"),
+            Sizes::ByClass => SIZES[class as usize],
+        };
+        discipline.enqueue(now, Meta { flow: FlowId::new(class), ip_len, arrived: now, ..Meta::default() }, &mut none);
     };
     let mut now = Instant::ZERO;
     for class in [0, 0, 1, 1, 2, 2] {
@@ -320,8 +334,55 @@ fn classes_that_always_have_packets_get_their_shares() {
     let classful =
         [in_turns(1), in_turns(100), cbq(false), cbq(true), htb(Ratio::ONE, 100), htb(tenth, 100), htb(tenth, 3)];
     for queue in classful.into_iter().chain(fair_queueing()) {
-        for (share, expected) in shares(&queue).into_iter().zip([0.2, 0.5, 0.3]) {
-            assert!((share / expected - 1.0).abs() < 0.01, "{share}, expected {expected}, in {queue:?}");
+        assert_shares(&queue, [0.2, 0.5, 0.3]);
+    }
+}
+
+/// Within 1 %, whatever the sizes.
+#[track_caller]
+fn assert_shares(queue: &Spec, expected: [f64; 3]) {
+    for of in [Sizes::Mixed, Sizes::ByClass] {
+        for (share, expected) in shares(queue, of).into_iter().zip(expected) {
+            assert!((share / expected - 1.0).abs() < 0.01, "{share}, expected {expected}, {of:?}, in {queue:?}");
         }
+    }
+}
+
+/// A third for each flow: with queues of their own or in buckets, by quanta above and below the largest packet, with and
+/// without a rate.
+#[test]
+fn flows_that_always_have_packets_get_equal_shares() {
+    let (limit, one) = (PacketCount::new(100), NonZeroU32::MIN);
+    let buckets = FlowKeys::Buckets { count: NonZeroU32::new(1024).expect("above zero"), seed: 1 };
+    let mut specs =
+        vec![Spec::Wfq(Among::Flows { share: one, limit }), Spec::Wf2qPlus(Among::Flows { share: one, limit })];
+    for quantum in [LARGEST, WireBytes::new(300)] {
+        specs.push(Spec::Drr(Among::Flows { share: quantum, limit }));
+        for flows in [FlowKeys::Exact, buckets] {
+            let (perturb, depth, drop) = (Duration::ZERO, limit, Overflow::Tail);
+            specs.push(Spec::Sfq(sfq::Config { flows, quantum, perturb, limit, depth, drop }));
+            let (target, interval) = (Duration::from_ms(5), Duration::from_ms(100));
+            let (memory, largest) = (ByteCount::new(100_000), ByteCount::new(1500));
+            let ecn = false;
+            specs.push(Spec::FqCodel(fq_codel::Config {
+                flows,
+                quantum,
+                limit,
+                memory,
+                target,
+                interval,
+                ecn,
+                largest,
+            }));
+        }
+    }
+    // A long round-trip time, so that nothing is dropped of two packets that wait.
+    let rtt = Duration::from_s(10);
+    for bandwidth in [None, BitRate::from_bps(460_800)] {
+        let isolation = Isolation::Flows;
+        specs.push(Spec::Cake(cake::Config { bandwidth, isolation, rtt, ..cake::Config::default() }));
+    }
+    for queue in &specs {
+        assert_shares(queue, [1.0 / 3.0; 3]);
     }
 }

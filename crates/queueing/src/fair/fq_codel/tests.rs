@@ -91,3 +91,67 @@ fn no_more_than_a_batch_goes_at_once() {
     }
     assert_eq!((dropped, scheduler.backlog().packets), (64, PacketCount::new(137)));
 }
+
+fn drops(scheduler: &mut FqCodel<Meta>, packets: &[(u32, u16)]) -> Vec<(u32, u16, DropReason)> {
+    let mut dropped = Vec::new();
+    for &(flow, ip_len) in packets {
+        let mut sink = |_, packet: Meta, reason| dropped.push((packet.flow.index(), packet.ip_len, reason));
+        scheduler.enqueue(Instant::ZERO, packet(flow, 0, ip_len), &mut sink);
+    }
+    dropped
+}
+
+/// What fits the limits stays, to the last packet and byte.
+#[test]
+fn limits_are_for_packets_and_for_bytes() {
+    let mut scheduler = scheduler(&config(3));
+    assert_eq!(drops(&mut scheduler, &[(1, 100), (1, 100), (2, 100)]), []);
+    assert_eq!(drops(&mut scheduler, &[(2, 99)]), [(1, 100, DropReason::Head)]);
+    let small = Config { memory: ByteCount::new(3000), ..config(100) };
+    let mut scheduler = self::scheduler(&small);
+    assert_eq!(drops(&mut scheduler, &[(1, 1500), (1, 1500)]), []);
+    assert_eq!(drops(&mut scheduler, &[(2, 1)]), [(1, 1500, DropReason::Head)]);
+    let mut scheduler = self::scheduler(&small);
+    assert_eq!(drops(&mut scheduler, &[(1, 3001), (1, 3000)]), [(1, 3001, DropReason::TooLarge)]);
+    assert_eq!(scheduler.backlog().packets, PacketCount::new(1));
+    assert_eq!((scheduler.tally.too_large, scheduler.tally.head), (1, 0));
+}
+
+/// Packets that came at 0 and leave every 10 ms: the episode of CoDel begins at 110 ms, as alone, in this queue alone. Once the flow
+/// is gone and comes again, nothing is left of it.
+#[test]
+fn each_flow_has_its_own_codel_until_it_is_forgotten() {
+    let mut scheduler = scheduler(&config(1000));
+    for number in 0..40 {
+        scheduler.enqueue(Instant::ZERO, packet(1, number, 1000), &mut |_, _, _| panic!("there is room"));
+    }
+    let mut dropped = Vec::new();
+    for at in (10..=210).step_by(10) {
+        let now = Instant::ZERO + Duration::from_ms(at);
+        scheduler.dequeue(now, &mut |_, packet: Meta, reason| dropped.push((at, packet.ip_id, reason)));
+    }
+    assert_eq!(dropped, [(110, 10, DropReason::Aqm), (210, 21, DropReason::Aqm)]);
+    assert_eq!((scheduler.signals.dropped, scheduler.signals.episodes), (2, 1));
+    let queue = scheduler.flows.queue_of(FlowId::new(1));
+    assert_ne!(scheduler.flows.state(queue).law, ControlLaw::default());
+    let end = Instant::ZERO + Duration::from_ms(215);
+    while scheduler.dequeue(end, &mut |_, _, _| {}).is_some() {}
+    let queue = scheduler.flows.queue_of(FlowId::new(1));
+    assert_eq!(scheduler.flows.state(queue).law, ControlLaw::default());
+    assert_eq!(scheduler.next_ready(end), None);
+}
+
+/// 1500 bytes in 32 cells are a largest packet of 1696: one that waits behind is no standing queue.
+#[test]
+fn a_largest_packet_is_as_large_as_on_the_wire() {
+    let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
+    let mut scheduler = FqCodel::new(&config(1000), &atm);
+    for step in 0..100_u16 {
+        let now = Instant::ZERO + Duration::from_ms(u64::from(step) * 10 + 50);
+        while scheduler.backlog().packets < PacketCount::new(2) {
+            scheduler.enqueue(now, packet(1, step, 1500), &mut |_, _, _| panic!("there is room"));
+        }
+        let mut none = |_, packet, reason| panic!("{packet:?} dropped: {reason:?}");
+        assert!(scheduler.dequeue(now, &mut none).is_some());
+    }
+}

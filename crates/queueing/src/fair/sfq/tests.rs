@@ -149,3 +149,96 @@ fn a_new_hash_parts_flows_that_shared_a_bucket() {
     assert_eq!(send(&mut sfq, 4), [(0, 2), (other, 0), (0, 3), (other, 1)]);
     assert_eq!(sfq.backlog().packets, PacketCount::new(35));
 }
+
+/// The state of a bucket outlives its packets, that of a flow does not; in both a queue that is filled again has a turn, and a
+/// whole quantum: of 1500, 100 were sent in the turn before.
+#[test]
+fn a_queue_that_was_empty_begins_with_a_quantum() {
+    for flows in [FlowKeys::Exact, buckets(1024)] {
+        let mut sfq = sfq(&Config { flows, ..config(100) });
+        sfq.enqueue(Instant::ZERO, packet(1, 0, 100), &mut none);
+        assert_eq!(send(&mut sfq, 9), [(1, 0)]);
+        for number in 0..20 {
+            sfq.enqueue(Instant::ZERO, packet(1, number, 100), &mut none);
+        }
+        sfq.enqueue(Instant::ZERO, packet(2, 0, 100), &mut none);
+        let sent = send(&mut sfq, 99);
+        assert_eq!(sent.iter().position(|sent| sent.0 == 2), Some(15));
+    }
+}
+
+/// A bucket that found no room is in the round again when its next packet comes.
+#[test]
+fn a_bucket_too_many_finds_no_room_once() {
+    let mut sfq = sfq(&Config { flows: buckets(1024), ..config(2) });
+    assert_eq!(drops(&mut sfq, &[(1, 0), (2, 0), (3, 0)]), [(3, 0, DropReason::Tail)]);
+    assert_eq!(send(&mut sfq, 9), [(1, 0), (2, 0)]);
+    assert_eq!(drops(&mut sfq, &[(3, 1), (3, 2)]), []);
+    assert_eq!(send(&mut sfq, 9), [(3, 1), (3, 2)]);
+}
+
+/// Whether it was sent or found no room.
+#[test]
+fn the_number_of_a_flow_that_is_gone_is_used_again() {
+    let mut sfq = sfq(&config(2));
+    drops(&mut sfq, &[(1, 0), (2, 0), (3, 0)]);
+    assert_eq!(sfq.flows.queue_of(FlowId::new(4)), 2);
+    send(&mut sfq, 1);
+    assert_eq!(sfq.flows.queue_of(FlowId::new(5)), 0);
+}
+
+/// When a queue is empty the turn goes to the one behind it, and to no other.
+#[test]
+fn nobody_is_passed_over_when_a_queue_runs_empty() {
+    let mut sfq = sfq(&config(100));
+    for (flow, packets) in [(1, 1), (2, 2), (3, 2)] {
+        for number in 0..packets {
+            sfq.enqueue(Instant::ZERO, packet(flow, number, 1500), &mut none);
+        }
+    }
+    assert_eq!(send(&mut sfq, 9), [(1, 0), (2, 0), (3, 0), (2, 1), (3, 1)]);
+}
+
+/// Flow 1 had five packets and has one; flow 2, with two, is the longest. A new hash changes nothing about that.
+#[test]
+fn the_longest_queue_is_the_one_that_is_longest_now() {
+    for at in [Instant::ZERO, Instant::ZERO + Duration::from_s(10)] {
+        let mut sfq = sfq(&Config { flows: buckets(1024), perturb: Duration::from_s(10), ..config(5) });
+        assert_eq!(drops(&mut sfq, &[(1, 0), (1, 1), (1, 2), (1, 3), (1, 4)]), []);
+        assert_eq!(send(&mut sfq, 4).len(), 4);
+        assert_eq!(drops(&mut sfq, &[(2, 0), (2, 1), (3, 0), (4, 0)]), []);
+        let mut dropped = Vec::new();
+        sfq.enqueue(at, packet(5, 0, 500), &mut |_, packet: Meta, _| dropped.push((packet.flow.index(), packet.ip_id)));
+        assert_eq!(dropped, [(2, 1)]);
+    }
+}
+
+/// Where 50 flows are from one period to the next.
+#[test]
+fn each_period_has_a_hash_of_its_own() {
+    let mut sfq = sfq(&Config { flows: buckets(1024), perturb: Duration::from_s(1), ..config(127) });
+    let mut places = Vec::new();
+    for second in 0..4 {
+        sfq.enqueue(Instant::ZERO + Duration::from_s(second), packet(1, 0, 100), &mut none);
+        places.push((0..50).map(|flow| sfq.flows.queue_of(FlowId::new(flow))).collect::<Vec<_>>());
+    }
+    places.sort();
+    places.dedup();
+    assert_eq!((places.len(), sfq.rehashes), (4, 3));
+}
+
+#[test]
+fn counters_tell_what_was_sent_and_what_was_not() {
+    for (drop, name) in [(Overflow::Tail, "dropped_tail"), (Overflow::Head, "dropped_head")] {
+        let mut sfq = sfq(&Config { drop, ..config(2) });
+        assert_eq!(drops(&mut sfq, &[(1, 0), (1, 1), (1, 2)]).len(), 1);
+        assert_eq!(send(&mut sfq, 9).len(), 2);
+        let mut told = Vec::new();
+        sfq.counters(&mut |counter| {
+            if counter.value > 0 {
+                told.push((counter.name, counter.value));
+            }
+        });
+        assert_eq!(told, [("sent_packets", 2), ("sent_bytes", 1000), (name, 1)]);
+    }
+}

@@ -1,8 +1,9 @@
 use std::num::NonZeroU32;
 
-use lastmile_units::{Duration, PacketCount};
+use lastmile_units::{Duration, PacketCount, WireBytes};
 
 use super::{Among, Config, Wf2qPlus};
+use crate::fair::scheduler::Order as _;
 use crate::fair::trial::{Trial, eleven_sessions, flows, long_run, weights};
 use crate::spec::Spec;
 
@@ -55,4 +56,60 @@ fn tags_last() {
 #[test]
 fn flows_have_equal_weights_and_the_fattest_pays_for_a_packet_too_many() {
     flows(&Spec::Wf2qPlus(Among::Flows { share: NonZeroU32::MIN, limit: PacketCount::new(4) }));
+}
+
+fn order<const N: usize>(of: [u32; N]) -> Wf2qPlus {
+    Wf2qPlus::new(Config::Classes(weights(of)).shares(|weight| weight.get().into()))
+}
+
+fn bytes(count: u64) -> Option<WireBytes> {
+    Some(WireBytes::new(count))
+}
+
+/// Weight 3 and packets of 100: tags and virtual time are thirds, cut off, and every third packet all are whole again.
+#[test]
+fn what_divisions_leave_is_carried() {
+    let mut order = order([3]);
+    for packet in 1..=3000_u128 {
+        order.head(0, bytes(100));
+        assert_eq!(order.next(), Some(0));
+        let (finish, _) = *order.eligible.first().expect("its turn has begun");
+        assert_eq!(finish, (packet * (100 << 32)) / 3);
+        assert_eq!(order.virtual_time, ((packet - 1) * (100 << 32)) / 3);
+        order.sent(0, WireBytes::new(100));
+    }
+    assert_eq!(order.members[0].start, 100_000 << 32);
+}
+
+/// What a division by other weights left means nothing once somebody comes or goes.
+#[test]
+fn another_total_begins_without_remainder() {
+    let mut order = order([3, 1]);
+    order.head(0, bytes(100));
+    order.next();
+    order.sent(0, WireBytes::new(100));
+    order.head(0, bytes(100));
+    order.next();
+    assert_eq!(order.rest, 1);
+    order.head(1, bytes(100));
+    assert_eq!((order.rest, order.total), (0, 4));
+    order.rest = 1;
+    order.head(1, None);
+    assert_eq!((order.rest, order.total), (0, 3));
+}
+
+/// Virtual time was far ahead of class 0 when it sent, and still is of where its next would start. With nothing to send until
+/// then, it has no claim to the time before it comes again.
+#[test]
+fn who_was_overtaken_starts_at_virtual_time() {
+    let mut order = order([1, 1]);
+    order.head(0, bytes(100));
+    assert_eq!(order.next(), Some(0));
+    order.virtual_time = 2000 << 32;
+    order.sent(0, WireBytes::new(100));
+    order.head(0, None);
+    assert_eq!(order.members[0].start, 100 << 32);
+    order.head(0, bytes(100));
+    assert_eq!(order.members[0].start, 2000 << 32);
+    assert_eq!(order.waiting.len(), 1);
 }

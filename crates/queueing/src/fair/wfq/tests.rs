@@ -59,3 +59,56 @@ fn what_a_division_leaves_is_carried() {
 fn flows_have_equal_weights_and_the_fattest_pays_for_a_packet_too_many() {
     flows(&Spec::Wfq(Among::Flows { share: NonZeroU32::MIN, limit: PacketCount::new(4) }));
 }
+
+fn order<const N: usize>(of: [u32; N]) -> Wfq {
+    Wfq::new(Config::Classes(weights(of)).shares(|weight| weight.get().into()))
+}
+
+fn bytes(count: u64) -> Option<WireBytes> {
+    Some(WireBytes::new(count))
+}
+
+/// Class 1 sends 300 of 300, so virtual time is 300. Class 0, whose head was taken for 1000, sends 100: virtual time stays.
+#[test]
+fn virtual_time_never_goes_back() {
+    let mut order = order([1, 1]);
+    order.head(0, bytes(1000));
+    order.head(1, bytes(300));
+    assert_eq!(order.next(), Some(1));
+    order.sent(1, WireBytes::new(300));
+    order.head(1, None);
+    assert_eq!(order.next(), Some(0));
+    order.sent(0, WireBytes::new(100));
+    assert_eq!(order.virtual_time, 300 << 32);
+}
+
+/// Class 1 has sent 50 when the head of class 0 is dropped: the packet of 200 behind it takes its start tag, which was 0.
+#[test]
+fn what_stands_behind_a_dropped_head_takes_its_place() {
+    let mut order = order([1, 1]);
+    order.head(0, bytes(100));
+    order.head(1, bytes(50));
+    assert_eq!(order.next(), Some(1));
+    order.sent(1, WireBytes::new(50));
+    order.head(1, bytes(50));
+    order.head(0, bytes(200));
+    assert_eq!(order.members[0].finish, Some(200 << 32));
+    assert_eq!(order.tags.len(), 2);
+}
+
+/// Weight 3 and packets of 100: the third finish tag is 100 exactly, with the thirds that the first two left. After a pause
+/// there is nothing left of them.
+#[test]
+fn a_finish_tag_has_what_divisions_before_it_left() {
+    let mut order = order([3]);
+    for _ in 0..2 {
+        order.head(0, bytes(100));
+        order.sent(0, WireBytes::new(100));
+    }
+    order.head(0, bytes(100));
+    assert_eq!((order.members[0].finish, order.members[0].rest), (Some(100 << 32), 2));
+    order.sent(0, WireBytes::new(200));
+    order.head(0, None);
+    order.head(0, bytes(100));
+    assert_eq!(order.members[0].rest, 0);
+}

@@ -156,3 +156,63 @@ fn the_backlog_holds_the_committed_packet() {
     assert_eq!(take(&mut shaper, ms(0)), 1);
     assert_eq!(shaper.backlog(), backlog(2, 2000));
 }
+
+/// With a head that waits, what is too large for the burst, or for that of the peak rate, takes no room in the queue.
+#[test]
+fn what_is_too_large_never_waits() {
+    let peak = Some(Peak { rate: BitRate::from_mbit_per_s(4), burst: WireBytes::new(1000) });
+    for peak in [None, peak] {
+        let burst = if peak.is_some() { 3000 } else { 1000 };
+        let mut shaper = shaper(&Config { peak, ..config(burst) });
+        fill(&mut shaper, ms(0), 2);
+        let mut reasons = Vec::new();
+        shaper.enqueue(ms(0), Meta { ip_len: 1001, ..packet(1) }, &mut |_, _, reason| reasons.push(reason));
+        assert_eq!(reasons, [DropReason::TooLarge]);
+        assert_eq!(shaper.backlog().packets, PacketCount::new(2));
+        assert_eq!(take(&mut shaper, ms(0)), 1);
+        assert_eq!(take(&mut shaper, ms(100)), 1);
+        let mut told = Vec::new();
+        shaper.counters(&mut |counter| {
+            if counter.kind == "tbf" {
+                told.push((counter.name, counter.value));
+            }
+        });
+        let sent = [("sent_packets", 2), ("sent_bytes", 2000), ("sent_wire_bytes", 2000), ("dropped_too_large", 1)];
+        assert_eq!(told, sent);
+    }
+}
+
+/// A queue whose packets leave a byte larger than they came, as an ACK that is given a list does.
+struct Grows(Fifo<Meta>);
+
+impl Discipline<Meta> for Grows {
+    fn enqueue(&mut self, now: Instant, packet: Meta, drops: &mut dyn DropSink<Meta>) {
+        self.0.enqueue(now, packet, drops);
+    }
+
+    fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<Meta>) -> Option<Meta> {
+        self.0.dequeue(now, drops).map(|packet| Meta { ip_len: packet.ip_len + 1, ..packet })
+    }
+
+    fn next_ready(&self, now: Instant) -> Option<Instant> {
+        self.0.next_ready(now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.0.backlog()
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        self.0.counters(visit);
+    }
+}
+
+#[test]
+fn what_grew_too_large_below_is_dropped_and_counted() {
+    let fifo = Fifo::in_packets(PacketCount::new(10), Overflow::Tail);
+    let mut shaper = Tbf::new(&config(1000), Grows(fifo)).expect("a burst that is large enough");
+    let mut reasons = Vec::new();
+    shaper.enqueue(ms(0), packet(1), &mut |_, _, reason| reasons.push(reason));
+    assert_eq!((reasons, shaper.too_large), (vec![DropReason::TooLarge], 1));
+    assert_eq!(shaper.next_ready(ms(0)), None);
+}

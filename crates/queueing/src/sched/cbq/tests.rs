@@ -172,3 +172,58 @@ fn shares_that_are_not_there_are_refused() {
     let priority = "class \"a\": a priority of 8; it is from 0, the most urgent, to 7";
     assert_eq!(refused(vec![leaf("a", None, at_priority(8, percent(10)))]), priority);
 }
+
+/// Packets of 1000 that leave at once from a bounded class of this burst.
+fn at_once(burst: Option<u64>) -> usize {
+    let config = by_number(vec![leaf("a", None, Share { burst: burst.map(WireBytes::new), ..bounded(percent(10)) })]);
+    let fifo: Node<Meta> = Box::new(Fifo::in_packets(PacketCount::new(1000), Overflow::Tail));
+    let mut cbq = Cbq::new(&config, vec![fifo], &Environment::new(plain())).unwrap();
+    for _ in 0..100 {
+        cbq.enqueue(Instant::ZERO, Meta { ip_len: 1000, ..Meta::default() }, &mut none);
+    }
+    std::iter::from_fn(|| cbq.dequeue(Instant::ZERO, &mut none)).count()
+}
+
+/// 20 packets where nothing else is said (`maxburst` of tc-cbq), and one on credit.
+#[test]
+fn a_pause_earns_a_burst() {
+    assert_eq!([at_once(None), at_once(Some(5000)), at_once(Some(1000))], [21, 6, 2]);
+}
+
+/// All of what the family has is set apart for one of its members: the family has nothing to lend, not even to that one.
+#[test]
+fn what_is_all_set_apart_is_lent_to_nobody() {
+    let family = |share| by_number(vec![inner("us", None, share), leaf("web", Some("us"), isolated(percent(60)))]);
+    assert_shares(&family(bounded(percent(60))), &[1], &[0.0, 60.0]);
+    assert_shares(&family(percent(60)), &[1], &[0.0, 100.0]);
+}
+
+/// 20 % are its own, 40 % it borrows from the family, which pays for that and has no more.
+#[test]
+fn what_an_isolated_class_borrows_is_paid_for_above() {
+    let config = by_number(vec![
+        inner("us", None, bounded(percent(60))),
+        leaf("web", Some("us"), isolated(percent(20))),
+        leaf("mail", Some("us"), percent(40)),
+    ]);
+    // A burst of the class, and one of the family: 0.4 %.
+    let alone = shares(&config, &[1])[1];
+    assert!((59.9..60.5).contains(&alone), "{alone}");
+    assert_shares(&config, &[1, 2], &[0.0, 20.0, 40.0]);
+}
+
+#[test]
+fn what_no_rule_matches_goes_to_the_last_class() {
+    let config = by_number(vec![leaf("a", None, percent(40)), leaf("b", None, percent(60))]);
+    let fifo = || -> Node<Meta> { Box::new(Fifo::in_packets(PacketCount::new(10), Overflow::Tail)) };
+    let mut cbq = Cbq::new(&config, vec![fifo(), fifo()], &Environment::new(plain())).unwrap();
+    cbq.enqueue(Instant::ZERO, Meta { flow: FlowId::new(9), ip_len: 1000, ..Meta::default() }, &mut none);
+    assert!(cbq.dequeue(Instant::ZERO, &mut none).is_some());
+    let mut sent = Vec::new();
+    cbq.counters(&mut |counter| {
+        if counter.kind == "cbq" && counter.name == "sent_packets" {
+            sent.push((counter.path.to_owned(), counter.value));
+        }
+    });
+    assert_eq!(sent, [("classes.0".to_owned(), 0), ("classes.1".to_owned(), 1)]);
+}

@@ -123,3 +123,30 @@ fn no_queue_and_a_count_of_nothing_are_refused() {
     assert!(CustomQueueing::new(first, vec![], Excess::Forgotten, &plain).is_none());
     assert!(CustomQueueing::new(first, vec![(fifo(), bytes(0))], Excess::Forgotten, &plain).is_none());
 }
+
+/// A count of 500 and packets of 1000: each owes the whole of the next turn, and of no other.
+#[test]
+fn a_debt_of_a_whole_count_costs_a_turn() {
+    let mut queues = queues(&[bytes(500); 2], Excess::Carried);
+    for _ in 0..6 {
+        queues.enqueue(NOW, packet(0, 1000), &mut none);
+        queues.enqueue(NOW, packet(1, 500), &mut none);
+    }
+    assert_eq!(order(&mut queues, 9), [0, 1, 1, 0, 1, 1, 0, 1, 1]);
+}
+
+/// 40 bytes are a cell of 53: two make 106. What has no queue of its own goes to the last.
+#[test]
+fn counts_are_in_bytes_on_the_wire() {
+    let fifo = || -> Node<Meta> { Box::new(Fifo::in_packets(PacketCount::new(1000), Overflow::Tail)) };
+    let by_flow = |packet: &Meta| ClassIndex::new(packet.flow.index() as u16);
+    let atm = LinkLayer::new(8, Framing::Atm).unwrap();
+    let counts = vec![(fifo(), bytes(106)), (fifo(), bytes(106))];
+    let mut queues = CustomQueueing::new(by_flow, counts, Excess::Forgotten, &atm).unwrap();
+    for _ in 0..6 {
+        queues.enqueue(NOW, packet(0, 40), &mut none);
+        queues.enqueue(NOW, packet(9, 1500), &mut none);
+    }
+    assert_eq!(queues.backlog().bytes.as_u64(), 6 * 1540);
+    assert_eq!(order(&mut queues, 9), [0, 0, 9, 0, 0, 9, 0, 0, 9]);
+}

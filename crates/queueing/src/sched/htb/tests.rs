@@ -305,4 +305,135 @@ fn a_quantum_of_its_own_is_that_of_tc() {
     for (kbit, quantum) in [(8, 1000), (800, 10_000), (100_000, 200_000)] {
         assert_eq!(config.quantum(BitRate::from_kbit_per_s(kbit)), quantum);
     }
+    // 800 kbit/s are 100 000 bytes a second. No r2q at all counts as 1.
+    for (r2q, quantum) in [(5, 20_000), (1, 100_000), (0, 100_000)] {
+        assert_eq!(Config { r2q, ..config.clone() }.quantum(BitRate::from_kbit_per_s(800)), quantum);
+    }
+}
+
+#[test]
+fn what_just_fits_is_taken() {
+    let one_packet = Some(WireBytes::new(1000));
+    let bursts = Share { burst: one_packet, cburst: one_packet, ..kbit(800) };
+    for share in [at_priority(7, kbit(800)), up_to(800, kbit(800)), bursts] {
+        let config = by_number(vec![inner("all", None, kbit(800)), leaf("a", "all", share)]);
+        assert_eq!(config.check(&plain()), Ok(()));
+    }
+    let small = Share { burst: Some(WireBytes::new(999)), ..kbit(800) };
+    assert!(by_number(vec![inner("all", None, kbit(800)), leaf("a", "all", small)]).check(&plain()).is_err());
+}
+
+/// A class of its own on the link.
+fn alone(share: Share) -> Config {
+    by_number(vec![Class { queue: Some(Spec::fifo(1000)), ..inner("a", None, share) }])
+}
+
+/// 8 kbit/s, packets of 1000: a burst of 3000 lets three pass and one on credit, if that of the ceiling does too.
+#[test]
+fn as_much_leaves_at_once_as_both_bursts_hold() {
+    let at_once = |burst: Option<u64>, cburst: Option<u64>| {
+        let share = Share { burst: burst.map(WireBytes::new), cburst: cburst.map(WireBytes::new), ..kbit(8) };
+        let mut htb = built(&alone(share));
+        for _ in 0..10 {
+            htb.enqueue(START, packet(0, 1000), &mut none);
+        }
+        std::iter::from_fn(|| htb.dequeue(START, &mut none)).count()
+    };
+    assert_eq!(at_once(None, None), 2);
+    assert_eq!(at_once(Some(3000), Some(3000)), 4);
+    assert_eq!([at_once(Some(3000), None), at_once(None, Some(3000))], [2, 2]);
+}
+
+#[test]
+fn what_belongs_nowhere_is_limited_counted_and_woken_for() {
+    let config = by_number(vec![inner("all", None, kbit(8)), leaf("a", "all", kbit(8))]);
+    let mut htb = built(&Config { direct_limit: PacketCount::new(2), ..config });
+    let mut dropped = Vec::new();
+    for _ in 0..3 {
+        htb.enqueue(START, packet(7, 500), &mut |_, packet: Meta, reason| dropped.push((packet.ip_len, reason)));
+    }
+    assert_eq!(dropped, [(500, DropReason::Tail)]);
+    assert_eq!(htb.next_ready(START), Some(START));
+    htb.enqueue(START, packet(1, 1000), &mut none);
+    assert_eq!(htb.backlog(), Backlog { packets: PacketCount::new(3), bytes: ByteCount::new(2000) });
+    assert_eq!(htb.dequeue(START, &mut none), Some(packet(7, 500)));
+    let mut direct = None;
+    htb.counters(&mut |counter| {
+        if counter.name == "direct_packets" {
+            direct = Some((counter.path.to_owned(), counter.value));
+        }
+    });
+    assert_eq!(direct, Some((String::new(), 1)));
+}
+
+/// Both may send of their own. A packet of 500 leaves 500 of a turn of 1000, one more 0, and only the third takes more than
+/// there is: the turn after that begins with 500. So one packet, then always two.
+#[test]
+fn a_turn_ends_when_more_than_the_quantum_was_sent() {
+    let wide = |share| Share { burst: Some(WireBytes::new(100_000)), cburst: Some(WireBytes::new(100_000)), ..share };
+    let share = wide(in_turns_of(1000, kbit(400)));
+    let mut htb =
+        built(&by_number(vec![inner("all", None, wide(kbit(800))), leaf("a", "all", share), leaf("b", "all", share)]));
+    for _ in 0..8 {
+        for class in [1, 2] {
+            htb.enqueue(START, packet(class, 500), &mut none);
+        }
+    }
+    let order: Vec<u32> = (0..10).map(|_| htb.dequeue(START, &mut none).unwrap().flow.index()).collect();
+    assert_eq!(order, [1, 2, 1, 1, 2, 2, 1, 1, 2, 2]);
+}
+
+/// With hysteresis three packets of 1000 leave at once, a debt of 2000. At 8 kbit/s that is paid after 2 s; a debt of a burst, let
+/// pass while the class sends, is not enough to begin again, nor does it help to have had nothing to send.
+#[test]
+fn hysteresis_ends_when_the_class_may_not_send() {
+    // Held by its rate, and by its ceiling.
+    let by_rate = alone(Share { cburst: Some(WireBytes::new(9000)), ..up_to(800, kbit(8)) });
+    let by_ceil = alone(Share { burst: Some(WireBytes::new(9000)), ..kbit(8) });
+    for config in [by_rate, by_ceil] {
+        let mut htb = built(&Config { hysteresis: true, ..config });
+        for _ in 0..3 {
+            htb.enqueue(START, packet(0, 1000), &mut none);
+            assert!(htb.dequeue(START, &mut none).is_some());
+        }
+        let (half, whole) = (START + Duration::from_s(1), START + Duration::from_s(2));
+        htb.enqueue(half, packet(0, 1000), &mut none);
+        assert_eq!(htb.next_ready(half), Some(whole));
+        assert_eq!(htb.dequeue(half, &mut none), None);
+        assert_eq!(overlimits(&htb), 1, "it was found to be over its limit once");
+        assert!(htb.dequeue(whole, &mut none).is_some());
+    }
+}
+
+fn overlimits(htb: &Htb<Meta>) -> u64 {
+    let mut sum = 0;
+    htb.counters(&mut |counter| sum += if counter.name == "overlimits" { counter.value } else { 0 });
+    sum
+}
+
+/// A class on the link has nobody to borrow from: out of tokens it is over its limit, whatever its ceiling.
+#[test]
+fn a_class_on_the_link_borrows_from_nobody() {
+    let mut htb = built(&alone(Share { cburst: Some(WireBytes::new(9000)), ..up_to(800, kbit(8)) }));
+    for _ in 0..3 {
+        htb.enqueue(START, packet(0, 1000), &mut none);
+    }
+    assert_eq!(std::iter::from_fn(|| htb.dequeue(START, &mut none)).count(), 2);
+    assert_eq!(overlimits(&htb), 1);
+}
+
+#[test]
+fn counters_come_in_the_order_of_the_configuration() {
+    let htb = built(&by_number(vec![
+        leaf("b", "all", kbit(300)),
+        inner("all", None, kbit(800)),
+        leaf("a", "all", kbit(300)),
+    ]));
+    let mut paths = Vec::new();
+    htb.counters(&mut |counter| {
+        if counter.kind == "htb" && counter.name == "lent" {
+            paths.push(counter.path.to_owned());
+        }
+    });
+    assert_eq!(paths, ["classes.0", "classes.1", "classes.2"]);
 }

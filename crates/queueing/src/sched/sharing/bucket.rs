@@ -97,6 +97,21 @@ mod tests {
         assert!(!bucket.conforms(start, true));
     }
 
+    /// A byte at 3 kbit/s takes 2 666 666 666.67 ps. After a pause the part of a picosecond from before is gone; and however long
+    /// the pause, no more than the burst is there.
+    #[test]
+    fn a_pause_leaves_a_full_bucket_and_no_more() {
+        let mut bucket = Bucket::new(BitRate::from_kbit_per_s(3), WireBytes::new(1));
+        for at in [at_ms(1000), at_ms(2000)] {
+            bucket.charge(at, WireBytes::new(2));
+            let two = Duration::from_ps(5_333_333_333);
+            assert_eq!(bucket.full_at, at + two);
+        }
+        let mut bucket = Bucket::new(BitRate::from_kbit_per_s(8), WireBytes::new(100));
+        bucket.charge(at_ms(1000), WireBytes::new(100));
+        assert_eq!([1000, 1060, 9000].map(|ms| bucket.tokens(at_ms(ms))), [(0, 0), (60, 0), (100, 0)]);
+    }
+
     /// 53 bytes at 149.76 Mbit/s take 2 831 196.58 ps. A million of them back to back owe the exact sum, not a million
     /// times a rounded one.
     #[test]

@@ -37,6 +37,8 @@ fn what_is_no_tree_is_refused() {
     assert_eq!(refused(itself), "class \"a\": its parents lead round in a circle, and never to the link");
     assert_eq!(refused(tree(vec![class("a", "b", true)])), "class \"a\": its parent \"b\" is no class");
     assert_eq!(refused(tree(vec![])), "0 classes; there must be from 1 to 65000");
+    let many = (0..=MAX_CLASSES).map(|number| class(&number.to_string(), "", true));
+    assert_eq!(refused(tree(many.collect())), "65001 classes; there must be from 1 to 65000");
     let twice = tree(vec![class("a", "", true), class("a", "", true)]);
     assert_eq!(refused(twice), "class \"a\": there are two classes of this name");
     assert_eq!(refused(tree(vec![class("", "", true)])), "class \"\": a class needs a name");

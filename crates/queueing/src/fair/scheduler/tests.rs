@@ -1,0 +1,128 @@
+use std::num::NonZeroU32;
+
+use lastmile_linklayer::{Framing, LinkLayer};
+use lastmile_packet::{FlowId, Meta};
+
+use super::*;
+use crate::classify::ClassIndex;
+use crate::fair::drr::Drr;
+use crate::fair::members::{Among, Classes, PerFlow, Shares};
+use crate::fair::wf2q_plus::Wf2qPlus;
+use crate::fair::wfq::Wfq;
+use crate::fifo::{Fifo, Overflow};
+use crate::{DropReason, Node};
+
+const NOW: Instant = Instant::ZERO;
+
+fn plain() -> LinkLayer {
+    LinkLayer::new(0, Framing::None).expect("no overhead")
+}
+
+fn packet(flow: u32) -> Meta {
+    Meta { flow: FlowId::new(flow), ip_len: 100, ..Meta::default() }
+}
+
+fn none(_: Instant, packet: Meta, reason: DropReason) {
+    panic!("{packet:?} dropped: {reason:?}");
+}
+
+/// Every member has a share of 1000.
+fn equal() -> Shares {
+    let share = NonZeroU32::new(1000).expect("above zero");
+    Among::Flows { share, limit: PacketCount::new(1) }.shares(|share| share.get().into())
+}
+
+fn orders() -> [Box<dyn Order>; 3] {
+    [Box::new(Drr::new(equal())), Box::new(Wfq::new(equal())), Box::new(Wf2qPlus::new(equal()))]
+}
+
+impl Order for Box<dyn Order> {
+    fn head(&mut self, member: u32, head: Option<WireBytes>) {
+        (**self).head(member, head);
+    }
+
+    fn next(&mut self) -> Option<u32> {
+        (**self).next()
+    }
+
+    fn sent(&mut self, member: u32, size: WireBytes) {
+        (**self).sent(member, size);
+    }
+
+    fn restart(&mut self) {
+        (**self).restart();
+    }
+
+    fn forgotten(&mut self) -> &mut Vec<u32> {
+        (**self).forgotten()
+    }
+}
+
+/// A packet that comes and is the one too many at once leaves a flow of which there is nothing to remember.
+#[test]
+fn who_came_and_went_is_forgotten() {
+    for mut order in orders() {
+        order.head(3, None);
+        assert_eq!(*order.forgotten(), [3]);
+    }
+}
+
+#[test]
+fn numbers_of_flows_that_are_gone_are_used_again() {
+    for order in orders() {
+        let mut scheduler = Scheduler::new("any", PerFlow::new(PacketCount::new(4), &plain()), order);
+        for flow in 0..5 {
+            scheduler.enqueue(NOW, packet(flow), &mut none);
+            assert!(scheduler.dequeue(NOW, &mut none).is_some());
+            assert!(scheduler.dequeue(NOW, &mut none).is_none());
+        }
+        let mut touched = Vec::new();
+        scheduler.members.enqueue(NOW, packet(9), &mut none, &mut touched);
+        assert_eq!(touched, [0]);
+    }
+}
+
+/// A queue that drops all that waits when it is asked, as an AQM may.
+struct Shredder(Fifo<Meta>);
+
+impl Discipline<Meta> for Shredder {
+    fn enqueue(&mut self, now: Instant, packet: Meta, drops: &mut dyn DropSink<Meta>) {
+        self.0.enqueue(now, packet, drops);
+    }
+
+    fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<Meta>) -> Option<Meta> {
+        while let Some(packet) = self.0.dequeue(now, drops) {
+            drops.dropped(now, packet, DropReason::Aqm);
+        }
+        None
+    }
+
+    fn next_ready(&self, now: Instant) -> Option<Instant> {
+        self.0.next_ready(now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.0.backlog()
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        self.0.counters(visit);
+    }
+}
+
+#[test]
+fn a_class_that_drops_all_it_has_leaves_the_turn_to_the_next() {
+    let fifo = || Fifo::in_packets(PacketCount::new(10), Overflow::Tail);
+    for order in orders() {
+        let queues: Vec<Node<Meta>> = vec![Box::new(Shredder(fifo())), Box::new(fifo())];
+        let by_flow = |packet: &Meta| ClassIndex::new(packet.flow.index() as u16);
+        let mut scheduler = Scheduler::new("any", Classes::new(by_flow, queues, &plain()), order);
+        for flow in [0, 0, 1] {
+            scheduler.enqueue(NOW, packet(flow), &mut none);
+        }
+        let mut dropped = 0;
+        let sent = scheduler.dequeue(NOW, &mut |_, _, _| dropped += 1);
+        assert_eq!((sent, dropped), (Some(packet(1)), 2));
+        assert_eq!(scheduler.next_ready(NOW), None);
+    }
+}
