@@ -155,3 +155,29 @@ fn a_largest_packet_is_as_large_as_on_the_wire() {
         assert!(scheduler.dequeue(now, &mut none).is_some());
     }
 }
+
+/// The same with senders that understand marks: at 110 and 210 ms the packet that leaves is marked.
+#[test]
+fn marks_take_the_place_of_drops_and_all_is_counted() {
+    let mut scheduler = scheduler(&Config { ecn: true, ..config(1000) });
+    let mut none = |_, packet, reason| panic!("{packet:?} dropped: {reason:?}");
+    for number in 0..40 {
+        scheduler.enqueue(Instant::ZERO, Meta { traffic_class: 2, ..packet(1, number, 1000) }, &mut none);
+    }
+    let mut marked = Vec::new();
+    for at in (10..=210).step_by(10) {
+        let sent = scheduler.dequeue(Instant::ZERO + Duration::from_ms(at), &mut none).expect("a packet");
+        if sent.ecn() == Meta::CE {
+            marked.push(at);
+        }
+    }
+    assert_eq!(marked, [110, 210]);
+    let mut told = Vec::new();
+    scheduler.counters(&mut |counter| {
+        if counter.value > 0 {
+            told.push((counter.name, counter.value));
+        }
+    });
+    let expected = [("sent_packets", 21), ("sent_bytes", 21_000), ("marked", 2), ("episodes", 1), ("new_flows", 1)];
+    assert_eq!(told, expected);
+}

@@ -103,9 +103,8 @@ mod tests {
     fn a_pause_leaves_a_full_bucket_and_no_more() {
         let mut bucket = Bucket::new(BitRate::from_kbit_per_s(3), WireBytes::new(1));
         for at in [at_ms(1000), at_ms(2000)] {
-            bucket.charge(at, WireBytes::new(2));
-            let two = Duration::from_ps(5_333_333_333);
-            assert_eq!(bucket.full_at, at + two);
+            bucket.charge(at, WireBytes::new(1));
+            assert_eq!(bucket.full_at, at + Duration::from_ps(2_666_666_666));
         }
         let mut bucket = Bucket::new(BitRate::from_kbit_per_s(8), WireBytes::new(100));
         bucket.charge(at_ms(1000), WireBytes::new(100));
