@@ -167,6 +167,9 @@ impl Frame {
 }
 
 impl Packet for Frame {
+    /// The bytes lie apart already.
+    type Slot = Self;
+
     fn meta(&self) -> &Meta {
         &self.meta
     }

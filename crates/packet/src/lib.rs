@@ -21,9 +21,11 @@ mod ipv4;
 mod ipv6;
 mod list;
 mod meta;
+mod options;
 mod parse;
 mod seq;
 mod signal;
+mod slot;
 mod table;
 mod tcp;
 #[cfg(test)]
@@ -36,10 +38,10 @@ pub use ethernet::FrameError;
 pub use flow::{FlowAddresses, FlowId, FlowKey, IpAddresses};
 pub use frame::Frame;
 pub use list::AckList;
-pub use meta::{
-    AckFields, Mark, Meta, OptionSet, OptionWords, Options, Packet, Protocol, SackBlock, SynOptions, TcpFlags,
-};
+pub use meta::{AckFields, Mark, Meta, Packet, Protocol, TcpFlags};
+pub use options::{OptionSet, OptionWords, Options, SackBlock, SynOptions};
 pub use parse::{ParseError, Parsed, checksums_hold, parse, parse_headers};
 pub use seq::SeqNumber;
+pub use slot::{MetaSlot, Slot};
 pub use table::{FlowTable, HashKey};
 pub use write::{MAX_HEADER_LEN, header_len, write_headers, write_packet, written_len};

@@ -56,7 +56,7 @@ pub(crate) fn ack_options() -> impl Strategy<Value = Options> {
         .prop_map(|(options, list)| if options.may_have_list() { options.with_list(&list) } else { options })
 }
 
-fn protocol() -> impl Strategy<Value = Protocol> {
+pub(crate) fn protocol() -> impl Strategy<Value = Protocol> {
     prop_oneof![
         5 => Just(Protocol::Tcp),
         2 => Just(Protocol::Udp),

@@ -7,15 +7,13 @@
 //! in vain.
 //! Cost: O(1) a packet, one ring that grows as it fills; a limit in cells divides once a packet on the way in and out.
 
-use std::collections::VecDeque;
-
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 pub use lastmile_units::Limit;
 use lastmile_units::{ByteCount, Instant, PacketCount};
 
 use crate::discipline::Counter;
-use crate::ring::{pop_tightly, push_tightly};
+use crate::ring::Ring;
 use crate::{Backlog, Discipline, DropReason, DropSink};
 
 /// Which packet goes when the queue is full.
@@ -30,8 +28,8 @@ pub enum Overflow {
 
 /// A FIFO.
 #[derive(Clone, Debug)]
-pub struct Fifo<P> {
-    ring: VecDeque<P>,
+pub struct Fifo<P: Packet> {
+    ring: Ring<P>,
     room: Room,
     overflow: Overflow,
     tally: Tally,
@@ -42,25 +40,25 @@ impl<P: Packet> Fifo<P> {
     #[must_use]
     pub fn new(limit: Limit, overflow: Overflow, link_layer: &LinkLayer) -> Option<Self> {
         let room = Room::new(limit, link_layer)?;
-        Some(Self { ring: VecDeque::new(), room, overflow, tally: Tally::default() })
+        Some(Self { ring: Ring::new(), room, overflow, tally: Tally::default() })
     }
 
     /// An empty queue that holds so many packets.
     #[must_use]
     pub fn in_packets(limit: PacketCount, overflow: Overflow) -> Self {
         let room = Room::of(Measure::Packets, limit.as_u64());
-        Self { ring: VecDeque::new(), room, overflow, tally: Tally::default() }
+        Self { ring: Ring::new(), room, overflow, tally: Tally::default() }
     }
 
     /// An empty queue that holds so many IP bytes.
     #[must_use]
     pub fn in_bytes(limit: ByteCount, overflow: Overflow) -> Self {
         let room = Room::of(Measure::Bytes, limit.as_u64());
-        Self { ring: VecDeque::new(), room, overflow, tally: Tally::default() }
+        Self { ring: Ring::new(), room, overflow, tally: Tally::default() }
     }
 
     fn pop(&mut self) -> Option<P> {
-        let packet = pop_tightly(&mut self.ring)?;
+        let packet = self.ring.pop()?;
         self.room.release(&packet);
         Some(packet)
     }
@@ -87,7 +85,7 @@ impl<P: Packet> Discipline<P> for Fifo<P> {
             }
         }
         self.room.take(&packet, size);
-        push_tightly(&mut self.ring, packet);
+        self.ring.push(packet);
     }
 
     fn dequeue(&mut self, _now: Instant, _drops: &mut dyn DropSink<P>) -> Option<P> {

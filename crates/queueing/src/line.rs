@@ -9,16 +9,15 @@
 //!
 //! Cost: O(1) a packet beside the discipline's own.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use lastmile_linklayer::{Framing, LinkLayer, WireMeter, aal5};
-use lastmile_packet::{FlowDirectory, Packet};
+use lastmile_packet::{FlowDirectory, FlowId, Packet, Slot};
 use lastmile_units::{BitRate, CellCount, Duration, Instant, Serialiser, WireBytes};
 
 use crate::compress::{Codec, Compression};
 use crate::random::Stream;
-use crate::ring::{pop_tightly, push_tightly};
+use crate::ring::Ring;
 use crate::{Discipline, DropReason, DropSink};
 
 /// What a line is made of, apart from its queue.
@@ -78,7 +77,7 @@ pub trait Observer<P>: DropSink<P> {
 }
 
 /// One direction of a line.
-pub struct Line<P> {
+pub struct Line<P: Packet> {
     queue: Box<dyn Discipline<P> + Send>,
     transmitter: Option<Serialiser>,
     meter: WireMeter,
@@ -91,7 +90,7 @@ pub struct Line<P> {
     /// When the next transmission is due.
     due: Option<Instant>,
     /// Packets on the wire. Their `arrived` is when they will arrive.
-    in_flight: VecDeque<P>,
+    in_flight: Ring<P>,
     stats: Stats,
 }
 
@@ -109,7 +108,7 @@ impl<P: Packet> Line<P> {
             losses,
             busy_until: Instant::ZERO,
             due: None,
-            in_flight: VecDeque::new(),
+            in_flight: Ring::new(),
             stats: Stats::default(),
         }
     }
@@ -173,14 +172,14 @@ impl<P: Packet> Line<P> {
     #[must_use]
     #[inline]
     pub fn next_arrival(&self) -> Option<Instant> {
-        self.in_flight.front().map(|packet| packet.meta().arrived)
+        self.in_flight.get(0).map(Slot::arrived)
     }
 
     /// The next packet that has reached the far end by `now`. One whose headers cannot be rebuilt there is dropped.
     #[inline]
     pub fn take_arrival(&mut self, now: Instant, observer: &mut impl Observer<P>) -> Option<P> {
         while self.next_arrival()? <= now {
-            let packet = pop_tightly(&mut self.in_flight)?;
+            let packet = self.in_flight.pop()?;
             if let Some(codec) = &mut self.codec
                 && !codec.arrive(&packet)
             {
@@ -194,11 +193,11 @@ impl<P: Packet> Line<P> {
         None
     }
 
-    /// The packet that arrives when `before` others have: 0 for the next one.
+    /// The flow of the packet that arrives when `before` others have: 0 for the next one.
     #[must_use]
     #[inline]
-    pub fn in_flight_at(&self, before: usize) -> Option<&P> {
-        self.in_flight.get(before)
+    pub fn flow_at(&self, before: usize) -> Option<FlowId> {
+        self.in_flight.get(before).map(Slot::flow)
     }
 
     /// The queue in front of the transmitter.
@@ -207,9 +206,11 @@ impl<P: Packet> Line<P> {
         &*self.queue
     }
 
-    /// Packets on the wire, the one being transmitted included.
-    pub fn in_flight(&self) -> impl Iterator<Item = &P> {
-        self.in_flight.iter()
+    /// Packets on the wire, the one being transmitted included, and their IP bytes. Looks at each.
+    #[must_use]
+    pub fn in_flight(&self) -> Count {
+        let packets = self.in_flight.len() as u64;
+        Count { packets, bytes: self.in_flight.iter().map(|slot| slot.ip_bytes().as_u64()).sum() }
     }
 
     /// What the line has done so far.
@@ -263,7 +264,7 @@ impl<P: Packet> Line<P> {
             return;
         }
         packet.meta_mut().arrived = self.busy_until + self.delay;
-        push_tightly(&mut self.in_flight, packet);
+        self.in_flight.push(packet);
     }
 }
 

@@ -2,35 +2,114 @@
 //! of all memory, and a ring uses all that it has ever had.
 //!
 //! A ring grows by a quarter, a large one by a sixteenth, not to twice its size; a large one that has become nearly empty
-//! gives memory back.
+//! gives memory back. What few packets have lies in a ring of its own, beside that of the packets ([`Slot`]).
 //!
 //! Cost: O(1) a packet, in the mean: a large ring moves eight packets for each by which it grows, and gives up space only
 //! after seven eighths of its packets have left.
 
 use std::collections::VecDeque;
 
+use lastmile_packet::{Packet, Slot};
+
 /// A ring grows by at least so many places.
 const LEAST_GROWTH: usize = 16;
 /// From so many places on, a ring is large.
 const LARGE: usize = 4096;
 
-/// Appends a packet.
-#[inline]
-pub(crate) fn push_tightly<P>(ring: &mut VecDeque<P>, packet: P) {
-    if ring.len() == ring.capacity() {
-        let part = if ring.len() < LARGE { 4 } else { 16 };
-        ring.reserve_exact((ring.len() / part).max(LEAST_GROWTH));
-    }
-    ring.push_back(packet);
+/// Packets in the order in which they came.
+#[derive(Clone, Debug)]
+pub(crate) struct Ring<P: Packet> {
+    slots: VecDeque<P::Slot>,
+    /// What of the packets lies apart, in their order.
+    apart: VecDeque<[u32; 2]>,
 }
 
-/// Takes the oldest packet.
+impl<P: Packet> Ring<P> {
+    pub(crate) const fn new() -> Self {
+        Self { slots: VecDeque::new(), apart: VecDeque::new() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Appends a packet.
+    #[inline]
+    pub(crate) fn push(&mut self, packet: P) {
+        if self.slots.len() == self.slots.capacity() {
+            grow(&mut self.slots);
+        }
+        let apart = &mut self.apart;
+        self.slots.push_back(P::Slot::store(packet, |pair| push_tightly(apart, pair)));
+    }
+
+    /// Takes the oldest packet.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<P> {
+        if self.slots.capacity() > LARGE {
+            shrink(&mut self.slots);
+        }
+        if let Some(packet) = self.slots.front()?.copied() {
+            self.slots.pop_front();
+            return Some(packet);
+        }
+        self.load()
+    }
+
+    fn load(&mut self) -> Option<P> {
+        let apart = &mut self.apart;
+        let slot = self.slots.pop_front()?;
+        Some(slot.load(|| pop_tightly(apart).expect("what was stored with the packet")))
+    }
+
+    /// What is stored of the packet that comes out when `before` others have: 0 for the oldest.
+    #[inline]
+    pub(crate) fn get(&self, before: usize) -> Option<&P::Slot> {
+        self.slots.get(before)
+    }
+
+    /// What is stored of all packets, the oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &P::Slot> {
+        self.slots.iter()
+    }
+}
+
+/// Appends an item.
 #[inline]
-pub(crate) fn pop_tightly<P>(ring: &mut VecDeque<P>) -> Option<P> {
-    if ring.capacity() > LARGE && ring.len() < ring.capacity() / 8 {
-        ring.shrink_to(ring.len() * 2);
+pub(crate) fn push_tightly<T>(ring: &mut VecDeque<T>, item: T) {
+    if ring.len() == ring.capacity() {
+        grow(ring);
+    }
+    ring.push_back(item);
+}
+
+/// Makes room where there is none.
+#[cold]
+#[inline(never)]
+fn grow<T>(ring: &mut VecDeque<T>) {
+    let part = if ring.len() < LARGE { 4 } else { 16 };
+    ring.reserve_exact((ring.len() / part).max(LEAST_GROWTH));
+}
+
+/// Takes the oldest item.
+#[inline]
+pub(crate) fn pop_tightly<T>(ring: &mut VecDeque<T>) -> Option<T> {
+    if ring.capacity() > LARGE {
+        shrink(ring);
     }
     ring.pop_front()
+}
+
+/// Gives back what a large ring no longer needs.
+#[inline(never)]
+fn shrink<T>(ring: &mut VecDeque<T>) {
+    if ring.len() < ring.capacity() / 8 {
+        ring.shrink_to(ring.len() * 2);
+    }
 }
 
 #[cfg(test)]

@@ -308,10 +308,9 @@ impl Net {
             let backlog = link.line.queue().backlog();
             sums.queued.packets += backlog.packets.as_u64();
             sums.queued.bytes += backlog.bytes.as_u64();
-            for packet in link.line.in_flight() {
-                sums.in_flight.packets += 1;
-                sums.in_flight.bytes += u64::from(packet.ip_len);
-            }
+            let in_flight = link.line.in_flight();
+            sums.in_flight.packets += in_flight.packets;
+            sums.in_flight.bytes += in_flight.bytes;
         }
         sums
     }

@@ -143,9 +143,9 @@ impl<'a> Simulation<'a> {
     fn look_ahead(&self, link: u32) {
         let line = &self.net.links[link as usize].line;
         let transfer = |before| {
-            let packet = line.in_flight_at(before)?;
-            let (Place::Transfer(index) | Place::Owned(index)) = self.net.place(packet.flow) else { return None };
-            Some((&self.hosts.transfers[index as usize], Side::bound_for(packet.flow)))
+            let flow = line.flow_at(before)?;
+            let (Place::Transfer(index) | Place::Owned(index)) = self.net.place(flow) else { return None };
+            Some((&self.hosts.transfers[index as usize], Side::bound_for(flow)))
         };
         if let Some((next, side)) = transfer(0) {
             next.touch_further(side);
@@ -154,8 +154,8 @@ impl<'a> Simulation<'a> {
         if let Some((second, side)) = transfer(1) {
             second.touch(side);
         }
-        if let Some(third) = line.in_flight_at(2) {
-            std::hint::black_box(self.net.place(third.flow));
+        if let Some(third) = line.flow_at(2) {
+            std::hint::black_box(self.net.place(third));
         }
     }
 

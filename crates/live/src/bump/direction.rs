@@ -220,8 +220,6 @@ impl Hop {
     }
 
     fn report(&self) -> HopReport {
-        let mut in_flight = Count::default();
-        self.line.in_flight().for_each(|frame| in_flight.add(frame));
         let mut queue_counters = Vec::new();
         self.line.queue().counters(&mut |Counter { path, kind, name, value }| {
             queue_counters.push(CounterValue { path: path.to_owned(), kind, name, value });
@@ -231,7 +229,7 @@ impl Hop {
             line: self.line.stats().clone(),
             cells: self.line.cells(),
             queued: self.line.queue().backlog(),
-            in_flight,
+            in_flight: self.line.in_flight(),
             queue_counters,
             most_queued: self.most_queued,
             waited: self.waits.all.clone(),

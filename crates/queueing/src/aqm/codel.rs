@@ -59,7 +59,7 @@ pub struct TimesError {
 
 /// A FIFO under CoDel.
 #[derive(Clone, Debug)]
-pub struct CoDel<P> {
+pub struct CoDel<P: Packet> {
     queue: WireFifo<P>,
     settings: Settings,
     law: ControlLaw,

@@ -6,23 +6,21 @@
 pub mod codel;
 pub mod red;
 
-use std::collections::VecDeque;
-
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 use lastmile_units::{Limit, WireBytes};
 
 use crate::Backlog;
 use crate::fifo::Room;
-use crate::ring::push_tightly;
+use crate::ring::Ring;
 
 pub use codel::CoDel;
 pub use red::Red;
 
 /// A FIFO that knows how much it holds in bytes on the wire.
 #[derive(Clone, Debug)]
-struct WireFifo<P> {
-    ring: VecDeque<P>,
+struct WireFifo<P: Packet> {
+    ring: Ring<P>,
     room: Room,
     wire: WireBytes,
     link_layer: LinkLayer,
@@ -32,7 +30,7 @@ impl<P: Packet> WireFifo<P> {
     /// `None`: the limit is in cells, and `link_layer` sends none.
     fn new(limit: Limit, link_layer: &LinkLayer) -> Option<Self> {
         let room = Room::new(limit, link_layer)?;
-        Some(Self { ring: VecDeque::new(), room, wire: WireBytes::ZERO, link_layer: *link_layer })
+        Some(Self { ring: Ring::new(), room, wire: WireBytes::ZERO, link_layer: *link_layer })
     }
 
     /// Takes the packet in, or says why it cannot.
@@ -60,11 +58,11 @@ impl<P: Packet> WireFifo<P> {
     fn put(&mut self, packet: P) {
         self.room.take(&packet, self.room.size_of(&packet));
         self.wire += self.link_layer.on_wire(packet.meta().ip_bytes());
-        push_tightly(&mut self.ring, packet);
+        self.ring.push(packet);
     }
 
     fn pop(&mut self) -> Option<P> {
-        let packet = self.ring.pop_front()?;
+        let packet = self.ring.pop()?;
         self.room.release(&packet);
         self.wire -= self.link_layer.on_wire(packet.meta().ip_bytes());
         Some(packet)

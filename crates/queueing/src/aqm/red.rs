@@ -289,7 +289,7 @@ impl Detector {
 
 /// A FIFO under RED.
 #[derive(Clone, Debug)]
-pub struct Red<P> {
+pub struct Red<P: Packet> {
     queue: WireFifo<P>,
     measure: Limit,
     detector: Detector,

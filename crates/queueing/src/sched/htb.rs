@@ -89,7 +89,7 @@ impl Share {
 /// An HTB of any classifier, such as the [`Rules`] of its tree.
 ///
 /// A classifier names leaves by their number in [`Tree::classes`]; what names none goes to the direct queue.
-pub struct Htb<P, C = Rules> {
+pub struct Htb<P: Packet, C = Rules> {
     sharing: Sharing<P>,
     classifier: C,
     /// By number of the configuration: the class of [`Sharing`], for leaves.

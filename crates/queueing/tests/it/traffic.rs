@@ -29,6 +29,8 @@ impl Probe {
 }
 
 impl Packet for Probe {
+    type Slot = Self;
+
     fn meta(&self) -> &Meta {
         &self.meta
     }
