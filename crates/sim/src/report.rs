@@ -70,8 +70,9 @@ pub(crate) fn snapshot(simulation: &mut Simulation<'_>) -> Snapshot {
 }
 
 fn flows(simulation: &mut Simulation<'_>) -> Vec<FlowOutcome> {
-    // In the order of the flows, as they were placed.
-    let mut transfers = std::mem::take(&mut simulation.hosts.transfers).into_iter();
+    // In the order of the flows, as they were placed, the first at the end: the rows take the place of what is behind it.
+    let mut transfers = std::mem::take(&mut simulation.hosts.transfers);
+    transfers.reverse();
     let paths = |[there, back]: &[PathId; 2]| {
         [there, back].map(|path| simulation.net.paths.links(*path).iter().map(|link| *link as usize).collect())
     };
@@ -81,7 +82,10 @@ fn flows(simulation: &mut Simulation<'_>) -> Vec<FlowOutcome> {
         let [there, back] = &paths[flow.traffic as usize];
         match flow.place {
             Place::Transfer(_) => {
-                let transfer = transfers.next().expect("as many transfers as flows of that kind");
+                let transfer = transfers.pop().expect("as many transfers as flows of that kind");
+                if transfers.len() < transfers.capacity() / 8 * 7 {
+                    transfers.shrink_to_fit();
+                }
                 let paths = [there, back].map(Arc::clone);
                 flows.push(transfer_outcome(simulation, flow.traffic, &transfer, name, paths));
             }
