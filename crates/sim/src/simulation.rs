@@ -16,6 +16,10 @@ use crate::route::{self, PathId};
 use crate::sample::Sampler;
 use crate::spec::{Network, Source};
 
+/// The state of so many transfers, about a mebibyte, stays in a cache near the processor: reading it ahead costs more than
+/// it saves.
+const CACHED_TRANSFERS: usize = 1024;
+
 /// A network in the middle of a run.
 pub struct Simulation<'a> {
     pub(crate) network: &'a Network,
@@ -141,6 +145,9 @@ impl<'a> Simulation<'a> {
     /// pointer, and that one later than where it is.
     #[inline]
     fn look_ahead(&self, link: u32) {
+        if self.hosts.transfers.len() <= CACHED_TRANSFERS {
+            return;
+        }
         let line = &self.net.links[link as usize].line;
         let transfer = |before| {
             let flow = line.flow_at(before)?;

@@ -180,14 +180,11 @@ impl Transfer {
     /// A segment arrives at one end.
     #[inline]
     pub(crate) fn on_segment(&mut self, now: Instant, side: Side, segment: &Meta) -> Progress {
+        let before = self.bytes_delivered();
+        self.end(side).on_segment(now, segment);
         match side {
-            Side::To => {
-                let before = self.bytes_delivered();
-                self.end(side).on_segment(now, segment);
-                self.received(now, before)
-            }
+            Side::To => self.received(now, before),
             Side::From => {
-                self.end(side).on_segment(now, segment);
                 if !self.offered && self.sender().delivered() >= u64::from(self.request) {
                     self.offer();
                 }
