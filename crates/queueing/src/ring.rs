@@ -38,7 +38,8 @@ impl<P: Packet> Ring<P> {
     }
 
     /// Appends a packet.
-    #[inline]
+    // Out of line it takes a third more instructions, for every packet.
+    #[inline(always)]
     pub(crate) fn push(&mut self, packet: P) {
         if self.slots.len() == self.slots.capacity() {
             grow(&mut self.slots);
@@ -48,7 +49,8 @@ impl<P: Packet> Ring<P> {
     }
 
     /// Takes the oldest packet.
-    #[inline]
+    // As above.
+    #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<P> {
         if self.slots.capacity() > LARGE {
             shrink(&mut self.slots);
@@ -60,6 +62,8 @@ impl<P: Packet> Ring<P> {
         self.load()
     }
 
+    /// The same, where something lies apart or the packet is stored whole.
+    #[inline(never)]
     fn load(&mut self) -> Option<P> {
         let apart = &mut self.apart;
         let slot = self.slots.pop_front()?;
@@ -114,7 +118,33 @@ fn shrink<T>(ring: &mut VecDeque<T>) {
 
 #[cfg(test)]
 mod tests {
+    use lastmile_packet::{Meta, Options, SeqNumber};
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// Packets with and without options, in and out, against a plain queue.
+        #[test]
+        fn packets_come_out_in_their_order_as_they_went_in(
+            steps in prop::collection::vec((prop::bool::weighted(0.6), any::<u32>()), 1..300),
+        ) {
+            let (mut ring, mut plain) = (Ring::new(), VecDeque::new());
+            for (comes, number) in steps {
+                if comes {
+                    let mut packet = Meta { seq: SeqNumber::new(number), ..Meta::default() };
+                    if number % 3 == 0 {
+                        packet.set_options(Options::NONE.with_timestamps(number, number / 3));
+                    }
+                    ring.push(packet);
+                    plain.push_back(packet);
+                } else {
+                    prop_assert_eq!(ring.pop(), plain.pop_front());
+                }
+                prop_assert_eq!(ring.len(), plain.len());
+            }
+        }
+    }
 
     #[test]
     fn a_ring_is_never_much_larger_than_what_it_held() {
