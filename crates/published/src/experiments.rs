@@ -3,6 +3,7 @@
 //! An experiment takes the table's settings, chooses what the publication leaves open and says so under
 //! [`TableResult::assumptions`], simulates every row, and judges the table's claim by its own figures.
 
+mod brouer2005;
 mod closed_form;
 mod kalyanaraman1999;
 mod phanse2000;
@@ -40,17 +41,31 @@ pub enum ExperimentError {
 }
 
 /// Every experiment there is, in the order of publications and tables.
-pub const EXPERIMENTS: &[Experiment] = &joined::<{ kalyanaraman1999::EXPERIMENTS.len() + phanse2000::EXPERIMENTS.len() }>(
-    kalyanaraman1999::EXPERIMENTS,
-    phanse2000::EXPERIMENTS,
-);
+pub const EXPERIMENTS: &[Experiment] = &joined::<{ count(&BY_PUBLICATION) }>(&BY_PUBLICATION);
 
-const fn joined<const N: usize>(first: &[Experiment], second: &[Experiment]) -> [Experiment; N] {
-    let mut all = [first[0]; N];
-    let mut index = 0;
-    while index < N {
-        all[index] = if index < first.len() { first[index] } else { second[index - first.len()] };
-        index += 1;
+const BY_PUBLICATION: [&[Experiment]; 3] =
+    [brouer2005::EXPERIMENTS, kalyanaraman1999::EXPERIMENTS, phanse2000::EXPERIMENTS];
+
+const fn count(lists: &[&[Experiment]]) -> usize {
+    let (mut sum, mut list) = (0, 0);
+    while list < lists.len() {
+        sum += lists[list].len();
+        list += 1;
+    }
+    sum
+}
+
+const fn joined<const N: usize>(lists: &[&[Experiment]]) -> [Experiment; N] {
+    let mut all = [lists[0][0]; N];
+    let (mut list, mut place) = (0, 0);
+    while list < lists.len() {
+        let mut index = 0;
+        while index < lists[list].len() {
+            all[place] = lists[list][index];
+            place += 1;
+            index += 1;
+        }
+        list += 1;
     }
     all
 }
@@ -99,6 +114,10 @@ mod tests {
         let tables = [
             ("phanse2000", ["2.1", "text-4.2", "text-3.4", "text-3.7.2", "text-5.2.1", "text-5.3", "5.10"].as_slice()),
             ("kalyanaraman1999", ["text-1", "text-2-example", "text-2-cbq", "1", "2", "3", "4", "5", "6"].as_slice()),
+            (
+                "brouer2005",
+                ["fig-3.6", "fig-3.10", "fig-6.1", "fig-7.1", "fig-7.3", "fig-7.5", "fig-7.7", "A.1"].as_slice(),
+            ),
         ];
         for (key, ids) in tables {
             let publication = publications.iter().find(|publication| publication.key == key).unwrap();

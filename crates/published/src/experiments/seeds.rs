@@ -50,7 +50,8 @@ impl fmt::Display for Sample {
     }
 }
 
-fn means(runs: &[Values]) -> Means {
+/// The means over runs, one with each seed. Quantities are those of the first run that are numbers.
+pub(super) fn means(runs: &[Values]) -> Means {
     let mut means = Means::default();
     let Some(first) = runs.first() else { return means };
     for (name, _) in first.iter() {

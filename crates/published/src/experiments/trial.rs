@@ -7,7 +7,7 @@ use lastmile_scenario::Scenario;
 use lastmile_sim::outcome::{FlowOutcome, LinkOutcome, Outcome, Series};
 use lastmile_sim::run;
 use lastmile_sim::spec::{Network, Source};
-use lastmile_units::Instant;
+use lastmile_units::{Duration, Instant};
 
 use super::ExperimentError;
 
@@ -194,6 +194,51 @@ impl Trial {
     /// When and how large the congestion window of `flow` was, in bytes.
     pub(super) fn congestion_window(&self, flow: &str) -> impl Iterator<Item = (f64, f64)> {
         self.series("cwnd_bytes", flow).points.iter().map(|(at, cwnd)| (at.as_secs_f64(), *cwnd))
+    }
+
+    /// Samples of a series of a link, flow or probe: when, in s, and the value.
+    pub(super) fn samples(&self, name: &str, entity: &str) -> impl Iterator<Item = (f64, f64)> {
+        self.series(name, entity).points.iter().map(|(at, value)| (at.as_secs_f64(), *value))
+    }
+
+    /// Round trips of a ping: when each left, in s, and how long it took, in ms.
+    pub(super) fn round_trips(&self, ping: &str) -> impl Iterator<Item = (f64, f64)> {
+        let replies = self.outcome.probes.iter().find(|probe| probe.name == ping).map(|probe| &probe.replies);
+        let took = |(left, took): &(Instant, Duration)| (left.as_secs_f64(), took.as_secs_f64() * 1e3);
+        replies.into_iter().flatten().map(took)
+    }
+
+    /// Echo requests that no reply came back to.
+    pub(super) fn pings_lost(&self, ping: &str) -> u64 {
+        let probe = self.outcome.probes.iter().find(|probe| probe.name == ping);
+        probe.map_or(0, |probe| probe.sent - probe.received)
+    }
+
+    /// When the flows of `traffic` began, and when the last of their data arrived, in s.
+    pub(super) fn flow_span_s(&self, traffic: &str) -> Option<(f64, f64)> {
+        let start = self.of_traffic(traffic).map(|flow| flow.start).min()?;
+        let end = self.of_traffic(traffic).filter_map(|flow| flow.end.or(flow.last_delivery)).max()?;
+        Some((start.as_secs_f64(), end.as_secs_f64()))
+    }
+
+    /// Segments that the flows of `traffic` had sent again at the last change of the offered traffic up to `at_s`.
+    pub(super) fn sent_again_by(&self, traffic: &str, at_s: f64) -> u64 {
+        let Some(snapshot) = self.outcome.snapshots.iter().rfind(|snapshot| snapshot.at.as_secs_f64() <= at_s) else {
+            return 0;
+        };
+        let flows = snapshot.retransmissions.iter().zip(&self.flows);
+        flows.filter(|(_, shape)| belongs(&shape.traffic, traffic)).map(|(again, _)| again).sum()
+    }
+
+    /// Packets of `traffic` that were sent, and that arrived.
+    pub(super) fn packets(&self, traffic: &str) -> (u64, u64) {
+        self.of_traffic(traffic)
+            .fold((0, 0), |(sent, arrived), flow| (sent + flow.data_packets, arrived + flow.data_packets_received))
+    }
+
+    /// Segments that the flows of `traffic` sent again.
+    pub(super) fn sent_again(&self, traffic: &str) -> u64 {
+        self.of_traffic(traffic).filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.retransmissions).sum()
     }
 
     fn of_traffic(&self, traffic: &str) -> impl Iterator<Item = &FlowOutcome> {

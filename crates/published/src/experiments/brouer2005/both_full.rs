@@ -1,0 +1,302 @@
+//! Brouer 2005, chapter 8: ACKs first upstream, so that both directions fill; then what is done about the queue downstream.
+
+use lastmile_queueing::random::Stream;
+
+use crate::data::Table;
+use crate::reproduction::{RowResult, TableResult};
+use crate::value::Values;
+
+use super::super::trial::{Overrides, Trial};
+use super::super::{ExperimentError, significant};
+use super::formulas::{formulas, row_of};
+use super::measured::{RoundTrips, ip_kbps, judge, mean, row_of_runs, run, runs, sensitivity, set_pooled, simulated};
+use super::{BOTH_FULL, OPEN_LINE, rates, starvation};
+
+/// From when on the averages are taken, in s: slow start is over.
+const FROM_S: f64 = 10.0;
+const TO_S: f64 = 330.0;
+
+/// Before the first upload, when ACKs and pings have the upstream to themselves.
+const UPLOAD_S: f64 = 60.0;
+
+/// What stands behind the modem.
+#[derive(Clone, Copy, PartialEq)]
+enum Downstream {
+    /// Nothing.
+    Free,
+    /// Figure 8.3.
+    Policed,
+    /// Figure 8.4.
+    Shaped,
+}
+
+/// Listing 8.2, in IP bytes.
+const POLICER: &str = r#"{ kind = "policer", meter = { kind = "police", rate = "1766 kbit/s", burst = "10240 wire bytes", mtu = "1500 wire bytes" }, limit = "1000 packets" }"#;
+
+/// Listing 8.3: 30 of 1999 kbit/s are for the ACKs of uploads; of the rest a fifth is for class 1:10, the rest for the download.
+const SHAPER: &str = r#"{ kind = "htb", default = "1:50", r2q = 1, timer = "666667 ns", classes = [
+    { name = "1:1", rate = "1999 kbit/s", burst = "2000 wire bytes", cburst = "2000 wire bytes" },
+    { name = "1:20", parent = "1:1", rate = "30 kbit/s", ceil = "1999 kbit/s", burst = "2000 wire bytes", cburst = "2000 wire bytes", priority = 1, match = { pure_ack = true, at_most = "72 B" }, limit = "28125 B" },
+    { name = "1:10", parent = "1:1", rate = "393.8 kbit/s", ceil = "1999 kbit/s", burst = "2000 wire bytes", cburst = "2000 wire bytes", priority = 0, match = { dscp = 10 }, limit = "28125 B" },
+    { name = "1:50", parent = "1:1", rate = "1575.2 kbit/s", ceil = "1999 kbit/s", burst = "2000 wire bytes", cburst = "2000 wire bytes", priority = 5, match = { dscp = 0 }, limit = "28125 B" },
+] }"#;
+
+/// A download throughout, and two uploads of 4 MB.
+fn traffic(seed: u64, overrides: &mut Overrides, downstream: Downstream) -> String {
+    match downstream {
+        Downstream::Free => {}
+        Downstream::Policed => overrides.set("link.box.back.queue", POLICER),
+        Downstream::Shaped => {
+            overrides.set("link.lan.back.encapsulation", "bridged-vcmux-fcs");
+            overrides.set("link.lan.back.queue", SHAPER.replace('\n', " "));
+        }
+    }
+    let mut chance = Stream::new(seed, "brouer2005 both full");
+    overrides.set("traffic.ping.start", format_args!("{} us", chance.below(100_000)));
+    let mut upload = |name: &str, start_ms: u64| {
+        let start = start_ms + chance.below(1_000);
+        format!(
+            "[[traffic]]\nname = \"{name}\"\nkind = \"bulk\"\nbytes = \"4 MB\"\nfrom = \"host\"\nto = \"server\"\ndscp = 30\nstart = \"{start} ms\"\n"
+        )
+    };
+    let first = upload("upload", 60_000);
+    first + &upload("second", 200_000)
+}
+
+fn both_full(downstream: Downstream, set: impl Fn(&mut Overrides)) -> Result<Vec<Trial>, ExperimentError> {
+    runs(BOTH_FULL, |seed, overrides| {
+        set(overrides);
+        traffic(seed, overrides, downstream)
+    })
+}
+
+fn once(downstream: Downstream, key: &str, value: &str) -> Result<Trial, ExperimentError> {
+    run(BOTH_FULL, 1, |seed, overrides| {
+        overrides.set(key, value);
+        traffic(seed, overrides, downstream)
+    })
+}
+
+fn throughput(trial: &Trial) -> f64 {
+    ip_kbps(trial, "download", FROM_S, TO_S)
+}
+
+fn average(runs: &[Trial], of: impl Fn(&Trial) -> f64) -> f64 {
+    runs.iter().map(of).sum::<f64>() / runs.len().max(1) as f64
+}
+
+/// Pings of class 1:10 while an upload runs, and while none does.
+fn pings(runs: &[Trial]) -> [RoundTrips; 2] {
+    // Both uploads take 80 s and more.
+    [RoundTrips::all(runs, "ping", UPLOAD_S + 5.0, UPLOAD_S + 75.0), RoundTrips::all(runs, "ping", FROM_S, UPLOAD_S)]
+}
+
+const VARIANTS: [(&str, &str, &str); 4] = [
+    ("a DSLAM queue of 400 cells", "link.line.back.queue.limit", "400 cells"),
+    ("of 1600 cells", "link.line.back.queue.limit", "1600 cells"),
+    ("a backbone of 20 ms each way", "link.backbone.delay", "20 ms"),
+    ("a downstream of 2000 kbit/s", "link.line.back.rate", "2000 kbit/s"),
+];
+
+fn assume(result: &mut TableResult, downstream: Downstream) -> Result<(), ExperimentError> {
+    result.assumptions.extend(OPEN_LINE.map(String::from));
+    let told = sensitivity("throughput and pings", &VARIANTS, |key, value| {
+        let trial = once(downstream, key, value)?;
+        let trips = RoundTrips::of(&trial, "ping", FROM_S, TO_S);
+        Ok(format!("{:.0} kbit/s, {:.0} ms", throughput(&trial), trips.mean()))
+    })?;
+    result.assumptions.push(told);
+    Ok(())
+}
+
+/// Figures 8.1 and 8.2.
+pub(super) fn ack_priority(table: &Table) -> Result<TableResult, ExperimentError> {
+    let mut result = simulated(table);
+    let runs = both_full(Downstream::Free, |_| ())?;
+    for row in &table.rows {
+        result.rows.push(row_of_runs(row, &runs, |trial| {
+            if row.params.text("quantity") == Some("throughput") {
+                [
+                    ("downstream_throughput_mean_kbps", throughput(trial)),
+                    ("upstream_throughput_kbps", ip_kbps(trial, "upload", 65.0, 135.0)),
+                ]
+                .into_iter()
+                .collect()
+            } else {
+                let trips = RoundTrips::of(trial, "ping", FROM_S, TO_S);
+                let mut values = Values::new();
+                values.set("latency_mean_ms_about", trips.mean());
+                values.set("downstream_queue_mean_ms", trial.mean_queue_delay_s("line-back") * 1e3);
+                values.set("upstream_queue_mean_ms", trial.mean_queue_delay_s("line") * 1e3);
+                values
+            }
+        }));
+    }
+    let during = average(&runs, |trial| ip_kbps(trial, "download", UPLOAD_S + 5.0, UPLOAD_S + 75.0));
+    let before = average(&runs, |trial| ip_kbps(trial, "download", FROM_S, UPLOAD_S));
+    let [with, _] = pings(&runs);
+    let behind = average(&runs, |trial| trial.mean_queue_delay_s("line-back") * 1e3);
+    let shown = during > 0.97 * before && behind > 50.0 && with.mean() > behind;
+    let evidence = format!(
+        "{before:.0} kbit/s before an upload and {during:.0} beside it; packets wait {behind:.0} ms for the downstream, and pings of class 1:10 take \
+         {:.0} ms in the mean, {:.0} at most",
+        with.mean(),
+        with.max()
+    );
+    assume(&mut result, Downstream::Free)?;
+    judge(table, &mut result, shown, evidence);
+    Ok(result)
+}
+
+/// How much less passes than without anything behind the modem.
+fn with_loss(row: &crate::data::Row, runs: &[Trial], free: f64) -> RowResult {
+    row_of_runs(row, runs, |trial| {
+        let rate = throughput(trial);
+        let mut values = Values::new();
+        values.set("downstream_throughput_mean_kbps", rate);
+        values.set("loss_vs_unpoliced_pct", 100.0 * (1.0 - rate / free));
+        values.set("latency_mean_ms", RoundTrips::of(trial, "ping", FROM_S, TO_S).mean());
+        values
+    })
+}
+
+/// Figure 8.3.
+pub(super) fn policed(table: &Table) -> Result<TableResult, ExperimentError> {
+    let mut result = simulated(table);
+    let (free, runs) = (both_full(Downstream::Free, |_| ())?, both_full(Downstream::Policed, |_| ())?);
+    let unpoliced = average(&free, throughput);
+    result.rows = table.rows.iter().map(|row| with_loss(row, &runs, unpoliced)).collect();
+    let lost = 100.0 * (1.0 - average(&runs, throughput) / unpoliced);
+    let [during, before] = pings(&runs);
+    let free_before = pings(&free)[1].clone();
+    let shown =
+        (1.0..6.0).contains(&lost) && before.mean() < 0.5 * free_before.mean() && during.mean() > 1.3 * before.mean();
+    let evidence = format!(
+        "{lost:.1} % less throughput; pings take {:.0} ms in the mean where the download alone is policed, {:.0} where it is not; {:.0} and {:.0} at most \
+         beside an upload",
+        before.mean(),
+        free_before.mean(),
+        during.mean(),
+        during.max()
+    );
+    assume(&mut result, Downstream::Policed)?;
+    result.assumptions.push(
+        "The policer counts IP bytes, as that of Linux on an Ethernet does, and drops whatever exceeds.".to_owned(),
+    );
+    judge(table, &mut result, shown, evidence);
+    Ok(result)
+}
+
+/// Figures 8.4 and 8.5.
+pub(super) fn shaped(table: &Table) -> Result<TableResult, ExperimentError> {
+    let mut result = simulated(table);
+    let (free, runs) = (both_full(Downstream::Free, |_| ())?, both_full(Downstream::Shaped, |_| ())?);
+    let unpoliced = average(&free, throughput);
+    result.rows = table.rows.iter().map(|row| with_loss(row, &runs, unpoliced)).collect();
+    let lost = 100.0 * (1.0 - average(&runs, throughput) / unpoliced);
+    let (shaped, unshaped) = (pings(&runs), pings(&free));
+    let shown = (1.0..10.0).contains(&lost)
+        && shaped[0].mean() < 0.5 * unshaped[0].mean()
+        && shaped[1].mean() < 0.5 * unshaped[1].mean();
+    let evidence = format!(
+        "{lost:.1} % less throughput; pings of class 1:10 take {:.0} ms in place of {:.0} beside an upload, {:.0} in place of {:.0} beside the download alone; \
+         {:.0} at most",
+        shaped[0].mean(),
+        unshaped[0].mean(),
+        shaped[1].mean(),
+        unshaped[1].mean(),
+        shaped[0].max().max(shaped[1].max())
+    );
+    assume(&mut result, Downstream::Shaped)?;
+    let longer = once(Downstream::Shaped, "link.line.back.rate", "2080 kbit/s")?;
+    result.assumptions.push(format!(
+        "The classes downstream are not all stated: 30 kbit/s for ACKs as listing 8.3 has it, 20 % of the rest for class 1:10, the rest for the download, half a second \
+         at 450 kbit/s of queue each as upstream. Were the line faster still (2080 kbit/s), {:.0} kbit/s and {:.0} ms.",
+        throughput(&longer),
+        RoundTrips::of(&longer, "ping", FROM_S, TO_S).mean()
+    ));
+    judge(table, &mut result, shown, evidence);
+    Ok(result)
+}
+
+/// Section 8.1: what is reserved, and what was needed.
+pub(super) fn reservation(table: &Table) -> Result<TableResult, ExperimentError> {
+    let mut result = formulas(table, rates::ack_reservation, |_| (true, String::new()))?;
+    let runs = both_full(Downstream::Free, |_| ())?;
+    // While nothing else goes upstream but ten pings a second of three cells.
+    let acks = |trial: &Trial| {
+        trial.samples("wire_rate_bps", "line").map(|(at, rate)| (at, rate / 1e3 - 10.0 * 1.272)).collect::<Vec<_>>()
+    };
+    let mean_of = |trial: &Trial| mean(acks(trial).into_iter(), FROM_S, UPLOAD_S);
+    let most_of = |trial: &Trial| {
+        let seconds = (0..50).map(|second| FROM_S + f64::from(second));
+        seconds.map(|from| mean(acks(trial).into_iter(), from, from + 1.0)).fold(0.0, f64::max)
+    };
+    let (used, most) = (average(&runs, mean_of), average(&runs, most_of));
+    for (row, ours) in table.rows.iter().zip(&mut result.rows) {
+        if row.params.text("quantity").is_some() {
+            *ours = row_of_runs(row, &runs, |trial| {
+                [("ack_rate_max_kbps", most_of(trial)), ("ack_rate_mean_kbps", mean_of(trial))].into_iter().collect()
+            });
+        } else {
+            *ours = row_of(row, ours.theory.clone());
+        }
+    }
+    result.seeds = super::super::seeds::SEEDS.to_vec();
+    let down = average(&runs, throughput);
+    // Formula 8.1 the other way round.
+    let factor = down / (1500.0 / 106.0) / used;
+    if let Some(claim) = result.claims.first_mut() {
+        claim.shown &= (1.8..2.1).contains(&factor) && most < 85.0;
+        claim.evidence = format!(
+            "the download of {down:.0} kbit/s needs {used:.1} kbit/s of ACKs in the mean and {most:.1} in the busiest second, a packet of ACK for {factor:.2} \
+             of data; reserved are 85; {}",
+            claim.evidence
+        );
+    }
+    result.assumptions.push(
+        "The need is measured before the first upload, over a second for the largest, pings taken off.".to_owned(),
+    );
+    result.assumptions.extend(OPEN_LINE.map(String::from));
+    Ok(result)
+}
+
+/// Chapter 11.
+pub(super) fn before_and_after(table: &Table) -> Result<TableResult, ExperimentError> {
+    let mut result = simulated(table);
+    let before = starvation::unmodified(false)?;
+    let of_before = |name| before.number(name).unwrap_or_default();
+    // The upstream's part of a round trip: the rest crosses a downstream that is never full.
+    let fast = |overrides: &mut Overrides| overrides.set("link.line.back.rate", "20 Mbit/s");
+    let runs = both_full(Downstream::Shaped, fast)?;
+    let after = pings(&runs)[0].clone();
+    for row in &table.rows {
+        let mut ours = row_of_runs(row, &[], |_| Values::new());
+        if row.params.text("case") == Some("unmodified") {
+            set_pooled(
+                &mut ours,
+                &[
+                    ("upstream_delay_max_ms", of_before("rtt_max_ms")),
+                    ("single_upload_delay_ms", of_before("rtt_one_upload_ms")),
+                ],
+            );
+        } else {
+            set_pooled(&mut ours, &[("upstream_delay_max_ms", significant(after.max()))]);
+        }
+        result.rows.push(ours);
+    }
+    let factor = of_before("rtt_max_ms") / after.max();
+    result.assumptions.extend(OPEN_LINE.map(String::from));
+    result.assumptions.push(
+        "After: class 1:10 as in figure 8.4, but with a downstream line of 20 Mbit/s behind its shaper of 2 Mbit/s, so that what a round trip takes beyond an idle line is the \
+         upstream's and the shaper's alone; without hysteresis, at 1500 Hz. The thesis's 62 ms are those of figure 7.3, at 100 Hz."
+            .to_owned(),
+    );
+    let evidence = format!(
+        "{:.0} ms at most without the middlebox, {:.0} with it: {factor:.0} times less",
+        of_before("rtt_max_ms"),
+        after.max()
+    );
+    judge(table, &mut result, (30.0..120.0).contains(&factor), evidence);
+    Ok(result)
+}

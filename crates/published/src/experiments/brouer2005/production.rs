@@ -1,0 +1,47 @@
+//! Brouer 2005, section 10.4: what the production router counted, and the sums that follow.
+
+use crate::data::Table;
+use crate::reproduction::TableResult;
+use crate::value::Values;
+
+use super::super::ExperimentError;
+use super::KEY;
+use super::formulas::{judged, row_of};
+
+/// Section 10.4: a count of real traffic, of which only the sums can be checked.
+pub(super) fn connections(table: &Table) -> Result<TableResult, ExperimentError> {
+    let mut result = TableResult::new(KEY, table);
+    let mut sums = Vec::new();
+    for row in &table.rows {
+        let counted = |name| row.published.number(name);
+        let mut theory = Values::new();
+        if let (Some(total), Some(unreplied), Some(confirmed)) =
+            (counted("connections"), counted("unreplied"), counted("confirmed"))
+        {
+            let p2p = counted("p2p_confirmed").unwrap_or_default();
+            theory.set("p2p_share_pct", super::super::significant(100.0 * p2p / confirmed));
+            sums.push((total - unreplied - confirmed, "answered connections"));
+            sums.push((confirmed - p2p - counted("unmarked").unwrap_or_default(), "unmarked connections"));
+        }
+        if let (Some(p2p), Some(other), Some(unknown)) =
+            (counted("known_p2p"), counted("other_known"), counted("unknown"))
+        {
+            sums.push((p2p + other + unknown - counted("total").unwrap_or_default(), "listed ports"));
+        }
+        if let (Some(entries), Some(each)) = (counted("entries"), counted("bytes_each")) {
+            theory.set("mb", entries * each / 1e6);
+        }
+        result.rows.push(row_of(row, theory));
+    }
+    result.assumptions.push(
+        "These are counts of one network's traffic: there is nothing to simulate, their sums are checked.".to_owned(),
+    );
+    judged(table, &mut result, |rows| {
+        let share = rows.iter().find_map(|row| row.theory.number("p2p_share_pct")).unwrap_or_default();
+        let wrong: Vec<&str> =
+            sums.iter().filter(|(difference, _)| *difference != 0.0).map(|(_, what)| *what).collect();
+        let evidence = format!("{share:.1} % of the answered connections; {} sums are right", sums.len() - wrong.len());
+        ((share - 92.0).abs() < 0.5 && wrong.is_empty(), evidence)
+    });
+    Ok(result)
+}
