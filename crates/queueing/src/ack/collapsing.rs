@@ -19,10 +19,9 @@ use lastmile_units::Instant;
 
 use super::flow_fifo::FlowFifo;
 use super::linked_fifo::Handle;
-use super::{Passed, Standing, gives_way};
+use super::{Regulated, Standing, gives_way};
 use crate::classify::{Condition, Match};
 use crate::discipline::Counter;
-use crate::fifo::Tally;
 use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Limit, Overflow};
 
 /// Whether a packet that waits is part of a run.
@@ -40,7 +39,7 @@ pub struct AckCollapsing<P> {
     queue: FlowFifo<P, Role>,
     overflow: Overflow,
     exempt: Condition,
-    stats: Stats,
+    stats: Regulated,
 }
 
 impl<P: Packet> AckCollapsing<P> {
@@ -48,7 +47,7 @@ impl<P: Packet> AckCollapsing<P> {
     #[must_use]
     pub fn new(limit: Limit, overflow: Overflow, exempt: &Match, environment: &Environment) -> Option<Self> {
         let queue = FlowFifo::new(limit, &environment.link_layer)?;
-        Some(Self { queue, overflow, exempt: Condition::new(exempt, environment), stats: Stats::default() })
+        Some(Self { queue, overflow, exempt: Condition::new(exempt, environment), stats: Regulated::default() })
     }
 
     fn role_of(&mut self, now: Instant, packet: &P) -> Role {
@@ -105,7 +104,7 @@ impl<P: Packet> Discipline<P> for AckCollapsing<P> {
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
         let mut leaving = self.queue.first()?;
         while let Some(newer) = self.next_in_run(leaving) {
-            self.stats.collapsed += 1;
+            self.stats.dropped += 1;
             drops.dropped(now, self.queue.remove(leaving), DropReason::AckCollapsed);
             leaving = newer;
         }
@@ -123,35 +122,7 @@ impl<P: Packet> Discipline<P> for AckCollapsing<P> {
     }
 
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
-        self.stats.show(visit);
-    }
-}
-
-/// What collapsing counts.
-#[derive(Clone, Debug, Default)]
-struct Stats {
-    tally: Tally,
-    seen: u64,
-    collapsed: u64,
-    duplicates_kept: u64,
-    protected: u64,
-    passed: Passed,
-}
-
-impl Stats {
-    fn show(&self, visit: &mut dyn FnMut(Counter<'_>)) {
-        const KIND: &str = "ack-collapsing";
-        self.tally.show(KIND, visit);
-        let counts = [
-            ("seen", self.seen),
-            ("dropped_ack_collapsed", self.collapsed),
-            ("duplicates_kept", self.duplicates_kept),
-            ("protected", self.protected),
-        ];
-        for (name, value) in counts {
-            visit(Counter { path: "", kind: KIND, name, value });
-        }
-        self.passed.show(KIND, visit);
+        self.stats.show("ack-collapsing", "dropped_ack_collapsed", visit);
     }
 }
 

@@ -19,10 +19,10 @@ use lastmile_units::Instant;
 
 use super::flow_map::FlowMap;
 use super::linked_fifo::{Handle, LinkedFifo};
-use super::{Newest, Passed, Standing, gives_way};
+use super::{Newest, Regulated, Standing, gives_way};
 use crate::classify::{Condition, Match};
 use crate::discipline::Counter;
-use crate::fifo::{Room, Tally};
+use crate::fifo::Room;
 use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Limit, Overflow};
 
 /// What happens to duplicate ACKs.
@@ -88,7 +88,7 @@ pub struct AckFilter<P> {
     overflow: Overflow,
     rules: Rules,
     exempt: Condition,
-    stats: Stats,
+    stats: Regulated,
 }
 
 #[derive(Clone, Debug)]
@@ -139,7 +139,7 @@ impl<P: Packet> AckFilter<P> {
             overflow,
             rules: rules.clone(),
             exempt: Condition::new(&rules.exempt, environment),
-            stats: Stats::default(),
+            stats: Regulated::default(),
         })
     }
 
@@ -194,7 +194,7 @@ impl<P: Packet> AckFilter<P> {
                 return;
             };
             if gives_way(self.fifo.get(handle).packet.meta(), newer) {
-                self.stats.filtered += 1;
+                self.stats.dropped += 1;
                 let packet = self.take(handle);
                 drops.dropped(now, packet, DropReason::AckFiltered);
             } else {
@@ -300,7 +300,7 @@ impl<P: Packet> Discipline<P> for AckFilter<P> {
     }
 
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
-        self.stats.show(visit);
+        self.stats.show("ack-filter", "dropped_ack_filtered", visit);
     }
 }
 
@@ -364,34 +364,6 @@ impl Flow {
         }
         self.chain = before.map(|before| (oldest, before));
         self.chained -= 1;
-    }
-}
-
-/// What a filter counts.
-#[derive(Clone, Debug, Default)]
-struct Stats {
-    tally: Tally,
-    seen: u64,
-    filtered: u64,
-    duplicates_kept: u64,
-    protected: u64,
-    passed: Passed,
-}
-
-impl Stats {
-    fn show(&self, visit: &mut dyn FnMut(Counter<'_>)) {
-        const KIND: &str = "ack-filter";
-        self.tally.show(KIND, visit);
-        let counts = [
-            ("seen", self.seen),
-            ("dropped_ack_filtered", self.filtered),
-            ("duplicates_kept", self.duplicates_kept),
-            ("protected", self.protected),
-        ];
-        for (name, value) in counts {
-            visit(Counter { path: "", kind: KIND, name, value });
-        }
-        self.passed.show(KIND, visit);
     }
 }
 

@@ -38,6 +38,7 @@ use lastmile_units::Instant;
 
 use crate::classify::{Condition, Matcher as _};
 use crate::discipline::Counter;
+use crate::fifo::Tally;
 
 pub use cake::CakeAckFilter;
 pub use clamp::WindowClamp;
@@ -203,6 +204,34 @@ impl Passed {
         for (name, value) in counts {
             visit(Counter { path: "", kind, name, value });
         }
+    }
+}
+
+/// What a queue counts in which ACKs give way to newer ones.
+#[derive(Clone, Debug, Default)]
+struct Regulated {
+    tally: Tally,
+    seen: u64,
+    dropped: u64,
+    duplicates_kept: u64,
+    protected: u64,
+    passed: Passed,
+}
+
+impl Regulated {
+    /// Under the names of `kind`, which calls its dropped ACKs `dropped`.
+    fn show(&self, kind: &'static str, dropped: &'static str, visit: &mut dyn FnMut(Counter<'_>)) {
+        self.tally.show(kind, visit);
+        let counts = [
+            ("seen", self.seen),
+            (dropped, self.dropped),
+            ("duplicates_kept", self.duplicates_kept),
+            ("protected", self.protected),
+        ];
+        for (name, value) in counts {
+            visit(Counter { path: "", kind, name, value });
+        }
+        self.passed.show(kind, visit);
     }
 }
 

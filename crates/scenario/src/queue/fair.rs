@@ -235,11 +235,20 @@ fn weight(class: &Table<'_>) -> Option<NonZeroU32> {
 }
 
 pub(super) fn wfq(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
-    let config = among(table, &WFQ_CLASS, (link_layer, depth), Some(NonZeroU32::MIN), weight)?;
-    buildable(table, Spec::Wfq(config), link_layer)
+    weighted(table, &WFQ_CLASS, (link_layer, depth), Spec::Wfq)
 }
 
 pub(super) fn wf2q_plus(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
-    let config = among(table, &WF2Q_PLUS_CLASS, (link_layer, depth), Some(NonZeroU32::MIN), weight)?;
-    buildable(table, Spec::Wf2qPlus(config), link_layer)
+    weighted(table, &WF2Q_PLUS_CLASS, (link_layer, depth), Spec::Wf2qPlus)
+}
+
+/// A discipline whose members have weights; flows have equal ones.
+fn weighted(
+    table: &Table<'_>,
+    section: &'static Section,
+    (link_layer, depth): (&LinkLayer, usize),
+    spec: fn(Among<NonZeroU32>) -> Spec,
+) -> Option<Spec> {
+    let among = among(table, section, (link_layer, depth), Some(NonZeroU32::MIN), weight)?;
+    buildable(table, spec(among), link_layer)
 }
