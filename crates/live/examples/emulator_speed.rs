@@ -107,7 +107,7 @@ fn emulating<T>(
     let mut world = World::build(config)?;
     let open = |side: &Side| Namespace::open(side.namespace().map_or("", Namespace::name));
     let (client, server) = (open(world.client())?, open(world.server())?);
-    let address = world.server().address();
+    let address = world.server().address().ok_or("an end with an address")?;
     let stop = Stop::new()?;
     let handle = stop.handle()?;
     thread::scope(|scope| {

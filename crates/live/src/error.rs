@@ -31,12 +31,25 @@ pub enum Error {
         /// Its name.
         name: String,
     },
-    /// Both ends in one namespace.
-    #[error("client and server share a network namespace: the kernel would pass their packets round the line")]
+    /// Both ends in one namespace, or behind one interface.
+    #[error(
+        "client and server share a network namespace or an interface: the kernel would pass their packets round the line"
+    )]
     SamePlace,
     /// A direction without a line.
     #[error("a direction without a single hop carries nothing")]
     NoHops,
+    /// The kernel has no way to keep a bridge from forwarding that ends with the program.
+    #[error("cannot hold back what comes in through {device}: {source}")]
+    NoBypass {
+        /// The device.
+        device: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// One end is a TUN device and the other an interface.
+    #[error("one end gives IP packets and the other Ethernet frames: both ends must be interfaces, or none")]
+    MixedEnds,
     /// A command could not be started.
     #[error("cannot run {command:?}: {source}")]
     Command {
@@ -61,6 +74,9 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoTun { .. } => Some("the kernel's TUN driver is missing: CONFIG_TUN, or `modprobe tun`".to_owned()),
+            Self::NoBypass { .. } => {
+                Some("tcx is needed: Linux 6.6 or later with CONFIG_NET_XGRESS and CONFIG_BPF_SYSCALL".to_owned())
+            }
             Self::NoNamespace { name } => {
                 Some(format!("`ip netns list` shows those that there are, `ip netns add {name}` makes one"))
             }

@@ -1,14 +1,21 @@
 //! Where packets come in and go out.
 
+pub mod bypass;
+pub mod offload;
+pub mod packet_socket;
 pub mod tun;
 
 use std::io;
+use std::os::fd::AsFd;
 
 use lastmile_packet::Frame;
 use lastmile_units::Instant;
 
 use crate::clock::Clock;
 
+pub use bypass::Bypass;
+pub use offload::Offloads;
+pub use packet_socket::PacketSocket;
 pub use tun::Tun;
 
 /// A device, seen from the datapath: gives packets that hosts sent and takes packets that hosts shall have.
@@ -30,6 +37,30 @@ pub trait Port {
     /// Sends all of `frames`, in their order, and leaves none there. Never waits: `done` hears of each what became of it,
     /// in any order, and gets its memory. What is refused is lost, as on a cable whose far end cannot take it.
     fn send(&mut self, frames: &mut Vec<Frame>, done: &mut dyn FnMut(Frame, Result<(), Refusal>));
+
+    /// What has happened so far to frames that were not handed over as they came.
+    ///
+    /// # Errors
+    /// The device is gone.
+    fn counters(&mut self) -> io::Result<Counters> {
+        Ok(Counters::default())
+    }
+}
+
+/// A port of the kernel, whose descriptor is readable when packets wait.
+pub trait Device: Port + AsFd + Send {}
+
+impl<T: Port + AsFd + Send> Device for T {}
+
+/// What a port counts beside what it hands over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Packets that the kernel dropped before they could be read: this program was too slow for them.
+    pub dropped_unread: u64,
+    /// Frames longer than any buffer, dropped.
+    pub cut_short: u64,
+    /// What a device would have done to frames, and was done here.
+    pub offloads: Offloads,
 }
 
 /// What the bytes of a port's packets begin with.

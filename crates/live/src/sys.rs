@@ -9,17 +9,23 @@
 //! | `namespace` | setns(2), unshare(2), the mounts that give a namespace a name |
 //! | `device` | tun(4) and netdevice(7): make a device, name its address, bring it up |
 //! | `random` | getrandom(2) |
+//! | `bpf` | a small program in the kernel, and the link that holds it: bpf(2) |
+//! | `packet` | packet sockets: packet(7), recvmmsg(2), sendmmsg(2) |
 //! | `icmp` | a raw socket for echo requests whose replies carry the kernel's receive time |
 #![allow(unsafe_code)]
 
+pub(crate) mod bpf;
+mod control;
 pub(crate) mod device;
 pub(crate) mod icmp;
 pub(crate) mod namespace;
+pub(crate) mod packet;
 pub(crate) mod random;
 pub(crate) mod wait;
 
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
 
 /// The result of a call that returns -1 and sets `errno` on failure.
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -31,4 +37,11 @@ fn check_fd(result: libc::c_int) -> io::Result<OwnedFd> {
     let fd: RawFd = check(result)?;
     // SAFETY: the kernel has just returned this descriptor, so it is open and nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Sets an option of a socket to a value of the type that it takes. setsockopt(2).
+fn set_option<T>(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
+    let size = libc::socklen_t::try_from(size_of::<T>()).expect("a small struct");
+    // SAFETY: `value` has the size that is given, and outlives the call; every option used takes the type that is passed.
+    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, ptr::from_ref(value).cast(), size) }).map(drop)
 }

@@ -77,16 +77,16 @@ impl FrameError {
 
 /// The headers of the link in front of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Prefix {
+pub struct Prefix {
     /// Bytes up to the packet, at most 30.
-    pub(crate) len: u8,
+    pub len: u8,
     /// True when PPPoE stands last, with a length of its own.
-    pub(crate) pppoe: bool,
+    pub pppoe: bool,
 }
 
 impl Prefix {
     /// In a frame whose packet now has `ip_len` bytes, makes PPPoE say so.
-    pub(crate) fn mend(self, frame: &mut [u8], ip_len: u16) {
+    pub fn mend(self, frame: &mut [u8], ip_len: u16) {
         if self.pppoe {
             let at = usize::from(self.len) - PPPOE_LENGTH_BEFORE_IP;
             let length = ip_len + PPP_PROTOCOL_LEN as u16;
@@ -97,15 +97,16 @@ impl Prefix {
 
 /// Where the packet is, if there is one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Located {
+pub struct Located {
     /// What stands before it; before what cannot be read, the Ethernet header with its tags.
-    pub(crate) prefix: Prefix,
+    pub prefix: Prefix,
     /// Where the packet ends at the latest, or why there is none.
-    pub(crate) end: Result<usize, FrameError>,
+    pub end: Result<usize, FrameError>,
 }
 
 /// Finds the IP packet in a frame.
-pub(crate) fn locate(frame: &[u8]) -> Located {
+#[must_use]
+pub fn locate(frame: &[u8]) -> Located {
     let (mut start, mut ether_type) = (HEADER_LEN, word(frame, HEADER_LEN - 2));
     for _ in 0..2 {
         if !matches!(ether_type, Some(VLAN | SERVICE_VLAN)) {

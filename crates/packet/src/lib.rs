@@ -9,11 +9,12 @@
 //! | read a real packet | [`Frame::new`], [`Frame::ethernet`], [`parse`], [`parse_headers`] |
 //! | give flows of real packets their [`FlowId`] | [`FlowTable`] |
 //! | tell the addresses of simulated flows | [`FlowDirectory`] |
+//! | find the IP packet in an Ethernet frame | [`ethernet::locate`] |
 //! | compute and mend checksums | [`checksum`], [`checksums_hold`] |
 
 pub mod checksum;
 mod directory;
-mod ethernet;
+pub mod ethernet;
 mod flow;
 mod frame;
 mod icmp;

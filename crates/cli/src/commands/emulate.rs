@@ -55,6 +55,14 @@ pub(crate) struct Arguments {
     #[arg(long)]
     server_here: bool,
 
+    /// Be the line between two existing interfaces: what comes in through one goes out through the other
+    ///
+    /// The client's end is behind the first, the server's behind the second. They need no address; nothing else on this
+    /// machine sees what comes in through them. If both are ports of a bridge of the kernel, that carries on when
+    /// lastmile ends, however it ends.
+    #[arg(long, value_name = "IF1,IF2", value_parser = interfaces, conflicts_with_all = ["client_ns", "server_ns", "server_here", "mtu", "command"])]
+    bridge: Option<(String, String)>,
+
     /// MTU of both devices, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(68..))]
     mtu: u16,
@@ -108,9 +116,15 @@ fn failure(error: lastmile_live::Error) -> Failure {
 
 fn config(arguments: &Arguments, path: &Path, seed: u64) -> Config {
     let place = |name: &Option<String>| name.clone().map_or(Place::New, Place::Existing);
+    let interface = |name: &String| Place::Interface { namespace: None, name: name.clone() };
+    let (client, server) = match &arguments.bridge {
+        Some((client, server)) => (interface(client), interface(server)),
+        None if arguments.server_here => (place(&arguments.client_ns), Place::Here),
+        None => (place(&arguments.client_ns), place(&arguments.server_ns)),
+    };
     Config {
-        client: place(&arguments.client_ns),
-        server: if arguments.server_here { Place::Here } else { place(&arguments.server_ns) },
+        client,
+        server,
         mtu: arguments.mtu,
         seed,
         tuning: Tuning { spin: arguments.spin, realtime: arguments.realtime },
@@ -125,18 +139,34 @@ fn ends(world: &World) -> String {
         None => "in this network namespace".to_owned(),
     };
     let (client, server) = (world.client(), world.server());
+    let (Some(client_address), Some(server_address)) = (client.address(), server.address()) else {
+        return format!(
+            "client behind interface {}, server behind interface {}\npacket path: {}\nCtrl-C ends the line",
+            client.device(),
+            server.device(),
+            client.path(),
+        );
+    };
     let prefix =
         client.namespace().map_or_else(String::new, |namespace| format!("ip netns exec {} ", namespace.name()));
     format!(
-        "client {} {}, device {}\nserver {} {}, device {}\nfor example: {prefix}ping {}; Ctrl-C ends the line",
-        client.address(),
+        "client {client_address} {}, device {}\nserver {server_address} {}, device {}\nfor example: {prefix}ping {server_address}; Ctrl-C ends the line",
         place(client),
         client.device(),
-        server.address(),
         place(server),
         server.device(),
-        server.address(),
     )
+}
+
+/// `IF1,IF2`.
+fn interfaces(text: &str) -> std::result::Result<(String, String), String> {
+    match text.split_once(',') {
+        Some((one, other)) if one == other => Err("two different interfaces are needed".to_owned()),
+        Some((one, other)) if !one.is_empty() && !other.is_empty() && !other.contains(',') => {
+            Ok((one.to_owned(), other.to_owned()))
+        }
+        _ => Err("two interfaces with a comma between them are needed, such as eth1,eth2".to_owned()),
+    }
 }
 
 /// On standard output; beside a command, whose output that is, on standard error.

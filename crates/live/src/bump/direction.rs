@@ -12,7 +12,7 @@ use lastmile_units::{Duration, Instant};
 
 use super::{BATCH, CounterValue, DirectionReport, HopConfig, HopReport, MAX_FLOWS};
 use crate::clock::Clock;
-use crate::io::{Framing, Port, Refusal};
+use crate::io::{Counters, Framing, Port, Refusal};
 
 /// Memory of packets that have left, kept for those that come.
 const SPARE_BUFFERS: usize = 1024;
@@ -197,7 +197,7 @@ impl Direction {
             hops: self.hops.iter().map(Hop::report).collect(),
             sent: self.sent,
             refused: self.refused,
-            dropped_unread: 0,
+            port: Counters::default(),
             lateness: self.lateness.clone(),
         }
     }

@@ -5,7 +5,7 @@ use lastmile_queueing::Backlog;
 use lastmile_queueing::line::{Count, Stats};
 use lastmile_units::CellCount;
 
-use crate::io::Refusal;
+use crate::io::{Counters, Refusal};
 
 /// What one direction has done, counter by counter.
 #[derive(Clone, Debug)]
@@ -27,9 +27,9 @@ pub struct DirectionReport {
     pub sent: Count,
     /// Packets that it did not take, by [`Refusal::index`].
     pub refused: [Count; Refusal::ALL.len()],
-    /// Packets that the kernel dropped on the sending side before they could be read: this program was too slow for them.
-    /// Not among the received.
-    pub dropped_unread: u64,
+    /// What happened at the port on the sending side before packets were handed over. What was dropped there is not among
+    /// the received.
+    pub port: Counters,
     /// Nanoseconds from when a packet was due at the receiving port to when its batch was sent there.
     pub lateness: Histogram<u64>,
 }

@@ -11,8 +11,8 @@ use super::{Ended, Outcome};
 use crate::bump::{Bump, BumpConfig, HopConfig};
 use crate::clock::{Clock, MonotonicClock, std_span};
 use crate::error::{Context, Error};
-use crate::io::Tun;
 use crate::io::tun::Settings;
+use crate::io::{Bypass, Device, PacketSocket, Tun};
 use crate::lab::Namespace;
 use crate::stop::Stop;
 use crate::sys::{random, wait};
@@ -74,6 +74,13 @@ pub enum Place {
     Existing(String),
     /// In the namespace of the caller.
     Here,
+    /// Nowhere of its own: whatever is behind this interface. The other end must be an interface too.
+    Interface {
+        /// The namespace that it is in; `None` for that of the caller.
+        namespace: Option<String>,
+        /// Its name.
+        name: String,
+    },
 }
 
 /// How hard to try to be on time.
@@ -86,12 +93,15 @@ pub struct Tuning {
 }
 
 /// One end of the line, as users meet it.
-#[derive(Debug)]
 pub struct Side {
     // The device goes before the namespace that it stands in.
-    tun: Tun,
+    device: Box<dyn Device>,
+    name: String,
+    path: String,
+    /// Behind an interface, what keeps the kernel's hands off it.
+    _bypass: Option<Bypass>,
     namespace: Option<Namespace>,
-    address: Ipv4Addr,
+    address: Option<Ipv4Addr>,
 }
 
 impl Side {
@@ -104,12 +114,18 @@ impl Side {
     /// Name of its device.
     #[must_use]
     pub fn device(&self) -> &str {
-        self.tun.name()
+        &self.name
     }
 
-    /// Its address.
+    /// By what packets come and go, and why.
     #[must_use]
-    pub fn address(&self) -> Ipv4Addr {
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Its address; `None` for an interface, which needs none.
+    #[must_use]
+    pub fn address(&self) -> Option<Ipv4Addr> {
         self.address
     }
 
@@ -129,9 +145,16 @@ impl Side {
     fn build(config: &Config, place: &Place, role: &str, address: Ipv4Addr) -> Result<Self, Error> {
         let namespace = match place {
             Place::New => Some(Namespace::create(&format!("lastmile-{}-{role}", std::process::id()))?),
-            Place::Existing(name) => Some(Namespace::open(name)?),
-            Place::Here => None,
+            Place::Existing(name) | Place::Interface { namespace: Some(name), .. } => Some(Namespace::open(name)?),
+            Place::Here | Place::Interface { namespace: None, .. } => None,
         };
+        if let Place::Interface { name, .. } = place {
+            // First the tap, then what drops behind it: no frame is lost in between, and only a few pass twice.
+            let device = Box::new(PacketSocket::open(namespace.as_ref(), name)?);
+            let bypass = Some(Bypass::hold(namespace.as_ref(), name)?);
+            let path = "packet sockets".to_owned();
+            return Ok(Self { device, name: name.clone(), path, _bypass: bypass, namespace, address: None });
+        }
         let settings = Settings {
             name: "lastmile%d".into(),
             address,
@@ -141,7 +164,9 @@ impl Side {
             default_route: *place == Place::New,
         };
         let tun = Tun::create(namespace.as_ref(), &settings)?;
-        Ok(Self { namespace, tun, address })
+        let name = tun.name().to_owned();
+        let path = "TUN".to_owned();
+        Ok(Self { device: Box::new(tun), name, path, _bypass: None, namespace, address: Some(address) })
     }
 }
 
@@ -164,13 +189,18 @@ impl World {
         if config.client == config.server && config.client != Place::New {
             return Err(Error::SamePlace);
         }
+        let interfaces = [&config.client, &config.server].map(|place| matches!(place, Place::Interface { .. }));
+        if interfaces[0] != interfaces[1] {
+            return Err(Error::MixedEnds);
+        }
         if config.up.is_empty() || config.down.is_empty() {
             return Err(Error::NoHops);
         }
         let bump = Bump::new(&BumpConfig {
             up: config.up.clone(),
             down: config.down.clone(),
-            mtu: config.mtu,
+            // An interface has an MTU of its own, which the kernel keeps.
+            mtu: if interfaces[0] { u16::MAX } else { config.mtu },
             seed: config.seed,
             hash_key: HashKey::new(random::bytes().context(|| "asking for random bytes")?),
         })?;
@@ -262,7 +292,8 @@ impl World {
             let departure = self.bump.next_wake().map(|due| due.since(now).saturating_sub(self.tuning.spin));
             let end = until.map(|until| until.since(now));
             let timeout = [departure, end].into_iter().flatten().min();
-            let ports: [Option<BorrowedFd<'_>>; 2] = [Some(self.client.tun.as_fd()), Some(self.server.tun.as_fd())];
+            let ports: [Option<BorrowedFd<'_>>; 2] =
+                [Some(self.client.device.as_fd()), Some(self.server.device.as_fd())];
             let [client, server] = ports;
             let waiting = [client, server, Some(stop.as_fd()), child.map(AsFd::as_fd)];
             let [_, _, stopped, ended] =
@@ -273,15 +304,18 @@ impl World {
             if stopped {
                 return Ok(Woken::Stop);
             }
-            self.bump.turn(&self.clock, &mut self.client.tun, &mut self.server.tun).context(|| "reading packets")?;
+            self.bump
+                .turn(&self.clock, &mut *self.client.device, &mut *self.server.device)
+                .context(|| "reading packets")?;
         }
     }
 
-    fn outcome(&self, ended: Ended, start: Instant) -> Result<Outcome, Error> {
+    fn outcome(&mut self, ended: Ended, start: Instant) -> Result<Outcome, Error> {
         let elapsed = self.clock.now() - start;
         let (mut up, mut down) = self.bump.reports();
-        up.dropped_unread = self.client.tun.dropped_unread(self.client.namespace())?;
-        down.dropped_unread = self.server.tun.dropped_unread(self.server.namespace())?;
+        for (report, side) in [(&mut up, &mut self.client), (&mut down, &mut self.server)] {
+            report.port = side.device.counters().context(|| format!("reading the counters of {}", side.name))?;
+        }
         Ok(Outcome { ended, elapsed, up, down })
     }
 }

@@ -4,14 +4,14 @@
 //! is at most one MTU long. Packets carry no time stamp: they count as arrived when they are read. One packet a system call.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use lastmile_packet::Frame;
 use lastmile_units::Instant;
 
-use super::{Framing, Port, Refusal};
+use super::{Counters, Framing, Port, Refusal};
 use crate::clock::Clock;
 use crate::error::{Context, Error};
 use crate::lab::Namespace;
@@ -44,6 +44,8 @@ pub struct Settings {
 pub struct Tun {
     file: File,
     name: String,
+    /// The counters of all devices in the namespace of this one: proc_net_dev(5).
+    statistics: File,
     buffer: Vec<u8>,
 }
 
@@ -74,7 +76,8 @@ impl Tun {
         if settings.default_route {
             device::set_default_route(&name).context(what)?;
         }
-        Ok(Self { file, name, buffer: vec![0; MAX_PACKET] })
+        let statistics = File::open("/proc/thread-self/net/dev").context(what)?;
+        Ok(Self { file, name, statistics, buffer: vec![0; MAX_PACKET] })
     }
 
     /// The device's name.
@@ -83,25 +86,6 @@ impl Tun {
         &self.name
     }
 
-    /// Packets that the kernel dropped since the device was made, before this program could read them. `namespace` is where
-    /// the device is.
-    ///
-    /// # Errors
-    /// The device was moved or is gone.
-    pub fn dropped_unread(&self, namespace: Option<&Namespace>) -> Result<u64, Error> {
-        let read = || {
-            let table = fs::read_to_string("/proc/thread-self/net/dev")?;
-            transmit_drops(&table, &self.name).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
-        };
-        let count = match namespace {
-            Some(namespace) => namespace.run(read)?,
-            None => read(),
-        };
-        count.context(|| format!("reading the counters of {}", self.name))
-    }
-}
-
-impl Tun {
     /// One write is one packet, whole or not at all.
     fn write(&self, packet: &[u8]) -> Result<(), Refusal> {
         match (&self.file).write(packet) {
@@ -140,6 +124,15 @@ impl Port for Tun {
             let result = self.write(frame.bytes());
             done(frame, result);
         }
+    }
+
+    fn counters(&mut self) -> io::Result<Counters> {
+        let mut table = String::new();
+        self.statistics.seek(SeekFrom::Start(0))?;
+        self.statistics.read_to_string(&mut table)?;
+        let dropped_unread =
+            transmit_drops(&table, &self.name).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+        Ok(Counters { dropped_unread, ..Counters::default() })
     }
 }
 

@@ -21,9 +21,7 @@ pub(crate) fn open_tun(pattern: &str) -> io::Result<(File, String)> {
     // No IFF_VNET_HDR: the kernel then finishes checksums and cuts large segments before the packet comes here.
     request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
     ioctl(file.as_fd(), libc::TUNSETIFF, &mut request)?;
-    let name = request.ifr_name.iter().take_while(|&&byte| byte != 0).map(|&byte| byte.cast_unsigned()).collect();
-    let name = String::from_utf8(name).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
-    Ok((file, name))
+    Ok((file, text(&request.ifr_name)?))
 }
 
 /// Gives the device an IPv4 address in a network of `prefix_len` bits.
@@ -73,6 +71,20 @@ pub(crate) fn set_default_route(name: &str) -> io::Result<()> {
     let socket = any_socket()?;
     // SAFETY: `route` and the name that it points to outlive the call.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCADDRT as libc::Ioctl, &raw mut route) }).map(drop)
+}
+
+/// The name of the device of this number in the namespace of `socket`.
+pub(crate) fn name_of(socket: BorrowedFd<'_>, index: libc::c_int) -> io::Result<String> {
+    // SAFETY: integers and a union of integers and addresses, of which all zero is a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    request.ifr_ifru.ifru_ifindex = index;
+    ioctl(socket, libc::SIOCGIFNAME as libc::Ioctl, &mut request)?;
+    text(&request.ifr_name)
+}
+
+fn text(name: &[libc::c_char]) -> io::Result<String> {
+    let name = name.iter().take_while(|&&byte| byte != 0).map(|&byte| byte.cast_unsigned()).collect();
+    String::from_utf8(name).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
 }
 
 fn request(name: &str) -> io::Result<libc::ifreq> {

@@ -3,9 +3,9 @@
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use super::{check, check_fd};
+use super::{check, check_fd, control, set_option};
 
 /// A raw ICMP socket in the network namespace of the thread that opened it.
 #[derive(Debug)]
@@ -17,13 +17,7 @@ impl IcmpSocket {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: takes three numbers.
         let fd = check_fd(unsafe { libc::socket(libc::AF_INET, kind, libc::IPPROTO_ICMP) })?;
-        let on: libc::c_int = 1;
-        let size = libc::socklen_t::try_from(size_of::<libc::c_int>()).expect("four");
-        // SAFETY: `on` is an int of the size that is given, and outlives the call.
-        let stamped = unsafe {
-            libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, (&raw const on).cast(), size)
-        };
-        check(stamped)?;
+        set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1)?;
         let address = libc::sockaddr_in {
             sin_family: libc::AF_INET as libc::sa_family_t,
             sin_port: 0,
@@ -57,7 +51,11 @@ impl IcmpSocket {
         // SAFETY: the message points to a buffer and a control block with their lengths, all of which outlive the call.
         let received = unsafe { libc::recvmsg(self.0.as_raw_fd(), &raw mut message, 0) };
         match usize::try_from(received) {
-            Ok(len) => Ok(Some((len, stamp(&message)))),
+            Ok(len) => {
+                let mut time = None;
+                control::messages(&message, |level, kind, data| time = time.or(control::stamp(level, kind, data)));
+                Ok(Some((len, time)))
+            }
             Err(_) => match io::Error::last_os_error() {
                 error if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
                 error => Err(error),
@@ -70,24 +68,4 @@ impl AsFd for IcmpSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
-}
-
-/// The receive time in the control block that recvmsg(2) has filled.
-fn stamp(message: &libc::msghdr) -> Option<SystemTime> {
-    // SAFETY: the kernel has set the length of the control block to what it filled, and the CMSG functions stay within it.
-    let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
-    while !header.is_null() {
-        // SAFETY: not null, so it points to a whole header within the control block.
-        let (level, kind) = unsafe { ((*header).cmsg_level, (*header).cmsg_type) };
-        if level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPNS {
-            // SAFETY: a message of this type carries a timespec; its place may be unaligned.
-            let time = unsafe { libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned() };
-            let since_epoch =
-                Duration::new(u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).unwrap_or_default());
-            return SystemTime::UNIX_EPOCH.checked_add(since_epoch);
-        }
-        // SAFETY: `header` lies within the control block of `message`.
-        header = unsafe { libc::CMSG_NXTHDR(message, header) };
-    }
-    None
 }

@@ -155,29 +155,32 @@ fn a_tcp_download_gets_the_lines_payload_rate() {
     let mut config = two_megabit();
     config.down = vec![adsl(BitRate::from_mbit_per_s(8), Duration::from_ms(4))];
     let exact = 8e6 * 1448.0 / (32.0 * 53.0);
-    let (_, goodput) = emulating(&config, |client, server| {
-        let listener = server.run(|| TcpListener::bind(PORT)).unwrap().unwrap();
-        thread::scope(|scope| {
-            scope.spawn(move || {
-                let (mut stream, _) = listener.accept().unwrap();
-                let block = vec![0; 1 << 16];
-                // Until the client has had enough and closes.
-                while stream.write_all(&block).is_ok() {}
-            });
-            let mut stream = client.run(|| TcpStream::connect(PORT)).unwrap().unwrap();
-            stream.set_read_timeout(Some(StdDuration::from_secs(5))).unwrap();
-            let mut buffer = vec![0; 1 << 16];
-            let mut read_for = |seconds: f64| {
-                let (start, mut bytes) = (StdInstant::now(), 0);
-                while start.elapsed().as_secs_f64() < seconds {
-                    bytes += stream.read(&mut buffer).unwrap();
-                }
-                bytes as f64 * 8.0 / start.elapsed().as_secs_f64()
-            };
-            read_for(1.0);
-            read_for(4.0)
-        })
-    });
+    let (_, goodput) = emulating(&config, |client, server| download(client, server, PORT));
     eprintln!("TCP: {:.3} Mbit/s, the line's payload rate is {:.3}", goodput / 1e6, exact / 1e6);
     assert!(goodput > 0.96 * exact && goodput < 1.01 * exact, "{goodput} bit/s, exact {exact}");
+}
+
+/// Bits of payload a second that the client's kernel gets from the server's by TCP, after a second.
+pub(crate) fn download(client: &Namespace, server: &Namespace, from: SocketAddrV4) -> f64 {
+    let listener = server.run(|| TcpListener::bind(from)).unwrap().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let block = vec![0; 1 << 16];
+            // Until the client has had enough and closes.
+            while stream.write_all(&block).is_ok() {}
+        });
+        let mut stream = client.run(|| TcpStream::connect(from)).unwrap().unwrap();
+        stream.set_read_timeout(Some(StdDuration::from_secs(5))).unwrap();
+        let mut buffer = vec![0; 1 << 16];
+        let mut read_for = |seconds: f64| {
+            let (start, mut bytes) = (StdInstant::now(), 0);
+            while start.elapsed().as_secs_f64() < seconds {
+                bytes += stream.read(&mut buffer).unwrap();
+            }
+            bytes as f64 * 8.0 / start.elapsed().as_secs_f64()
+        };
+        read_for(1.0);
+        read_for(4.0)
+    })
 }

@@ -96,7 +96,7 @@ pub(crate) fn emulating<T>(config: &Config, work: impl FnOnce(&Namespace, &Names
         let outcome = carrier.join().unwrap();
         for direction in [&outcome.up, &outcome.down] {
             assert!(direction.is_balanced(), "{direction:?}");
-            assert_eq!(direction.dropped_unread, 0);
+            assert_eq!(direction.port.dropped_unread, 0);
         }
         (outcome, done)
     })

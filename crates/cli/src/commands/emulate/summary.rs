@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use hdrhistogram::Histogram;
 use lastmile_live::bump::{DirectionReport, HopReport};
 use lastmile_live::emulate::{Ended, Outcome};
-use lastmile_live::io::Refusal;
+use lastmile_live::io::{Refusal, offload};
 use lastmile_queueing::line::Count;
 use lastmile_results::schema::{Clock, Delay, Inputs, Summary};
 use lastmile_results::{Origin, summarise};
@@ -52,6 +52,15 @@ struct Direction {
     oversize: u64,
     /// Dropped by the kernel before they could be read.
     dropped_unread: u64,
+    /// Frames longer than any buffer, dropped before they counted as received.
+    cut_short: u64,
+    /// Checksums that the sending host had left to a device, finished.
+    checksums_finished: u64,
+    /// Packets in one piece that it had left to a device to cut, and the segments that they became.
+    cut: u64,
+    segments: u64,
+    /// Pieces that cannot be cut here, dropped before they counted as received.
+    not_cut: u64,
     /// Not taken by the receiving device, by reason.
     refused: BTreeMap<&'static str, u64>,
     /// From when a packet was due at the receiving end to when it was sent there.
@@ -140,7 +149,12 @@ fn direction(report: &DirectionReport) -> Direction {
         not_ip: report.not_ip,
         unnumbered: report.unnumbered,
         oversize: report.oversize.packets,
-        dropped_unread: report.dropped_unread,
+        dropped_unread: report.port.dropped_unread,
+        cut_short: report.port.cut_short,
+        checksums_finished: report.port.offloads.finished,
+        cut: report.port.offloads.cut,
+        segments: report.port.offloads.segments,
+        not_cut: report.port.offloads.refused,
         refused: refused.filter(|(_, count)| *count > 0).collect(),
         lateness_s: seconds(&report.lateness),
     }
@@ -190,6 +204,11 @@ impl Direction {
             (self.unnumbered, "packets of more flows than are told apart, carried without regulation".to_owned()),
             (self.oversize, "packets longer than the MTU, dropped".to_owned()),
             (self.dropped_unread, "packets dropped by the kernel before they could be read".to_owned()),
+            (self.cut_short, "frames longer than any buffer, dropped".to_owned()),
+            (
+                self.not_cut,
+                format!("packets in pieces that are not cut here, dropped: `{}`", offload::remedy("INTERFACE")),
+            ),
         ];
         incidents.extend(self.refused.iter().map(|(reason, count)| {
             let reason = reason.replace('_', " ");

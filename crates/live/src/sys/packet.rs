@@ -1,0 +1,267 @@
+//! Packet sockets: packet(7), recvmmsg(2), sendmmsg(2).
+//!
+//! Receiving and sending are two sockets. The one that receives gives each frame with the offload that was left undone
+//! (`PACKET_VNET_HDR`), its VLAN tag if the kernel took that off (`PACKET_AUXDATA`), and the kernel's receive time; the one that
+//! sends takes bare frames and passes by the device's queueing discipline (`PACKET_QDISC_BYPASS`), since its caller is the queue.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr;
+use std::time::SystemTime;
+
+use super::{check, check_fd, control, device, set_option};
+
+/// Frames that one call receives or sends at most.
+pub(crate) const BATCH: usize = 64;
+
+/// The bytes in front of each received frame: struct `virtio_net_hdr` (linux/virtio_net.h).
+pub(crate) const OFFLOAD_LEN: usize = 10;
+
+/// Room for a received frame: a segment before segmentation has at most 65 535 bytes of IP, and headers of the link.
+const SLOT: usize = OFFLOAD_LEN + 65_536 + 64;
+
+/// Room for two control messages, of 16 and 20 bytes, in words that align them.
+const CONTROL_WORDS: usize = 10;
+
+/// The socket that receives.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    socket: OwnedFd,
+    index: libc::c_int,
+}
+
+/// The socket that sends.
+#[derive(Debug)]
+pub(crate) struct Sender(OwnedFd);
+
+/// Memory for one batch of received frames, and what the kernel says of each.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    bytes: Vec<u8>,
+    about: Vec<About>,
+}
+
+/// What the kernel says of a received frame.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct About {
+    /// Bytes of offload header and frame.
+    pub(crate) len: usize,
+    /// True when the frame was longer than its room, and the rest is lost.
+    pub(crate) cut: bool,
+    /// When the kernel received it.
+    pub(crate) stamp: Option<SystemTime>,
+    /// Protocol and control information of the tag that the kernel took off.
+    pub(crate) tag: Option<(u16, u16)>,
+}
+
+impl Batch {
+    /// Empty. Of the memory only what frames have touched is really taken.
+    pub(crate) fn new() -> Self {
+        Self { bytes: vec![0; SLOT * BATCH], about: Vec::with_capacity(BATCH) }
+    }
+
+    /// A received frame with the offload header before it, and what is to be known of it.
+    pub(crate) fn get(&mut self, index: usize) -> (&mut [u8], About) {
+        let about = self.about[index];
+        (&mut self.bytes[index * SLOT..][..about.len], about)
+    }
+}
+
+impl Receiver {
+    /// Receives every frame that comes in through the device of this name in the namespace of the calling thread, whomever it
+    /// is for, and none that goes out. `buffer` bytes of the kernel's memory keep those that have not been read.
+    pub(crate) fn open(device: &str, buffer: u32) -> io::Result<Self> {
+        let index = index_of(device)?;
+        let receiver = Self { socket: open()?, index };
+        let socket = receiver.as_fd();
+        for (level, name, value) in [
+            (libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1),
+            (libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1),
+            (libc::SOL_PACKET, libc::PACKET_AUXDATA, 1),
+            (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1),
+            (libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, libc::c_int::try_from(buffer).unwrap_or(libc::c_int::MAX)),
+        ] {
+            set_option(socket, level, name, &value)?;
+        }
+        let everything = libc::packet_mreq {
+            mr_ifindex: index,
+            mr_type: libc::PACKET_MR_PROMISC as u16,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        set_option(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &everything)?;
+        // Last: until it is bound, the socket receives nothing.
+        bind(socket, index, libc::ETH_P_ALL as u16)?;
+        Ok(receiver)
+    }
+
+    /// Receives at most `limit` frames and never waits; returns how many.
+    pub(crate) fn receive(&self, batch: &mut Batch, limit: usize) -> io::Result<usize> {
+        let limit = limit.min(BATCH);
+        let mut controls = [[0_u64; CONTROL_WORDS]; BATCH];
+        // SAFETY: integers and pointers, of which all zero is a value.
+        let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) = unsafe { std::mem::zeroed() };
+        let slots = batch.bytes.chunks_exact_mut(SLOT);
+        for (((slot, control), part), message) in
+            slots.zip(&mut controls).zip(&mut parts).zip(&mut messages).take(limit)
+        {
+            *part = libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: SLOT };
+            message.msg_hdr.msg_iov = part;
+            message.msg_hdr.msg_iovlen = 1;
+            message.msg_hdr.msg_control = control.as_mut_ptr().cast();
+            message.msg_hdr.msg_controllen = size_of_val(control) as _;
+        }
+        let count = libc::c_uint::try_from(limit).expect("at most a batch");
+        let socket = self.socket.as_raw_fd();
+        // SAFETY: `count` messages, each with a part and a control block of the lengths given, all of which outlive the call;
+        // null for no timeout.
+        let received =
+            unsafe { libc::recvmmsg(socket, messages.as_mut_ptr(), count, libc::MSG_DONTWAIT as _, ptr::null_mut()) };
+        batch.about.clear();
+        match usize::try_from(received) {
+            Ok(received) => {
+                batch.about.extend(messages[..received].iter().map(about));
+                Ok(received)
+            }
+            Err(_) => match io::Error::last_os_error() {
+                error if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(0),
+                error => Err(error),
+            },
+        }
+    }
+
+    /// Frames that found no room in the buffer, since the last call.
+    pub(crate) fn dropped(&self) -> io::Result<u32> {
+        let mut counted = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut size = libc::socklen_t::try_from(size_of_val(&counted)).expect("eight");
+        let socket = self.socket.as_raw_fd();
+        let to = (&raw mut counted).cast();
+        // SAFETY: `counted` has the size that is given, and outlives the call.
+        check(unsafe { libc::getsockopt(socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, to, &raw mut size) })?;
+        Ok(counted.tp_drops)
+    }
+
+    /// True while the device is there, up or down.
+    pub(crate) fn device_exists(&self) -> bool {
+        device::name_of(self.socket.as_fd(), self.index).is_ok()
+    }
+}
+
+impl AsFd for Receiver {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Sender {
+    /// Sends through the device of this name in the namespace of the calling thread.
+    pub(crate) fn open(device: &str, buffer: u32) -> io::Result<Self> {
+        let index = index_of(device)?;
+        let sender = Self(open()?);
+        let buffer = libc::c_int::try_from(buffer).unwrap_or(libc::c_int::MAX);
+        set_option(sender.0.as_fd(), libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1)?;
+        set_option(sender.0.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &buffer)?;
+        // Protocol 0: it receives nothing.
+        bind(sender.0.as_fd(), index, 0)?;
+        Ok(sender)
+    }
+
+    /// Sends frames in their order, at most a batch of them, until one is refused; returns how many were sent, or why not even
+    /// the first was. Never waits.
+    pub(crate) fn send<'a>(&self, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
+        // SAFETY: integers and pointers, of which all zero is a value.
+        let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) = unsafe { std::mem::zeroed() };
+        let mut count: libc::c_uint = 0;
+        for ((frame, part), message) in frames.zip(&mut parts).zip(&mut messages) {
+            // The kernel only reads through this pointer.
+            *part = libc::iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: frame.len() };
+            message.msg_hdr.msg_iov = part;
+            message.msg_hdr.msg_iovlen = 1;
+            count += 1;
+        }
+        let socket = self.0.as_raw_fd();
+        // SAFETY: `count` messages, each with a part that borrows a frame, all of which outlive the call.
+        let sent = unsafe { libc::sendmmsg(socket, messages.as_mut_ptr(), count, libc::MSG_DONTWAIT as _) };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+fn about(message: &libc::mmsghdr) -> About {
+    let mut about = About {
+        len: (message.msg_len as usize).min(SLOT),
+        cut: message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
+        ..About::default()
+    };
+    control::messages(&message.msg_hdr, |level, kind, data| {
+        if let Some(stamp) = control::stamp(level, kind, data) {
+            about.stamp = Some(stamp);
+        } else if (level, kind) == (libc::SOL_PACKET, libc::PACKET_AUXDATA) {
+            about.tag = tag(data);
+        }
+    });
+    about
+}
+
+/// The tag in a struct `tpacket_auxdata`: `tp_status` in the first four bytes, `tp_vlan_tci` and `tp_vlan_tpid` in the last.
+fn tag(auxiliary: &[u8]) -> Option<(u16, u16)> {
+    const VLAN: u16 = 0x8100;
+    let status = u32::from_ne_bytes(*auxiliary.first_chunk()?);
+    let [.., tci0, tci1, tpid0, tpid1] = auxiliary else { return None };
+    let known = status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
+    let protocol = if known { u16::from_ne_bytes([*tpid0, *tpid1]) } else { VLAN };
+    (status & libc::TP_STATUS_VLAN_VALID != 0).then(|| (protocol, u16::from_ne_bytes([*tci0, *tci1])))
+}
+
+fn open() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: takes three numbers.
+    check_fd(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })
+}
+
+/// The number of a device in the namespace of the calling thread. if_nametoindex(3).
+pub(crate) fn index_of(device: &str) -> io::Result<libc::c_int> {
+    let name = CString::new(device)?;
+    // SAFETY: a string with a terminating zero that outlives the call.
+    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+        0 => Err(io::Error::last_os_error()),
+        index => Ok(index.cast_signed()),
+    }
+}
+
+fn bind(socket: BorrowedFd<'_>, index: libc::c_int, protocol: u16) -> io::Result<()> {
+    let address = libc::sockaddr_ll {
+        sll_family: libc::AF_PACKET as u16,
+        sll_protocol: protocol.to_be(),
+        sll_ifindex: index,
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    };
+    let size = libc::socklen_t::try_from(size_of_val(&address)).expect("twenty");
+    // SAFETY: `address` has the size that is given, and outlives the call.
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size) }).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// linux/if_packet.h: status, len, snaplen (32 bits each), mac, net, tci, tpid (16 bits each).
+    #[test]
+    fn a_tag_is_there_only_if_the_status_says_so() {
+        let auxiliary = |status: u32| {
+            let mut bytes = status.to_ne_bytes().to_vec();
+            bytes.extend([0; 12]);
+            bytes.extend(100_u16.to_ne_bytes());
+            bytes.extend(0x88A8_u16.to_ne_bytes());
+            bytes
+        };
+        assert_eq!(tag(&auxiliary(1)), None);
+        assert_eq!(tag(&auxiliary(1 | 1 << 4)), Some((0x8100, 100)));
+        assert_eq!(tag(&auxiliary(1 | 1 << 4 | 1 << 6)), Some((0x88A8, 100)));
+        assert_eq!(tag(&[]), None);
+        assert_eq!(size_of::<libc::tpacket_auxdata>(), auxiliary(0).len());
+    }
+}

@@ -1,0 +1,268 @@
+//! Frames between two interfaces: through packet sockets, on a bridge of the kernel that carries on when the program is gone.
+//!
+//! ```text
+//!   left            middle                         right
+//!   +----------+    +------------------------+    +-----------+
+//!   | 10.9.0.1 |----| west -[ bridge ]- east |----| 10.9.0.2  |
+//!   +----------+    +------------------------+    +-----------+
+//! ```
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration as StdDuration;
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_live::bump::HopConfig;
+use lastmile_live::clock::MonotonicClock;
+use lastmile_live::emulate::{Config, Outcome, Place, World};
+use lastmile_live::io::{PacketSocket, Port};
+use lastmile_live::lab::Namespace;
+use lastmile_live::probe::{Ping, ping};
+use lastmile_live::stop::Stop;
+use lastmile_packet::Frame;
+use lastmile_queueing::compress::Compression;
+use lastmile_queueing::spec::Spec;
+use lastmile_queueing::{Limit, Overflow, line};
+use lastmile_units::{BitRate, ByteCount, Duration};
+
+use crate::line::download;
+use crate::world::{adsl, crossing, needs_live, two_megabit};
+
+const RIGHT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
+
+/// Three namespaces, removed with this value.
+struct Hosts {
+    left: Namespace,
+    middle: Namespace,
+    right: Namespace,
+}
+
+impl Hosts {
+    fn new(bridge: bool) -> Self {
+        let named = |role| Namespace::create(&format!("lastmile-{}-{role}", std::process::id())).unwrap();
+        let hosts = Self { left: named("left"), middle: named("middle"), right: named("right") };
+        let middle = hosts.middle.name();
+        for (end, address, port) in [(&hosts.left, "10.9.0.1/24", "west"), (&hosts.right, "10.9.0.2/24", "east")] {
+            let end = end.name();
+            ip(&format!("-n {middle} link add {port} type veth peer name eth netns {end}"));
+            for (namespace, device) in [(end, "eth"), (middle, port)] {
+                // No neighbour discovery of IPv6 among the packets that are counted.
+                ip(&format!("-n {namespace} link set {device} addrgenmode none"));
+            }
+            ip(&format!("-n {end} addr add {address} dev eth"));
+            ip(&format!("-n {end} link set eth up"));
+            ip(&format!("-n {middle} link set {port} up"));
+        }
+        if bridge {
+            // Without the delay that the spanning tree would put in front of each port.
+            ip(&format!("-n {middle} link add bridge type bridge forward_delay 0 mcast_snooping 0"));
+            ip(&format!("-n {middle} link set bridge addrgenmode none"));
+            for port in ["west", "east"] {
+                ip(&format!("-n {middle} link set {port} master bridge"));
+            }
+            ip(&format!("-n {middle} link set bridge up"));
+        }
+        hosts
+    }
+
+    fn place(&self, port: &str) -> Place {
+        Place::Interface { namespace: Some(self.middle.name().to_owned()), name: port.to_owned() }
+    }
+
+    /// The line of `config` between the two ports.
+    fn line(&self, config: Config) -> Config {
+        Config { client: self.place("west"), server: self.place("east"), ..config }
+    }
+}
+
+fn ip(arguments: &str) {
+    let output = Command::new("ip").args(arguments.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Carries frames along the line while `work` runs.
+fn across<T>(hosts: &Hosts, config: Config, work: impl FnOnce() -> T) -> (Outcome, T) {
+    let mut world = World::build(&hosts.line(config)).unwrap();
+    let stop = Stop::new().unwrap();
+    let handle = stop.handle().unwrap();
+    thread::scope(|scope| {
+        let carrier = scope.spawn(|| world.run(&stop, Some(Duration::from_s(60))).unwrap());
+        let done = work();
+        thread::sleep(StdDuration::from_millis(50));
+        handle.stop();
+        let outcome = carrier.join().unwrap();
+        for direction in [&outcome.up, &outcome.down] {
+            assert!(direction.is_balanced(), "{direction:?}");
+            assert_eq!((direction.port.dropped_unread, direction.port.offloads.refused), (0, 0));
+        }
+        (outcome, done)
+    })
+}
+
+/// A wire that adds nothing.
+fn wire() -> Config {
+    let hop = HopConfig {
+        name: "wire".into(),
+        line: line::Config {
+            rate: None,
+            link_layer: LinkLayer::from_name("ip").unwrap(),
+            delay: Duration::ZERO,
+            loss_ppb: 0,
+            compression: Compression::None,
+        },
+        queue: Spec::Fifo { limit: Limit::Bytes(ByteCount::new(10_000_000)), drop: Overflow::Tail },
+    };
+    Config::new(vec![hop.clone()], vec![hop])
+}
+
+fn pings(from: &Namespace, count: u16, interval: Duration) -> lastmile_live::probe::Replies {
+    let request = Ping { target: RIGHT, count, interval, ip_len: 84, patience: Duration::from_s(1) };
+    from.run(|| ping(&request)).unwrap().unwrap()
+}
+
+/// With a bridge of the kernel below, which would carry every frame a second time, and much faster, if it could.
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_ping_between_two_interfaces_takes_as_long_as_the_line_says() {
+    needs_live!();
+    let hosts = Hosts::new(true);
+    // The bridge carries frames on its own, and learns where the hosts are.
+    assert_eq!(pings(&hosts.left, 5, Duration::from_ms(20)).sorted().len(), 5);
+    let config = two_megabit();
+    let exact = crossing(&config.up[0], 84) + crossing(&config.down[0], 84);
+    let (outcome, replies) = across(&hosts, config, || pings(&hosts.left, 100, Duration::from_ms(20)));
+    let times = replies.sorted();
+    assert_eq!((times.len(), replies.duplicates), (100, 0), "{replies:?}");
+    eprintln!("exact {exact}: min {} median {} p99 {}", times[0], times[50], times[98]);
+    assert!(times[0] + Duration::from_us(20) > exact, "{} < {exact}", times[0]);
+    assert!(times[50].saturating_sub(exact) < Duration::from_ms(1), "median {}, exact {exact}", times[50]);
+    assert!(outcome.up.sent.packets >= 100, "{:?}", outcome.up.sent);
+}
+
+/// The hosts leave checksums and segmentation to devices that do neither, as they do by default on veth.
+#[test]
+#[ignore = "needs root: real packets"]
+fn tcp_with_everything_offloaded_gets_the_lines_payload_rate() {
+    needs_live!();
+    let hosts = Hosts::new(false);
+    let down = adsl(BitRate::from_mbit_per_s(8), Duration::from_ms(4));
+    let config = Config { down: vec![down], ..two_megabit() };
+    let exact = 8e6 * 1448.0 / (32.0 * 53.0);
+    let (outcome, goodput) =
+        across(&hosts, config, || download(&hosts.left, &hosts.right, SocketAddrV4::new(RIGHT, 9000)));
+    let offloads = outcome.down.port.offloads;
+    eprintln!("TCP: {:.3} Mbit/s, the line's payload rate is {:.3}; {offloads:?}", goodput / 1e6, exact / 1e6);
+    assert!(goodput > 0.95 * exact && goodput < 1.01 * exact, "{goodput} bit/s, exact {exact}");
+    assert!(offloads.cut > 0 && offloads.segments > offloads.cut, "{offloads:?}");
+    assert!(outcome.up.port.offloads.finished > 0, "{:?}", outcome.up.port.offloads);
+}
+
+/// What the program does not understand, and what it does, comes out byte for byte.
+#[test]
+#[ignore = "needs root: real packets"]
+fn frames_of_every_kind_pass_unchanged() {
+    needs_live!();
+    let hosts = Hosts::new(false);
+    let ethernet = |behind: &[u8]| [&[0xFF; 6][..], &[2, 0, 0, 0, 0, 9], behind].concat();
+    let mut udp = vec![0x45, 0, 0, 46, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 9, 0, 1, 10, 9, 0, 2, 0, 7, 0, 9, 0, 26, 0, 0];
+    udp.resize(46, 7);
+    let frames = [
+        ethernet(&[&[0x08, 0x00], &udp[..]].concat()),
+        ethernet(&[&[0x81, 0x00, 0x20, 0x07, 0x08, 0x00], &udp[..]].concat()),
+        ethernet(&[&[0x88, 0xA8, 0x00, 0x08, 0x81, 0x00, 0x00, 0x07, 0x08, 0x00], &udp[..]].concat()),
+        ethernet(&[&[0x88, 0x64, 0x11, 0x00, 0x12, 0x34, 0x00, 48, 0x00, 0x21], &udp[..]].concat()),
+        ethernet(&[&[0x88, 0x63, 0x11, 0x09, 0x00, 0x00, 0x00, 0x04, 1, 1, 0, 0], &[0; 34][..]].concat()),
+        ethernet(&[&[0x08, 0x06], &[1; 46][..]].concat()),
+        ethernet(&[&[0x88, 0xB5], &[0xAB; 200][..]].concat()),
+        ethernet(&[&[0x00, 0x26, 0x42, 0x42, 0x03], &[3; 43][..]].concat()),
+    ];
+    let (outcome, came) = across(&hosts, wire(), || {
+        let mut from = PacketSocket::open(Some(&hosts.left), "eth").unwrap();
+        let mut to = PacketSocket::open(Some(&hosts.right), "eth").unwrap();
+        let mut sending = frames.iter().map(|frame| Frame::ethernet(frame.clone()).0).collect();
+        from.send(&mut sending, &mut |_, result| assert_eq!(result, Ok(())));
+        let (clock, mut came) = (MonotonicClock::start(), Vec::new());
+        for _ in 0..100 {
+            thread::sleep(StdDuration::from_millis(10));
+            to.receive(&clock, 64, &mut |_, frame| came.push(frame.to_vec())).unwrap();
+        }
+        came
+    });
+    assert_eq!(came, frames);
+    // PPPoE discovery, ARP, an experimental protocol and LLC.
+    assert_eq!((outcome.up.received.packets, outcome.up.not_ip, outcome.up.unreadable), (8, 4, 0));
+}
+
+/// An interface that goes down and comes back takes the line with it and gives it back.
+#[test]
+#[ignore = "needs root: real packets"]
+fn an_interface_may_go_down_and_come_up_again() {
+    needs_live!();
+    let hosts = Hosts::new(true);
+    let (outcome, replies) = across(&hosts, wire(), || {
+        let first = pings(&hosts.left, 10, Duration::from_ms(10));
+        let middle = hosts.middle.name();
+        ip(&format!("-n {middle} link set east down"));
+        thread::sleep(StdDuration::from_millis(100));
+        let none = pings(&hosts.left, 5, Duration::from_ms(10));
+        ip(&format!("-n {middle} link set east up"));
+        thread::sleep(StdDuration::from_millis(100));
+        [first, none, pings(&hosts.left, 10, Duration::from_ms(10))]
+    });
+    assert_eq!(replies.map(|replies| replies.sorted().len()), [10, 0, 10], "{outcome:?}");
+}
+
+/// Where the child finds its interfaces.
+const MIDDLE: &str = "LASTMILE_TEST_MIDDLE";
+
+/// No test: the program that the next one kills.
+#[test]
+#[ignore = "a part of another test"]
+fn the_program_in_the_middle() {
+    let Ok(middle) = std::env::var(MIDDLE) else { return };
+    let place = |port: &str| Place::Interface { namespace: Some(middle.clone()), name: port.to_owned() };
+    let config = Config { client: place("west"), server: place("east"), ..wire() };
+    let mut world = World::build(&config).unwrap();
+    world.run(&Stop::new().unwrap(), Some(Duration::from_s(30))).unwrap();
+}
+
+/// Pings go on across the start of the program, its kill by SIGKILL, and a second start.
+#[test]
+#[ignore = "needs root: real packets"]
+fn the_line_lives_when_the_program_is_killed() {
+    needs_live!();
+    let hosts = Hosts::new(true);
+    let start = || {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "bridge::the_program_in_the_middle"])
+            .env(MIDDLE, hosts.middle.name())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    let interval = Duration::from_ms(2);
+    let replies = thread::scope(|scope| {
+        let pinging = scope.spawn(|| pings(&hosts.left, 1500, interval));
+        for _ in 0..2 {
+            thread::sleep(StdDuration::from_millis(500));
+            let mut child = start();
+            thread::sleep(StdDuration::from_millis(700));
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        pinging.join().unwrap()
+    });
+    let (mut longest, mut gap) = (0_u64, 0);
+    for reply in &replies.round_trips {
+        gap = if reply.is_some() { 0 } else { gap + 1 };
+        longest = longest.max(gap);
+    }
+    let answered = replies.sorted().len();
+    eprintln!("{answered} of 1500 pings answered, {} twice; longest gap {} ms", replies.duplicates, longest * 2);
+    assert!(longest * 2 < 500, "a gap of {longest} pings");
+    assert!(answered > 1300);
+    // Between the tap and what drops behind it a frame can pass twice.
+    assert!(replies.duplicates < 50, "{} came twice", replies.duplicates);
+}
