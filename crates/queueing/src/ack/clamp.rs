@@ -103,6 +103,8 @@ enum Scale {
 #[derive(Clone, Copy, Debug)]
 struct Told {
     ack: SeqNumber,
+    /// By a SYN, whose window is in bytes whatever the unit of the flow.
+    by_syn: bool,
     /// The field as the receiver sent it.
     field: u16,
     /// The field as it left.
@@ -233,7 +235,8 @@ impl<D> WindowClamp<D> {
         self.stats.clamped += u64::from(left != meta.window);
         packet.set_window(left);
         let syn_window = u64::from(left);
-        let told = answers.then(|| Told { ack: meta.ack, field: meta.window, left, edge: edge(meta.ack, syn_window) });
+        let edge = edge(meta.ack, syn_window);
+        let told = answers.then_some(Told { ack: meta.ack, by_syn: true, field: meta.window, left, edge });
         // A flow that is opened anew keeps its place among the active.
         let active = self.flows.get(&meta.flow).is_some_and(|flow| flow.active);
         let new = Flow { scale, last_seen: now, last_advance: now, active, syn_window, told };
@@ -270,21 +273,21 @@ impl Flow {
     /// The field with which the segment leaves: at most its own.
     fn lowered(&self, meta: &Meta, target: u64, stats: &mut Stats) -> u16 {
         stats.seen += 1;
-        let told = match self.told {
-            Some(told) if told.ack == meta.ack && told.field == meta.window => {
-                stats.clamped += u64::from(told.left != meta.window);
-                return told.left;
-            }
-            told => told,
-        };
+        let before = self.told.filter(|told| told.ack == meta.ack && (!told.by_syn || self.shift() == 0));
+        if let Some(told) = before
+            && told.field == meta.window
+        {
+            stats.clamped += u64::from(told.left != meta.window);
+            return told.left;
+        }
         let unit = 1 << self.shift();
         let advertised = u64::from(meta.window) * unit;
-        let edge = told.map_or_else(|| edge(meta.ack, self.syn_window), |told| told.edge);
+        let edge = self.told.map_or_else(|| edge(meta.ack, self.syn_window), |told| told.edge);
         let promised = if edge.after(meta.ack) { u64::from(edge.distance_from(meta.ack)) } else { 0 };
         stats.kept_open += u64::from(promised.min(advertised) > target);
         let window = advertised.min(target.max(promised));
         let mut field = u16::try_from(window.div_ceil(unit)).unwrap_or(meta.window).min(meta.window);
-        if told.is_some_and(|told| told.ack == meta.ack && told.left == field) && field < meta.window {
+        if before.is_some_and(|told| told.left == field) && field < meta.window {
             stats.kept_apart += 1;
             field += 1;
         }
@@ -295,13 +298,11 @@ impl Flow {
     /// Takes note of what the sender is told.
     fn note(&mut self, meta: &Meta, left: u16) {
         let allowed = edge(meta.ack, u64::from(left) << self.shift());
+        let known = self.told.map_or_else(|| edge(meta.ack, self.syn_window), |told| told.edge);
+        let edge = later(Some(known), allowed);
         self.told = Some(match self.told {
-            None => {
-                let allowed = later(Some(edge(meta.ack, self.syn_window)), allowed);
-                Told { ack: meta.ack, field: meta.window, left, edge: allowed }
-            }
-            Some(told) if meta.ack.before(told.ack) => Told { edge: later(Some(told.edge), allowed), ..told },
-            Some(told) => Told { ack: meta.ack, field: meta.window, left, edge: later(Some(told.edge), allowed) },
+            Some(told) if meta.ack.before(told.ack) => Told { edge, ..told },
+            _ => Told { ack: meta.ack, by_syn: false, field: meta.window, left, edge },
         });
     }
 }

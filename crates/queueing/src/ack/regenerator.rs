@@ -216,7 +216,7 @@ impl<P: Packet, D: Discipline<P>> AckRegenerator<P, D> {
             } else if meta.options().sack_count() > 0 {
                 made.stats.passed_sack += 1;
             } else if let Know::Interpolate { stride } = self.know {
-                made.interpolate(flow, &meta, before, standing, stride);
+                made.interpolate(flow, &meta, before, stride);
             } else if !list.is_empty() {
                 made.restore(flow, &list, meta.ack, before.is_some());
             }
@@ -360,11 +360,12 @@ impl Made<'_> {
     }
 
     /// Those that a receiver would have sent between the newest number and that of `meta`.
-    fn interpolate(&mut self, flow: &mut Flow, meta: &Meta, before: Option<Instant>, standing: Standing, stride: u32) {
+    fn interpolate(&mut self, flow: &mut Flow, meta: &Meta, before: Option<Instant>, stride: u32) {
+        // What repeats the newest number has nothing between; what was overtaken does not come here.
         let missing = meta.ack.distance_from(flow.newest.ack).saturating_sub(1) / stride.max(1);
         if before.is_none() {
             self.stats.passed_first += 1;
-        } else if standing != Standing::Advance || missing == 0 {
+        } else if missing == 0 {
             // Nothing is missing.
         } else if flow.hole {
             self.stats.passed_hole += 1;

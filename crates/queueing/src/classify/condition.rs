@@ -234,17 +234,15 @@ impl NewConnections {
         let ip = IpAddresses::new(host, host).expect("one family");
         let addresses = lastmile_packet::FlowAddresses { ip, source_port: 0, destination_port: 0 };
         let host = FlowKey { addresses, protocol: 0 };
-        let known = self.hosts.get(&host);
         let Some(id) = self.hosts.intern(now, &host, |_, _| {}) else { return false };
+        let (each, per) = (self.each, self.per);
+        // The bucket of the host that had this number before is full by now.
         let full_at = self.full_at(id);
-        if known.is_none() {
-            *full_at = now;
-        }
-        let full_after = (*full_at).max(now) + self.each;
-        if full_after > now + self.per {
+        let full_after = (*full_at).max(now) + each;
+        if full_after > now + per {
             return false;
         }
-        *self.full_at(id) = full_after;
+        *full_at = full_after;
         true
     }
 

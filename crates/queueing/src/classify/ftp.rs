@@ -141,9 +141,13 @@ mod tests {
     /// Port 24*256 + 131 = 6275, that of the example in RFC 2428, section 2.
     #[test]
     fn a_client_announces_where_it_waits_and_the_server_connects_from_anywhere() {
-        for text in
-            ["PORT 132,235,1,2,24,131\r\n", "NOOP\r\nport 132,235,1,2,24,131\r\n", "EPRT |1|132.235.1.2|6275|\r\n"]
-        {
+        for text in [
+            "PORT 132,235,1,2,24,131\r\n",
+            "NOOP\r\nport 132,235,1,2,24,131\r\n",
+            "EPRT |1|132.235.1.2|6275|\r\n",
+            // RFC 2428, section 2: any printable character delimits.
+            "eprt !1!132.235.1.2!6275!\r\n",
+        ] {
             let data = addresses((SERVER, 20), (CLIENT, 6275));
             let mut ftp = announced(true, text);
             assert!(!ftp.take(NOW, &addresses((SERVER, 20), (CLIENT, 6276))), "{text}");
@@ -157,9 +161,11 @@ mod tests {
     #[test]
     fn a_server_announces_where_it_waits() {
         let data = addresses((CLIENT, 50_001), (SERVER, 6446));
-        for text in
-            ["227 Entering Passive Mode (192,0,2,9,25,46).\r\n", "229 Entering Extended Passive Mode (|||6446|)\r\n"]
-        {
+        for text in [
+            "227 Entering Passive Mode (192,0,2,9,25,46).\r\n",
+            "229 Entering Extended Passive Mode (|||6446|)\r\n",
+            "229 Entering Extended Passive Mode (!!!6446!)\r\n",
+        ] {
             assert!(announced(false, text).take(NOW, &data), "{text}");
             assert!(!announced(true, text).take(NOW, &data), "a reply from a client: {text}");
         }
@@ -173,6 +179,7 @@ mod tests {
             "PORT 1,2,3",
             "PORT 132,235,1,256,24,131",
             "PORT a,b,c,d,e,f",
+            "PORT 132x,235,1,2,24,131",
             "EPRT",
             "EPRT |",
             "EPRT |1|x|y|",
@@ -198,5 +205,18 @@ mod tests {
         }
         assert!(!ftp.take(NOW, &data(6275)));
         assert!(ftp.take(NOW, &data(10_000)) && ftp.take(NOW, &data(10_000 + MOST as u16 - 1)));
+    }
+
+    #[test]
+    fn only_a_control_connection_announces_and_what_is_said_twice_is_announced_once() {
+        let text = b"PORT 132,235,1,2,24,131\r\n";
+        let data = addresses((SERVER, 20), (CLIENT, 6275));
+        let mut ftp = Announced::default();
+        ftp.hear(NOW, &addresses((CLIENT, 40_000), (SERVER, 80)), text);
+        assert!(!ftp.take(NOW, &data));
+        for _ in 0..2 {
+            ftp.hear(NOW, &addresses((CLIENT, 40_000), (SERVER, 21)), text);
+        }
+        assert!(ftp.take(NOW, &data) && !ftp.take(NOW, &data));
     }
 }

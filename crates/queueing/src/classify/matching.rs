@@ -224,7 +224,7 @@ impl Prefix {
     /// True when `address` is in it.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
-        self.network.is_ipv4() == address.is_ipv4() && Self::new(address, self.bits) == Some(*self)
+        Self::new(address, self.bits) == Some(*self)
     }
 }
 

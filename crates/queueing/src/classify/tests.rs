@@ -72,3 +72,73 @@ fn ports_are_those_of_the_directory_and_only_tcp_and_udp_have_any() {
     assert!(covers(&far(End::Either), &ack()) && covers(&far(End::Either), &back));
     assert!(!covers(&far(End::Either), &Meta { protocol: Protocol::EchoRequest, ..back }));
 }
+
+#[test]
+fn protocol_numbers_signals_and_sack() {
+    let datagram = Meta { protocol: Protocol::Udp, ..ack() };
+    // TCP is 6 and UDP 17 (IANA).
+    assert!(covers(&Match::ProtocolNumber(6), &ack()) && !covers(&Match::ProtocolNumber(17), &ack()));
+    assert!(covers(&Match::ProtocolNumber(17), &datagram) && !covers(&Match::ProtocolNumber(6), &datagram));
+    let mut list = lastmile_packet::AckList::EMPTY;
+    assert!(list.push(1000, lastmile_packet::AckList::MAX_BYTES));
+    assert!(covers(&Match::PureAck, &lastmile_packet::Packet::signal(&ack(), &list)));
+    let block = lastmile_packet::SackBlock::default();
+    let mut sack = Meta { ip_len: 52, header_len: 52, ..ack() };
+    sack.set_options(lastmile_packet::Options::NONE.with_sack(&[block]));
+    assert!(covers(&Match::SackAck, &sack));
+    assert!(!covers(&Match::SackAck, &Meta { ip_len: 1500, ..sack }), "data is no pure ACK");
+}
+
+#[test]
+fn flags_and_masks_are_looked_at_whole() {
+    let both = TcpFlags::SYN.with(TcpFlags::ACK);
+    assert!(!covers(&Match::TcpFlags(both), &ack()));
+    assert!(covers(&Match::TcpFlags(both), &Meta { flags: both, ..ack() }));
+    // Bits of the value that the mask leaves out do not count.
+    let low_delay = Match::TrafficClass { value: 0xF0, mask: 0x10 };
+    assert!(covers(&low_delay, &Meta { traffic_class: 0x10, ..ack() }));
+    let far = Match::Port(End::Either, 49_152..=49_999);
+    assert!(covers(&far, &Meta { protocol: Protocol::Udp, ..ack() }));
+}
+
+/// A connection of 40 bytes is neither below nor above 40 bytes; headers count. An echo is of no connection.
+#[test]
+fn bounds_are_strict_and_count_ip_bytes() {
+    use lastmile_units::ByteCount;
+    let bytes = |bound, count| Match::ConnectionBytes(bound, ByteCount::new(count));
+    for packet in [ack(), Meta { protocol: Protocol::Udp, ..ack() }] {
+        assert!(!covers(&bytes(Bound::Below, 40), &packet) && covers(&bytes(Bound::Below, 41), &packet));
+        assert!(!covers(&bytes(Bound::Above, 40), &packet) && covers(&bytes(Bound::Above, 39), &packet));
+    }
+    assert!(!covers(&bytes(Bound::Above, 0), &Meta { protocol: Protocol::EchoRequest, ..ack() }));
+}
+
+#[test]
+fn prefixes_of_all_bits_hold_one_address() {
+    for (one, other, bits) in [("192.0.2.1", "192.0.2.0", 32), ("2001:db8::1", "2001:db8::", 128)] {
+        let prefix = Prefix::new(one.parse().unwrap(), bits).expect("as many bits as an address has");
+        assert!(prefix.contains(one.parse().unwrap()) && !prefix.contains(other.parse().unwrap()));
+        assert_eq!(Prefix::new(one.parse().unwrap(), bits + 1), None);
+    }
+}
+
+#[test]
+fn the_first_512_bytes_are_looked_at() {
+    let pattern = |at| Pattern { bytes: vec![7], at };
+    let payload = |at: usize| (0..600).map(|n| if n == at { 7 } else { 0 }).collect::<Vec<u8>>();
+    assert!(pattern(None).is_in(&payload(511)) && !pattern(None).is_in(&payload(512)));
+    assert!(pattern(Some(511)).is_in(&payload(511)) && !pattern(Some(511)).is_in(&payload(510)));
+}
+
+#[test]
+fn what_can_just_be_is_allowed() {
+    use lastmile_units::Duration;
+    let pattern = |bytes, at| Match::FirstPayload(Pattern { bytes, at });
+    assert_eq!(pattern(vec![1, 2], Some(510)).check(), Ok(()));
+    assert_eq!(Match::OneOf((0..64).map(|byte| pattern(vec![byte], None)).collect()).check(), Ok(()));
+    let opened = |count, per| Match::NewConnections { bound: Bound::Below, count, per }.check();
+    assert_eq!((opened(1, Duration::from_ms(1)), opened(1_000_000, Duration::from_s(3600))), (Ok(()), Ok(())));
+    for (count, per) in [(1, Duration::from_us(999)), (1, Duration::from_s(3601)), (1_000_001, Duration::from_s(1))] {
+        assert_eq!(opened(count, per), Err(MatchError::NewConnections));
+    }
+}

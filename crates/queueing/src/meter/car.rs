@@ -176,4 +176,19 @@ mod tests {
         assert_eq!(car.conform(s(0), WireBytes::new(2000)), Color::Green);
         assert_eq!(car.conform(s(0), WireBytes::new(1)), Color::Yellow);
     }
+
+    /// After 100 s the bucket holds 2000, not 99 000: two packets, then debts of 1000 and 2000, which with the 1000 of before
+    /// make 4000.
+    #[test]
+    fn a_debt_that_is_paid_back_leaves_no_more_than_the_burst() {
+        let mut car = car(2000, 4000);
+        assert_eq!(passes(&mut car, [0, 0, 0]), [true; 3]);
+        assert_eq!(passes(&mut car, [100; 5]), [true, true, true, true, false]);
+    }
+
+    #[test]
+    fn an_earlier_time_earns_nothing() {
+        let mut car = car(2000, 2000);
+        assert_eq!(passes(&mut car, [10, 10, 5, 10, 11]), [true, true, false, false, true]);
+    }
 }

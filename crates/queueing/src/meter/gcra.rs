@@ -135,6 +135,20 @@ mod tests {
         assert!(passes(&mut meter, 0, 1) && !passes(&mut meter, at(1) - 1, 1) && passes(&mut meter, at(1), 1));
     }
 
+    /// 54 bytes are a cell and a byte of the next: two cells, the second of which is early. T is 2 831 196.58 ps, so that
+    /// a tolerance of 2 831 197 ps is what they need.
+    #[test]
+    fn what_is_left_over_of_a_size_is_a_cell() {
+        let rate = BitRate::from_kbit_per_s(149_760);
+        let size = WireBytes::new(54);
+        assert_eq!(gcra(rate, Duration::from_ps(2_831_196)).conform(Instant::ZERO, size), Color::Yellow);
+        let needed = Duration::from_ps(2_831_197);
+        assert_eq!(gcra(rate, needed).conform(Instant::ZERO, size), Color::Green);
+        let tolerance = Duration::ZERO;
+        assert_eq!(Config { rate, tolerance }.check(size), Err(MeterError::ToleranceTooShort { tolerance, needed }));
+        assert_eq!(Config { rate, tolerance: needed }.check(size), Ok(()));
+    }
+
     /// The other form of the algorithm (I.371, annex A): a bucket that drains by one a unit of time and takes T for each
     /// cell that finds it at tau or below.
     struct LeakyBucket {

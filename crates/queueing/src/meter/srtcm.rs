@@ -149,4 +149,11 @@ mod tests {
         assert_eq!(colors(&mut meter(0, 1000), &[(0, 1000, Green), (0, 1, Green)]), [Yellow, Red]);
         assert_eq!(colors(&mut meter(1000, 0), &[(0, 1000, Green), (0, 1, Green)]), [Green, Red]);
     }
+
+    #[test]
+    fn an_earlier_time_earns_nothing() {
+        let packets =
+            [(10_000, 1000, Green), (10_000, 1000, Green), (5000, 1, Green), (10_000, 1, Green), (11_000, 1000, Green)];
+        assert_eq!(colors(&mut meter(1000, 1000), &packets), [Green, Yellow, Red, Red, Green]);
+    }
 }

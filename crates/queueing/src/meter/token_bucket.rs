@@ -184,4 +184,19 @@ mod tests {
         assert!(!bucket.take(after(500), bytes(1)));
         assert_eq!(bucket.ready_at(bytes(1)), Some(after(1_000) + Duration::from_ms(1)));
     }
+
+    /// 3 MB are 24 * 10^18 picobit, more than 64 bits hold; at 7 bit/s they take 3 428 571 428 571 428 571.4 ps.
+    #[test]
+    fn a_long_time_is_rounded_up_to_a_picosecond() {
+        let mut bucket = TokenBucket::new(BitRate::from_bps(7).expect("a rate"), bytes(3_000_000));
+        assert!(bucket.take(Instant::ZERO, bytes(3_000_000)));
+        assert_eq!(bucket.ready_at(bytes(3_000_000)), Some(after(3_428_571_428_571_428_572)));
+    }
+
+    #[test]
+    fn what_is_covered_conforms_since_the_last_that_took_tokens() {
+        let mut bucket = TokenBucket::new(BitRate::from_kbit_per_s(8), bytes(100));
+        assert!(bucket.take(after(1_000), bytes(50)));
+        assert_eq!(bucket.ready_at(bytes(50)), Some(after(1_000)));
+    }
 }

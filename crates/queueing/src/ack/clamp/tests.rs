@@ -143,6 +143,7 @@ fn a_duplicate_stays_one_whatever_the_target_is_by_then() {
         pass(&mut clamp, NOW, ack(5000, 60_000))
     });
     assert_eq!(windows, [30_000; 3]);
+    assert_eq!(count(&clamp, "clamped"), 4, "the SYN too");
 }
 
 /// The application reads while nothing comes: without care every update would look like a duplicate.
@@ -169,12 +170,13 @@ fn what_is_not_known_for_sure_passes_and_is_counted() {
     // The sender knows that window now.
     assert_eq!(pass(&mut clamp, NOW, ack(1000, 60_000)), 59_000);
     assert_eq!(pass(&mut clamp, NOW, Meta { flags: TcpFlags::ACK.with(TcpFlags::RST), ..ack(0, 60_000) }), 60_000);
+    assert_eq!(pass(&mut clamp, NOW, Meta { flags: TcpFlags::FIN, ..ack(90_000, 60_000) }), 60_000, "says nothing");
     assert_eq!(pass(&mut clamp, NOW, Meta { protocol: Protocol::Udp, ..ack(0, 60_000) }), 60_000);
     for (name, value) in [
         ("passed_unknown_scale", 1),
         ("passed_exempt", 2),
         ("passed_unknown_options", 1),
-        ("passed_flags", 1),
+        ("passed_flags", 2),
         ("passed_not_tcp", 1),
     ] {
         assert_eq!(count(&clamp, name), value, "{name}");
@@ -217,4 +219,120 @@ fn a_segment_has_bytes() {
         WindowClamp::new(&Config { target, mss: ByteCount::new(mss), exempt: Match::Never }, &environment, ()).is_some()
     };
     assert!(!new(0) && new(1) && new(65_535) && !new(65_536));
+}
+
+/// RFC 7323, section 2.3: a shift above 14 counts as 14. 2^20 bytes are 64 units of 2^14.
+#[test]
+fn a_shift_above_14_counts_as_14() {
+    let mut clamp = to_bytes(1 << 20);
+    assert_eq!(pass(&mut clamp, NOW, syn_ack(1, 65_535, Some(15))), 65_535);
+    assert_eq!(pass(&mut clamp, NOW, ack(0, 65_535)), 64);
+    let mut clamp = to_bytes(1 << 20);
+    let syn = Meta { flags: TcpFlags::SYN, ack: SeqNumber::new(0), ..syn_ack(1, 65_535, Some(15)) };
+    pass(&mut clamp, NOW, syn);
+    pass(&mut clamp, NOW, ack(0, 10));
+    // More than 65 535 + 1460 acknowledged: the shift holds.
+    assert_eq!(pass(&mut clamp, NOW, ack(70_000, 10)), 10);
+    assert_eq!(pass(&mut clamp, NOW, ack(1_000_000, 65_535)), 64);
+}
+
+/// The SYN allowed 10 000 bytes from 0 on. Were the shift refused, the sender could have sent those, whatever was said later.
+#[test]
+fn what_the_syn_or_an_earlier_window_allowed_proves_no_shift() {
+    let syn = |window| Meta { flags: TcpFlags::SYN, ack: SeqNumber::new(0), ..syn_ack(1, window, Some(7)) };
+    let mut clamp = to_bytes(20_000);
+    pass(&mut clamp, NOW, syn(10_000));
+    assert_eq!(pass(&mut clamp, NOW, ack(0, 100)), 100);
+    assert_eq!(pass(&mut clamp, NOW, ack(9000, 60_000)), 60_000);
+    // 30 000 from 0 on, of which the receiver says no more at 1000.
+    let mut clamp = to_bytes(20_000);
+    pass(&mut clamp, NOW, syn(1000));
+    assert_eq!(
+        [(0, 30_000), (1000, 100)].map(|(number, window)| pass(&mut clamp, NOW, ack(number, window))),
+        [30_000, 100]
+    );
+    assert_eq!(pass(&mut clamp, NOW, ack(20_000, 60_000)), 60_000);
+}
+
+/// RFC 9293, section 3.8.6. The SYN of a client allowed 60 000 bytes from its first acknowledgement on, before the target fell.
+#[test]
+fn what_the_syn_of_a_client_allowed_is_not_taken_back() {
+    let mut clamp = to_bytes(60_000);
+    let syn = Meta { flags: TcpFlags::SYN, ack: SeqNumber::new(0), ..syn_ack(1, 65_535, None) };
+    assert_eq!(pass(&mut clamp, NOW, syn), 60_000);
+    clamp.target = Target::Window(ByteCount::new(20_000));
+    assert_eq!(pass(&mut clamp, NOW, ack(0, 30_000)), 30_000);
+    assert_eq!(pass(&mut clamp, NOW, ack(10_000, 60_000)), 50_000);
+    assert_eq!(pass(&mut clamp, NOW, ack(11_000, 5000)), 5000, "the receiver's own doing");
+    assert_eq!(count(&clamp, "kept_open"), 2);
+}
+
+/// What the sender heard of 5000 stands, though 4000 comes after it; and the edge is the highest of both.
+#[test]
+fn an_overtaken_ack_changes_no_duplicate_and_may_raise_the_edge() {
+    let mut clamp = to_bytes(30_000);
+    pass(&mut clamp, NOW, syn_ack(1, 1000, None));
+    assert_eq!(pass(&mut clamp, NOW, ack(5000, 60_000)), 30_000);
+    assert_eq!(pass(&mut clamp, NOW, ack(4000, 60_000)), 31_000);
+    clamp.target = Target::Window(ByteCount::new(50_000));
+    assert_eq!(pass(&mut clamp, NOW, ack(5000, 60_000)), 30_000, "the same again");
+    // 4000 and 50 000: no less from 6000 on than 48 000.
+    assert_eq!(pass(&mut clamp, NOW, ack(4000, 60_000)), 50_000);
+    clamp.target = Target::Window(ByteCount::new(10_000));
+    assert_eq!(pass(&mut clamp, NOW, ack(6000, 60_000)), 48_000);
+}
+
+/// The signed SYN may have any scale: the one that was known is not used.
+#[test]
+fn a_syn_that_cannot_be_read_makes_the_scale_unknown() {
+    let mut clamp = to_bytes(2000);
+    pass(&mut clamp, NOW, syn_ack(1, 60_000, None));
+    let mut signed = syn_ack(1, 60_000, None);
+    signed.set_options(Options::NONE.with_unknown());
+    assert_eq!(pass(&mut clamp, NOW, signed), 60_000);
+    assert_eq!(pass(&mut clamp, NOW, ack(90_000, 60_000)), 60_000);
+    assert_eq!(count(&clamp, "passed_unknown_scale"), 1);
+}
+
+#[test]
+fn a_flow_that_is_heard_of_is_not_forgotten() {
+    let mut clamp = to_bytes(2000);
+    pass(&mut clamp, NOW, syn_ack(1, 60_000, None));
+    for minute in (9..60).step_by(9) {
+        let later = NOW + Duration::from_s(60 * minute);
+        assert_eq!(pass(&mut clamp, later, ack(10_000 * minute as u32, 60_000)), 2000);
+    }
+}
+
+/// 40 000 bytes for all, as above. Two flows that go on keep half each, look after look; one that stops has none a second later.
+#[test]
+fn a_share_lasts_for_as_long_as_the_flow_is_active() {
+    let at = |ms| Instant::ZERO + Duration::from_ms(ms);
+    let mut clamp = clamp_to(Target::Shared { rate: BitRate::from_mbit_per_s(8), rtt: Duration::from_ms(40) });
+    for flow in [1, 2] {
+        pass(&mut clamp, NOW, syn_ack(flow, 1000, None));
+        pass(&mut clamp, NOW, segment(flow, 100_000, 60_000));
+    }
+    for (ms, number) in [(600, 200_000), (1200, 300_000), (1800, 400_000), (2400, 500_000)] {
+        let windows = [1, 2].map(|flow| pass(&mut clamp, at(ms), segment(flow, number, 60_000)));
+        assert_eq!(windows, [20_000, 20_000], "{ms} ms");
+    }
+    // Opened anew it is one flow still.
+    pass(&mut clamp, at(2400), syn_ack(1, 1000, None));
+    assert_eq!(pass(&mut clamp, at(2400), segment(1, 600_000, 60_000)), 20_000);
+    let mut clamp = clamp_to(Target::Shared { rate: BitRate::from_mbit_per_s(8), rtt: Duration::from_ms(40) });
+    for flow in [1, 2] {
+        pass(&mut clamp, NOW, syn_ack(flow, 1000, None));
+        pass(&mut clamp, NOW, segment(flow, 100_000, 60_000));
+    }
+    assert_eq!(pass(&mut clamp, at(1000), segment(1, 200_000, 60_000)), 40_000);
+}
+
+/// RFC 7323, section 2.2: 65 535 in the SYN-ACK are bytes, 65 535 in the next segment units of 128. It repeats nothing.
+#[test]
+fn a_field_like_that_of_the_syn_is_lowered_in_its_own_unit() {
+    let mut clamp = to_bytes(20_000);
+    assert_eq!(pass(&mut clamp, NOW, syn_ack(1, 65_535, Some(7))), 20_000);
+    assert_eq!(pass(&mut clamp, NOW, ack(0, 65_535)), 157);
+    assert_eq!((pass(&mut clamp, NOW, ack(0, 65_535)), count(&clamp, "kept_apart")), (157, 0));
 }

@@ -1,6 +1,7 @@
 use lastmile_packet::{Options, SackBlock};
 
 use super::*;
+use crate::ack::tests::counted;
 use crate::fifo::{Fifo, Overflow};
 
 type Regenerator = AckRegenerator<Meta, Fifo<Meta>>;
@@ -90,6 +91,9 @@ fn one_for_one_the_suppressed_numbers_come_back() {
     let left = pass(&mut regenerator, 0, newest);
     assert_eq!(left, [1000, 2000, 2000, 4000, 5000].map(|number| Meta { window: 700, ..ack(number) }));
     assert_eq!((counter(&regenerator, "restored"), counter(&regenerator, "duplicates_restored")), (3, 1));
+    let counts =
+        [("seen", 1), ("lists", 1), ("restored", 3), ("duplicates_restored", 1), ("created", 4), ("shrunk_bytes", 16)];
+    assert_eq!(counted(&regenerator), counts);
     // A list of 3 runs of 3, 2 and 3 bytes, and one more of 3: 11, with 3 before, filled up to 16.
     assert_eq!((newest.ip_len, counter(&regenerator, "shrunk_bytes")), (56, 16));
 }
@@ -125,6 +129,9 @@ fn a_factor_below_one_restores_its_share_but_none_that_is_repeated_is_left_out()
     let left = pass(&mut regenerator, 0, listed(6000, &[1000, 1000, 1000, 0, 0, 2000]));
     // 1000 and 3000 are left out by their share; 4000 is repeated. The list: 1000, 2000, 3000, 4000, 4000, 4000.
     assert_eq!(numbers(&left), [2000, 4000, 4000, 4000, 6000]);
+    // Half of one is none, but 1000 is repeated.
+    let mut halves = self::regenerator(&Config { factor: factor(1, 2), ..Config::default() });
+    assert_eq!(numbers(&pass(&mut halves, 0, listed(2000, &[0, 1000]))), [1000, 1000, 2000]);
 }
 
 #[test]
@@ -206,7 +213,8 @@ fn paced_acks_leave_evenly_over_the_time_since_the_previous_one() {
     let mut regenerator = regenerator(&Config { release, ..Config::default() });
     assert_eq!(numbers(&pass(&mut regenerator, 0, ack(1000))), [1000]);
     assert_eq!(numbers(&pass(&mut regenerator, 40, listed(5000, &[1000; 3]))), [2000]);
-    assert_eq!(Discipline::<Meta>::backlog(&regenerator).packets, PacketCount::new(3));
+    let waits = Backlog { packets: PacketCount::new(3), bytes: ByteCount::new(120) };
+    assert_eq!(Discipline::<Meta>::backlog(&regenerator), waits);
     for (ms, number) in [(50, 3000), (60, 4000)] {
         assert_eq!(regenerator.next_ready(at(ms - 5)), Some(at(ms)));
         assert_eq!(leave(&mut regenerator, at(ms - 1)), []);
@@ -218,6 +226,9 @@ fn paced_acks_leave_evenly_over_the_time_since_the_previous_one() {
     assert_eq!(pass(&mut regenerator, 63, other), [other]);
     assert_eq!(numbers(&leave(&mut regenerator, at(70))), [5000, 6000]);
     assert_eq!(regenerator.next_ready(at(70)), None);
+    assert_eq!(Discipline::<Meta>::backlog(&regenerator), Backlog::default());
+    assert_eq!(counter(&regenerator, "held"), 4);
+    assert!(regenerator.held.flows.is_empty());
 }
 
 /// The previous ACK came 900 ms ago, but none is held for more than 30 ms: 0, 10, 20 ms.
@@ -233,4 +244,147 @@ fn no_ack_is_held_for_longer_than_the_cap() {
     assert_eq!(numbers(&leave(&mut regenerator, at(920))), [3000, 4000, 5000]);
     let last = at(905) + hold;
     assert_eq!(numbers(&leave(&mut regenerator, last)), [6000, 7000]);
+}
+
+/// 3000 bytes acknowledged, 1000 of window closed: at 2000, 333 1/3 of them, and the sender gets no more than that leaves. A
+/// number before the newest one has the window of the ACK that it came with, and so has what repeats that ACK's number.
+#[test]
+fn a_closing_window_is_rounded_down_and_spread_between_the_two_acks_alone() {
+    let windows = |left: Vec<Meta>| left.iter().map(|meta| (meta.ack.raw(), meta.window)).collect::<Vec<_>>();
+    let mut regenerator = regenerator(&Config::default());
+    pass(&mut regenerator, 0, Meta { window: 9000, ..ack(1000) });
+    let closing = pass(&mut regenerator, 1, Meta { window: 8000, ..listed(4000, &[2000]) });
+    assert_eq!(windows(closing), [(2000, 8666), (4000, 8000)]);
+    let repeats = pass(&mut regenerator, 2, Meta { window: 5000, ..listed(4000, &[0]) });
+    assert_eq!(windows(repeats), [(4000, 5000), (4000, 5000)]);
+    let below = pass(&mut regenerator, 3, Meta { window: 4000, ..listed(5000, &[1000, 1000]) });
+    assert_eq!(windows(below), [(3000, 4000), (4000, 5000), (5000, 4000)]);
+}
+
+/// It was overtaken by 5000, and what it stands for with it: the numbers of its list come back once, whatever the factor.
+#[test]
+fn an_overtaken_ack_brings_its_own_numbers_and_no_more() {
+    let mut regenerator = regenerator(&Config { factor: factor(3, 1), ..Config::default() });
+    pass(&mut regenerator, 0, ack(5000));
+    assert_eq!(numbers(&pass(&mut regenerator, 1, listed(4000, &[1000, 1000]))), [2000, 3000, 4000]);
+    assert_eq!((counter(&regenerator, "restored"), counter(&regenerator, "passed_old")), (2, 1));
+    assert_eq!(
+        numbers(&pass(&mut regenerator, 2, listed(7000, &[1000]))),
+        [6000, 6333, 6666, 7000],
+        "5000 is the newest"
+    );
+}
+
+/// The only ACK of a flow that came, and a list that repeats its number: that is the ACK before, which did not come.
+#[test]
+fn the_first_of_a_flow_repeats_none_that_came() {
+    let mut regenerator = regenerator(&Config::default());
+    assert_eq!(numbers(&pass(&mut regenerator, 0, listed(1000, &[0]))), [1000, 1000]);
+    assert_eq!((counter(&regenerator, "restored"), counter(&regenerator, "duplicates_restored")), (1, 0));
+}
+
+/// RFC 9293, section 3.1: without ACK the number says nothing; nor does that of a signal that passes. Data repeats the number
+/// and is no duplicate (RFC 5681, section 2).
+#[test]
+fn only_acknowledgements_tell_what_is_missing() {
+    let config = Config { know: Know::Interpolate { stride: 1000 }, ..Config::default() };
+    let reset = Meta { flags: TcpFlags::RST, ..ack(50_000) };
+    let signal = Packet::signal(&ack(3000), &list(&[1000]));
+    let data = Meta { ip_len: 1500, ..ack(1000) };
+    for between in [reset, signal, data] {
+        let mut regenerator = regenerator(&config);
+        pass(&mut regenerator, 0, ack(1000));
+        assert_eq!(pass(&mut regenerator, 1, between), [between]);
+        assert_eq!(numbers(&pass(&mut regenerator, 2, ack(3000))), [2000, 3000], "{between:?}");
+    }
+}
+
+/// R = 3, two segments an ACK: from 1000 to 4500 one is missing, 3000, and two more lie between it and 4500.
+#[test]
+fn further_numbers_lie_before_the_ack_that_came() {
+    let know = Know::Interpolate { stride: 2000 };
+    let mut regenerator = regenerator(&Config { know, factor: factor(3, 1), ..Config::default() });
+    pass(&mut regenerator, 0, ack(1000));
+    assert_eq!(numbers(&pass(&mut regenerator, 1, ack(4500))), [3000, 3500, 4000, 4500]);
+}
+
+/// 1024 numbers at most, as many as a list tells: beyond that it is no stream of ACKs that was thinned out.
+#[test]
+fn a_leap_of_more_than_a_list_could_tell_is_left_alone() {
+    let mut regenerator = regenerator(&Config { know: Know::Interpolate { stride: 1000 }, ..Config::default() });
+    pass(&mut regenerator, 0, ack(0));
+    assert_eq!(pass(&mut regenerator, 1, ack(1_025_000)).len(), 1025);
+    assert_eq!(pass(&mut regenerator, 2, ack(1_025_000 + 1_026_000)).len(), 1);
+    assert_eq!((counter(&regenerator, "passed_too_far"), counter(&regenerator, "created")), (1, 1024));
+}
+
+#[test]
+fn a_signal_counts_once_and_the_last_one_alone() {
+    let mut regenerator = regenerator(&Config { know: Know::Signal, ..Config::default() });
+    pass(&mut regenerator, 0, Packet::signal(&ack(2000), &list(&[1000])));
+    pass(&mut regenerator, 1, Packet::signal(&ack(3000), &list(&[500])));
+    assert_eq!(counter(&regenerator, "signals_unmatched"), 1);
+    assert_eq!(numbers(&pass(&mut regenerator, 2, ack(3000))), [2500, 3000]);
+    assert_eq!(numbers(&pass(&mut regenerator, 3, ack(3000))), [3000], "the signal is used up");
+    let exempt = Match::Protocol(Protocol::AckSignal);
+    let mut passes = self::regenerator(&Config { know: Know::Signal, exempt, ..Config::default() });
+    let signal = Packet::signal(&ack(2000), &list(&[1000]));
+    assert_eq!(pass(&mut passes, 0, signal), [signal]);
+}
+
+/// R = 16 makes 16 of each of 1024 numbers, more than 4096: the ACK goes on alone. With R = 4 it is just 4096.
+#[test]
+fn one_ack_is_made_into_no_more_than_4096() {
+    for (times, left) in [(16, 1), (4, 4097)] {
+        let mut regenerator = regenerator(&Config { factor: factor(times, 1), ..Config::default() });
+        assert_eq!(pass(&mut regenerator, 0, listed(200_000, &[100; 1024])).len(), left);
+        assert_eq!(counter(&regenerator, "no_room"), u64::from(left == 1));
+    }
+}
+
+/// Of 1024 numbers and their ACK one leaves at once and 1024 are held. Sixteen flows fill the 16 384 places; the seventeenth finds
+/// none, and its ACK goes on alone.
+#[test]
+fn no_more_is_held_than_there_is_room_for() {
+    let release = Release::Paced { hold: Duration::from_ms(100) };
+    let mut regenerator = regenerator(&Config { release, ..Config::default() });
+    let of = |flow, meta| Meta { flow: FlowId::new(flow), ..meta };
+    for flow in 0..17 {
+        pass(&mut regenerator, 0, of(flow, ack(1000)));
+    }
+    for flow in 0..17 {
+        let left = pass(&mut regenerator, 1, of(flow, listed(200_000, &[100; 1024])));
+        assert_eq!(numbers(&left), [if flow < 16 { 97_600 } else { 200_000 }]);
+    }
+    assert_eq!(Discipline::<Meta>::backlog(&regenerator).packets, PacketCount::new(16 * 1024));
+    assert_eq!((counter(&regenerator, "created"), counter(&regenerator, "no_room")), (16 * 1024, 1));
+    assert_eq!(leave(&mut regenerator, at(101)).len(), 16 * 1024);
+}
+
+/// Nobody asks between 40 and 65 ms: what was due at 50 and 60 ms is ahead of the ACK of another flow that comes at 65.
+#[test]
+fn what_is_due_is_ahead_of_what_comes_later() {
+    let release = Release::Paced { hold: Duration::from_ms(100) };
+    let mut regenerator = regenerator(&Config { release, ..Config::default() });
+    pass(&mut regenerator, 0, ack(1000));
+    pass(&mut regenerator, 40, listed(5000, &[1000; 3]));
+    let other = Meta { flow: FlowId::new(2), ..ack(7) };
+    assert_eq!(numbers(&pass(&mut regenerator, 65, other)), [3000, 4000, 7]);
+}
+
+#[test]
+fn whoever_makes_an_ack_says_so() {
+    struct Created(Vec<Meta>);
+    impl DropSink<Meta> for Created {
+        fn dropped(&mut self, _: Instant, packet: Meta, reason: DropReason) {
+            panic!("{packet:?} dropped: {reason:?}");
+        }
+        fn created(&mut self, _: Instant, packet: &Meta) {
+            self.0.push(*packet);
+        }
+    }
+    let mut regenerator = regenerator(&Config::default());
+    let mut created = Created(Vec::new());
+    regenerator.enqueue(at(0), listed(3000, &[1000, 1000]), &mut created);
+    assert_eq!(created.0, [ack(1000), ack(2000)]);
 }

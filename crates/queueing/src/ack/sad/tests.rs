@@ -2,6 +2,7 @@ use lastmile_packet::Options;
 use lastmile_units::PacketCount;
 
 use super::*;
+use crate::ack::tests::counted;
 use crate::fifo::{Fifo, Overflow};
 
 const NOW: Instant = Instant::ZERO;
@@ -116,6 +117,11 @@ fn counted_duplicates_are_dropped_and_told_with_the_ack_that_leaves() {
     assert_eq!(sad.waiting(flow(1)), Some(Suppressed { merged: 1, duplicates: 3 }));
     assert_eq!(drain(&mut sad), [ack(1, 6000)]);
     assert_eq!(sad.departed(), Suppressed { merged: 1, duplicates: 3 });
+    let counts = [("seen", 5), ("dropped_ack_merged", 1), ("dropped_ack_duplicate", 3), ("rewritten", 1)];
+    assert_eq!(counted(&sad), counts);
+    let data = Meta { ip_len: 1500, ..ack(1, 7000) };
+    send(&mut sad, [data]);
+    assert_eq!((drain(&mut sad), sad.departed()), (vec![data], Suppressed::default()));
 }
 
 #[test]
@@ -159,6 +165,9 @@ fn an_ack_never_overtakes_data_of_its_own_flow() {
     let data = Meta { ip_len: 1500, ..ack(1, 2000) };
     send(&mut sad, [ack(1, 1000), data, ack(1, 3000), ack(1, 4000)]);
     assert_eq!(drain(&mut sad), [ack(1, 1000), data, ack(1, 4000)]);
+    // It was the data that kept them apart.
+    let counts = [("seen", 3), ("dropped_ack_merged", 1), ("rewritten", 1), ("passed_data", 1)];
+    assert_eq!(counted(&sad), counts);
 }
 
 /// Data that repeats the number and the window counts: the pure ACK behind it says nothing new, so it is a duplicate.
@@ -327,8 +336,9 @@ fn what_a_full_list_has_no_room_for_waits_in_its_own_right() {
         let waiting = Discipline::<Meta>::backlog(&sad).packets.as_u64();
         assert_eq!(waiting, 1 + counter(&sad, "list_full"));
         let mut seen = Vec::new();
-        for packet in drain(&mut sad) {
-            assert!(told(&packet).len() <= room);
+        let left = drain(&mut sad);
+        assert_eq!(left.iter().map(|packet| told(packet).len()).max(), Some(room));
+        for packet in left {
             if packet.protocol == Protocol::Tcp {
                 seen.extend(told(&packet));
                 seen.push(packet.ack.raw());
@@ -353,4 +363,153 @@ fn what_its_number_does_not_tell_waits_in_its_own_right() {
     assert_eq!((left[1], left[3]), (sack, window));
     assert_eq!(counter(&sad, "not_tellable"), 2);
     assert_eq!(left.iter().map(|meta| told(meta).len()).sum::<usize>(), 1);
+}
+
+/// RFC 2474, section 3: the traffic class is treated by itself on the way, and so may the ACKs be.
+#[test]
+fn an_ack_of_another_traffic_class_waits_in_its_own_right() {
+    let mut sad = keeping();
+    let other = Meta { traffic_class: 0b10_1000, ..ack(1, 2000) };
+    assert_eq!(send(&mut sad, [ack(1, 1000), other]), []);
+    assert_eq!(drain(&mut sad), [ack(1, 1000), other]);
+}
+
+/// 1000 with a SACK block takes 12 bytes more than 5000, which covers it, without one.
+#[test]
+fn an_ack_that_leaves_smaller_than_it_came_is_counted() {
+    let mut sad = keeping();
+    let block = lastmile_packet::SackBlock { left: SeqNumber::new(3000), right: SeqNumber::new(4000) };
+    let sack = with_options(ack(1, 1000), Options::NONE.with_sack(&[block]));
+    send(&mut sad, [sack, ack(1, 5000)]);
+    assert_eq!(drain(&mut sad), [ack(1, 5000)]);
+    assert_eq!((counter(&sad, "grown_bytes"), counter(&sad, "shrunk_bytes")), (0, 12));
+}
+
+/// RFC 9293, section 3.1: without ACK the number says nothing, and 2000 is newer than 1000.
+#[test]
+fn a_reset_without_ack_makes_no_ack_old() {
+    let mut sad = keeping();
+    let reset = Meta { flags: TcpFlags::RST, ..ack(1, 9000) };
+    send(&mut sad, [ack(1, 1000), reset, ack(1, 2000), ack(1, 3000)]);
+    assert_eq!(drain(&mut sad), [ack(1, 1000), reset, ack(1, 3000)]);
+}
+
+/// The first waits with what 2000 says, and the one that was overtaken says the same as it did when it came.
+#[test]
+fn of_two_that_came_alike_each_leaves_with_its_own_values() {
+    let mut sad = keeping();
+    send(&mut sad, [1000, 2000, 1000, 4000].map(|number| ack(1, number)));
+    assert_eq!(drain(&mut sad), [2000, 1000, 4000].map(|number| ack(1, number)));
+}
+
+/// The queue below drops the second of four, which none is merged into: each has a traffic class of its own.
+#[test]
+fn what_is_dropped_from_the_middle_takes_its_own_record_along() {
+    let mut sad = keeping();
+    let acks = [1, 2, 3, 4].map(|n: u8| Meta { traffic_class: 4 * n, ..ack(1, 1000 * u32::from(n)) });
+    assert_eq!(send(&mut sad, acks), []);
+    for n in [1, 2, 0, 3] {
+        let struck = sad.table.take(&acks[n]).expect("it has a record");
+        assert_eq!(struck.newest, acks[n].ack_fields());
+    }
+    assert!(sad.table.flows.is_empty());
+}
+
+/// Plain ACKs are exempt here, stamped ones are not. An exempt one takes nothing up, and counts as what was said last.
+#[test]
+fn nothing_is_merged_into_an_exempt_ack_and_what_it_says_counts() {
+    let sad = || {
+        let queue = Fifo::in_packets(PacketCount::new(9), Overflow::Tail);
+        SmartAckDropper::new(queue, Duplicates::Keep, Report::None, Match::AtMostBytes(40).into())
+    };
+    let stamped = |number| with_options(ack(1, number), Options::NONE.with_timestamps(1, 1));
+    let mut first = sad();
+    send(&mut first, [ack(1, 1000), stamped(2000), stamped(3000)]);
+    assert_eq!(drain(&mut first), [ack(1, 1000), stamped(3000)]);
+    let mut behind = sad();
+    assert_eq!(send(&mut behind, [stamped(1000), ack(1, 2000), stamped(3000)]), []);
+    drain(&mut behind);
+    // 2000 is a duplicate.
+    assert_eq!(send(&mut behind, [stamped(1000), ack(1, 2000), stamped(2000), stamped(3000)]), []);
+    assert_eq!(counter(&behind, "duplicates_kept"), 1);
+}
+
+/// A signal of another dropper tells of the ACK behind it: nothing may be merged past it.
+#[test]
+fn a_signal_that_passes_closes_the_ack_before_it() {
+    let mut list = AckList::EMPTY;
+    assert!(list.push(500, AckList::MAX_BYTES));
+    let signal = Packet::signal(&ack(1, 2000), &list);
+    let mut sad = keeping();
+    assert_eq!(send(&mut sad, [ack(1, 1000), signal, ack(1, 2000)]), []);
+    assert_eq!(drain(&mut sad), [ack(1, 1000), signal, ack(1, 2000)]);
+}
+
+/// The ACK is ready, and waits, as soon as its signal has left. Nobody had enqueued the signal.
+#[test]
+fn the_ack_behind_its_signal_still_waits() {
+    #[derive(Default)]
+    struct Created(Vec<Meta>);
+    impl DropSink<Meta> for Created {
+        fn dropped(&mut self, _: Instant, packet: Meta, reason: DropReason) {
+            panic!("{packet:?} dropped: {reason:?}");
+        }
+        fn created(&mut self, _: Instant, packet: &Meta) {
+            self.0.push(*packet);
+        }
+    }
+    let mut sad = reporting(Report::Signal, Duplicates::Keep);
+    send(&mut sad, [ack(1, 1000), ack(1, 2000)]);
+    let mut created = Created::default();
+    let signal = sad.dequeue(NOW, &mut created).expect("the signal");
+    assert_eq!((signal.protocol, created.0), (Protocol::AckSignal, vec![signal]));
+    let waits = Backlog { packets: PacketCount::new(1), bytes: ByteCount::new(40) };
+    assert_eq!((Discipline::<Meta>::backlog(&sad), Discipline::<Meta>::next_ready(&sad, NOW)), (waits, Some(NOW)));
+    assert_eq!(drain(&mut sad), [ack(1, 2000)]);
+    assert_eq!(Discipline::<Meta>::backlog(&sad), Backlog::default());
+}
+
+/// An ACK restored from its number has the timestamps of the one that it comes from: 1000, which had none, would get some. And
+/// an ACK with a SACK block has no room for a list, so nothing is suppressed in favour of what it becomes.
+#[test]
+fn what_a_list_cannot_tell_is_not_suppressed() {
+    let mut sad = reporting(Report::List, Duplicates::Count);
+    let stamped = with_options(ack(1, 2000), Options::NONE.with_timestamps(1, 1));
+    assert_eq!(send(&mut sad, [ack(1, 1000), stamped]), []);
+    assert_eq!(drain(&mut sad), [ack(1, 1000), stamped]);
+    assert_eq!(counted(&sad), [("seen", 2), ("list_full", 1)]);
+    let mut sad = reporting(Report::List, Duplicates::Count);
+    let block = lastmile_packet::SackBlock { left: SeqNumber::new(3000), right: SeqNumber::new(4000) };
+    let sack = with_options(ack(1, 1000), Options::NONE.with_sack(&[block]));
+    assert_eq!(send(&mut sad, [sack, ack(1, 5000)]), []);
+    assert_eq!(drain(&mut sad), [sack, ack(1, 5000)]);
+    assert_eq!(counted(&sad), [("seen", 2), ("not_tellable", 1)]);
+}
+
+/// The dropper below merges 2000 into 1000, which the upper one holds for an ACK of 1000: it is not put back.
+#[test]
+fn an_ack_that_a_dropper_below_made_newer_stays_so() {
+    let mut upper = SmartAckDropper::new(counting(), Duplicates::Keep, Report::None, Match::Never.into());
+    for number in [1000, 1000, 2000] {
+        upper.enqueue(NOW, ack(1, number), &mut |_, _, _| {});
+    }
+    assert_eq!(upper.dequeue(NOW, &mut |_, _, _| {}), Some(ack(1, 2000)));
+    assert!(upper.table.flows.is_empty());
+}
+
+/// A regenerator below makes 2000 between 1000 and 3000: it leaves as it is, and 3000 keeps its record.
+#[test]
+fn an_ack_that_is_made_below_leaves_as_it_is() {
+    use crate::ack::regenerator::{Config, Know};
+    let config = Config { know: Know::Interpolate { stride: 1000 }, ..Config::default() };
+    let queue = Fifo::in_packets(PacketCount::new(9), Overflow::Tail);
+    let below = crate::ack::AckRegenerator::new(queue, &config, &crate::Environment::default());
+    let mut sad = SmartAckDropper::new(below, Duplicates::Keep, Report::None, Match::Never.into());
+    let mut left = Vec::new();
+    for number in [1000, 3000] {
+        sad.enqueue(NOW, ack(1, number), &mut |_, _, _| {});
+        left.extend(std::iter::from_fn(|| sad.dequeue(NOW, &mut |_, _, _| {})));
+    }
+    assert_eq!(left, [1000, 2000, 3000].map(|number| ack(1, number)));
+    assert!(sad.table.flows.is_empty());
 }

@@ -267,3 +267,76 @@ fn what_cannot_be_is_refused() {
     assert_eq!(refused(none, 1), "new connections: from 1 to 1000000 in 1 ms to 1 h can be counted");
     assert_eq!(refused(Match::Any, 257), "257 rules; there are at most 256");
 }
+
+/// RFC 9293, section 3.5: a SYN without ACK opens. What is none takes nothing from the bucket of one.
+#[test]
+fn only_a_syn_without_ack_opens_a_connection() {
+    let limit = Match::NewConnections { bound: Bound::Below, count: 1, per: Duration::from_s(1) };
+    let mut bench = Bench::new(&[(limit, 0)]);
+    let others = [
+        packet(0, TcpFlags::SYN.with(TcpFlags::ACK), 0),
+        packet(0, TcpFlags::RST, 0),
+        Meta { protocol: Protocol::Udp, ..syn(0) },
+    ];
+    assert_eq!(others.map(|other| bench.class_of(other)), [3; 3]);
+    assert_eq!((bench.class_of(syn(0)), bench.class_of(syn(0))), (0, 3));
+}
+
+/// Two in a second: one is back after 500 ms, both after 1 s, and no more after 1.4 s.
+#[test]
+fn a_bucket_of_connections_holds_no_more_than_its_count() {
+    let limit = Match::NewConnections { bound: Bound::Below, count: 2, per: Duration::from_s(1) };
+    let mut bench = Bench::new(&[(limit, 0)]);
+    assert_eq!(bench.class_of(syn(0)), 0);
+    bench.now += Duration::from_ms(1400);
+    assert_eq!([0; 3].map(|flow| bench.class_of(syn(flow))), [0, 0, 3]);
+}
+
+/// The server's own packet says where it waits, and what the client says is heard as well as what the server answers.
+#[test]
+fn both_ends_of_a_control_connection_are_heard() {
+    let mut bench = Bench::new(&[(Match::FtpData, 0)]);
+    assert_eq!((bench.class_of(data(5)), bench.class_of(syn(6))), (3, 0));
+}
+
+/// The request holds both texts, the answer the second at its beginning.
+#[test]
+fn each_direction_is_looked_at_and_each_pattern_remembered() {
+    let pattern = |text: &str, at| Match::FirstPayload(Pattern { bytes: text.into(), at });
+    let both = Match::All(vec![pattern("GET ", Some(0)), pattern("HTTP/1.", None)]);
+    let mut bench = Bench::new(&[(both, 0)]);
+    assert_eq!(bench.class_of(data(2)), 0);
+    let mut bench = Bench::new(&[(pattern("HTTP/1.", Some(0)), 1)]);
+    assert_eq!(bench.class_of(data(2)), 1);
+}
+
+/// 64 patterns, of which the first is there and the others are not: each has an answer of its own.
+#[test]
+fn as_many_patterns_as_there_may_be_are_told_apart() {
+    let pattern = |text: String| Match::FirstPayload(Pattern { bytes: text.into_bytes(), at: None });
+    let none = (1..64).map(|number| (pattern(format!("nothing {number}")), 1));
+    let rules: Vec<_> = std::iter::once((pattern("GET".into()), 0)).chain(none).collect();
+    assert_eq!(Bench::new(&rules).class_of(data(2)), 0);
+}
+
+/// Seconds count from the first packet of the connection: 40 bytes in the first, 1040 in the second, none in the next two.
+#[test]
+fn the_seconds_of_a_connection_begin_with_its_first_packet() {
+    let mut bench = Bench::new(&[(Match::ConnectionRate(Bound::Above, BitRate::from_bps(8 * 1000).unwrap()), 1)]);
+    assert_eq!(bench.class_of(ack(0)), 3);
+    bench.now += Duration::from_ms(1500);
+    assert_eq!(bench.class_of(data(0)), 3);
+    bench.now += Duration::from_ms(600);
+    assert_eq!(bench.class_of(ack(0)), 1);
+    bench.now += Duration::from_ms(2000);
+    assert_eq!(bench.class_of(ack(0)), 3);
+}
+
+#[test]
+fn a_list_has_256_rules_at_most() {
+    let rules = |count| {
+        let rule = Rule { matches: Match::Any, class: 0, last: false };
+        check(&Config { rules: vec![rule; count], otherwise: 0, queue: Box::new(Spec::fifo(1)) })
+    };
+    assert_eq!((rules(256), rules(257)), (Ok(()), Err(MatchError::Rules(257))));
+}

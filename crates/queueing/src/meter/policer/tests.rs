@@ -137,7 +137,7 @@ fn a_color_aware_meter_reads_the_drop_precedence() {
     let mut tagged = packet(14);
     assert_eq!((Coming::Blind.color(&tagged), Coming::CellLossPriority.color(&tagged)), (Color::Green, Color::Green));
     tagged.mark.set_clp();
-    assert_eq!(Coming::CellLossPriority.color(&tagged), Color::Yellow);
+    assert_eq!((Coming::Blind.color(&tagged), Coming::CellLossPriority.color(&tagged)), (Color::Green, Color::Yellow));
 }
 
 /// Yellow as it comes, so green tokens are left for the packet that comes green: color-blind it would take them.
@@ -153,6 +153,12 @@ fn color_aware_and_color_blind_differ() {
     let blind = Rule { conform, exceed, violate, ..rule(Match::Any, meter) };
     let aware = Rule { coming: Coming::DropPrecedence, ..blind.clone() };
     let sent = [packet(12), packet(10), packet(14)];
+    assert_eq!(passed(&mut policer(&[aware]), &sent), [packet(12), packet(10), packet(14)]);
+    assert_eq!(passed(&mut policer(std::slice::from_ref(&blind)), &sent), [packet(10), packet(12), packet(12)]);
+    // The marker of one rate: what comes yellow takes from the excess bucket, 2000 bytes.
+    let meter = meter::Config::SrTcm(srtcm::Config { cir: RATE, cbs: WireBytes::new(1000), ebs: WireBytes::new(2000) });
+    let blind = Rule { meter, ..blind };
+    let aware = Rule { coming: Coming::DropPrecedence, ..blind.clone() };
     assert_eq!(passed(&mut policer(&[aware]), &sent), [packet(12), packet(10), packet(14)]);
     assert_eq!(passed(&mut policer(&[blind]), &sent), [packet(10), packet(12), packet(12)]);
 }
@@ -237,4 +243,15 @@ fn meters_that_pass_nothing_are_refused() {
         "a tolerance of 1.483 s never lets the largest packet conform, whose cells need 1.484 s"
     );
     assert_eq!(gcra(1484).check(largest), Ok(()));
+}
+
+/// A bucket of 1112 bytes covers the 1000 of the packet, but not its 21 cells.
+#[test]
+fn a_packet_conforms_by_what_it_takes_on_the_wire() {
+    let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
+    for (burst, conforms) in [(1112, 0), (1113, 1)] {
+        let queue = Fifo::in_packets(PacketCount::new(10), Overflow::Tail);
+        let mut policer = Policer::new(&[rule(Match::Any, bucket(burst))], &Environment::new(atm), queue);
+        assert_eq!(passed(&mut policer, &[packet(0)]).len(), conforms);
+    }
 }

@@ -216,3 +216,43 @@ fn what_grew_too_large_below_is_dropped_and_counted() {
     assert_eq!((reasons, shaper.too_large), (vec![DropReason::TooLarge], 1));
     assert_eq!(shaper.next_ready(ms(0)), None);
 }
+
+/// 1000 bytes are 1113 on the wire (above).
+#[test]
+fn what_is_sent_is_counted_as_it_is_and_as_the_wire_carries_it() {
+    let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
+    let mut shaper = shaper(&Config { link_layer: atm, ..config(3000) });
+    fill(&mut shaper, ms(0), 2);
+    assert_eq!(take(&mut shaper, ms(0)), 2);
+    let mut told = Vec::new();
+    shaper.counters(&mut |counter| {
+        if counter.kind == "tbf" {
+            told.push((counter.name, counter.value));
+        }
+    });
+    let sent = [("sent_packets", 2), ("sent_bytes", 2000), ("sent_wire_bytes", 2226), ("dropped_too_large", 0)];
+    assert_eq!(told, sent);
+}
+
+/// The bucket is empty at 0 ms, and full again at 8 ms: a packet that comes at 1 ms is known to be ready then.
+#[test]
+fn a_packet_that_comes_to_an_empty_queue_is_ready_when_it_conforms() {
+    let mut shaper = shaper(&config(1000));
+    fill(&mut shaper, ms(0), 1);
+    assert_eq!(take(&mut shaper, ms(0)), 1);
+    fill(&mut shaper, ms(1), 1);
+    assert_eq!(shaper.next_ready(ms(1)), Some(ms(8)));
+}
+
+/// Half the rate below: the second packet comes out of there at 16 ms.
+#[test]
+fn a_queue_that_is_ready_later_is_asked_then() {
+    let inner = shaper(&Config { rate: BitRate::from_kbit_per_s(500), ..config(1000) });
+    let mut outer = Tbf::new(&config(1000), inner).expect("a burst that is large enough");
+    for number in 0..2 {
+        outer.enqueue(ms(0), packet(number), &mut |_, _, _| {});
+    }
+    assert_eq!(outer.dequeue(ms(0), &mut |_, _, _| {}), Some(packet(0)));
+    assert_eq!(outer.next_ready(ms(0)), Some(ms(16)));
+    assert_eq!(outer.dequeue(ms(16), &mut |_, _, _| {}), Some(packet(1)));
+}
