@@ -241,6 +241,11 @@ impl Trial {
         self.of_traffic(traffic).filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.retransmissions).sum()
     }
 
+    /// Packets that a link dropped, for whatever reason.
+    pub(super) fn dropped(&self, link: &str) -> u64 {
+        self.link(link).stats.dropped.iter().map(|dropped| dropped.packets).sum()
+    }
+
     fn of_traffic(&self, traffic: &str) -> impl Iterator<Item = &FlowOutcome> {
         let named = move |(_, shape): &(&FlowOutcome, &FlowShape)| belongs(&shape.traffic, traffic);
         self.outcome.flows.iter().zip(&self.flows).filter(named).map(|(flow, _)| flow)

@@ -3,7 +3,7 @@
 use lastmile_queueing::random::Stream;
 
 use crate::data::Table;
-use crate::reproduction::{RowResult, TableResult};
+use crate::reproduction::{Claim, RowResult, TableResult};
 use crate::value::Values;
 
 use super::super::trial::{Overrides, Trial};
@@ -72,8 +72,9 @@ fn both_full(downstream: Downstream, set: impl Fn(&mut Overrides)) -> Result<Vec
 
 fn once(downstream: Downstream, key: &str, value: &str) -> Result<Trial, ExperimentError> {
     run(BOTH_FULL, 1, |seed, overrides| {
+        let traffic = traffic(seed, overrides, downstream);
         overrides.set(key, value);
-        traffic(seed, overrides, downstream)
+        traffic
     })
 }
 
@@ -100,11 +101,7 @@ const VARIANTS: [(&str, &str, &str); 4] = [
 
 fn assume(result: &mut TableResult, downstream: Downstream) -> Result<(), ExperimentError> {
     result.assumptions.extend(OPEN_LINE.map(String::from));
-    let told = sensitivity("throughput and pings", &VARIANTS, |key, value| {
-        let trial = once(downstream, key, value)?;
-        let trips = RoundTrips::of(&trial, "ping", FROM_S, TO_S);
-        Ok(format!("{:.0} kbit/s, {:.0} ms", throughput(&trial), trips.mean()))
-    })?;
+    let told = sensitivity("throughput and pings", &VARIANTS, |key, value| outline(&once(downstream, key, value)?))?;
     result.assumptions.push(told);
     Ok(())
 }
@@ -195,28 +192,56 @@ pub(super) fn shaped(table: &Table) -> Result<TableResult, ExperimentError> {
     result.rows = table.rows.iter().map(|row| with_loss(row, &runs, unpoliced)).collect();
     let lost = 100.0 * (1.0 - average(&runs, throughput) / unpoliced);
     let (shaped, unshaped) = (pings(&runs), pings(&free));
-    let shown = (1.0..10.0).contains(&lost)
-        && shaped[0].mean() < 0.5 * unshaped[0].mean()
-        && shaped[1].mean() < 0.5 * unshaped[1].mean();
-    let evidence = format!(
-        "{lost:.1} % less throughput; pings of class 1:10 take {:.0} ms in place of {:.0} beside an upload, {:.0} in place of {:.0} beside the download alone; \
-         {:.0} at most",
-        shaped[0].mean(),
-        unshaped[0].mean(),
-        shaped[1].mean(),
-        unshaped[1].mean(),
-        shaped[0].max().max(shaped[1].max())
-    );
     assume(&mut result, Downstream::Shaped)?;
-    let longer = once(Downstream::Shaped, "link.line.back.rate", "2080 kbit/s")?;
+    let told = sensitivity("throughput and pings", &CLASS_VARIANTS, |key, value| {
+        outline(&once(Downstream::Shaped, key, value)?)
+    })?;
+    result.assumptions.push(
+        "The classes downstream are not all stated: 30 kbit/s for ACKs as listing 8.3 has it, 20 % of the rest for class 1:10, the rest for the download, queues of \
+         28125 bytes as upstream."
+            .to_owned(),
+    );
     result.assumptions.push(format!(
-        "The classes downstream are not all stated: 30 kbit/s for ACKs as listing 8.3 has it, 20 % of the rest for class 1:10, the rest for the download, half a second \
-         at 450 kbit/s of queue each as upstream. Were the line faster still (2080 kbit/s), {:.0} kbit/s and {:.0} ms.",
-        throughput(&longer),
-        RoundTrips::of(&longer, "ping", FROM_S, TO_S).mean()
+        "What the thesis lost beyond what the shaper's rate takes (2.1 % of 1805 kbit/s) stays unexplained: it finds it more than expected itself. {told}"
     ));
-    judge(table, &mut result, shown, evidence);
+    // The cost is judged apart from the delay: one may come out without the other.
+    let (delay, cost) = table.claim.split_once(", at a cost").unwrap_or((&table.claim, " of 6.5 % throughput."));
+    result.claims.push(Claim {
+        text: format!("{delay}."),
+        shown: shaped[0].mean() < 0.5 * unshaped[0].mean() && shaped[1].mean() < 0.5 * unshaped[1].mean(),
+        evidence: format!(
+            "pings of class 1:10 take {:.0} ms in place of {:.0} beside an upload, {:.0} in place of {:.0} beside the download alone; {:.0} at most",
+            shaped[0].mean(),
+            unshaped[0].mean(),
+            shaped[1].mean(),
+            unshaped[1].mean(),
+            shaped[0].max().max(shaped[1].max())
+        ),
+    });
+    result.claims.push(Claim {
+        text: format!("It comes at a cost{cost}"),
+        shown: (lost - 6.5).abs() < 1.5,
+        evidence: format!("{lost:.1} % less throughput, of which 2.1 % are the rate of the shaper"),
+    });
     Ok(result)
+}
+
+/// What else the thesis may have had downstream.
+const CLASS_VARIANTS: [(&str, &str, &str); 5] = [
+    (
+        "a ceiling of 95 % for the download, as its class has in production",
+        "link.lan.back.queue.classes.1:50.ceil",
+        "1899 kbit/s",
+    ),
+    ("14 kB of queue", "link.lan.back.queue.classes.1:50.limit", "14000 B"),
+    ("50 packets", "link.lan.back.queue.classes.1:50.limit", "50 packets"),
+    ("hysteresis", "link.lan.back.queue.hysteresis", "true"),
+    ("a timer of 100 Hz, whose ticks bring more than its bursts hold", "link.lan.back.queue.timer", "10 ms"),
+];
+
+fn outline(trial: &Trial) -> Result<String, ExperimentError> {
+    let trips = RoundTrips::of(trial, "ping", FROM_S, TO_S);
+    Ok(format!("{:.0} kbit/s, {:.0} ms", throughput(trial), trips.mean()))
 }
 
 /// Section 8.1: what is reserved, and what was needed.
@@ -297,6 +322,6 @@ pub(super) fn before_and_after(table: &Table) -> Result<TableResult, ExperimentE
         of_before("rtt_max_ms"),
         after.max()
     );
-    judge(table, &mut result, (30.0..120.0).contains(&factor), evidence);
+    judge(table, &mut result, (35.0..75.0).contains(&factor), evidence);
     Ok(result)
 }
