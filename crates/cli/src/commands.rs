@@ -9,3 +9,4 @@ pub(crate) mod overhead;
 pub(crate) mod policy;
 pub(crate) mod reproduce;
 pub(crate) mod run;
+pub(crate) mod tc;

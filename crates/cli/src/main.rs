@@ -38,6 +38,7 @@ enum Command {
     Policy(commands::policy::Arguments),
     #[cfg(target_os = "linux")]
     Emulate(commands::emulate::Arguments),
+    Tc(commands::tc::Arguments),
     Overhead(commands::overhead::Arguments),
     Model(commands::model::Arguments),
     Reproduce(commands::reproduce::Arguments),
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         Command::Policy(arguments) => commands::policy::run(&arguments, &mut printer),
         #[cfg(target_os = "linux")]
         Command::Emulate(arguments) => commands::emulate::run(&arguments, &mut printer),
+        Command::Tc(arguments) => commands::tc::run(&arguments, &mut printer),
         Command::Overhead(arguments) => commands::overhead::run(&arguments, &mut printer),
         Command::Model(arguments) => commands::model::run(&arguments, &mut printer),
         Command::Reproduce(arguments) => commands::reproduce::run(&arguments, &mut printer),

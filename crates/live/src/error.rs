@@ -58,6 +58,24 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
+    /// A tool of the system said no.
+    #[error("{command}: {message}")]
+    Tool {
+        /// What was run.
+        command: String,
+        /// What it said.
+        message: String,
+    },
+    /// A device has a queueing discipline that somebody else has set up.
+    #[error("{device} has a queueing discipline of its own: {kind} {handle}")]
+    Taken {
+        /// The device.
+        device: String,
+        /// The kind of the discipline.
+        kind: String,
+        /// Its handle.
+        handle: String,
+    },
     /// A system call failed.
     #[error("{what}: {source}")]
     System {
@@ -79,6 +97,10 @@ impl Error {
             }
             Self::NoNamespace { name } => {
                 Some(format!("`ip netns list` shows those that there are, `ip netns add {name}` makes one"))
+            }
+            Self::Taken { device, .. } => Some(format!("`tc qdisc del dev {device} root` takes it away")),
+            Self::Command { command, .. } if command == "tc" || command == "ip" => {
+                Some("tc and ip are those of iproute2".to_owned())
             }
             _ => None,
         }

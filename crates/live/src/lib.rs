@@ -9,6 +9,7 @@
 //! | [`lab`] | network namespaces for hosts to stand in |
 //! | [`probe`] | ICMP echo with the kernel's receive times |
 //! | [`stop`] | SIGINT, SIGTERM and the program's own wish to stop, as a descriptor to wait for |
+//! | [`tc`] | the kernel's own shapers: set up for a policy, taken away, read back, measured |
 //! | `sys` | the system calls that the standard library lacks: the only unsafe code |
 //!
 //! Two rules keep a live program honest. A packet's arrival time is when it arrived, not when the program woke up, and a line
@@ -25,5 +26,6 @@ pub mod lab;
 pub mod probe;
 pub mod stop;
 mod sys;
+pub mod tc;
 
 pub use error::Error;

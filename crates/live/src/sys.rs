@@ -11,6 +11,7 @@
 //! | `random` | getrandom(2) |
 //! | `bpf` | a small program in the kernel, and the link that holds it: bpf(2) |
 //! | `packet` | packet sockets: packet(7), recvmmsg(2), sendmmsg(2) |
+//! | `stamped` | packets with the kernel's receive time; the buffers of a socket |
 //! | `icmp` | a raw socket for echo requests whose replies carry the kernel's receive time |
 #![allow(unsafe_code)]
 
@@ -21,6 +22,7 @@ pub(crate) mod icmp;
 pub(crate) mod namespace;
 pub(crate) mod packet;
 pub(crate) mod random;
+pub(crate) mod stamped;
 pub(crate) mod wait;
 
 use std::io;

@@ -30,10 +30,11 @@ enum Command {
     Check(Shown),
 }
 
+/// A policy, and the line that it is for.
 #[derive(Args)]
-struct Shown {
+pub(crate) struct OnLine {
     /// Name of a ready policy, or a file
-    policy: String,
+    pub(crate) policy: String,
 
     /// Upstream rate in place of the file's line
     #[arg(long, value_name = "RATE", requires = "down")]
@@ -46,6 +47,38 @@ struct Shown {
     /// Encapsulation in place of the file's line
     #[arg(long, value_name = "PRESET", requires = "up")]
     link: Option<String>,
+}
+
+impl OnLine {
+    /// The policy on the line of the command, or on its own: rates that are set up are not guessed.
+    pub(crate) fn load_for_a_line(&self) -> Result<Policy> {
+        if self.up.is_some() && self.link.is_none() {
+            let failure = Failure::new("a line without its encapsulation");
+            return Err(failure.hint("--link names it; lastmile overhead lists those there are"));
+        }
+        if self.up.is_none() && ready::text(&self.policy).is_some_and(|text| !text.contains("[line]")) {
+            let failure = Failure::new(format_args!("the policy \"{}\" has no line of its own", self.policy));
+            return Err(failure.hint("--up, --down and --link say which it is"));
+        }
+        self.load(None)
+    }
+
+    /// The policy on the line of the command, or on its own, or else on `other`.
+    pub(crate) fn load(&self, other: Option<Line>) -> Result<Policy> {
+        let given = match (self.up, self.down) {
+            (Some(up), Some(down)) => Some(line(up, down, self.link.as_deref().unwrap_or(EXAMPLE.2))?),
+            _ => None,
+        };
+        let has_line = ready::text(&self.policy).is_none_or(|text| text.contains("[line]"));
+        let line = if given.is_none() && !has_line { other } else { given };
+        Policy::load(&self.policy, None, line).map_err(Failure::Report)
+    }
+}
+
+#[derive(Args)]
+struct Shown {
+    #[command(flatten)]
+    on_line: OnLine,
 
     /// Print the file itself
     #[arg(long, conflicts_with_all = ["up", "down", "link"])]
@@ -86,22 +119,25 @@ fn line(up: BitRate, down: BitRate, link: &str) -> Result<Line> {
 
 fn show(shown: &Shown, printer: &mut Printer) -> Result {
     if shown.file {
-        let text = ready::text(&shown.policy)
-            .ok_or_else(|| Failure::new(format_args!("\"{}\" is no ready policy", shown.policy)))?;
+        let text = ready::text(&shown.on_line.policy)
+            .ok_or_else(|| Failure::new(format_args!("\"{}\" is no ready policy", shown.on_line.policy)))?;
         printer.data(text)?;
         return Ok(Exit::Done);
     }
-    let given = match (shown.up, shown.down) {
-        (Some(up), Some(down)) => Some(line(up, down, shown.link.as_deref().unwrap_or(EXAMPLE.2))?),
-        _ => None,
-    };
-    let has_line = ready::text(&shown.policy).is_none_or(|text| text.contains("[line]"));
-    let line = if given.is_none() && !has_line { Some(example()?) } else { given };
-    let policy = Policy::load(&shown.policy, None, line).map_err(Failure::Report)?;
+    let policy = shown.on_line.load(Some(example()?))?;
     printer.warnings(&policy.warnings);
     printer.heading(&policy.name)?;
     printer.data(&describe(&policy))?;
     Ok(Exit::Done)
+}
+
+/// How the rate of the ACK class came about.
+pub(crate) fn ack_rate(ack: &AckRate) -> String {
+    let AckRate { rate, fixed, packet, ack, factor_ppm } = *ack;
+    #[expect(clippy::cast_precision_loss, reason = "for printing")]
+    let factor = factor_ppm as f64 / 1e6;
+    let how = if fixed { "given" } else { "computed" };
+    format!("ACKs: {rate}, {how}: an ACK of {ack} for every {factor} packets of {packet} downstream")
 }
 
 /// The policy in words and a table.
@@ -118,11 +154,8 @@ fn describe(policy: &Policy) -> String {
         line.up_layer.on_wire(ByteCount::new(1500)),
         line.up_layer.on_wire(ByteCount::new(40)),
     ));
-    if let Some(AckRate { rate, fixed, packet, ack, factor_ppm }) = policy.ack {
-        #[expect(clippy::cast_precision_loss, reason = "for printing")]
-        let factor = factor_ppm as f64 / 1e6;
-        let how = if fixed { "given" } else { "computed" };
-        say(format_args!("ACKs: {rate}, {how}: an ACK of {ack} for every {factor} packets of {packet} downstream"));
+    if let Some(rate) = &policy.ack {
+        say(format_args!("{}", ack_rate(rate)));
     }
     say(format_args!("scheduler: {}", policy.scheduler));
     if policy.classes.is_empty() {

@@ -10,6 +10,8 @@ mod emulate;
 mod json;
 mod policies;
 mod streams;
+#[cfg(target_os = "linux")]
+mod tc;
 mod terminal;
 mod transcript;
 mod workspace;

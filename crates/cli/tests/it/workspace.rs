@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates from the ground up: each may use only those before it. `bench` measures and may use all but the command.
-const LAYERS: [&str; 12] = [
+const LAYERS: [&str; 13] = [
     "units",
     "linklayer",
     "packet",
@@ -15,6 +15,7 @@ const LAYERS: [&str; 12] = [
     "tcp",
     "theory",
     "sim",
+    "kernel",
     "live",
     "scenario",
     "results",
@@ -23,7 +24,7 @@ const LAYERS: [&str; 12] = [
 ];
 
 /// Crates that compute and never touch the machine.
-const CORE: [&str; 7] = ["units", "linklayer", "packet", "queueing", "tcp", "theory", "sim"];
+const CORE: [&str; 8] = ["units", "linklayer", "packet", "queueing", "tcp", "theory", "sim", "kernel"];
 
 /// What those may use from outside: arithmetic, hashes with a given key, randomness from a seed, derive macros. Nothing here
 /// opens a file, a socket or a thread, or reads a clock.

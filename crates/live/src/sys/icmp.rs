@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::SystemTime;
 
-use super::{check, check_fd, control, set_option};
+use super::{check, check_fd, stamped};
 
 /// A raw ICMP socket in the network namespace of the thread that opened it.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ impl IcmpSocket {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: takes three numbers.
         let fd = check_fd(unsafe { libc::socket(libc::AF_INET, kind, libc::IPPROTO_ICMP) })?;
-        set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1)?;
+        stamped::enable(fd.as_fd())?;
         let address = libc::sockaddr_in {
             sin_family: libc::AF_INET as libc::sa_family_t,
             sin_port: 0,
@@ -37,30 +37,9 @@ impl IcmpSocket {
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// The next packet, IP header included, and when the kernel received it; `None` when none waits. recvmsg(2), cmsg(3).
+    /// The next packet, IP header included, and when the kernel received it; `None` when none waits.
     pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<SystemTime>)>> {
-        let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-        // Room for one struct timespec and its header, aligned as a header must be.
-        let mut control = [0_u64; 8];
-        // SAFETY: integers and pointers, of which all zero is a value.
-        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-        message.msg_iov = &raw mut part;
-        message.msg_iovlen = 1;
-        message.msg_control = control.as_mut_ptr().cast();
-        message.msg_controllen = size_of_val(&control) as _;
-        // SAFETY: the message points to a buffer and a control block with their lengths, all of which outlive the call.
-        let received = unsafe { libc::recvmsg(self.0.as_raw_fd(), &raw mut message, 0) };
-        match usize::try_from(received) {
-            Ok(len) => {
-                let mut time = None;
-                control::messages(&message, |level, kind, data| time = time.or(control::stamp(level, kind, data)));
-                Ok(Some((len, time)))
-            }
-            Err(_) => match io::Error::last_os_error() {
-                error if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-                error => Err(error),
-            },
-        }
+        stamped::receive(self.0.as_fd(), buffer)
     }
 }
 

@@ -221,6 +221,18 @@ impl Prefix {
         Some(Self { network, bits })
     }
 
+    /// An address of the prefix, its further bits zero.
+    #[must_use]
+    pub const fn network(&self) -> IpAddr {
+        self.network
+    }
+
+    /// How many bits of an address count.
+    #[must_use]
+    pub const fn bits(&self) -> u8 {
+        self.bits
+    }
+
     /// True when `address` is in it.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {

@@ -14,7 +14,7 @@ use std::path::Path;
 use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::Match;
 use lastmile_queueing::spec::Spec;
-use lastmile_units::{BitRate, WireBytes};
+use lastmile_units::{BitRate, ByteCount, WireBytes};
 
 use crate::diagnostics::{Diagnostic, Place, Report, Source, did_you_mean};
 use crate::document::Document;
@@ -47,6 +47,10 @@ pub struct Policy {
     pub line: Line,
     /// The kind of its scheduler, as the file has it.
     pub scheduler: &'static str,
+    /// What of the upstream is used, on the wire.
+    pub rate: BitRate,
+    /// The largest IP packet to expect.
+    pub largest: ByteCount,
     /// The rate of the ACK class, if there is one.
     pub ack: Option<AckRate>,
     /// The classes, that of the ACKs first.

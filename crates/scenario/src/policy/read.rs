@@ -67,6 +67,8 @@ pub(super) fn policy(root: &Table<'_>, file: &str, line: Option<Line>) -> Option
         about,
         line,
         scheduler: FORMS.iter().find(|(_, known)| *known == form).map_or("none", |(name, _)| name),
+        rate,
+        largest,
         ack: None,
         classes: Vec::new(),
         rules: Vec::new(),

@@ -1,0 +1,94 @@
+//! `lastmile tc`: the nearest set-up of the kernel's own tools for a policy: printed, set up, taken away, verified.
+
+#[cfg(target_os = "linux")]
+mod live;
+mod plan;
+
+use clap::{Args, ValueEnum};
+use lastmile_kernel::script::{self, Devices};
+use lastmile_linklayer::stab::Device;
+
+use self::plan::Plan;
+use super::policy::OnLine;
+use crate::exit::{Exit, Result};
+use crate::printer::Printer;
+
+/// Set up the kernel's own shapers for a policy
+///
+/// Prints a shell script for tc(8), ip(8) and nft(8) that comes as near to the policy as the kernel's tools can, and says at its
+/// top what they cannot. HTB counts bytes on the wire by a size table, CAKE by itself; pure ACKs are told by having no payload,
+/// whatever their size. --apply runs it, --remove takes away what was made, --verify reads back what the kernel holds, and
+/// floods a set-up of its own with packets on both sides of cell boundaries. Linux; all but printing as root.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    on_line: OnLine,
+
+    /// The device that faces the modem [default: for a script, what DEV says when it runs]
+    #[arg(long, value_name = "DEV")]
+    device: Option<String>,
+
+    /// The intermediate device for what comes in [default: ifb-DEV]
+    #[arg(long, value_name = "DEV")]
+    ifb: Option<String>,
+
+    /// What the device sees in front of an IP packet [default: ethernet, or as the device is]
+    #[arg(long, value_name = "HEADER")]
+    header: Option<Header>,
+
+    /// Set it up, in place of what was set up before
+    #[arg(long, requires = "device", conflicts_with_all = ["remove", "verify"])]
+    apply: bool,
+
+    /// Take away what was set up, and nothing else
+    #[arg(long, requires = "device", conflicts_with = "verify")]
+    remove: bool,
+
+    /// Read back what is set up, and measure rates of packets between two network namespaces
+    #[arg(long, requires = "device")]
+    verify: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a device sees.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Header {
+    /// An Ethernet header: 14 bytes
+    Ethernet,
+    /// An Ethernet header with an 802.1Q tag: 18 bytes
+    Vlan,
+    /// Nothing: ppp0, tun0
+    Ip,
+}
+
+impl From<Header> for Device {
+    fn from(header: Header) -> Self {
+        match header {
+            Header::Ethernet => Self::Ethernet,
+            Header::Vlan => Self::TaggedEthernet,
+            Header::Ip => Self::Ip,
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
+    let plan = Plan::new(arguments.on_line.load_for_a_line()?);
+    printer.warnings(plan.warnings());
+    if arguments.apply || arguments.remove || arguments.verify {
+        #[cfg(target_os = "linux")]
+        return live::run(arguments, &plan, printer);
+        #[cfg(not(target_os = "linux"))]
+        return Err(crate::exit::Failure::new("only Linux has tc"));
+    }
+    let configuration = plan.configuration(arguments.header.map_or(Device::Ethernet, Device::from));
+    if arguments.json {
+        printer.json(&plan::json(&configuration))?;
+    } else {
+        let devices = Devices { device: arguments.device.as_deref(), ifb: arguments.ifb.as_deref() };
+        printer.data(&script::write(&configuration, devices))?;
+    }
+    Ok(Exit::Done)
+}

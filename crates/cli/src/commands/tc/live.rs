@@ -1,0 +1,132 @@
+//! What touches the machine: sets up, takes away, verifies.
+
+use std::time::Duration;
+
+use lastmile_kernel::script::ifb_of;
+use lastmile_linklayer::stab::Device;
+use lastmile_live::Error;
+use lastmile_live::tc::sizes::{Measured, Pair, worth_testing};
+use lastmile_live::tc::{self, Finding, Target};
+use serde_json::json;
+
+use super::Arguments;
+use super::plan::Plan;
+use crate::exit::{Exit, Failure, Result};
+use crate::printer::Printer;
+use crate::table::{Align, Table};
+
+/// How long each size is measured.
+const LASTING: Duration = Duration::from_millis(2500);
+/// The kernel's HTB comes within 1e-4; a machine with other work to do is later now and then.
+const ALLOWED: f64 = 1e-3;
+
+fn failure(error: Error) -> Failure {
+    let hint = error.hint();
+    let failure = Failure::new(error);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+pub(super) fn run(arguments: &Arguments, plan: &Plan, printer: &mut Printer) -> Result {
+    // clap has seen to it that there is one.
+    let device = arguments.device.clone().unwrap_or_default();
+    let header = match arguments.header {
+        Some(header) => Device::from(header),
+        None => tc::header_of(&device).map_err(failure)?,
+    };
+    let ifb = arguments.ifb.clone().unwrap_or_else(|| ifb_of(&device));
+    let target = Target { device, ifb };
+    if arguments.remove {
+        tc::remove(&target).map_err(failure)?;
+        printer.talk(&format!("{}: what was set up is taken away", target.device));
+        return Ok(Exit::Done);
+    }
+    let configuration = plan.configuration(header);
+    if arguments.apply {
+        let lacking = tc::apply(&configuration, &target).map_err(failure)?;
+        if arguments.json {
+            let applied = json!({ "device": target.device, "lacking": lacking, "left_out": configuration.left_out });
+            printer.json(&applied)?;
+        }
+        for what in &lacking {
+            printer.talk(&format!("this kernel lacks {what}"));
+        }
+        for what in &configuration.left_out {
+            printer.talk(&format!("not as in the policy: {what}"));
+        }
+        printer.talk(&format!("{}: {} is set up", target.device, configuration.name));
+        return Ok(Exit::Done);
+    }
+    let findings = tc::verify(&configuration, &target).map_err(failure)?;
+    let measured = match measure(plan, printer) {
+        Ok(measured) => measured,
+        // What a kernel lacks keeps nobody from reading back.
+        Err(error) => {
+            printer.talk(&format!("sizes are not measured: {error}"));
+            Vec::new()
+        }
+    };
+    report(arguments, &findings, &measured, printer)?;
+    let holds = findings.iter().all(|finding| finding.ok)
+        && measured.iter().all(|measured| measured.deviation().abs() < ALLOWED);
+    Ok(if holds { Exit::Done } else { Exit::No })
+}
+
+/// Rates of packets of every size worth testing.
+fn measure(plan: &Plan, printer: &mut Printer) -> std::result::Result<Vec<Measured>, Error> {
+    let configuration = plan.configuration(Device::Ethernet);
+    let pair = Pair::new()?;
+    for what in pair.apply(&configuration)? {
+        printer.talk(&format!("this kernel lacks {what}"));
+    }
+    let flood = configuration.flood;
+    let sizes = worth_testing(flood.layer, flood.largest);
+    printer.talk(&format!("measuring {} sizes, {:?} each, between two network namespaces", sizes.len(), LASTING));
+    sizes.into_iter().map(|size| pair.flood(&flood, size, LASTING)).collect()
+}
+
+fn report(arguments: &Arguments, findings: &[Finding], measured: &[Measured], printer: &mut Printer) -> Result<()> {
+    if arguments.json {
+        let found = findings.iter().map(|finding| {
+            let Finding { name, key, wanted, found, ok } = finding;
+            json!({ "name": name, "key": key, "wanted": wanted, "found": found, "ok": ok })
+        });
+        let sizes = measured.iter().map(|measured| {
+            json!({
+                "size_bytes": measured.size,
+                "wire_bytes": measured.wire,
+                "wanted_packets_per_s": measured.wanted,
+                "measured_packets_per_s": measured.measured,
+                "packets": measured.packets,
+                "deviation": measured.deviation(),
+            })
+        });
+        printer.json(&json!({ "read_back": found.collect::<Vec<_>>(), "sizes": sizes.collect::<Vec<_>>() }))?;
+        return Ok(());
+    }
+    let columns = ["what", "value", "wanted", "found", "ok"].map(|name| (name, Align::Left));
+    let mut table = Table::new(columns);
+    for Finding { name, key, wanted, found, ok } in findings {
+        let found = found.as_deref().unwrap_or("–");
+        table.row([name.as_str(), key, wanted, found, if *ok { "yes" } else { "NO" }]);
+    }
+    printer.data(&table.render())?;
+    if measured.is_empty() {
+        return Ok(());
+    }
+    let names = ["size", "wire", "wanted/s", "measured/s", "deviation"];
+    let mut table = Table::new(names.map(|name| (name, Align::Right)));
+    for one in measured {
+        table.row([
+            one.size.to_string(),
+            one.wire.to_string(),
+            format!("{:.4}", one.wanted),
+            format!("{:.4}", one.measured),
+            format!("{:+.1e}", one.deviation()),
+        ]);
+    }
+    printer.data(&format!("\n{}", table.render()))?;
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! From the policy to what is worked out for the kernel.
+
+use lastmile_kernel::{Configuration, Direction, Expected, Request, Step};
+use lastmile_linklayer::stab::Device;
+use lastmile_scenario::{Policy, Report};
+use serde_json::{Value, json};
+
+use crate::commands::policy::ack_rate;
+
+/// A policy on its line.
+pub(super) struct Plan {
+    policy: Policy,
+    classes: Vec<String>,
+}
+
+impl Plan {
+    pub(super) fn new(policy: Policy) -> Self {
+        let classes = policy.classes.iter().map(|class| class.name.clone()).collect();
+        Self { policy, classes }
+    }
+
+    pub(super) fn warnings(&self) -> &Report {
+        &self.policy.warnings
+    }
+
+    /// The set-up, on a device that sees `header` in front of each packet.
+    pub(super) fn configuration(&self, header: Device) -> Configuration {
+        let Policy { name, about, line, rate, up, down, ack, largest, .. } = &self.policy;
+        Configuration::new(&Request {
+            name,
+            about,
+            notes: ack.iter().map(ack_rate).collect(),
+            up: Direction { rate: *rate, layer: line.up_layer, queue: up },
+            down: down.as_ref().map(|queue| Direction { rate: line.down, layer: line.down_layer, queue }),
+            classes: &self.classes,
+            header,
+            largest: *largest,
+        })
+    }
+}
+
+/// The set-up for programs: commands with `$DEV` and `$IFB` in the place of devices.
+pub(super) fn json(configuration: &Configuration) -> Value {
+    json!({
+        "name": configuration.name,
+        "about": configuration.about,
+        "left_out": configuration.left_out,
+        "steps": steps(&configuration.steps),
+    })
+}
+
+fn steps(list: &[Step]) -> Vec<Value> {
+    let leaves = |expected: &Option<Expected>| {
+        expected.as_ref().map(|expected| {
+            let values = expected.values.iter().map(|(key, value)| ((*key).to_owned(), value.to_string().into()));
+            json!({ "name": expected.name, "values": values.collect::<serde_json::Map<_, _>>() })
+        })
+    };
+    let step = |step: &Step| match step {
+        Step::Heading(text) => json!({ "heading": text }),
+        Step::Run { about, command } => {
+            json!({ "about": about, "run": command.as_words(), "leaves": leaves(&command.leaves) })
+        }
+        Step::Choice { about, first, then, lacking, otherwise } => json!({
+            "about": about,
+            "try": first.as_words(),
+            "leaves": leaves(&first.leaves),
+            "then": steps(then),
+            "lacking": lacking,
+            "otherwise": steps(otherwise),
+        }),
+    };
+    list.iter().map(step).collect()
+}

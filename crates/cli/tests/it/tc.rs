@@ -1,0 +1,185 @@
+//! `lastmile tc` on real devices: needs root, network namespaces, tc(8) and a kernel with HTB, so these tests run only when asked
+//! for (`scripts/live-tests.sh`).
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lastmile_live::lab::Namespace;
+use lastmile_live::tc::sizes::Pair;
+use serde_json::Value;
+
+use crate::transcript::Scratch;
+
+const LINE: [&str; 6] = ["--up", "512 kbit/s", "--down", "2 Mbit/s", "--link", "bridged-vcmux-fcs"];
+
+/// Two namespaces with a veth pair; `None`, and a word about it, where these tests cannot run.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn pair() -> Option<Pair> {
+    let id = Command::new("id").arg("-u").output().ok()?;
+    if id.stdout.trim_ascii() != b"0" || Command::new("tc").arg("-V").output().is_err() {
+        eprintln!("skipped: needs root and tc(8)");
+        return None;
+    }
+    let pair = Pair::new().unwrap();
+    let htb = shell(pair.sender(), "tc qdisc add dev veth1 root htb 2>&1 || tc qdisc add dev veth0 root htb");
+    if !htb.status.success() {
+        eprintln!("skipped: the kernel has no HTB");
+        return None;
+    }
+    shell(pair.sender(), "tc qdisc del dev veth0 root");
+    Some(pair)
+}
+
+fn run(place: &Namespace, command: &mut Command) -> Output {
+    place.run(|| command.stdin(Stdio::null()).output()).unwrap().unwrap()
+}
+
+fn shell(place: &Namespace, script: &str) -> Output {
+    run(place, Command::new("sh").args(["-c", script]))
+}
+
+fn shown(place: &Namespace, script: &str) -> String {
+    String::from_utf8(shell(place, script).stdout).unwrap()
+}
+
+/// Runs `lastmile tc` on the shaped device.
+fn tc(place: &Namespace, policy: &str, line: &[&str], rest: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+    command.arg("tc").arg(policy).args(line).args(["--device", "veth0"]).args(rest);
+    let output = run(place, &mut command);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_policy_is_set_up_read_back_measured_and_taken_away() {
+    let Some(pair) = pair() else { return };
+    let place = pair.sender();
+    let before = shown(place, "tc qdisc show; ip -br link");
+    for time in ["once", "again"] {
+        let (code, _, error) = tc(place, "ack-priority", &LINE, &["--apply"]);
+        assert_eq!(code, Some(0), "{time}: {error}");
+    }
+    let (code, data, error) = tc(place, "ack-priority", &LINE, &["--verify", "--json"]);
+    assert_eq!(code, Some(0), "{data}{error}");
+    let report: Value = serde_json::from_str(&data).unwrap();
+    let read = report["read_back"].as_array().unwrap();
+    assert!(read.len() > 25 && read.iter().all(|finding| finding["ok"] == true), "{data}");
+    let sizes = report["sizes"].as_array().unwrap();
+    assert_eq!(sizes.len(), 13);
+    for size in sizes {
+        let deviation = size["deviation"].as_f64().unwrap();
+        eprintln!("{} bytes, {} on the wire: {deviation:+.1e}", size["size_bytes"], size["wire_bytes"]);
+        assert!(deviation.abs() < 1e-3, "{size}");
+    }
+    // A value that somebody has changed is found.
+    shell(
+        place,
+        "tc class change dev veth0 parent 1a57:1 classid 1a57:10 htb rate 100kbit ceil 512kbit burst 5088 cburst 5088",
+    );
+    let findings = |data: &str| -> Vec<String> {
+        let report: Value = serde_json::from_str(data).unwrap();
+        let wrong = report["read_back"].as_array().unwrap().iter().filter(|finding| finding["ok"] == false);
+        wrong.map(|finding| format!("{} {}", finding["name"], finding["key"])).collect()
+    };
+    let (code, data, _) = tc(place, "ack-priority", &LINE, &["--verify", "--json"]);
+    assert_eq!((code, findings(&data)[0].as_str()), (Some(1), "\"class ack\" \"rate\""), "{data}");
+    assert_eq!(tc(place, "ack-priority", &LINE, &["--remove"]).0, Some(0));
+    assert_eq!(shown(place, "tc qdisc show; ip -br link"), before);
+}
+
+/// Packets of each class so far, by `tc -s`.
+fn sent(place: &Namespace, class: &str) -> u64 {
+    let shown = shown(place, "tc -s class show dev veth0");
+    let mut lines = shown.lines().skip_while(|line| !line.starts_with(&format!("class htb {class} "))).skip(1);
+    let words: Vec<&str> = lines.next().unwrap().split_whitespace().collect();
+    let at = words.iter().position(|word| *word == "pkt").unwrap();
+    words[at - 1].parse().unwrap()
+}
+
+/// The kernel's own TCP, which sends timestamps: the ACKs of a download go into their class, and an upload does not.
+#[test]
+#[ignore = "needs root: real packets"]
+fn acks_with_timestamps_go_into_their_class_and_data_does_not() {
+    let Some(pair) = pair() else { return };
+    let place = pair.sender();
+    let sysctl = place.run(|| std::fs::read_to_string("/proc/sys/net/ipv4/tcp_timestamps")).unwrap().unwrap();
+    assert_ne!(sysctl.trim(), "0", "ACKs carry timestamps");
+    let script = tc(place, "ack-priority", &LINE, &[]).1;
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path.join("setup.sh"), script).unwrap();
+    let file = scratch.path.join("setup.sh").display().to_string();
+    // Twice: a script takes away what it made before.
+    for _ in 0..2 {
+        let output = run(place, Command::new("sh").arg(&file));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let server = SocketAddr::from((pair.addresses().1, 9001));
+    let listener = pair.receiver().run(|| TcpListener::bind(server)).unwrap().unwrap();
+    let served = thread::spawn(move || {
+        let block = vec![0; 1 << 16];
+        let (mut stream, _) = listener.accept().unwrap();
+        for _ in 0..16 {
+            stream.write_all(&block).unwrap();
+        }
+        drop(stream);
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.read_to_end(&mut Vec::new()).unwrap()
+    });
+    let connect = || place.run(|| TcpStream::connect(server)).unwrap().unwrap();
+    assert_eq!(connect().read_to_end(&mut Vec::new()).unwrap(), 1 << 20);
+    thread::sleep(Duration::from_millis(300));
+    let (acks, others) = (sent(place, "1a57:10"), sent(place, "1a57:11"));
+    eprintln!("a download of 1 MiB: {acks} packets in the ACK class, {others} in the other");
+    // SYN, FIN, and little else is no pure ACK.
+    assert!(acks >= 8 && others <= 4, "{acks} and {others}");
+
+    let start = Instant::now();
+    let mut upload = connect();
+    upload.write_all(&vec![0; 60_000]).unwrap();
+    drop(upload);
+    assert_eq!(served.join().unwrap(), 60_000);
+    let (acks, others) = (sent(place, "1a57:10") - acks, sent(place, "1a57:11") - others);
+    eprintln!("an upload of 60 kB in {:?}: {acks} packets in the ACK class, {others} in the other", start.elapsed());
+    assert!(others >= 2 && acks <= 4, "{acks} and {others}");
+    assert!(run(place, Command::new("sh").arg(&file).arg("remove")).status.success());
+    assert!(!shown(place, "tc qdisc show dev veth0").contains("1a57:"));
+}
+
+#[test]
+#[ignore = "needs root: real packets"]
+fn what_others_have_set_up_stays_and_what_fails_leaves_nothing() {
+    let Some(pair) = pair() else { return };
+    let place = pair.sender();
+    let before = shown(place, "tc qdisc show; ip -br link");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/files");
+    let shaped = folder.join("shaped.toml").display().to_string();
+    // A name that no device has: it fails when the upstream is set up already.
+    let (code, _, error) = tc(place, &shaped, &[], &["--apply", "--ifb", "a-name-that-is-too-long"]);
+    assert_eq!(code, Some(2), "{error}");
+    assert!(error.contains("ip link add dev a-name-that-is-too-long type ifb: "), "{error}");
+    assert_eq!(shown(place, "tc qdisc show; ip -br link"), before);
+
+    let (code, _, error) = tc(place, &shaped, &[], &["--apply"]);
+    assert_eq!(code, Some(0), "{error}");
+    let after = shown(place, "tc qdisc show; ip -br link");
+    assert!(after.contains("htb 1a57: dev ifb-veth0") && after.contains("ingress ffff: dev veth0"), "{after}");
+    // Somebody else's filter keeps the ingress discipline.
+    shell(place, "tc filter add dev veth0 parent ffff: protocol ip pref 7 u32 match u32 0 0 flowid 1:1");
+    assert_eq!(tc(place, &shaped, &[], &["--remove"]).0, Some(0));
+    let after = shown(place, "tc qdisc show; ip -br link");
+    assert!(after.contains("ingress ffff: dev veth0") && !after.contains("ifb-veth0"), "{after}");
+    shell(place, "tc qdisc del dev veth0 ingress");
+
+    shell(place, "tc qdisc add dev veth0 root handle 5: htb");
+    let (code, _, error) = tc(place, "ack-priority", &LINE, &["--apply"]);
+    assert_eq!(code, Some(2), "{error}");
+    assert!(error.contains("veth0 has a queueing discipline of its own: htb 5:"), "{error}");
+    assert_eq!(tc(place, "ack-priority", &LINE, &["--remove"]).0, Some(0));
+    assert!(shown(place, "tc qdisc show dev veth0").contains("htb 5: root"));
+}

@@ -1,0 +1,280 @@
+//! Commands of the kernel's tools as plain data: what is run, why, what it leaves to read back, and what is done instead where
+//! the kernel lacks it.
+
+use core::fmt;
+
+use lastmile_units::BitRate;
+
+/// Stands for the device that faces the modem.
+pub const DEVICE: &str = "$DEV";
+/// Stands for the intermediate functional block through which what comes in is sent.
+pub const IFB: &str = "$IFB";
+
+/// A command, and what it leaves behind.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Command {
+    words: Vec<String>,
+    /// What is there when it has run.
+    pub leaves: Option<Expected>,
+}
+
+impl Command {
+    /// The command of these words, which blanks separate.
+    #[must_use]
+    pub fn new(words: &str) -> Self {
+        Self { words: words.split_whitespace().map(str::to_owned).collect(), leaves: None }
+    }
+
+    /// The same with one more word, blanks and all.
+    #[must_use]
+    pub fn word(mut self, word: impl Into<String>) -> Self {
+        self.words.push(word.into());
+        self
+    }
+
+    /// The same with these words behind.
+    #[must_use]
+    pub fn words(mut self, words: &str) -> Self {
+        self.words.extend(words.split_whitespace().map(str::to_owned));
+        self
+    }
+
+    /// The same with what it leaves behind.
+    #[must_use]
+    pub fn leaving(mut self, expected: Expected) -> Self {
+        self.leaves = Some(expected);
+        self
+    }
+
+    /// Its words, with [`DEVICE`] and [`IFB`] where they stand.
+    #[must_use]
+    pub fn as_words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// Program and arguments for these devices.
+    #[must_use]
+    pub fn on(&self, device: &str, ifb: &str) -> Vec<String> {
+        let place = |word: &String| match word.as_str() {
+            DEVICE => device.to_owned(),
+            IFB => ifb.to_owned(),
+            _ => word.clone(),
+        };
+        self.words.iter().map(place).collect()
+    }
+}
+
+/// One step of a set-up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// What the following steps are for.
+    Heading(String),
+    /// A command, with what it stands for.
+    Run {
+        /// In words; a line each.
+        about: Vec<String>,
+        /// What is run.
+        command: Command,
+    },
+    /// What depends on the kernel.
+    Choice {
+        /// In words; a line each.
+        about: Vec<String>,
+        /// What is tried.
+        first: Command,
+        /// What follows where the kernel takes it.
+        then: Vec<Step>,
+        /// What a kernel lacks that does not take it.
+        lacking: String,
+        /// What is done there.
+        otherwise: Vec<Step>,
+    },
+}
+
+impl Step {
+    /// A command, with what it stands for.
+    #[must_use]
+    pub fn run(about: impl Into<String>, command: Command) -> Self {
+        let about = about.into();
+        Self::Run { about: if about.is_empty() { vec![] } else { vec![about] }, command }
+    }
+}
+
+/// What can be read back.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Object {
+    /// The queueing discipline that stands at this place of a device: `root`, `ingress`, a class.
+    Qdisc {
+        /// [`DEVICE`] or [`IFB`].
+        device: &'static str,
+        /// Where it stands.
+        parent: String,
+    },
+    /// A class.
+    Class {
+        /// [`DEVICE`] or [`IFB`].
+        device: &'static str,
+        /// Its handle.
+        id: String,
+    },
+    /// The filter of this preference, which is the only one of its preference.
+    Filter {
+        /// [`DEVICE`] or [`IFB`].
+        device: &'static str,
+        /// The discipline that asks it.
+        parent: String,
+        /// Its place in the order.
+        preference: u32,
+    },
+    /// A device.
+    Link {
+        /// [`DEVICE`] or [`IFB`].
+        device: &'static str,
+    },
+}
+
+/// What an object is to be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Expected {
+    /// Which.
+    pub object: Object,
+    /// What it is called in reports: `class ack`.
+    pub name: String,
+    /// Its values, by the keys of `tc -j`.
+    pub values: Vec<(&'static str, Value)>,
+}
+
+/// A value to be found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Value {
+    /// These characters.
+    Text(String),
+    /// This number.
+    Number(i64),
+    /// This rate, to the digits that tc prints.
+    Rate(BitRate),
+    /// So many bytes. tc makes of them the time that they take at this rate, in whole microseconds, and back, so that some less
+    /// may be found.
+    Burst {
+        /// How many.
+        bytes: u64,
+        /// At which rate.
+        rate: BitRate,
+    },
+    /// A bytecode of so many instructions, of which this is all but the blanks.
+    Bytecode(String),
+}
+
+impl Value {
+    /// True if `found`, as tc prints it, is this value.
+    #[must_use]
+    pub fn is(&self, found: &str) -> bool {
+        match self {
+            Self::Text(text) => text == found,
+            Self::Number(number) => parse_number(found) == Some(*number),
+            Self::Rate(rate) => {
+                parse_rate(found).is_some_and(|(from, step)| (from..from + step).contains(&rate.as_bps()))
+            }
+            Self::Burst { bytes, rate } => {
+                // Two microseconds, and what is left of a byte.
+                let less = 1 + rate.as_bps() / 8 * 2 / 1_000_000;
+                parse_bytes(found).is_some_and(|found| found <= *bytes && found + less >= *bytes)
+            }
+            Self::Bytecode(code) => {
+                let bare = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+                bare(code) == bare(found)
+            }
+        }
+    }
+}
+
+/// As reports have it.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Rate(rate) => write!(f, "{}bit", rate.as_bps()),
+            Self::Burst { bytes, .. } => write!(f, "{bytes}b"),
+            Self::Bytecode(code) => {
+                write!(f, "{} instructions", code.split(',').next().unwrap_or_default())
+            }
+        }
+    }
+}
+
+fn parse_number(text: &str) -> Option<i64> {
+    match text.strip_prefix("0x") {
+        Some(hex) => i64::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// Bits a second of `83328bit`, `512Kbit`, `1Mbit`, and the step to the next value that tc would print.
+fn parse_rate(text: &str) -> Option<(u64, u64)> {
+    let digits = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(digits);
+    let step = match unit {
+        "bit" => 8,
+        "Kbit" => 1_000,
+        "Mbit" => 1_000_000,
+        "Gbit" => 1_000_000_000,
+        _ => return None,
+    };
+    let scale = if unit == "bit" { 1 } else { step };
+    Some((number.parse::<u64>().ok()?.checked_mul(scale)?, step))
+}
+
+/// Bytes of `5087b`, `5087b/1`, `5Kb`.
+fn parse_bytes(text: &str) -> Option<u64> {
+    let text = text.split('/').next()?;
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let scale = match unit {
+        "" | "b" => 1,
+        "Kb" => 1024,
+        "Mb" => 1024 * 1024,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_take_the_place_of_their_words() {
+        let command = Command::new("tc filter add dev $DEV action mirred egress redirect dev $IFB").word("a b");
+        assert_eq!(command.on("eth0", "ifb0")[4], "eth0");
+        assert_eq!(command.on("eth0", "ifb0")[10..], ["ifb0".to_owned(), "a b".to_owned()]);
+    }
+
+    /// As iproute2 6.1 prints what HTB holds: whole kbit/s where they are whole or from a Mbit/s on.
+    #[test]
+    fn rates_are_compared_to_the_digits_that_are_printed() {
+        let rate = |bps| Value::Rate(BitRate::from_bps(bps).unwrap());
+        assert!(rate(83_328).is("83328bit"));
+        assert!(!rate(83_336).is("83328bit"));
+        assert!(rate(512_000).is("512Kbit"));
+        assert!(rate(7_219_664).is("7219Kbit"));
+        assert!(!rate(7_219_664).is("7220Kbit"));
+        assert!(!rate(512_000).is("512 kbit/s"));
+    }
+
+    /// As iproute2 6.1 prints 5088 bytes: 5087 at 512 kbit/s, 5085 at 16 Mbit/s, where a microsecond has two bytes.
+    #[test]
+    fn a_burst_may_lose_a_microsecond() {
+        let burst = Value::Burst { bytes: 5088, rate: BitRate::from_kbit_per_s(512) };
+        assert!(burst.is("5088b/1") && burst.is("5087b/1") && !burst.is("5086b/1") && !burst.is("5089b"));
+        assert!(!burst.is("1696b"));
+        let burst = Value::Burst { bytes: 5088, rate: BitRate::from_mbit_per_s(16) };
+        assert!(burst.is("5085b/1") && !burst.is("5082b/1"));
+    }
+
+    #[test]
+    fn numbers_are_compared_whatever_their_base() {
+        assert!(Value::Number(0x20).is("0x20") && Value::Number(32).is("32") && !Value::Number(32).is("0x32"));
+        assert!(Value::Bytecode("2,48 0 0 0,6 0 0 1".into()).is("2,48 0 0 0,6 0 0 1"));
+    }
+}

@@ -1,0 +1,201 @@
+//! Numbers and orders of whole configurations; the scripts of the ready policies are snapshots of the command.
+
+use lastmile_linklayer::preset;
+use lastmile_queueing::classify::{Bound, rules};
+use lastmile_queueing::sched::tree::{self, Tree as Named};
+use lastmile_queueing::sched::{cbq, custom, htb};
+use lastmile_queueing::spec::ClassSpec;
+use lastmile_queueing::{Limit, Overflow};
+use lastmile_units::{PacketCount, Ratio, WireBytes};
+
+use super::*;
+
+fn kbit(kbit: u64) -> BitRate {
+    BitRate::from_kbit_per_s(kbit)
+}
+
+/// Every command, whatever the kernel has: of a choice what is tried, and then both branches.
+fn commands(steps: &[Step], into: &mut Vec<String>) {
+    for step in steps {
+        match step {
+            Step::Heading(_) => {}
+            Step::Run { command, .. } => into.push(command.as_words().join(" ")),
+            Step::Choice { first, then, otherwise, .. } => {
+                into.push(format!("try {}", first.as_words().join(" ")));
+                commands(then, into);
+                into.push("else".to_owned());
+                commands(otherwise, into);
+            }
+        }
+    }
+}
+
+/// On 512 kbit/s of bridged Ethernet in ATM cells.
+fn of(queue: &Spec, names: &[&str]) -> (Configuration, Vec<String>) {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let configuration = Configuration::new(&Request {
+        name: "test",
+        about: "",
+        notes: vec![],
+        up: Direction { rate: kbit(512), layer: preset::BRIDGED_VCMUX_FCS.link, queue },
+        down: None,
+        classes: &names,
+        header: Device::Ethernet,
+        largest: ByteCount::new(1500),
+    });
+    let mut all = Vec::new();
+    commands(&configuration.steps, &mut all);
+    (configuration, all)
+}
+
+fn ruled(rules: Vec<(Match, u16, bool)>, otherwise: u16, queue: Spec) -> Spec {
+    let rules = rules.into_iter().map(|(matches, class, last)| rules::Rule { matches, class, last }).collect();
+    Spec::Rules(rules::Config { rules, otherwise, queue: Box::new(queue) })
+}
+
+fn class(number: u16) -> ClassSpec {
+    ClassSpec { matches: Match::Class(number), queue: Spec::fifo(10) }
+}
+
+/// What is said of the parts of the program.
+fn parts(configuration: &Configuration) -> Vec<String> {
+    let about = configuration.steps.iter().find_map(|step| match step {
+        Step::Choice { about, first, .. } if first.as_words().contains(&"bytecode".to_owned()) => Some(about.clone()),
+        _ => None,
+    });
+    about.unwrap().into_iter().filter_map(|line| Some(line.split_once(": ")?.1.to_owned())).skip(1).collect()
+}
+
+/// Counts of 1 and 3 of 4 on 512 kbit/s: 128 and 384 kbit/s, and quanta of 1696 and 5088 bytes.
+#[test]
+fn turns_by_byte_counts_become_rates_and_quanta() {
+    let of_count =
+        |number, count| custom::Class { class: class(number), count: custom::Count::Bytes(WireBytes::new(count)) };
+    let classes = vec![of_count(0, 1000), of_count(1, 3000)];
+    let custom = Spec::Custom(custom::Config { classes, excess: custom::Excess::Carried });
+    let (_, all) = of(&ruled(vec![(Match::PureAck, 0, false)], 1, custom), &["acks", "data"]);
+    let line = "tc class add dev $DEV parent 1a57:1 classid";
+    let rest = "ceil 512000bit burst 5088 cburst 5088 prio 0 quantum";
+    assert!(all.contains(&format!("{line} 1a57:10 htb rate 128000bit {rest} 1696")), "{all:#?}");
+    assert!(all.contains(&format!("{line} 1a57:11 htb rate 384000bit {rest} 5088")), "{all:#?}");
+}
+
+/// 30 % of 512 kbit/s without borrowing, the rest with; 153.6 kbit/s are whole bytes.
+#[test]
+fn a_class_of_cbq_borrows_by_its_ceiling() {
+    let share =
+        |share, borrow| cbq::Share { share, borrow, isolated: false, priority: 1, burst: Some(WireBytes::new(9000)) };
+    let named = |name: &str, percent, borrow| tree::Class {
+        name: name.into(),
+        parent: None,
+        share: share(cbq::Portion::Share(Ratio::from_percent(percent).unwrap()), borrow),
+        queue: Some(Spec::fifo(10)),
+    };
+    let classes = vec![named("bounded", 30, false), named("free", 70, true)];
+    let tree = Named { classes, rules: vec![], default: Some("free".into()) };
+    let (configuration, all) =
+        of(&Spec::Cbq(cbq::Config { tree, rate: kbit(512), largest: ByteCount::new(1500) }), &[]);
+    let burst = "burst 9000 cburst 9000 prio 1 quantum";
+    // 153 600 / 80 = 1920 bytes, and 4480.
+    let bounded =
+        format!("tc class add dev $DEV parent 1a57: classid 1a57:1 htb rate 153600bit ceil 153600bit {burst} 1920");
+    let free =
+        format!("tc class add dev $DEV parent 1a57: classid 1a57:10 htb rate 358400bit ceil 512000bit {burst} 4480");
+    assert!(all.contains(&bounded) && all.contains(&free), "{all:#?}");
+    assert_eq!(configuration.flood.rate, kbit(512));
+}
+
+#[test]
+fn priorities_are_bands_of_prio_or_else_classes_of_htb() {
+    let (_, all) = of(
+        &ruled(vec![(Match::PureAck, 0, false)], 1, Spec::Priority { classes: vec![class(0), class(1)] }),
+        &["acks", "data"],
+    );
+    let prio =
+        "try tc qdisc add dev $DEV parent 1a57:1 handle 1a58: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1";
+    let at = all.iter().position(|line| line == prio).unwrap_or_else(|| panic!("{all:#?}"));
+    assert_eq!(all[at + 1], "tc qdisc add dev $DEV parent 1a58:1 handle 1a59: pfifo limit 10");
+    // 0x1a58_0001, and 0x1a57_0010 in HTB.
+    assert!(all[at + 3].contains("6 0 0 441974785,"), "{}", all[at + 3]);
+    let urgent = "tc class add dev $DEV parent 1a57:1 classid 1a57:10 htb rate 8000bit ceil 512000bit burst 5088 cburst 5088 prio 0 quantum 1696";
+    assert!(all.contains(&urgent.to_owned()), "{all:#?}");
+    assert!(all.iter().any(|line| line.contains("6 0 0 441909264,")), "{all:#?}");
+}
+
+/// Two final rules in their order, then the others, the last first.
+#[test]
+fn the_last_match_becomes_the_first() {
+    let dscp = |dscp, last| (Match::Dscp(dscp), 0, last);
+    let rules = vec![dscp(1, false), dscp(2, true), dscp(3, false), dscp(4, true)];
+    let (configuration, _) = of(&ruled(rules, 0, Spec::Priority { classes: vec![class(0)] }), &["all"]);
+    let Some(Step::Choice { otherwise, .. }) = configuration.steps.last() else { panic!("prio, or else HTB") };
+    let htb = Configuration { steps: otherwise.clone(), ..configuration };
+    let order: Vec<String> = parts(&htb);
+    assert_eq!(order, ["DSCP 2 -> all", "DSCP 4 -> all", "DSCP 3 -> all", "DSCP 1 -> all", "what is left -> all"]);
+}
+
+/// Bytes of a connection are marked by nft, its rate nobody tells, and that rule alone is left out.
+#[test]
+fn a_rule_that_cannot_be_told_is_left_out_and_said_to_be() {
+    let bytes = Match::ConnectionBytes(Bound::Below, ByteCount::new(1000));
+    let rate = Match::ConnectionRate(Bound::Above, kbit(64));
+    let both = Match::All(vec![bytes.clone(), rate]);
+    let rules = vec![(bytes, 0, false), (both, 0, false)];
+    let share = |name: &str| tree::Class {
+        name: name.into(),
+        parent: None,
+        share: htb::Share::of(kbit(256)),
+        queue: Some(Spec::fifo(10)),
+    };
+    let take = tree::Rule { matches: Match::Class(0), class: "a".into() };
+    let tree = Named { classes: vec![share("a"), share("b")], rules: vec![take], default: Some("b".into()) };
+    let (configuration, all) = of(&ruled(rules, 1, Spec::Htb(htb::Config::new(tree))), &["a", "b"]);
+    assert_eq!(configuration.left_out.len(), 1, "{:?}", configuration.left_out);
+    assert!(configuration.left_out[0].contains("the rate of a connection"), "{:?}", configuration.left_out);
+    assert_eq!(parts(&configuration), ["less than 1000 bytes of its connection -> a", "what is left -> b"]);
+    assert!(all.iter().any(|line| line.contains("ct original bytes < 1000")), "{all:#?}");
+}
+
+/// What u32 can do for pure ACKs: 11 sizes of TCP header for each family; an ACK with timestamps has 52 bytes.
+#[test]
+fn without_bpf_pure_acks_are_told_by_every_size_of_header() {
+    let priority = Spec::Priority { classes: vec![class(0), class(1)] };
+    let (_, all) = of(&ruled(vec![(Match::PureAck, 0, false)], 1, priority), &["acks", "data"]);
+    let of_class: Vec<&String> =
+        all.iter().filter(|line| line.contains("u32") && line.ends_with("flowid 1a57:10")).collect();
+    assert_eq!(of_class.len(), 22);
+    let stamped = "match u16 0x0034 0xffff at 2 match u16 0 0x3fff at 6 match u8 6 0xff at 9 match u8 0x80 0xf0 at 32";
+    assert!(of_class.iter().any(|line| line.contains(stamped)), "{of_class:#?}");
+}
+
+#[test]
+fn what_regulates_acks_becomes_an_ack_filter_or_a_fifo_of_its_limit() {
+    let fifo = Spec::Fifo { limit: Limit::Packets(PacketCount::new(400)), drop: Overflow::Tail };
+    let sad = Spec::Sad {
+        duplicates: lastmile_queueing::ack::sad::Duplicates::default(),
+        report: lastmile_queueing::ack::sad::Report::default(),
+        exempt: Match::Never,
+        queue: Box::new(fifo),
+    };
+    let (configuration, all) = of(&sad, &[]);
+    let at = all.iter().position(|line| line.contains("ack-filter-aggressive")).unwrap();
+    assert!(all[at].starts_with("try tc qdisc add dev $DEV parent 1a57:1 handle 1a58: cake unlimited"), "{}", all[at]);
+    assert_eq!(all[at + 2], "tc qdisc add dev $DEV parent 1a57:1 handle 1a58: pfifo limit 400");
+    assert!(configuration.left_out[0].contains("Smart ACK Dropper"), "{:?}", configuration.left_out);
+}
+
+/// 512 000 / (3 * 424) packets of 69 bytes, 26/27 of that with OAM cells. Over PTM 578 bytes are 600 of frame, which are 609.375
+/// on the wire in the mean and 610 by themselves.
+#[test]
+fn a_flood_has_the_rate_of_its_cells_or_blocks() {
+    let flood = |rate, layer, by_cake| Flood { rate, layer, largest: ByteCount::new(1500), by_cake };
+    let per_s = |flood: Flood, size| flood.packets_per_s(ByteCount::new(size));
+    let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-12;
+    let atm = preset::BRIDGED_VCMUX_FCS.link;
+    assert!(near(per_s(flood(kbit(512), atm, false), 69), 512_000.0 / 1272.0));
+    let oam = atm.with_oam(lastmile_linklayer::OamShare::I_432).unwrap();
+    assert!(near(per_s(flood(kbit(2700), oam, false), 69), 2_600_000.0 / 1272.0));
+    let ptm = preset::BRIDGED_PTM.link;
+    assert!(near(per_s(flood(kbit(9750), ptm, false), 578), 2000.0));
+    assert!(near(per_s(flood(kbit(9760), ptm, true), 578), 2000.0));
+}

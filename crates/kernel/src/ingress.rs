@@ -1,0 +1,129 @@
+//! What is done about the downstream: the kernel has no queue for what comes in, so that it is policed on the way, or sent
+//! through the queue of an intermediate functional block (IFB), a device that gives back what it has shaped.
+
+use lastmile_queueing::Spec;
+use lastmile_queueing::classify::Match;
+use lastmile_queueing::meter::{self, policer};
+use lastmile_units::{BitRate, WireBytes};
+
+use crate::accounting::Accounting;
+use crate::command::{Command, DEVICE, Expected, IFB, Object, Step, Value};
+
+/// The preference of the filter, by which it is known again.
+pub const PREFERENCE: u32 = 6743;
+/// What the alias of an IFB says that was made here.
+pub const ALIAS: &str = "lastmile tc";
+const HANDLE: &str = "ffff:";
+
+/// What the device hands to whom.
+pub(crate) fn discipline() -> Step {
+    // Whoever has made one already may keep it: the filter has a preference of its own.
+    let add = Command::new(&format!("tc qdisc add dev {DEVICE} handle {HANDLE} ingress"));
+    Step::Choice {
+        about: vec!["a place for filters of what comes in".to_owned()],
+        first: add,
+        then: vec![],
+        lacking: "a free place: one is there".to_owned(),
+        otherwise: vec![],
+    }
+}
+
+/// A filter for every packet that comes in: `matchall`, or `u32` where the kernel lacks it.
+fn every_packet(about: &str, action: &str, values: &[(&'static str, Value)]) -> Step {
+    let object = Object::Filter { device: DEVICE, parent: HANDLE.to_owned(), preference: PREFERENCE };
+    let filter = |kind: &str, matches: &str| {
+        let mut values = values.to_vec();
+        values.insert(0, ("kind", Value::Text(kind.to_owned())));
+        let words = format!("tc filter add dev {DEVICE} parent {HANDLE} protocol all pref {PREFERENCE} {kind}");
+        let expected = Expected { object: object.clone(), name: "what comes in".to_owned(), values };
+        Command::new(&words).words(matches).words(action).leaving(expected)
+    };
+    Step::Choice {
+        about: vec![about.to_owned()],
+        first: filter("matchall", ""),
+        then: vec![],
+        lacking: "the matchall classifier".to_owned(),
+        otherwise: vec![Step::run("", filter("u32", "match u32 0 0"))],
+    }
+}
+
+/// Makes the intermediate device.
+pub(crate) fn device_steps() -> Vec<Step> {
+    let link = Expected {
+        object: Object::Link { device: IFB },
+        name: "intermediate device".to_owned(),
+        values: vec![("ifalias", Value::Text(ALIAS.to_owned()))],
+    };
+    vec![
+        Step::run(
+            "the intermediate device, by its alias known again",
+            Command::new(&format!("ip link add dev {IFB} type ifb")),
+        ),
+        Step::run("", Command::new(&format!("ip link set dev {IFB} alias")).word(ALIAS).leaving(link)),
+        Step::run("", Command::new(&format!("ip link set dev {IFB} up"))),
+    ]
+}
+
+/// Sends through it what comes in.
+pub(crate) fn redirect_steps() -> Vec<Step> {
+    let action = format!("action mirred egress redirect dev {IFB}");
+    let values = vec![("action", Value::Text("mirred".to_owned())), ("to_dev", Value::Text(IFB.to_owned()))];
+    vec![discipline(), every_packet("what comes in goes through the intermediate device", &action, &values)]
+}
+
+/// A policer, if that is what the queue is: the filter, and what of it cannot be expressed.
+pub(crate) fn police(queue: &Spec, accounting: &Accounting) -> Option<(Vec<Step>, Vec<String>)> {
+    let Spec::Policer { rules, queue } = queue else { return None };
+    let mut remarks = Vec::new();
+    if !matches!(**queue, Spec::Fifo { .. }) {
+        remarks.push("downstream: a queue behind a policer: there is none on the way in; left out".to_owned());
+    }
+    if rules.len() > 1 {
+        remarks.push(format!("downstream: {} policers: the first alone is set up", rules.len()));
+    }
+    let rule = rules.first()?;
+    if rule.matches != Match::Any {
+        remarks.push("downstream: the policer's condition is left out: it meters every packet".to_owned());
+    }
+    if rule.exceed != policer::Action::DROP && rule.violate != policer::Action::DROP {
+        remarks.push("downstream: what exceeds is dropped, not marked".to_owned());
+    }
+    let (rate, burst, mtu) = committed(&rule.meter, accounting, &mut remarks);
+    let layer = accounting.layer();
+    // What comes in is counted from the IP packet, as CAKE counts.
+    let framing = if layer.cells(accounting.largest()).is_some() { "linklayer atm" } else { "linklayer ethernet" };
+    let action = format!(
+        "action police rate {}bit burst {}b mtu {}b mpu {}b overhead {} {framing} conform-exceed drop/pass",
+        accounting.stab_rate(rate).as_bps(),
+        burst.as_u64(),
+        mtu.as_u64(),
+        layer.min_frame(),
+        layer.overhead().max(0),
+    );
+    let values = vec![("action", Value::Text("police".to_owned()))];
+    Some((vec![discipline(), every_packet("what comes in is policed", &action, &values)], remarks))
+}
+
+/// Rate, burst and largest packet of a meter.
+fn committed(
+    meter: &meter::Config,
+    accounting: &Accounting,
+    remarks: &mut Vec<String>,
+) -> (BitRate, WireBytes, WireBytes) {
+    let largest = accounting.layer().on_wire(accounting.largest());
+    let (rate, burst) = match meter {
+        meter::Config::TokenBucket { rate, burst } => return (*rate, *burst, largest),
+        meter::Config::Police(config) => {
+            if config.peak.is_some() {
+                remarks.push("downstream: the peak rate of the policer is left out".to_owned());
+            }
+            return (config.rate, config.burst, config.mtu);
+        }
+        meter::Config::Car(config) => (config.rate, config.burst),
+        meter::Config::SrTcm(config) => (config.cir, config.cbs),
+        meter::Config::TrTcm(config) => (config.cir, config.cbs),
+        meter::Config::Gcra(config) => (config.rate, largest),
+    };
+    remarks.push("downstream: the policer becomes one of its committed rate and burst".to_owned());
+    (rate, burst.max(largest), largest)
+}

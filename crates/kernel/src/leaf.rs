@@ -1,0 +1,282 @@
+//! Where packets of a class wait: the kernel's discipline that is nearest to a queue of the policy, and what stands in for it
+//! where the kernel has not even that.
+//!
+//! Limits in bytes are what the size table counts, so that a queue holds as many large packets as the policy says; limits in
+//! cells are exact. What regulates ACKs becomes CAKE's ACK filter, or else nothing.
+
+use lastmile_queueing::ack::cake::Mode;
+use lastmile_queueing::fair::FlowKeys;
+use lastmile_queueing::{Limit, Overflow, Spec, aqm, fair};
+use lastmile_units::{BitRate, Duration, PacketCount};
+
+use crate::accounting::Accounting;
+use crate::cake;
+use crate::command::{Command, Expected, Object, Step, Value};
+
+/// A place for a queue, and what is to be said about it.
+pub(crate) struct Place<'a> {
+    pub(crate) device: &'static str,
+    /// The class above.
+    pub(crate) parent: &'a str,
+    /// The handle of the discipline.
+    pub(crate) handle: &'a str,
+    /// What the class is called.
+    pub(crate) name: &'a str,
+    /// What the class has at most.
+    pub(crate) rate: BitRate,
+    pub(crate) accounting: &'a Accounting,
+}
+
+/// A discipline: its kind and options, and what is read back of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Discipline {
+    pub(crate) words: String,
+    pub(crate) values: Vec<(&'static str, Value)>,
+}
+
+impl Discipline {
+    pub(crate) fn new(kind: &str) -> Self {
+        Self { words: kind.to_owned(), values: vec![("kind", Value::Text(kind.to_owned()))] }
+    }
+
+    /// A number, as an option and as it is read back.
+    fn number(mut self, option: &'static str, number: u64) -> Self {
+        self.values.push((option, Value::Number(i64::try_from(number).unwrap_or(i64::MAX))));
+        self.option(&format!("{option} {number}"))
+    }
+
+    pub(crate) fn option(mut self, option: &str) -> Self {
+        self.words.push(' ');
+        self.words.push_str(option);
+        self
+    }
+
+    pub(crate) fn reads(mut self, key: &'static str, value: Value) -> Self {
+        self.values.push((key, value));
+        self
+    }
+
+    /// A time, which is read back in microseconds.
+    fn time(self, option: &'static str, time: Duration) -> Self {
+        let us = time.as_us();
+        self.option(&format!("{option} {us}us")).reads(option, Value::Number(i64::try_from(us).unwrap_or(i64::MAX)))
+    }
+}
+
+/// What a queue becomes: what is tried, the nearest first, and what cannot be expressed.
+#[derive(Debug, Default)]
+struct Nearest {
+    tried: Vec<Discipline>,
+    remarks: Vec<String>,
+}
+
+/// The queue of a class, and what of it cannot be expressed.
+pub(crate) fn step(place: &Place<'_>, queue: &Spec) -> (Step, Vec<String>) {
+    let mut nearest = Nearest::default();
+    nearest.find(queue, place);
+    if nearest.tried.is_empty() {
+        nearest.tried.push(Discipline::new("pfifo").number("limit", 1000));
+    }
+    let command = |discipline: &Discipline| {
+        let Place { device, parent, handle, name, .. } = place;
+        let words = format!("tc qdisc add dev {device} parent {parent} handle {handle} {}", discipline.words);
+        let object = Object::Qdisc { device, parent: (*parent).to_owned() };
+        Command::new(&words).leaving(Expected {
+            object,
+            name: format!("queue {name}"),
+            values: discipline.values.clone(),
+        })
+    };
+    let steps = nearest.tried.iter().rev().fold(None, |below: Option<Step>, discipline| {
+        let first = command(discipline);
+        Some(match below {
+            None => Step::run("", first),
+            Some(step) => {
+                let lacking = discipline.words.split(' ').next().unwrap_or_default().to_owned();
+                Step::Choice { about: vec![], first, then: vec![], lacking, otherwise: vec![step] }
+            }
+        })
+    });
+    let remarks = nearest.remarks.into_iter().map(|remark| format!("queue of {}: {remark}", place.name)).collect();
+    (steps.unwrap_or_else(|| Step::run("", Command::new("tc"))), remarks)
+}
+
+impl Nearest {
+    fn remark(&mut self, remark: impl Into<String>) {
+        self.remarks.push(remark.into());
+    }
+
+    /// Goes down to what holds packets; what stands above it is said to be missing.
+    fn find(&mut self, queue: &Spec, place: &Place<'_>) {
+        let packets = |count| Limit::Packets(PacketCount::new(count));
+        match queue {
+            Spec::Fifo { limit, drop } => self.fifo(*limit, *drop, place),
+            Spec::Sfq(config) => {
+                self.tried.push(sfq(config));
+                self.fifo(Limit::Packets(config.limit), Overflow::Tail, place);
+            }
+            Spec::FqCodel(config) => {
+                let (target, interval) = self.times(config.target, config.interval, place);
+                self.tried.push(fq_codel(config, target, interval));
+                self.fifo(Limit::Packets(config.limit), Overflow::Tail, place);
+            }
+            Spec::Codel(config) => {
+                let (target, interval) = self.times(config.target, config.interval, place);
+                self.tried.push(codel(config, target, interval, place.accounting));
+                self.fifo(config.limit, Overflow::Tail, place);
+            }
+            Spec::Red(config) => {
+                self.tried.push(red(config, place.accounting));
+                self.fifo(config.limit, Overflow::Tail, place);
+            }
+            Spec::Cake(config) => {
+                self.remark("CAKE below a class: it shapes nothing itself");
+                self.tried.push(cake::discipline(
+                    &lastmile_queueing::cake::Config { bandwidth: None, ..config.clone() },
+                    place.accounting,
+                ));
+                self.fifo(packets(1000), Overflow::Tail, place);
+            }
+            Spec::Sad { queue, .. } => {
+                self.remark("the Smart ACK Dropper rewrites ACKs, which nothing in the kernel does; CAKE's ACK filter drops old ones instead, or else every ACK waits");
+                self.filtered(Mode::Aggressive, place);
+                self.find(queue, place);
+            }
+            Spec::AckFilter { limit, drop, .. } | Spec::AckCollapsing { limit, drop, .. } => {
+                self.remark("ACKs are filtered by CAKE's rules, or else not at all");
+                self.filtered(Mode::Aggressive, place);
+                self.fifo(*limit, *drop, place);
+            }
+            Spec::CakeAckFilter { limit, drop, rules } => {
+                self.remark("without CAKE in the kernel ACKs are not filtered");
+                self.filtered(rules.mode, place);
+                self.fifo(*limit, *drop, place);
+            }
+            Spec::AckPacing { queue, .. } => self.without("ACK pacing", queue, place),
+            Spec::AckRegenerator { queue, .. } => self.without("ACK regeneration", queue, place),
+            Spec::WindowClamp { queue, .. } => self.without("the window clamp", queue, place),
+            Spec::Policer { queue, .. } => self.without("a policer within the upstream", queue, place),
+            Spec::Tbf { queue, .. } => self.without("a shaper below a shaper", queue, place),
+            Spec::Rules(config) => self.without("rules below rules", &config.queue, place),
+            Spec::Drr(_) | Spec::Wfq(_) | Spec::Wf2qPlus(_) => {
+                self.remark("turns among flows are those of sfq, of equal weight, or else a FIFO's");
+                self.tried.push(Discipline::new("sfq").number("limit", 127));
+                self.fifo(packets(127), Overflow::Tail, place);
+            }
+            Spec::Priority { .. } | Spec::Custom(_) | Spec::Cbq(_) | Spec::Htb(_) => {
+                self.remark("a scheduler below a class: its first queue stands for all of them");
+                match queue.below().first() {
+                    Some(first) => self.find(first, place),
+                    None => self.fifo(packets(1000), Overflow::Tail, place),
+                }
+            }
+        }
+    }
+
+    fn without(&mut self, what: &str, queue: &Spec, place: &Place<'_>) {
+        self.remark(format!("{what}: nothing in the kernel does that; left out"));
+        self.find(queue, place);
+    }
+
+    fn fifo(&mut self, limit: Limit, drop: Overflow, place: &Place<'_>) {
+        if drop == Overflow::Head && !matches!(limit, Limit::Packets(_)) {
+            self.remark("the kernel's FIFO in bytes drops what arrives, not the oldest");
+        }
+        self.tried.push(match (limit, drop) {
+            (Limit::Packets(count), Overflow::Tail) => Discipline::new("pfifo").number("limit", count.as_u64()),
+            (Limit::Packets(count), Overflow::Head) => {
+                Discipline::new("pfifo_head_drop").number("limit", count.as_u64())
+            }
+            (Limit::Bytes(_) | Limit::Cells(_), _) => {
+                Discipline::new("bfifo").number("limit", place.accounting.bytes(limit))
+            }
+        });
+    }
+
+    /// CAKE without a rate, for its ACK filter alone.
+    fn filtered(&mut self, mode: Mode, place: &Place<'_>) {
+        self.remark("where CAKE filters ACKs, its queue management drops what waits for long, too");
+        self.tried.push(cake::ack_filter(mode, place.accounting));
+    }
+
+    /// CoDel's times: Linux takes what waits for less than `target`, or is no more than an MTU, as no queue. With a size table
+    /// one packet is more than an MTU, so that on a slow line the target must be longer than a packet.
+    fn times(&mut self, target: Duration, interval: Duration, place: &Place<'_>) -> (Duration, Duration) {
+        let packet = place.rate.time_for(place.accounting.layer().on_wire(place.accounting.largest()));
+        let least = packet + packet / 2;
+        if target >= least {
+            return (target, interval);
+        }
+        self.remark(format!(
+            "CoDel's target is {least} in place of {target}: one and a half packets of the largest size"
+        ));
+        (least, interval + (least - target))
+    }
+}
+
+fn sfq(config: &fair::sfq::Config) -> Discipline {
+    let mut sfq = Discipline::new("sfq")
+        .number("limit", config.limit.as_u64())
+        .number("depth", config.depth.as_u64())
+        .number("quantum", config.quantum.as_u64());
+    if let FlowKeys::Buckets { count, .. } = config.flows {
+        sfq = sfq.number("divisor", count.get().next_power_of_two().min(65_536).into());
+    }
+    let perturb = config.perturb.as_ms() / 1000;
+    if perturb > 0 {
+        sfq = sfq.number("perturb", perturb);
+    }
+    if config.drop == Overflow::Head { sfq.option("headdrop") } else { sfq }
+}
+
+fn fq_codel(config: &fair::fq_codel::Config, target: Duration, interval: Duration) -> Discipline {
+    let mut fq_codel = Discipline::new("fq_codel").number("limit", config.limit.as_u64());
+    if let FlowKeys::Buckets { count, .. } = config.flows {
+        fq_codel = fq_codel.number("flows", count.get().into());
+    }
+    let fq_codel = fq_codel
+        .number("quantum", config.quantum.as_u64())
+        .time("target", target)
+        .time("interval", interval)
+        .number("memory_limit", config.memory.as_u64());
+    fq_codel.option(ecn(config.ecn))
+}
+
+fn codel(config: &aqm::codel::Config, target: Duration, interval: Duration, accounting: &Accounting) -> Discipline {
+    let limit = accounting.packets(config.limit);
+    Discipline::new("codel")
+        .number("limit", limit)
+        .time("target", target)
+        .time("interval", interval)
+        .option(ecn(config.ecn))
+}
+
+const fn ecn(ecn: bool) -> &'static str {
+    if ecn { "ecn" } else { "noecn" }
+}
+
+/// RED counts in bytes: packets are taken for those of average size.
+fn red(config: &aqm::red::Config, accounting: &Accounting) -> Discipline {
+    let average = accounting.counted(config.average_packet).as_u64();
+    let bytes = |limit: Limit| match limit {
+        Limit::Packets(count) => count.as_u64().saturating_mul(average),
+        other => accounting.bytes(other),
+    };
+    let (min, max) = (bytes(config.min), bytes(config.max));
+    let burst = match config.weight {
+        aqm::red::Weight::Burst(packets) => packets.as_u64(),
+        // What tc-red(8) advises.
+        aqm::red::Weight::Advised | aqm::red::Weight::Share(_) => (2 * min + max) / (3 * average.max(1)),
+    };
+    let chance = config.probability.as_parts_per_billion();
+    let mut red = Discipline::new("red")
+        .number("limit", bytes(config.limit))
+        .number("min", min)
+        .number("max", max)
+        .option(&format!("avpkt {average} burst {} bandwidth {}bit", burst.max(1), config.bandwidth.as_bps()))
+        .option(&format!("probability {}.{:09}", chance / 1_000_000_000, chance % 1_000_000_000));
+    if config.ecn {
+        red = red.option("ecn");
+    }
+    if config.hard_drop { red.option("harddrop") } else { red }
+}

@@ -1,0 +1,35 @@
+//! A policy as the kernel's own tools have it: the nearest set-up by tc(8), nft(8) and ip(8), as plain data.
+//!
+//! Nothing here touches the machine. [`Configuration::new`] says what would be run, step by step, what each step stands for,
+//! what it leaves to read back, and what of the policy cannot be expressed; [`script`] writes it as a shell script, and a live
+//! program runs it.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`accounting`] | bytes on the wire as `stab` and CAKE are told of them |
+//! | [`command`] | commands, choices by what a kernel has, what is read back |
+//! | `tree` | classes of HTB, whatever the scheduler was |
+//! | `order` | "the last match decides" as "the first match decides" |
+//! | [`bpf`] | rules as one program of the BPF classifier |
+//! | `marks` | conditions with a memory, told by nft |
+//! | `leaf`, `cake` | where packets wait |
+//! | [`ingress`] | what comes in: a policer, or an intermediate device |
+//! | [`script`] | the whole as a shell script |
+
+pub mod accounting;
+pub mod bpf;
+mod cake;
+pub mod command;
+mod configuration;
+pub mod ingress;
+mod leaf;
+mod marks;
+mod order;
+pub mod script;
+mod tree;
+mod words;
+
+pub use accounting::Accounting;
+pub use command::{Command, DEVICE, Expected, IFB, Object, Step, Value};
+pub use configuration::{Configuration, Direction, Flood, MAJOR, Request};
+pub use marks::TABLE;

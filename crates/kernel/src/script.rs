@@ -1,0 +1,259 @@
+//! A configuration as a shell script: complete, commented, to be run as often as one likes.
+
+use crate::command::{Command, DEVICE, IFB, Step};
+use crate::configuration::{Configuration, MAJOR};
+use crate::ingress::{ALIAS, PREFERENCE};
+use crate::marks::TABLE;
+
+/// Comments are broken at this width.
+const WIDTH: usize = 118;
+
+/// The devices of a script; what is not named is asked of the environment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Devices<'a> {
+    /// The device that faces the modem.
+    pub device: Option<&'a str>,
+    /// The intermediate device.
+    pub ifb: Option<&'a str>,
+}
+
+/// The name of an intermediate device for `device`: as long as names may be.
+#[must_use]
+pub fn ifb_of(device: &str) -> String {
+    let mut name = format!("ifb-{device}");
+    while name.len() > 15 {
+        name.pop();
+    }
+    name
+}
+
+/// The script.
+#[must_use]
+pub fn write(configuration: &Configuration, devices: Devices<'_>) -> String {
+    let mut script = Script { text: String::from("#!/bin/sh\n"), depth: 0 };
+    script.head(configuration);
+    script.devices(configuration, devices);
+    script.text.push_str(HELPERS);
+    script.removal();
+    script.text.push_str(START);
+    script.steps(&configuration.steps);
+    script.text.push_str("\ntrap - EXIT\n");
+    script.text
+}
+
+const HELPERS: &str = "
+# True if the kernel and its tools take it.
+try() {
+    \"$@\" 2>/dev/null
+}
+
+# What a kernel lacks is done otherwise.
+lacking() {
+    echo \"this kernel lacks $1\" >&2
+}
+
+";
+
+const START: &str = "
+remove
+case ${1-} in
+remove) exit 0 ;;
+esac
+# What fails leaves nothing behind.
+finish() {
+    status=$?
+    [ \"$status\" = 0 ] || remove
+}
+trap finish EXIT
+";
+
+struct Script {
+    text: String,
+    depth: usize,
+}
+
+impl Script {
+    fn line(&mut self, line: &str) {
+        if !line.is_empty() {
+            self.text.push_str(&"    ".repeat(self.depth));
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    /// A comment, broken into lines; those after the first are set in by `hang`.
+    fn comment(&mut self, text: &str, hang: &str) {
+        let mut line = String::new();
+        let mut first = true;
+        for word in text.split(' ') {
+            let room = WIDTH.saturating_sub(4 * self.depth + 2 + hang.len());
+            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
+                let full = core::mem::take(&mut line);
+                self.line(&format!("# {}{full}", if first { "" } else { hang }));
+                first = false;
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        self.line(&format!("# {}{line}", if first { "" } else { hang }));
+    }
+
+    fn head(&mut self, configuration: &Configuration) {
+        self.comment(
+            &format!("{}: the nearest that the kernel's own tools come to this policy.", configuration.name),
+            "",
+        );
+        self.line("#");
+        for line in &configuration.about {
+            self.comment(line, "");
+        }
+        self.line("#");
+        self.comment(
+            "sh SCRIPT sets it up, after it has taken away what it made before; sh SCRIPT remove takes that away.",
+            "",
+        );
+        self.comment(
+            "Large segments (GSO, GRO) are counted as one packet: switch them off where they come from, such as by \
+             ethtool -K DEVICE gso off tso off gro off.",
+            "",
+        );
+        self.line("#");
+        if configuration.left_out.is_empty() {
+            self.comment("Nothing of the policy is left out.", "");
+        } else {
+            self.comment("WHAT CANNOT BE EXPRESSED, and what is done instead:", "");
+            for remark in &configuration.left_out {
+                self.comment(&format!("- {remark}"), "  ");
+            }
+        }
+        self.line("set -eu");
+    }
+
+    fn devices(&mut self, configuration: &Configuration, devices: Devices<'_>) {
+        self.line("");
+        self.line("# The device that faces the modem.");
+        match devices.device {
+            Some(device) => self.line(&format!("DEV={}", quoted(device))),
+            None => self.line(": \"${DEV:?the device that faces the modem, such as DEV=eth0}\""),
+        }
+        let why =
+            if configuration.has_ifb { "" } else { "; this policy needs none, but an earlier one may have made it" };
+        self.comment(&format!("The intermediate device through which what comes in is sent{why}."), "");
+        match (devices.ifb, devices.device) {
+            (Some(ifb), _) => self.line(&format!("IFB={}", quoted(ifb))),
+            (None, Some(device)) => self.line(&format!("IFB={}", quoted(&ifb_of(device)))),
+            (None, None) => self.line("IFB=${IFB:-$(printf %.15s \"ifb-$DEV\")}"),
+        }
+    }
+
+    /// Takes away what was made here, and nothing else: it is known by handle, preference, alias, table.
+    fn removal(&mut self) {
+        let lines = [
+            "# Takes away what was made here, known by its handle, preference, alias and table, and nothing else."
+                .to_owned(),
+            "remove() {".to_owned(),
+            format!("    try tc qdisc del dev \"$DEV\" root handle {MAJOR:x}: || :"),
+            format!("    try tc filter del dev \"$DEV\" parent ffff: pref {PREFERENCE} || :"),
+            "    case $(tc qdisc show dev \"$DEV\") in".to_owned(),
+            "    *'qdisc ingress ffff:'*)".to_owned(),
+            "        [ -n \"$(tc filter show dev \"$DEV\" parent ffff:)\" ] || tc qdisc del dev \"$DEV\" ingress"
+                .to_owned(),
+            "        ;;".to_owned(),
+            "    esac".to_owned(),
+            "    case $(try ip link show dev \"$IFB\" || :) in".to_owned(),
+            format!("    *'alias {ALIAS}'*) ip link del dev \"$IFB\" ;;"),
+            "    esac".to_owned(),
+            format!("    try nft delete table {TABLE} || :"),
+            "}".to_owned(),
+        ];
+        for line in lines {
+            self.line(&line);
+        }
+    }
+
+    fn steps(&mut self, steps: &[Step]) {
+        for step in steps {
+            match step {
+                Step::Heading(text) => {
+                    self.line("");
+                    self.comment(&format!("{text}."), "");
+                }
+                Step::Run { about, command } => {
+                    self.about(about);
+                    self.line(&written(command));
+                }
+                Step::Choice { about, first, then, lacking, otherwise } => {
+                    self.about(about);
+                    self.choice(first, then, lacking, otherwise);
+                }
+            }
+        }
+    }
+
+    fn about(&mut self, about: &[String]) {
+        for line in about {
+            self.comment(line, "  ");
+        }
+    }
+
+    fn choice(&mut self, first: &Command, then: &[Step], lacking: &str, otherwise: &[Step]) {
+        let first = format!("try {}", written(first));
+        if then.is_empty() {
+            self.line(&format!("{first} || {{"));
+        } else {
+            self.line(&format!("if {first}; then"));
+            self.depth += 1;
+            self.steps(then);
+            self.depth -= 1;
+            self.line("else");
+        }
+        self.depth += 1;
+        self.line(&format!("lacking {}", quoted(lacking)));
+        self.steps(otherwise);
+        self.depth -= 1;
+        self.line(if then.is_empty() { "}" } else { "fi" });
+    }
+}
+
+/// A command as a shell reads it.
+fn written(command: &Command) -> String {
+    let word = |word: &String| match word.as_str() {
+        DEVICE | IFB => format!("\"{word}\""),
+        _ => quoted(word),
+    };
+    command.as_words().iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:/=@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_read_more_into_them() {
+        assert_eq!(quoted("1a57:10"), "1a57:10");
+        assert_eq!(quoted("{"), "'{'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(
+            written(&Command::new("ip link set dev $IFB alias").word("a b")),
+            "ip link set dev \"$IFB\" alias 'a b'"
+        );
+    }
+
+    #[test]
+    fn names_of_devices_are_no_longer_than_they_may_be() {
+        assert_eq!(ifb_of("eth0"), "ifb-eth0");
+        assert_eq!(ifb_of("enp0s31f6.1234"), "ifb-enp0s31f6.1");
+    }
+}

@@ -1,0 +1,326 @@
+//! Classes of a policy as classes of the kernel's HTB (tc-htb(8)), and the rules that lead to them.
+//!
+//! | scheduler | becomes |
+//! | --- | --- |
+//! | `htb` | the same: rate, ceil, priority |
+//! | `cbq` | HTB: who may borrow has the ceiling of the class above, who may not has its rate. Linux has had no CBQ since 6.3 |
+//! | `custom` | HTB: what a queue is sure of in its turns is its rate, and what is left goes by quanta in the same proportion |
+//! | `priority` | `prio` below one class, or else HTB with next to no rate and a priority each |
+//! | one queue | HTB with one class, so that the queue stands here and not in the modem |
+//!
+//! Bursts are three packets of the largest size at least: a kernel that wakes up late loses what does not fit. Quanta are one at
+//! least, all by the same factor: HTB sends a whole packet a turn, and smaller quanta would be no shares.
+
+use lastmile_queueing::classify::rules;
+use lastmile_queueing::sched::{cbq, custom, htb};
+use lastmile_queueing::spec::ClassSpec;
+use lastmile_queueing::{Match, Spec};
+use lastmile_units::{BitRate, WireBytes};
+
+use crate::accounting::Accounting;
+use crate::order;
+
+/// Packets of the largest size that a burst holds at least.
+const BURST_PACKETS: u64 = 3;
+/// What a class by priority alone is sure of: HTB wants a rate above zero.
+const NEXT_TO_NOTHING: u64 = 8_000;
+/// The number of the class of the whole line, and of the first below it.
+const LINE: u32 = 1;
+const FIRST: u32 = 0x10;
+
+/// A class of the kernel's HTB.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Class<'a> {
+    /// Its number; its handle is `MAJOR:minor`.
+    pub(crate) minor: u32,
+    pub(crate) parent: Option<u32>,
+    pub(crate) name: String,
+    /// What it has whatever others do, on the wire.
+    pub(crate) rate: BitRate,
+    /// What it has at most, on the wire.
+    pub(crate) ceil: BitRate,
+    /// Bytes.
+    pub(crate) burst: u64,
+    /// Bytes.
+    pub(crate) cburst: u64,
+    pub(crate) priority: u8,
+    /// Bytes.
+    pub(crate) quantum: u64,
+    /// Where its packets wait, if it has no classes below.
+    pub(crate) queue: Option<&'a Spec>,
+}
+
+/// A rule of the kernel: of those that match, the first decides.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Rule<'a> {
+    pub(crate) matches: &'a Match,
+    /// The number of the class.
+    pub(crate) minor: u32,
+}
+
+/// A shaper, and who belongs where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Tree<'a> {
+    pub(crate) classes: Vec<Class<'a>>,
+    pub(crate) rules: Vec<Rule<'a>>,
+    /// Where a packet goes that no rule matches; 0: ahead of all and unshaped.
+    pub(crate) otherwise: u32,
+    /// The rules of the policy, with their conditions that nft may tell.
+    pub(crate) listed: &'a [rules::Rule],
+    /// Its scheduler goes by priority alone.
+    pub(crate) by_priority: bool,
+    pub(crate) remarks: Vec<String>,
+}
+
+impl<'a> Tree<'a> {
+    /// The tree of a queue on a line of `rate`. Classes are called by `names` where the queue does not name them.
+    pub(crate) fn new(queue: &'a Spec, rate: BitRate, names: &[String], accounting: &Accounting) -> Self {
+        let (listed, below) = match queue {
+            Spec::Rules(config) => (Some(config), config.queue.as_ref()),
+            other => (None, other),
+        };
+        let mut plan = Plan { accounting, rate, names, classes: Vec::new(), takes: Vec::new(), remarks: Vec::new() };
+        let default = plan.scheduler(below);
+        let Plan { classes, takes, remarks, .. } = plan;
+        let number = |class: u16| {
+            let of = |(matches, minor): &(&Match, u32)| (**matches == Match::Class(class)).then_some(*minor);
+            takes.iter().find_map(of).unwrap_or(default)
+        };
+        let (rules, otherwise, listed) = match listed {
+            Some(config) => {
+                let order = order::first_match(&config.rules).into_iter();
+                let rule = |place: usize| {
+                    let rule = &config.rules[place];
+                    Rule { matches: &rule.matches, minor: number(rule.class) }
+                };
+                (order.map(rule).collect(), number(config.otherwise), config.rules.as_slice())
+            }
+            None => {
+                let rules = takes.iter().map(|(matches, minor)| Rule { matches, minor: *minor });
+                (rules.collect(), default, &[][..])
+            }
+        };
+        let by_priority = matches!(below, Spec::Priority { .. });
+        Self { classes, rules, otherwise, listed, by_priority, remarks }
+    }
+
+    /// The class of this number.
+    pub(crate) fn class(&self, minor: u32) -> Option<&Class<'a>> {
+        self.classes.iter().find(|class| class.minor == minor)
+    }
+
+    /// What the packets that no rule matches get at most.
+    pub(crate) fn otherwise_rate(&self) -> Option<BitRate> {
+        let mut class = self.class(self.otherwise)?;
+        let mut rate = class.ceil;
+        while let Some(above) = class.parent.and_then(|parent| self.class(parent)) {
+            rate = rate.min(above.ceil);
+            class = above;
+        }
+        Some(rate)
+    }
+}
+
+/// A tree while it is made.
+struct Plan<'a, 'b> {
+    accounting: &'b Accounting,
+    rate: BitRate,
+    names: &'b [String],
+    classes: Vec<Class<'a>>,
+    /// What the classes ask for, in the order in which they are asked.
+    takes: Vec<(&'a Match, u32)>,
+    remarks: Vec<String>,
+}
+
+impl<'a> Plan<'a, '_> {
+    /// Adds the classes of a scheduler; returns the number of its default.
+    fn scheduler(&mut self, queue: &'a Spec) -> u32 {
+        match queue {
+            Spec::Htb(config) => self.htb(config),
+            Spec::Cbq(config) => self.cbq(config),
+            Spec::Custom(config) => self.custom(config),
+            Spec::Priority { classes } => self.priority(classes),
+            Spec::Tbf { rate, queue, peak, .. } => {
+                if peak.is_some() {
+                    self.remarks.push("the peak rate of a token bucket: HTB has none; left out".to_owned());
+                }
+                self.line(*rate, Some(queue));
+                LINE
+            }
+            other => {
+                self.line(self.rate, Some(other));
+                LINE
+            }
+        }
+    }
+
+    fn bytes(&self, burst: Option<u64>) -> u64 {
+        burst.unwrap_or(0).max(BURST_PACKETS * self.accounting.largest_counted().as_u64())
+    }
+
+    /// The class of the whole line.
+    fn line(&mut self, rate: BitRate, queue: Option<&'a Spec>) {
+        let (burst, quantum) = (self.bytes(None), self.accounting.largest_counted().as_u64());
+        let name = "line".to_owned();
+        let line = Class {
+            minor: LINE,
+            parent: None,
+            name,
+            rate,
+            ceil: rate,
+            burst,
+            cburst: burst,
+            priority: 0,
+            quantum,
+            queue,
+        };
+        self.classes.push(line);
+    }
+
+    fn htb(&mut self, config: &'a htb::Config) -> u32 {
+        let minors = minors(config.tree.classes.iter().map(|class| class.parent.is_none()));
+        let minor = |name: &str| {
+            let place = config.tree.classes.iter().position(|class| class.name == name);
+            place.and_then(|place| minors.get(place).copied())
+        };
+        for (class, number) in config.tree.classes.iter().zip(&minors) {
+            let share = &class.share;
+            let quantum = (share.rate.as_bps() / 8 / u64::from(config.r2q.max(1))).clamp(1000, 200_000);
+            self.classes.push(Class {
+                minor: *number,
+                parent: class.parent.as_deref().and_then(minor),
+                name: class.name.clone(),
+                rate: share.rate,
+                ceil: share.ceil.unwrap_or(share.rate),
+                burst: self.bytes(share.burst.map(WireBytes::as_u64)),
+                cburst: self.bytes(share.cburst.map(WireBytes::as_u64)),
+                priority: share.priority,
+                quantum: share.quantum.map_or(quantum, WireBytes::as_u64),
+                queue: class.queue.as_ref(),
+            });
+        }
+        self.scale_quanta();
+        self.takes = config.tree.rules.iter().filter_map(|rule| Some((&rule.matches, minor(&rule.class)?))).collect();
+        config.tree.default.as_deref().and_then(minor).unwrap_or(0)
+    }
+
+    fn cbq(&mut self, config: &'a cbq::Config) -> u32 {
+        self.remarks.push(
+            "CBQ: HTB lends what is left by priority, and then by quanta; Linux has had no CBQ since 6.3".to_owned(),
+        );
+        let minors = minors(config.tree.classes.iter().map(|class| class.parent.is_none()));
+        let minor = |name: &str| {
+            let place = config.tree.classes.iter().position(|class| class.name == name);
+            place.and_then(|place| minors.get(place).copied())
+        };
+        for (class, number) in config.tree.classes.iter().zip(&minors) {
+            let share = &class.share;
+            if share.isolated {
+                self.remarks.push(format!("class {}: isolated; HTB lends what it leaves", class.name));
+            }
+            let rate = match share.share {
+                cbq::Portion::Rate(rate) => rate,
+                cbq::Portion::Share(share) => share.of_rate(config.rate).unwrap_or(config.rate),
+            };
+            let burst = self.bytes(share.burst.map(WireBytes::as_u64));
+            self.classes.push(Class {
+                minor: *number,
+                parent: class.parent.as_deref().and_then(minor),
+                name: class.name.clone(),
+                rate,
+                ceil: if share.borrow { config.rate } else { rate },
+                burst,
+                cburst: burst,
+                priority: share.priority,
+                quantum: (rate.as_bps() / 80).clamp(1000, 200_000),
+                queue: class.queue.as_ref(),
+            });
+        }
+        self.scale_quanta();
+        self.takes = config.tree.rules.iter().filter_map(|rule| Some((&rule.matches, minor(&rule.class)?))).collect();
+        let last = config.tree.classes.iter().rev().find(|class| class.queue.is_some());
+        let default = config.tree.default.as_deref().or_else(|| last.map(|class| class.name.as_str()));
+        default.and_then(minor).unwrap_or(LINE)
+    }
+
+    fn custom(&mut self, config: &'a custom::Config) -> u32 {
+        self.remarks.push("turns by byte counts: HTB's rates and quanta in the same proportion".to_owned());
+        let largest = self.accounting.largest_counted().as_u64();
+        let bytes = |count: custom::Count| match count {
+            custom::Count::Bytes(bytes) => bytes.as_u64(),
+            custom::Count::Packets(packets) => packets.as_u64().saturating_mul(largest),
+        };
+        let all: u128 = config.classes.iter().map(|class| u128::from(bytes(class.count))).sum();
+        self.line(self.rate, None);
+        for (class, minor) in config.classes.iter().zip(FIRST..) {
+            let count = bytes(class.count);
+            let bps = u128::from(self.rate.as_bps()) * u128::from(count) / all.max(1);
+            let rate = u64::try_from(bps).ok().and_then(BitRate::from_bps).unwrap_or(self.rate);
+            self.leaf(minor, &class.class, rate, 0, count);
+        }
+        self.scale_quanta();
+        FIRST + last(config.classes.len())
+    }
+
+    fn priority(&mut self, classes: &'a [ClassSpec]) -> u32 {
+        self.line(self.rate, None);
+        let quantum = self.accounting.largest_counted().as_u64();
+        let rate = BitRate::from_bps(NEXT_TO_NOTHING).unwrap_or(self.rate).min(self.rate);
+        for (class, minor) in classes.iter().zip(FIRST..) {
+            let priority = u8::try_from(minor - FIRST).unwrap_or(u8::MAX).min(7);
+            self.leaf(minor, class, rate, priority, quantum);
+        }
+        if classes.len() > 8 {
+            self.remarks.push("more than eight priorities: HTB has eight; the last share one".to_owned());
+        }
+        FIRST + last(classes.len())
+    }
+
+    /// A class below the line that may have all of it.
+    fn leaf(&mut self, minor: u32, class: &'a ClassSpec, rate: BitRate, priority: u8, quantum: u64) {
+        let name = match class.matches {
+            Match::Class(number) => self.names.get(usize::from(number)).cloned(),
+            _ => None,
+        };
+        let burst = self.bytes(None);
+        self.takes.push((&class.matches, minor));
+        self.classes.push(Class {
+            minor,
+            parent: Some(LINE),
+            name: name.unwrap_or_else(|| format!("class {}", minor - FIRST)),
+            rate,
+            ceil: self.rate,
+            burst,
+            cburst: burst,
+            priority,
+            quantum,
+            queue: Some(&class.queue),
+        });
+    }
+
+    /// Raises all quanta by one factor, until the smallest is a packet of the largest size.
+    fn scale_quanta(&mut self) {
+        let largest = self.accounting.largest_counted().as_u64();
+        let smallest = self.classes.iter().map(|class| class.quantum).min().unwrap_or(largest).max(1);
+        if smallest >= largest {
+            return;
+        }
+        for class in &mut self.classes {
+            let raised = u128::from(class.quantum) * u128::from(largest) / u128::from(smallest);
+            class.quantum = u64::try_from(raised).unwrap_or(u64::MAX);
+        }
+    }
+}
+
+fn last(count: usize) -> u32 {
+    u32::try_from(count.saturating_sub(1)).unwrap_or(0)
+}
+
+/// Numbers of classes: the line's for the first if it stands above others, and those from [`FIRST`] on for the rest.
+fn minors(roots: impl Iterator<Item = bool>) -> Vec<u32> {
+    let number = |(place, root): (usize, bool)| {
+        if place == 0 && root { LINE } else { FIRST - 1 + u32::try_from(place).unwrap_or(0) }
+    };
+    let minors: Vec<u32> = roots.enumerate().map(number).collect();
+    minors
+}

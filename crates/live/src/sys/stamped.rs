@@ -1,0 +1,53 @@
+//! Packets with the time at which the kernel received them: socket(7) `SO_TIMESTAMPNS`, recvmsg(2), cmsg(3).
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::SystemTime;
+
+use super::{control, set_option};
+
+/// What is received on this socket from now on carries its time.
+pub(crate) fn enable(socket: BorrowedFd<'_>) -> io::Result<()> {
+    set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1)
+}
+
+/// How much this socket may have on its way. Linux doubles it, for what it keeps beside each packet.
+pub(crate) fn set_send_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
+    set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX))
+}
+
+/// How much may wait to be read from this socket, beyond what others may ask for. Needs CAP_NET_ADMIN.
+pub(crate) fn force_receive_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
+    set_option(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_RCVBUFFORCE,
+        &libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX),
+    )
+}
+
+/// The next packet and when the kernel received it; `None` when none waits, or none came in time.
+pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<SystemTime>)>> {
+    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // Room for one struct timespec and its header, aligned as a header must be.
+    let mut control = [0_u64; 8];
+    // SAFETY: integers and pointers, of which all zero is a value.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: the message points to a buffer and a control block with their lengths, all of which outlive the call.
+    let received = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) };
+    match usize::try_from(received) {
+        Ok(len) => {
+            let mut time = None;
+            control::messages(&message, |level, kind, data| time = time.or(control::stamp(level, kind, data)));
+            Ok(Some((len, time)))
+        }
+        Err(_) => match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            error => Err(error),
+        },
+    }
+}

@@ -1,0 +1,217 @@
+//! What the kernel holds, by `tc -j` and `ip -j`; classes by the text of tc, whose HTB prints no JSON up to iproute2 6.1.
+
+use std::collections::BTreeMap;
+
+use lastmile_kernel::{DEVICE, IFB, Object};
+use serde_json::Value;
+
+use super::{Target, run};
+use crate::error::Error;
+
+/// Values by their keys.
+pub(super) type Values = BTreeMap<String, String>;
+
+/// Everything that can be compared, on both devices.
+pub(super) fn everything(target: &Target, has_ifb: bool) -> Result<BTreeMap<Object, Values>, Error> {
+    let mut found = BTreeMap::new();
+    let devices = [(DEVICE, target.device.as_str()), (IFB, target.ifb.as_str())];
+    for (device, name) in devices.into_iter().take(if has_ifb { 2 } else { 1 }) {
+        if device == IFB {
+            let Some(alias) = link_alias(name) else { continue };
+            found.insert(Object::Link { device }, Values::from([("ifalias".to_owned(), alias)]));
+        }
+        let disciplines = json(&format!("tc -j -d qdisc show dev {name}"))?;
+        let mut parents = Vec::new();
+        for discipline in &disciplines {
+            let handle = text(&discipline["handle"]);
+            let parent = match (discipline["root"].as_bool(), text(&discipline["kind"]).as_str()) {
+                (Some(true), _) => "root".to_owned(),
+                (_, "ingress") => "ingress".to_owned(),
+                _ => text(&discipline["parent"]),
+            };
+            let mut values = flat(discipline, &["options"]);
+            for (key, value) in discipline["stab"].as_object().into_iter().flatten() {
+                values.insert(format!("stab.{key}"), text(value));
+            }
+            found.insert(Object::Qdisc { device, parent }, values);
+            parents.push(handle);
+        }
+        for (id, values) in classes(name)? {
+            found.insert(Object::Class { device, id }, values);
+        }
+        for parent in parents {
+            for (preference, values) in filters(name, &parent)? {
+                found.insert(Object::Filter { device, parent: parent.clone(), preference }, values);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Handles of the disciplines of a device.
+pub(super) fn handles(device: &str) -> Result<Vec<String>, Error> {
+    Ok(json(&format!("tc -j qdisc show dev {device}"))?.iter().map(|discipline| text(&discipline["handle"])).collect())
+}
+
+/// Kind and handle of a discipline that somebody has put at the root: those that come by themselves have the handle 0.
+pub(super) fn root(device: &str) -> Result<Option<(String, String)>, Error> {
+    let disciplines = json(&format!("tc -j qdisc show dev {device}"))?;
+    let of = |discipline: &Value| {
+        let (kind, handle) = (text(&discipline["kind"]), text(&discipline["handle"]));
+        (discipline["root"].as_bool() == Some(true) && handle != "0:").then_some((kind, handle))
+    };
+    Ok(disciplines.iter().find_map(of))
+}
+
+/// True for an ingress discipline without a filter.
+pub(super) fn has_idle_ingress(device: &str) -> Result<bool, Error> {
+    let disciplines = json(&format!("tc -j qdisc show dev {device}"))?;
+    let is_there = disciplines.iter().any(|discipline| discipline["kind"] == "ingress");
+    Ok(is_there && json(&format!("tc -j filter show dev {device} parent ffff:"))?.is_empty())
+}
+
+/// What kind of frames a device has, in the words of ip(8). By ip and not by /sys, which may be that of another namespace.
+pub(super) fn link_type(device: &str) -> Result<String, Error> {
+    Ok(json(&format!("ip -j link show dev {device}"))?
+        .first()
+        .map_or_else(String::new, |link| text(&link["link_type"])))
+}
+
+/// The alias of a device; `None` without the device.
+pub(super) fn link_alias(device: &str) -> Option<String> {
+    let links = json(&format!("ip -j link show dev {device}")).ok()?;
+    Some(text(&links.first()?["ifalias"]))
+}
+
+/// Classes by their handle.
+fn classes(device: &str) -> Result<BTreeMap<String, Values>, Error> {
+    let shown = run(&words(&format!("tc -j -d class show dev {device}")))?;
+    if let Ok(Value::Array(list)) = serde_json::from_str(&shown) {
+        return Ok(list.iter().map(|class| (text(&class["handle"]), flat(class, &["options"]))).collect());
+    }
+    Ok(shown.lines().filter_map(class).collect())
+}
+
+/// `class htb 1:10 parent 1:1 leaf 20: prio 0 rate 1Mbit ...`: the first value of each key counts.
+fn class(line: &str) -> Option<(String, Values)> {
+    let mut words = line.strip_prefix("class ")?.split_whitespace().skip(1);
+    let id = words.next()?.to_owned();
+    let mut values = Values::new();
+    while let Some(key) = words.next() {
+        if key != "root" {
+            let value = words.next()?.to_owned();
+            values.entry(key.to_owned()).or_insert(value);
+        }
+    }
+    Some((id, values))
+}
+
+/// Filters by their preference.
+fn filters(device: &str, parent: &str) -> Result<BTreeMap<u32, Values>, Error> {
+    let mut found = BTreeMap::new();
+    for filter in json(&format!("tc -j -d filter show dev {device} parent {parent}"))? {
+        let options = &filter["options"];
+        // What is common to a preference has no options, a table of u32 no match.
+        if options.is_null() || !options["ht_divisor"].is_null() {
+            continue;
+        }
+        let mut values = flat(&filter, &["options"]);
+        if let Some(instructions) = options["bytecode"]["insns"].as_array() {
+            values.insert("bytecode".to_owned(), bytecode(instructions));
+        }
+        let action = &options["actions"][0];
+        if !action.is_null() {
+            values.insert("action".to_owned(), text(&action["kind"]));
+            values.insert("to_dev".to_owned(), text(&action["to_dev"]));
+        }
+        if let Some(preference) = filter["pref"].as_u64().and_then(|preference| u32::try_from(preference).ok()) {
+            found.entry(preference).or_insert(values);
+        }
+    }
+    Ok(found)
+}
+
+/// As tc takes it.
+fn bytecode(instructions: &[Value]) -> String {
+    let mut text = format!("{},", instructions.len());
+    for (place, instruction) in instructions.iter().enumerate() {
+        let part = |key: &str| instruction[key].as_u64().unwrap_or_default();
+        let comma = if place > 0 { "," } else { "" };
+        text.push_str(&format!("{comma}{} {} {} {}", part("code"), part("jt"), part("jf"), part("k")));
+    }
+    text
+}
+
+/// Scalars of an object, and of the objects in it that are named.
+fn flat(object: &Value, inner: &[&str]) -> Values {
+    let mut values = Values::new();
+    let parts = std::iter::once(object).chain(inner.iter().map(|key| &object[*key]));
+    for (key, value) in parts.filter_map(Value::as_object).flatten() {
+        let of_rate = matches!(key.as_str(), "bandwidth" | "rate" | "ceil");
+        match value.as_u64().filter(|_| of_rate) {
+            // JSON has rates in bytes a second.
+            Some(bytes) => values.insert(key.clone(), format!("{}bit", bytes.saturating_mul(8))),
+            None => values.insert(key.clone(), text(value)),
+        };
+    }
+    values
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
+/// A list in JSON; what prints nothing is an empty one.
+fn json(command: &str) -> Result<Vec<Value>, Error> {
+    let shown = run(&words(command))?;
+    if shown.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let unread = |error: serde_json::Error| Error::Tool { command: command.to_owned(), message: error.to_string() };
+    match serde_json::from_str(&shown).map_err(unread)? {
+        Value::Array(list) => Ok(list),
+        other => Ok(vec![other]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As iproute2 6.1 prints it.
+    #[test]
+    fn a_class_is_read_from_its_line() {
+        let line = "class htb 1a57:10 parent 1a57:1 leaf 1a58: prio 0 quantum 1696 rate 83328bit ceil 512Kbit linklayer \
+                    ethernet burst 5087b/1 mpu 0b cburst 5087b/1 mpu 0b level 0 ";
+        let (id, values) = class(line).unwrap();
+        assert_eq!(id, "1a57:10");
+        let of = |key: &str| values[key].as_str();
+        assert_eq!([of("rate"), of("ceil"), of("burst"), of("prio")], ["83328bit", "512Kbit", "5087b/1", "0"]);
+        let (_, values) = class("class htb 1a57:1 root rate 512Kbit ceil 512Kbit burst 5087b cburst 5087b").unwrap();
+        assert_eq!(values["ceil"], "512Kbit");
+        assert_eq!(class("Sent 5 bytes"), None);
+    }
+
+    #[test]
+    fn a_program_reads_as_it_was_written() {
+        let shown = r#"[{"code":48,"jt":0,"jf":0,"k":0},{"code":6,"jt":0,"jf":0,"k":441909264}]"#;
+        let instructions: Vec<Value> = serde_json::from_str(shown).unwrap();
+        assert_eq!(bytecode(&instructions), "2,48 0 0 0,6 0 0 441909264");
+    }
+
+    #[test]
+    fn rates_of_json_become_bits() {
+        let shown: Value =
+            serde_json::from_str(r#"{"kind":"cake","options":{"bandwidth":64000,"overhead":28}}"#).unwrap();
+        let values = flat(&shown, &["options"]);
+        assert_eq!((values["bandwidth"].as_str(), values["overhead"].as_str()), ("512000bit", "28"));
+    }
+}
