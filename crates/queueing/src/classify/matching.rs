@@ -75,7 +75,7 @@ pub enum Match {
     /// Packets of an FTP data connection (RFC 959, RFC 2428), which its control connection (port 21) has announced with
     /// PORT, EPRT, PASV or EPSV.
     FtpData,
-    /// Packets that the rules of [`super::rules`] above this discipline gave this class.
+    /// Packets that the rules of [`super::rules`] above this discipline gave this class. No rule may ask for it.
     Class(u16),
     /// Packets that the condition within does not match.
     Not(Box<Match>),
@@ -106,6 +106,9 @@ pub enum MatchError {
     /// No connection would ever be below or above it in the right way.
     #[error("new connections: from 1 to 1000000 in 1 ms to 1 h can be counted")]
     NewConnections,
+    /// Rules give classes; they hear of none.
+    #[error("a rule that asks for the class {0}, which rules give: only what stands below them may ask")]
+    ClassInRule(u16),
     /// No rules are as good as no list; too many cost too much.
     #[error("{0} rules; there are at most {max}", max = super::rules::MOST)]
     Rules(usize),
@@ -123,6 +126,16 @@ impl Match {
         let mut patterns = BTreeSet::new();
         self.check_into(&mut patterns)?;
         check_patterns(&patterns)
+    }
+
+    /// A class of rules that it asks for, if it asks for any.
+    pub(super) fn asks_for_class(&self) -> Option<u16> {
+        match self {
+            Self::Class(class) => Some(*class),
+            Self::Not(inner) => inner.asks_for_class(),
+            Self::All(inner) | Self::OneOf(inner) => inner.iter().find_map(Self::asks_for_class),
+            _ => None,
+        }
     }
 
     /// The same for a part of something larger, which gathers the patterns.

@@ -49,6 +49,10 @@ pub(crate) fn check(config: &Config) -> Result<(), MatchError> {
     if config.rules.len() > MOST {
         return Err(MatchError::Rules(config.rules.len()));
     }
+    // It would hear of the class of the packet before.
+    if let Some(class) = config.rules.iter().find_map(|rule| rule.matches.asks_for_class()) {
+        return Err(MatchError::ClassInRule(class));
+    }
     let mut patterns = BTreeSet::new();
     config.rules.iter().try_for_each(|rule| rule.matches.check_into(&mut patterns))?;
     check_patterns(&patterns)

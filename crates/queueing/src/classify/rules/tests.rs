@@ -266,6 +266,9 @@ fn what_cannot_be_is_refused() {
     let none = Match::NewConnections { bound: Bound::Above, count: 0, per: Duration::from_s(1) };
     assert_eq!(refused(none, 1), "new connections: from 1 to 1000000 in 1 ms to 1 h can be counted");
     assert_eq!(refused(Match::Any, 257), "257 rules; there are at most 256");
+    let class = Match::All(vec![Match::PureAck, Match::Not(Box::new(Match::Class(2)))]);
+    let why = "a rule that asks for the class 2, which rules give: only what stands below them may ask";
+    assert_eq!(refused(class, 1), why);
 }
 
 /// RFC 9293, section 3.5: a SYN without ACK opens. What is none takes nothing from the bucket of one.
