@@ -1,12 +1,74 @@
-//! Brouer 2005, section 10.4: what the production router counted, and the sums that follow.
+//! Brouer 2005, chapter 10: the classes on a line that is never idle, and what the production router counted.
 
 use crate::data::Table;
 use crate::reproduction::TableResult;
 use crate::value::Values;
 
 use super::super::ExperimentError;
+use super::super::trial::Trial;
 use super::KEY;
 use super::formulas::{judged, row_of};
+use super::measured::{RoundTrips, judge, row_of_runs, runs, set_pooled, simulated};
+
+const PRODUCTION: (&str, &str) =
+    ("brouer2005/production.toml", include_str!("../../../scenarios/brouer2005/production.toml"));
+
+/// From when on pings count, in s: everything has started.
+const FROM_S: f64 = 30.0;
+const TO_S: f64 = 290.0;
+
+/// Figures 10.3 and 10.4: with the six classes and without any.
+pub(super) fn latency(table: &Table) -> Result<TableResult, ExperimentError> {
+    let mut result = simulated(table);
+    let scheduled = runs(PRODUCTION, |_, _| String::new())?;
+    let plain = runs(PRODUCTION, |_, overrides| {
+        overrides.set("access.up.queue", r#"{ limit = "185625 B" }"#);
+        String::new()
+    })?;
+    let mean_of = |trial: &Trial, pings: &[&str]| {
+        let means = pings.iter().map(|ping| RoundTrips::of(trial, ping, FROM_S, TO_S).mean());
+        means.sum::<f64>() / pings.len() as f64
+    };
+    let longest = |runs: &[Trial], pings: &[&str]| {
+        pings.iter().map(|ping| RoundTrips::all(runs, ping, FROM_S, TO_S).max()).fold(0.0, f64::max)
+    };
+    let urgent = ["ping-10", "ping-20"].as_slice();
+    for row in &table.rows {
+        let (runs, pings) = match row.params.text("class_id") {
+            Some("1:10 and 1:20") => (&scheduled, urgent),
+            Some("without scheduler") => (&plain, urgent),
+            _ => (&scheduled, ["ping-50"].as_slice()),
+        };
+        let mut ours = row_of_runs(row, runs, |trial| {
+            let mean = mean_of(trial, pings);
+            [("rtt_mean_ms_about", mean), ("rtt_ms_above", mean)]
+                .into_iter()
+                .filter(|(name, _)| row.published.get(name).is_some() || *name == "rtt_mean_ms_about")
+                .collect()
+        });
+        set_pooled(&mut ours, &[("rtt_max_ms", longest(runs, pings))]);
+        result.rows.push(ours);
+    }
+    let pooled = |runs: &[Trial], ping: &str| RoundTrips::all(runs, ping, FROM_S, TO_S);
+    let told: Vec<String> = ["10", "20", "50"]
+        .iter()
+        .map(|class| format!("1:{class} {}", pooled(&scheduled, &format!("ping-{class}"))))
+        .collect();
+    let targets = [("ping-10", 100.0), ("ping-20", 100.0), ("ping-50", 1000.0)];
+    let met = targets.iter().all(|(ping, target)| pooled(&scheduled, ping).mean() <= *target);
+    let without = pooled(&plain, "ping-10");
+    result.assumptions = [
+        "Who sent what is not stated: five hosts share files, seven uploads run in classes 1:40 and 1:50, twenty users read the web, one works in a shell; 300 s.",
+        "Targets are one-way means: mean round trips are held against them, which is the stricter.",
+        "Delays and buffers as for the line of Tele2: 2 ms each way on the line, 5 ms beyond, 800 cells in the DSLAM, 185625 bytes in the modem.",
+        "Class 1:20 has the ceiling of the table, not the 90 % of listing B.27.",
+    ]
+    .map(String::from)
+    .to_vec();
+    let evidence = format!("{}; without the classes {without}", told.join(", "));
+    judge(table, &mut result, met && without.mean() > 1000.0, evidence);
+    Ok(result)
+}
 
 /// Section 10.4: a count of real traffic, of which only the sums can be checked.
 pub(super) fn connections(table: &Table) -> Result<TableResult, ExperimentError> {

@@ -22,7 +22,7 @@ const PINGS: &str = "How often it pings is not stated: once a second in each cla
                      host behind it drift through the ticks.";
 
 const JITTER: &str =
-    "The measured idle line varies by 2.6 ms, ours not at all: the modem's own jitter is not simulated.";
+    "The measured idle line varies by 2.6 ms, ours only where two pings meet: the modem's own jitter is not simulated.";
 
 /// A ping of the middlebox, woken by its clock; or of the host behind it, whose clock is another.
 #[derive(Clone, Copy, PartialEq)]
