@@ -1,9 +1,11 @@
 //! Where packets come in and go out.
 
 pub mod bypass;
+pub mod interface;
 pub mod offload;
 pub mod packet_socket;
 pub mod tun;
+pub mod xdp;
 
 use std::io;
 use std::os::fd::AsFd;
@@ -14,9 +16,11 @@ use lastmile_units::Instant;
 use crate::clock::Clock;
 
 pub use bypass::Bypass;
+pub use interface::{Interface, Path};
 pub use offload::Offloads;
 pub use packet_socket::PacketSocket;
 pub use tun::Tun;
+pub use xdp::Xdp;
 
 /// A device, seen from the datapath: gives packets that hosts sent and takes packets that hosts shall have.
 pub trait Port {

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`bump`] | two directions of lines between two ports, without input and output of their own; their counters |
 //! | [`emulate`] | the line emulator: the world around a bump that is an access line |
-//! | [`io`] | ports that packets come from and go to: [`io::Tun`], [`io::PacketSocket`]; the way round them, [`io::Bypass`] |
+//! | [`io`] | ports that packets come from and go to: [`io::Tun`], [`io::PacketSocket`], [`io::Xdp`]; the way round them, [`io::Bypass`] |
 //! | [`clock`] | the monotonic clock as [`lastmile_units::Instant`], the kernel's receive stamps on the same scale |
 //! | [`lab`] | network namespaces for hosts to stand in |
 //! | [`probe`] | ICMP echo with the kernel's receive times |

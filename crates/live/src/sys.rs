@@ -9,9 +9,10 @@
 //! | `namespace` | setns(2), unshare(2), the mounts that give a namespace a name |
 //! | `device` | tun(4) and netdevice(7): make a device, name its address, bring it up |
 //! | `random` | getrandom(2) |
-//! | `bpf` | a small program in the kernel, and the link that holds it: bpf(2) |
+//! | `bpf` | two small programs in the kernel, and the links that hold them: bpf(2) |
 //! | `packet` | packet sockets: packet(7), recvmmsg(2), sendmmsg(2) |
 //! | `stamped` | packets with the kernel's receive time; the buffers of a socket |
+//! | `xdp` | AF_XDP sockets |
 //! | `icmp` | a raw socket for echo requests whose replies carry the kernel's receive time |
 #![allow(unsafe_code)]
 
@@ -24,6 +25,7 @@ pub(crate) mod packet;
 pub(crate) mod random;
 pub(crate) mod stamped;
 pub(crate) mod wait;
+pub(crate) mod xdp;
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};

@@ -10,6 +10,7 @@ use std::process::{Command, ExitStatus};
 
 use clap::Args;
 use lastmile_live::emulate::{Config, Ended, Outcome, Place, Side, Tuning, World};
+use lastmile_live::io;
 use lastmile_live::stop::Stop;
 use lastmile_results::table;
 use lastmile_scenario::Scenario;
@@ -62,6 +63,10 @@ pub(crate) struct Arguments {
     /// lastmile ends, however it ends.
     #[arg(long, value_name = "IF1,IF2", value_parser = interfaces, conflicts_with_all = ["client_ns", "server_ns", "server_here", "mtu", "command"])]
     bridge: Option<(String, String)>,
+
+    /// With --bridge, by what frames come and go: auto, packet-sockets, or xdp
+    #[arg(long, value_name = "PATH", default_value = "auto", value_parser = packet_path, requires = "bridge")]
+    path: io::Path,
 
     /// MTU of both devices, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(68..))]
@@ -126,6 +131,7 @@ fn config(arguments: &Arguments, path: &Path, seed: u64) -> Config {
         client,
         server,
         mtu: arguments.mtu,
+        path: arguments.path,
         seed,
         tuning: Tuning { spin: arguments.spin, realtime: arguments.realtime },
         ..Config::new(path.up(), path.down())
@@ -141,10 +147,11 @@ fn ends(world: &World) -> String {
     let (client, server) = (world.client(), world.server());
     let (Some(client_address), Some(server_address)) = (client.address(), server.address()) else {
         return format!(
-            "client behind interface {}, server behind interface {}\npacket path: {}\nCtrl-C ends the line",
+            "client behind interface {}, packet path: {}\nserver behind interface {}, packet path: {}\nCtrl-C ends the line",
             client.device(),
-            server.device(),
             client.path(),
+            server.device(),
+            server.path(),
         );
     };
     let prefix =
@@ -156,6 +163,13 @@ fn ends(world: &World) -> String {
         place(server),
         server.device(),
     )
+}
+
+fn packet_path(text: &str) -> std::result::Result<io::Path, String> {
+    io::Path::ALL.into_iter().find(|path| path.name() == text).ok_or_else(|| {
+        let names = io::Path::ALL.map(io::Path::name);
+        format!("one of {} is needed", names.join(", "))
+    })
 }
 
 /// `IF1,IF2`.

@@ -12,7 +12,7 @@ use crate::bump::{Bump, BumpConfig, HopConfig};
 use crate::clock::{Clock, MonotonicClock, std_span};
 use crate::error::{Context, Error};
 use crate::io::tun::Settings;
-use crate::io::{Bypass, Device, PacketSocket, Tun};
+use crate::io::{Device, Interface, Path, Tun};
 use crate::lab::Namespace;
 use crate::stop::Stop;
 use crate::sys::{random, wait};
@@ -41,6 +41,8 @@ pub struct Config {
     pub mtu: u16,
     /// Decides which packets are lost on the wire, where a direction loses any.
     pub seed: u64,
+    /// By what frames come and go where the ends are interfaces.
+    pub path: Path,
     /// How hard to try to be on time.
     pub tuning: Tuning,
 }
@@ -60,6 +62,7 @@ impl Config {
             prefix_len: 30,
             mtu: 1500,
             seed: 1,
+            path: Path::default(),
             tuning: Tuning::default(),
         }
     }
@@ -92,14 +95,33 @@ pub struct Tuning {
     pub realtime: bool,
 }
 
+/// The device of one end.
+enum End {
+    Tun(Tun),
+    Interface(Interface),
+}
+
+impl End {
+    fn device(&mut self) -> &mut dyn Device {
+        match self {
+            Self::Tun(tun) => tun,
+            Self::Interface(interface) => &mut *interface.device,
+        }
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tun(tun) => tun.as_fd(),
+            Self::Interface(interface) => interface.device.as_fd(),
+        }
+    }
+}
+
 /// One end of the line, as users meet it.
 pub struct Side {
     // The device goes before the namespace that it stands in.
-    device: Box<dyn Device>,
+    end: End,
     name: String,
-    path: String,
-    /// Behind an interface, what keeps the kernel's hands off it.
-    _bypass: Option<Bypass>,
     namespace: Option<Namespace>,
     address: Option<Ipv4Addr>,
 }
@@ -120,7 +142,10 @@ impl Side {
     /// By what packets come and go, and why.
     #[must_use]
     pub fn path(&self) -> &str {
-        &self.path
+        match &self.end {
+            End::Tun(_) => "TUN",
+            End::Interface(interface) => &interface.path,
+        }
     }
 
     /// Its address; `None` for an interface, which needs none.
@@ -149,11 +174,8 @@ impl Side {
             Place::Here | Place::Interface { namespace: None, .. } => None,
         };
         if let Place::Interface { name, .. } = place {
-            // First the tap, then what drops behind it: no frame is lost in between, and only a few pass twice.
-            let device = Box::new(PacketSocket::open(namespace.as_ref(), name)?);
-            let bypass = Some(Bypass::hold(namespace.as_ref(), name)?);
-            let path = "packet sockets".to_owned();
-            return Ok(Self { device, name: name.clone(), path, _bypass: bypass, namespace, address: None });
+            let end = End::Interface(Interface::open(namespace.as_ref(), name, config.path)?);
+            return Ok(Self { end, name: name.clone(), namespace, address: None });
         }
         let settings = Settings {
             name: "lastmile%d".into(),
@@ -165,8 +187,7 @@ impl Side {
         };
         let tun = Tun::create(namespace.as_ref(), &settings)?;
         let name = tun.name().to_owned();
-        let path = "TUN".to_owned();
-        Ok(Self { device: Box::new(tun), name, path, _bypass: None, namespace, address: Some(address) })
+        Ok(Self { end: End::Tun(tun), name, namespace, address: Some(address) })
     }
 }
 
@@ -292,8 +313,7 @@ impl World {
             let departure = self.bump.next_wake().map(|due| due.since(now).saturating_sub(self.tuning.spin));
             let end = until.map(|until| until.since(now));
             let timeout = [departure, end].into_iter().flatten().min();
-            let ports: [Option<BorrowedFd<'_>>; 2] =
-                [Some(self.client.device.as_fd()), Some(self.server.device.as_fd())];
+            let ports: [Option<BorrowedFd<'_>>; 2] = [Some(self.client.end.fd()), Some(self.server.end.fd())];
             let [client, server] = ports;
             let waiting = [client, server, Some(stop.as_fd()), child.map(AsFd::as_fd)];
             let [_, _, stopped, ended] =
@@ -305,7 +325,7 @@ impl World {
                 return Ok(Woken::Stop);
             }
             self.bump
-                .turn(&self.clock, &mut *self.client.device, &mut *self.server.device)
+                .turn(&self.clock, self.client.end.device(), self.server.end.device())
                 .context(|| "reading packets")?;
         }
     }
@@ -314,7 +334,7 @@ impl World {
         let elapsed = self.clock.now() - start;
         let (mut up, mut down) = self.bump.reports();
         for (report, side) in [(&mut up, &mut self.client), (&mut down, &mut self.server)] {
-            report.port = side.device.counters().context(|| format!("reading the counters of {}", side.name))?;
+            report.port = side.end.device().counters().context(|| format!("reading the counters of {}", side.name))?;
         }
         Ok(Outcome { ended, elapsed, up, down })
     }

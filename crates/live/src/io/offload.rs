@@ -142,6 +142,40 @@ fn finish(frame: &mut [u8], Checksum { start, at }: Checksum) -> Option<()> {
     Some(())
 }
 
+/// Finishes the checksum of a TCP or UDP packet whose field holds the sum of the pseudo-header alone, where nobody says that it
+/// does; true if it did. A sound packet whose checksum happens to be that sum stays as it is.
+pub(crate) fn finish_if_partial(frame: &mut [u8]) -> bool {
+    let found = partial(frame);
+    found.is_some_and(|(packet_end, checksum)| finish(&mut frame[..packet_end], checksum).is_some())
+}
+
+/// Where the packet ends that has such a field, and where that is.
+fn partial(frame: &[u8]) -> Option<(usize, Checksum)> {
+    let Located { prefix, end: Ok(end) } = locate(frame) else { return None };
+    let start = usize::from(prefix.len);
+    let ip = frame.get(start..end)?;
+    let word = |at: usize| u16::from_be_bytes([ip[at], ip[at + 1]]);
+    let (protocol, addresses, header_len, ip_len) = match ip.first()? >> 4 {
+        // Whole packets alone: a fragment has no checksum of its own.
+        4 if ip.len() >= 20 && word(6) & 0x3FFF == 0 => {
+            (ip[9], &ip[12..20], usize::from(ip[0] & 0x0F) * 4, usize::from(word(2)))
+        }
+        6 if ip.len() >= 40 => (ip[6], &ip[8..40], 40, usize::from(word(4)) + 40),
+        _ => return None,
+    };
+    let at = match protocol {
+        TCP => 16,
+        UDP => 6,
+        _ => return None,
+    };
+    let transport = ip.get(header_len..ip_len)?;
+    let field = u16::from_be_bytes(*transport.get(at..)?.first_chunk()?);
+    let pseudo_header = Sum::ZERO.bytes(addresses).word(u16::from(protocol)).word(transport.len() as u16);
+    let sound = || pseudo_header.bytes(transport).checksum() == 0;
+    let checksum = Checksum { start: start + header_len, at: start + header_len + at };
+    (field == pseudo_header.fold() && !sound()).then_some((start + ip_len, checksum))
+}
+
 /// Zero and 0xFFFF are the same sum, but in UDP zero means that there is none (RFC 768).
 fn not_zero(checksum: u16) -> u16 {
     if checksum == 0 { 0xFFFF } else { checksum }

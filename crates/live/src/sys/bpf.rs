@@ -1,4 +1,4 @@
-//! A small program for the kernel, written out as instructions, and the link that holds it: bpf(2).
+//! Two small programs for the kernel, written out as instructions, and the links that hold them: bpf(2).
 //!
 //! A link lives by its descriptor: when that is closed, be it by the end of the process, the program is detached.
 
@@ -9,13 +9,27 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use super::{check, check_fd};
 
 // linux/bpf.h: commands, types of programs and maps, places to attach.
+const MAP_CREATE: libc::c_int = 0;
+const MAP_UPDATE_ELEM: libc::c_int = 2;
 const PROG_LOAD: libc::c_int = 5;
 const LINK_CREATE: libc::c_int = 28;
 const PROG_TYPE_SCHED_CLS: u32 = 3;
+const PROG_TYPE_XDP: u32 = 6;
+const MAP_TYPE_XSKMAP: u32 = 17;
+const XDP: u32 = 37;
 const TCX_INGRESS: u32 = 46;
 const TCX_DROP: i32 = 2;
+const XDP_PASS: i32 = 2;
+const REDIRECT_MAP: i32 = 51;
+/// Says of an immediate that it is the descriptor of a map.
+const PSEUDO_MAP_FD: u8 = 1;
+/// Where struct `xdp_md` has the number of the queue.
+const RX_QUEUE_INDEX: i16 = 16;
 
 // Instructions: class, size or source, operation.
+const LOAD_WORD: u8 = 0x61;
+const LOAD_IMMEDIATE_64: u8 = 0x18;
+const CALL: u8 = 0x85;
 const MOVE_IMMEDIATE: u8 = 0xB7;
 const EXIT: u8 = 0x95;
 
@@ -82,4 +96,30 @@ pub(crate) fn drop_ingress(device: libc::c_int) -> io::Result<OwnedFd> {
     let program = [instruction(MOVE_IMMEDIATE, 0, 0, 0, TCX_DROP), instruction(EXIT, 0, 0, 0, 0)];
     let program = load(PROG_TYPE_SCHED_CLS, TCX_INGRESS, &program)?;
     link(program.as_fd(), device, TCX_INGRESS, 0)
+}
+
+/// Hands all that comes in through the device of this number, in the namespace of the calling thread, to the AF_XDP socket of the
+/// queue that it came by, until the link is closed. Queues without a socket stay the kernel's.
+pub(crate) fn redirect(device: libc::c_int, sockets: &[impl AsFd], flags: u32) -> io::Result<OwnedFd> {
+    let count = u32::try_from(sockets.len()).expect("a device has few queues");
+    // Keys and values of four bytes.
+    let map = Attributes::new(&[(0, MAP_TYPE_XSKMAP), (4, 4), (8, 4), (12, count)]);
+    let map = descriptor(bpf(MAP_CREATE, &map)?)?;
+    let map_fd = map.as_raw_fd();
+    for (queue, socket) in (0..count).zip(sockets) {
+        let fd = socket.as_fd().as_raw_fd();
+        let entry = Attributes::new(&[(0, map_fd.cast_unsigned())]).with_pointer(8, &queue).with_pointer(16, &fd);
+        bpf(MAP_UPDATE_ELEM, &entry)?;
+    }
+    let program = [
+        // r2 = the queue, r1 = the map, r3 = what to do where it has no socket.
+        instruction(LOAD_WORD, 2, 1, RX_QUEUE_INDEX, 0),
+        instruction(LOAD_IMMEDIATE_64, 1, PSEUDO_MAP_FD, 0, map_fd),
+        instruction(0, 0, 0, 0, 0),
+        instruction(MOVE_IMMEDIATE, 3, 0, 0, XDP_PASS),
+        instruction(CALL, 0, 0, 0, REDIRECT_MAP),
+        instruction(EXIT, 0, 0, 0, 0),
+    ];
+    let program = load(PROG_TYPE_XDP, XDP, &program)?;
+    link(program.as_fd(), device, XDP, flags)
 }

@@ -73,6 +73,33 @@ pub(crate) fn set_default_route(name: &str) -> io::Result<()> {
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCADDRT as libc::Ioctl, &raw mut route) }).map(drop)
 }
 
+/// How many queues the device receives by. One where its driver does not say. `ETHTOOL_GCHANNELS` of linux/ethtool.h.
+pub(crate) fn receive_queues(name: &str) -> io::Result<u32> {
+    const GET_CHANNELS: u32 = 0x3C;
+    /// Where struct `ethtool_channels` has its `rx_count` and `combined_count`.
+    const COUNTS: [usize; 2] = [5, 8];
+    let mut channels = [0_u32; 9];
+    channels[0] = GET_CHANNELS;
+    let mut request = request(name)?;
+    request.ifr_ifru.ifru_data = channels.as_mut_ptr().cast();
+    match on_socket(libc::SIOCETHTOOL, &mut request) {
+        Ok(()) => Ok(COUNTS.map(|at| channels[at]).iter().sum::<u32>().max(1)),
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(1),
+        Err(error) => Err(error),
+    }
+}
+
+/// True when the device hands over VLAN tags beside the frame, not in it. `ETHTOOL_GFLAGS` of linux/ethtool.h.
+pub(crate) fn takes_off_tags(name: &str) -> io::Result<bool> {
+    const GET_FLAGS: u32 = 0x25;
+    const RECEIVE_VLAN: u32 = 1 << 8;
+    let mut value = [GET_FLAGS, 0];
+    let mut request = request(name)?;
+    request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
+    on_socket(libc::SIOCETHTOOL, &mut request)?;
+    Ok(value[1] & RECEIVE_VLAN != 0)
+}
+
 /// The name of the device of this number in the namespace of `socket`.
 pub(crate) fn name_of(socket: BorrowedFd<'_>, index: libc::c_int) -> io::Result<String> {
     // SAFETY: integers and a union of integers and addresses, of which all zero is a value.

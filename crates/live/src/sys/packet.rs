@@ -84,16 +84,27 @@ impl Receiver {
         ] {
             set_option(socket, level, name, &value)?;
         }
+        receiver.be_promiscuous()?;
+        // Last: until it is bound, the socket receives nothing.
+        bind(socket, index, libc::ETH_P_ALL as u16)?;
+        Ok(receiver)
+    }
+
+    /// Receives nothing, but puts the device into promiscuous mode for as long as it lives.
+    pub(crate) fn deaf(device: &str) -> io::Result<Self> {
+        let receiver = Self { socket: open()?, index: index_of(device)? };
+        receiver.be_promiscuous()?;
+        Ok(receiver)
+    }
+
+    fn be_promiscuous(&self) -> io::Result<()> {
         let everything = libc::packet_mreq {
-            mr_ifindex: index,
+            mr_ifindex: self.index,
             mr_type: libc::PACKET_MR_PROMISC as u16,
             mr_alen: 0,
             mr_address: [0; 8],
         };
-        set_option(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &everything)?;
-        // Last: until it is bound, the socket receives nothing.
-        bind(socket, index, libc::ETH_P_ALL as u16)?;
-        Ok(receiver)
+        set_option(self.as_fd(), libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &everything)
     }
 
     /// Receives at most `limit` frames and never waits; returns how many.

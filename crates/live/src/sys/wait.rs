@@ -1,7 +1,7 @@
 //! Waiting for packets, signals and deadlines, as punctually as the kernel allows.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::time::Duration;
 
@@ -35,6 +35,19 @@ pub(crate) fn readable<const N: usize>(
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok([false; N]),
         Err(error) => Err(error),
     }
+}
+
+/// A descriptor that is readable when any of `fds` is, for as long as they are open. epoll(7).
+pub(crate) fn any_of(fds: &[impl AsFd]) -> io::Result<OwnedFd> {
+    // SAFETY: takes a flag.
+    let any = check_fd(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+    for fd in fds {
+        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
+        let (any, fd) = (any.as_raw_fd(), fd.as_fd().as_raw_fd());
+        // SAFETY: two open descriptors, and an event that outlives the call.
+        check(unsafe { libc::epoll_ctl(any, libc::EPOLL_CTL_ADD, fd, &raw mut event) })?;
+    }
+    Ok(any)
 }
 
 /// Asks the kernel to wake this thread within a nanosecond of what it asks for, not within the usual 50 microseconds.

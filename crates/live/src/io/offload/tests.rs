@@ -101,6 +101,29 @@ fn a_partial_checksum_is_finished() {
     assert_eq!(complete(Offload::default(), &frame), (vec![frame], Offloads::default()), "as it is");
 }
 
+/// Where nobody says that a checksum is partial, it shows.
+#[test]
+fn a_partial_checksum_is_recognised_and_nothing_else_is_touched() {
+    for (ipv6, ether_type) in [(false, [0x08, 0x00]), (true, [0x86, 0xDD])] {
+        for tcp in [false, true] {
+            let (mut frame, offload) = piece(ipv6, tcp, &ethernet(ether_type), b"some data", 0x18);
+            let (finished, _) = complete(offload, &frame);
+            frame.extend([0; 3]);
+            assert!(finish_if_partial(&mut frame), "padding is no part of the sum");
+            assert_eq!(frame[..frame.len() - 3], finished[0]);
+            assert!(!finish_if_partial(&mut frame), "it is finished");
+            let last = frame.len() - 4;
+            frame[last] ^= 1;
+            let damaged = frame.clone();
+            assert!(!finish_if_partial(&mut frame), "damaged, not unfinished");
+            assert_eq!(frame, damaged);
+        }
+    }
+    for mut other in [ethernet([8, 6]), ethernet([8, 0]), vec![0; 3], [ethernet([8, 0]), vec![0x4F; 20]].concat()] {
+        assert!(!finish_if_partial(&mut other));
+    }
+}
+
 /// The field that is outside of the frame, or before what it sums.
 #[test]
 fn a_checksum_that_is_not_in_the_frame_is_refused() {
@@ -205,6 +228,7 @@ proptest! {
         for header in [header, small] {
             let (out, done) = complete(Offload::read(&header), &frame);
             prop_assert_eq!(out.is_empty(), done.refused == 1);
+            finish_if_partial(&mut frame.clone());
         }
     }
 }

@@ -1,0 +1,107 @@
+//! An interface between which and another this program is the only way: by packet sockets or by AF_XDP.
+
+use std::fmt;
+use std::io;
+
+use super::{Bypass, Device, PacketSocket, Xdp};
+use crate::error::{Context, Error};
+use crate::lab::Namespace;
+use crate::sys::device;
+
+/// By what frames shall come and go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Path {
+    /// AF_XDP where it is faster and loses nothing, packet sockets elsewhere.
+    #[default]
+    Auto,
+    /// [`PacketSocket`].
+    PacketSockets,
+    /// [`Xdp`].
+    Xdp,
+}
+
+impl Path {
+    /// All of them, in the order of documentation.
+    pub const ALL: [Self; 3] = [Self::Auto, Self::PacketSockets, Self::Xdp];
+
+    /// The name for users.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::PacketSockets => "packet-sockets",
+            Self::Xdp => "xdp",
+        }
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// An open interface. While it is, the rest of the kernel gets nothing that comes in through it.
+pub struct Interface {
+    /// Where frames come and go.
+    pub device: Box<dyn Device>,
+    /// By what, and why, for users: "packet sockets, because ...".
+    pub path: String,
+    /// AF_XDP needs none of it.
+    _bypass: Option<Bypass>,
+}
+
+impl Interface {
+    /// Opens the interface of this name in `namespace`, or in that of the calling thread.
+    ///
+    /// # Errors
+    /// Not root, no such interface, or a kernel without what it takes.
+    pub fn open(namespace: Option<&Namespace>, name: &str, path: Path) -> Result<Self, Error> {
+        match path {
+            Path::Xdp => {
+                let device = Xdp::open(namespace, name)?;
+                let path = format!("AF_XDP {}, as asked for", in_the_driver(&device));
+                Ok(Self { device: Box::new(device), path, _bypass: None })
+            }
+            Path::PacketSockets => Self::by_packet_sockets(namespace, name, "as asked for"),
+            Path::Auto => Self::by_what_suits(namespace, name),
+        }
+    }
+
+    /// AF_XDP carries more packets a second if it runs in the driver, and no more elsewhere.
+    fn by_what_suits(namespace: Option<&Namespace>, name: &str) -> Result<Self, Error> {
+        let take_off_tags = || device::takes_off_tags(name);
+        let takes_off_tags: io::Result<bool> = match namespace {
+            Some(namespace) => namespace.run(take_off_tags)?,
+            None => take_off_tags(),
+        };
+        if takes_off_tags.context(|| format!("asking for the offloads of {name}"))? {
+            let why = format!(
+                "because AF_XDP would lose the VLAN tags that {name} takes off (`ethtool -K {name} rxvlan off`)"
+            );
+            return Self::by_packet_sockets(namespace, name, &why);
+        }
+        match Xdp::open(namespace, name) {
+            Ok(device) if device.is_native() => {
+                let path = format!(
+                    "AF_XDP {}, because the driver has it and {name} takes off no VLAN tags",
+                    in_the_driver(&device)
+                );
+                Ok(Self { device: Box::new(device), path, _bypass: None })
+            }
+            Ok(_) => Self::by_packet_sockets(namespace, name, "because the driver has no AF_XDP"),
+            Err(error) => Self::by_packet_sockets(namespace, name, &format!("because AF_XDP does not work: {error}")),
+        }
+    }
+
+    fn by_packet_sockets(namespace: Option<&Namespace>, name: &str, why: &str) -> Result<Self, Error> {
+        // First the tap, then what drops behind it: no frame is lost in between, and a few may pass twice.
+        let device = Box::new(PacketSocket::open(namespace, name)?);
+        let bypass = Some(Bypass::hold(namespace, name)?);
+        Ok(Self { device, path: format!("packet sockets, {why}"), _bypass: bypass })
+    }
+}
+
+fn in_the_driver(device: &Xdp) -> &'static str {
+    if device.is_native() { "native copy" } else { "generic copy" }
+}

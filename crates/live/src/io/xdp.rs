@@ -1,0 +1,162 @@
+//! AF_XDP: frames taken from a device before the kernel has made packet buffers of them, in memory shared with it.
+//!
+//! A program of six instructions leads what comes in through each queue of the device to a socket of this process, and past the
+//! rest of the kernel: a bridge below carries nothing meanwhile. The program hangs on a link that lives by a descriptor of this
+//! process; when that ends, however it does, the device is the kernel's again. So this is its own [`super::Bypass`].
+//!
+//! Against packet sockets it has drawbacks, since the kernel says nothing about a frame but its bytes:
+//! - no receive time: frames count as arrived when they are read;
+//! - no VLAN tag that the device took off (`rxvlan`), or that a host hands to a virtual device beside the frame (`txvlan` on the
+//!   other end of a veth): such a frame would leave without its tag. Those offloads must be off;
+//! - no word on partial checksums. They are recognised: the field holds the sum of the pseudo-header, and the checksum is wrong.
+//!   A packet damaged on its way looks so once in 65 536 times;
+//! - no piece longer than 3840 bytes. With the program in its driver a veth makes its other end cut; elsewhere `gro`, `lro` must be
+//!   off.
+//!
+//! Frames are copied between the kernel's buffers and the shared memory (`XDP_COPY`), which every driver can.
+//!
+//! Cost: two copies each way, one system call for up to 32 sent frames, none for received ones while more wait.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use lastmile_packet::Frame;
+use lastmile_units::Instant;
+
+use super::{Counters, Framing, Port, Refusal, offload};
+use crate::clock::Clock;
+use crate::error::{Context, Error};
+use crate::lab::Namespace;
+use crate::sys::xdp::{self, Mode, XdpSocket};
+use crate::sys::{device, packet, wait};
+
+/// A device, by AF_XDP sockets on all its queues.
+#[derive(Debug)]
+pub struct Xdp {
+    /// Detaches the program when it goes: first.
+    _link: OwnedFd,
+    sockets: Vec<XdpSocket>,
+    /// Readable when a socket is, where there are several.
+    any: Option<OwnedFd>,
+    /// Keeps the device in promiscuous mode, as a bridge would.
+    _promiscuous: packet::Receiver,
+    native: bool,
+    /// The queue that frames are read from first, so that none has to wait for another for ever.
+    first: usize,
+    counters: Counters,
+}
+
+impl Xdp {
+    /// Takes over the device of this name in `namespace`, or in that of the calling thread: in its driver if that can, before the
+    /// network stack otherwise.
+    ///
+    /// # Errors
+    /// Not root, no such device, a kernel without AF_XDP, or a device that has such a program already.
+    pub fn open(namespace: Option<&Namespace>, name: &str) -> Result<Self, Error> {
+        let opened = match namespace {
+            Some(namespace) => namespace.run(|| Self::open_here(name))?,
+            None => Self::open_here(name),
+        };
+        opened.context(|| format!("opening AF_XDP sockets on {name}"))
+    }
+
+    fn open_here(name: &str) -> io::Result<Self> {
+        let index = packet::index_of(name)?;
+        let promiscuous = packet::Receiver::deaf(name)?;
+        let queues = device::receive_queues(name)?;
+        let open = || (0..queues).map(|queue| XdpSocket::open(index, queue)).collect::<io::Result<Vec<_>>>();
+        let mut sockets = open()?;
+        let (link, native) = match xdp::redirect(index, &sockets, Mode::Native) {
+            Ok(link) => (link, true),
+            // The driver knows nothing of it, or has an MTU too large for it.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EINVAL | libc::ERANGE)) => {
+                drop(sockets);
+                sockets = open()?;
+                (xdp::redirect(index, &sockets, Mode::Generic)?, false)
+            }
+            Err(error) => return Err(error),
+        };
+        let any = match sockets.as_slice() {
+            [_] => None,
+            several => Some(wait::any_of(several)?),
+        };
+        let counters = Counters::default();
+        Ok(Self { _link: link, sockets, any, _promiscuous: promiscuous, native, first: 0, counters })
+    }
+
+    /// True when the program runs in the device's driver.
+    #[must_use]
+    pub fn is_native(&self) -> bool {
+        self.native
+    }
+}
+
+impl Port for Xdp {
+    fn framing(&self) -> Framing {
+        Framing::Ethernet
+    }
+
+    fn receive(
+        &mut self,
+        clock: &dyn Clock,
+        limit: usize,
+        take: &mut dyn FnMut(Instant, &[u8]),
+    ) -> io::Result<Instant> {
+        let now = clock.now();
+        let Self { sockets, first, counters, .. } = self;
+        let (count, mut taken) = (sockets.len(), 0);
+        for index in 0..count {
+            taken += sockets[(*first + index) % count].receive(limit - taken, &mut |frame| {
+                counters.offloads.finished += u64::from(offload::finish_if_partial(frame));
+                take(now, frame);
+            });
+        }
+        *first = (*first + 1) % count;
+        if taken == 0 {
+            sockets.iter().try_for_each(XdpSocket::check)?;
+        }
+        // What is still unread has not arrived yet, in the sense of this device.
+        Ok(now)
+    }
+
+    fn send(&mut self, frames: &mut Vec<Frame>, done: &mut dyn FnMut(Frame, Result<(), Refusal>)) {
+        let socket = &mut self.sockets[0];
+        let (mut rest, mut results) = (frames.as_slice(), Vec::with_capacity(frames.len()));
+        while let Some(frame) = rest.first() {
+            if frame.bytes().len() > xdp::MAX_FRAME {
+                results.push(Err(Refusal::Invalid));
+                rest = &rest[1..];
+                continue;
+            }
+            let queued = rest.iter().take_while(|frame| socket.queue(frame.bytes())).count();
+            let sent = socket.flush();
+            let (unsent, refusal) = match &sent {
+                Ok(()) => (0, Refusal::Full),
+                Err(error) => (socket.withdraw(), Refusal::from(error)),
+            };
+            results.extend((0..queued).map(|index| if index + unsent < queued { Ok(()) } else { Err(refusal) }));
+            if queued == 0 {
+                // No chunk has come back.
+                results.push(Err(Refusal::Full));
+            }
+            rest = &rest[queued.max(1)..];
+        }
+        for (frame, result) in frames.drain(..).zip(results) {
+            done(frame, result);
+        }
+    }
+
+    fn counters(&mut self) -> io::Result<Counters> {
+        let dropped: io::Result<Vec<u64>> = self.sockets.iter().map(XdpSocket::dropped).collect();
+        Ok(Counters { dropped_unread: dropped?.iter().sum(), ..self.counters })
+    }
+}
+
+impl AsFd for Xdp {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.any {
+            Some(any) => any.as_fd(),
+            None => self.sockets[0].as_fd(),
+        }
+    }
+}
