@@ -14,6 +14,9 @@
 use lastmile_packet::checksum::Sum;
 use lastmile_packet::ethernet::{Located, Prefix, locate};
 
+use crate::error::{Context, Error};
+use crate::lab::Namespace;
+use crate::sys::device;
 use crate::sys::packet::OFFLOAD_LEN;
 
 const NEEDS_CHECKSUM: u8 = 1;
@@ -292,6 +295,20 @@ impl<'a> Cut<'a> {
         let checksum = not_zero(pseudo_header.bytes(&out[self.transport_at..]).checksum());
         out[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
     }
+}
+
+/// Has the hosts of `namespace`, or of that of the calling thread, do all this themselves for what they send through `device`:
+/// `ethtool -K DEVICE tx off tso off gso off`.
+///
+/// # Errors
+/// Not root, no such device, or one that does not let itself be told.
+pub fn switch_off(namespace: Option<&Namespace>, device: &str) -> Result<(), Error> {
+    let switch_off = || device::switch_off_transmit_offloads(device);
+    let result = match namespace {
+        Some(namespace) => namespace.run(switch_off)?,
+        None => switch_off(),
+    };
+    result.context(|| format!("switching the offloads of {device} off"))
 }
 
 /// The command that makes the hosts in front of `device` do all this themselves.

@@ -89,6 +89,18 @@ pub(crate) fn receive_queues(name: &str) -> io::Result<u32> {
     }
 }
 
+/// Has hosts finish checksums and cut segments before they hand them to the device. `ETHTOOL_STXCSUM`, `ETHTOOL_STSO` and
+/// `ETHTOOL_SGSO` of linux/ethtool.h.
+pub(crate) fn switch_off_transmit_offloads(name: &str) -> io::Result<()> {
+    for command in [0x24, 0x1F, 0x17] {
+        let mut value: [u32; 2] = [command, 0];
+        let mut request = request(name)?;
+        request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
+        on_socket(libc::SIOCETHTOOL, &mut request)?;
+    }
+    Ok(())
+}
+
 /// True when the device hands over VLAN tags beside the frame, not in it. `ETHTOOL_GFLAGS` of linux/ethtool.h.
 pub(crate) fn takes_off_tags(name: &str) -> io::Result<bool> {
     const GET_FLAGS: u32 = 0x25;

@@ -16,7 +16,7 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_live::bump::HopConfig;
 use lastmile_live::clock::MonotonicClock;
 use lastmile_live::emulate::{Config, Outcome, Place, World};
-use lastmile_live::io::{Interface, PacketSocket, Path, Port};
+use lastmile_live::io::{Interface, PacketSocket, Path, Port, offload};
 use lastmile_live::lab::Namespace;
 use lastmile_live::probe::{Ping, ping};
 use lastmile_live::stop::Stop;
@@ -147,31 +147,38 @@ fn ping_takes_as_long_as_the_line_says(path: Path) {
     assert!(outcome.up.sent.packets >= 100, "{:?}", outcome.up.sent);
 }
 
-/// The hosts leave checksums and segmentation to devices that do neither, as they do by default on veth.
+/// The hosts leave checksums and segmentation to devices that do neither, as they do by default on veth; or do both.
 #[test]
 #[ignore = "needs root: real packets"]
-fn tcp_with_everything_offloaded_gets_the_lines_payload_rate() {
+fn tcp_gets_the_lines_payload_rate_with_everything_offloaded_and_with_nothing() {
     needs_live!();
     for path in [Path::PacketSockets, Path::Xdp] {
-        tcp_gets_the_lines_payload_rate(path);
+        for offloaded in [true, false] {
+            tcp_gets_the_lines_payload_rate(path, offloaded);
+        }
     }
 }
 
 #[expect(clippy::print_stderr, reason = "a measurement that the test is about")]
-fn tcp_gets_the_lines_payload_rate(path: Path) {
+fn tcp_gets_the_lines_payload_rate(path: Path, offloaded: bool) {
     let hosts = Hosts::new(false);
+    if !offloaded {
+        for host in [&hosts.left, &hosts.right] {
+            offload::switch_off(Some(host), "eth").unwrap();
+        }
+    }
     let down = adsl(BitRate::from_mbit_per_s(8), Duration::from_ms(4));
     let config = Config { path, down: vec![down], ..two_megabit() };
     let exact = 8e6 * 1448.0 / (32.0 * 53.0);
     let (outcome, goodput) =
         across(&hosts, config, || download(&hosts.left, &hosts.right, SocketAddrV4::new(RIGHT, 9000)));
-    let offloads = outcome.down.port.offloads;
-    eprintln!("{path}: TCP: {:.3} Mbit/s, the line's payload rate is {:.3}; {offloads:?}", goodput / 1e6, exact / 1e6);
+    let (up, down) = (outcome.up.port.offloads, outcome.down.port.offloads);
+    eprintln!("{path}: TCP: {:.3} Mbit/s, the line's payload rate is {:.3}; {down:?}", goodput / 1e6, exact / 1e6);
     assert!(goodput > 0.95 * exact && goodput < 1.01 * exact, "{goodput} bit/s, exact {exact}");
     // With a program in its driver a veth makes its other end cut.
-    let cut = path == Path::PacketSockets;
-    assert_eq!(offloads.cut > 0 && offloads.segments > offloads.cut, cut, "{offloads:?}");
-    assert!(outcome.up.port.offloads.finished > 0, "{:?}", outcome.up.port.offloads);
+    let cut = offloaded && path == Path::PacketSockets;
+    assert_eq!((down.cut > 0, down.segments > down.cut), (cut, cut), "{down:?}");
+    assert_eq!((up.finished > 0, down.finished > 0), (offloaded, offloaded), "{up:?} {down:?}");
 }
 
 /// A veth may hand over VLAN tags beside the frame, where AF_XDP would lose them.
