@@ -77,7 +77,7 @@ pub struct Counter<'a> {
     pub path: &'a str,
     /// The kind of the discipline, as a configuration calls it.
     pub kind: &'static str,
-    /// What is counted. A name that ends in `_bytes` counts bytes, `_packets` or any other counts packets.
+    /// What is counted. A name that ends in `_bytes` counts bytes, in `_ms` milliseconds, in `_packets` or anything else packets.
     pub name: &'static str,
     /// The count.
     pub value: u64,

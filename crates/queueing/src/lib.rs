@@ -25,6 +25,6 @@ pub use classify::{ClassIndex, Classifier, Condition, End, FirstMatch, Match, Ma
 pub use discipline::{Backlog, Counter, Discipline, DropReason, DropSink, Node};
 pub use environment::Environment;
 pub use fifo::{Fifo, Limit, Overflow};
-pub use meter::{Policer, Tbf, TokenBucket};
+pub use meter::{Drain, Policer, Tbf, TokenBucket};
 pub use sched::{Cbq, CustomQueueing, Htb, Priority};
 pub use spec::{BuildError, Spec};

@@ -13,6 +13,7 @@ use crate::ack::{
 };
 use crate::cake::{Cake, CakeError, Config as CakeConfig};
 use crate::classify::{Condition, Match, MatchError, Rules, rules};
+use crate::meter::drain::{self, Drain, DrainError};
 use crate::meter::tbf::{Config as TbfConfig, Peak, Tbf, TbfError};
 use crate::meter::{MeterError, Policer, policer};
 use crate::sched::tree::TreeError;
@@ -71,6 +72,13 @@ pub enum Spec {
         /// How late a caller may ask without costing rate ([`TbfConfig::catch_up`]).
         catch_up: Duration,
         /// What waits for tokens.
+        queue: Box<Spec>,
+    },
+    /// [`Drain`].
+    Drain {
+        /// The line in front of it, and how its queue is kept empty.
+        config: drain::Config,
+        /// What waits here instead.
         queue: Box<Spec>,
     },
     /// [`Cake`].
@@ -200,6 +208,9 @@ pub enum Problem {
     /// A shaper that would pass nothing, or not what it says.
     #[error(transparent)]
     Shaper(#[from] TbfError),
+    /// A drain that would let nothing pass, or drain nothing.
+    #[error(transparent)]
+    Drain(#[from] DrainError),
     /// A meter that would let nothing pass, or not what it says.
     #[error(transparent)]
     Meter(#[from] MeterError),
@@ -279,7 +290,8 @@ impl Spec {
                 vec![]
             }
             Self::Cake(_) => vec![],
-            Self::Tbf { queue, .. } | Self::Policer { queue, .. } | Self::Sad { queue, .. } => vec![queue],
+            Self::Tbf { queue, .. } | Self::Drain { queue, .. } => vec![queue],
+            Self::Policer { queue, .. } | Self::Sad { queue, .. } => vec![queue],
             Self::AckPacing { queue, .. } | Self::WindowClamp { queue, .. } | Self::AckRegenerator { queue, .. } => {
                 vec![queue]
             }
@@ -372,6 +384,10 @@ impl Spec {
                 };
                 Box::new(Tbf::new(&config, queue).map_err(|error| refused(at, error.into()))?)
             }
+            Self::Drain { config, queue } => {
+                let queue: Node<P> = queue.build_below("queue".into(), at, environment)?;
+                Box::new(Drain::new(config, environment, queue).map_err(|error| refused(at, error.into()))?)
+            }
             Self::Cake(config) => Box::new(Cake::new(config, environment)),
             Self::Policer { rules, queue } => {
                 let queue: Node<P> = queue.build_below("queue".into(), at, environment)?;
@@ -431,6 +447,7 @@ impl Spec {
                 Ok(config.exempt.check()?)
             }
             Self::Tbf { .. } | Self::Sfq(_) | Self::Red(_) | Self::Codel(_) | Self::FqCodel(_) => Ok(()),
+            Self::Drain { config, .. } => Ok(config.check()?),
             Self::Cake(config) => Ok(config.check()?),
             Self::Policer { rules, .. } if rules.is_empty() || rules.len() > Self::MAX_RULES => {
                 Err(Problem::Rules(rules.len()))

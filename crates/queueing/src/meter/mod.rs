@@ -2,9 +2,10 @@
 //!
 //! A meter answers for one packet at a time: `conform(now, size)` gives its [`Color`] and charges it. Sizes are bytes on the
 //! wire. Time is exact, in integers: nothing is rounded in the long run. A [`Policer`] acts on the answer, a [`Tbf`] waits for
-//! a better one.
+//! a better one, and a [`Drain`] waits for a queue that is not its own, too.
 
 pub mod car;
+pub mod drain;
 pub mod gcra;
 pub mod police;
 pub mod policer;
@@ -16,6 +17,7 @@ pub mod trtcm;
 use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
 pub use car::Car;
+pub use drain::Drain;
 pub use gcra::Gcra;
 pub use police::Police;
 pub use policer::Policer;

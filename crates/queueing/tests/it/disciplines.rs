@@ -10,6 +10,7 @@ use lastmile_queueing::ack::regenerator::{Config, Factor, Know, Release};
 use lastmile_queueing::ack::sad::{Duplicates, Report};
 use lastmile_queueing::ack::{clamp, pacing};
 use lastmile_queueing::classify::{Bound, rules};
+use lastmile_queueing::meter::drain;
 use lastmile_queueing::meter::tbf::Peak;
 use lastmile_queueing::sched::custom::{self, Count, Excess};
 use lastmile_queueing::sched::tree::{self, Rule, Tree};
@@ -212,6 +213,44 @@ contract!(tbf_over_tbf, Promise::of(&[Tail]).waits().names_times_too_early(), |l
 });
 contract!(tbf_over_sad, Promise::of(&[Tail, AckMerged]).rewrites_acks().shapes(held_to(RATE, BURST)), |line| {
     tbf(RATE, BURST, sad(Duplicates::Keep, fifo(PACKETS, Overflow::Tail))).build(line)
+});
+
+fn drain(law: Option<drain::Law>, urgent: Match, queue: Spec) -> Spec {
+    let share = Ratio::from_percent(90).expect("a share");
+    let (line, largest, catch_up) = (BitRate::from_kbit_per_s(864), ByteCount::new(1500), Duration::ZERO);
+    Spec::Drain { config: drain::Config { line, share, drain: law, urgent, largest, catch_up }, queue: Box::new(queue) }
+}
+
+/// A drain that begins soon and is given up soon.
+const LAW: drain::Law = drain::Law {
+    depth: Ratio::from_percent(50).expect("a share"),
+    patience: Duration::from_ms(50),
+    longest: Duration::from_ms(100),
+};
+
+/// 90 % of 864 kbit/s.
+const DRAINED_RATE: BitRate = BitRate::from_bps(777_600).expect("a rate");
+
+contract!(
+    drain_that_never_drains,
+    Promise::of(&[Tail]).shapes(held_to(DRAINED_RATE, BURST)).pays_afterwards(),
+    |line| drain(None, Match::Never, fifo(PACKETS, Overflow::Tail)).build(line)
+);
+contract!(
+    drain_over_a_fifo,
+    Promise::of(&[Tail]).shapes(Rate { reached: false, ..held_to(DRAINED_RATE, BURST) }),
+    |line| drain(Some(LAW), Match::Never, fifo(PACKETS, Overflow::Tail)).build(line)
+);
+contract!(
+    drain_with_urgent_packets,
+    // Two of the largest ahead, the one that exceeds them, and the first.
+    Promise::of(&[Tail, Head])
+        .shapes(Rate { reached: false, ..held_to(DRAINED_RATE, WireBytes::new(4 * BURST.as_u64())) })
+        .by_class(is_ack),
+    |line| drain(Some(LAW), Match::PureAck, fifo(PACKETS, Overflow::Head)).build(line)
+);
+contract!(drain_over_htb, Promise::of(&[Tail, Head]).waits().names_times_too_early().by_class(kind), |line| {
+    drain(Some(LAW), Match::Never, htb(false, fifo(PACKETS, Overflow::Tail))).build(line)
 });
 
 pub(crate) fn sad(duplicates: Duplicates, queue: Spec) -> Spec {

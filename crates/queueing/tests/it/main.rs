@@ -5,6 +5,7 @@ mod contract;
 #[path = "../../../tcp/tests/it/diff.rs"]
 mod diff;
 mod disciplines;
+mod drain;
 mod fair;
 mod golden;
 mod managed;
