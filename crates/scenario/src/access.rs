@@ -8,7 +8,7 @@ use lastmile_units::{BitRate, Duration, Ratio};
 
 use crate::diagnostics::Place;
 use crate::line::{self, Defaults, LineSpec};
-use crate::policy::{self, Policy};
+use crate::policy::{self, Policy, Position};
 use crate::queue::{self, Remedy};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
@@ -18,7 +18,8 @@ pub(crate) static ACCESS: Section = Section {
     heading: "`[access]`",
     about: "An access line with all that stands around it: `client` - `cpe` - line - `dslam` - `gateway` - `server`. Its links are \
             called `down` and `up` (the line), `cpe-client` and `client-cpe` (the LAN), `gateway-dslam` and `dslam-gateway` \
-            (aggregation), `server-gateway` and `gateway-server` (backbone). Other `[[link]]`s may join at any of its nodes. With `lines` \
+            (aggregation), `server-gateway` and `gateway-server` (backbone). A policy with a middlebox puts a node `middlebox` between CPE and LAN, and \
+            links `middlebox-down` and `middlebox-up`. Other `[[link]]`s may join at any of its nodes. With `lines` \
             above one, as many equal lines meet in the DSLAM and share the aggregation: clients, CPEs and the links of each line are numbered \
             (`client-1`, `cpe-1`, `down-1`, `up-1`, `cpe-client-1`, `client-cpe-1`, and so on).",
     keys: &[
@@ -46,8 +47,8 @@ pub(crate) static ACCESS: Section = Section {
             "policy",
             Kind::Text,
             "none",
-            "A [policy](policy.md) in place of the queue of `up` (and, if it has one for it, of `down`): the name of one that comes with \
-             the program, such as \"sad-cbq\", or the path of a file, seen from this one.",
+            "A [policy](policy.md) in place of the queue of `up`, or in a middlebox before and behind the line, as it says: the name of one \
+             that comes with the program, such as \"sad-cbq\", or the path of a file, seen from this one.",
         ),
         Key::optional("lan", Kind::Table("`[access.lan]`"), "its defaults", "Between client and CPE."),
         Key::optional("aggregation", Kind::Table("`[access.lan]`"), "its defaults", "Between DSLAM and gateway."),
@@ -132,7 +133,7 @@ pub(crate) static PROCESSING: Section = Section {
 pub struct Access {
     /// The line towards the client.
     pub down: LineSpec,
-    /// The line from the client, its remedy included.
+    /// The line from the client, its remedy included, and the policy that stands in the modem.
     pub up: LineSpec,
     /// What is done about ACKs that wait upstream.
     pub remedy: Remedy,
@@ -209,30 +210,80 @@ pub(crate) fn read<'d>(
     let aggregation = hop(table, "aggregation", &AGGREGATION);
     let backbone = hop(table, "backbone", &BACKBONE);
     let Nodes { dslam, gateway, server, .. } = *nodes;
-    let (mut down, mut up, lan, policy) = (down?, up?, lan?, policy?);
-    if let Some(policy) = &policy {
+    let (down, mut up, lan, policy) = (down?, up?, lan?, policy?);
+    let middlebox = Middlebox::of(policy.as_ref());
+    if let Some(policy) = policy.as_ref().filter(|policy| policy.place == Position::Modem) {
         up.queue = policy.up.clone();
-        down.queue = policy.down.clone().unwrap_or(down.queue);
     }
     let (aggregation, backbone) = (aggregation?, backbone?);
-    let mut add = |line: &LineSpec, name: String, from, to| topology.add_link(line.link(name, from, to), table);
-    add(&backbone, "server-gateway".into(), server, gateway);
-    add(&aggregation, "gateway-dslam".into(), gateway, dslam);
+    let add = |topology: &mut Topology<'d>, line: &LineSpec, name: &str, from, to| {
+        topology.add_link(line.link(name.to_owned(), from, to), table);
+    };
+    add(topology, &backbone, "server-gateway", server, gateway);
+    add(topology, &aggregation, "gateway-dslam", gateway, dslam);
     let count = nodes.lines.len();
+    let per_line = 4 + middlebox.links();
     let mut lines = Vec::new();
     for (number, &(client, cpe)) in nodes.lines.iter().enumerate() {
         let named = |name: &str| numbered(name, number, count);
-        add(&down, named("down"), dslam, cpe);
-        add(&lan, named("cpe-client"), cpe, client);
-        add(&lan, named("client-cpe"), client, cpe);
-        add(&up, named("up"), cpe, dslam);
-        let first = 2 + 4 * number;
+        let (behind, before) = middlebox.nodes(cpe, || topology.add_node(&named("middlebox"), Duration::ZERO));
+        let mut add =
+            |line: &LineSpec, name: &str, from, to| topology.add_link(line.link(named(name), from, to), table);
+        add(&down, "down", dslam, cpe);
+        add(&lan, "cpe-client", behind, client);
+        add(&lan, "client-cpe", client, before);
+        add(&up, "up", cpe, dslam);
+        if let Some(queue) = &middlebox.down {
+            add(&hop_of(&down, queue), "middlebox-down", cpe, behind);
+        }
+        if let Some(queue) = &middlebox.up {
+            add(&hop_of(&up, queue), "middlebox-up", before, cpe);
+        }
+        let first = 2 + per_line * number;
         lines.push(AccessLine { name: named("line"), down: first, up: first + 3 });
     }
-    add(&aggregation, "dslam-gateway".into(), dslam, gateway);
-    add(&backbone, "gateway-server".into(), gateway, server);
+    add(topology, &aggregation, "dslam-gateway", dslam, gateway);
+    add(topology, &backbone, "gateway-server", gateway, server);
     let client = nodes.lines.first().map(|(client, _)| *client)?;
     Some((Access { down, up, remedy: remedy?, policy, down_link: 2, up_link: 5, client, server }, lines))
+}
+
+/// The queues of a middlebox between the CPE and the LAN, by direction.
+#[derive(Default)]
+struct Middlebox {
+    down: Option<Spec>,
+    up: Option<Spec>,
+}
+
+impl Middlebox {
+    fn of(policy: Option<&Policy>) -> Self {
+        let Some(policy) = policy else { return Self::default() };
+        let before = policy.place == Position::Middlebox;
+        Self { down: policy.down.as_ref().map(|down| down.queue.clone()), up: before.then(|| policy.up.clone()) }
+    }
+
+    /// How many links it has towards the CPE.
+    fn links(&self) -> usize {
+        usize::from(self.down.is_some()) + usize::from(self.up.is_some())
+    }
+
+    /// Where the LAN begins downstream and where it ends upstream: a node of its own that `add` adds, or the CPE.
+    fn nodes(&self, cpe: NodeIndex, add: impl FnOnce() -> Option<NodeIndex>) -> (NodeIndex, NodeIndex) {
+        let own = if self.links() > 0 { add().unwrap_or(cpe) } else { cpe };
+        (if self.down.is_some() { own } else { cpe }, if self.up.is_some() { own } else { cpe })
+    }
+}
+
+/// The hop over which a middlebox hands on what it has queued: it counts as the line does, and takes no time itself.
+fn hop_of(line: &LineSpec, queue: &Spec) -> LineSpec {
+    LineSpec {
+        rate: None,
+        link_layer: line.link_layer,
+        delay: Duration::ZERO,
+        loss: Ratio::ZERO,
+        compression: Compression::None,
+        queue: queue.clone(),
+    }
 }
 
 /// The policy that the file names, on this line. `None` if it is wrong.

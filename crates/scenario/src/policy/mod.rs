@@ -1,8 +1,13 @@
 //! Policies: one file that describes line, classes and rules. The simulator builds its queues from it; so may a live shaper.
 //!
 //! A policy speaks of shares, and a line makes rates of them: [`Policy::parse`] takes the line of a scenario, or reads the
-//! policy's own. What comes out is effective: every class with its rate, ceiling and bursts, and the tree of disciplines.
+//! policy's own. What comes out is effective: every class with its rate, ceiling and bursts, and a tree of disciplines for each
+//! direction, [`Policy::up`] and [`Down::queue`]. A middlebox builds both with [`Spec::build_in`], each in an
+//! [`Environment`](lastmile_queueing::Environment) of its direction's link layer ([`Line::up_layer`], [`Line::down_layer`]), and hands
+//! what arrives from the line to that of the downstream with its time of arrival in `Meta::arrived`.
 
+mod classes;
+mod down;
 mod read;
 pub mod ready;
 pub(crate) mod reference;
@@ -13,6 +18,7 @@ use std::path::Path;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::Match;
+use lastmile_queueing::meter::drain;
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{BitRate, ByteCount, WireBytes};
 
@@ -21,6 +27,7 @@ use crate::document::Document;
 use crate::reader::Reader;
 use crate::scenario::read_file;
 
+pub use down::Regulated;
 pub use reference::render as render_reference;
 
 /// The line that a policy is for.
@@ -47,9 +54,11 @@ pub struct Policy {
     pub line: Line,
     /// The kind of its scheduler, as the file has it.
     pub scheduler: &'static str,
+    /// Where the queue of the upstream stands.
+    pub place: Position,
     /// What of the upstream is used, on the wire.
     pub rate: BitRate,
-    /// The largest IP packet to expect.
+    /// The largest IP packet to expect upstream.
     pub largest: ByteCount,
     /// The rate of the ACK class, if there is one.
     pub ack: Option<AckRate>,
@@ -57,12 +66,51 @@ pub struct Policy {
     pub classes: Vec<Class>,
     /// The rules, in their order.
     pub rules: Vec<Rule>,
-    /// The queue of the upstream.
+    /// The queue of the upstream, its regulators included.
     pub up: Spec,
-    /// The queue of the downstream, if the policy has one.
-    pub down: Option<Spec>,
+    /// What stands behind the downstream, if anything does.
+    pub down: Option<Down>,
+    /// What `up` does to ACKs for the sake of the downstream.
+    pub regulated: Regulated,
     /// What is odd about it.
     pub warnings: Report,
+}
+
+/// Where the queue of the upstream stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Position {
+    /// In the modem, in place of its queue.
+    Modem,
+    /// In a middlebox before the modem, whose queue stays.
+    Middlebox,
+}
+
+/// What stands behind the downstream, at the near end of the line: the queue at its far end stays as it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Down {
+    /// The kind of its scheduler, as the file has it; `none` without classes.
+    pub scheduler: &'static str,
+    /// What it lets through at most; `None` if it does not shape.
+    pub rate: Option<BitRate>,
+    /// How it drains the queue at the far end.
+    pub drain: Option<drain::Law>,
+    /// What it drops on arrival.
+    pub police: Option<Police>,
+    /// The classes.
+    pub classes: Vec<Class>,
+    /// The rules, in their order.
+    pub rules: Vec<Rule>,
+    /// All of that as one queue.
+    pub queue: Spec,
+}
+
+/// An ingress policer: what exceeds it is dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Police {
+    /// Rate on the wire.
+    pub rate: BitRate,
+    /// What conforms at once after a pause.
+    pub burst: WireBytes,
 }
 
 /// How the rate of the ACK class came about.
@@ -151,3 +199,6 @@ impl Policy {
         Ok(Self { warnings: report, ..policy })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,41 +1,18 @@
 //! From the file to the effective policy.
 
-use std::collections::BTreeSet;
-
-use lastmile_linklayer::{LinkLayer, preset};
-use lastmile_packet::Meta;
-use lastmile_queueing::Match;
-use lastmile_queueing::classify::rules;
-use lastmile_queueing::sched::tree::{TreeError, Wrong};
+use lastmile_linklayer::preset;
 use lastmile_queueing::spec::Spec;
-use lastmile_units::{BitRate, ByteCount, Limit, Ratio, WireBytes};
+use lastmile_units::{BitRate, ByteCount, Ratio};
 
-use super::scheduler::{Plan, ROOT};
-use super::{AckRate, Class, Line, Policy, Rule, schema};
-use crate::diagnostics::{Report, did_you_mean};
+use super::classes::{Around, FORMS, Form, Sharing, scheduled};
+use super::down::{self, Regulated};
+use super::{Line, Policy, Position, schema};
+use crate::diagnostics::Report;
 use crate::line;
 use crate::queue;
-use crate::queue::matching::matching;
 use crate::reader::Table;
-use crate::value::{Factor, Portion};
 
-/// The kinds of scheduler.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Form {
-    Htb,
-    Cbq,
-    Custom,
-    Priority,
-    None,
-}
-
-const FORMS: &[(&str, Form)] = &[
-    ("htb", Form::Htb),
-    ("cbq", Form::Cbq),
-    ("custom", Form::Custom),
-    ("priority", Form::Priority),
-    ("none", Form::None),
-];
+const PLACES: &[(&str, Position)] = &[("modem", Position::Modem), ("middlebox", Position::Middlebox)];
 
 /// Reads the policy of a file for `line`, or for its own line.
 pub(super) fn policy(root: &Table<'_>, file: &str, line: Option<Line>) -> Option<Policy> {
@@ -45,56 +22,29 @@ pub(super) fn policy(root: &Table<'_>, file: &str, line: Option<Line>) -> Option
     });
     let about: String = root.optional("about").unwrap_or_default();
     let line = own_line(root, line)?;
-    let scheduler = match root.table("scheduler") {
-        Some(table) => table.open(&schema::SCHEDULER),
-        None => root.empty("scheduler", &schema::SCHEDULER),
+    let (down, regulated) = match root.table("down") {
+        Some(table) => down::read(&table.open(&schema::DOWN), line)?,
+        None => (None, Regulated::default()),
     };
-    let form = scheduler.choice("kind", FORMS);
-    let share: Option<Ratio> = scheduler.get("share");
-    let largest: Option<ByteCount> = scheduler.get("largest");
-    let down = match root.table("down") {
-        Some(table) => Some(down(&table.open(&schema::DOWN), &line)?),
-        None => None,
-    };
-    let (form, share, largest) = (form?, share?, largest?);
-    let Some(rate) = share.of_rate(line.up) else {
-        scheduler.error("share", format!("{}: {share} of {} is nothing", scheduler.path("share"), line.up), None);
-        return None;
-    };
-    let around = Around { line, rate, largest, form };
-    let base = Policy {
+    let (around, place, Sharing { ack, classes, rules, queue }) = upstream(root, line)?;
+    let up = regulated.over(queue);
+    queue::checked_at(root, "down", &up, &line.up_layer)?;
+    Some(Policy {
         name,
         about,
         line,
-        scheduler: FORMS.iter().find(|(_, known)| *known == form).map_or("none", |(name, _)| name),
-        rate,
-        largest,
-        ack: None,
-        classes: Vec::new(),
-        rules: Vec::new(),
-        up: Spec::fifo(100),
+        scheduler: around.form.name(),
+        place,
+        rate: around.rate,
+        largest: around.largest,
+        ack,
+        classes,
+        rules,
+        up,
         down,
+        regulated,
         warnings: Report::default(),
-    };
-    if form == Form::None {
-        return unscheduled(root, &scheduler, &line).map(|up| Policy { up, ..base });
-    }
-    scheduled(root, &scheduler, &around, base)
-}
-
-/// What classes are read against.
-struct Around {
-    line: Line,
-    /// What the scheduler may use of the upstream.
-    rate: BitRate,
-    largest: ByteCount,
-    form: Form,
-}
-
-impl Around {
-    fn largest_wire(&self) -> WireBytes {
-        self.line.up_layer.on_wire(self.largest)
-    }
+    })
 }
 
 /// The line given, or the file's.
@@ -112,12 +62,45 @@ fn own_line(root: &Table<'_>, line: Option<Line>) -> Option<Line> {
     Some(line.unwrap_or(own))
 }
 
-fn down(table: &Table<'_>, line: &Line) -> Option<Spec> {
-    queue::read(table.required_table("queue")?, &line.down_layer)
+/// What the classes were read against, the place, and what shares the upstream.
+fn upstream(root: &Table<'_>, line: Line) -> Option<(Around, Position, Sharing)> {
+    let scheduler = match root.table("scheduler") {
+        Some(table) => table.open(&schema::SCHEDULER),
+        None => root.empty("scheduler", &schema::SCHEDULER),
+    };
+    let form = scheduler.choice("kind", FORMS);
+    let place = scheduler.choice("place", PLACES);
+    let share: Option<Ratio> = scheduler.get("share");
+    let largest: Option<ByteCount> = scheduler.get("largest");
+    let (form, place, share, largest) = (form?, place?, share?, largest?);
+    let Some(rate) = share.of_rate(line.up) else {
+        scheduler.error("share", format!("{}: {share} of {} is nothing", scheduler.path("share"), line.up), None);
+        return None;
+    };
+    if place == Position::Middlebox && share == Ratio::ONE {
+        let hint = "a share of 99 % leaves the modem's queue empty".to_owned();
+        scheduler.warning(
+            "place",
+            "a middlebox that lets all of the line through: the modem's queue fills",
+            Some(hint),
+        );
+    }
+    let around = Around { line, layer: line.up_layer, rate, largest, form };
+    let mut sharing = if form == Form::None {
+        let queue = unscheduled(root, &scheduler, rate, &around)?;
+        Sharing { ack: None, classes: Vec::new(), rules: Vec::new(), queue }
+    } else {
+        let ack = root.table("ack").map(|table| table.open(&schema::ACK));
+        scheduled(root, &scheduler, ack, &around)?
+    };
+    if place == Position::Middlebox {
+        sharing.queue = around.one_by_one(line.up, share, sharing.queue);
+    }
+    Some((around, place, sharing))
 }
 
 /// One queue, without classes.
-fn unscheduled(root: &Table<'_>, scheduler: &Table<'_>, line: &Line) -> Option<Spec> {
+fn unscheduled(root: &Table<'_>, scheduler: &Table<'_>, rate: BitRate, around: &Around) -> Option<Spec> {
     for key in ["ack", "class", "rule"] {
         if root.has(key) {
             let hint = "a scheduler kind of \"htb\", \"cbq\", \"custom\" or \"priority\" has classes";
@@ -125,350 +108,13 @@ fn unscheduled(root: &Table<'_>, scheduler: &Table<'_>, line: &Line) -> Option<S
         }
     }
     let Some(queue) = scheduler.table("queue") else { return Some(Spec::fifo(100)) };
-    let mut spec = queue::read(queue, &line.up_layer)?;
-    // A policy knows its line. CAKE's times allow for slow packets only where it knows the rate.
-    if let Spec::Cake(cake) = &mut spec {
-        cake.bandwidth.get_or_insert(line.up);
-    }
-    Some(spec)
+    Some(with_bandwidth(queue::read(queue, &around.layer)?, rate))
 }
 
-fn scheduled(root: &Table<'_>, scheduler: &Table<'_>, around: &Around, base: Policy) -> Option<Policy> {
-    if scheduler.has("queue") {
-        scheduler.error("queue", "a queue beside classes, which have their own", None);
+/// A policy knows its line. CAKE's times allow for slow packets only where it knows the rate.
+pub(super) fn with_bandwidth(mut queue: Spec, rate: BitRate) -> Spec {
+    if let Spec::Cake(cake) = &mut queue {
+        cake.bandwidth.get_or_insert(rate);
     }
-    let items: Vec<Table<'_>> = root.tables("class").into_iter().map(|class| class.open(&schema::CLASS)).collect();
-    let inner: BTreeSet<String> = items.iter().filter_map(|class| class.optional_name("parent")).collect();
-    let mut read: Vec<(Class, Table<'_>)> = Vec::new();
-    let mut ack = None;
-    let mut complete = true;
-    if let Some(table) = root.table("ack") {
-        let table = table.open(&schema::ACK);
-        match ack_class(&table, around) {
-            Some((rate, class)) => {
-                ack = Some(rate);
-                read.push((class, table));
-            }
-            None => complete = false,
-        }
-    }
-    let left = ack.map_or(Some(around.rate), |ack| minus(around.rate, ack.rate));
-    for table in items {
-        match class(&table, around, left, &inner) {
-            Some(class) => read.push((class, table)),
-            None => complete = false,
-        }
-    }
-    if root.has("ack") && left.is_none() && complete {
-        let ack = ack.map_or(around.rate, |ack| ack.rate);
-        let message = format!("the ACKs of a full download need {ack}, and the line has {}", around.rate);
-        root.error("ack", message, Some("a larger factor, or a fixed rate".into()));
-        return None;
-    }
-    if !complete || !names_are_unique(&read) {
-        return None;
-    }
-    if read.is_empty() {
-        root.missing("class");
-        return None;
-    }
-    check_rates(&read, around)?;
-    let default = default_class(scheduler, &read)?;
-    let rules = rules_of(root, &read, ack.is_some())?;
-    warn_of_the_unreached(&read, &rules, &default);
-    let classes: Vec<Class> = read.iter().map(|(class, _)| class.clone()).collect();
-    let up = tree(&read, &classes, &rules, &default, around, root)?;
-    Some(Policy { ack, classes, rules, up, ..base })
-}
-
-fn minus(all: BitRate, part: BitRate) -> Option<BitRate> {
-    BitRate::from_bps(all.as_bps().checked_sub(part.as_bps())?)
-}
-
-/// The class of the ACKs, and how its rate came about.
-fn ack_class(table: &Table<'_>, around: &Around) -> Option<(AckRate, Class)> {
-    let line = &around.line;
-    let (name, factor): (_, Option<Factor>) = (table.name("class"), table.get("factor"));
-    let (packet, ack): (Option<ByteCount>, Option<ByteCount>) = (table.get("packet"), table.get("ack"));
-    let fixed: Option<BitRate> = table.optional("rate");
-    let ceil = portion(table.get("ceil"), around.rate);
-    let priority = priority(table);
-    let burst: Option<WireBytes> = table.optional("burst");
-    check_burst(table, "burst", burst, around.largest_wire())?;
-    let queue = queue_of(table, "regulate", &line.up_layer);
-    let (Factor(factor_ppm), packet, ack) = (factor?, line.down_layer.on_wire(packet?), line.up_layer.on_wire(ack?));
-    let needed = needed(line.down, packet, ack, factor_ppm);
-    let rate = AckRate { rate: fixed.or(needed)?, fixed: fixed.is_some(), packet, ack, factor_ppm };
-    let largest = around.largest_wire();
-    let class = Class {
-        name: name?,
-        parent: None,
-        rate: (around.form != Form::Priority).then_some(rate.rate),
-        ceil: ceil?,
-        priority: priority?,
-        burst: burst.unwrap_or(largest),
-        cburst: largest,
-        queue: Some(queue?),
-    };
-    Some((rate, class))
-}
-
-/// What the ACKs of a full download take, in whole bits a second, rounded up.
-fn needed(down: BitRate, packet: WireBytes, ack: WireBytes, factor_ppm: u64) -> Option<BitRate> {
-    let bits = u128::from(down.as_bps()) * u128::from(ack.as_u64()) * 1_000_000;
-    let by = u128::from(packet.as_u64()) * u128::from(factor_ppm);
-    BitRate::from_bps(u64::try_from(bits.div_ceil(by)).ok()?)
-}
-
-fn class(table: &Table<'_>, around: &Around, left: Option<BitRate>, inner: &BTreeSet<String>) -> Option<Class> {
-    let name = table.name("name");
-    let parent = table.optional_name("parent");
-    let form = around.form;
-    if parent.is_some() && !matches!(form, Form::Htb | Form::Cbq) {
-        table.error("parent", "a class above another with a scheduler that knows no such thing", None);
-        return None;
-    }
-    let given: Option<Portion> = table.optional("rate");
-    let rate = match (given, left) {
-        (Some(Portion::Rate(rate)), _) => Some(rate),
-        (Some(Portion::Share(share)), Some(left)) => portion(Some(Portion::Share(share)), left),
-        // The ACK class takes everything, which is told there.
-        (Some(Portion::Share(_)), None) => Some(around.rate),
-        (None, _) => None,
-    };
-    if given.is_none() && !table.has("rate") && form != Form::Priority {
-        table.missing("rate");
-        return None;
-    }
-    if table.has("rate") && form == Form::Priority {
-        table.warning("rate", "a rate with a scheduler by priority alone, which guarantees none", None);
-    }
-    if given.is_some() && rate.is_none() {
-        table.error("rate", format!("{}: less than a bit per second", table.path("rate")), None);
-    }
-    let ceil = if table.has("ceil") { portion(table.optional("ceil"), around.rate) } else { Some(around.rate) };
-    let priority = priority(table);
-    let largest = around.largest_wire();
-    let burst: Option<WireBytes> = table.optional("burst");
-    let cburst: Option<WireBytes> = table.optional("cburst");
-    for (key, burst) in [("burst", burst), ("cburst", cburst)] {
-        check_burst(table, key, burst, largest)?;
-    }
-    let name = name?;
-    let queue = if inner.contains(&name) {
-        if table.has("queue") {
-            table.error("queue", "a queue in a class with classes below it, which takes no packets itself", None);
-        }
-        None
-    } else {
-        Some(queue_of(table, "queue", &around.line.up_layer)?)
-    };
-    let (ceil, priority) = (ceil?, priority?);
-    if let Some(rate) = rate.filter(|rate| *rate > ceil) {
-        let message = format!("{}: a ceil of {ceil} is below the rate of {rate}", table.path("ceil"));
-        table.error("ceil", message, None);
-        return None;
-    }
-    let rate = if form == Form::Priority { None } else { Some(rate?) };
-    let (burst, cburst) = (burst.unwrap_or(largest), cburst.unwrap_or(largest));
-    Some(Class { name, parent, rate, ceil, priority, burst, cburst, queue })
-}
-
-/// A burst lets the largest packet pass.
-fn check_burst(table: &Table<'_>, key: &'static str, burst: Option<WireBytes>, largest: WireBytes) -> Option<()> {
-    let Some(burst) = burst.filter(|burst| *burst < largest) else { return Some(()) };
-    let path = table.path(key);
-    let message = format!("{path}: a burst of {burst} is smaller than the largest packet, which takes {largest}");
-    table.error(key, message, Some("such a packet would never leave in time".into()));
-    None
-}
-
-fn priority(table: &Table<'_>) -> Option<u8> {
-    table.get::<u64>("priority").and_then(|priority| u8::try_from(priority).ok())
-}
-
-/// A share of `whole`, or a rate.
-fn portion(portion: Option<Portion>, whole: BitRate) -> Option<BitRate> {
-    match portion? {
-        Portion::Rate(rate) => Some(rate),
-        Portion::Share(share) => share.of_rate(whole),
-    }
-}
-
-/// The queue at `key`, or a FIFO of `limit`.
-fn queue_of(table: &Table<'_>, key: &'static str, layer: &LinkLayer) -> Option<Spec> {
-    if let Some(queue) = table.table(key) {
-        if table.has("limit") {
-            let hint = format!("put limit into {}", table.path(key));
-            table.error("limit", format!("both limit and {key}, which has its own"), Some(hint));
-        }
-        return queue::read(queue, layer);
-    }
-    let limit: Limit = table.get("limit")?;
-    let spec = Spec::Fifo { limit, drop: lastmile_queueing::Overflow::Tail };
-    queue::checked_at(table, "limit", &spec, layer)
-}
-
-fn names_are_unique(read: &[(Class, Table<'_>)]) -> bool {
-    let mut seen = BTreeSet::new();
-    let mut unique = true;
-    for (class, table) in read {
-        if class.name == ROOT {
-            let message = format!("a class is called {ROOT:?}, which is the name of the line itself");
-            table.error("name", message, None);
-            unique = false;
-        }
-        if !seen.insert(&class.name) {
-            table.error("name", format!("a second class is called {:?}", class.name), None);
-            unique = false;
-        }
-    }
-    unique
-}
-
-/// What is guaranteed is there: errors at the class with which it no longer is.
-fn check_rates(read: &[(Class, Table<'_>)], around: &Around) -> Option<()> {
-    let mut sum = 0;
-    for (class, table) in read.iter().filter(|(class, _)| class.parent.is_none()) {
-        sum += class.rate.map_or(0, BitRate::as_bps);
-        let Some(guaranteed) = BitRate::from_bps(sum) else { continue };
-        if guaranteed > around.rate {
-            let message = format!(
-                "with class {:?} {guaranteed} are guaranteed, and the line has {}: the guarantees would not hold",
-                class.name, around.rate
-            );
-            table.error("rate", message, Some("lower a rate; percentages are of what the ACK class leaves".into()));
-            return None;
-        }
-    }
-    Some(())
-}
-
-fn default_class(scheduler: &Table<'_>, read: &[(Class, Table<'_>)]) -> Option<String> {
-    let leaves = || read.iter().filter(|(class, _)| class.queue.is_some()).map(|(class, _)| class.name.as_str());
-    if let Some(name) = scheduler.optional_name("default") {
-        return known_leaf(scheduler, "default", &name, read).then_some(name);
-    }
-    let found = leaves().find(|name| *name == "default").or_else(|| leaves().next_back());
-    if found.is_none() {
-        scheduler.error("default", "every class has classes below it: none takes packets", None);
-    }
-    found.map(str::to_owned)
-}
-
-/// True if `name` is a class that takes packets.
-fn known_leaf(table: &Table<'_>, key: &'static str, name: &str, read: &[(Class, Table<'_>)]) -> bool {
-    let known = || read.iter().map(|(class, _)| class.name.as_str());
-    match read.iter().find(|(class, _)| class.name == name) {
-        Some((class, _)) if class.queue.is_some() => true,
-        Some(_) => {
-            table.error(key, format!("class {name:?} has classes below it, and takes no packets itself"), None);
-            false
-        }
-        None => {
-            let hint = did_you_mean(name, known())
-                .unwrap_or_else(|| format!("known: {}", known().collect::<Vec<_>>().join(", ")));
-            let message = format!("no class is called {name:?}: its packets would have nowhere to go");
-            table.error(key, message, Some(hint));
-            false
-        }
-    }
-}
-
-fn rules_of(root: &Table<'_>, read: &[(Class, Table<'_>)], has_ack: bool) -> Option<Vec<Rule>> {
-    let mut rules = Vec::new();
-    if let Some((class, _)) = read.first().filter(|_| has_ack) {
-        rules.push(Rule { class: class.name.clone(), matches: Match::PureAck, last: false });
-    }
-    let mut complete = true;
-    for item in root.tables("rule") {
-        let table = item.open(&schema::RULE);
-        let (name, last) = (table.name("class"), table.get("final"));
-        let matches = match table.table("match") {
-            Some(condition) => matching(condition),
-            None if table.has("match") => None,
-            None => Some(Match::Any),
-        };
-        let name = name.filter(|name| known_leaf(&table, "class", name, read));
-        match (name, matches, last) {
-            (Some(class), Some(matches), Some(last)) => rules.push(Rule { class, matches, last }),
-            _ => complete = false,
-        }
-    }
-    complete.then_some(rules)
-}
-
-fn warn_of_the_unreached(read: &[(Class, Table<'_>)], rules: &[Rule], default: &str) {
-    for (class, table) in read.iter().filter(|(class, _)| class.queue.is_some()) {
-        if class.name != default && !rules.iter().any(|rule| rule.class == class.name) {
-            let message = format!("no rule leads to class {:?}: it will never have a packet", class.name);
-            table.warning("name", message, None);
-        }
-    }
-}
-
-/// The tree of disciplines, or an error at the class that keeps it from being built.
-fn tree(
-    read: &[(Class, Table<'_>)],
-    classes: &[Class],
-    rules: &[Rule],
-    default: &str,
-    around: &Around,
-    root: &Table<'_>,
-) -> Option<Spec> {
-    let (largest, largest_wire) = (around.largest, around.largest_wire());
-    let plan = Plan { classes, default, rate: around.rate, largest, largest_wire };
-    let layer = &around.line.up_layer;
-    let queue = match around.form {
-        Form::Htb => {
-            let config = plan.htb();
-            tell(config.check(layer), read, root)?;
-            Spec::Htb(config)
-        }
-        Form::Cbq => {
-            let config = plan.cbq();
-            tell(config.check(layer), read, root)?;
-            Spec::Cbq(config)
-        }
-        Form::Custom => plan.custom(),
-        Form::Priority | Form::None => plan.priority(),
-    };
-    let number = |name: &str| {
-        let at = classes.iter().position(|class| class.name == name);
-        at.and_then(|at| u16::try_from(at).ok())
-    };
-    let rules = rules
-        .iter()
-        .map(|rule| {
-            let class = number(&rule.class)?;
-            Some(rules::Rule { matches: rule.matches.clone(), class, last: rule.last })
-        })
-        .collect::<Option<Vec<_>>>()?;
-    let spec = Spec::Rules(rules::Config { rules, otherwise: number(default)?, queue: Box::new(queue) });
-    if let Err(error) = spec.build::<Meta>(layer) {
-        root.error("class", error.problem.to_string(), None);
-        return None;
-    }
-    Some(spec)
-}
-
-/// Says what is wrong with a tree at the class that is at fault.
-fn tell(checked: Result<(), TreeError>, read: &[(Class, Table<'_>)], root: &Table<'_>) -> Option<()> {
-    let Err(error) = checked else { return Some(()) };
-    let at = match &error {
-        TreeError::Class { class, .. } => read.iter().find(|(known, _)| known.name == *class),
-        _ => None,
-    };
-    match (at, &error) {
-        (Some((_, table)), TreeError::Class { wrong: Wrong::Circle, .. }) => {
-            let hint = "none of them would ever send; a class on the line has no parent";
-            table.error("parent", error.to_string(), Some(hint.into()));
-        }
-        (Some((_, table)), TreeError::Class { wrong: Wrong::UnknownParent(_), .. }) => {
-            table.error("parent", error.to_string(), None);
-        }
-        (Some((_, table)), _) => table.error("rate", error.to_string(), None),
-        (None, _) => root.error("class", error.to_string(), None),
-    }
-    None
+    queue
 }

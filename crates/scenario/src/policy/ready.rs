@@ -1,7 +1,8 @@
 //! The policies that come with the program.
 
 /// Their names, from nothing done to all that can be done.
-pub const NAMES: [&str; 7] = ["fifo", "ack-priority", "sad", "sad-cbq", "adsl-optimizer", "cake", "fq-codel-sqm"];
+pub const NAMES: [&str; 8] =
+    ["fifo", "ack-priority", "sad", "sad-cbq", "adsl-optimizer", "cake", "fq-codel-sqm", "full-both-ways"];
 
 /// The file of the policy with this name.
 #[must_use]
@@ -14,6 +15,7 @@ pub fn text(name: &str) -> Option<&'static str> {
         "adsl-optimizer" => include_str!("../../../../policies/adsl-optimizer.toml"),
         "cake" => include_str!("../../../../policies/cake.toml"),
         "fq-codel-sqm" => include_str!("../../../../policies/fq-codel-sqm.toml"),
+        "full-both-ways" => include_str!("../../../../policies/full-both-ways.toml"),
         _ => return None,
     })
 }

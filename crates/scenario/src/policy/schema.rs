@@ -29,7 +29,7 @@ pub(super) static POLICY: Section = Section {
             "none",
             "Which packets belong to which class. Every rule is asked, in order, and the last that matches decides.",
         ),
-        Key::optional("down", Kind::Table("`[down]`"), "nothing", "What is done about the downstream."),
+        Key::optional("down", Kind::Table("`[down]`"), "nothing", "A middlebox behind the downstream."),
     ],
 };
 
@@ -54,6 +54,13 @@ pub(super) static SCHEDULER: Section = Section {
             "htb",
             "`htb`: rates guaranteed, ceilings; `cbq`: rates guaranteed, the rest borrowed; `custom`: turns whose byte counts are as the \
              rates; `priority`: by priority alone, without rates; `none`: no classes, one `queue`.",
+        ),
+        Key::with_default(
+            "place",
+            Kind::Choice(&["modem", "middlebox"]),
+            "modem",
+            "Where it stands: in the modem, in place of its queue, or before it. Then the modem's queue stays, and `share` keeps it empty; in \
+             a scenario it is a link called `middlebox-up`, between the LAN and the modem.",
         ),
         Key::with_default(
             "share",
@@ -114,7 +121,8 @@ pub(super) static ACK: Section = Section {
 
 pub(super) static CLASS: Section = Section {
     heading: "`[[class]]`",
-    about: "A class of the upstream.",
+    about: "A class of the upstream, or of the downstream as `[[down.class]]`. There is no ACK class downstream: shares are of what `share` leaves of \
+            the line.",
     keys: &[
         Key::required("name", Kind::Text, "Its name, for rules."),
         Key::optional(
@@ -170,14 +178,119 @@ pub(super) static RULE: Section = Section {
 
 pub(super) static DOWN: Section = Section {
     heading: "`[down]`",
-    about: "What is done about the downstream, whose queue stands at the far end: in a simulation its queue is replaced; on a real line a \
-            policer or shaper stands behind it.",
+    about: "A middlebox behind the downstream, at the near end of the line. The queue at the far end, in the DSLAM, stays as it is; what is done \
+            here empties it only by what senders make of it ([control of the downstream](../guides/controlling-the-downstream.md)). Without \
+            `share` and `drain` nothing is held back. In a scenario it is a link called `middlebox-down`, between the line and the LAN.",
+    keys: &[
+        Key::optional(
+            "share",
+            Kind::Share,
+            "`\"98 %\"` with `drain`, else nothing is held back",
+            "What of the line's downstream rate is let through: the margin that is left keeps the far queue empty.",
+        ),
+        Key::optional(
+            "drain",
+            Kind::Other("`true`, `false`, or a table, see `[down.drain]`"),
+            "`false`",
+            "Lets less through while packets stand at the far end ([drain](../mechanisms/drain.md)).",
+        ),
+        Key::optional("police", Kind::Table("`[down.police]`"), "nothing", "What is dropped on arrival."),
+        Key::with_default(
+            "kind",
+            Kind::Choice(&["htb", "cbq", "custom", "priority", "none"]),
+            "htb",
+            "What shares the downstream among its classes, as in `[scheduler]`; `none`, or no class: one `queue`.",
+        ),
+        Key::with_default("largest", Kind::Bytes, "1500 B", "The largest IP packet to expect.")
+            .at_least("41 B")
+            .at_most("65535 B"),
+        Key::optional(
+            "default",
+            Kind::Text,
+            "the class called `default`, or else the last",
+            "The class of what no rule matches.",
+        ),
+        Key::optional("class", Kind::Tables("`[[class]]`"), "none", "The classes of the downstream: `[[down.class]]`."),
+        Key::optional("rule", Kind::Tables("`[[rule]]`"), "none", "Which packets belong to which: `[[down.rule]]`."),
+        Key::optional(
+            "queue",
+            Kind::Table("[queues](scenario.md#queues)"),
+            "a FIFO of 1000 packets",
+            "The one queue, without classes. CAKE without a `bandwidth` has that of `share`.",
+        ),
+        Key::optional(
+            "pace",
+            Kind::Table("`[down.pace]`"),
+            "nothing",
+            "ACKs of the downloads, on their way up, are paced.",
+        ),
+        Key::optional(
+            "clamp",
+            Kind::Table("`[down.clamp]`"),
+            "nothing",
+            "Windows of the downloads, on their way up, are lowered.",
+        ),
+    ],
+};
+
+pub(super) static DRAIN: Section = Section {
+    heading: "`[down.drain]`",
+    about: "How the queue at the far end is drained. `drain = true` is all defaults.",
+    keys: &[
+        Key::with_default(
+            "depth",
+            Kind::Share,
+            "80 %",
+            "What of the line's rate is let through during a drain; below `share`.",
+        ),
+        Key::with_default(
+            "patience",
+            Kind::Time,
+            "1 s",
+            "How long the line may go without idle time before a drain begins.",
+        )
+        .at_least("1 ms")
+        .at_most("60 s"),
+        Key::with_default("longest", Kind::Time, "5 s", "When a drain is given up; the next one then begins later.")
+            .at_least("10 ms")
+            .at_most("10 min"),
+    ],
+};
+
+pub(super) static POLICE: Section = Section {
+    heading: "`[down.police]`",
+    about: "An ingress policer: a token bucket over all that arrives.",
+    keys: &[
+        Key::with_default("share", Kind::Share, "95 %", "What of the line's downstream rate conforms."),
+        Key::optional("burst", Kind::WireBytes, "ten of the largest packets", "What conforms at once after a pause."),
+    ],
+};
+
+pub(super) static PACE: Section = Section {
+    heading: "`[down.pace]`",
+    about: "[ACK pacing](../mechanisms/ack-pacing.md) in front of the queue of the upstream, at the rate that the downstream carries of payload \
+            in packets of `largest`, 40 bytes of headers left out.",
+    keys: &[
+        Key::with_default("share", Kind::Share, "100 %", "What of that rate may be acknowledged."),
+        Key::with_default("max_hold", Kind::Time, "100 ms", "The longest that an ACK is held.")
+            .at_least("1 us")
+            .at_most("500 ms"),
+    ],
+};
+
+pub(super) static CLAMP: Section = Section {
+    heading: "`[down.clamp]`",
+    about: "A [window clamp](../mechanisms/window-clamp.md) behind the queue of the upstream: all downloads together have in flight what the \
+            downstream delivers of payload in `rtt`.",
     keys: &[Key::required(
-        "queue",
-        Kind::Table("[queues](scenario.md#queues)"),
-        "The queue, such as `{ kind = \"policer\", ... }`.",
-    )],
+        "rtt",
+        Kind::Time,
+        "The round-trip time of the path, with as much waiting in this middlebox as is wanted.",
+    )
+    .at_least("1 ms")
+    .at_most("60 s")],
 };
 
 /// All sections, in the order of the reference.
-pub(super) const SECTIONS: &[&Section] = &[&POLICY, &LINE, &SCHEDULER, &ACK, &CLASS, &RULE, &DOWN];
+pub(super) const SECTIONS: &[&Section] =
+    &[&POLICY, &LINE, &SCHEDULER, &ACK, &CLASS, &RULE, &DOWN, &DRAIN, &POLICE, &PACE, &CLAMP];

@@ -90,8 +90,11 @@ fn a_scenario_takes_a_policy_by_name_or_by_file() {
     std::fs::write(dir.join("scenario.toml"), text("own.toml")).unwrap();
     let scenario = Scenario::load(&dir.join("scenario.toml"), &[]).unwrap_or_else(|report| panic!("{report}"));
     let access = scenario.access().unwrap();
-    assert_eq!((&access.up.queue, &access.down.queue), (&Spec::fifo(7), &Spec::fifo(9)));
-    assert_eq!(scenario.network().links[access.down_link].queue, Spec::fifo(9));
+    assert_eq!(access.up.queue, Spec::fifo(7));
+    let network = scenario.network();
+    let queue = |name: &str| &network.links.iter().find(|link| link.name == name).expect("a link of this name").queue;
+    assert_eq!((queue("up"), queue("middlebox-down")), (&Spec::fifo(7), &Spec::fifo(9)));
+    assert_eq!(*queue("down"), access.down.queue, "the queue of the DSLAM is as the scenario has it");
 
     let refused = |policy: &str| {
         let report = crate::parse(&text(policy)).expect_err("it is refused");
@@ -250,6 +253,127 @@ fn each_scheduler_has_its_classes() {
     assert_eq!(htb.tree.classes[2].share.rate, BitRate::from_bps(307_200).unwrap());
     assert_eq!(htb.largest, ByteCount::new(1500));
     assert!(matches!(with("cbq"), Spec::Cbq(cbq) if cbq.tree.classes.len() == 3));
+}
+
+/// A middlebox before and behind the line: the queues of modem and DSLAM stay, and the ways lead through it.
+#[test]
+fn a_middlebox_stands_between_the_line_and_the_lan() {
+    let text = crate::LINE.replace("[access]\n", "[access]\npolicy = \"full-both-ways\"\n");
+    let scenario = crate::parse(&text).unwrap();
+    let (network, access) = (scenario.network(), scenario.access().unwrap());
+    let names = |from: usize, to: usize| -> Vec<String> {
+        let way = scenario.way(from, to).expect("a way");
+        way.into_iter().map(|link| network.links[link].name.clone()).collect()
+    };
+    assert_eq!(
+        names(access.server, access.client),
+        ["server-gateway", "gateway-dslam", "down", "middlebox-down", "cpe-client"]
+    );
+    assert_eq!(
+        names(access.client, access.server),
+        ["client-cpe", "middlebox-up", "up", "dslam-gateway", "gateway-server"]
+    );
+    let policy = access.policy.as_ref().unwrap();
+    for (name, queue) in [("middlebox-down", &policy.down.as_ref().unwrap().queue), ("middlebox-up", &policy.up)] {
+        let link = network.links.iter().find(|link| link.name == name).unwrap();
+        assert_eq!((&link.queue, link.rate), (queue, None), "{name} shapes, and takes no time itself");
+    }
+    assert_eq!(network.links[access.up_link].queue, access.up.queue);
+    assert!(matches!(access.up.queue, Spec::Fifo { .. }));
+
+    let several = crate::parse(&text.replace("policy =", "lines = 3\npolicy =")).unwrap().network();
+    for (number, line) in several.lines.iter().enumerate() {
+        let name = |index: usize| several.links[index].name.clone();
+        assert_eq!((name(line.down), name(line.up)), (format!("down-{}", number + 1), format!("up-{}", number + 1)));
+    }
+}
+
+const SHARED: &str = "[[class]]\nname = \"all\"\nrate = \"100 %\"\n";
+
+#[track_caller]
+fn down(text: &str) -> lastmile_scenario::policy::Down {
+    let policy = Policy::parse("p.toml", &format!("{LINE}{SHARED}[down]\n{text}"), None);
+    policy.unwrap_or_else(|report| panic!("{report}")).down.expect("something behind the downstream")
+}
+
+/// 2 Mbit/s: 95 % are 1.9, 98 % are 1.96.
+#[test]
+fn what_stands_behind_the_downstream_is_as_the_table_says() {
+    let kbit = BitRate::from_kbit_per_s;
+    let plain = down("share = \"95 %\"\n");
+    assert!(matches!(plain.queue, Spec::Tbf { rate, .. } if rate == kbit(1900)));
+    assert_eq!((plain.scheduler, plain.rate, plain.drain), ("none", Some(kbit(1900)), None));
+
+    let drained = down("drain = true\n");
+    assert_eq!(drained.rate, Some(kbit(1960)));
+    let Spec::Drain { config, .. } = &drained.queue else { panic!("{:?}", drained.queue) };
+    assert_eq!((config.line, config.share.as_f64(), config.drain), (kbit(2000), 0.98, drained.drain));
+    assert!(down("drain = false\nshare = \"90 %\"\n").drain.is_none());
+
+    let classes = "share = \"90 %\"\ndrain = { depth = \"70 %\" }\n[[down.class]]\nname = \"a\"\nrate = \"10 %\"\npriority = 0\n\
+                   [[down.class]]\nname = \"b\"\nrate = \"50 %\"\n[[down.rule]]\nclass = \"a\"\nmatch = { protocol = \"icmp\" }\n";
+    let shared = down(classes);
+    assert_eq!(shared.classes[1].rate, Some(kbit(900)), "half of what is let through");
+    // The rules, and below them the drain, which knows by the class what is urgent.
+    let Spec::Rules(rules) = &shared.queue else { panic!("{:?}", shared.queue) };
+    let Spec::Drain { config, queue } = &*rules.queue else { panic!("{:?}", rules.queue) };
+    let first = lastmile_queueing::Match::OneOf(vec![lastmile_queueing::Match::Class(0)]);
+    assert_eq!((&config.urgent, config.drain.unwrap().depth.as_f64()), (&first, 0.7));
+    assert!(matches!(&**queue, Spec::Htb(_)));
+    // HTB shapes by itself.
+    let Spec::Rules(rules) = down(&classes.replace("drain = { depth = \"70 %\" }\n", "")).queue else {
+        panic!("rules")
+    };
+    assert!(matches!(&*rules.queue, Spec::Htb(htb) if htb.tree.classes[0].share.rate == kbit(1800)));
+
+    let policed = down("police = { share = \"50 %\" }\n");
+    let Spec::Policer { rules, .. } = &policed.queue else { panic!("{:?}", policed.queue) };
+    assert_eq!((rules.len(), policed.police.unwrap().rate, policed.rate), (1, kbit(1000), None));
+}
+
+/// 98 % of 2 Mbit/s carry 1460 of 1500 bytes of payload: 1 907 733 bit/s; the bare IP packets of this line have no more around them.
+#[test]
+fn acks_of_downloads_are_regulated_on_their_way_up() {
+    let text = "[down]\nshare = \"98 %\"\nclamp = { rtt = \"100 ms\" }\npace = { max_hold = \"50 ms\" }\n";
+    let policy = Policy::parse("p.toml", &format!("{LINE}{SHARED}{text}"), None).unwrap();
+    let Spec::WindowClamp { config: clamp, queue } = &policy.up else { panic!("{:?}", policy.up) };
+    let Spec::AckPacing { config: pace, queue } = &**queue else { panic!("{queue:?}") };
+    assert!(matches!(&**queue, Spec::Rules(_)));
+    let payload = BitRate::from_bps(1_907_733).unwrap();
+    assert_eq!((pace.rate, pace.max_hold), (payload, lastmile_units::Duration::from_ms(50)));
+    let target =
+        lastmile_queueing::ack::clamp::Target::Shared { rate: payload, rtt: lastmile_units::Duration::from_ms(100) };
+    assert_eq!((clamp.target, clamp.mss), (target, ByteCount::new(1460)));
+    assert_eq!((&policy.regulated.clamp, &policy.regulated.pace), (&Some(clamp.clone()), &Some(pace.clone())));
+}
+
+#[test]
+fn a_downstream_that_would_do_nothing_is_refused() {
+    let refused_down = |text: &str, headline: &str| refused(&format!("{SHARED}[down]\n{text}"), headline);
+    refused_down(
+        "share = \"100 %\"\ndrain = true",
+        "error: p.toml:9:9: down.drain: a share of 100 %; it must be below 100 %, so that the line is idle when nothing stands at its far end",
+    );
+    refused_down(
+        "share = \"80 %\"\ndrain = { depth = \"90 %\" }",
+        "error: p.toml:9:9: down.drain: a drain to 90 % that is not below the share of 80 %",
+    );
+    refused_down("[[down.rule]]\nclass = \"a\"", "error: p.toml:8:1: rule without a class");
+    refused_down(
+        "kind = \"none\"\n[[down.class]]\nname = \"a\"\nrate = \"1 %\"",
+        "error: p.toml:9:1: class without a scheduler of classes",
+    );
+    refused_down(
+        "police = { burst = \"100 wire bytes\" }",
+        "error: p.toml:8:20: down.police.burst: a burst of 100 wire bytes is smaller than the largest packet, which takes 1500 wire bytes",
+    );
+    refused_down("clamp = {}", "error: p.toml:8:9: missing key \"rtt\" in [down.clamp]");
+    let text = format!("{LINE}[scheduler]\nplace = \"middlebox\"\n{SHARED}");
+    let policy = Policy::parse("p.toml", &text, None).unwrap();
+    assert_eq!(
+        headlines(policy.warnings.findings()),
+        ["warning: p.toml:5:9: a middlebox that lets all of the line through: the modem's queue fills"]
+    );
 }
 
 #[test]

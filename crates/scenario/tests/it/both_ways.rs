@@ -1,0 +1,141 @@
+//! The claim of the policy `full-both-ways`: both directions of the line full, and a ping that hardly notices.
+
+use std::path::{Path, PathBuf};
+
+use lastmile_scenario::Scenario;
+use lastmile_sim::spec::Source;
+use lastmile_units::{ByteCount, Duration, Instant};
+
+/// What a run came to after its first ten seconds, in shares of what the line carries.
+#[derive(Debug)]
+struct Kept {
+    /// Payload of the downloads, of what full packets carry.
+    download: f64,
+    /// Cells of the upstream, and with them their AAL5 payload: data, and the ACKs of the downloads.
+    upload: f64,
+    p99: Duration,
+    /// What the ping takes on an empty line.
+    unloaded: Duration,
+    /// A full packet each way.
+    packets: Duration,
+}
+
+fn scenario_path() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/policies/full-both-ways.toml")
+}
+
+impl Kept {
+    fn of(overrides: &[String]) -> Self {
+        let scenario = Scenario::load(&scenario_path(), overrides).unwrap_or_else(|report| panic!("{report}"));
+        let network = scenario.network();
+        let outcome = lastmile_sim::run(&network).unwrap();
+        assert!(outcome.conservation.holds());
+        let begin = Instant::ZERO + Duration::from_s(10);
+        let (first, last) = (
+            outcome.snapshots.iter().find(|snapshot| snapshot.at == begin).unwrap(),
+            outcome.snapshots.last().unwrap(),
+        );
+        let seconds = last.at.since(first.at).as_secs_f64();
+        let access = scenario.access().unwrap();
+        let (down, up) = (&network.links[access.down_link], &network.links[access.up_link]);
+        let full = ByteCount::new(1500);
+        let wire = |link: &lastmile_sim::spec::Link| link.rate.unwrap().time_for(link.link_layer.on_wire(full));
+        let flows = outcome.flows.iter().enumerate().filter(|(_, flow)| {
+            let traffic = &network.traffic[flow.traffic];
+            traffic.direction == "down" && matches!(traffic.source, Source::Bulk { .. })
+        });
+        let bytes: u64 = flows.map(|(flow, _)| last.bytes_delivered[flow] - first.bytes_delivered[flow]).sum();
+        let ping = network.traffic.iter().position(|traffic| matches!(traffic.source, Source::Ping { .. })).unwrap();
+        let size = ByteCount::new(84);
+        let mut replies: Vec<Duration> = outcome.probes[0].replies.iter().map(|(_, rtt)| *rtt).collect();
+        replies.sort_unstable();
+        Self {
+            download: bytes as f64 / 1460.0 * wire(down).as_secs_f64() / seconds,
+            upload: (last.wire_bits[access.up_link] - first.wire_bits[access.up_link]) as f64
+                / seconds
+                / up.rate.unwrap().as_bps() as f64,
+            p99: replies[(replies.len() * 99).div_ceil(100) - 1],
+            unloaded: scenario.base_rtt(ping, size, size).unwrap(),
+            packets: wire(down) + wire(up),
+        }
+    }
+
+    fn holds(&self) -> bool {
+        self.download >= 0.95 && self.upload >= 0.97 && self.p99 <= self.unloaded + self.packets + Duration::from_ms(10)
+    }
+}
+
+/// 2 Mbit/s and 512 kbit/s bridged, 8 Mbit/s and 768 kbit/s by PPPoA.
+const LINES: [[&str; 3]; 2] = [
+    ["access.encapsulation=bridged-vcmux-fcs", "access.down.rate=2 Mbit/s", "access.up.rate=512 kbit/s"],
+    ["access.encapsulation=pppoa-vcmux", "access.down.rate=8 Mbit/s", "access.up.rate=768 kbit/s"],
+];
+const WINDOWS: [[&str; 2]; 2] =
+    [["tcp.receive_window=256 KiB", "tcp.window_scale=9"], ["tcp.receive_window=64 KiB", "tcp.window_scale=false"]];
+
+fn overrides(parts: &[&[&str]]) -> Vec<String> {
+    parts.iter().flat_map(|part| part.iter().map(|text| (*text).to_owned())).collect()
+}
+
+#[test]
+fn both_directions_are_full_and_the_line_is_quick() {
+    for line in &LINES {
+        for window in &WINDOWS {
+            for variant in ["tcp.variant=cubic", "tcp.variant=reno"] {
+                for count in ["traffic.download.count=1", "traffic.download.count=4"] {
+                    for delay in [
+                        ["access.down.delay=4 ms", "access.up.delay=4 ms"],
+                        ["access.down.delay=20 ms", "access.up.delay=20 ms"],
+                    ] {
+                        let overrides = overrides(&[line, window, &[variant, count], &delay]);
+                        let kept = Kept::of(&overrides);
+                        assert!(kept.holds(), "{overrides:?}: {kept:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The same without the middlebox, and with the policies that only order the upstream: the DSLAM's queue stands.
+#[test]
+fn what_leaves_the_far_queue_alone_does_not_keep_the_claim() {
+    for policy in ["fifo", "ack-priority", "sad-cbq"] {
+        let kept = Kept::of(&[format!("access.policy={policy}")]);
+        assert!(!kept.holds() && kept.p99 > Duration::from_ms(200), "{policy}: {kept:?}");
+    }
+}
+
+/// From the third second on, at a margin of half a per cent: the drain has emptied the far queue, the margin alone has not.
+#[test]
+fn a_drain_makes_a_small_margin_enough() {
+    let early = |policy: &str| {
+        let text = lastmile_scenario::policy::ready::text("full-both-ways").unwrap();
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("both-ways");
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(format!("{policy}.toml"));
+        let text = text.replace("share = \"98 %\"", "share = \"99.5 %\"");
+        let text = if policy == "plain" { text.replace("drain = true\n", "") } else { text };
+        std::fs::write(&path, text).unwrap();
+        let overrides = [format!("access.policy={}", path.display()), "traffic.ping.start=3 s".to_owned()];
+        let scenario = Scenario::load(&scenario_path(), &overrides).unwrap_or_else(|report| panic!("{report}"));
+        let outcome = lastmile_sim::run(&scenario.network()).unwrap();
+        let mut replies: Vec<Duration> = outcome.probes[0].replies.iter().map(|(_, rtt)| *rtt).collect();
+        replies.sort_unstable();
+        replies[(replies.len() * 99).div_ceil(100) - 1]
+    };
+    let (drained, plain) = (early("drained"), early("plain"));
+    assert!(drained < Duration::from_ms(55), "{drained}");
+    assert!(plain > drained + Duration::from_ms(50), "{plain}");
+}
+
+#[path = "../../examples/downstream.rs"]
+mod downstream;
+
+#[test]
+fn the_tables_of_the_guide_are_measured() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/controlling-the-downstream.md");
+    let guide = std::fs::read_to_string(path).unwrap();
+    let again = "cargo run -p lastmile-scenario --example downstream";
+    assert!(guide.contains(&downstream::tables()), "measure them again: {again}");
+}
