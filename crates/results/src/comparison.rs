@@ -6,8 +6,8 @@ use crate::format::{self, rate};
 use crate::schema::{Phase, Summary};
 
 /// The columns of [`Measured::cells`].
-pub const COLUMNS: [&str; 9] =
-    ["download", "of alone", "upload", "ping p50", "p99", "max", "queue of up", "max", "drops"];
+pub const COLUMNS: [&str; 10] =
+    ["download", "of alone", "upload", "ping p50", "p99", "max", "queue of down", "queue of up", "max", "drops"];
 
 /// What one run came to.
 #[derive(Clone, Debug, Serialize)]
@@ -26,11 +26,13 @@ pub struct Measured {
     pub rtt_p99_s: Option<f64>,
     /// The largest.
     pub rtt_max_s: Option<f64>,
-    /// Mean time in the queue of the upstream.
+    /// Mean time in the queues of the downstream: at its far end, and in a middlebox behind it.
+    pub down_queue_delay_mean_s: Option<f64>,
+    /// Mean time in the queues of the upstream: in a middlebox before it, and in the modem.
     pub queue_delay_mean_s: Option<f64>,
-    /// The longest.
+    /// The longest in each of them, together.
     pub queue_delay_max_s: Option<f64>,
-    /// Packets that the upstream dropped in the whole run, regulated ACKs included.
+    /// Packets that the queues of the upstream dropped in the whole run, regulated ACKs included.
     pub drops: u64,
 }
 
@@ -42,14 +44,7 @@ impl Measured {
         let download_bps = goodput(summary, phase, "down");
         let probe = phase.and_then(|phase| phase.probes.first()).map(|probe| probe.rtt_s);
         let rtt = probe.or_else(|| summary.probes.first().map(|probe| probe.rtt_s));
-        let up = summary.links.iter().find(|link| link.name == "up");
-        let delay = match phase {
-            Some(phase) => {
-                let link = phase.links.iter().find(|link| link.name == "up");
-                link.map(|link| (link.queue_delay_mean_s, link.queue_delay_max_s))
-            }
-            None => up.map(|link| (link.queue_delay_s.mean, link.queue_delay_s.max)),
-        };
+        let (up, down) = (waits(summary, phase, UP), waits(summary, phase, DOWN));
         Self {
             phase: phase.map_or_else(|| "over the whole run".to_owned(), |phase| phase.name.clone()),
             download_bps,
@@ -58,9 +53,15 @@ impl Measured {
             rtt_p50_s: rtt.as_ref().and_then(|rtt| rtt.p50),
             rtt_p99_s: rtt.as_ref().and_then(|rtt| rtt.p99),
             rtt_max_s: rtt.as_ref().and_then(|rtt| rtt.max),
-            queue_delay_mean_s: delay.and_then(|delay| delay.0),
-            queue_delay_max_s: delay.and_then(|delay| delay.1),
-            drops: up.map_or(0, |link| link.drops.values().sum()),
+            down_queue_delay_mean_s: down.map(|waits| waits.0),
+            queue_delay_mean_s: up.map(|waits| waits.0),
+            queue_delay_max_s: up.map(|waits| waits.1),
+            drops: summary
+                .links
+                .iter()
+                .filter(|link| UP.contains(&&*link.name))
+                .flat_map(|link| link.drops.values())
+                .sum(),
         }
     }
 
@@ -74,10 +75,34 @@ impl Measured {
             time(self.rtt_p50_s),
             time(self.rtt_p99_s),
             time(self.rtt_max_s),
+            time(self.down_queue_delay_mean_s),
             time(self.queue_delay_mean_s),
             time(self.queue_delay_max_s),
             self.drops.to_string(),
         ]
+    }
+}
+
+/// The links whose queues a packet of each direction waits in, at the line.
+const UP: [&str; 2] = ["up", "middlebox-up"];
+const DOWN: [&str; 2] = ["down", "middlebox-down"];
+
+/// Mean and longest waits in the queues of these links, one after the other. `None`: nothing waited there.
+fn waits(summary: &Summary, phase: Option<&Phase>, links: [&str; 2]) -> Option<(f64, f64)> {
+    let add = |sum: Option<(f64, f64)>, waits: (Option<f64>, Option<f64>)| match (sum, waits) {
+        (Some((before, most)), (Some(mean), Some(max))) => Some((before + mean, most + max)),
+        (sum, (mean, max)) => sum.or(mean.zip(max)),
+    };
+    let wanted = |name: &str| links.contains(&name);
+    match phase {
+        Some(phase) => {
+            let found = phase.links.iter().filter(|link| wanted(&link.name));
+            found.map(|link| (link.queue_delay_mean_s, link.queue_delay_max_s)).fold(None, add)
+        }
+        None => {
+            let found = summary.links.iter().filter(|link| wanted(&link.name));
+            found.map(|link| (link.queue_delay_s.mean, link.queue_delay_s.max)).fold(None, add)
+        }
     }
 }
 

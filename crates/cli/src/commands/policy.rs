@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
+use lastmile_queueing::ack::clamp::Target;
+use lastmile_queueing::meter::drain::Law;
 use lastmile_scenario::Policy;
-use lastmile_scenario::policy::{AckRate, Line, ready};
+use lastmile_scenario::policy::{AckRate, Class, Down, Line, Position, Regulated, Rule, ready};
 use lastmile_units::{BitRate, ByteCount};
 
 use crate::exit::{Exit, Failure, Result};
@@ -157,15 +159,29 @@ fn describe(policy: &Policy) -> String {
     if let Some(rate) = &policy.ack {
         say(format_args!("{}", ack_rate(rate)));
     }
-    say(format_args!("scheduler: {}", policy.scheduler));
-    if policy.classes.is_empty() {
-        return text;
+    let place = match policy.place {
+        Position::Modem => "in the modem, in place of its queue",
+        Position::Middlebox => "in a middlebox before the modem",
+    };
+    say(format_args!("scheduler: {}, {place}", policy.scheduler));
+    if !policy.classes.is_empty() {
+        text.push('\n');
+        text.push_str(&classes(&policy.classes, &policy.rules));
     }
+    if let Some(down) = &policy.down {
+        text.push_str(&describe_down(down));
+    }
+    text.push_str(&describe_regulated(&policy.regulated));
+    text
+}
+
+/// A row for each class.
+fn classes(classes: &[Class], rules: &[Rule]) -> String {
     let names = ["priority", "rate", "ceil", "burst", "cburst", "rules"];
     let columns = [("class", Align::Left)].into_iter().chain(names.map(|name| (name, Align::Right)));
     let mut table = Table::new(columns);
-    for class in &policy.classes {
-        let rules = policy.rules.iter().filter(|rule| rule.class == class.name).count();
+    for class in classes {
+        let rules = rules.iter().filter(|rule| rule.class == class.name).count();
         table.row([
             class.name.clone(),
             class.priority.to_string(),
@@ -176,7 +192,41 @@ fn describe(policy: &Policy) -> String {
             rules.to_string(),
         ]);
     }
-    text.push('\n');
-    text.push_str(&table.render());
+    table.render()
+}
+
+/// What stands behind the downstream.
+fn describe_down(down: &Down) -> String {
+    let mut text = String::new();
+    let mut say = |sentence: std::fmt::Arguments<'_>| writeln!(text, "{sentence}").expect("a string takes all");
+    match down.rate {
+        Some(rate) => say(format_args!("\nbehind the downstream: {} at {rate}", down.scheduler)),
+        None => say(format_args!("\nbehind the downstream: {}, nothing is held back", down.scheduler)),
+    }
+    if let Some(law) = &down.drain {
+        let Law { depth, patience, longest } = law;
+        say(format_args!("drain: {depth} of the line after {patience} without idle time, for {longest} at most"));
+    }
+    if let Some(police) = &down.police {
+        say(format_args!("policed: {} with a burst of {}", police.rate, police.burst));
+    }
+    if !down.classes.is_empty() {
+        text.push('\n');
+        text.push_str(&classes(&down.classes, &down.rules));
+    }
+    text
+}
+
+/// What is done to ACKs on their way up.
+fn describe_regulated(regulated: &Regulated) -> String {
+    let mut text = String::new();
+    if let Some(pace) = &regulated.pace {
+        writeln!(text, "ACKs paced: {} of payload, held for {} at most", pace.rate, pace.max_hold)
+            .expect("a string takes all");
+    }
+    if let Some(Target::Shared { rate, rtt }) = regulated.clamp.as_ref().map(|clamp| clamp.target) {
+        writeln!(text, "windows clamped: {rate} of payload in {rtt}, all downloads together")
+            .expect("a string takes all");
+    }
     text
 }
