@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | [`accounting`] | bytes on the wire as `stab` and CAKE are told of them |
 //! | [`command`] | commands, choices by what a kernel has, what is read back |
+//! | `nearest` | what the kernel has nothing like, taken off a queue |
 //! | `tree` | classes of HTB, whatever the scheduler was |
 //! | `order` | "the last match decides" as "the first match decides" |
 //! | [`bpf`] | rules as one program of the BPF classifier |
@@ -24,6 +25,7 @@ mod configuration;
 pub mod ingress;
 mod leaf;
 mod marks;
+mod nearest;
 mod order;
 pub mod script;
 mod tree;
@@ -33,3 +35,4 @@ pub use accounting::Accounting;
 pub use command::{Command, DEVICE, Expected, IFB, Object, Step, Value};
 pub use configuration::{Configuration, Direction, Flood, MAJOR, Request};
 pub use marks::TABLE;
+pub use nearest::nearest;

@@ -1,6 +1,6 @@
 //! From the policy to what is worked out for the kernel.
 
-use lastmile_kernel::{Configuration, Direction, Expected, Request, Step};
+use lastmile_kernel::{Configuration, Direction, Expected, Request, Step, nearest};
 use lastmile_linklayer::stab::Device;
 use lastmile_scenario::{Policy, Report};
 use serde_json::{Value, json};
@@ -26,16 +26,24 @@ impl Plan {
     /// The set-up, on a device that sees `header` in front of each packet.
     pub(super) fn configuration(&self, header: Device) -> Configuration {
         let Policy { name, about, line, rate, up, down, ack, largest, .. } = &self.policy;
-        Configuration::new(&Request {
+        let (up, mut left_out) = nearest(up, &line.up_layer);
+        let down = down.as_ref().map(|down| {
+            let (queue, remarks) = nearest(&down.queue, &line.down_layer);
+            left_out.extend(remarks.into_iter().map(|remark| format!("downstream: {remark}")));
+            (down.rate.unwrap_or(line.down), queue)
+        });
+        let mut configuration = Configuration::new(&Request {
             name,
             about,
             notes: ack.iter().map(ack_rate).collect(),
-            up: Direction { rate: *rate, layer: line.up_layer, queue: up },
-            down: down.as_ref().map(|queue| Direction { rate: line.down, layer: line.down_layer, queue }),
+            up: Direction { rate: *rate, layer: line.up_layer, queue: &up },
+            down: down.as_ref().map(|(rate, queue)| Direction { rate: *rate, layer: line.down_layer, queue }),
             classes: &self.classes,
             header,
             largest: *largest,
-        })
+        });
+        configuration.left_out.splice(0..0, left_out);
+        configuration
     }
 }
 

@@ -1,0 +1,104 @@
+//! What the kernel has nothing like, taken off a queue before the rest is worked out: regulators of ACKs around it, and a shaper that
+//! looks at what arrives.
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_queueing::Spec;
+use lastmile_queueing::classify::rules;
+use lastmile_queueing::meter::drain;
+use lastmile_units::Duration;
+
+/// The nearest queue that the kernel can be told of, and what it lacks.
+#[must_use]
+pub fn nearest(queue: &Spec, layer: &LinkLayer) -> (Spec, Vec<String>) {
+    let mut remarks = Vec::new();
+    let queue = taken_off(queue, layer, &mut remarks);
+    (queue, remarks)
+}
+
+fn taken_off(queue: &Spec, layer: &LinkLayer, remarks: &mut Vec<String>) -> Spec {
+    match queue {
+        Spec::WindowClamp { queue, .. } => {
+            remarks.push("a clamp of the windows that receivers advertise: the kernel has none; left out".to_owned());
+            taken_off(queue, layer, remarks)
+        }
+        Spec::AckPacing { queue, .. } => {
+            remarks.push("pacing of ACKs: the kernel has none; left out".to_owned());
+            taken_off(queue, layer, remarks)
+        }
+        Spec::Rules(config) => {
+            let queue = Box::new(taken_off(&config.queue, layer, remarks));
+            Spec::Rules(rules::Config { queue, ..config.clone() })
+        }
+        Spec::Drain { config, queue } => {
+            if config.drain.is_some() {
+                let remark = format!(
+                    "a drain of the queue at the far end: the kernel has none; {} of the line alone",
+                    config.share
+                );
+                remarks.push(remark);
+            }
+            shaped(config, taken_off(queue, layer, remarks), layer)
+        }
+        other => other.clone(),
+    }
+}
+
+/// The queue at the rate of the margin: HTB shapes by itself, and so do rules over it.
+fn shaped(config: &drain::Config, queue: Spec, layer: &LinkLayer) -> Spec {
+    let below = match &queue {
+        Spec::Rules(rules) => &*rules.queue,
+        other => other,
+    };
+    let Some(rate) = config.share.of_rate(config.line) else { return queue };
+    if matches!(below, Spec::Htb(_) | Spec::Cake(_)) {
+        return queue;
+    }
+    let burst = layer.on_wire(config.largest);
+    let (largest, catch_up) = (config.largest, Duration::ZERO);
+    Spec::Tbf { rate, burst, peak: None, largest, catch_up, queue: Box::new(queue) }
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_linklayer::preset;
+    use lastmile_queueing::Match;
+    use lastmile_queueing::ack::pacing;
+    use lastmile_units::{BitRate, ByteCount, Ratio};
+
+    use super::*;
+
+    /// 98 % of 2 Mbit/s, with a burst of the largest packet: 1500 bytes and 36 around them in 32 cells.
+    #[test]
+    fn a_drain_becomes_a_shaper_and_regulators_are_left_out() {
+        let law = drain::Law {
+            depth: Ratio::from_percent(80).unwrap(),
+            patience: Duration::from_s(1),
+            longest: Duration::from_s(5),
+        };
+        let config = drain::Config {
+            line: BitRate::from_mbit_per_s(2),
+            share: Ratio::from_percent(98).unwrap(),
+            drain: Some(law),
+            urgent: Match::Never,
+            largest: ByteCount::new(1500),
+            catch_up: Duration::ZERO,
+        };
+        let paced = pacing::Config {
+            rate: BitRate::from_mbit_per_s(1),
+            max_hold: Duration::from_ms(100),
+            exempt: Match::Never,
+        };
+        let drained = Spec::Drain { config, queue: Box::new(Spec::fifo(7)) };
+        let queue = Spec::AckPacing { config: paced, queue: Box::new(drained) };
+        let (found, remarks) = nearest(&queue, &preset::BRIDGED_VCMUX_FCS.link);
+        let Spec::Tbf { rate, burst, queue, .. } = found else { panic!("{found:?}") };
+        assert_eq!((rate, burst.as_u64(), *queue), (BitRate::from_kbit_per_s(1960), 1696, Spec::fifo(7)));
+        assert_eq!(
+            remarks,
+            [
+                "pacing of ACKs: the kernel has none; left out",
+                "a drain of the queue at the far end: the kernel has none; 98 % of the line alone"
+            ]
+        );
+    }
+}
