@@ -156,7 +156,9 @@ impl Nearest {
             Spec::AckRegenerator { queue, .. } => self.without("ACK regeneration", queue, place),
             Spec::WindowClamp { queue, .. } => self.without("the window clamp", queue, place),
             Spec::Policer { queue, .. } => self.without("a policer within the upstream", queue, place),
-            Spec::Tbf { queue, .. } => self.without("a shaper below a shaper", queue, place),
+            Spec::Tbf { queue, .. } | Spec::Drain { queue, .. } => {
+                self.without("a shaper below a shaper", queue, place);
+            }
             Spec::Rules(config) => self.without("rules below rules", &config.queue, place),
             Spec::Drr(_) | Spec::Wfq(_) | Spec::Wf2qPlus(_) => {
                 self.remark("turns among flows are those of sfq, of equal weight, or else a FIFO's");
