@@ -28,24 +28,29 @@ impl Kept {
     fn of(overrides: &[String]) -> Self {
         let scenario = Scenario::load(&scenario_path(), overrides).unwrap_or_else(|report| panic!("{report}"));
         let network = scenario.network();
-        let outcome = lastmile_sim::run(&network).unwrap();
+        let outcome = lastmile_sim::run(&network).expect("it is there");
         assert!(outcome.conservation.holds());
         let begin = Instant::ZERO + Duration::from_s(10);
         let (first, last) = (
-            outcome.snapshots.iter().find(|snapshot| snapshot.at == begin).unwrap(),
-            outcome.snapshots.last().unwrap(),
+            outcome.snapshots.iter().find(|snapshot| snapshot.at == begin).expect("it is there"),
+            outcome.snapshots.last().expect("it is there"),
         );
         let seconds = last.at.since(first.at).as_secs_f64();
-        let access = scenario.access().unwrap();
+        let access = scenario.access().expect("it is there");
         let (down, up) = (&network.links[access.down_link], &network.links[access.up_link]);
         let full = ByteCount::new(1500);
-        let wire = |link: &lastmile_sim::spec::Link| link.rate.unwrap().time_for(link.link_layer.on_wire(full));
+        let wire =
+            |link: &lastmile_sim::spec::Link| link.rate.expect("it is there").time_for(link.link_layer.on_wire(full));
         let flows = outcome.flows.iter().enumerate().filter(|(_, flow)| {
             let traffic = &network.traffic[flow.traffic];
             traffic.direction == "down" && matches!(traffic.source, Source::Bulk { .. })
         });
         let bytes: u64 = flows.map(|(flow, _)| last.bytes_delivered[flow] - first.bytes_delivered[flow]).sum();
-        let ping = network.traffic.iter().position(|traffic| matches!(traffic.source, Source::Ping { .. })).unwrap();
+        let ping = network
+            .traffic
+            .iter()
+            .position(|traffic| matches!(traffic.source, Source::Ping { .. }))
+            .expect("it is there");
         let size = ByteCount::new(84);
         let mut replies: Vec<Duration> = outcome.probes[0].replies.iter().map(|(_, rtt)| *rtt).collect();
         replies.sort_unstable();
@@ -53,9 +58,9 @@ impl Kept {
             download: bytes as f64 / 1460.0 * wire(down).as_secs_f64() / seconds,
             upload: (last.wire_bits[access.up_link] - first.wire_bits[access.up_link]) as f64
                 / seconds
-                / up.rate.unwrap().as_bps() as f64,
+                / up.rate.expect("it is there").as_bps() as f64,
             p99: replies[(replies.len() * 99).div_ceil(100) - 1],
-            unloaded: scenario.base_rtt(ping, size, size).unwrap(),
+            unloaded: scenario.base_rtt(ping, size, size).expect("it is there"),
             packets: wire(down) + wire(up),
         }
     }
@@ -110,16 +115,16 @@ fn what_leaves_the_far_queue_alone_does_not_keep_the_claim() {
 #[test]
 fn a_drain_makes_a_small_margin_enough() {
     let early = |policy: &str| {
-        let text = lastmile_scenario::policy::ready::text("full-both-ways").unwrap();
+        let text = lastmile_scenario::policy::ready::text("full-both-ways").expect("it is there");
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("both-ways");
-        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::create_dir_all(&folder).expect("it is there");
         let path = folder.join(format!("{policy}.toml"));
         let text = text.replace("share = \"98 %\"", "share = \"99.5 %\"");
         let text = if policy == "plain" { text.replace("drain = true\n", "") } else { text };
-        std::fs::write(&path, text).unwrap();
+        std::fs::write(&path, text).expect("it is there");
         let overrides = [format!("access.policy={}", path.display()), "traffic.ping.start=3 s".to_owned()];
         let scenario = Scenario::load(&scenario_path(), &overrides).unwrap_or_else(|report| panic!("{report}"));
-        let outcome = lastmile_sim::run(&scenario.network()).unwrap();
+        let outcome = lastmile_sim::run(&scenario.network()).expect("it is there");
         let mut replies: Vec<Duration> = outcome.probes[0].replies.iter().map(|(_, rtt)| *rtt).collect();
         replies.sort_unstable();
         replies[(replies.len() * 99).div_ceil(100) - 1]
@@ -135,7 +140,7 @@ mod downstream;
 #[test]
 fn the_tables_of_the_guide_are_measured() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/controlling-the-downstream.md");
-    let guide = std::fs::read_to_string(path).unwrap();
+    let guide = std::fs::read_to_string(path).expect("it is there");
     let again = "cargo run -p lastmile-scenario --example downstream";
     assert!(guide.contains(&downstream::tables()), "measure them again: {again}");
 }
