@@ -10,7 +10,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Duration as StdDuration;
+use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_live::bump::HopConfig;
@@ -234,6 +234,46 @@ fn frames_pass_unchanged(path: Path) {
     assert_eq!(came, frames);
     // PPPoE discovery, ARP, an experimental protocol and LLC.
     assert_eq!((outcome.up.received.packets, outcome.up.not_ip, outcome.up.unreadable), (8, 4, 0));
+}
+
+/// With fewer on their way than any queue of the kernel holds, all of them come, in order.
+#[test]
+#[ignore = "needs root: real packets"]
+fn half_a_million_frames_come_out_as_they_went_in() {
+    needs_live!();
+    for path in [Path::PacketSockets, Path::Xdp] {
+        half_a_million_frames(path);
+    }
+}
+
+fn half_a_million_frames(path: Path) {
+    const FRAMES: u32 = 500_000;
+    const ON_THEIR_WAY: u32 = 128;
+    let hosts = Hosts::new(false);
+    let mut from = PacketSocket::open(Some(&hosts.left), "eth").unwrap();
+    let mut to = PacketSocket::open(Some(&hosts.right), "eth").unwrap();
+    let frame = |number: u32| {
+        let mut bytes = [&[2; 12][..], &[0x88, 0xB5], &number.to_be_bytes()].concat();
+        bytes.resize(60, 0);
+        Frame::ethernet(bytes).0
+    };
+    let (outcome, came) = across(&hosts, Config { path, ..wire() }, || {
+        let (clock, start) = (MonotonicClock::start(), StdInstant::now());
+        let (mut sent, mut came) = (0, 0);
+        while came < FRAMES && start.elapsed() < StdDuration::from_secs(50) {
+            let next = FRAMES.min(came + ON_THEIR_WAY).min(sent + 64);
+            from.send(&mut (sent..next).map(frame).collect(), &mut |_, result| assert_eq!(result, Ok(())));
+            sent = next;
+            to.receive(&clock, 64, &mut |_, frame| {
+                assert_eq!(frame[14..18], came.to_be_bytes());
+                came += 1;
+            })
+            .unwrap();
+        }
+        came
+    });
+    assert_eq!(came, FRAMES, "{outcome:?}");
+    assert_eq!(outcome.up.sent.packets, u64::from(FRAMES));
 }
 
 /// An interface that goes down and comes back takes the line with it and gives it back.
