@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use lastmile_live::lab::Namespace;
 use serde_json::Value;
 
 use crate::transcript::Scratch;
@@ -137,6 +138,54 @@ fn interrupted_it_says_what_it_did_and_leaves_nothing_behind() {
         let summary = json(&data);
         assert_eq!(summary["conservation"]["holds"], true);
         assert!(summary["live"]["ended_by"].as_str().unwrap().starts_with("signal"));
+    }
+}
+
+fn ip(arguments: &str) {
+    let output = Command::new("ip").args(arguments.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Two hosts, and in a namespace between them the line, by each packet path.
+#[test]
+#[ignore = "needs root: real packets"]
+fn between_two_interfaces_it_says_how_packets_go_and_carries_them() {
+    let Some(scratch) = folder() else { return };
+    let named = |role| Namespace::create(&format!("lastmile-{}-cli-{role}", std::process::id())).unwrap();
+    let (left, middle, right) = (named("left"), named("middle"), named("right"));
+    for (end, address, port) in [(&left, "10.9.0.1/24", "west"), (&right, "10.9.0.2/24", "east")] {
+        ip(&format!("-n {} link add {port} type veth peer name eth netns {}", middle.name(), end.name()));
+        ip(&format!("-n {} addr add {address} dev eth", end.name()));
+        ip(&format!("-n {} link set eth up", end.name()));
+        ip(&format!("-n {} link set {port} up", middle.name()));
+    }
+    for (path, said) in [
+        ("auto", "packet path: packet sockets, because"),
+        ("packet-sockets", "packet path: packet sockets, as asked for"),
+        ("xdp", "packet path: AF_XDP native copy, as asked for"),
+    ] {
+        let mut emulate = lastmile(
+            &scratch.path,
+            &["emulate", "line.toml", "--bridge", "west,east", "--path", path, "--duration", "2 s", "--json"],
+        );
+        emulate.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = middle.run(|| emulate.spawn()).unwrap().unwrap();
+        let mut talk = BufReader::new(child.stderr.take().unwrap());
+        for interface in ["client behind interface west", "server behind interface east"] {
+            let mut line = String::new();
+            talk.read_line(&mut line).unwrap();
+            assert!(line.starts_with(interface) && line.contains(said), "{line}");
+        }
+        let mut ping = Command::new("ping");
+        ping.args(["-n", "-q", "-c", "20", "-i", "0.03", "10.9.0.2"]);
+        let pinged = left.run(|| ping.output()).unwrap().unwrap();
+        assert!(pinged.status.success(), "{}", String::from_utf8_lossy(&pinged.stdout));
+        let output = child.wait_with_output().unwrap();
+        let summary = json(&output.stdout);
+        assert_eq!(summary["conservation"]["holds"], true);
+        // The requests, and ARP before the first of them.
+        assert!(summary["live"]["up"]["received"].as_u64().unwrap() >= 20, "{summary}");
+        assert!(summary["live"]["up"]["not_ip"].as_u64().unwrap() > 0 || path != "auto", "{summary}");
     }
 }
 
