@@ -281,8 +281,14 @@ fn half_a_million_frames(path: Path) {
 #[ignore = "needs root: real packets"]
 fn an_interface_may_go_down_and_come_up_again() {
     needs_live!();
+    for path in [Path::PacketSockets, Path::Xdp] {
+        an_interface_goes_down_and_comes_up(path);
+    }
+}
+
+fn an_interface_goes_down_and_comes_up(path: Path) {
     let hosts = Hosts::new(true);
-    let (outcome, replies) = across(&hosts, wire(), || {
+    let (outcome, replies) = across(&hosts, Config { path, ..wire() }, || {
         let first = pings(&hosts.left, 10, Duration::from_ms(10));
         let middle = hosts.middle.name();
         ip(&format!("-n {middle} link set east down"));
@@ -292,7 +298,26 @@ fn an_interface_may_go_down_and_come_up_again() {
         thread::sleep(StdDuration::from_millis(100));
         [first, none, pings(&hosts.left, 10, Duration::from_ms(10))]
     });
-    assert_eq!(replies.map(|replies| replies.sorted().len()), [10, 0, 10], "{outcome:?}");
+    assert_eq!(replies.map(|replies| replies.sorted().len()), [10, 0, 10], "{path}: {outcome:?}");
+}
+
+/// Who takes an interface away is told, and not answered with silence.
+#[test]
+#[ignore = "needs root: real packets"]
+fn an_interface_that_is_removed_ends_the_run_with_an_error() {
+    needs_live!();
+    for path in [Path::PacketSockets, Path::Xdp] {
+        let hosts = Hosts::new(false);
+        let mut world = World::build(&hosts.line(Config { path, ..wire() })).unwrap();
+        let result = thread::scope(|scope| {
+            let carrier = scope.spawn(|| world.run(&Stop::new().unwrap(), Some(Duration::from_s(5))));
+            thread::sleep(StdDuration::from_millis(200));
+            ip(&format!("-n {} link del east", hosts.middle.name()));
+            carrier.join().unwrap()
+        });
+        let error = result.err().unwrap_or_else(|| panic!("{path}: nobody noticed"));
+        assert!(error.to_string().contains("reading packets"), "{path}: {error}");
+    }
 }
 
 /// Where the child finds its interfaces.
