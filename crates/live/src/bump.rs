@@ -34,7 +34,7 @@ use crate::clock::Clock;
 use crate::io::Port;
 
 use direction::Direction;
-pub use report::{CounterValue, DirectionReport, HopReport};
+pub use report::{CounterValue, DirectionReport, HopGlance, HopReport, WaitSum};
 
 /// Packets that one turn takes from one port, so that a flood from one side cannot hold up the other; and at most as many
 /// are sent at once.
@@ -112,6 +112,12 @@ impl Bump {
         self.up.send(clock, b);
         self.down.send(clock, a);
         Ok(())
+    }
+
+    /// How the hops stand at `now`: those up, then those down. Cheap beside [`Bump::reports`]; waits are counted from one call
+    /// to the next.
+    pub fn glance(&mut self, now: Instant) -> Vec<HopGlance> {
+        [&mut self.up, &mut self.down].into_iter().flat_map(|direction| direction.glance(now)).collect()
     }
 
     /// What has been done so far: up, then down.

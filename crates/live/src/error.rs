@@ -76,6 +76,12 @@ pub enum Error {
         /// Its handle.
         handle: String,
     },
+    /// The kernel does not have a congestion control, or it is not to be used.
+    #[error("this kernel has no congestion control {name:?}")]
+    NoCongestionControl {
+        /// Its name.
+        name: String,
+    },
     /// A system call failed.
     #[error("{what}: {source}")]
     System {
@@ -101,6 +107,10 @@ impl Error {
             Self::Taken { device, .. } => Some(format!("`tc qdisc del dev {device} root` takes it away")),
             Self::Command { command, .. } if command == "tc" || command == "ip" => {
                 Some("tc and ip are those of iproute2".to_owned())
+            }
+            Self::NoCongestionControl { name } => {
+                let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").ok()?;
+                Some(format!("it has {}; others are modules: `modprobe tcp_{name}`", known.trim()))
             }
             _ => None,
         }

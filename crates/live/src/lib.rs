@@ -6,7 +6,7 @@
 //! | [`emulate`] | the line emulator: the world around a bump that is an access line |
 //! | [`io`] | ports that packets come from and go to: [`io::Tun`], [`io::PacketSocket`], [`io::Xdp`]; the way round them, [`io::Bypass`] |
 //! | [`clock`] | the monotonic clock as [`lastmile_units::Instant`], the kernel's receive stamps on the same scale |
-//! | [`lab`] | network namespaces for hosts to stand in |
+//! | [`lab`] | real hosts with kernel TCP on an emulated line; network namespaces for them |
 //! | [`probe`] | ICMP echo with the kernel's receive times |
 //! | [`stop`] | SIGINT, SIGTERM and the program's own wish to stop, as a descriptor to wait for |
 //! | [`tc`] | the kernel's own shapers: set up for a policy, taken away, read back, measured |

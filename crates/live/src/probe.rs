@@ -17,7 +17,7 @@ use crate::sys::icmp::IcmpSocket;
 use crate::sys::{random, wait};
 
 /// Bytes of an IPv4 header without options and of the header of an echo message.
-const HEADERS: u16 = 28;
+pub(crate) const HEADERS: u16 = 28;
 
 const ECHO_REQUEST: u8 = 8;
 const ECHO_REPLY: u8 = 0;
@@ -151,7 +151,7 @@ impl Session {
 }
 
 /// Type, code, checksum, identifier, sequence number, zeros.
-fn write_request(message: &mut [u8], identifier: [u8; 2], sequence: u16) {
+pub(crate) fn write_request(message: &mut [u8], identifier: [u8; 2], sequence: u16) {
     message[..4].copy_from_slice(&[ECHO_REQUEST, 0, 0, 0]);
     message[4..6].copy_from_slice(&identifier);
     message[6..8].copy_from_slice(&sequence.to_be_bytes());
@@ -160,7 +160,7 @@ fn write_request(message: &mut [u8], identifier: [u8; 2], sequence: u16) {
 }
 
 /// The sequence number, if this IPv4 packet is a reply to a request of ours.
-fn read_reply(packet: &[u8], identifier: [u8; 2]) -> Option<u16> {
+pub(crate) fn read_reply(packet: &[u8], identifier: [u8; 2]) -> Option<u16> {
     let header_len = usize::from(packet.first()? & 0x0f) * 4;
     let message = packet.get(header_len..)?;
     let [ECHO_REPLY, 0, _, _, id0, id1, seq0, seq1, ..] = *message else { return None };

@@ -13,6 +13,7 @@
 //! | `packet` | packet sockets: packet(7), recvmmsg(2), sendmmsg(2) |
 //! | `stamped` | packets with the kernel's receive time; the buffers of a socket |
 //! | `xdp` | AF_XDP sockets |
+//! | `socket`, `poll` | sockets that are set up before they open, `TCP_INFO`; waiting for many of them |
 //! | `icmp` | a raw socket for echo requests whose replies carry the kernel's receive time |
 #![allow(unsafe_code)]
 
@@ -22,7 +23,9 @@ pub(crate) mod device;
 pub(crate) mod icmp;
 pub(crate) mod namespace;
 pub(crate) mod packet;
+pub(crate) mod poll;
 pub(crate) mod random;
+pub(crate) mod socket;
 pub(crate) mod stamped;
 pub(crate) mod wait;
 pub(crate) mod xdp;

@@ -10,7 +10,7 @@ use lastmile_queueing::spec::BuildError;
 use lastmile_queueing::{Backlog, Counter, Environment, random::Stream};
 use lastmile_units::{Duration, Instant};
 
-use super::{BATCH, CounterValue, DirectionReport, HopConfig, HopReport, MAX_FLOWS};
+use super::{BATCH, CounterValue, DirectionReport, HopConfig, HopGlance, HopReport, MAX_FLOWS, WaitSum};
 use crate::clock::Clock;
 use crate::io::{Counters, Framing, Port, Refusal};
 
@@ -59,7 +59,12 @@ impl Direction {
                 Ok(Hop {
                     name: config.name.clone(),
                     line: Line::new(&config.line, queue, losses),
-                    waits: Waits { all: histogram(), acks: histogram() },
+                    waits: Waits {
+                        all: histogram(),
+                        acks: histogram(),
+                        lately: WaitSum::default(),
+                        acks_lately: WaitSum::default(),
+                    },
                     most_queued: Backlog::default(),
                     delay: config.line.delay,
                     ahead: configs[index + 1..].iter().map(|config| config.line.delay).sum(),
@@ -187,6 +192,16 @@ impl Direction {
         debug_assert!(self.leaving.is_empty(), "a port says of every packet what became of it");
     }
 
+    pub(super) fn glance(&mut self, now: Instant) -> Vec<HopGlance> {
+        let hops = self.hops.iter_mut().map(|hop| HopGlance {
+            queued: hop.line.queue().backlog(),
+            wire_bits: hop.line.bits_sent(now),
+            waited: std::mem::take(&mut hop.waits.lately),
+            acks_waited: std::mem::take(&mut hop.waits.acks_lately),
+        });
+        hops.collect()
+    }
+
     pub(super) fn report(&self) -> DirectionReport {
         DirectionReport {
             received: self.received,
@@ -253,6 +268,9 @@ impl Spare {
 pub(super) struct Waits {
     pub(super) all: Histogram<u64>,
     acks: Histogram<u64>,
+    /// Since the last glance.
+    lately: WaitSum,
+    acks_lately: WaitSum,
 }
 
 /// Watches a line: how long packets wait in its queue, and what becomes of the memory of those it drops.
@@ -270,9 +288,12 @@ impl DropSink<Frame> for Watch<'_> {
 
 impl Observer<Frame> for Watch<'_> {
     fn transmitted(&mut self, _start: Instant, _end: Instant, waited: Duration, packet: &Frame) {
-        self.waits.all.saturating_record(waited.as_ns());
+        let ns = waited.as_ns();
+        self.waits.all.saturating_record(ns);
+        self.waits.lately.add(ns);
         if packet.meta().is_pure_ack() {
-            self.waits.acks.saturating_record(waited.as_ns());
+            self.waits.acks.saturating_record(ns);
+            self.waits.acks_lately.add(ns);
         }
     }
 }

@@ -92,6 +92,38 @@ impl HopReport {
     }
 }
 
+/// How a hop stands at a moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HopGlance {
+    /// What waits in the queue.
+    pub queued: Backlog,
+    /// Bits that its wire has carried by now.
+    pub wire_bits: u64,
+    /// How long packets waited that left the queue since the last glance.
+    pub waited: WaitSum,
+    /// The same for pure ACKs alone.
+    pub acks_waited: WaitSum,
+}
+
+/// How long packets waited, in sum.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct WaitSum {
+    /// Packets that left the queue.
+    pub packets: u64,
+    /// Sum of the times they waited, in nanoseconds.
+    pub sum_ns: u64,
+    /// Longest of them, in nanoseconds.
+    pub max_ns: u64,
+}
+
+impl WaitSum {
+    pub(super) fn add(&mut self, ns: u64) {
+        self.packets += 1;
+        self.sum_ns = self.sum_ns.saturating_add(ns);
+        self.max_ns = self.max_ns.max(ns);
+    }
+}
+
 fn sum(counts: &[Count]) -> u64 {
     counts.iter().map(|count| count.packets).sum()
 }

@@ -8,7 +8,7 @@ use lastmile_packet::HashKey;
 use lastmile_units::{Duration, Instant};
 
 use super::{Ended, Outcome};
-use crate::bump::{Bump, BumpConfig, HopConfig};
+use crate::bump::{Bump, BumpConfig, HopConfig, HopGlance};
 use crate::clock::{Clock, MonotonicClock, std_span};
 use crate::error::{Context, Error};
 use crate::io::tun::Settings;
@@ -284,6 +284,33 @@ impl World {
             let _ = child.wait();
         }
         result
+    }
+
+    /// Carries packets until `look` says no, which is asked whenever `stop` becomes readable and gets the time and what the hops
+    /// hold then, those up and then those down.
+    ///
+    /// # Errors
+    /// As [`World::run`].
+    pub(crate) fn run_watched(
+        &mut self,
+        stop: &Stop,
+        mut look: impl FnMut(Instant, Vec<HopGlance>) -> bool,
+    ) -> Result<Outcome, Error> {
+        let start = self.begin()?;
+        while let Woken::Stop = self.carry(stop, None, None)? {
+            stop.rearm().context(|| "reading signals")?;
+            self.bump.turn(&self.clock, &mut self.client.tun, &mut self.server.tun).context(|| "reading packets")?;
+            let now = self.clock.now();
+            if !look(now, self.bump.glance(now)) {
+                break;
+            }
+        }
+        self.outcome(stop.signal().map_or(Ended::Asked, Ended::Signal), start)
+    }
+
+    /// The clock of its times.
+    pub(crate) fn clock(&self) -> MonotonicClock {
+        self.clock
     }
 
     fn carry_for(&mut self, stop: &Stop, child: &mut Child) -> Result<Outcome, Error> {

@@ -1,0 +1,112 @@
+//! ICMP echo at a steady pace, for as long as the lab runs. As [`crate::probe`], but beside other traffic in one thread.
+//!
+//! A reply counts from when the kernel received it. Requests keep to a grid from the start on, so a late one does not shift those
+//! after it; each is timed from when it was handed to the kernel.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use lastmile_units::{Duration, Instant};
+
+use crate::clock::{Clock, StampMap};
+use crate::probe::{HEADERS, read_reply, write_request};
+use crate::sys::icmp::IcmpSocket;
+use crate::sys::{random, socket};
+
+use super::{EchoPlan, FlowOutcome};
+
+pub(super) struct Echo {
+    socket: IcmpSocket,
+    identifier: [u8; 2],
+    message: Vec<u8>,
+    interval: Duration,
+    next: Option<Instant>,
+    /// When each request was sent and its first reply received.
+    times: Vec<(Instant, Option<Instant>)>,
+}
+
+impl Echo {
+    /// In the namespace of the calling thread.
+    pub(super) fn new(plan: EchoPlan, target: Ipv4Addr, dscp: u8) -> io::Result<Self> {
+        let socket = IcmpSocket::connect(target)?;
+        socket::set_dscp(socket.as_fd(), dscp)?;
+        Ok(Self {
+            socket,
+            identifier: random::bytes()?,
+            message: vec![0; usize::from(plan.size.saturating_sub(HEADERS)) + 8],
+            interval: plan.interval,
+            next: None,
+            times: Vec::new(),
+        })
+    }
+
+    pub(super) fn begin(&mut self, at: Instant) {
+        self.next = Some(at);
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.next = None;
+    }
+
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.next
+    }
+
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Sends the request that is due.
+    pub(super) fn send(&mut self, clock: &dyn Clock) -> io::Result<()> {
+        let Some(due) = self.next else { return Ok(()) };
+        let [.., high, low] = (self.times.len() as u64).to_be_bytes();
+        write_request(&mut self.message, self.identifier, u16::from_be_bytes([high, low]));
+        let sent = clock.now();
+        // A full queue on the way out loses the request, as one further on would.
+        match self.socket.send(&self.message) {
+            Err(error) if !matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::EAGAIN)) => return Err(error),
+            _ => {}
+        }
+        self.times.push((sent, None));
+        self.next = Some(due + self.interval);
+        Ok(())
+    }
+
+    /// Takes the replies that wait.
+    pub(super) fn receive(&mut self, clock: &dyn Clock) -> io::Result<()> {
+        let mut buffer = [0; 2048];
+        let map = StampMap::measure(clock);
+        while let Some((len, stamp)) = self.socket.receive(&mut buffer)? {
+            let now = clock.now();
+            let received = stamp.map_or(now, |stamp| map.monotonic(stamp).min(now));
+            if let Some(sequence) = read_reply(&buffer[..len.min(buffer.len())], self.identifier) {
+                self.note(sequence, received);
+            }
+        }
+        Ok(())
+    }
+
+    /// The latest request with this number: they come round after 65 536.
+    fn note(&mut self, sequence: u16, received: Instant) {
+        let latest = self.times.len().checked_sub(1);
+        let place = latest.and_then(|latest| {
+            let back = (latest as u64 & 0xffff).wrapping_sub(u64::from(sequence)) & 0xffff;
+            latest.checked_sub(usize::try_from(back).ok()?)
+        });
+        if let Some((_, reply @ None)) = place.and_then(|place| self.times.get_mut(place)) {
+            *reply = Some(received);
+        }
+    }
+
+    pub(super) fn outcome(self) -> FlowOutcome {
+        let answered = self.times.iter().filter_map(|(sent, reply)| Some((*sent, reply.as_ref()?.since(*sent))));
+        let replies: Vec<(Instant, Duration)> = answered.collect();
+        FlowOutcome {
+            packets_sent: self.times.len() as u64,
+            packets_received: replies.len() as u64,
+            replies,
+            ..FlowOutcome::default()
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The hosts: network namespaces whose TCP is set as the lab needs it.
+
+use std::fs;
+use std::io;
+
+use crate::error::{Context, Error};
+
+use super::{Hosts, Namespace};
+
+/// A new namespace for this role, `lastmile-PID-ROLE`, set up for `hosts`.
+pub(super) fn namespace(role: &str, hosts: &Hosts) -> Result<Namespace, Error> {
+    let namespace = Namespace::create(&format!("lastmile-{}-{role}", std::process::id()))?;
+    let set_up = || -> Result<(), Error> {
+        for (name, value) in settings(hosts) {
+            write(name, value)
+                .context(|| format!("setting net.ipv4.{name} in network namespace {}", namespace.name()))?;
+        }
+        Ok(())
+    };
+    namespace.run(set_up)??;
+    Ok(namespace)
+}
+
+/// Sysctls below `net.ipv4`. What is remembered of earlier connections (`tcp_no_metrics_save`) would tie one run to the next.
+fn settings(hosts: &Hosts) -> [(&'static str, bool); 7] {
+    [
+        ("tcp_no_metrics_save", true),
+        ("tcp_sack", hosts.sack),
+        ("tcp_dsack", hosts.dsack),
+        ("tcp_timestamps", hosts.timestamps),
+        ("tcp_window_scaling", hosts.window_scaling),
+        ("tcp_ecn", hosts.ecn),
+        ("tcp_slow_start_after_idle", hosts.idle_restart),
+    ]
+}
+
+/// Of the namespace of the calling thread.
+fn write(name: &str, value: bool) -> io::Result<()> {
+    fs::write(format!("/proc/sys/net/ipv4/{name}"), if value { "1" } else { "0" })
+}

@@ -1,0 +1,130 @@
+//! What came of a lab run, as plain data. Times are counted from when the traffic could begin.
+
+use lastmile_units::{Duration, Instant};
+
+use crate::bump::HopGlance;
+use crate::emulate;
+
+/// All that a run leaves.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What the line did.
+    pub line: emulate::Outcome,
+    /// A row a flow, in the order of the plan.
+    pub flows: Vec<FlowOutcome>,
+    /// What each flow had come to at the sample times, and whenever the offered traffic changed.
+    pub samples: Vec<Sample>,
+    /// What the queues held just after each of these times.
+    pub glances: Vec<Glance>,
+    /// Settings of sockets that this kernel does not have.
+    pub refused: Vec<String>,
+    /// True if emulator and generator ran before every ordinary process.
+    pub realtime: bool,
+    /// From when the generator was to send a datagram or a request to when it did: the longest.
+    pub generator_late: Duration,
+}
+
+/// What became of one flow.
+#[derive(Clone, Debug, Default)]
+pub struct FlowOutcome {
+    /// Payload bytes that the receiving host has read.
+    pub bytes_delivered: u64,
+    /// When the first of them came.
+    pub first_delivery: Option<Instant>,
+    /// When the latest of them came.
+    pub last_delivery: Option<Instant>,
+    /// When the last of a given number of bytes came.
+    pub end: Option<Instant>,
+    /// Data segments, datagrams or echo requests sent, retransmissions included.
+    pub packets_sent: u64,
+    /// Data segments, datagrams or replies received.
+    pub packets_received: u64,
+    /// What only TCP has.
+    pub tcp: Option<TcpOutcome>,
+    /// When each echo request that was answered left, and how long that took.
+    pub replies: Vec<(Instant, Duration)>,
+    /// Why it ended early, in the kernel's words.
+    pub failure: Option<String>,
+}
+
+/// What only a TCP flow has, as the kernel tells it at the end.
+#[derive(Clone, Debug, Default)]
+pub struct TcpOutcome {
+    /// The congestion control that the sender really had.
+    pub congestion: String,
+    /// Payload bytes of a full segment that the sender really sent.
+    pub payload: u32,
+    /// The largest window that the sender was ever told, at samples.
+    pub peer_window: u32,
+    /// ACKs that the receiver sent: its segments without data.
+    pub acks_sent: u64,
+    /// Segments without data that came back to the sender.
+    pub acks_received: u64,
+    /// Largest amount in flight, at samples.
+    pub max_in_flight: u64,
+    /// How the sender stood.
+    pub last: TcpSample,
+}
+
+/// How things stood at a time.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// When.
+    pub at: Instant,
+    /// Where the offered traffic changed: when it was to change by the plan. `None` for one of the regular samples.
+    pub cut: Option<Instant>,
+    /// Every flow, in the order of the plan.
+    pub flows: Vec<FlowSample>,
+}
+
+/// How a flow stood.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowSample {
+    /// Payload bytes that the receiving host had read.
+    pub bytes_delivered: u64,
+    /// What only TCP has; all zero until it is connected.
+    pub tcp: Option<TcpSample>,
+}
+
+/// How a sender stood: `TCP_INFO`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TcpSample {
+    /// Congestion window.
+    pub cwnd_bytes: u64,
+    /// Slow start threshold, once there is one.
+    pub ssthresh_bytes: Option<u64>,
+    /// Sent and not acknowledged.
+    pub in_flight_bytes: u64,
+    /// Acknowledged since the start.
+    pub acked_bytes: u64,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Retransmission timeouts; `None` where the kernel does not tell them.
+    pub timeouts: Option<u64>,
+    /// What it had waited for.
+    pub limited: LimitedTime,
+}
+
+/// What a sender had waited for since its start, as the kernel accounts for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LimitedTime {
+    /// Busy, and neither window nor buffer of another kind was in the way.
+    pub congestion_window: Duration,
+    /// The receiver's window.
+    pub receive_window: Duration,
+    /// Nothing to send, or its send buffer did not let the application offer it.
+    pub application: Duration,
+    /// Not yet connected.
+    pub awaiting_ack: Duration,
+}
+
+/// What the emulator saw when it was asked to look.
+#[derive(Clone, Debug)]
+pub struct Glance {
+    /// When.
+    pub at: Instant,
+    /// Every hop, up and then down.
+    pub hops: Vec<HopGlance>,
+}

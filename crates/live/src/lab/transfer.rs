@@ -1,0 +1,324 @@
+//! A TCP transfer between the two hosts' kernels, and the applications at both ends of it.
+//!
+//! The receiving application reads at once and throws away; its window is held by `TCP_WINDOW_CLAMP`, which the kernel sets anew
+//! whenever it learns of another segment size, so it is set again with what is read. The sending application keeps little unsent
+//! (`TCP_NOTSENT_LOWAT`), so that what it has offered when it stops is soon gone.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddrV4, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use lastmile_units::{Duration, Instant};
+
+use crate::clock::std_span;
+use crate::error::{Context, Error};
+use crate::sys::poll::Wish;
+use crate::sys::socket;
+
+use super::outcome::LimitedTime;
+use super::{FlowOutcome, FlowSample, TcpOutcome, TcpSample, TransferPlan};
+
+/// What is sent: as many as one call takes.
+static ZEROS: [u8; 65_536] = [0; 65_536];
+/// Calls in a row for one socket before the others have their turn.
+const TURNS: usize = 16;
+/// A threshold that nothing has set yet: `TCP_INFINITE_SSTHRESH` of the kernel.
+const NO_THRESHOLD: u32 = 0x7fff_ffff;
+
+/// A transfer, both ends of it.
+pub(super) struct Transfer {
+    plan: TransferPlan,
+    /// It is the sender that opens.
+    sender_opens: bool,
+    far: SocketAddrV4,
+    sender: Option<TcpStream>,
+    receiver: Option<TcpStream>,
+    /// What is still to be sent: before anything else these bytes, then zeros.
+    prefix: Vec<u8>,
+    left: Option<u64>,
+    /// What the receiver has yet to ask with, and the sender to read.
+    to_ask: u64,
+    to_hear: u64,
+    begun: Option<Instant>,
+    connected: Option<Instant>,
+    stopped: bool,
+    shut: bool,
+    /// The receiver has read the end of the stream.
+    over: Option<Instant>,
+    outcome: FlowOutcome,
+    tcp: TcpOutcome,
+}
+
+/// Gives a socket what the plan says, before it opens. What this kernel does not have is told to `refused`.
+pub(super) fn set_up(
+    fd: BorrowedFd<'_>,
+    plan: &TransferPlan,
+    dscp: u8,
+    refused: &mut impl FnMut(String),
+) -> Result<(), Error> {
+    set_congestion(fd, &plan.congestion)?;
+    let set = || -> io::Result<()> {
+        // The kernel grants twice as much and counts its own overhead of each packet in, which is most for the smallest.
+        socket::set_receive_buffer(fd, plan.receive_window.saturating_mul(4))?;
+        socket::clamp_window(fd, plan.receive_window)?;
+        socket::set_segment(fd, plan.segment)?;
+        // A quarter of a window, so that a wake-up in that time is soon enough.
+        socket::set_unsent_low(fd, (plan.receive_window / 4).clamp(8 << 10, 256 << 10))?;
+        socket::set_dscp(fd, dscp)
+    };
+    set().context(|| "setting up a TCP socket")?;
+    let timers = socket::Timers {
+        min_rto: std_span(plan.min_rto),
+        max_rto: std_span(plan.max_rto),
+        delayed_ack: std_span(plan.delayed_ack),
+    };
+    if let Err(error) = socket::set_timers(fd, timers) {
+        refused(format!("the kernel's own TCP timers hold, since it refuses others: {error}"));
+    }
+    Ok(())
+}
+
+fn set_congestion(fd: BorrowedFd<'_>, name: &str) -> Result<(), Error> {
+    socket::set_congestion(fd, name).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => Error::NoCongestionControl { name: name.to_owned() },
+        _ => Error::system(format!("choosing the congestion control {name}"), source),
+    })
+}
+
+impl Transfer {
+    /// A transfer whose opener is the socket `opener`, set up and bound; it will connect to `far`.
+    pub(super) fn new(plan: TransferPlan, sender_opens: bool, opener: OwnedFd, far: SocketAddrV4) -> Self {
+        let opener = Some(TcpStream::from(opener));
+        let (sender, receiver) = if sender_opens { (opener, None) } else { (None, opener) };
+        Self {
+            sender_opens,
+            far,
+            sender,
+            receiver,
+            prefix: plan.first_payload.clone(),
+            left: plan.bytes,
+            to_ask: plan.request,
+            to_hear: plan.request,
+            begun: None,
+            connected: None,
+            stopped: false,
+            shut: false,
+            over: None,
+            outcome: FlowOutcome::default(),
+            tcp: TcpOutcome::default(),
+            plan,
+        }
+    }
+
+    pub(super) fn plan(&self) -> &TransferPlan {
+        &self.plan
+    }
+
+    pub(super) fn begin(&mut self, now: Instant) -> io::Result<()> {
+        self.begun = Some(now);
+        let opener = if self.sender_opens { &self.sender } else { &self.receiver };
+        match opener {
+            Some(opener) => socket::connect(opener.as_fd(), self.far),
+            None => Ok(()),
+        }
+    }
+
+    /// The listening host has accepted.
+    pub(super) fn accepted(&mut self, stream: TcpStream, dscp: u8) -> Result<(), Error> {
+        // A listener that several flows share had the settings of one of them.
+        set_up(stream.as_fd(), &self.plan, dscp, &mut |_| {})?;
+        stream.set_nonblocking(true).context(|| "setting up a TCP socket")?;
+        *(if self.sender_opens { &mut self.receiver } else { &mut self.sender }) = Some(stream);
+        Ok(())
+    }
+
+    /// The application stops offering data.
+    pub(super) fn stop(&mut self) {
+        self.stopped = true;
+        self.prefix.clear();
+        self.left = Some(0);
+        self.shut_if_done();
+    }
+
+    pub(super) fn sender_wish(&self) -> Option<(BorrowedFd<'_>, Wish)> {
+        let hears = self.to_hear > 0;
+        let wish = Wish { read: hears, write: !hears && !self.shut };
+        self.wish(self.sender.as_ref(), wish)
+    }
+
+    pub(super) fn receiver_wish(&self) -> Option<(BorrowedFd<'_>, Wish)> {
+        let wish = Wish { read: self.over.is_none(), write: self.to_ask > 0 };
+        self.wish(self.receiver.as_ref(), wish)
+    }
+
+    fn wish<'a>(&self, stream: Option<&'a TcpStream>, wish: Wish) -> Option<(BorrowedFd<'a>, Wish)> {
+        let open = self.begun.is_some() && self.outcome.failure.is_none();
+        stream.filter(|_| open).map(|stream| (stream.as_fd(), wish))
+    }
+
+    /// The sender may send, or hear.
+    pub(super) fn sender_ready(&mut self, now: Instant) {
+        let result = self.send(now);
+        self.note_failure(result);
+    }
+
+    fn send(&mut self, now: Instant) -> io::Result<()> {
+        let Some(mut sender) = self.sender.as_ref() else { return Ok(()) };
+        self.connected.get_or_insert(now);
+        while self.to_hear > 0 {
+            let mut buffer = [0; 4096];
+            match sender.read(&mut buffer) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(len) => self.to_hear = self.to_hear.saturating_sub(len as u64),
+                Err(error) => return unless_blocked(error),
+            }
+        }
+        for _ in 0..TURNS {
+            let most = self.left.map_or(ZEROS.len(), |left| usize::try_from(left).unwrap_or(usize::MAX));
+            let source: &[u8] = if self.prefix.is_empty() { &ZEROS } else { &self.prefix };
+            let part = &source[..source.len().min(most)];
+            if part.is_empty() {
+                break;
+            }
+            match sender.write(part) {
+                Ok(len) => {
+                    self.prefix.drain(..len.min(self.prefix.len()));
+                    self.left = self.left.map(|left| left.saturating_sub(len as u64));
+                }
+                Err(error) => return unless_blocked(error),
+            }
+        }
+        self.shut_if_done();
+        Ok(())
+    }
+
+    fn shut_if_done(&mut self) {
+        if self.left == Some(0)
+            && !self.shut
+            && self.connected.is_some()
+            && let Some(sender) = &self.sender
+        {
+            self.shut = true;
+            // It is no longer connected, then there is nothing to close.
+            let _ = sender.shutdown(Shutdown::Write);
+        }
+    }
+
+    /// Something has come for the receiver, or it may ask. True when that was the last byte of a given number.
+    pub(super) fn receiver_ready(&mut self, now: Instant) -> bool {
+        let before = self.outcome.end;
+        let result = self.ask().and_then(|()| self.receive(now));
+        self.note_failure(result);
+        before.is_none() && self.outcome.end.is_some()
+    }
+
+    fn ask(&mut self) -> io::Result<()> {
+        let Some(mut receiver) = self.receiver.as_ref() else { return Ok(()) };
+        while self.to_ask > 0 {
+            let asked = usize::try_from(self.plan.request - self.to_ask).unwrap_or(usize::MAX);
+            let first = self.plan.first_request.get(asked..).filter(|rest| !rest.is_empty());
+            let source = first.unwrap_or(&ZEROS);
+            let part = &source[..source.len().min(usize::try_from(self.to_ask).unwrap_or(usize::MAX))];
+            match receiver.write(part) {
+                Ok(len) => self.to_ask -= len as u64,
+                Err(error) => return unless_blocked(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, now: Instant) -> io::Result<()> {
+        let Some(receiver) = self.receiver.as_ref() else { return Ok(()) };
+        let before = self.outcome.bytes_delivered;
+        let result = loop {
+            match socket::discard(receiver.as_fd(), 1 << 20) {
+                Ok(0) => {
+                    self.over = Some(now);
+                    let _ = receiver.shutdown(Shutdown::Write);
+                    break Ok(());
+                }
+                Ok(len) => self.outcome.bytes_delivered += len as u64,
+                Err(error) => break unless_blocked(error),
+            }
+        };
+        if self.outcome.bytes_delivered > before {
+            self.outcome.first_delivery.get_or_insert(now);
+            self.outcome.last_delivery = Some(now);
+            if self.plan.bytes.is_some_and(|bytes| self.outcome.bytes_delivered >= bytes) {
+                self.outcome.end.get_or_insert(now);
+            }
+            if self.over.is_none() {
+                socket::clamp_window(receiver.as_fd(), self.plan.receive_window)?;
+            }
+        }
+        result
+    }
+
+    fn note_failure(&mut self, result: io::Result<()>) {
+        if let Err(error) = result
+            && self.outcome.failure.is_none()
+        {
+            self.outcome.failure = Some(error.to_string());
+        }
+    }
+
+    pub(super) fn sample(&mut self, now: Instant) -> FlowSample {
+        let bytes_delivered = self.outcome.bytes_delivered;
+        let Some((sender, connected)) = self.sender.as_ref().zip(self.connected) else {
+            return FlowSample { bytes_delivered, tcp: Some(self.tcp.last) };
+        };
+        if let Ok(info) = socket::info(sender.as_fd()) {
+            let mss = u64::from(info.mss);
+            let in_flight_bytes = u64::from(info.unacked) * mss;
+            self.tcp.max_in_flight = self.tcp.max_in_flight.max(in_flight_bytes);
+            self.tcp.peer_window = self.tcp.peer_window.max(info.peer_window);
+            self.tcp.payload = info.mss;
+            self.tcp.last = TcpSample {
+                cwnd_bytes: u64::from(info.cwnd) * mss,
+                ssthresh_bytes: (info.ssthresh < NO_THRESHOLD).then(|| u64::from(info.ssthresh) * mss),
+                in_flight_bytes,
+                acked_bytes: info.bytes_acked,
+                srtt: (info.srtt_us > 0).then(|| Duration::from_us(info.srtt_us.into())),
+                retransmissions: info.retransmissions.into(),
+                timeouts: info.timeouts.map(u64::from),
+                limited: self.limited(&info, now, connected),
+            };
+        }
+        FlowSample { bytes_delivered, tcp: Some(self.tcp.last) }
+    }
+
+    fn limited(&self, info: &socket::Info, now: Instant, connected: Instant) -> LimitedTime {
+        let busy = Duration::from_us(info.busy_us);
+        let receive_window = Duration::from_us(info.receive_window_us);
+        let send_buffer = Duration::from_us(info.send_buffer_us);
+        let alive = self.over.unwrap_or(now).since(connected);
+        LimitedTime {
+            congestion_window: busy.saturating_sub(receive_window).saturating_sub(send_buffer),
+            receive_window,
+            application: alive.saturating_sub(busy) + send_buffer,
+            awaiting_ack: connected.since(self.begun.unwrap_or(connected)),
+        }
+    }
+
+    pub(super) fn outcome(mut self) -> FlowOutcome {
+        if let Some(info) = self.sender.as_ref().and_then(|sender| socket::info(sender.as_fd()).ok()) {
+            self.outcome.packets_sent = info.data_out.into();
+            self.tcp.acks_received = info.segments_in.saturating_sub(info.data_in).into();
+        }
+        if let Some(sender) = &self.sender {
+            self.tcp.congestion = socket::congestion(sender.as_fd()).unwrap_or_default();
+        }
+        if let Some(info) = self.receiver.as_ref().and_then(|receiver| socket::info(receiver.as_fd()).ok()) {
+            self.outcome.packets_received = info.data_in.into();
+            self.tcp.acks_sent = info.segments_out.saturating_sub(info.data_out).into();
+        }
+        FlowOutcome { tcp: Some(self.tcp), ..self.outcome }
+    }
+}
+
+fn unless_blocked(error: io::Error) -> io::Result<()> {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
+        _ => Err(error),
+    }
+}

@@ -1,0 +1,255 @@
+//! TCP sockets that are set up before they open, options of sockets, and what the kernel tells of a connection: tcp(7), ip(7).
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use super::{check, check_fd};
+
+/// Options of linux/tcp.h that libc has no names for.
+const TCP_RTO_MAX_MS: libc::c_int = 44;
+const TCP_RTO_MIN_US: libc::c_int = 45;
+const TCP_DELACK_MAX_US: libc::c_int = 46;
+
+/// A socket that neither listens nor has connected yet, in the network namespace of the calling thread. Never blocks.
+pub(crate) fn open() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: takes three numbers.
+    let fd = check_fd(unsafe { libc::socket(libc::AF_INET, kind, 0) })?;
+    set(fd.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
+    Ok(fd)
+}
+
+/// Gives the socket an address of its own. bind(2).
+pub(crate) fn bind(fd: BorrowedFd<'_>, address: SocketAddrV4) -> io::Result<()> {
+    let (address, len) = socket_address(address);
+    // SAFETY: `address` has the length that is given and outlives the call.
+    check(unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), len) }).map(drop)
+}
+
+/// Waits for connections. listen(2).
+pub(crate) fn listen(fd: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: takes a descriptor, open for as long as it is borrowed, and a number.
+    check(unsafe { libc::listen(fd.as_raw_fd(), 1024) }).map(drop)
+}
+
+/// Begins to connect; the socket is writable once it has. connect(2).
+pub(crate) fn connect(fd: BorrowedFd<'_>, address: SocketAddrV4) -> io::Result<()> {
+    let (address, len) = socket_address(address);
+    // SAFETY: `address` has the length that is given and outlives the call.
+    match check(unsafe { libc::connect(fd.as_raw_fd(), (&raw const address).cast(), len) }) {
+        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+/// Takes at most `most` received bytes and throws them away: how many there were, zero at the end of the stream.
+/// `MSG_TRUNC` of tcp(7).
+pub(crate) fn discard(fd: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
+    let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
+    // SAFETY: with MSG_TRUNC a TCP socket counts bytes without copying any, so the buffer is never written to.
+    let taken = unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), most, flags) };
+    usize::try_from(taken).map_err(|_| io::Error::last_os_error())
+}
+
+/// Chooses the congestion control by its name.
+pub(crate) fn set_congestion(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    let len = libc::socklen_t::try_from(name.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    // SAFETY: the pointer and the length are those of one text, which outlives the call.
+    let result =
+        unsafe { libc::setsockopt(fd.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_ptr().cast(), len) };
+    check(result).map(drop)
+}
+
+/// The congestion control that the socket has.
+pub(crate) fn congestion(fd: BorrowedFd<'_>) -> io::Result<String> {
+    let mut name = [0_u8; 16];
+    let len = read(fd, libc::TCP_CONGESTION, &mut name)?;
+    let name = &name[..len];
+    Ok(String::from_utf8_lossy(name.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned())
+}
+
+/// Room for what was received and not yet read. The kernel counts its own overhead in; twice `bytes` are what it takes.
+pub(crate) fn set_receive_buffer(fd: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
+    set(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, int(bytes))
+}
+
+/// The largest window to advertise. The kernel sets its own again when the size of segments changes.
+pub(crate) fn clamp_window(fd: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
+    set(fd, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, int(bytes))
+}
+
+/// The largest segment, TCP options included.
+pub(crate) fn set_segment(fd: BorrowedFd<'_>, bytes: u16) -> io::Result<()> {
+    set(fd, libc::IPPROTO_TCP, libc::TCP_MAXSEG, libc::c_int::from(bytes))
+}
+
+/// The socket is writable while fewer bytes than this wait to be sent for the first time.
+pub(crate) fn set_unsent_low(fd: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
+    set(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, int(bytes))
+}
+
+/// Bounds of the retransmission timeout, and the longest delay of an ACK.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Timers {
+    pub(crate) min_rto: Duration,
+    pub(crate) max_rto: Duration,
+    pub(crate) delayed_ack: Duration,
+}
+
+/// Sets the timers; the first that this kernel refuses is an error.
+pub(crate) fn set_timers(fd: BorrowedFd<'_>, timers: Timers) -> io::Result<()> {
+    let us = |span: Duration| libc::c_int::try_from(span.as_micros()).unwrap_or(libc::c_int::MAX);
+    let max_ms = libc::c_int::try_from(timers.max_rto.as_millis()).unwrap_or(libc::c_int::MAX);
+    set(fd, libc::IPPROTO_TCP, TCP_RTO_MAX_MS, max_ms)?;
+    set(fd, libc::IPPROTO_TCP, TCP_RTO_MIN_US, us(timers.min_rto))?;
+    set(fd, libc::IPPROTO_TCP, TCP_DELACK_MAX_US, us(timers.delayed_ack))
+}
+
+/// The differentiated services code point of its packets.
+pub(crate) fn set_dscp(fd: BorrowedFd<'_>, dscp: u8) -> io::Result<()> {
+    set(fd, libc::IPPROTO_IP, libc::IP_TOS, libc::c_int::from(dscp) << 2)
+}
+
+/// Held at the largest that an option can be.
+fn int(bytes: u32) -> libc::c_int {
+    libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX)
+}
+
+fn set(fd: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    let size = libc::socklen_t::try_from(size_of::<libc::c_int>()).expect("four");
+    // SAFETY: `value` is an int of the size that is given, and outlives the call.
+    check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, option, (&raw const value).cast(), size) }).map(drop)
+}
+
+/// Fills `to` with a TCP option and says how many bytes there were.
+fn read(fd: BorrowedFd<'_>, option: libc::c_int, to: &mut [u8]) -> io::Result<usize> {
+    let mut len = libc::socklen_t::try_from(to.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    // SAFETY: the pointer and the length are those of one slice, and the length outlives the call.
+    let result =
+        unsafe { libc::getsockopt(fd.as_raw_fd(), libc::IPPROTO_TCP, option, to.as_mut_ptr().cast(), &raw mut len) };
+    check(result)?;
+    usize::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
+}
+
+fn socket_address(address: SocketAddrV4) -> (libc::sockaddr_in, libc::socklen_t) {
+    let address = libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: address.port().to_be(),
+        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(Ipv4Addr::octets(address.ip())) },
+        sin_zero: [0; 8],
+    };
+    (address, libc::socklen_t::try_from(size_of_val(&address)).expect("sixteen"))
+}
+
+/// What the kernel tells of a connection: `struct tcp_info` of linux/tcp.h.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Info {
+    /// Payload of a segment that is sent.
+    pub(crate) mss: u32,
+    /// Segments in flight.
+    pub(crate) unacked: u32,
+    /// Smoothed round-trip time in microseconds.
+    pub(crate) srtt_us: u32,
+    /// Slow start threshold in segments.
+    pub(crate) ssthresh: u32,
+    /// Congestion window in segments.
+    pub(crate) cwnd: u32,
+    /// Segments sent again.
+    pub(crate) retransmissions: u32,
+    pub(crate) bytes_acked: u64,
+    pub(crate) segments_out: u32,
+    pub(crate) segments_in: u32,
+    pub(crate) data_in: u32,
+    pub(crate) data_out: u32,
+    /// Microseconds with something to send or in flight.
+    pub(crate) busy_us: u64,
+    /// Of those, held up by the receiver's window.
+    pub(crate) receive_window_us: u64,
+    /// Of those, held up by the send buffer.
+    pub(crate) send_buffer_us: u64,
+    /// The window that the peer advertises.
+    pub(crate) peer_window: u32,
+    /// Retransmission timeouts; `None` before Linux 6.7.
+    pub(crate) timeouts: Option<u16>,
+}
+
+/// What the kernel tells of the connection now.
+pub(crate) fn info(fd: BorrowedFd<'_>) -> io::Result<Info> {
+    let mut bytes = [0; 256];
+    let len = read(fd, libc::TCP_INFO, &mut bytes)?;
+    Ok(Info::parse(&bytes[..len.min(bytes.len())]))
+}
+
+impl Info {
+    /// Members by their place in the struct, which only grows; those that an older kernel lacks are zero.
+    fn parse(bytes: &[u8]) -> Self {
+        let u32_at = |at: usize| bytes.get(at..at + 4).map_or(0, |b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
+        let u64_at = |at: usize| match bytes.get(at..at + 8) {
+            Some(&[a, b, c, d, e, f, g, h]) => u64::from_ne_bytes([a, b, c, d, e, f, g, h]),
+            _ => 0,
+        };
+        Self {
+            mss: u32_at(16),
+            unacked: u32_at(24),
+            srtt_us: u32_at(68),
+            ssthresh: u32_at(76),
+            cwnd: u32_at(80),
+            retransmissions: u32_at(100),
+            bytes_acked: u64_at(120),
+            segments_out: u32_at(136),
+            segments_in: u32_at(140),
+            data_in: u32_at(152),
+            data_out: u32_at(156),
+            busy_us: u64_at(168),
+            receive_window_us: u64_at(176),
+            send_buffer_us: u64_at(184),
+            peer_window: u32_at(228),
+            timeouts: bytes.get(240..242).map(|b| u16::from_ne_bytes([b[0], b[1]])),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_read_from_their_places_and_missing_ones_are_zero() {
+        let mut bytes = [0_u8; 248];
+        for (index, word) in bytes.chunks_exact_mut(4).enumerate() {
+            word.copy_from_slice(&u32::try_from(index).unwrap().to_ne_bytes());
+        }
+        let info = Info::parse(&bytes);
+        assert_eq!((info.mss, info.cwnd, info.retransmissions, info.peer_window), (4, 20, 25, 57));
+        assert_eq!(info.timeouts.map(u32::from), Some(60));
+        let short = Info::parse(&bytes[..160]);
+        assert_eq!((short.data_out, short.busy_us, short.timeouts), (39, 0, None));
+    }
+
+    /// Loopback: no namespace and no rights are needed.
+    #[test]
+    fn a_connection_tells_of_itself() {
+        let listener = open().unwrap();
+        bind(listener.as_fd(), SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        set_congestion(listener.as_fd(), "reno").unwrap();
+        listen(listener.as_fd()).unwrap();
+        let listener = std::net::TcpListener::from(listener);
+        let std::net::SocketAddr::V4(address) = listener.local_addr().unwrap() else { panic!("IPv4") };
+        let client = open().unwrap();
+        connect(client.as_fd(), address).unwrap();
+        listener.set_nonblocking(false).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        assert_eq!(congestion(server.as_fd()).unwrap(), "reno", "as the listener");
+        io::Write::write_all(&mut server, &[0; 100]).unwrap();
+        let mut got = 0;
+        while got < 100 {
+            got += discard(client.as_fd(), 64).unwrap_or(0);
+        }
+        assert_eq!(got, 100);
+        let info = info(server.as_fd()).unwrap();
+        assert!(info.mss > 500 && info.cwnd > 0 && info.data_out > 0, "{info:?}");
+        assert!(set_congestion(client.as_fd(), "lastmile-none").is_err());
+    }
+}
