@@ -4,6 +4,8 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 #[cfg(target_os = "linux")]
 pub(crate) mod emulate;
+#[cfg(target_os = "linux")]
+pub(crate) mod lab;
 pub(crate) mod model;
 pub(crate) mod overhead;
 pub(crate) mod policy;

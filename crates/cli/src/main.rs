@@ -38,6 +38,8 @@ enum Command {
     Policy(commands::policy::Arguments),
     #[cfg(target_os = "linux")]
     Emulate(commands::emulate::Arguments),
+    #[cfg(target_os = "linux")]
+    Lab(commands::lab::Arguments),
     Tc(commands::tc::Arguments),
     Overhead(commands::overhead::Arguments),
     Model(commands::model::Arguments),
@@ -62,6 +64,8 @@ fn main() -> ExitCode {
         Command::Policy(arguments) => commands::policy::run(&arguments, &mut printer),
         #[cfg(target_os = "linux")]
         Command::Emulate(arguments) => commands::emulate::run(&arguments, &mut printer),
+        #[cfg(target_os = "linux")]
+        Command::Lab(arguments) => commands::lab::run(&arguments, &mut printer),
         Command::Tc(arguments) => commands::tc::run(&arguments, &mut printer),
         Command::Overhead(arguments) => commands::overhead::run(&arguments, &mut printer),
         Command::Model(arguments) => commands::model::run(&arguments, &mut printer),

@@ -132,17 +132,12 @@ fn variants(arguments: &Arguments) -> Result<Vec<Variant>> {
 /// What the runs need of the arguments of `lastmile run`.
 fn plan(arguments: &Arguments) -> run::Arguments {
     run::Arguments {
-        scenario: arguments.scenario.clone(),
         seed: arguments.seed,
         set: arguments.set.clone(),
-        policy: None,
-        remedy: Vec::new(),
-        vary: None,
         out: arguments.out.clone(),
-        capture: Vec::new(),
-        whole_packets: false,
         threads: arguments.threads,
         json: arguments.json,
+        ..run::Arguments::of_one(arguments.scenario.clone())
     }
 }
 

@@ -1,7 +1,7 @@
 //! `lastmile emulate`: is the line of a scenario for real hosts, until it is interrupted or a command behind it ends.
 
 mod path;
-mod summary;
+pub(super) mod summary;
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -19,7 +19,7 @@ use lastmile_units::Duration;
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
 
-use self::path::Path;
+pub(super) use self::path::Path;
 
 /// Be the line of a scenario for real hosts
 ///

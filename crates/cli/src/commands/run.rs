@@ -21,6 +21,8 @@ use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 
 pub(super) use self::simulate::Done;
+#[cfg(target_os = "linux")]
+pub(super) use self::simulate::origin;
 use self::simulate::simulate;
 use self::variants::Variant;
 
@@ -72,6 +74,32 @@ pub(crate) struct Arguments {
     /// Print JSON: the summary, and under "timing" what depends on the machine
     #[arg(long)]
     pub(super) json: bool,
+
+    /// Real packets and the kernel's TCP in place of simulated ones: lastmile lab
+    #[cfg(target_os = "linux")]
+    #[arg(long, conflicts_with_all = ["remedy", "vary", "capture", "threads"])]
+    pub(super) live: bool,
+}
+
+impl Arguments {
+    /// One run of this scenario, and no more.
+    pub(super) fn of_one(scenario: PathBuf) -> Self {
+        Self {
+            scenario,
+            seed: None,
+            set: Vec::new(),
+            policy: None,
+            remedy: Vec::new(),
+            vary: None,
+            out: None,
+            capture: Vec::new(),
+            whole_packets: false,
+            threads: None,
+            json: false,
+            #[cfg(target_os = "linux")]
+            live: false,
+        }
+    }
 }
 
 /// What `--json` prints for a comparison.
@@ -89,6 +117,10 @@ struct Labelled<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
+    #[cfg(target_os = "linux")]
+    if arguments.live {
+        return super::lab::run(&super::lab::Arguments::from(arguments), printer);
+    }
     let variants = variants::of(arguments)?;
     // All are read before any runs: a mistake in the last should not cost the time of the first.
     let mut scenarios = Vec::new();

@@ -8,6 +8,8 @@ mod docs;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod json;
+#[cfg(target_os = "linux")]
+mod lab;
 mod policies;
 mod streams;
 #[cfg(target_os = "linux")]

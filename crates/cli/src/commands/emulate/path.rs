@@ -8,7 +8,7 @@ use lastmile_sim::spec::{Network, NodeIndex};
 use crate::exit::{Failure, Result};
 
 /// The links between client and server, both ways, as indices into the network's list.
-pub(super) struct Path<'s> {
+pub(in crate::commands) struct Path<'s> {
     network: &'s Network,
     up: Vec<usize>,
     down: Vec<usize>,
@@ -16,7 +16,7 @@ pub(super) struct Path<'s> {
 
 impl<'s> Path<'s> {
     /// The way between these nodes; without them, between client and server of the access line.
-    pub(super) fn of(scenario: &'s Scenario, between: Option<&(String, String)>) -> Result<Self> {
+    pub(in crate::commands) fn of(scenario: &'s Scenario, between: Option<&(String, String)>) -> Result<Self> {
         let network = scenario.network_ref();
         let (client, server) = match (between, scenario.access()) {
             (Some((client, server)), _) => (node(network, client)?, node(network, server)?),
@@ -36,17 +36,17 @@ impl<'s> Path<'s> {
     }
 
     /// From the client to the server.
-    pub(super) fn up(&self) -> Vec<HopConfig> {
+    pub(in crate::commands) fn up(&self) -> Vec<HopConfig> {
         self.up.iter().map(|link| self.hop(*link)).collect()
     }
 
     /// From the server to the client.
-    pub(super) fn down(&self) -> Vec<HopConfig> {
+    pub(in crate::commands) fn down(&self) -> Vec<HopConfig> {
         self.down.iter().map(|link| self.hop(*link)).collect()
     }
 
     /// The network with these links alone, those up and then those down, and no traffic.
-    pub(super) fn network(&self) -> Network {
+    pub(in crate::commands) fn network(&self) -> Network {
         let links = self.up.iter().chain(&self.down).map(|link| self.network.links[*link].clone());
         Network { links: links.collect(), traffic: Vec::new(), ..self.network.clone() }
     }

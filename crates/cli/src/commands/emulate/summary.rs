@@ -29,7 +29,7 @@ pub(super) struct Document {
 
 /// What only real packets have.
 #[derive(Serialize)]
-pub(super) struct Live {
+pub(in crate::commands) struct Live {
     ended_by: String,
     up: Direction,
     down: Direction,
@@ -90,16 +90,11 @@ pub(super) fn document(arguments: &Arguments, scenario: &Scenario, path: &Path<'
         conservation: conservation(outcome),
     };
     let summary = Summary { clock: Clock::Monotonic, ..summarise(&origin, &path.network(), &run) };
-    let ended_by = match outcome.ended {
-        Ended::Asked => "request".to_owned(),
-        Ended::Signal(number) => format!("signal {number}"),
-        Ended::Limit => "duration".to_owned(),
-        Ended::Command(_) => "command".to_owned(),
-    };
-    Document { summary, live: Live { ended_by, up: direction(&outcome.up), down: direction(&outcome.down) } }
+    Document { summary, live: Live::new(outcome) }
 }
 
-fn link(hop: &HopReport) -> LinkOutcome {
+/// A hop as a link of the simulator.
+pub(in crate::commands) fn link(hop: &HopReport) -> LinkOutcome {
     LinkOutcome {
         stats: hop.line.clone(),
         wire_bits: hop.line.wire_bytes.bits(),
@@ -113,7 +108,7 @@ fn link(hop: &HopReport) -> LinkOutcome {
 }
 
 /// As the simulator sums up, the drops at the devices included.
-fn conservation(outcome: &Outcome) -> Conservation {
+pub(in crate::commands) fn conservation(outcome: &Outcome) -> Conservation {
     let mut sums = Conservation::default();
     let add = |sum: &mut Amount, count: &Count| {
         sum.packets += count.packets;
@@ -177,8 +172,19 @@ fn seconds(histogram: &Histogram<u64>) -> Delay {
 }
 
 impl Live {
+    /// What the devices did.
+    pub(in crate::commands) fn new(outcome: &Outcome) -> Self {
+        let ended_by = match outcome.ended {
+            Ended::Asked => "request".to_owned(),
+            Ended::Signal(number) => format!("signal {number}"),
+            Ended::Limit => "duration".to_owned(),
+            Ended::Command(_) => "command".to_owned(),
+        };
+        Self { ended_by, up: direction(&outcome.up), down: direction(&outcome.down) }
+    }
+
     /// For a terminal: the devices, and below them what else there is to tell.
-    pub(super) fn table(&self) -> String {
+    pub(in crate::commands) fn table(&self) -> String {
         let columns = ["Packets in", "out", "Late p50", "p99", "p99.9", "max"].map(|title| (title, Align::Right));
         let mut table = Table::new([("Devices", Align::Left)].into_iter().chain(columns));
         let late = |seconds: Option<f64>| seconds.map_or_else(|| "-".to_owned(), |s| format!("{:.0} us", s * 1e6));

@@ -76,7 +76,7 @@ pub(super) fn simulate(
     let wall_s = started.elapsed().as_secs_f64();
     progress.finish_and_clear();
 
-    let origin = origin(arguments, variant, scenario);
+    let origin = origin(&arguments.scenario, variant, scenario);
     let summary = summarise(&origin, network, &outcome);
     let rate = |amount: f64| if wall_s > 0.0 { amount / wall_s } else { 0.0 };
     #[expect(clippy::cast_precision_loss, reason = "for printing")]
@@ -106,16 +106,13 @@ fn progress(variant: &Variant) -> ProgressBar {
     ProgressBar::new(STEPS).with_style(style).with_message(message)
 }
 
-fn origin(arguments: &Arguments, variant: &Variant, scenario: &Scenario) -> Origin {
-    let file = arguments.scenario.file_name().map(|name| name.to_string_lossy().into_owned());
+/// Where a run of the scenario in `file` comes from.
+pub(in crate::commands) fn origin(file: &Path, variant: &Variant, scenario: &Scenario) -> Origin {
+    let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
     Origin {
         scenario: scenario.name().to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        inputs: Inputs {
-            file,
-            set: variant.overrides.clone(),
-            text: std::fs::read_to_string(&arguments.scenario).ok(),
-        },
+        inputs: Inputs { file: name, set: variant.overrides.clone(), text: std::fs::read_to_string(file).ok() },
     }
 }
 

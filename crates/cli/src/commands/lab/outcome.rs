@@ -1,0 +1,376 @@
+//! What a lab run did, in the schema of every other run, and beside it what only real packets have.
+
+use std::fmt::Write as _;
+
+use lastmile_live::bump::{HopGlance, WaitSum};
+use lastmile_live::lab;
+use lastmile_results::schema::{Clock, Summary};
+use lastmile_results::{Origin, Run, Series, summarise};
+use lastmile_sim::outcome::{self as sim, FlowOutcome, ProbeOutcome, Snapshot, TcpOutcome, Waits};
+use lastmile_sim::spec::Source;
+use lastmile_tcp::LimitedTime;
+use lastmile_units::{Duration, Instant};
+use serde::Serialize;
+
+use super::super::emulate::summary as line;
+use super::plan::Plan;
+
+/// Name of the file with what only real packets have.
+pub(super) const LIVE: &str = "live.json";
+
+/// A live run and what is told of it.
+pub(super) struct Measured {
+    pub(super) run: Run,
+    pub(super) live: Live,
+}
+
+impl Measured {
+    pub(super) fn document(&self) -> Document<'_> {
+        Document { summary: &self.run.summary, live: &self.live }
+    }
+}
+
+/// What `--json` prints of a live run.
+#[derive(Serialize)]
+pub(super) struct Document<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    live: &'a Live,
+}
+
+/// What only real packets have.
+#[derive(Serialize)]
+pub(super) struct Live {
+    /// Release of the kernel whose TCP it was.
+    kernel: Option<String>,
+    /// Emulator and generator ran before every ordinary process.
+    realtime: bool,
+    /// From when a datagram or request was to be sent to when it was: the longest.
+    generator_late_max_s: f64,
+    /// Every transfer.
+    transfers: Vec<Transfer>,
+    /// What the kernel did in its own way.
+    warnings: Vec<String>,
+    #[serde(flatten)]
+    line: line::Live,
+}
+
+/// What the kernel made of a transfer.
+#[derive(Serialize)]
+struct Transfer {
+    name: String,
+    /// The congestion control that the sender really had.
+    congestion: String,
+    /// Payload of the segments that it really sent.
+    payload_bytes: u32,
+    /// The largest window that it was told.
+    window_bytes: u32,
+    /// Why it ended early.
+    failure: Option<String>,
+}
+
+impl Live {
+    fn new(plan: &Plan<'_>, outcome: &lab::Outcome) -> Self {
+        let rows = plan.rows().zip(&outcome.flows);
+        let transfers = rows.filter_map(|((_, name), flow)| {
+            let tcp = flow.tcp.as_ref()?;
+            Some(Transfer {
+                name,
+                congestion: tcp.congestion.clone(),
+                payload_bytes: tcp.payload,
+                window_bytes: tcp.peer_window,
+                failure: flow.failure.clone(),
+            })
+        });
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok();
+        Self {
+            kernel: release.map(|release| release.trim().to_owned()),
+            realtime: outcome.realtime,
+            generator_late_max_s: outcome.generator_late.as_secs_f64(),
+            transfers: transfers.collect(),
+            warnings: plan.warnings().map(str::to_owned).chain(outcome.refused.iter().cloned()).collect(),
+            line: line::Live::new(&outcome.line),
+        }
+    }
+
+    /// For a terminal.
+    pub(super) fn table(&self) -> String {
+        let kernel = self.kernel.as_deref().unwrap_or("of unknown release");
+        let mut text = format!("Hosts: TCP of Linux {kernel}");
+        for Transfer { name, congestion, payload_bytes, window_bytes, .. } in &self.transfers {
+            let _ = write!(text, "; {name} {congestion}, segments of {payload_bytes} B, window {window_bytes} B");
+        }
+        format!("{text}\n{}{}", self.incidents(""), self.line.table())
+    }
+
+    /// What a user should know if there was any, each line beginning with `label`.
+    pub(super) fn incidents(&self, label: &str) -> String {
+        let mut text = String::new();
+        let label = if label.is_empty() { String::new() } else { format!("{label}: ") };
+        for Transfer { name, failure, .. } in &self.transfers {
+            if let Some(failure) = failure {
+                let _ = writeln!(text, "{label}{name} ended early: {failure}");
+            }
+        }
+        if !self.realtime {
+            let _ = writeln!(text, "{label}the kernel refused real-time priority: lateness depends on what else runs");
+        }
+        text
+    }
+}
+
+/// What came of a run, under this label.
+pub(super) fn measured(origin: &Origin, plan: &Plan<'_>, outcome: &lab::Outcome, label: String) -> Measured {
+    let network = plan.network();
+    let run = as_simulated(plan, outcome);
+    let mut summary = Summary { clock: Clock::Monotonic, ..summarise(origin, network, &run) };
+    // The kernel does not tell how often it retransmitted fast, and an old one not how often it timed out.
+    for (flow, live) in summary.flows.iter_mut().zip(transfers_and_datagrams(plan, outcome)) {
+        flow.fast_retransmits = None;
+        flow.timeouts = live.tcp.as_ref().and_then(|tcp| tcp.last.timeouts);
+    }
+    let series = run.series.iter().map(Series::from).collect();
+    Measured { run: Run { label, own: Vec::new(), summary, series }, live: Live::new(plan, outcome) }
+}
+
+fn is_ping(plan: &Plan<'_>, traffic: usize) -> bool {
+    matches!(plan.network().traffic[traffic].source, Source::Ping { .. })
+}
+
+/// The flows that have a row of their own.
+fn transfers_and_datagrams<'a>(plan: &Plan<'_>, outcome: &'a lab::Outcome) -> Vec<&'a lab::FlowOutcome> {
+    let rows = plan.rows().zip(&outcome.flows).filter(|((traffic, _), _)| !is_ping(plan, *traffic));
+    rows.map(|(_, flow)| flow).collect()
+}
+
+/// As the simulator would have left it.
+fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outcome {
+    let network = plan.network();
+    let emulated = &outcome.line;
+    let mut flows = Vec::new();
+    let mut probes = Vec::new();
+    for (number, ((traffic, name), flow)) in plan.rows().zip(&outcome.flows).enumerate() {
+        if is_ping(plan, traffic) {
+            let (sent, received, replies) = (flow.packets_sent, flow.packets_received, flow.replies.clone());
+            probes.push(ProbeOutcome { traffic, name, sent, received, replies });
+        } else {
+            flows.push(row(plan, number, (traffic, name), flow));
+        }
+    }
+    let mut series = link_series(plan, outcome);
+    series.extend(flow_series(plan, outcome));
+    series.extend(probes.iter().map(|probe| sim::Series {
+        name: "rtt_s",
+        entity: probe.name.clone(),
+        points: probe.replies.iter().map(|(left, took)| (*left, took.as_secs_f64())).collect(),
+    }));
+    series.retain(|series| !series.points.is_empty() && network.record.interval.is_some());
+    sim::Outcome {
+        duration: network.duration,
+        events: 0,
+        flows,
+        links: emulated.up.hops.iter().chain(&emulated.down.hops).map(line::link).collect(),
+        probes,
+        browsing: Vec::new(),
+        snapshots: snapshots(&outcome.samples, &outcome.glances),
+        series,
+        conservation: line::conservation(emulated),
+    }
+}
+
+fn row(plan: &Plan<'_>, number: usize, (traffic, name): (usize, String), flow: &lab::FlowOutcome) -> FlowOutcome {
+    let [data, acks] = plan.ways(number);
+    let tcp = flow.tcp.as_ref().map(|tcp| TcpOutcome {
+        retransmissions: tcp.last.retransmissions,
+        timeouts: tcp.last.timeouts.unwrap_or(0),
+        fast_retransmits: 0,
+        acks_sent: tcp.acks_sent,
+        acks_received: tcp.acks_received,
+        limited: limited(&tcp.last),
+        srtt: tcp.last.srtt,
+        max_in_flight: tcp.max_in_flight,
+        closed: false,
+    });
+    FlowOutcome {
+        traffic,
+        name,
+        start: plan.network().traffic[traffic].start,
+        end: flow.end,
+        bytes_delivered: flow.bytes_delivered,
+        first_delivery: flow.first_delivery,
+        last_delivery: flow.last_delivery,
+        data_path: data.into(),
+        ack_path: if tcp.is_some() { acks.into() } else { Vec::new().into() },
+        data_packets: flow.packets_sent,
+        data_packets_received: flow.packets_received,
+        tcp,
+        connections: None,
+    }
+}
+
+fn limited(sample: &lab::TcpSample) -> LimitedTime {
+    let lab::LimitedTime { congestion_window, receive_window, application, awaiting_ack } = sample.limited;
+    LimitedTime { congestion_window, receive_window, application, awaiting_ack }
+}
+
+/// The number of the first glance that was taken after `at`.
+fn glance_after(glances: &[lab::Glance], at: Instant) -> usize {
+    let number = glances.partition_point(|glance| glance.at < at);
+    number.min(glances.len().saturating_sub(1))
+}
+
+/// Waits in the queue of `hop` over these glances.
+fn waits(glances: &[lab::Glance], hop: usize, of: fn(&HopGlance) -> WaitSum) -> Waits {
+    let mut sum = Waits::default();
+    for waited in glances.iter().filter_map(|glance| glance.hops.get(hop)).map(of) {
+        sum.packets += waited.packets;
+        sum.sum_ns = sum.sum_ns.saturating_add(waited.sum_ns);
+        sum.max_ns = sum.max_ns.max(waited.max_ns);
+    }
+    sum
+}
+
+/// Where everything stood when the offered traffic changed.
+fn snapshots(samples: &[lab::Sample], glances: &[lab::Glance]) -> Vec<Snapshot> {
+    let mut snapshots = Vec::new();
+    let mut seen = 0;
+    for (sample, at) in samples.iter().filter_map(|sample| Some((sample, sample.cut?))) {
+        let number = glance_after(glances, sample.at);
+        let Some(glance) = glances.get(number) else { continue };
+        let since = &glances[seen.min(number + 1)..=number];
+        seen = number + 1;
+        let hops = || 0..glance.hops.len();
+        let tcp = || sample.flows.iter().map(|flow| flow.tcp.as_ref());
+        snapshots.push(Snapshot {
+            at,
+            bytes_delivered: sample.flows.iter().map(|flow| flow.bytes_delivered).collect(),
+            wire_bits: glance.hops.iter().map(|hop| hop.wire_bits).collect(),
+            limited: tcp().map(|tcp| tcp.map(limited)).collect(),
+            srtt: tcp().map(|tcp| tcp.and_then(|tcp| tcp.srtt)).collect(),
+            retransmissions: tcp().map(|tcp| tcp.map_or(0, |tcp| tcp.retransmissions)).collect(),
+            queue_delay: hops().map(|hop| waits(since, hop, |glance| glance.waited)).collect(),
+            ack_queue_delay: hops().map(|hop| waits(since, hop, |glance| glance.acks_waited)).collect(),
+        });
+    }
+    snapshots
+}
+
+/// The points of one series for each of several things.
+fn series(name: &'static str, entity: &str, points: Vec<(Instant, f64)>) -> sim::Series {
+    sim::Series { name, entity: entity.to_owned(), points }
+}
+
+/// What queues and wires did from one regular sample to the next.
+#[expect(clippy::cast_precision_loss, reason = "statistics only")]
+fn link_series(plan: &Plan<'_>, outcome: &lab::Outcome) -> Vec<sim::Series> {
+    let regular = outcome.samples.iter().filter(|sample| sample.cut.is_none());
+    let mut numbers: Vec<usize> = regular.map(|sample| glance_after(&outcome.glances, sample.at)).collect();
+    numbers.dedup();
+    let mut all = Vec::new();
+    for (hop, link) in plan.network().links.iter().enumerate() {
+        let mut points: [Vec<(Instant, f64)>; 4] = Default::default();
+        let (mut seen, mut last) = (0, (Instant::ZERO, 0));
+        for number in &numbers {
+            let Some(glance) = outcome.glances.get(*number) else { continue };
+            let Some(here) = glance.hops.get(hop) else { continue };
+            let waited = waits(&outcome.glances[seen..=*number], hop, |glance| glance.waited);
+            seen = number + 1;
+            let [packets, bytes, delay, rate] = &mut points;
+            packets.push((glance.at, here.queued.packets.as_u64() as f64));
+            bytes.push((glance.at, here.queued.bytes.as_u64() as f64));
+            delay.extend(waited.mean_s().map(|mean| (glance.at, mean)));
+            rate.extend(per_second(here.wire_bits - last.1, glance.at.since(last.0)).map(|bps| (glance.at, bps)));
+            last = (glance.at, here.wire_bits);
+        }
+        let names = ["queue_packets", "queue_bytes", "queue_delay_s", "wire_rate_bps"];
+        all.extend(names.into_iter().zip(points).map(|(name, points)| series(name, &link.name, points)));
+    }
+    all
+}
+
+/// What hosts did from one regular sample to the next.
+#[expect(clippy::cast_precision_loss, reason = "statistics only")]
+fn flow_series(plan: &Plan<'_>, outcome: &lab::Outcome) -> Vec<sim::Series> {
+    let regular: Vec<&lab::Sample> = outcome.samples.iter().filter(|sample| sample.cut.is_none()).collect();
+    let mut all = Vec::new();
+    for (number, (traffic, name)) in plan.rows().enumerate() {
+        if is_ping(plan, traffic) {
+            continue;
+        }
+        let mut goodput = Vec::new();
+        let mut last = (Instant::ZERO, 0);
+        for sample in &regular {
+            let bytes = sample.flows[number].bytes_delivered;
+            goodput.extend(per_second((bytes - last.1) * 8, sample.at.since(last.0)).map(|bps| (sample.at, bps)));
+            last = (sample.at, bytes);
+        }
+        all.push(series("goodput_bps", &name, goodput));
+        let tcp = |of: fn(&lab::TcpSample) -> Option<f64>| -> Vec<(Instant, f64)> {
+            let points = regular.iter().filter_map(|sample| {
+                // Before it is connected there is nothing to tell.
+                let tcp = sample.flows[number].tcp.as_ref().filter(|tcp| tcp.cwnd_bytes > 0)?;
+                Some((sample.at, of(tcp)?))
+            });
+            points.collect()
+        };
+        all.extend([
+            series("cwnd_bytes", &name, tcp(|tcp| Some(tcp.cwnd_bytes as f64))),
+            series("ssthresh_bytes", &name, tcp(|tcp| tcp.ssthresh_bytes.map(|bytes| bytes as f64))),
+            series("in_flight_bytes", &name, tcp(|tcp| Some(tcp.in_flight_bytes as f64))),
+            series("acked_bytes", &name, tcp(|tcp| Some(tcp.acked_bytes as f64))),
+            series("srtt_s", &name, tcp(|tcp| tcp.srtt.map(Duration::as_secs_f64))),
+        ]);
+    }
+    all
+}
+
+/// `None` over no time.
+#[expect(clippy::cast_precision_loss, reason = "statistics only")]
+fn per_second(bits: u64, span: Duration) -> Option<f64> {
+    (!span.is_zero()).then(|| bits as f64 / span.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_queueing::Backlog;
+
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_ms(ms)
+    }
+
+    /// A glance at this time, at one hop that has carried so many bits and let one packet go since the last, after `waited_ns`.
+    fn glance(ms: u64, wire_bits: u64, waited_ns: u64) -> lab::Glance {
+        let waited = WaitSum { packets: 1, sum_ns: waited_ns, max_ns: waited_ns };
+        let hop = HopGlance { queued: Backlog::default(), wire_bits, waited, acks_waited: WaitSum::default() };
+        lab::Glance { at: at(ms), hops: vec![hop] }
+    }
+
+    fn sample(ms: u64, cut: Option<u64>, bytes_delivered: u64) -> lab::Sample {
+        let flow = lab::FlowSample { bytes_delivered, tcp: None };
+        lab::Sample { at: at(ms), cut: cut.map(at), flows: vec![flow] }
+    }
+
+    /// Cuts at 0 and 1000 ms, both taken a little late, and a regular sample between them; the waits of the glance that the
+    /// latter made belong to the cut behind it.
+    #[test]
+    fn a_snapshot_stands_at_its_planned_time_and_has_all_waits_since_the_one_before() {
+        let samples = [sample(1, Some(0), 0), sample(500, None, 70), sample(1002, Some(1000), 150)];
+        let glances = [glance(2, 10, 5), glance(501, 600, 20), glance(1003, 1100, 30)];
+        let snapshots = snapshots(&samples, &glances);
+        let times: Vec<Instant> = snapshots.iter().map(|snapshot| snapshot.at).collect();
+        assert_eq!(times, [at(0), at(1000)]);
+        assert_eq!(snapshots[0].queue_delay, [Waits { packets: 1, sum_ns: 5, max_ns: 5 }]);
+        assert_eq!(snapshots[1].queue_delay, [Waits { packets: 2, sum_ns: 50, max_ns: 30 }]);
+        assert_eq!((snapshots[1].wire_bits[0], snapshots[1].bytes_delivered[0]), (1100, 150));
+    }
+
+    #[test]
+    fn two_cuts_that_one_glance_answers_do_not_count_its_waits_twice() {
+        let samples = [sample(0, Some(0), 0), sample(1, Some(1), 0)];
+        let snapshots = snapshots(&samples, &[glance(2, 10, 5)]);
+        let packets: Vec<u64> = snapshots.iter().map(|snapshot| snapshot.queue_delay[0].packets).collect();
+        assert_eq!(packets, [1, 0]);
+    }
+}

@@ -1,0 +1,112 @@
+//! From the TCP of a scenario to that of the kernel, and what the kernel does in its own way.
+
+use std::collections::BTreeSet;
+
+use lastmile_live::lab::Hosts;
+use lastmile_tcp::{ByteCounting, Config, InitialWindow, Variant, WindowScale};
+
+/// The kernel's name of a variant's congestion control.
+pub(super) fn congestion(variant: Variant) -> &'static str {
+    match variant {
+        Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Sack => "reno",
+        Variant::Cubic => "cubic",
+    }
+}
+
+/// True if the kernel is to repair losses by selective acknowledgements.
+fn uses_sack(config: &Config) -> bool {
+    config.sack && matches!(config.variant, Variant::Sack | Variant::Cubic)
+}
+
+/// What both hosts set for all of `configs`; where these differ, the first holds.
+pub(super) fn hosts(configs: &[&Config], warnings: &mut BTreeSet<String>) -> Hosts {
+    let default = Config::default();
+    let first = configs.first().copied().unwrap_or(&default);
+    let hosts = |config: &Config| Hosts {
+        sack: uses_sack(config),
+        dsack: config.dsack,
+        timestamps: config.timestamps,
+        window_scaling: config.window_scale != WindowScale::Off,
+        ecn: config.ecn,
+        idle_restart: config.idle_restart,
+    };
+    let common = hosts(first);
+    for other in configs.iter().map(|config| hosts(config)) {
+        let differs = [
+            ("sack", other.sack != common.sack),
+            ("dsack", other.dsack != common.dsack),
+            ("timestamps", other.timestamps != common.timestamps),
+            ("window_scale", other.window_scaling != common.window_scaling),
+            ("ecn", other.ecn != common.ecn),
+            ("idle_restart", other.idle_restart != common.idle_restart),
+        ];
+        for (key, _) in differs.into_iter().filter(|(_, differs)| *differs) {
+            warnings
+                .insert(format!("tcp.{key}: a host has one for all its connections; that of the first transfer holds"));
+        }
+    }
+    common
+}
+
+/// What of `config` the kernel does in its own way, as warnings that name the key.
+pub(super) fn warnings(config: &Config, warnings: &mut BTreeSet<String>) {
+    let default = Config::default();
+    let mut own = |odd: bool, key: &str, instead: &str| {
+        if odd {
+            warnings.insert(format!("tcp.{key}: {instead}"));
+        }
+    };
+    own(config.variant == Variant::Tahoe, "variant", "the kernel has no tahoe; reno runs, with NewReno's recovery");
+    own(config.variant == Variant::Reno, "variant", "the kernel's reno recovers as NewReno (RFC 6582)");
+    let segments = config.initial_window == InitialWindow::Segments(10);
+    own(!segments, "initial_window", "the kernel starts with 10 segments");
+    own(config.initial_ssthresh.is_some(), "initial_ssthresh", "the kernel starts with none");
+    own(config.delayed_ack.is_zero(), "delayed_ack", "the kernel delays ACKs of single segments all the same");
+    own(config.ack_every != default.ack_every, "ack_every", "the kernel acknowledges every second segment");
+    let shift = matches!(config.window_scale, WindowScale::Shift(_));
+    own(shift, "window_scale", "the kernel chooses the shift by the window");
+    own(config.initial_rto != default.initial_rto, "initial_rto", "the kernel starts with 1 s");
+    own(!config.clock_granularity.is_zero(), "clock_granularity", "the kernel's clock has the tick that it has");
+    let counting = config.byte_counting == ByteCounting::Abc { limit: 2 };
+    own(!counting, "byte_counting", "the kernel counts segments that were acknowledged");
+    own(!config.limited_transmit, "limited_transmit", "the kernel sends new segments at the first duplicate ACKs");
+    own(config.ipv6, "ipv6", "the hosts speak IPv4");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(config: &Config) -> Vec<String> {
+        let mut all = BTreeSet::new();
+        warnings(config, &mut all);
+        all.into_iter().collect()
+    }
+
+    #[test]
+    fn what_the_kernel_does_as_asked_needs_no_warning() {
+        assert_eq!(told(&Config::default()), [""; 0]);
+        assert_eq!(told(&Config { variant: Variant::Cubic, timestamps: true, ..Config::default() }), [""; 0]);
+    }
+
+    #[test]
+    fn what_the_kernel_does_in_its_own_way_is_told_by_its_key() {
+        let odd = Config { variant: Variant::Tahoe, ack_every: 1, ipv6: true, ..Config::default() };
+        let keys: Vec<String> = told(&odd).iter().map(|line| line.split(':').next().unwrap().to_owned()).collect();
+        assert_eq!(keys, ["tcp.ack_every", "tcp.ipv6", "tcp.variant"]);
+    }
+
+    #[test]
+    fn newreno_goes_without_sack_and_what_differs_between_transfers_is_told() {
+        let (cubic, newreno) = (
+            Config { variant: Variant::Cubic, ..Config::default() },
+            Config { variant: Variant::NewReno, ..Config::default() },
+        );
+        let mut all = BTreeSet::new();
+        assert!(!hosts(&[&newreno], &mut all).sack);
+        assert!(all.is_empty());
+        assert!(hosts(&[&cubic, &newreno], &mut all).sack);
+        assert_eq!(all.len(), 1);
+        assert!(all.first().unwrap().starts_with("tcp.sack: "), "{all:?}");
+    }
+}
