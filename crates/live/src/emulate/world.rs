@@ -299,7 +299,7 @@ impl World {
         let start = self.begin()?;
         while let Woken::Stop = self.carry(stop, None, None)? {
             stop.rearm().context(|| "reading signals")?;
-            self.bump.turn(&self.clock, &mut self.client.tun, &mut self.server.tun).context(|| "reading packets")?;
+            self.turn()?;
             let now = self.clock.now();
             if !look(now, self.bump.glance(now)) {
                 break;
@@ -365,10 +365,12 @@ impl World {
             if stopped {
                 return Ok(Woken::Stop);
             }
-            self.bump
-                .turn(&self.clock, self.client.end.device(), self.server.end.device())
-                .context(|| "reading packets")?;
+            self.turn()?;
         }
+    }
+
+    fn turn(&mut self) -> Result<(), Error> {
+        self.bump.turn(&self.clock, self.client.end.device(), self.server.end.device()).context(|| "reading packets")
     }
 
     fn outcome(&mut self, ended: Ended, start: Instant) -> Result<Outcome, Error> {

@@ -49,7 +49,7 @@ struct Running {
 
 enum Source {
     Transfer(Box<Transfer>),
-    Datagrams(Datagrams),
+    Datagrams(Box<Datagrams>),
     Echo(Echo),
 }
 
@@ -84,7 +84,7 @@ impl Opener<'_> {
                 let sink = self.namespaces[to.index()].run(|| datagrams::sink(far))?;
                 let sink = sink.context(|| format!("opening UDP port {far}"))?;
                 let source = Datagrams::new(plan, out, sink, far).context(|| format!("connecting to {far}"))?;
-                Ok(Source::Datagrams(source))
+                Ok(Source::Datagrams(Box::new(source)))
             }
             Kind::Echo(plan) => {
                 let target = self.addresses[to.index()];

@@ -17,7 +17,6 @@ pub(super) struct Beside<'a> {
     pub(super) live: Vec<Document<'a>>,
 }
 
-#[expect(clippy::ref_option, reason = "what serde calls")]
 fn summary<S: serde::Serializer>(run: &Option<&Run>, serializer: S) -> Result<S::Ok, S::Error> {
     run.map(|run| &run.summary).serialize(serializer)
 }
