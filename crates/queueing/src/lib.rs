@@ -12,6 +12,7 @@ pub mod discipline;
 pub mod environment;
 pub mod fair;
 pub mod fifo;
+pub mod handover;
 pub mod line;
 pub mod meter;
 pub mod random;
@@ -25,6 +26,7 @@ pub use classify::{ClassIndex, Classifier, Condition, End, FirstMatch, Match, Ma
 pub use discipline::{Backlog, Counter, Discipline, DropReason, DropSink, Node};
 pub use environment::Environment;
 pub use fifo::{Fifo, Limit, Overflow};
+pub use handover::Handover;
 pub use meter::{Drain, Policer, Tbf, TokenBucket};
 pub use sched::{Cbq, CustomQueueing, Htb, Priority};
 pub use spec::{BuildError, Spec};

@@ -13,12 +13,12 @@ use std::sync::Arc;
 
 use lastmile_linklayer::{Framing, LinkLayer, WireMeter, aal5};
 use lastmile_packet::{FlowDirectory, FlowId, Packet, Slot};
-use lastmile_units::{BitRate, CellCount, Duration, Instant, Serialiser, WireBytes};
+use lastmile_units::{BitRate, CellCount, Duration, Instant, PacketCount, Serialiser, WireBytes};
 
 use crate::compress::{Codec, Compression};
 use crate::random::Stream;
 use crate::ring::Ring;
-use crate::{Discipline, DropReason, DropSink};
+use crate::{Discipline, DropReason, DropSink, Fifo, Handover, Node, Overflow};
 
 /// What a line is made of, apart from its queue.
 #[derive(Clone, Debug)]
@@ -78,7 +78,7 @@ pub trait Observer<P>: DropSink<P> {
 
 /// One direction of a line.
 pub struct Line<P: Packet> {
-    queue: Box<dyn Discipline<P> + Send>,
+    queue: Node<P>,
     transmitter: Option<Serialiser>,
     meter: WireMeter,
     codec: Option<Codec>,
@@ -97,7 +97,7 @@ pub struct Line<P: Packet> {
 impl<P: Packet> Line<P> {
     /// An idle line. `losses` decides which packets are lost on the wire.
     #[must_use]
-    pub fn new(config: &Config, queue: Box<dyn Discipline<P> + Send>, losses: Stream) -> Self {
+    pub fn new(config: &Config, queue: Node<P>, losses: Stream) -> Self {
         Self {
             queue,
             transmitter: config.rate.map(Serialiser::new),
@@ -198,6 +198,18 @@ impl<P: Packet> Line<P> {
     #[inline]
     pub fn flow_at(&self, before: usize) -> Option<FlowId> {
         self.in_flight.get(before).map(Slot::flow)
+    }
+
+    /// Gives the line another queue, whose turn comes when what waits in the present one has left (see [`Handover`]), and
+    /// another encapsulation, by which bytes on the wire are counted from now on.
+    pub fn hand_over(&mut self, next: Node<P>, link_layer: LinkLayer)
+    where
+        P: Send + 'static,
+    {
+        let empty: Node<P> = Box::new(Fifo::in_packets(PacketCount::ZERO, Overflow::Tail));
+        let earlier = std::mem::replace(&mut self.queue, empty);
+        self.queue = Box::new(Handover::new(earlier, next));
+        self.meter = WireMeter::new(link_layer);
     }
 
     /// The queue in front of the transmitter.

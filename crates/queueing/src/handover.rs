@@ -1,0 +1,164 @@
+//! One queue takes over from another while packets wait: how a live shaper gets a new policy without losing any.
+//!
+//! What waits in the earlier queue leaves first, by the earlier queue's rules; what comes goes into the next one, whose turn
+//! begins when the earlier is empty. So packets of a flow keep their order, and a shaper below the old policy's rate is
+//! followed by one below the new policy's; at the moment of change at most one burst of each is sent. A packet of the new
+//! policy's most urgent class waits for what the earlier queue holds, no longer.
+//!
+//! Differs: in Linux `tc qdisc replace` drops what waits in the old qdisc (`qdisc_reset` of sch_generic.c).
+//! Cost: one branch a packet; after the earlier queue is empty it is gone.
+
+use lastmile_packet::Packet;
+use lastmile_units::Instant;
+
+use crate::discipline::Counter;
+use crate::{Backlog, Discipline, DropSink, Node};
+
+/// A queue, and the one before it for as long as that holds packets.
+pub struct Handover<P> {
+    earlier: Option<Node<P>>,
+    next: Node<P>,
+}
+
+impl<P: Packet> Handover<P> {
+    /// `next` takes over from `earlier`.
+    #[must_use]
+    pub fn new(earlier: Node<P>, next: Node<P>) -> Self {
+        let holds_any = earlier.backlog() != Backlog::default();
+        Self { earlier: holds_any.then_some(earlier), next }
+    }
+
+    /// True while packets of the earlier queue wait.
+    #[must_use]
+    pub fn is_under_way(&self) -> bool {
+        self.earlier.is_some()
+    }
+}
+
+impl<P: Packet> Discipline<P> for Handover<P> {
+    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
+        self.next.enqueue(now, packet, drops);
+    }
+
+    fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        if let Some(earlier) = &mut self.earlier {
+            let packet = earlier.dequeue(now, drops);
+            if earlier.backlog() == Backlog::default() {
+                self.earlier = None;
+            } else if packet.is_none() {
+                return None;
+            }
+            if packet.is_some() {
+                return packet;
+            }
+        }
+        self.next.dequeue(now, drops)
+    }
+
+    fn next_ready(&self, now: Instant) -> Option<Instant> {
+        match &self.earlier {
+            Some(earlier) => earlier.next_ready(now),
+            None => self.next.next_ready(now),
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        let mut backlog = self.next.backlog();
+        if let Some(earlier) = &self.earlier {
+            let before = earlier.backlog();
+            backlog.packets += before.packets;
+            backlog.bytes += before.bytes;
+        }
+        backlog
+    }
+
+    /// Those of the next queue; while it waits for its turn those of the earlier as well, below `earlier`.
+    fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        self.next.counters(visit);
+        if let Some(earlier) = &self.earlier {
+            Counter::below("earlier", earlier, visit);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_packet::{Meta, Protocol};
+    use lastmile_units::{ByteCount, Duration, PacketCount};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{DropReason, Fifo, Overflow};
+
+    fn fifo(packets: u64) -> Node<Meta> {
+        Box::new(Fifo::in_packets(PacketCount::new(packets), Overflow::Tail))
+    }
+
+    /// Its length tells it apart.
+    fn packet(ip_len: u16) -> Meta {
+        Meta { ip_len, protocol: Protocol::Udp, header_len: 28, ..Meta::default() }
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_ms(ms)
+    }
+
+    fn none(_: Instant, _: Meta, reason: DropReason) {
+        panic!("dropped: {reason:?}");
+    }
+
+    #[test]
+    fn what_waits_leaves_first_and_nothing_is_lost() {
+        let mut earlier = fifo(10);
+        earlier.enqueue(at(0), packet(100), &mut none);
+        earlier.enqueue(at(0), packet(101), &mut none);
+        let mut queue = Handover::new(earlier, fifo(10));
+        queue.enqueue(at(1), packet(200), &mut none);
+        assert_eq!(queue.backlog(), Backlog { packets: PacketCount::new(3), bytes: ByteCount::new(401) });
+        let left: Vec<u16> =
+            std::iter::from_fn(|| queue.dequeue(at(2), &mut none)).map(|packet| packet.ip_len).collect();
+        assert_eq!(left, [100, 101, 200]);
+        assert!(!queue.is_under_way());
+        assert_eq!(queue.next_ready(at(2)), None);
+    }
+
+    #[test]
+    fn an_empty_queue_is_gone_at_once() {
+        assert!(!Handover::new(fifo(10), fifo(10)).is_under_way());
+    }
+
+    #[test]
+    fn the_limit_of_the_next_queue_holds_for_what_comes() {
+        let mut earlier = fifo(10);
+        earlier.enqueue(at(0), packet(100), &mut none);
+        let mut queue = Handover::new(earlier, fifo(1));
+        queue.enqueue(at(0), packet(200), &mut none);
+        let mut reasons = Vec::new();
+        queue.enqueue(at(0), packet(201), &mut |_: Instant, _: Meta, reason| reasons.push(reason));
+        assert_eq!(reasons, [DropReason::Tail]);
+    }
+
+    proptest! {
+        /// Hand-overs at any moment, one on top of another: the order of a single FIFO, and every packet leaves.
+        #[test]
+        fn any_number_of_hand_overs_keeps_the_order(ops in proptest::collection::vec(0_u8..4, 1..200)) {
+            let mut queue = fifo(1000);
+            let (mut next_len, mut expected) = (40_u16, 40_u16);
+            for op in ops {
+                match op {
+                    0 => queue = Box::new(Handover::new(queue, fifo(1000))),
+                    1 => {
+                        let out = queue.dequeue(at(0), &mut none);
+                        prop_assert_eq!(out.map(|packet| packet.ip_len), (expected < next_len).then_some(expected));
+                        expected += u16::from(out.is_some());
+                    }
+                    _ => {
+                        queue.enqueue(at(0), packet(next_len), &mut none);
+                        next_len += 1;
+                    }
+                }
+                prop_assert_eq!(queue.backlog().packets.as_u64(), u64::from(next_len - expected));
+            }
+        }
+    }
+}
