@@ -25,15 +25,16 @@ mod report;
 
 use std::io;
 
+use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowTable, HashKey};
-use lastmile_queueing::spec::BuildError;
-use lastmile_queueing::{line, spec};
+use lastmile_queueing::line;
+use lastmile_queueing::spec::{BuildError, Spec};
 use lastmile_units::{Duration, Instant};
 
 use crate::clock::Clock;
 use crate::io::Port;
 
-use direction::Direction;
+use direction::{Direction, Queue};
 pub use report::{CounterValue, DirectionReport, HopGlance, HopReport, WaitSum};
 
 /// Packets that one turn takes from one port, so that a flood from one side cannot hold up the other; and at most as many
@@ -54,7 +55,7 @@ pub struct HopConfig {
     /// Rate, encapsulation, delay, loss. The delay includes that of the node at its end.
     pub line: line::Config,
     /// The queue in front of the transmitter.
-    pub queue: spec::Spec,
+    pub queue: Spec,
 }
 
 /// What a bump is made of.
@@ -70,6 +71,23 @@ pub struct BumpConfig {
     pub seed: u64,
     /// Key of the hashes of flow tables: random where strangers choose the packets.
     pub hash_key: HashKey,
+}
+
+/// Queues for both directions, built and ready to be put in ([`Bump::hand_over`]), by any thread.
+pub struct Queues {
+    up: Queue,
+    down: Queue,
+}
+
+impl Queues {
+    /// Builds both, each for a line with this encapsulation.
+    ///
+    /// # Errors
+    /// A queue that its line cannot have.
+    pub fn build(up: (&Spec, LinkLayer), down: (&Spec, LinkLayer), hash_key: HashKey) -> Result<Self, BuildError> {
+        let build = |(spec, link_layer)| Queue::build(spec, link_layer, hash_key);
+        Ok(Self { up: build(up)?, down: build(down)? })
+    }
 }
 
 /// Two directions, driven by whoever calls [`Bump::turn`].
@@ -92,6 +110,13 @@ impl Bump {
             flows: FlowTable::new(MAX_FLOWS, FLOW_IDLE, config.hash_key),
             mtu: config.mtu,
         })
+    }
+
+    /// Gives each direction another queue in front of its first hop. What waits leaves first, by the rules of the queue that it
+    /// waits in: nothing is lost, and no flow's packets change their order.
+    pub fn hand_over(&mut self, queues: Queues) {
+        self.up.hand_over(queues.up);
+        self.down.hand_over(queues.down);
     }
 
     /// When [`Bump::turn`] must be called at the latest, packets or not; `None` while nothing waits. May change with every

@@ -24,4 +24,6 @@ mod outcome;
 mod world;
 
 pub use outcome::{Ended, Outcome};
-pub use world::{Config, Place, Side, Tuning, World};
+pub use world::{Config, Place, Side, World};
+
+pub use crate::carry::Tuning;

@@ -47,6 +47,50 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
+    /// There is no network device of this name.
+    #[error("no interface is called {name:?}")]
+    NoInterface {
+        /// The name.
+        name: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// A device that is down.
+    #[error("the interface {name} is down")]
+    InterfaceDown {
+        /// Its name.
+        name: String,
+    },
+    /// One interface for both sides.
+    #[error("{name} cannot be both the interface of the LAN and that of the line")]
+    OneInterface {
+        /// Its name.
+        name: String,
+    },
+    /// The two interfaces are not ports of one bridge.
+    #[error("{lan} and {wan} are not ports of one bridge, so nothing would carry packets when this program does not")]
+    NoBridge {
+        /// The interface of the LAN.
+        lan: String,
+        /// The interface of the line.
+        wan: String,
+        /// What would make them ports of one.
+        remedy: String,
+    },
+    /// Someone answers at the control socket already.
+    #[error("a program answers at {path} already")]
+    InUse {
+        /// The path of the socket.
+        path: String,
+    },
+    /// Nobody answers at the control socket.
+    #[error("nobody answers at {path}: {source}")]
+    NoAnswer {
+        /// The path of the socket.
+        path: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// One end is a TUN device and the other an interface.
     #[error("one end gives IP packets and the other Ethernet frames: both ends must be interfaces, or none")]
     MixedEnds,
@@ -101,6 +145,11 @@ impl Error {
             Self::NoBypass { .. } => {
                 Some("tcx is needed: Linux 6.6 or later with CONFIG_NET_XGRESS and CONFIG_BPF_SYSCALL".to_owned())
             }
+            Self::NoInterface { known, .. } => Some(format!("interfaces are {}", known.join(", "))),
+            Self::InterfaceDown { name } => Some(format!("ip link set {name} up")),
+            Self::NoBridge { remedy, .. } => Some(remedy.clone()),
+            Self::InUse { .. } => Some("another --control path serves a second line".to_owned()),
+            Self::NoAnswer { .. } => Some("is it running? --control names the socket of another".to_owned()),
             Self::NoNamespace { name } => {
                 Some(format!("`ip netns list` shows those that there are, `ip netns add {name}` makes one"))
             }

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`bump`] | two directions of lines between two ports, without input and output of their own; their counters |
 //! | [`emulate`] | the line emulator: the world around a bump that is an access line |
+//! | [`shape`] | the middlebox: the world around a bump that shapes a real line |
 //! | [`io`] | ports that packets come from and go to: [`io::Tun`], [`io::PacketSocket`], [`io::Xdp`]; the way round them, [`io::Bypass`] |
 //! | [`clock`] | the monotonic clock as [`lastmile_units::Instant`], the kernel's receive stamps on the same scale |
 //! | [`lab`] | real hosts with kernel TCP on an emulated line; network namespaces for them |
@@ -18,12 +19,14 @@
 #![cfg(target_os = "linux")]
 
 pub mod bump;
+mod carry;
 pub mod clock;
 pub mod emulate;
 pub mod error;
 pub mod io;
 pub mod lab;
 pub mod probe;
+pub mod shape;
 pub mod stop;
 mod sys;
 pub mod tc;

@@ -38,8 +38,16 @@ impl Stop {
     /// # Errors
     /// No descriptors left.
     pub fn on_signals() -> Result<Self, Error> {
+        Self::on(&[SIGINT, SIGTERM])
+    }
+
+    /// Readable at any of these signals as well, which then do nothing else.
+    ///
+    /// # Errors
+    /// No descriptors left, or a signal that cannot be caught.
+    pub fn on(signals: &[i32]) -> Result<Self, Error> {
         let mut stop = Self::new()?;
-        for signal in [SIGINT, SIGTERM] {
+        for &signal in signals {
             let what = || format!("catching signal {signal}");
             let number = usize::try_from(signal).expect("signals have small numbers");
             // First the number, then the wake-up: handlers run in the order in which they were registered.

@@ -8,6 +8,7 @@
 //! | `wait` | ppoll(2), timer slack, real-time scheduling |
 //! | `namespace` | setns(2), unshare(2), the mounts that give a namespace a name |
 //! | `device` | tun(4) and netdevice(7): make a device, name its address, bring it up |
+//! | `link` | rtnetlink(7): what a device is a port of; bridges |
 //! | `random` | getrandom(2) |
 //! | `bpf` | two small programs in the kernel, and the links that hold them: bpf(2) |
 //! | `packet` | packet sockets: packet(7), recvmmsg(2), sendmmsg(2) |
@@ -21,6 +22,7 @@ pub(crate) mod bpf;
 mod control;
 pub(crate) mod device;
 pub(crate) mod icmp;
+pub(crate) mod link;
 pub(crate) mod namespace;
 pub(crate) mod packet;
 pub(crate) mod poll;

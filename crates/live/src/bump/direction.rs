@@ -3,11 +3,12 @@
 use std::io;
 
 use hdrhistogram::Histogram;
+use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowId, FlowTable, Frame, HashKey, Packet, Protocol};
 use lastmile_queueing::discipline::{DropReason, DropSink};
 use lastmile_queueing::line::{Count, Line, Observer};
-use lastmile_queueing::spec::BuildError;
-use lastmile_queueing::{Backlog, Counter, Environment, random::Stream};
+use lastmile_queueing::spec::{BuildError, Spec};
+use lastmile_queueing::{Backlog, Counter, Environment, Node, random::Stream};
 use lastmile_units::{Duration, Instant};
 
 use super::{BATCH, CounterValue, DirectionReport, HopConfig, HopGlance, HopReport, MAX_FLOWS, WaitSum};
@@ -52,9 +53,7 @@ impl Direction {
             .iter()
             .enumerate()
             .map(|(index, config)| {
-                let mut environment = Environment::new(config.line.link_layer);
-                environment.hash_key = hash_key;
-                let queue = config.queue.build_in(&environment)?;
+                let queue = Queue::build(&config.queue, config.line.link_layer, hash_key)?.node;
                 let losses = Stream::new(seed, &format!("loss on link {}", config.name));
                 Ok(Hop {
                     name: config.name.clone(),
@@ -85,6 +84,13 @@ impl Direction {
             leaving: Vec::with_capacity(BATCH),
             spare: Spare(Vec::new()),
         })
+    }
+
+    /// Puts another queue in front of the first hop; what waits leaves before.
+    pub(super) fn hand_over(&mut self, Queue { node, link_layer }: Queue) {
+        if let Some(first) = self.hops.first_mut() {
+            first.line.hand_over(node, link_layer);
+        }
     }
 
     /// The earliest time at which a packet may leave the last hop. What happens inside before that can be made up for then,
@@ -167,15 +173,15 @@ impl Direction {
                 }
                 self.leaving.push(frame);
                 if self.leaving.len() == BATCH {
-                    self.hand_over(clock, port);
+                    self.ship(clock, port);
                 }
             }
         }
-        self.hand_over(clock, port);
+        self.ship(clock, port);
     }
 
     /// Sends what is about to leave.
-    fn hand_over(&mut self, clock: &dyn Clock, port: &mut dyn Port) {
+    fn ship(&mut self, clock: &dyn Clock, port: &mut dyn Port) {
         if self.leaving.is_empty() {
             return;
         }
@@ -215,6 +221,20 @@ impl Direction {
             port: Counters::default(),
             lateness: self.lateness.clone(),
         }
+    }
+}
+
+/// A queue, ready to stand in front of a line.
+pub(super) struct Queue {
+    node: Node<Frame>,
+    link_layer: LinkLayer,
+}
+
+impl Queue {
+    pub(super) fn build(spec: &Spec, link_layer: LinkLayer, hash_key: HashKey) -> Result<Self, BuildError> {
+        let mut environment = Environment::new(link_layer);
+        environment.hash_key = hash_key;
+        Ok(Self { node: spec.build_in(&environment)?, link_layer })
     }
 }
 

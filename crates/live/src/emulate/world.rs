@@ -1,7 +1,7 @@
 //! What stands around an emulated line: namespaces, devices, a command, the loop that wakes up.
 
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command};
 
 use lastmile_packet::HashKey;
@@ -9,7 +9,8 @@ use lastmile_units::{Duration, Instant};
 
 use super::{Ended, Outcome};
 use crate::bump::{Bump, BumpConfig, HopConfig, HopGlance};
-use crate::clock::{Clock, MonotonicClock, std_span};
+use crate::carry::{self, Tuning, carry};
+use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
 use crate::io::tun::Settings;
 use crate::io::{Device, Interface, Path, Tun};
@@ -86,15 +87,6 @@ pub enum Place {
     },
 }
 
-/// How hard to try to be on time.
-#[derive(Clone, Copy, Debug)]
-pub struct Tuning {
-    /// Stay awake for this long before each departure: more punctual, and costs CPU time. Zero: sleep until it is due.
-    pub spin: Duration,
-    /// Run before every ordinary thread (`SCHED_FIFO`).
-    pub realtime: bool,
-}
-
 /// The device of one end.
 enum End {
     Tun(Tun),
@@ -107,27 +99,6 @@ impl End {
             Self::Tun(tun) => tun,
             Self::Interface(interface) => &mut *interface.device,
         }
-    }
-
-    fn fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Tun(tun) => tun.as_fd(),
-            Self::Interface(interface) => interface.device.as_fd(),
-        }
-    }
-}
-
-impl Tuning {
-    /// Wake-ups that are asked for come late by less than this, but for one in a hundred (a virtual machine, timer slack of a
-    /// nanosecond: 46 microseconds in the median).
-    const WAKE_UP: Duration = Duration::from_us(150);
-}
-
-/// Awake in time where there is another processor for all else; ordinary priority.
-impl Default for Tuning {
-    fn default() -> Self {
-        let several = std::thread::available_parallelism().is_ok_and(|count| count.get() > 1);
-        Self { spin: if several { Self::WAKE_UP } else { Duration::ZERO }, realtime: false }
     }
 }
 
@@ -338,35 +309,18 @@ impl World {
     }
 
     fn begin(&self) -> Result<Instant, Error> {
-        wait::wake_punctually().context(|| "setting the timer slack")?;
-        if self.tuning.realtime {
-            wait::run_first().context(|| "running with real-time priority")?;
-        }
+        self.tuning.apply()?;
         Ok(self.clock.now())
     }
 
     fn carry(&mut self, stop: &Stop, child: Option<&OwnedFd>, until: Option<Instant>) -> Result<Woken, Error> {
-        loop {
-            let now = self.clock.now();
-            if until.is_some_and(|until| until <= now) {
-                return Ok(Woken::Time);
-            }
-            let departure = self.bump.next_wake().map(|due| due.since(now).saturating_sub(self.tuning.spin));
-            let end = until.map(|until| until.since(now));
-            let timeout = [departure, end].into_iter().flatten().min();
-            let ports: [Option<BorrowedFd<'_>>; 2] = [Some(self.client.end.fd()), Some(self.server.end.fd())];
-            let [client, server] = ports;
-            let waiting = [client, server, Some(stop.as_fd()), child.map(AsFd::as_fd)];
-            let [_, _, stopped, ended] =
-                wait::readable(waiting, timeout.map(std_span)).context(|| "waiting for packets")?;
-            if ended {
-                return Ok(Woken::Child);
-            }
-            if stopped {
-                return Ok(Woken::Stop);
-            }
-            self.turn()?;
-        }
+        let Self { bump, client, server, clock, tuning } = self;
+        let watched = [child.map(AsFd::as_fd), Some(stop.as_fd())];
+        Ok(match carry(bump, clock, tuning.spin, [client.end.device(), server.end.device()], watched, until)? {
+            carry::Woken::Watched(0) => Woken::Child,
+            carry::Woken::Watched(_) => Woken::Stop,
+            carry::Woken::Time => Woken::Time,
+        })
     }
 
     fn turn(&mut self) -> Result<(), Error> {

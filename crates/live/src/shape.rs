@@ -1,0 +1,31 @@
+//! The middlebox: a bridge between a LAN and an access line that shapes the line with a policy's queues.
+//!
+//! ```text
+//!             +------------------------------------------------+
+//!   LAN       |   up:   policy's tree, shaped to the line      |       modem, line
+//!   ----------| lan                                        wan |------------------
+//!             |   down: policing, shaping, draining            |
+//!             +------------------------------------------------+
+//!                     bridge of the kernel, held back
+//! ```
+//!
+//! It is a [`crate::bump`] with one hop each way that has no rate and no delay of its own: the queue is the policy's, which lets packets
+//! go at the rate of the line behind it, with the bytes that they take there. Every frame is carried: what cannot be understood goes by the
+//! default class, as it came.
+//!
+//! Both interfaces are ports of a bridge of the kernel ([`World::build`] makes one if asked to). While this program lives, the bridge
+//! gets nothing ([`crate::io::Bypass`]); when it ends, however it ends, the bridge carries on without it.
+//!
+//! One thread carries packets. What others want of it (a report, other queues, its end) they ask of it through a [`Handle`], and
+//! it answers between two turns. Queues for a new policy are built by whoever asks, and put in while packets wait
+//! ([`crate::bump::Bump::hand_over`]).
+
+mod bridge;
+pub mod control;
+mod handle;
+mod world;
+
+pub use handle::{Handle, Snapshot};
+pub use world::{Config, Direction, World};
+
+pub use crate::carry::Tuning;

@@ -1,0 +1,171 @@
+//! What stands around the queues of a middlebox: two interfaces, the bridge under them, the loop.
+
+use std::os::fd::AsFd;
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_packet::HashKey;
+use lastmile_queueing::compress::Compression;
+use lastmile_queueing::line;
+use lastmile_queueing::spec::Spec;
+use lastmile_units::{Duration, Instant};
+
+use super::bridge;
+use super::handle::{Handle, Inbox, Request, Snapshot};
+use crate::bump::{Bump, BumpConfig, HopConfig};
+use crate::carry::{Tuning, Woken, carry};
+use crate::clock::{Clock, MonotonicClock};
+use crate::error::{Context, Error};
+use crate::io::{Device, Interface, Path};
+use crate::lab::Namespace;
+use crate::stop::Stop;
+use crate::sys::random;
+
+/// A middlebox and where it stands.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The namespace of the interfaces; `None` for that of the caller.
+    pub namespace: Option<String>,
+    /// The interface of the LAN.
+    pub lan: String,
+    /// The interface of the line.
+    pub wan: String,
+    /// The name of a bridge to make of both, if they are ports of nothing. It stays.
+    pub make_bridge: Option<String>,
+    /// From the LAN to the line.
+    pub up: Direction,
+    /// From the line to the LAN.
+    pub down: Direction,
+    /// By what packets come and go.
+    pub path: Path,
+    /// How hard to try to be on time.
+    pub tuning: Tuning,
+}
+
+/// What is done in one direction.
+#[derive(Clone, Debug)]
+pub struct Direction {
+    /// The queue, which lets packets go as fast as the line takes them.
+    pub queue: Spec,
+    /// What an IP packet costs on the line.
+    pub link_layer: LinkLayer,
+}
+
+impl Direction {
+    fn hop(&self, name: &str) -> HopConfig {
+        let Self { queue, link_layer } = self.clone();
+        let (rate, delay, compression) = (None, Duration::ZERO, Compression::None);
+        HopConfig { name: name.into(), line: line::Config { rate, link_layer, delay, loss_ppb: 0, compression }, queue }
+    }
+}
+
+/// The middlebox in its place. Dropping it leaves the line to the bridge.
+pub struct World {
+    bump: Bump,
+    lan: Side,
+    wan: Side,
+    bridge: String,
+    clock: MonotonicClock,
+    tuning: Tuning,
+    inbox: Inbox,
+    started: Instant,
+    hand_overs: u64,
+}
+
+/// An interface that the bridge gets nothing from.
+struct Side {
+    interface: Interface,
+    name: String,
+}
+
+impl World {
+    /// Builds the queues, checks the interfaces, and takes the place of the bridge under them.
+    ///
+    /// # Errors
+    /// A queue that cannot be built, missing rights, an interface that is missing, down or not a port of the bridge that the
+    /// other one is a port of, or a kernel that is too old. Then nothing is changed, but that a bridge may have been made.
+    pub fn build(config: &Config) -> Result<Self, Error> {
+        let hash_key = HashKey::new(random::bytes().context(|| "asking for random bytes")?);
+        let bump = Bump::new(&BumpConfig {
+            up: vec![config.up.hop("up")],
+            down: vec![config.down.hop("down")],
+            // The interfaces have MTUs of their own, which the kernel keeps.
+            mtu: u16::MAX,
+            seed: 0,
+            hash_key,
+        })?;
+        let namespace = config.namespace.as_deref().map(Namespace::open).transpose()?;
+        let bridge = bridge::under(namespace.as_ref(), &config.lan, &config.wan, config.make_bridge.as_deref())?;
+        let [lan, wan] = [&config.lan, &config.wan].map(|name| {
+            let interface = Interface::open(namespace.as_ref(), name, config.path)?;
+            Ok::<_, Error>(Side { interface, name: name.clone() })
+        });
+        let clock = MonotonicClock::start();
+        let started = clock.now();
+        let (tuning, inbox) = (config.tuning, Inbox::new(hash_key)?);
+        Ok(Self { bump, lan: lan?, wan: wan?, bridge, clock, tuning, inbox, started, hand_overs: 0 })
+    }
+
+    /// The bridge that carries on when this program does not.
+    #[must_use]
+    pub fn bridge(&self) -> &str {
+        &self.bridge
+    }
+
+    /// By what packets come and go on the side of the LAN and on that of the line, and why.
+    #[must_use]
+    pub fn paths(&self) -> [&str; 2] {
+        [&self.lan, &self.wan].map(|side| side.interface.path.as_str())
+    }
+
+    /// For other threads, to ask for reports and other queues while this one runs.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.inbox.handle()
+    }
+
+    /// Carries packets until `stop`, or until a [`Handle`] says so, and returns what was done. What still waits then is lost.
+    /// The calling thread gets punctual timers and, if [`Tuning::realtime`] says so, a higher priority, and keeps both.
+    ///
+    /// # Errors
+    /// A device is gone, or the priority was refused.
+    pub fn run(&mut self, stop: &Stop) -> Result<Snapshot, Error> {
+        self.tuning.apply()?;
+        loop {
+            let watched = [Some(stop.as_fd()), Some(self.inbox.waiting.as_fd())];
+            let ports: [&mut dyn Device; 2] = [&mut *self.lan.interface.device, &mut *self.wan.interface.device];
+            match carry(&mut self.bump, &self.clock, self.tuning.spin, ports, watched, None)? {
+                Woken::Watched(0) => break,
+                _ if self.answer()? => break,
+                _ => {}
+            }
+        }
+        self.snapshot()
+    }
+
+    /// Answers all requests that wait; true if one of them was to end.
+    fn answer(&mut self) -> Result<bool, Error> {
+        self.inbox.waiting.rearm().context(|| "reading requests")?;
+        while let Some(request) = self.inbox.next() {
+            // Who asked may be gone by now; that is no concern of the line.
+            match request {
+                Request::Report(answer) => drop(answer.send(self.snapshot()?)),
+                Request::HandOver(queues, done) => {
+                    self.bump.hand_over(queues);
+                    self.hand_overs += 1;
+                    let _ = done.send(());
+                }
+                Request::Stop => return Ok(true),
+            }
+        }
+        Ok(false)
+    }
+
+    fn snapshot(&mut self) -> Result<Snapshot, Error> {
+        let uptime = self.clock.now() - self.started;
+        let (mut up, mut down) = self.bump.reports();
+        for (report, side) in [(&mut up, &mut self.lan), (&mut down, &mut self.wan)] {
+            report.port = side.interface.device.counters().context(|| format!("reading the counters of {}", side.name))?;
+        }
+        Ok(Snapshot { uptime, hand_overs: self.hand_overs, up, down })
+    }
+}
