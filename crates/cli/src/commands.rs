@@ -11,4 +11,6 @@ pub(crate) mod overhead;
 pub(crate) mod policy;
 pub(crate) mod reproduce;
 pub(crate) mod run;
+#[cfg(target_os = "linux")]
+pub(crate) mod shape;
 pub(crate) mod tc;

@@ -40,6 +40,8 @@ enum Command {
     Emulate(commands::emulate::Arguments),
     #[cfg(target_os = "linux")]
     Lab(commands::lab::Arguments),
+    #[cfg(target_os = "linux")]
+    Shape(commands::shape::Arguments),
     Tc(commands::tc::Arguments),
     Overhead(commands::overhead::Arguments),
     Model(commands::model::Arguments),
@@ -66,6 +68,8 @@ fn main() -> ExitCode {
         Command::Emulate(arguments) => commands::emulate::run(&arguments, &mut printer),
         #[cfg(target_os = "linux")]
         Command::Lab(arguments) => commands::lab::run(&arguments, &mut printer),
+        #[cfg(target_os = "linux")]
+        Command::Shape(arguments) => commands::shape::run(&arguments, &mut printer),
         Command::Tc(arguments) => commands::tc::run(&arguments, &mut printer),
         Command::Overhead(arguments) => commands::overhead::run(&arguments, &mut printer),
         Command::Model(arguments) => commands::model::run(&arguments, &mut printer),

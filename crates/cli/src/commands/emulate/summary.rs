@@ -157,7 +157,7 @@ fn direction(report: &DirectionReport) -> Direction {
 
 /// Nanoseconds to seconds.
 #[expect(clippy::cast_precision_loss, reason = "statistics only")]
-fn seconds(histogram: &Histogram<u64>) -> Delay {
+pub(in super::super) fn seconds(histogram: &Histogram<u64>) -> Delay {
     let count = histogram.len();
     let some = |ns: f64| (count > 0).then_some(ns / 1e9);
     let quantile = |share| some(histogram.value_at_quantile(share) as f64);
