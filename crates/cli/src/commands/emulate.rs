@@ -166,7 +166,7 @@ fn ends(world: &World) -> String {
     )
 }
 
-fn packet_path(text: &str) -> std::result::Result<io::Path, String> {
+pub(super) fn packet_path(text: &str) -> std::result::Result<io::Path, String> {
     io::Path::ALL.into_iter().find(|path| path.name() == text).ok_or_else(|| {
         let names = io::Path::ALL.map(io::Path::name);
         format!("one of {} is needed", names.join(", "))

@@ -6,20 +6,25 @@ mod status;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use lastmile_live::io;
 use lastmile_live::shape::control::{self, Listener};
 use lastmile_live::shape::{Config, Direction, Snapshot, Tuning, World};
 use lastmile_live::stop::Stop;
+use lastmile_queueing::Match;
+use lastmile_queueing::meter::drain;
 use lastmile_queueing::spec::Spec;
-use lastmile_scenario::policy::Policy;
-use lastmile_units::Duration;
+use lastmile_scenario::policy::{Policy, Position};
+use lastmile_units::{Duration, Ratio};
 use signal_hook::consts::SIGHUP;
 
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
 
+use super::emulate::packet_path;
 use super::policy::OnLine;
 
 use self::operator::{Answer, Operator, Request};
+use self::status::Place;
 
 /// Where programs ask one that runs, if nothing else is said.
 const CONTROL: &str = "/run/lastmile/shape.sock";
@@ -87,9 +92,14 @@ struct Start {
     #[arg(long, value_name = "PATH", default_value = CONTROL)]
     control: PathBuf,
 
-    /// Stay awake for this long before each departure: more punctual, costs processor time
-    #[arg(long, value_name = "TIME", default_value = "0 s")]
-    spin: Duration,
+    /// By what frames come and go: auto, packet-sockets, or xdp
+    #[arg(long, value_name = "PATH", default_value = "auto", value_parser = packet_path)]
+    path: io::Path,
+
+    /// Stay awake for this long before each departure: more punctual, costs processor time [default: 150 us where there is
+    /// more than one processor]
+    #[arg(long, value_name = "TIME")]
+    spin: Option<Duration>,
 
     /// Run before every ordinary process (SCHED_FIFO)
     #[arg(long)]
@@ -146,21 +156,14 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
         make_bridge: start.make_bridge.clone(),
         up,
         down,
-        tuning: Tuning { spin: start.spin, realtime: start.realtime },
+        path: start.path,
+        tuning: Tuning { spin: start.spin.unwrap_or(Tuning::default().spin), realtime: start.realtime },
     })
     .map_err(failure)?;
     let listener = Listener::bind(&start.control).map_err(failure)?;
-    printer.talk(&format!(
-        "{} on {} (LAN) and {} (line), ports of {}\npacket path: {}\ncontrol: {}",
-        policy.name,
-        start.lan,
-        start.wan,
-        world.bridge(),
-        world.path(),
-        start.control.display(),
-    ));
-    let (place, handle) = ((world.bridge().to_owned(), world.path()), world.handle());
-    let mut operator = Operator::new(start, policy, place, handle);
+    let place = Place::of(start, &world);
+    printer.talk(&format!("{}: {}\ncontrol: {}", policy.name, place.words(), start.control.display()));
+    let mut operator = Operator::new(start, policy, place, world.handle());
     let end = Stop::new().map_err(failure)?;
     let ending = end.handle().map_err(failure)?;
     let (outcome, operator) = std::thread::scope(|scope| {
@@ -187,20 +190,22 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
 /// What is done in each direction.
 fn directions(policy: &Policy) -> (Direction, Direction) {
     let line = &policy.line;
-    let up = match &policy.up {
-        // These let packets go at a rate of their own.
-        queue @ (Spec::Htb(_) | Spec::Tbf { .. }) => queue.clone(),
-        Spec::Rules(rules) if matches!(*rules.queue, Spec::Htb(_)) => policy.up.clone(),
-        queue => Spec::Tbf {
-            rate: policy.rate,
-            burst: line.up_layer.on_wire(policy.largest),
-            peak: None,
-            largest: policy.largest,
-            catch_up: Duration::ZERO,
-            queue: Box::new(queue.clone()),
+    let up = match policy.place {
+        Position::Middlebox => policy.up.clone(),
+        // What is meant for the modem knows that the line takes one packet at a time.
+        Position::Modem => Spec::Drain {
+            config: drain::Config {
+                line: policy.rate,
+                share: Ratio::ONE,
+                drain: None,
+                urgent: Match::Never,
+                largest: policy.largest,
+                catch_up: Duration::ZERO,
+            },
+            queue: Box::new(policy.up.clone()),
         },
     };
-    let down = policy.down.clone().unwrap_or_else(|| Spec::fifo(UNSHAPED));
+    let down = policy.down.as_ref().map_or_else(|| Spec::fifo(UNSHAPED), |down| down.queue.clone());
     (Direction { queue: up, link_layer: line.up_layer }, Direction { queue: down, link_layer: line.down_layer })
 }
 

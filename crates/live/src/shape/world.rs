@@ -164,7 +164,8 @@ impl World {
         let uptime = self.clock.now() - self.started;
         let (mut up, mut down) = self.bump.reports();
         for (report, side) in [(&mut up, &mut self.lan), (&mut down, &mut self.wan)] {
-            report.port = side.interface.device.counters().context(|| format!("reading the counters of {}", side.name))?;
+            report.port =
+                side.interface.device.counters().context(|| format!("reading the counters of {}", side.name))?;
         }
         Ok(Snapshot { uptime, hand_overs: self.hand_overs, up, down })
     }

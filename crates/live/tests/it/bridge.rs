@@ -29,17 +29,17 @@ use lastmile_units::{BitRate, ByteCount, Duration};
 use crate::line::download;
 use crate::world::{adsl, crossing, needs_live, two_megabit};
 
-const RIGHT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
+pub(crate) const RIGHT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 
 /// Three namespaces, removed with this value.
-struct Hosts {
-    left: Namespace,
-    middle: Namespace,
-    right: Namespace,
+pub(crate) struct Hosts {
+    pub(crate) left: Namespace,
+    pub(crate) middle: Namespace,
+    pub(crate) right: Namespace,
 }
 
 impl Hosts {
-    fn new(bridge: bool) -> Self {
+    pub(crate) fn new(bridge: bool) -> Self {
         let named = |role| Namespace::create(&format!("lastmile-{}-{role}", std::process::id())).unwrap();
         let hosts = Self { left: named("left"), middle: named("middle"), right: named("right") };
         let middle = hosts.middle.name();
@@ -76,7 +76,7 @@ impl Hosts {
     }
 }
 
-fn ip(arguments: &str) {
+pub(crate) fn ip(arguments: &str) {
     let output = Command::new("ip").args(arguments.split_whitespace()).output().unwrap();
     assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }
@@ -116,7 +116,7 @@ fn wire() -> Config {
     Config::new(vec![hop.clone()], vec![hop])
 }
 
-fn pings(from: &Namespace, count: u16, interval: Duration) -> lastmile_live::probe::Replies {
+pub(crate) fn pings(from: &Namespace, count: u16, interval: Duration) -> lastmile_live::probe::Replies {
     let request = Ping { target: RIGHT, count, interval, ip_len: 84, patience: Duration::from_s(1) };
     from.run(|| ping(&request)).unwrap().unwrap()
 }

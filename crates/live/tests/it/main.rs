@@ -8,4 +8,5 @@ mod bridge;
 mod htb;
 mod lifecycle;
 mod line;
+mod shape;
 mod world;

@@ -37,9 +37,7 @@ pub(super) struct Operator<'a> {
 }
 
 impl<'a> Operator<'a> {
-    pub(super) fn new(start: &'a Start, policy: Policy, (bridge, path): (String, &str), handle: Handle) -> Self {
-        let (lan, wan) = (start.lan.clone(), start.wan.clone());
-        let place = Place { lan, wan, bridge, packet_path: path.to_owned() };
+    pub(super) fn new(start: &'a Start, policy: Policy, place: Place, handle: Handle) -> Self {
         Self { start, policy, place, handle, reloads: Reloads::default() }
     }
 

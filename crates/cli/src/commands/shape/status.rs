@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use lastmile_linklayer::LinkLayer;
 use lastmile_live::bump::DirectionReport;
 use lastmile_live::io::Refusal;
-use lastmile_live::shape::Snapshot;
+use lastmile_live::shape::{Snapshot, World};
 use lastmile_queueing::DropReason;
 use lastmile_queueing::line::Count;
 use lastmile_results::schema::Delay;
@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::table::{Align, Table};
 
 use super::super::emulate::summary::seconds;
+use super::Start;
 
 /// Sizes of IP packets whose cost on the wire is shown.
 const EXAMPLES: [u64; 4] = [40, 52, 576, 1500];
@@ -42,7 +43,20 @@ pub(crate) struct Place {
     pub(crate) lan: String,
     pub(crate) wan: String,
     pub(crate) bridge: String,
-    pub(crate) packet_path: String,
+    /// By what packets come and go, on the side of the LAN and on that of the line.
+    pub(crate) packet_paths: [String; 2],
+}
+
+impl Place {
+    pub(super) fn of(start: &Start, world: &World) -> Self {
+        let (lan, wan, bridge) = (start.lan.clone(), start.wan.clone(), world.bridge().to_owned());
+        Self { lan, wan, bridge, packet_paths: world.paths().map(str::to_owned) }
+    }
+
+    pub(super) fn words(&self) -> String {
+        let Self { lan, wan, bridge, packet_paths: [lan_path, wan_path] } = self;
+        format!("{lan} (LAN) and {wan} (line), ports of {bridge}\n{lan}: {lan_path}\n{wan}: {wan_path}")
+    }
 }
 
 /// How often the policy was read again.
@@ -126,23 +140,20 @@ impl From<Count> for Amount {
 impl Status {
     pub(super) fn new(policy: &Policy, place: &Place, reloads: &Reloads, snapshot: &Snapshot) -> Self {
         let line = &policy.line;
+        let behind: &[Class] = policy.down.as_ref().map_or(&[], |down| &down.classes);
         Self {
             policy: policy.name.clone(),
             place: place.clone(),
             uptime_s: snapshot.uptime.as_secs_f64(),
             reloads: reloads.clone(),
             up: Direction::new(&snapshot.up, line.up, &line.up_layer, &policy.classes),
-            down: Direction::new(&snapshot.down, line.down, &line.down_layer, &[]),
+            down: Direction::new(&snapshot.down, line.down, &line.down_layer, behind),
         }
     }
 
     /// For a terminal.
     pub(super) fn table(&self) -> String {
-        let Place { lan, wan, bridge, packet_path } = &self.place;
-        let mut text = format!(
-            "{} for {:.1} s on {lan} (LAN) and {wan} (line), ports of {bridge}; {packet_path}\n",
-            self.policy, self.uptime_s
-        );
+        let mut text = format!("{} for {:.1} s on {}\n", self.policy, self.uptime_s, self.place.words());
         let Reloads { done, failed, last_error } = &self.reloads;
         if done + failed > 0 {
             // A string takes all.

@@ -1,0 +1,449 @@
+//! The middlebox between two interfaces: what passes, how fast, in which order, and what lives on when it is changed or killed.
+
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration as StdDuration, Instant as StdInstant};
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_live::Error;
+use lastmile_live::clock::{Clock as _, MonotonicClock};
+use lastmile_live::io::{PacketSocket, Path, Port};
+use lastmile_live::lab::Namespace;
+use lastmile_live::shape::{Config, Direction, Handle, Snapshot, Tuning, World};
+use lastmile_live::stop::Stop;
+use lastmile_packet::Frame;
+use lastmile_queueing::spec::{ClassSpec, Spec};
+use lastmile_queueing::{Limit, Match, Overflow};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant};
+
+use crate::bridge::{Hosts, RIGHT, ip, pings};
+use crate::line::download;
+use crate::world::needs_live;
+
+const LEFT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
+const LARGEST: ByteCount = ByteCount::new(1500);
+
+fn link_layer() -> LinkLayer {
+    LinkLayer::from_name("bridged-vcmux-fcs").unwrap()
+}
+
+/// A queue behind a bucket of one packet at this rate.
+fn shaped(rate: BitRate, queue: Spec) -> Direction {
+    let burst = link_layer().on_wire(LARGEST);
+    let queue = Box::new(queue);
+    let queue = Spec::Tbf { rate, burst, peak: None, largest: LARGEST, catch_up: Duration::ZERO, queue };
+    Direction { queue, link_layer: link_layer() }
+}
+
+fn bytes(limit: u64) -> Spec {
+    Spec::Fifo { limit: Limit::Bytes(ByteCount::new(limit)), drop: Overflow::Tail }
+}
+
+fn unshaped() -> Direction {
+    Direction { queue: Spec::fifo(1000), link_layer: link_layer() }
+}
+
+fn config(hosts: &Hosts, up: Direction, down: Direction) -> Config {
+    Config {
+        namespace: Some(hosts.middle.name().to_owned()),
+        lan: "west".into(),
+        wan: "east".into(),
+        make_bridge: None,
+        up,
+        down,
+        path: Path::default(),
+        tuning: Tuning::default(),
+    }
+}
+
+/// Shapes while `work` runs.
+fn shaping<T>(hosts: &Hosts, up: Direction, down: Direction, work: impl FnOnce(&Handle) -> T) -> (Snapshot, T) {
+    let mut world = World::build(&config(hosts, up, down)).unwrap();
+    let (stop, handle) = (Stop::new().unwrap(), world.handle());
+    thread::scope(|scope| {
+        let carrier = scope.spawn(|| world.run(&stop).unwrap());
+        let done = work(&handle);
+        thread::sleep(StdDuration::from_millis(50));
+        handle.stop();
+        let snapshot = carrier.join().unwrap();
+        for direction in [&snapshot.up, &snapshot.down] {
+            assert!(direction.is_balanced(), "{direction:?}");
+            assert_eq!(direction.port.dropped_unread, 0);
+        }
+        (snapshot, done)
+    })
+}
+
+/// Two sockets, the second of which hears what the first sends.
+fn sockets(hosts: &Hosts) -> (UdpSocket, UdpSocket) {
+    let open = |place: &Namespace, at| place.run(|| UdpSocket::bind(SocketAddrV4::new(at, 9100))).unwrap().unwrap();
+    let (sender, receiver) = (open(&hosts.left, LEFT), open(&hosts.right, RIGHT));
+    sender.connect(SocketAddrV4::new(RIGHT, 9100)).unwrap();
+    receiver.set_read_timeout(Some(StdDuration::from_millis(500))).unwrap();
+    (sender, receiver)
+}
+
+/// A datagram of `ip_len` bytes as an IP packet, with a number in it.
+fn datagram(number: u32, ip_len: usize) -> Vec<u8> {
+    let mut payload = vec![0; ip_len - 28];
+    payload[..4].copy_from_slice(&number.to_be_bytes());
+    payload
+}
+
+/// The numbers of all datagrams that come, until none comes for half a second.
+fn numbers(receiver: &UdpSocket) -> Vec<u32> {
+    let mut buffer = [0; 2000];
+    let mut numbers = Vec::new();
+    while let Ok(len) = receiver.recv(&mut buffer) {
+        assert!(len >= 4);
+        numbers.push(u32::from_be_bytes([buffer[0], buffer[1], buffer[2], buffer[3]]));
+    }
+    numbers
+}
+
+#[test]
+#[ignore = "needs root: real packets"]
+fn what_is_wrong_with_the_interfaces_is_said_with_what_would_help() {
+    needs_live!();
+    let hosts = Hosts::new(false);
+    let build = |lan: &str, wan: &str, make: Option<&str>| {
+        let config = config(&hosts, unshaped(), unshaped());
+        let make_bridge = make.map(str::to_owned);
+        World::build(&Config { lan: lan.into(), wan: wan.into(), make_bridge, ..config })
+    };
+    let refused = |lan, wan| build(lan, wan, None).map(|_| ()).unwrap_err();
+    assert!(matches!(refused("west", "west"), Error::OneInterface { .. }));
+    assert!(matches!(refused("west", "eats"), Error::NoInterface { known, .. } if known.contains(&"east".to_owned())));
+    let no_bridge = refused("west", "east");
+    assert!(no_bridge.hint().unwrap().contains("ip link set west master lastmile0"), "{no_bridge}");
+    let middle = hosts.middle.name();
+    ip(&format!("-n {middle} link set east down"));
+    assert!(matches!(refused("west", "east"), Error::InterfaceDown { name } if name == "east"));
+    ip(&format!("-n {middle} link set east up"));
+    let world = build("west", "east", Some("lm0")).unwrap();
+    assert_eq!(world.bridge(), "lm0");
+    drop(world);
+    // It stays, and carries.
+    assert_eq!(build("west", "east", None).unwrap().bridge(), "lm0");
+    assert_eq!(pings(&hosts.left, 5, Duration::from_ms(50)).sorted().len(), 5);
+}
+
+/// UDP on both sides of cell boundaries, more than the line takes: the closed form is the wire's rate by the bytes on the wire.
+/// Arrivals are late by what the machine does to them and never early, so the least late of each end of a run tell the rate.
+#[test]
+#[ignore = "needs root: real packets"]
+fn packet_rates_under_overload_are_those_of_the_wire() {
+    needs_live!();
+    let hosts = Hosts::new(true);
+    let rate = BitRate::from_mbit_per_s(4);
+    let boundary = |from: u64| {
+        let cost = |size| link_layer().on_wire(ByteCount::new(size));
+        (from..).find(|&size| cost(size) != cost(size + 1)).unwrap()
+    };
+    let sizes = [40, 200, 700, 1400].map(boundary).into_iter().flat_map(|size| [size, size + 1]).chain([1500]);
+    shaping(&hosts, shaped(rate, bytes(20_000)), unshaped(), |_| {
+        let (sender, receiver) = sockets(&hosts);
+        for size in sizes {
+            let interval_ns = link_layer().on_wire(ByteCount::new(size)).as_u64() as f64 * 8e9 / rate.as_bps() as f64;
+            let arrivals = overloaded(&sender, &receiver, size, StdDuration::from_secs_f64(3.0));
+            // The first packets find an empty queue.
+            let late: Vec<f64> = (0..)
+                .zip(&arrivals)
+                .skip(50)
+                .map(|(k, at)| at.as_nanos() as f64 - f64::from(k) * interval_ns)
+                .collect();
+            let least = |part: &[f64]| part.iter().copied().fold(f64::INFINITY, f64::min);
+            let part = late.len() / 4;
+            let (first, last) = (least(&late[..part]), least(&late[late.len() - part..]));
+            let apart = interval_ns * (late.len() - part) as f64;
+            let deviation = (last - first) / apart;
+            eprintln!("{size} bytes: {} packets, {:+.1e} of the closed form", arrivals.len(), deviation);
+            assert!(deviation.abs() < 1e-4, "{size} bytes: {deviation}");
+        }
+    });
+}
+
+/// Arrival times of datagrams that come faster than they may leave.
+fn overloaded(sender: &UdpSocket, receiver: &UdpSocket, ip_len: u64, lasting: StdDuration) -> Vec<StdDuration> {
+    let done = AtomicBool::new(false);
+    let start = StdInstant::now();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let datagram = datagram(0, ip_len as usize);
+            while !done.load(Ordering::Relaxed) {
+                for _ in 0..64 {
+                    sender.send(&datagram).unwrap();
+                }
+                thread::sleep(StdDuration::from_millis(4));
+            }
+        });
+        let (mut buffer, mut arrivals) = ([0; 2000], Vec::new());
+        while start.elapsed() < lasting {
+            receiver.recv(&mut buffer).unwrap();
+            arrivals.push(start.elapsed());
+        }
+        done.store(true, Ordering::Relaxed);
+        arrivals
+    })
+}
+
+/// Everything that was sent came, was dropped for a reason or waits, and what came is in order.
+#[test]
+#[ignore = "needs root: real packets"]
+fn packets_are_conserved_and_keep_their_order_under_overload() {
+    needs_live!();
+    const COUNT: u32 = 20_000;
+    let hosts = Hosts::new(true);
+    let up = shaped(BitRate::from_mbit_per_s(4), Spec::fifo(100));
+    let (snapshot, came) = shaping(&hosts, up, unshaped(), |_| {
+        let (sender, receiver) = sockets(&hosts);
+        thread::scope(|scope| {
+            let receiving = scope.spawn(|| numbers(&receiver));
+            for number in 0..COUNT {
+                sender.send(&datagram(number, 100)).unwrap();
+                if number % 64 == 0 {
+                    thread::sleep(StdDuration::from_millis(2));
+                }
+            }
+            receiving.join().unwrap()
+        })
+    });
+    assert!(came.is_sorted_by(|a, b| a < b), "reordered or doubled");
+    let hop = &snapshot.up.hops[0];
+    assert!(hop.dropped_packets() > 1000, "no overload: {hop:?}");
+    assert_eq!(hop.queued.packets.as_u64(), 0);
+    // Beside the datagrams there may be ARP.
+    let others = snapshot.up.not_ip;
+    assert_eq!(snapshot.up.received.packets, u64::from(COUNT) + others);
+    assert_eq!(came.len() as u64 + hop.dropped_packets(), u64::from(COUNT), "{hop:?}");
+}
+
+/// Other queues are put in again and again while a second's worth of packets waits.
+#[test]
+#[ignore = "needs root: real packets"]
+fn no_packet_is_lost_or_overtaken_when_the_policy_changes() {
+    needs_live!();
+    const COUNT: u32 = 3000;
+    let hosts = Hosts::new(true);
+    let policy = |kbit| shaped(BitRate::from_kbit_per_s(kbit), bytes(10_000_000));
+    let (snapshot, came) = shaping(&hosts, policy(4000), unshaped(), |handle| {
+        let (sender, receiver) = sockets(&hosts);
+        thread::scope(|scope| {
+            let receiving = scope.spawn(|| numbers(&receiver));
+            for number in 0..COUNT {
+                sender.send(&datagram(number, 500)).unwrap();
+                if number % 10 == 0 {
+                    thread::sleep(StdDuration::from_millis(10));
+                }
+                if number % 500 == 250 {
+                    handle.hand_over(&policy(4000 + u64::from(number)), &unshaped()).unwrap();
+                }
+            }
+            // One that cannot be: what is in force stays.
+            let cells = Direction { link_layer: LinkLayer::from_name("ip").unwrap(), ..unshaped() };
+            let small = Spec::Tbf {
+                rate: BitRate::from_mbit_per_s(1),
+                burst: lastmile_units::WireBytes::new(1),
+                peak: None,
+                largest: LARGEST,
+                catch_up: Duration::ZERO,
+                queue: Box::new(Spec::fifo(1)),
+            };
+            let refused = handle.hand_over(&Direction { queue: small, ..cells }, &unshaped());
+            assert!(matches!(refused, Err(Error::Queue(_))), "{refused:?}");
+            receiving.join().unwrap()
+        })
+    });
+    assert_eq!(came, (0..COUNT).collect::<Vec<_>>());
+    assert_eq!((snapshot.hand_overs, snapshot.up.hops[0].dropped_packets()), (6, 0));
+    assert!(snapshot.up.hops[0].most_queued.packets.as_u64() > 100, "nothing waited: {:?}", snapshot.up.hops[0]);
+}
+
+/// A download beside an upload that would take all of the upstream.
+#[test]
+#[ignore = "needs root: real packets"]
+fn acks_first_keeps_the_download() {
+    needs_live!();
+    let hosts = Hosts::new(true);
+    let classes = [Match::PureAck, Match::Any].map(|matches| ClassSpec { matches, queue: bytes(60_000) });
+    let up = shaped(BitRate::from_kbit_per_s(512), Spec::Priority { classes: classes.into() });
+    let down = shaped(BitRate::from_mbit_per_s(2), bytes(30_000));
+    let exact = 2e6 * 1448.0 / (32.0 * 53.0);
+    let (snapshot, goodput) = shaping(&hosts, up, down, |_| {
+        let (sender, receiver) = sockets(&hosts);
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    sender.send(&datagram(0, 1500)).unwrap();
+                    thread::sleep(StdDuration::from_millis(5));
+                }
+            });
+            let goodput = download(&hosts.left, &hosts.right, SocketAddrV4::new(RIGHT, 9000));
+            done.store(true, Ordering::Relaxed);
+            drop(receiver);
+            goodput
+        })
+    });
+    eprintln!("{:.3} Mbit/s of {:.3} with the upload full", goodput / 1e6, exact / 1e6);
+    assert!(goodput > 0.95 * exact && goodput < 1.01 * exact, "{goodput} bit/s, exact {exact}");
+    assert!(snapshot.up.hops[0].dropped_packets() > 100, "the upload did not fill the line");
+}
+
+/// Damaged, cut short, in pieces or of unknown kinds: it comes out as it went in.
+#[test]
+#[ignore = "needs root: real packets"]
+fn what_cannot_be_understood_is_carried() {
+    needs_live!();
+    let hosts = Hosts::new(true);
+    let ethernet = |kind: u16, behind: &[u8]| {
+        let mut frame = [&[0xFF; 6][..], &[2, 0, 0, 0, 0, 9], &kind.to_be_bytes(), behind].concat();
+        frame.resize(frame.len().max(60), 0);
+        frame
+    };
+    let udp = |first: u8, len: u8, fragment: u16| {
+        let [high, low] = fragment.to_be_bytes();
+        let mut ip = vec![first, 0, 0, len, 0, 1, high, low, 64, 17, 0, 0, 10, 9, 0, 1, 10, 9, 0, 2];
+        ip.extend([0, 7, 0, 9, 0, 26, 0, 0]);
+        ip.resize(46, 7);
+        ip
+    };
+    let mut ipv6 = vec![0x60, 0, 0, 0, 0, 8, 17, 64];
+    ipv6.extend([0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1].repeat(2));
+    ipv6.extend([0, 7, 0, 9, 0, 8, 0, 0]);
+    let frames = [
+        ethernet(0x0800, &udp(0x45, 46, 0)),
+        // More length than there is, a header of four words, a version that is none, nothing behind the type.
+        ethernet(0x0800, &udp(0x45, 255, 0)),
+        ethernet(0x0800, &udp(0x44, 46, 0)),
+        ethernet(0x0800, &udp(0x75, 46, 0)),
+        ethernet(0x0800, &[]),
+        // The first fragment, and a later one.
+        ethernet(0x0800, &udp(0x45, 46, 0x2000)),
+        ethernet(0x0800, &udp(0x45, 46, 0x0005)),
+        ethernet(0x86DD, &ipv6),
+        ethernet(0x86DD, &ipv6[..20]),
+        ethernet(0x8100, &[&[0x20, 0x07, 0x08, 0x00], &udp(0x45, 46, 0)[..]].concat()),
+        ethernet(0x8864, &[&[0x11, 0x00, 0x12, 0x34, 0x00, 48, 0x00, 0x21], &udp(0x45, 46, 0)[..]].concat()),
+        ethernet(0x8864, &[0x11, 0x00]),
+        ethernet(0x0806, &[1; 46]),
+        ethernet(0x88B5, &[0xAB; 200]),
+        // An 802.3 length in place of a type.
+        ethernet(38, &[3; 46]),
+    ];
+    let up = shaped(BitRate::from_mbit_per_s(10), bytes(100_000));
+    let (snapshot, came) = shaping(&hosts, up, unshaped(), |_| {
+        let mut from = PacketSocket::open(Some(&hosts.left), "eth").unwrap();
+        let mut to = PacketSocket::open(Some(&hosts.right), "eth").unwrap();
+        let mut sending = frames.iter().map(|frame| Frame::ethernet(frame.clone()).0).collect();
+        from.send(&mut sending, &mut |_, result| assert_eq!(result, Ok(())));
+        let (clock, mut came) = (MonotonicClock::start(), Vec::new());
+        let end = Instant::ZERO + Duration::from_s(1);
+        while clock.now() < end {
+            thread::sleep(StdDuration::from_millis(10));
+            to.receive(&clock, 64, &mut |_, frame| came.push(frame.to_vec())).unwrap();
+        }
+        came
+    });
+    assert_eq!(came, frames);
+    assert_eq!(snapshot.up.received.packets, frames.len() as u64);
+}
+
+#[test]
+#[ignore = "needs root: real packets"]
+fn interfaces_may_go_down_and_up_and_change_their_mtu() {
+    needs_live!();
+    let hosts = Hosts::new(true);
+    let (_, replies) = shaping(&hosts, unshaped(), unshaped(), |_| {
+        let middle = hosts.middle.name();
+        let first = pings(&hosts.left, 10, Duration::from_ms(10));
+        ip(&format!("-n {middle} link set east down"));
+        thread::sleep(StdDuration::from_millis(100));
+        ip(&format!("-n {middle} link set east up"));
+        thread::sleep(StdDuration::from_millis(100));
+        let second = pings(&hosts.left, 10, Duration::from_ms(10));
+        for (namespace, device) in
+            [(middle, "west"), (middle, "east"), (hosts.left.name(), "eth"), (hosts.right.name(), "eth")]
+        {
+            ip(&format!("-n {namespace} link set {device} mtu 3000"));
+        }
+        let large = lastmile_live::probe::Ping {
+            target: RIGHT,
+            count: 10,
+            interval: Duration::from_ms(10),
+            ip_len: 3000,
+            patience: Duration::from_s(1),
+        };
+        let third = hosts.left.run(|| lastmile_live::probe::ping(&large)).unwrap().unwrap();
+        [first, second, third]
+    });
+    assert_eq!(replies.map(|replies| replies.sorted().len()), [10, 10, 10]);
+}
+
+/// Where the child finds its interfaces.
+const MIDDLE: &str = "LASTMILE_TEST_SHAPED";
+
+/// No test: the program that the next one kills.
+#[test]
+#[ignore = "a part of another test"]
+fn the_shaper_in_the_middle() {
+    let Ok(middle) = std::env::var(MIDDLE) else { return };
+    let up = shaped(BitRate::from_kbit_per_s(768), Spec::fifo(100));
+    let mut world = World::build(&Config {
+        namespace: Some(middle),
+        lan: "west".into(),
+        wan: "east".into(),
+        make_bridge: None,
+        up,
+        down: unshaped(),
+        path: Path::default(),
+        tuning: Tuning::default(),
+    })
+    .unwrap();
+    world.run(&Stop::new().unwrap()).unwrap();
+}
+
+/// A flood fills the queue when the shaper is killed: what waits is lost, and the bridge carries the next packet.
+#[test]
+#[ignore = "needs root: real packets"]
+fn the_line_lives_when_the_shaper_is_killed_under_load() {
+    needs_live!();
+    let hosts = Hosts::new(true);
+    let (sender, receiver) = sockets(&hosts);
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "shape::the_shaper_in_the_middle"])
+        .env(MIDDLE, hosts.middle.name())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    thread::sleep(StdDuration::from_millis(500));
+    let done = AtomicBool::new(false);
+    let longest = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                sender.send(&datagram(0, 500)).unwrap();
+                thread::sleep(StdDuration::from_millis(2));
+            }
+        });
+        scope.spawn(|| {
+            thread::sleep(StdDuration::from_millis(1500));
+            child.kill().unwrap();
+            child.wait().unwrap();
+        });
+        let (start, mut buffer) = (StdInstant::now(), [0; 2000]);
+        let (mut last, mut longest) = (None, StdDuration::ZERO);
+        while start.elapsed() < StdDuration::from_secs(3) {
+            receiver.recv(&mut buffer).unwrap();
+            let now = start.elapsed();
+            longest = longest.max(last.map_or(StdDuration::ZERO, |last| now - last));
+            last = Some(now);
+        }
+        done.store(true, Ordering::Relaxed);
+        longest
+    });
+    eprintln!("longest gap {} ms", longest.as_millis());
+    assert!(longest < StdDuration::from_millis(500), "{longest:?}");
+}
