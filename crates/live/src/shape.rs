@@ -23,6 +23,8 @@
 mod bridge;
 pub mod control;
 mod handle;
+pub mod notify;
+pub mod supervise;
 mod world;
 
 pub use handle::{Handle, Snapshot};

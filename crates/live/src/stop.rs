@@ -5,12 +5,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use signal_hook::SigId;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::{pipe, unregister};
 
 use crate::error::{Context, Error};
+use crate::sys::wait;
 
 /// Becomes readable when it is time to stop.
 #[derive(Debug)]
@@ -76,6 +78,15 @@ impl Stop {
         }
     }
 
+    /// Waits until it is time, or `patience` has passed; true if it is time.
+    ///
+    /// # Errors
+    /// The descriptor is gone.
+    pub fn within(&self, patience: Duration) -> Result<bool, Error> {
+        let [stopped] = wait::readable([Some(self.as_fd())], Some(patience)).context(|| "waiting for the end")?;
+        Ok(stopped)
+    }
+
     /// Forgets the calls so far, to wait for the next.
     pub(crate) fn rearm(&self) -> io::Result<()> {
         let mut buffer = [0; 64];
@@ -118,10 +129,7 @@ impl StopHandle {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-    use crate::sys::wait;
 
     fn is_ready(stop: &Stop) -> bool {
         wait::readable([Some(stop.as_fd())], Some(Duration::ZERO)).unwrap() == [true]

@@ -40,15 +40,15 @@ pub(crate) struct OnLine {
 
     /// Upstream rate in place of the file's line
     #[arg(long, value_name = "RATE", requires = "down")]
-    up: Option<BitRate>,
+    pub(crate) up: Option<BitRate>,
 
     /// Downstream rate in place of the file's line
     #[arg(long, value_name = "RATE", requires = "up")]
-    down: Option<BitRate>,
+    pub(crate) down: Option<BitRate>,
 
     /// Encapsulation in place of the file's line
     #[arg(long, value_name = "PRESET", requires = "up")]
-    link: Option<String>,
+    pub(crate) link: Option<String>,
 }
 
 impl OnLine {
@@ -63,6 +63,13 @@ impl OnLine {
             return Err(failure.hint("--up, --down and --link say which it is"));
         }
         self.load(None)
+    }
+
+    /// The options of the line, as they were given.
+    pub(crate) fn given(&self) -> Vec<(&'static str, String)> {
+        let rates = [("up", self.up), ("down", self.down)].into_iter();
+        let rates = rates.filter_map(|(name, rate)| Some((name, rate?.to_string())));
+        rates.chain(self.link.clone().map(|link| ("link", link))).collect()
     }
 
     /// The policy on the line of the command, or on its own, or else on `other`.

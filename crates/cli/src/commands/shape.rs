@@ -1,21 +1,28 @@
 //! `lastmile shape`: is the middlebox of a policy on a real line, and asks one that runs.
 
+mod metrics;
 mod operator;
 mod status;
+mod unit;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::process;
 
 use clap::{Args, Subcommand};
 use lastmile_live::io;
-use lastmile_live::shape::control::{self, Listener};
+use lastmile_live::shape::control::Listener;
+use lastmile_live::shape::notify::Manager;
+use lastmile_live::shape::supervise::{Event, supervise};
 use lastmile_live::shape::{Config, Direction, Snapshot, Tuning, World};
 use lastmile_live::stop::Stop;
 use lastmile_queueing::Match;
 use lastmile_queueing::meter::drain;
 use lastmile_queueing::spec::Spec;
 use lastmile_scenario::policy::{Policy, Position};
-use lastmile_units::{Duration, Ratio};
+use lastmile_units::{BitRate, Duration, Ratio};
 use signal_hook::consts::SIGHUP;
+use tiny_http::Server;
 
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
@@ -58,6 +65,8 @@ enum Command {
     Reload(Asked),
     /// End a running shaper; the bridge under it carries on
     Stop(Asked),
+    /// Print a unit for systemd that keeps a shaper running
+    Unit(unit::Arguments),
 }
 
 #[derive(Args)]
@@ -73,8 +82,21 @@ struct Asked {
 
 #[derive(Args)]
 struct Start {
-    #[command(flatten)]
-    on_line: OnLine,
+    // Those of `OnLine`: clap takes an optional group within which there is another for one that is not there.
+    /// Name of a ready policy, or a file
+    policy: String,
+
+    /// Upstream rate in place of the file's line
+    #[arg(long, value_name = "RATE", requires = "down")]
+    up: Option<BitRate>,
+
+    /// Downstream rate in place of the file's line
+    #[arg(long, value_name = "RATE", requires = "up")]
+    down: Option<BitRate>,
+
+    /// Encapsulation in place of the file's line
+    #[arg(long, value_name = "PRESET", requires = "up")]
+    link: Option<String>,
 
     /// Interface to the LAN
     #[arg(long, value_name = "IF")]
@@ -96,6 +118,14 @@ struct Start {
     #[arg(long, value_name = "PATH", default_value = "auto", value_parser = packet_path)]
     path: io::Path,
 
+    /// Serve metrics for Prometheus at http://ADDRESS/metrics, such as 127.0.0.1:9100
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+
+    /// Start it again when it dies or hangs; SIGHUP and SIGTERM are handed on
+    #[arg(long)]
+    supervise: bool,
+
     /// Stay awake for this long before each departure: more punctual, costs processor time [default: 150 us where there is
     /// more than one processor]
     #[arg(long, value_name = "TIME")]
@@ -115,6 +145,8 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         (Some(Command::Status(asked)), _) => ask(asked, Request::Status, printer),
         (Some(Command::Reload(asked)), _) => ask(asked, Request::Reload, printer),
         (Some(Command::Stop(asked)), _) => ask(asked, Request::Stop, printer),
+        (Some(Command::Unit(arguments)), _) => unit::run(arguments, printer),
+        (None, Some(start)) if start.supervise => supervised(start, printer),
         (None, Some(start)) => shape(start, printer),
         (None, None) => Err(Failure::new("no policy to shape by")),
     }
@@ -122,10 +154,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
 
 /// Asks a shaper that runs.
 fn ask(asked: &Asked, request: Request, printer: &mut Printer) -> Result {
-    let request = serde_json::to_string(&request).map_err(std::io::Error::from)?;
-    let answer = control::ask(&asked.control, &request).map_err(failure)?;
-    let answer: Answer = serde_json::from_str(&answer)
-        .map_err(|error| Failure::new(format_args!("an answer that cannot be read: {error}")))?;
+    let answer = operator::ask(&asked.control, request)?;
     if asked.json {
         printer.json(&answer)?;
     }
@@ -142,14 +171,35 @@ fn ask(asked: &Asked, request: Request, printer: &mut Printer) -> Result {
     Ok(Exit::Done)
 }
 
+/// Keeps a shaper running as a child of this process.
+fn supervised(start: &Start, printer: &mut Printer) -> Result {
+    // What is wrong from the beginning is said at once.
+    start.load()?;
+    let program = std::env::current_exe().map_err(|error| Failure::new(format_args!("where is lastmile? {error}")))?;
+    let mut command = process::Command::new(program);
+    command.args(std::env::args_os().skip(1).filter(|argument| argument != "--supervise"));
+    let stop = Stop::on_signals().map_err(failure)?;
+    let hang_up = Stop::on(&[SIGHUP]).map_err(failure)?;
+    let alive = || matches!(operator::ask(&start.control, Request::Alive), Ok(Answer::Done { .. }));
+    let status = supervise(&mut command, &alive, &stop, &hang_up, &mut |event| match event {
+        Event::Hung => printer.talk("the shaper does not answer and is killed"),
+        Event::Ended(status, pause) => {
+            printer.talk(&format!("the shaper ended ({status}); another starts in {} ms", pause.as_millis()));
+        }
+    })
+    .map_err(failure)?;
+    Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(Exit::CouldNotRun, Exit::Command))
+}
+
 fn shape(start: &Start, printer: &mut Printer) -> Result {
-    let policy = start.on_line.load_for_a_line()?;
+    let policy = start.load()?;
     printer.warnings(&policy.warnings);
     let (up, down) = directions(&policy);
     // Before anything is held back: from here on a signal ends the run, and the line goes back to the bridge.
     let stop = Stop::on_signals().map_err(failure)?;
     let hang_up = Stop::on(&[SIGHUP]).map_err(failure)?;
-    let mut world = World::build(&Config {
+    let listener = Listener::bind(&start.control).map_err(failure)?;
+    let world = World::build(&Config {
         namespace: None,
         lan: start.lan.clone(),
         wan: start.wan.clone(),
@@ -160,10 +210,15 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
         tuning: Tuning { spin: start.spin.unwrap_or(Tuning::default().spin), realtime: start.realtime },
     })
     .map_err(failure)?;
-    let listener = Listener::bind(&start.control).map_err(failure)?;
+    let metrics = start.metrics.map(metrics::listen).transpose()?;
+    let manager = Manager::of_this_program();
     let place = Place::of(start, &world);
     printer.talk(&format!("{}: {}\ncontrol: {}", policy.name, place.words(), start.control.display()));
-    let mut operator = Operator::new(start, policy, place, world.handle());
+    let handle = world.handle();
+    if let Some(manager) = &manager {
+        manager.ready(&place.words());
+    }
+    let mut operator = Operator::new(start, policy, place, handle.clone());
     let end = Stop::new().map_err(failure)?;
     let ending = end.handle().map_err(failure)?;
     let (outcome, operator) = std::thread::scope(|scope| {
@@ -171,11 +226,24 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
             let served = listener.serve(&end, &hang_up, &mut operator);
             served.map(|()| operator)
         });
+        if let Some((manager, interval)) = manager.as_ref().and_then(|manager| Some((manager, manager.interval()?))) {
+            // As long as the loop answers. At the end nobody waits for the next word.
+            let end = &end;
+            scope.spawn(move || {
+                while end.within(interval).is_ok_and(|ended| !ended) && handle.is_alive() {
+                    manager.alive();
+                }
+            });
+        }
+        if let Some(server) = &metrics {
+            scope.spawn(|| metrics::serve(server, &start.control));
+        }
         let outcome = world.run(&stop);
+        manager.iter().for_each(Manager::stopping);
+        metrics.iter().for_each(Server::unblock);
         ending.stop();
         (outcome, control.join())
     });
-    drop(world);
     let snapshot: Snapshot = outcome.map_err(failure)?;
     let operator = operator.map_err(|_| Failure::new("the thread of the control socket failed"))?.map_err(failure)?;
     let status = operator.status(&snapshot);
@@ -185,6 +253,14 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
         printer.data(&status.table())?;
     }
     Ok(Exit::Done)
+}
+
+impl Start {
+    /// The policy as its file has it now.
+    fn load(&self) -> Result<Policy> {
+        let (policy, up, down, link) = (self.policy.clone(), self.up, self.down, self.link.clone());
+        OnLine { policy, up, down, link }.load_for_a_line()
+    }
 }
 
 /// What is done in each direction.

@@ -336,3 +336,36 @@ fn a_limit_in_cells_needs_a_line_with_cells() {
     assert!(in_cells("ethernet").is_err());
     assert!(in_cells("aal5").is_ok());
 }
+
+/// 1000 bytes take 16 ms at 500 kbit/s and 4 ms at 2 Mbit/s; a bucket of one packet lets the first go at once.
+#[test]
+fn queues_change_hands_while_packets_wait() {
+    let shaped = |kbit| Spec::Tbf {
+        rate: BitRate::from_kbit_per_s(kbit),
+        burst: lastmile_units::WireBytes::new(1000),
+        peak: None,
+        largest: ByteCount::new(1000),
+        catch_up: Duration::ZERO,
+        queue: Box::new(Spec::fifo(100)),
+    };
+    let ip = LinkLayer::from_name("ip").unwrap();
+    let first = HopConfig { queue: shaped(500), ..hop("up", None, "ip", Duration::ZERO, 0) };
+    let mut bump = bump(vec![first]);
+    let at = |ms| Instant::ZERO + Duration::from_ms(ms);
+    let clock = FakeClock(Cell::new(at(0)));
+    let mut client = FakePort { arriving: (0..4).map(|n| (at(0), packet(n, 1000))).collect(), ..FakePort::default() };
+    let mut server = FakePort::default();
+    bump.turn(&clock, &mut client, &mut server).unwrap();
+    bump.hand_over(Queues::build((&shaped(2000), ip), (&Spec::fifo(9), ip), HashKey::default()).unwrap());
+    client.arriving.extend((4..7).map(|n| (at(1), packet(n, 1000))));
+    clock.0.set(at(1));
+    bump.turn(&clock, &mut client, &mut server).unwrap();
+    while let Some(wake) = bump.next_wake() {
+        clock.0.set(wake);
+        bump.turn(&clock, &mut client, &mut server).unwrap();
+    }
+    // Ports stamp what they send with the time of their last reading: the client's port is read before each sending.
+    let sent: Vec<_> = server.sent.iter().map(|(at, bytes)| (*at, u16::from_be_bytes([bytes[4], bytes[5]]))).collect();
+    assert_eq!(sent, [(0, 0), (16, 1), (32, 2), (48, 3), (48, 4), (52, 5), (56, 6)].map(|(ms, n)| (at(ms), n)));
+    assert!(bump.reports().0.is_balanced());
+}

@@ -103,6 +103,7 @@ pub fn ask(path: &Path, request: &str) -> Result<String, Error> {
         io::ErrorKind::PermissionDenied => Error::system(format!("asking at {}", path.display()), source),
         _ => no_answer(source),
     })?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(no_answer)?;
     send(&stream, request).map_err(no_answer)?;
     let mut answer = String::new();
     BufReader::new(&stream).read_line(&mut answer).map_err(no_answer)?;

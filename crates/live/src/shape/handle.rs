@@ -27,6 +27,7 @@ pub struct Snapshot {
 /// What is asked.
 pub(super) enum Request {
     Report(Sender<Snapshot>),
+    Alive(Sender<()>),
     HandOver(Queues, Sender<()>),
     Stop,
 }
@@ -72,6 +73,14 @@ impl Handle {
         let (answer, answered) = mpsc::channel();
         self.ask(Request::Report(answer));
         answered.recv().ok()
+    }
+
+    /// True when the world has answered, which it does between two turns; false when it runs no more. Waits for the answer.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        let (answer, answered) = mpsc::channel();
+        self.ask(Request::Alive(answer));
+        answered.recv().is_ok()
     }
 
     /// Puts other queues in. What waits leaves first, and nothing is lost. They are built here, by the calling thread.

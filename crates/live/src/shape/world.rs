@@ -124,11 +124,12 @@ impl World {
     }
 
     /// Carries packets until `stop`, or until a [`Handle`] says so, and returns what was done. What still waits then is lost.
-    /// The calling thread gets punctual timers and, if [`Tuning::realtime`] says so, a higher priority, and keeps both.
+    /// The calling thread gets punctual timers and, if [`Tuning::realtime`] says so, a higher priority, and keeps both. At
+    /// the end the line is the bridge's, and who still asks something of a [`Handle`] hears that nobody answers.
     ///
     /// # Errors
     /// A device is gone, or the priority was refused.
-    pub fn run(&mut self, stop: &Stop) -> Result<Snapshot, Error> {
+    pub fn run(mut self, stop: &Stop) -> Result<Snapshot, Error> {
         self.tuning.apply()?;
         loop {
             let watched = [Some(stop.as_fd()), Some(self.inbox.waiting.as_fd())];
@@ -149,6 +150,7 @@ impl World {
             // Who asked may be gone by now; that is no concern of the line.
             match request {
                 Request::Report(answer) => drop(answer.send(self.snapshot()?)),
+                Request::Alive(answer) => drop(answer.send(())),
                 Request::HandOver(queues, done) => {
                     self.bump.hand_over(queues);
                     self.hand_overs += 1;

@@ -60,7 +60,7 @@ fn config(hosts: &Hosts, up: Direction, down: Direction) -> Config {
 
 /// Shapes while `work` runs.
 fn shaping<T>(hosts: &Hosts, up: Direction, down: Direction, work: impl FnOnce(&Handle) -> T) -> (Snapshot, T) {
-    let mut world = World::build(&config(hosts, up, down)).unwrap();
+    let world = World::build(&config(hosts, up, down)).unwrap();
     let (stop, handle) = (Stop::new().unwrap(), world.handle());
     thread::scope(|scope| {
         let carrier = scope.spawn(|| world.run(&stop).unwrap());
@@ -235,7 +235,7 @@ fn no_packet_is_lost_or_overtaken_when_the_policy_changes() {
             for number in 0..COUNT {
                 sender.send(&datagram(number, 500)).unwrap();
                 if number % 10 == 0 {
-                    thread::sleep(StdDuration::from_millis(10));
+                    thread::sleep(StdDuration::from_millis(3));
                 }
                 if number % 500 == 250 {
                     handle.hand_over(&policy(4000 + u64::from(number)), &unshaped()).unwrap();
@@ -391,7 +391,7 @@ const MIDDLE: &str = "LASTMILE_TEST_SHAPED";
 fn the_shaper_in_the_middle() {
     let Ok(middle) = std::env::var(MIDDLE) else { return };
     let up = shaped(BitRate::from_kbit_per_s(768), Spec::fifo(100));
-    let mut world = World::build(&Config {
+    let world = World::build(&Config {
         namespace: Some(middle),
         lan: "west".into(),
         wan: "east".into(),

@@ -1,10 +1,12 @@
 //! Who answers at the control socket of a shaper: one JSON object for another, each on a line.
 
+use std::path::Path;
+
 use lastmile_live::shape::{Handle, Snapshot, control};
 use lastmile_scenario::policy::Policy;
 use serde::{Deserialize, Serialize};
 
-use crate::exit::Failure;
+use crate::exit::{Failure, Result};
 
 use super::status::{Place, Reloads, Status};
 use super::{Start, directions};
@@ -14,6 +16,7 @@ use super::{Start, directions};
 #[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum Request {
     Status,
+    Alive,
     Reload,
     Stop,
 }
@@ -47,7 +50,7 @@ impl<'a> Operator<'a> {
 
     /// Reads and checks the policy, builds its queues, and only then puts them in.
     fn reload(&mut self) -> Answer {
-        let loaded = self.start.on_line.load_for_a_line().and_then(|policy| {
+        let loaded = self.start.load().and_then(|policy| {
             let (up, down) = directions(&policy);
             self.handle.hand_over(&up, &down).map_err(super::failure)?;
             Ok(policy)
@@ -76,6 +79,8 @@ impl<'a> Operator<'a> {
                 Some(snapshot) => Answer::Status(Box::new(self.status(&snapshot))),
                 None => Answer::Failed { error: "it is ending".to_owned() },
             },
+            Ok(Request::Alive) if self.handle.is_alive() => Answer::Done { message: "it is alive".to_owned() },
+            Ok(Request::Alive) => Answer::Failed { error: "it is ending".to_owned() },
             Ok(Request::Reload) => self.reload(),
             Ok(Request::Stop) => {
                 self.handle.stop();
@@ -84,6 +89,13 @@ impl<'a> Operator<'a> {
             Err(error) => Answer::Failed { error: format!("no request: {error}") },
         }
     }
+}
+
+/// Asks the shaper at this socket.
+pub(super) fn ask(control: &Path, request: Request) -> Result<Answer> {
+    let request = serde_json::to_string(&request).map_err(std::io::Error::from)?;
+    let answer = control::ask(control, &request).map_err(super::failure)?;
+    serde_json::from_str(&answer).map_err(|error| Failure::new(format_args!("an answer that cannot be read: {error}")))
 }
 
 impl control::Operator for Operator<'_> {
@@ -99,7 +111,7 @@ impl control::Operator for Operator<'_> {
 }
 
 /// As a terminal would show it.
-fn words(failure: &Failure) -> String {
+pub(super) fn words(failure: &Failure) -> String {
     match failure {
         Failure::Report(report) => report.to_string(),
         Failure::Wrong { message, hint: Some(hint) } => format!("error: {message}\nhint: {hint}"),

@@ -23,7 +23,7 @@ use super::Start;
 const EXAMPLES: [u64; 4] = [40, 52, 576, 1500];
 
 /// All of it.
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Status {
     /// The policy in force.
     pub(crate) policy: String,
@@ -38,7 +38,7 @@ pub(crate) struct Status {
 }
 
 /// Where it stands.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub(crate) lan: String,
     pub(crate) wan: String,
@@ -60,7 +60,7 @@ impl Place {
 }
 
 /// How often the policy was read again.
-#[derive(Clone, Default, Serialize, Deserialize)]
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct Reloads {
     pub(crate) done: u64,
     pub(crate) failed: u64,
@@ -69,7 +69,7 @@ pub(crate) struct Reloads {
 }
 
 /// What was done in one direction.
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Direction {
     pub(crate) wire: Wire,
     pub(crate) received: Amount,
@@ -95,7 +95,7 @@ pub(crate) struct Direction {
 }
 
 /// The line, and what packets take on it.
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Wire {
     pub(crate) rate_bps: u64,
     pub(crate) encapsulation: String,
@@ -104,14 +104,14 @@ pub(crate) struct Wire {
 }
 
 /// Packets and their IP bytes.
-#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct Amount {
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
 }
 
 /// What a class has done.
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ClassStatus {
     pub(crate) name: String,
     pub(crate) priority: u8,
@@ -123,7 +123,7 @@ pub(crate) struct ClassStatus {
 }
 
 /// One counter of one queue.
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Counter {
     pub(crate) path: String,
     pub(crate) kind: String,
