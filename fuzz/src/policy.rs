@@ -29,7 +29,7 @@ pub fn check(input: &[u8]) {
 fn check_accepted(policy: &Policy) {
     assert!(policy.up.build::<Meta>(&policy.line.up_layer).is_ok(), "an accepted policy can be built");
     if let Some(down) = &policy.down {
-        assert!(down.build::<Meta>(&policy.line.down_layer).is_ok(), "an accepted queue can be built");
+        assert!(down.queue.build::<Meta>(&policy.line.down_layer).is_ok(), "an accepted queue can be built");
     }
     let tops = policy.classes.iter().filter(|class| class.parent.is_none());
     let guaranteed: u64 = tops.filter_map(|class| class.rate).map(|rate| rate.as_bps()).sum();
