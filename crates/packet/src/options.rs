@@ -49,7 +49,7 @@ pub struct Options {
     pub(crate) set: OptionSet,
 }
 
-/// The values of TCP options, apart from the [`OptionSet`] that says which there are, so that both pack into [`Meta`].
+/// The values of TCP options, apart from the [`OptionSet`] that says which there are, so that both pack into [`crate::Meta`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct OptionWords {
     /// Timestamp value and echo reply (RFC 7323, section 3).
