@@ -234,6 +234,12 @@ impl Direction {
                 say(format_args!("{what}: p50 {p50:.3} ms, p99 {p99:.3} ms, max {max:.3} ms"));
             }
         }
+        let urgent: u64 =
+            self.counters.iter().filter(|c| c.kind == "drain" && c.name == "urgent").map(|c| c.value).sum();
+        if urgent > 0 {
+            // The drain lets them by, so no class below counts them.
+            say(format_args!("urgent {urgent} packets, let by before the classes"));
+        }
         for (fault, count) in &self.faults {
             say(format_args!("{fault}: {count}"));
         }
