@@ -75,5 +75,16 @@ impl From<io::Error> for Failure {
     }
 }
 
+#[cfg(target_os = "linux")]
+impl From<lastmile_live::Error> for Failure {
+    fn from(error: lastmile_live::Error) -> Self {
+        let (hint, failure) = (error.hint(), Self::new(error));
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}
+
 /// What a command returns.
 pub(crate) type Result<T = Exit> = std::result::Result<T, Failure>;

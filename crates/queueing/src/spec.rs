@@ -374,14 +374,8 @@ impl Spec {
             }
             Self::Tbf { rate, burst, peak, largest, catch_up, queue } => {
                 let queue: Node<P> = queue.build_below("queue".into(), at, environment)?;
-                let config = TbfConfig {
-                    rate: *rate,
-                    burst: *burst,
-                    peak: *peak,
-                    link_layer: *link_layer,
-                    largest: *largest,
-                    catch_up: *catch_up,
-                };
+                let (rate, burst, peak, largest, catch_up) = (*rate, *burst, *peak, *largest, *catch_up);
+                let config = TbfConfig { rate, burst, peak, link_layer: *link_layer, largest, catch_up };
                 Box::new(Tbf::new(&config, queue).map_err(|error| refused(at, error.into()))?)
             }
             Self::Drain { config, queue } => {

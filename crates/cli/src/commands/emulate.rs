@@ -96,8 +96,8 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let path = Path::of(&scenario, arguments.between.as_ref())?;
     let config = config(arguments, &path, scenario.network_ref().seed);
     // Before anything is made: from here on a signal ends the run, and the run takes away what it made.
-    let stop = Stop::on_signals().map_err(failure)?;
-    let mut world = World::build(&config).map_err(failure)?;
+    let stop = Stop::on_signals()?;
+    let mut world = World::build(&config)?;
     let outcome = match arguments.command.split_first() {
         None => {
             printer.talk(&ends(&world));
@@ -105,19 +105,10 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         }
         Some((program, rest)) => world.run_command(&stop, Command::new(program).args(rest)),
     };
-    let outcome = outcome.map_err(failure)?;
+    let outcome = outcome?;
     drop(world);
     print(arguments, &scenario, &path, &outcome, printer)?;
     Ok(exit(&outcome))
-}
-
-fn failure(error: lastmile_live::Error) -> Failure {
-    let hint = error.hint();
-    let failure = Failure::new(error);
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
 }
 
 fn config(arguments: &Arguments, path: &Path, seed: u64) -> Config {

@@ -148,12 +148,12 @@ fn live(
     printer: &Printer,
 ) -> Result<std::result::Result<Vec<Measured>, Exit>> {
     // Before anything is made: from here on a signal ends the run, and the run takes away what it made.
-    let stop = Stop::on_signals().map_err(failure)?;
+    let stop = Stop::on_signals()?;
     let mut measured = Vec::new();
     for number in 1..=arguments.runs {
         let bar = progress(plan.config().duration, number, arguments.runs, printer);
         let mut tick = |now: Instant| bar.set_position(now.since(Instant::ZERO).as_ms());
-        let outcome = lab::run(plan.config(), plan.flows(), &stop, &mut tick).map_err(failure);
+        let outcome = lab::run(plan.config(), plan.flows(), &stop, &mut tick).map_err(Failure::from);
         bar.finish_and_clear();
         let outcome = outcome?;
         if let Ended::Signal(signal) = outcome.line.ended {
@@ -164,15 +164,6 @@ fn live(
         measured.push(outcome::measured(&origin, plan, &outcome, label));
     }
     Ok(Ok(measured))
-}
-
-fn failure(error: lastmile_live::Error) -> Failure {
-    let hint = error.hint();
-    let failure = Failure::new(error);
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
 }
 
 fn progress(duration: Duration, number: u16, runs: u16, printer: &Printer) -> ProgressBar {

@@ -178,16 +178,15 @@ fn supervised(start: &Start, printer: &mut Printer) -> Result {
     let program = std::env::current_exe().map_err(|error| Failure::new(format_args!("where is lastmile? {error}")))?;
     let mut command = process::Command::new(program);
     command.args(std::env::args_os().skip(1).filter(|argument| argument != "--supervise"));
-    let stop = Stop::on_signals().map_err(failure)?;
-    let hang_up = Stop::on(&[SIGHUP]).map_err(failure)?;
+    let stop = Stop::on_signals()?;
+    let hang_up = Stop::on(&[SIGHUP])?;
     let alive = || matches!(operator::ask(&start.control, Request::Alive), Ok(Answer::Done { .. }));
     let status = supervise(&mut command, &alive, &stop, &hang_up, &mut |event| match event {
         Event::Hung => printer.talk("the shaper does not answer and is killed"),
         Event::Ended(status, pause) => {
             printer.talk(&format!("the shaper ended ({status}); another starts in {} ms", pause.as_millis()));
         }
-    })
-    .map_err(failure)?;
+    })?;
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(Exit::CouldNotRun, Exit::Command))
 }
 
@@ -196,9 +195,9 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     printer.warnings(&policy.warnings);
     let (up, down) = directions(&policy);
     // Before anything is held back: from here on a signal ends the run, and the line goes back to the bridge.
-    let stop = Stop::on_signals().map_err(failure)?;
-    let hang_up = Stop::on(&[SIGHUP]).map_err(failure)?;
-    let listener = Listener::bind(&start.control).map_err(failure)?;
+    let stop = Stop::on_signals()?;
+    let hang_up = Stop::on(&[SIGHUP])?;
+    let listener = Listener::bind(&start.control)?;
     let world = World::build(&Config {
         namespace: None,
         lan: start.lan.clone(),
@@ -208,8 +207,7 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
         down,
         path: start.path,
         tuning: Tuning { spin: start.spin.unwrap_or(Tuning::default().spin), realtime: start.realtime },
-    })
-    .map_err(failure)?;
+    })?;
     let metrics = start.metrics.map(metrics::listen).transpose()?;
     let manager = Manager::of_this_program();
     let place = Place::of(start, &world);
@@ -219,8 +217,8 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
         manager.ready(&place.words());
     }
     let mut operator = Operator::new(start, policy, place, handle.clone());
-    let end = Stop::new().map_err(failure)?;
-    let ending = end.handle().map_err(failure)?;
+    let end = Stop::new()?;
+    let ending = end.handle()?;
     let (outcome, operator) = std::thread::scope(|scope| {
         let control = scope.spawn(|| {
             let served = listener.serve(&end, &hang_up, &mut operator);
@@ -244,8 +242,8 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
         ending.stop();
         (outcome, control.join())
     });
-    let snapshot: Snapshot = outcome.map_err(failure)?;
-    let operator = operator.map_err(|_| Failure::new("the thread of the control socket failed"))?.map_err(failure)?;
+    let snapshot: Snapshot = outcome?;
+    let operator = operator.map_err(|_| Failure::new("the thread of the control socket failed"))??;
     let status = operator.status(&snapshot);
     if start.json {
         printer.json(&status)?;
@@ -283,13 +281,4 @@ fn directions(policy: &Policy) -> (Direction, Direction) {
     };
     let down = policy.down.as_ref().map_or_else(|| Spec::fifo(UNSHAPED), |down| down.queue.clone());
     (Direction { queue: up, link_layer: line.up_layer }, Direction { queue: down, link_layer: line.down_layer })
-}
-
-fn failure(error: lastmile_live::Error) -> Failure {
-    let hint = error.hint();
-    let failure = Failure::new(error);
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
 }

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use lastmile_live::lab::Namespace;
 use serde_json::Value;
 
-use crate::transcript::Scratch;
+use crate::transcript::{Scratch, is_root};
 
 /// The line of the demonstration, a delay of its own for each part of the path, and a ping that the simulator sends.
 const LINE: &str = r#"
@@ -39,8 +39,7 @@ fn lastmile(folder: &Path, arguments: &[&str]) -> Command {
 /// A folder with the line in it; `None`, and a word about it, where these tests cannot run.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn folder() -> Option<Scratch> {
-    let id = Command::new("id").arg("-u").output().ok()?;
-    if id.stdout.trim_ascii() != b"0" || !Path::new("/dev/net/tun").exists() {
+    if !is_root() || !Path::new("/dev/net/tun").exists() {
         eprintln!("skipped: needs root and /dev/net/tun");
         return None;
     }

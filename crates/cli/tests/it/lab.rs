@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::transcript::Scratch;
+use crate::transcript::{Scratch, is_root};
 
 /// A download with a window of 32 KiB, which the queue holds: nothing is lost, and both clocks come to the same.
 const SCENARIO: &str = r#"
@@ -39,8 +39,7 @@ interval = "50 ms"
 
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn folder() -> Option<Scratch> {
-    let id = Command::new("id").arg("-u").output().ok()?;
-    if id.stdout.trim_ascii() != b"0" || !Path::new("/dev/net/tun").exists() {
+    if !is_root() || !Path::new("/dev/net/tun").exists() {
         eprintln!("skipped: needs root and /dev/net/tun");
         return None;
     }

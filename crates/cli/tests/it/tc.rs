@@ -12,15 +12,14 @@ use lastmile_live::lab::Namespace;
 use lastmile_live::tc::sizes::Pair;
 use serde_json::Value;
 
-use crate::transcript::Scratch;
+use crate::transcript::{Scratch, is_root};
 
 const LINE: [&str; 6] = ["--up", "512 kbit/s", "--down", "2 Mbit/s", "--link", "bridged-vcmux-fcs"];
 
 /// Two namespaces with a veth pair; `None`, and a word about it, where these tests cannot run.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn pair() -> Option<Pair> {
-    let id = Command::new("id").arg("-u").output().ok()?;
-    if id.stdout.trim_ascii() != b"0" || Command::new("tc").arg("-V").output().is_err() {
+    if !is_root() || Command::new("tc").arg("-V").output().is_err() {
         eprintln!("skipped: needs root and tc(8)");
         return None;
     }

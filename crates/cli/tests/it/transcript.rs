@@ -35,6 +35,11 @@ impl Output {
     }
 }
 
+/// True for a test that may make namespaces and devices.
+pub(crate) fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout.trim_ascii() == b"0")
+}
+
 /// A folder of its own for commands to run in, with the repository's scenarios in it. Removed when dropped.
 pub(crate) struct Scratch {
     pub(crate) path: PathBuf,

@@ -52,7 +52,7 @@ impl<'a> Operator<'a> {
     fn reload(&mut self) -> Answer {
         let loaded = self.start.load().and_then(|policy| {
             let (up, down) = directions(&policy);
-            self.handle.hand_over(&up, &down).map_err(super::failure)?;
+            self.handle.hand_over(&up, &down)?;
             Ok(policy)
         });
         match loaded {
@@ -94,7 +94,7 @@ impl<'a> Operator<'a> {
 /// Asks the shaper at this socket.
 pub(super) fn ask(control: &Path, request: Request) -> Result<Answer> {
     let request = serde_json::to_string(&request).map_err(std::io::Error::from)?;
-    let answer = control::ask(control, &request).map_err(super::failure)?;
+    let answer = control::ask(control, &request)?;
     serde_json::from_str(&answer).map_err(|error| Failure::new(format_args!("an answer that cannot be read: {error}")))
 }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::Arguments;
 use super::plan::Plan;
-use crate::exit::{Exit, Failure, Result};
+use crate::exit::{Exit, Result};
 use crate::printer::Printer;
 use crate::table::{Align, Table};
 
@@ -20,32 +20,23 @@ const LASTING: Duration = Duration::from_millis(2500);
 /// The kernel's HTB comes within 1e-4; a machine with other work to do is later now and then.
 const ALLOWED: f64 = 1e-3;
 
-fn failure(error: Error) -> Failure {
-    let hint = error.hint();
-    let failure = Failure::new(error);
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
-}
-
 pub(super) fn run(arguments: &Arguments, plan: &Plan, printer: &mut Printer) -> Result {
     // clap has seen to it that there is one.
     let device = arguments.device.clone().unwrap_or_default();
     let header = match arguments.header {
         Some(header) => Device::from(header),
-        None => tc::header_of(&device).map_err(failure)?,
+        None => tc::header_of(&device)?,
     };
     let ifb = arguments.ifb.clone().unwrap_or_else(|| ifb_of(&device));
     let target = Target { device, ifb };
     if arguments.remove {
-        tc::remove(&target).map_err(failure)?;
+        tc::remove(&target)?;
         printer.talk(&format!("{}: what was set up is taken away", target.device));
         return Ok(Exit::Done);
     }
     let configuration = plan.configuration(header);
     if arguments.apply {
-        let lacking = tc::apply(&configuration, &target).map_err(failure)?;
+        let lacking = tc::apply(&configuration, &target)?;
         if arguments.json {
             let applied = json!({ "device": target.device, "lacking": lacking, "left_out": configuration.left_out });
             printer.json(&applied)?;
@@ -59,7 +50,7 @@ pub(super) fn run(arguments: &Arguments, plan: &Plan, printer: &mut Printer) -> 
         printer.talk(&format!("{}: {} is set up", target.device, configuration.name));
         return Ok(Exit::Done);
     }
-    let findings = tc::verify(&configuration, &target).map_err(failure)?;
+    let findings = tc::verify(&configuration, &target)?;
     let measured = match measure(plan, printer) {
         Ok(measured) => measured,
         // What a kernel lacks keeps nobody from reading back.
