@@ -1,6 +1,6 @@
 //! The `tcp` tables: what a TCP endpoint does. Each key overrides the file's `[tcp]`, which overrides the defaults.
 
-use lastmile_tcp::{ByteCounting, Config, InitialWindow, Variant, WindowScale};
+use lastmile_tcp::{ByteCounting, Config, InitialWindow, Rto, Variant, WindowScale};
 use lastmile_units::{ByteCount, Duration};
 
 use crate::reader::Table;
@@ -66,10 +66,17 @@ pub(crate) static TCP: Section = Section {
             "Offer window scaling (RFC 7323); `true` takes the least shift that tells the receive window.",
         ),
         Key::with_default(
+            "rto",
+            Kind::Choice(&["rfc6298", "linux"]),
+            "rfc6298",
+            "How the retransmission timeout is computed: by the RFC, one measurement a round trip; or as Linux does, where \
+             every ACK measures and `min_rto` is the least of the variance, not of the whole.",
+        ),
+        Key::with_default(
             "min_rto",
             Kind::Time,
             "200 ms",
-            "Least retransmission timeout (RFC 6298: 1 s; Linux: 200 ms).",
+            "Least retransmission timeout, or variance of it (RFC 6298: 1 s; Linux: 200 ms).",
         )
         .at_least("1 us")
         .at_most("1 h"),
@@ -112,6 +119,8 @@ const VARIANTS: &[(&str, Variant)] = &[
     ("cubic", Variant::Cubic),
 ];
 
+const RTOS: &[(&str, Rto)] = &[("rfc6298", Rto::Rfc6298), ("linux", Rto::Linux)];
+
 /// `base` with what `table` says.
 pub(crate) fn read(table: &Table<'_>, base: &Config) -> Config {
     let flag = |key, base| table.optional::<bool>(key).unwrap_or(base);
@@ -128,6 +137,7 @@ pub(crate) fn read(table: &Table<'_>, base: &Config) -> Config {
         dsack: flag("dsack", base.dsack),
         timestamps: flag("timestamps", base.timestamps),
         window_scale: window_scale(table).unwrap_or(base.window_scale),
+        rto: table.optional_choice("rto", RTOS).unwrap_or(base.rto),
         min_rto: time("min_rto", base.min_rto),
         max_rto: time("max_rto", base.max_rto),
         initial_rto: time("initial_rto", base.initial_rto),

@@ -66,6 +66,17 @@ pub enum WindowScale {
     Shift(u8),
 }
 
+/// How the retransmission timeout follows the round trips.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Rto {
+    /// RFC 6298: SRTT and four mean deviations, together at least [`Config::min_rto`]; one measurement a round trip.
+    Rfc6298,
+    /// As Linux: SRTT and a variance of at least [`Config::min_rto`] that rises with the largest deviation of a round
+    /// trip and comes down slowly; every acknowledgement measures, and all that acknowledge new data start the timer
+    /// anew (Sarolahti and Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002).
+    Linux,
+}
+
 /// Everything that can be set of an endpoint. Equal endpoints share one.
 ///
 /// Every field may be changed from [`Config::default`]; [`Config::check`] says whether the result makes sense.
@@ -97,7 +108,10 @@ pub struct Config {
     pub timestamps: bool,
     /// Offer window scaling. Default [`WindowScale::Auto`].
     pub window_scale: WindowScale,
-    /// Least retransmission timeout. Default 200 ms as Linux; RFC 6298 (2.4) says 1 s.
+    /// How the retransmission timeout is computed. Default [`Rto::Rfc6298`].
+    pub rto: Rto,
+    /// Least retransmission timeout, with [`Rto::Linux`] of its variance alone. Default 200 ms as Linux; RFC 6298 (2.4)
+    /// says 1 s.
     pub min_rto: Duration,
     /// Where the timeout's doubling ends, at least 60 s by RFC 6298 (2.5). Default 120 s as Linux.
     pub max_rto: Duration,
@@ -143,6 +157,7 @@ impl Default for Config {
             dsack: true,
             timestamps: false,
             window_scale: WindowScale::Auto,
+            rto: Rto::Rfc6298,
             min_rto: Duration::from_ms(200),
             max_rto: Duration::from_s(120),
             initial_rto: Duration::from_s(1),
@@ -259,6 +274,15 @@ impl Config {
         }
         let ticks = (now.as_ps() / tick).saturating_sub(earlier.as_ps() / tick);
         Duration::from_ps(ticks.max(1).saturating_mul(tick))
+    }
+
+    /// A span that ends `now`, on this host's clock.
+    #[inline]
+    pub(crate) fn ticked(&self, now: Instant, span: Duration) -> Duration {
+        if self.clock_granularity.is_zero() {
+            return span;
+        }
+        self.measured(Instant::from_ps(now.as_ps().saturating_sub(span.as_ps())), now)
     }
 
     /// The timestamp clock's reading (RFC 7323, section 5.4: a tick of 1 ms to 1 s): milliseconds, or coarse ticks on a

@@ -11,6 +11,7 @@ use crate::config::MAX_WINDOW_SHIFT;
 use crate::congestion::{Congestion, Style};
 use crate::endpoint::{Endpoint, State};
 use crate::ranges::Low;
+use crate::rtt::Place;
 use crate::timer::Timer;
 
 /// RFC 9293, section 3.7.1: a peer that names no MSS takes 536 bytes.
@@ -161,7 +162,7 @@ impl Endpoint {
             (snd.una, snd.nxt, snd.max) = (1, Low::of(1), 1);
             snd.timer = Timer::OFF;
             if core::mem::take(&mut snd.timing) {
-                snd.rtt.sample(config.measured(snd.timed_at, now), config);
+                snd.rtt.sample(config.measured(snd.timed_at, now), Place::OPENED, config);
             }
             if snd.backoff > 0 {
                 // RFC 5681, section 3.1: if the SYN or SYN-ACK was lost, the initial window is one segment.

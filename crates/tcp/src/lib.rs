@@ -36,13 +36,14 @@
 //! | `congestion` | the congestion window: Tahoe, Reno, NewReno, SACK, CUBIC |
 //! | `scoreboard` | what the receiver holds, by SACK (RFC 6675) |
 //! | `receiver`, `reassembly` | acknowledgements, windows, data out of order |
-//! | `rtt` | retransmission timeout (RFC 6298) |
+//! | `rtt`, `sent` | retransmission timeout (RFC 6298, Linux), and when what is in flight went out |
 //! | `stats` | counters, and what limited the sender |
 
 mod config;
 mod congestion;
 mod endpoint;
 mod handshake;
+mod list;
 mod observe;
 mod ranges;
 mod reassembly;
@@ -52,9 +53,10 @@ mod rtt;
 mod scoreboard;
 mod sender;
 mod sending;
+mod sent;
 mod stats;
 mod timer;
 
-pub use config::{ByteCounting, Config, ConfigError, InitialWindow, Variant, WindowScale};
+pub use config::{ByteCounting, Config, ConfigError, InitialWindow, Rto, Variant, WindowScale};
 pub use endpoint::{Endpoint, Open, State};
 pub use stats::{Limit, LimitedTime, Stats};

@@ -5,7 +5,7 @@
 //! Cost: 24 bytes with up to two ranges, a ring on the heap for more; inserting at the end or the front is O(1),
 //! elsewhere a binary search and a shift of the shorter side.
 
-use std::collections::VecDeque;
+use crate::list::List;
 
 /// Bytes `start..end` of a stream, never empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,29 +70,11 @@ impl Span {
     }
 }
 
-/// So many ranges need no memory of their own: enough for most of those who hold any.
-const FEW: usize = 2;
-
 /// Disjoint ranges in order, with a gap between any two. Where a method asks for an offset that is `near`, that is any
 /// within 2^30 bytes of all that is held.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct RangeSet {
-    spans: Spans,
-}
-
-/// A list that holds a few spans within itself.
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum Spans {
-    Few(u8, [Span; FEW]),
-    // Boxed: one pointer, so that the whole is no larger than the few.
-    #[expect(clippy::box_collection, reason = "a ring alone takes four words in every set")]
-    Many(Box<VecDeque<Span>>),
-}
-
-impl Default for RangeSet {
-    fn default() -> Self {
-        Self { spans: Spans::EMPTY }
-    }
+    spans: List<Span>,
 }
 
 impl RangeSet {
@@ -113,7 +95,7 @@ impl RangeSet {
     }
 
     pub(crate) fn clear(&mut self) {
-        self.spans = Spans::EMPTY;
+        self.spans = List::default();
     }
 
     /// From the highest down.
@@ -187,82 +169,6 @@ impl RangeSet {
             Some(last) if last.end < start => count,
             Some(last) if last.start <= start => count - 1,
             Some(_) => self.spans.partition_point(|span| span.near(start).end < start),
-        }
-    }
-}
-
-impl Spans {
-    const EMPTY: Self = Self::Few(0, [Span { start: Low(0), end: Low(0) }; FEW]);
-
-    #[inline]
-    fn len(&self) -> usize {
-        match self {
-            Self::Few(len, _) => usize::from(*len),
-            Self::Many(ring) => ring.len(),
-        }
-    }
-
-    #[inline]
-    fn get(&self, index: usize) -> Option<Span> {
-        match self {
-            Self::Few(len, few) => few[..usize::from(*len)].get(index).copied(),
-            Self::Many(ring) => ring.get(index).copied(),
-        }
-    }
-
-    #[inline]
-    fn set(&mut self, index: usize, span: Span) {
-        match self {
-            Self::Few(_, few) => few[index] = span,
-            Self::Many(ring) => ring[index] = span,
-        }
-    }
-
-    fn insert(&mut self, index: usize, span: Span) {
-        match self {
-            Self::Few(len, few) if usize::from(*len) < FEW => {
-                few.copy_within(index..usize::from(*len), index + 1);
-                few[index] = span;
-                *len += 1;
-            }
-            Self::Few(_, few) => {
-                let mut ring = VecDeque::with_capacity(2 * FEW);
-                ring.extend(*few);
-                ring.insert(index, span);
-                *self = Self::Many(Box::new(ring));
-            }
-            Self::Many(ring) => ring.insert(index, span),
-        }
-    }
-
-    fn remove(&mut self, part: core::ops::Range<usize>) {
-        match self {
-            Self::Few(len, few) => {
-                few.copy_within(part.end..usize::from(*len), part.start);
-                *len -= part.len() as u8;
-            }
-            Self::Many(ring) => {
-                match part.len() {
-                    0 => {}
-                    1 => drop(ring.remove(part.start)),
-                    _ => drop(ring.drain(part)),
-                }
-                // Not as soon as they are few: one more would need the ring again.
-                if ring.len() < FEW {
-                    let mut few = Self::EMPTY;
-                    for (index, span) in ring.iter().enumerate() {
-                        few.insert(index, *span);
-                    }
-                    *self = few;
-                }
-            }
-        }
-    }
-
-    fn partition_point(&self, below: impl Fn(&Span) -> bool) -> usize {
-        match self {
-            Self::Few(len, few) => few[..usize::from(*len)].partition_point(below),
-            Self::Many(ring) => ring.partition_point(below),
         }
     }
 }

@@ -12,7 +12,8 @@ use lastmile_units::{Duration, Instant};
 
 use crate::Config;
 use crate::congestion::{Acked, Style};
-use crate::ranges::Low;
+use crate::ranges::{Low, Range};
+use crate::rtt::Place;
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
 use crate::sender::{Phase, Sender, Urgent};
 use crate::timer::Timer;
@@ -38,6 +39,25 @@ pub(crate) enum AckVerdict {
     Unmoved,
     /// It acknowledges what was never sent: answer with an acknowledgement and drop the segment (RFC 9293, 3.10.7.4).
     Unsent,
+}
+
+/// What the SACK blocks of a segment told anew.
+#[derive(Clone, Copy, Debug, Default)]
+struct News {
+    any: bool,
+    /// The first octet of it that was sent once.
+    once: Option<u64>,
+}
+
+impl News {
+    /// `part` is newly held; what lies below `again` was sent again.
+    fn add(&mut self, part: Range, again: u64) {
+        self.any = true;
+        let first = part.start.max(again);
+        if first < part.end {
+            self.once = Some(self.once.map_or(first, |once| once.min(first)));
+        }
+    }
 }
 
 impl Sender {
@@ -88,18 +108,23 @@ impl Sender {
         self.keep_near(from);
         self.backoff = 0;
         self.probed = false;
-        self.measure(now, config, info.echoed);
+        let mut sacked = None;
         if self.sacking || (self.style == Style::Sack && info.segment.options().sack_count() > 0) {
-            self.board_after(from, info);
+            sacked = self.board_after(from, info).once;
         }
+        self.measure(now, config, info.echoed, from, sacked);
         // RFC 6298 (5.2) When all outstanding data has been acknowledged, turn off the timer. (5.3) When an ACK is
         // received that acknowledges new data, restart it.
         if self.una == self.max {
             self.timer = Timer::OFF;
             self.persisting = false;
             self.probes = 0;
-        } else if self.phase != Phase::Recovery || !self.partial || self.recover.ahead_of(self.una) <= 0 {
-            // RFC 6582, section 3.2, step 3: among partial acknowledgements only the first restarts it.
+        } else if self.phase != Phase::Recovery
+            || !self.partial
+            || self.recover.ahead_of(self.una) <= 0
+            || self.rtt.is_linux()
+        {
+            // RFC 6582, section 3.2, step 3: among partial acknowledgements only the first restarts it. In Linux all do.
             self.timer = Timer::at(config.deadline(now, self.rtt.rto()));
         }
         if self.phase == Phase::Recovery {
@@ -115,16 +140,35 @@ impl Sender {
     }
 
     /// RFC 6298, section 3, and RFC 7323, section 4.1. One measurement a round trip, exact; with timestamps those where
-    /// Karn's algorithm would forbid it as well, since the echo tells which transmission was acknowledged.
+    /// Karn's algorithm would forbid it as well, since the echo tells which transmission was acknowledged. For Linux's
+    /// timer every acknowledgement measures, if need be by what it newly SACKs.
     #[inline]
-    fn measure(&mut self, now: Instant, config: &Config, echoed: Option<Duration>) {
-        if self.timing {
+    fn measure(&mut self, now: Instant, config: &Config, echoed: Option<Duration>, from: u64, sacked: Option<u64>) {
+        let place = Place { una: self.una, max: self.max };
+        if self.rtt.is_linux() {
+            let age = self.sent.acknowledge(now, from, self.una);
+            let age = age.or_else(|| self.sent.age(now, sacked?)).map(|age| config.ticked(now, age));
+            if let Some(rtt) = age.or(echoed) {
+                self.rtt.sample(rtt, place, config);
+            }
+        } else if self.timing {
             if self.timed.ahead_of(self.una) <= 0 {
                 self.timing = false;
-                self.rtt.sample(config.measured(self.timed_at, now), config);
+                self.rtt.sample(config.measured(self.timed_at, now), place, config);
             }
         } else if let Some(rtt) = echoed {
-            self.rtt.sample(rtt, config);
+            self.rtt.sample(rtt, place, config);
+        }
+    }
+
+    /// Octets that were sent once are newly SACKed, from `octet` on. Linux's timer takes the round trip, and starts anew
+    /// if they went out before the segment at the cumulative acknowledgement was sent again: its answer cannot be here.
+    #[cold]
+    fn measure_sacked(&mut self, now: Instant, config: &Config, octet: u64) {
+        let Some(age) = self.sent.age(now, octet) else { return };
+        self.rtt.sample(config.ticked(now, age), Place { una: self.una, max: self.max }, config);
+        if self.sent.precedes_first_again(now, age) {
+            self.timer = Timer::at(config.deadline(now, self.rtt.rto()));
         }
     }
 
@@ -180,10 +224,18 @@ impl Sender {
             }
         }
         let outstanding = self.max > self.una;
-        let news = self.style == Style::Sack && info.segment.options().sack_count() > 0 && self.record_sack(info);
+        let mut news = News::default();
+        if self.style == Style::Sack && info.segment.options().sack_count() > 0 {
+            news = self.record_sack(info);
+            if let Some(octet) = news.once
+                && self.rtt.is_linux()
+            {
+                self.measure_sacked(now, config, octet);
+            }
+        }
         // With SACK, RFC 6675, section 2: the segment tells of octets that were not known to be held. Without, RFC
         // 5681, section 2: data are out, and the segment has no data, SYN or FIN, the same number and the same window.
-        let duplicate = outstanding && if self.style == Style::Sack { news } else { info.bare && same_window };
+        let duplicate = outstanding && if self.style == Style::Sack { news.any } else { info.bare && same_window };
         if duplicate {
             self.stats.dup_acks_received += 1;
             self.on_duplicate(now, config);
@@ -289,33 +341,36 @@ impl Sender {
 
     /// The cumulative acknowledgement came up from `from`.
     #[cold]
-    fn board_after(&mut self, from: u64, info: AckInfo<'_>) {
+    fn board_after(&mut self, from: u64, info: AckInfo<'_>) -> News {
         let una = self.una;
         if let Some(board) = &mut self.board
             && self.sacking
         {
             board.advance(from, una);
         }
-        self.record_sack(info);
+        let news = self.record_sack(info);
         if self.phase == Phase::Open {
             self.settle_board();
         }
+        news
     }
 
-    /// RFC 6675, section 4, Update. Returns whether any octet is newly known to be held.
-    fn record_sack(&mut self, info: AckInfo<'_>) -> bool {
+    /// RFC 6675, section 4, Update.
+    fn record_sack(&mut self, info: AckInfo<'_>) -> News {
         let (una, max, mss) = (self.una, self.max, self.mss);
         let options = info.segment.options();
-        let mut news = false;
+        let again = self.sent.again(una);
+        let mut news = News::default();
         for block in options.sack_blocks() {
             let Some((left, right)) = self.block_offsets(block.left, block.right) else { continue };
-            news |= self.board.get_or_insert_with(|| Box::new(Scoreboard::new(una))).insert(left, right);
+            let board = self.board.get_or_insert_with(|| Box::new(Scoreboard::new(una)));
+            board.insert(left, right, |part| news.add(part, again));
         }
         if let Some(board) = &mut self.board {
             board.update(una, u32::from(mss));
             self.sacking |= !board.is_empty();
         }
-        debug_assert!(!news || max > una, "a block lies within what is out");
+        debug_assert!(!news.any || max > una, "a block lies within what is out");
         news
     }
 

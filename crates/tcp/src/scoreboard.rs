@@ -62,16 +62,15 @@ impl Scoreboard {
         (max - una - u64::from(self.sacked)) - u64::from(self.lost) + u64::from(self.resent)
     }
 
-    /// Records `left..right` as held. Returns whether any of it is news.
-    pub(crate) fn insert(&mut self, left: u64, right: u64) -> bool {
+    /// Records `left..right` as held, and tells `news` of each part that was not.
+    pub(crate) fn insert(&mut self, left: u64, right: u64, mut news: impl FnMut(Range)) {
         let Self { held, sacked, lost, timeout_edge, high_rxt, resent, .. } = self;
-        let before = *sacked;
         held.insert(Range { start: left, end: right }, |part| {
             *sacked += part.len() as u32;
             *resent -= below(part, *high_rxt);
             *lost -= below(part, *timeout_edge);
+            news(part);
         });
-        *sacked != before
     }
 
     /// The cumulative acknowledgement moved from `from` to `to`.

@@ -13,7 +13,7 @@ use lastmile_units::Instant;
 use crate::congestion::{Congestion, Style};
 use crate::ranges::Low;
 use crate::recovery::AckVerdict;
-use crate::rtt::Rtt;
+use crate::rtt::{Place, Rtt};
 use crate::sender::Sender;
 use crate::stats::LimitClock;
 use crate::timer::Timer;
@@ -211,7 +211,7 @@ impl Quiet {
         sender.style = self.style;
         sender.congestion = Congestion::new(config, self.mss);
         (sender.timed, sender.timed_at) = (Low::of(1), self.opened);
-        sender.rtt.sample(config.measured(self.opened, self.established), config);
+        sender.rtt.sample(config.measured(self.opened, self.established), Place::OPENED, config);
         sender.stats.set_acks_received(self.acks_received);
         let limits = match self.limit {
             Limit::AwaitingAck => LimitClock::since(self.opened),

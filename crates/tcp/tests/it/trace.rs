@@ -27,7 +27,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use lastmile_packet::{FlowId, Meta, Protocol, SeqNumber, TcpFlags};
-use lastmile_tcp::{ByteCounting, Config, Endpoint, InitialWindow, Open, Variant, WindowScale};
+use lastmile_tcp::{ByteCounting, Config, Endpoint, InitialWindow, Open, Rto, Variant, WindowScale};
 use lastmile_units::{ByteCount, Duration, Instant};
 
 use crate::notation::{format_flags, format_options, format_time, parse_flags, parse_options, parse_time};
@@ -205,6 +205,13 @@ fn set(config: &mut Config, key: &str, value: &str) -> Option<()> {
         "timestamps" => config.timestamps = on()?,
         "wscale" if value == "off" => config.window_scale = WindowScale::Off,
         "wscale" => config.window_scale = WindowScale::Shift(value.parse().ok()?),
+        "rto" => {
+            config.rto = match value {
+                "rfc6298" => Rto::Rfc6298,
+                "linux" => Rto::Linux,
+                _ => return None,
+            };
+        }
         "min_rto_ms" => config.min_rto = ms()?,
         "max_rto_ms" => config.max_rto = ms()?,
         "tick_ms" => config.clock_granularity = ms()?,

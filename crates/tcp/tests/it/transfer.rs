@@ -1,7 +1,7 @@
 //! Whatever the channel does, every byte arrives once and in order, the connection closes, and no rule is broken on the
 //! way.
 
-use lastmile_tcp::{ByteCounting, Config, InitialWindow, Variant, WindowScale};
+use lastmile_tcp::{ByteCounting, Config, InitialWindow, Rto, Variant, WindowScale};
 use lastmile_units::{ByteCount, Duration};
 use proptest::prelude::*;
 
@@ -41,6 +41,7 @@ prop_compose! {
         window_scale in window_scale(),
         tick in prop_oneof![4 => Just(0_u64), 1 => Just(100), 1 => Just(500)],
         byte_counting in byte_counting(),
+        rto in prop_oneof![Just(Rto::Rfc6298), Just(Rto::Linux)],
         (sack, dsack, timestamps, ecn, limited_transmit, idle_restart) in any::<(bool, bool, bool, bool, bool, bool)>(),
     ) -> Config {
         Config {
@@ -55,6 +56,7 @@ prop_compose! {
             dsack,
             timestamps,
             window_scale,
+            rto,
             max_rto: Duration::from_s(60),
             clock_granularity: Duration::from_ms(tick),
             byte_counting,

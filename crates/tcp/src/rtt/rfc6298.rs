@@ -1,4 +1,4 @@
-//! Round-trip time and retransmission timeout (RFC 6298).
+//! The retransmission timeout of RFC 6298.
 //!
 //! Differs: the minimum is settable and 200 ms by default; on a coarse clock the timeout is at least two ticks, since a
 //! timer of one tick may fire at once. Which segments are measured (Karn's algorithm) is the sender's affair.
@@ -9,7 +9,7 @@ use lastmile_units::Duration;
 use crate::Config;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Rtt {
+pub(crate) struct Rfc6298 {
     /// Zero before the first measurement.
     srtt: Duration,
     rttvar: Duration,
@@ -17,22 +17,22 @@ pub(crate) struct Rtt {
     rto: Duration,
 }
 
-impl Rtt {
-    pub(crate) fn new(config: &Config) -> Self {
+impl Rfc6298 {
+    pub(super) fn new(config: &Config) -> Self {
         // RFC 6298 (2.1) Until a measurement has been made, RTO is 1 second (settable here).
         Self { srtt: Duration::ZERO, rttvar: Duration::ZERO, rto: config.initial_rto.max(Duration::from_ps(1)) }
     }
 
-    pub(crate) fn srtt(&self) -> Option<Duration> {
+    pub(super) fn srtt(&self) -> Option<Duration> {
         if self.srtt.is_zero() { None } else { Some(self.srtt) }
     }
 
     #[inline]
-    pub(crate) fn rto(&self) -> Duration {
+    pub(super) fn rto(&self) -> Duration {
         self.rto
     }
 
-    pub(crate) fn sample(&mut self, rtt: Duration, config: &Config) {
+    pub(super) fn sample(&mut self, rtt: Duration, config: &Config) {
         let rtt = rtt.max(Duration::from_ps(1));
         if self.srtt.is_zero() {
             // RFC 6298 (2.2) SRTT <- R, RTTVAR <- R/2.
@@ -54,17 +54,13 @@ impl Rtt {
         self.rto = rto.max(minimum).min(config.max_rto.max(minimum));
     }
 
-    pub(crate) fn back_off(&mut self, config: &Config) {
+    pub(super) fn back_off(&mut self, config: &Config) {
         // RFC 6298 (5.5) RTO <- RTO * 2, up to the maximum of (2.5).
         self.rto = self.rto.saturating_mul(2).min(config.max_rto.max(self.rto));
     }
 
-    /// RFC 6298 (5.7): the timer expired awaiting the ACK of a SYN, so data begin with a timeout of 3 s at least,
-    /// unless a measurement says better.
-    pub(crate) fn after_lost_syn(&mut self) {
-        if self.srtt.is_zero() {
-            self.rto = Duration::from_s(3);
-        }
+    pub(super) fn set_rto(&mut self, rto: Duration) {
+        self.rto = rto;
     }
 }
 
@@ -81,7 +77,7 @@ mod tests {
     #[test]
     fn the_timeout_follows_mean_and_deviation() {
         let config = config(1);
-        let mut rtt = Rtt::new(&config);
+        let mut rtt = Rfc6298::new(&config);
         assert_eq!(rtt.rto(), Duration::from_s(1));
         rtt.sample(Duration::from_ms(100), &config);
         assert_eq!((rtt.srtt(), rtt.rto()), (Some(Duration::from_ms(100)), Duration::from_ms(300)));
@@ -92,7 +88,7 @@ mod tests {
     #[test]
     fn the_timeout_keeps_its_minimum_and_doubles_to_its_maximum() {
         let config = Config { max_rto: Duration::from_ms(700), ..config(200) };
-        let mut rtt = Rtt::new(&config);
+        let mut rtt = Rfc6298::new(&config);
         rtt.sample(Duration::from_ms(10), &config);
         assert_eq!(rtt.rto(), Duration::from_ms(200));
         rtt.back_off(&config);
@@ -104,7 +100,7 @@ mod tests {
     #[test]
     fn a_coarse_clock_adds_its_tick_and_asks_for_two() {
         let config = Config { clock_granularity: Duration::from_ms(500), ..config(1) };
-        let mut rtt = Rtt::new(&config);
+        let mut rtt = Rfc6298::new(&config);
         for _ in 0..40 {
             rtt.sample(Duration::from_ms(500), &config);
         }
