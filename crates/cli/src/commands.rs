@@ -3,6 +3,10 @@
 pub(crate) mod compare;
 pub(crate) mod completions;
 #[cfg(target_os = "linux")]
+mod control;
+#[cfg(target_os = "linux")]
+mod counters;
+#[cfg(target_os = "linux")]
 pub(crate) mod emulate;
 #[cfg(target_os = "linux")]
 pub(crate) mod lab;

@@ -58,7 +58,7 @@ pub(crate) fn carry(
     clock: &MonotonicClock,
     spin: Duration,
     [a, b]: [&mut dyn Device; 2],
-    watched: [Option<BorrowedFd<'_>>; 2],
+    watched: [Option<BorrowedFd<'_>>; 3],
     until: Option<Instant>,
 ) -> Result<Woken, Error> {
     loop {
@@ -69,8 +69,8 @@ pub(crate) fn carry(
         let departure = bump.next_wake().map(|due| due.since(now).saturating_sub(spin));
         let end = until.map(|until| until.since(now));
         let timeout = [departure, end].into_iter().flatten().min();
-        let [first, second] = watched;
-        let ready = wait::readable([first, second, Some(a.as_fd()), Some(b.as_fd())], timeout.map(std_span))
+        let [first, second, third] = watched;
+        let ready = wait::readable([first, second, third, Some(a.as_fd()), Some(b.as_fd())], timeout.map(std_span))
             .context(|| "waiting for packets")?;
         if let Some(index) = ready[..watched.len()].iter().position(|&ready| ready) {
             return Ok(Woken::Watched(index));

@@ -27,3 +27,4 @@ pub use outcome::{Ended, Outcome};
 pub use world::{Config, Place, Side, World};
 
 pub use crate::carry::Tuning;
+pub use crate::handle::{Handle, Snapshot};

@@ -6,6 +6,7 @@
 //! | [`emulate`] | the line emulator: the world around a bump that is an access line |
 //! | [`shape`] | the middlebox: the world around a bump that shapes a real line |
 //! | [`io`] | ports that packets come from and go to: [`io::Tun`], [`io::PacketSocket`], [`io::Xdp`]; the way round them, [`io::Bypass`] |
+//! | [`handle`], [`control`] | what other threads, and other programs, may ask of the thread that carries packets |
 //! | [`clock`] | the monotonic clock as [`lastmile_units::Instant`], the kernel's receive stamps on the same scale |
 //! | [`lab`] | real hosts with kernel TCP on an emulated line; network namespaces for them |
 //! | [`probe`] | ICMP echo with the kernel's receive times |
@@ -21,8 +22,10 @@
 pub mod bump;
 mod carry;
 pub mod clock;
+pub mod control;
 pub mod emulate;
 pub mod error;
+pub mod handle;
 pub mod io;
 pub mod lab;
 pub mod probe;

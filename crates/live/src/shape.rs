@@ -21,13 +21,13 @@
 //! ([`crate::bump::Bump::hand_over`]).
 
 mod bridge;
-pub mod control;
 mod handle;
 pub mod notify;
 pub mod supervise;
 mod world;
 
-pub use handle::{Handle, Snapshot};
+pub use handle::Handle;
 pub use world::{Config, Direction, World};
 
 pub use crate::carry::Tuning;
+pub use crate::handle::Snapshot;

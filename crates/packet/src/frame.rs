@@ -20,6 +20,7 @@ pub struct Frame {
     prefix: Prefix,
     /// Where the transport header starts, from the IP header on.
     transport_offset: u8,
+    class: Option<u16>,
 }
 
 impl Frame {
@@ -54,7 +55,7 @@ impl Frame {
             Ok(parsed) => {
                 bytes.truncate(start + usize::from(parsed.meta.ip_len));
                 let (key, transport_offset) = (Some(parsed.key), parsed.transport_offset);
-                let mut frame = Self { meta: parsed.meta, bytes, key, prefix, transport_offset };
+                let mut frame = Self { meta: parsed.meta, bytes, key, prefix, transport_offset, class: None };
                 // PPPoE may have padding of its own inside its length.
                 frame.prefix.mend(&mut frame.bytes, frame.meta.ip_len);
                 (frame, Ok(parsed.key))
@@ -66,7 +67,7 @@ impl Frame {
     fn unreadable(prefix: Prefix, bytes: Vec<u8>) -> Self {
         let ip_len = u16::try_from(bytes.len() - usize::from(prefix.len)).unwrap_or(u16::MAX);
         let meta = Meta { ip_len, protocol: Protocol::Other, ..Meta::default() };
-        Self { meta, bytes, key: None, prefix, transport_offset: 0 }
+        Self { meta, bytes, key: None, prefix, transport_offset: 0, class: None }
     }
 
     /// All bytes, as a port takes them: from the Ethernet header on if this came as an Ethernet frame.
@@ -244,6 +245,14 @@ impl Packet for Frame {
         usize::from(self.transport_offset) == fixed + list
     }
 
+    fn class(&self) -> Option<u16> {
+        self.class
+    }
+
+    fn set_class(&mut self, class: u16) {
+        self.class = Some(class);
+    }
+
     fn duplicate(&self) -> Self {
         self.clone()
     }
@@ -258,7 +267,7 @@ impl Packet for Frame {
         let mut bytes = [&self.bytes[..usize::from(self.prefix.len)], &packet].concat();
         self.prefix.mend(&mut bytes, meta.ip_len);
         let transport_offset = if meta.mark.ipv6() { ipv6::HEADER_LEN } else { ipv4::HEADER_LEN } as u8;
-        Self { meta, bytes, key: self.key, prefix: self.prefix, transport_offset }
+        Self { meta, bytes, key: self.key, prefix: self.prefix, transport_offset, class: self.class }
     }
 
     fn key(&self, _flows: &dyn FlowDirectory) -> Option<FlowKey> {

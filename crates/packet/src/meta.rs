@@ -54,6 +54,15 @@ pub trait Packet: Sized {
         true
     }
 
+    /// The class that rules gave this packet, where it is carried along: of packets with bytes it is, for the counters around a
+    /// queue; a simulated packet has no room for it.
+    fn class(&self) -> Option<u16> {
+        None
+    }
+
+    /// Notes the class, where it is carried along.
+    fn set_class(&mut self, _class: u16) {}
+
     /// A new packet that is this one over again.
     #[must_use]
     fn duplicate(&self) -> Self;

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::process;
 
 use clap::{Args, Subcommand};
+use lastmile_live::control::Listener;
 use lastmile_live::io;
-use lastmile_live::shape::control::Listener;
 use lastmile_live::shape::notify::Manager;
 use lastmile_live::shape::supervise::{Event, supervise};
 use lastmile_live::shape::{Config, Direction, Snapshot, Tuning, World};
@@ -27,11 +27,12 @@ use tiny_http::Server;
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
 
+use super::control::{self, Request, Seen};
 use super::emulate::packet_path;
 use super::policy::OnLine;
 
-use self::operator::{Answer, Operator, Request};
-use self::status::Place;
+use self::operator::{Answer, Operator};
+use self::status::{Place, Status};
 
 /// Where programs ask one that runs, if nothing else is said.
 const CONTROL: &str = "/run/lastmile/shape.sock";
@@ -62,15 +63,25 @@ enum Command {
     /// Have a running shaper read its policy again
     ///
     /// If anything is wrong with it, the policy in force stays, and this says what is wrong.
-    Reload(Asked),
+    Reload(Ordered),
     /// End a running shaper; the bridge under it carries on
-    Stop(Asked),
+    Stop(Ordered),
     /// Print a unit for systemd that keeps a shaper running
     Unit(unit::Arguments),
 }
 
 #[derive(Args)]
 struct Asked {
+    /// Its control socket
+    #[arg(long, value_name = "PATH", default_value = CONTROL)]
+    control: PathBuf,
+
+    #[command(flatten)]
+    look: control::Look,
+}
+
+#[derive(Args)]
+struct Ordered {
     /// Its control socket
     #[arg(long, value_name = "PATH", default_value = CONTROL)]
     control: PathBuf,
@@ -142,9 +153,11 @@ struct Start {
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     match (&arguments.command, &arguments.start) {
-        (Some(Command::Status(asked)), _) => ask(asked, Request::Status, printer),
-        (Some(Command::Reload(asked)), _) => ask(asked, Request::Reload, printer),
-        (Some(Command::Stop(asked)), _) => ask(asked, Request::Stop, printer),
+        (Some(Command::Status(Asked { control, look })), _) => {
+            control::look::<Status>(control, look, printer, &|seen, _| Status::table(seen))
+        }
+        (Some(Command::Reload(ordered)), _) => order(ordered, Request::Reload, printer),
+        (Some(Command::Stop(ordered)), _) => order(ordered, Request::Stop, printer),
         (Some(Command::Unit(arguments)), _) => unit::run(arguments, printer),
         (None, Some(start)) if start.supervise => supervised(start, printer),
         (None, Some(start)) => shape(start, printer),
@@ -152,23 +165,10 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     }
 }
 
-/// Asks a shaper that runs.
-fn ask(asked: &Asked, request: Request, printer: &mut Printer) -> Result {
-    let answer = operator::ask(&asked.control, request)?;
-    if asked.json {
-        printer.json(&answer)?;
-    }
-    match answer {
-        Answer::Status(status) if !asked.json => printer.data(&status.table())?,
-        Answer::Done { message } if !asked.json => printer.talk(&message),
-        Answer::Failed { error } => {
-            // The report of a policy says itself where it is wrong.
-            printer.talk(&error);
-            return Ok(Exit::No);
-        }
-        _ => {}
-    }
-    Ok(Exit::Done)
+/// Has a shaper that runs do something.
+fn order(ordered: &Ordered, request: Request, printer: &mut Printer) -> Result {
+    let answer: Answer = control::ask(&ordered.control, request)?;
+    control::tell(&answer, ordered.json, printer)
 }
 
 /// Keeps a shaper running as a child of this process.
@@ -180,7 +180,7 @@ fn supervised(start: &Start, printer: &mut Printer) -> Result {
     command.args(std::env::args_os().skip(1).filter(|argument| argument != "--supervise"));
     let stop = Stop::on_signals()?;
     let hang_up = Stop::on(&[SIGHUP])?;
-    let alive = || matches!(operator::ask(&start.control, Request::Alive), Ok(Answer::Done { .. }));
+    let alive = || matches!(control::ask::<Status>(&start.control, Request::Alive), Ok(Answer::Done { .. }));
     let status = supervise(&mut command, &alive, &stop, &hang_up, &mut |event| match event {
         Event::Hung => printer.talk("the shaper does not answer and is killed"),
         Event::Ended(status, pause) => {
@@ -248,7 +248,7 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     if start.json {
         printer.json(&status)?;
     } else {
-        printer.data(&status.table())?;
+        printer.data(&Status::table(&Seen { now: &status, before: None }))?;
     }
     Ok(Exit::Done)
 }

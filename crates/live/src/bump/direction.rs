@@ -58,12 +58,7 @@ impl Direction {
                 Ok(Hop {
                     name: config.name.clone(),
                     line: Line::new(&config.line, queue, losses),
-                    waits: Waits {
-                        all: histogram(),
-                        acks: histogram(),
-                        lately: WaitSum::default(),
-                        acks_lately: WaitSum::default(),
-                    },
+                    waits: Waits::new(),
                     most_queued: Backlog::default(),
                     delay: config.line.delay,
                     ahead: configs[index + 1..].iter().map(|config| config.line.delay).sum(),
@@ -80,7 +75,7 @@ impl Direction {
             unnumbered: 0,
             sent: Count::default(),
             refused: Default::default(),
-            lateness: histogram(),
+            lateness: histogram(3),
             leaving: Vec::with_capacity(BATCH),
             spare: Spare(Vec::new()),
         })
@@ -90,6 +85,7 @@ impl Direction {
     pub(super) fn hand_over(&mut self, Queue { node, link_layer }: Queue) {
         if let Some(first) = self.hops.first_mut() {
             first.line.hand_over(node, link_layer);
+            first.waits.begin_classes(self.latest);
         }
     }
 
@@ -202,6 +198,7 @@ impl Direction {
         let hops = self.hops.iter_mut().map(|hop| HopGlance {
             queued: hop.line.queue().backlog(),
             wire_bits: hop.line.bits_sent(now),
+            dropped_packets: hop.line.stats().dropped.iter().map(|count| count.packets).sum(),
             waited: std::mem::take(&mut hop.waits.lately),
             acks_waited: std::mem::take(&mut hop.waits.acks_lately),
         });
@@ -269,6 +266,8 @@ impl Hop {
             most_queued: self.most_queued,
             waited: self.waits.all.clone(),
             acks_waited: self.waits.acks.clone(),
+            class_waited: self.waits.classes.clone(),
+            overlimits: self.waits.overlimits,
         }
     }
 }
@@ -288,9 +287,56 @@ impl Spare {
 pub(super) struct Waits {
     pub(super) all: Histogram<u64>,
     acks: Histogram<u64>,
+    /// By the class that rules gave the packet.
+    classes: Vec<Histogram<u64>>,
+    /// Packets that came before then wear classes of an earlier queue.
+    classes_since: Instant,
+    /// Packets that waited at all.
+    overlimits: u64,
     /// Since the last glance.
     lately: WaitSum,
     acks_lately: WaitSum,
+}
+
+impl Waits {
+    fn new() -> Self {
+        Self {
+            all: histogram(3),
+            acks: histogram(3),
+            classes: Vec::new(),
+            classes_since: Instant::ZERO,
+            overlimits: 0,
+            lately: WaitSum::default(),
+            acks_lately: WaitSum::default(),
+        }
+    }
+
+    /// Classes are those of another queue from now on.
+    fn begin_classes(&mut self, now: Instant) {
+        self.classes.clear();
+        self.classes_since = now;
+    }
+
+    fn record(&mut self, waited: Duration, packet: &Frame) {
+        let ns = waited.as_ns();
+        self.all.saturating_record(ns);
+        self.lately.add(ns);
+        self.overlimits += u64::from(waited > Duration::ZERO);
+        if packet.meta().is_pure_ack() {
+            self.acks.saturating_record(ns);
+            self.acks_lately.add(ns);
+        }
+        if let Some(class) = packet.class()
+            && packet.meta().arrived >= self.classes_since
+        {
+            let class = usize::from(class);
+            if class >= self.classes.len() {
+                // Once a class, and rules have few.
+                self.classes.resize_with(class + 1, || histogram(2));
+            }
+            self.classes[class].saturating_record(ns);
+        }
+    }
 }
 
 /// Watches a line: how long packets wait in its queue, and what becomes of the memory of those it drops.
@@ -308,17 +354,11 @@ impl DropSink<Frame> for Watch<'_> {
 
 impl Observer<Frame> for Watch<'_> {
     fn transmitted(&mut self, _start: Instant, _end: Instant, waited: Duration, packet: &Frame) {
-        let ns = waited.as_ns();
-        self.waits.all.saturating_record(ns);
-        self.waits.lately.add(ns);
-        if packet.meta().is_pure_ack() {
-            self.waits.acks.saturating_record(ns);
-            self.waits.acks_lately.add(ns);
-        }
+        self.waits.record(waited, packet);
     }
 }
 
-/// Nanoseconds up to an hour, to three digits.
-fn histogram() -> Histogram<u64> {
-    Histogram::new_with_max(3_600_000_000_000, 3).expect("bounds and digits in range")
+/// Nanoseconds up to an hour, to so many digits: 264 kB at three, 36 kB at two.
+fn histogram(digits: u8) -> Histogram<u64> {
+    Histogram::new_with_max(3_600_000_000_000, digits).expect("bounds and digits in range")
 }

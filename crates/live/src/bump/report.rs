@@ -76,6 +76,11 @@ pub struct HopReport {
     pub waited: Histogram<u64>,
     /// The same for pure ACKs alone.
     pub acks_waited: Histogram<u64>,
+    /// The same by the class that rules gave the packet (its number), to two digits, since the queue in force is there. Classes
+    /// behind the last one that had a packet are left out; packets that no rules saw are in none.
+    pub class_waited: Vec<Histogram<u64>>,
+    /// Packets that did not start at once, since the line was busy or the queue held them back: what tc(8) calls overlimits.
+    pub overlimits: u64,
 }
 
 impl HopReport {
@@ -99,6 +104,8 @@ pub struct HopGlance {
     pub queued: Backlog,
     /// Bits that its wire has carried by now.
     pub wire_bits: u64,
+    /// Packets that it has dropped by now.
+    pub dropped_packets: u64,
     /// How long packets waited that left the queue since the last glance.
     pub waited: WaitSum,
     /// The same for pure ACKs alone.

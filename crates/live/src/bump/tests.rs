@@ -2,13 +2,15 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
+use hdrhistogram::Histogram;
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowAddresses, Frame, IpAddresses, Meta, Protocol, write_packet};
-use lastmile_queueing::Overflow;
+use lastmile_queueing::classify::rules;
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::fifo::Limit;
 use lastmile_queueing::line::{Config, Count};
-use lastmile_queueing::spec::Spec;
+use lastmile_queueing::spec::{ClassSpec, Spec};
+use lastmile_queueing::{Match, Overflow};
 use lastmile_units::{BitRate, ByteCount, CellCount};
 use proptest::prelude::*;
 
@@ -368,4 +370,54 @@ fn queues_change_hands_while_packets_wait() {
     let sent: Vec<_> = server.sent.iter().map(|(at, bytes)| (*at, u16::from_be_bytes([bytes[4], bytes[5]]))).collect();
     assert_eq!(sent, [(0, 0), (16, 1), (32, 2), (48, 3), (48, 4), (52, 5), (56, 6)].map(|(ms, n)| (at(ms), n)));
     assert!(bump.reports().0.is_balanced());
+}
+
+/// Two classes by size, the small first.
+fn by_size() -> Spec {
+    let class = |matches| ClassSpec { matches, queue: Spec::fifo(100) };
+    Spec::Rules(rules::Config {
+        rules: vec![rules::Rule { matches: Match::AtMostBytes(100), class: 0, last: false }],
+        otherwise: 1,
+        queue: Box::new(Spec::Priority { classes: vec![class(Match::Class(0)), class(Match::Any)] }),
+    })
+}
+
+/// 8 Mbit/s without encapsulation: 1000 bytes take a millisecond, 100 bytes a tenth.
+#[test]
+fn waits_are_told_by_class_until_another_queue_is_put_in() {
+    let by_size = |rate| HopConfig { queue: by_size(), ..hop("line", rate, "ip", Duration::ZERO, 0) };
+    let mut bump = bump(vec![by_size(Some(BitRate::from_mbit_per_s(8)))]);
+    let at = |us| Instant::ZERO + Duration::from_us(us);
+    let arriving = [(0, 1000), (0, 1000), (0, 100), (5_000, 1000), (5_000, 1000)];
+    let arrivals: Vec<_> = (0..).zip(arriving).map(|(number, (us, size))| (at(us), packet(number, size))).collect();
+    drive(&mut bump, &arrivals[..3], &[]);
+    let us = |waited: &Histogram<u64>| -> Vec<(u64, u64)> {
+        waited.iter_recorded().map(|value| (value.value_iterated_to() / 1000, value.count_at_value())).collect()
+    };
+    let near = |told: Vec<(u64, u64)>, exact: &[(u64, u64)]| {
+        assert_eq!(told.len(), exact.len(), "{told:?}");
+        for ((us, count), (exact_us, exact_count)) in told.into_iter().zip(exact) {
+            // Two digits.
+            assert!(us.abs_diff(*exact_us) * 100 <= *exact_us && count == *exact_count, "{us} {count}");
+        }
+    };
+    let told = bump.reports().0.hops.remove(0);
+    near(us(&told.class_waited[0]), &[(1000, 1)]);
+    near(us(&told.class_waited[1]), &[(0, 1), (1100, 1)]);
+    assert_eq!(told.overlimits, 2, "the first found the line free");
+
+    // Of two packets the second waits when the queue is replaced: it wears a class of the earlier one.
+    let clock = FakeClock(Cell::new(at(5_000)));
+    let mut client = FakePort { arriving: arrivals[3..].iter().cloned().collect(), ..FakePort::default() };
+    bump.turn(&clock, &mut client, &mut FakePort::default()).unwrap();
+    clock.0.set(at(5_500));
+    bump.turn(&clock, &mut client, &mut FakePort::default()).unwrap();
+    let layer = LinkLayer::from_name("ip").unwrap();
+    let queues = Queues::build((&self::by_size(), layer), (&Spec::fifo(1), layer), HashKey::default()).unwrap();
+    bump.hand_over(queues);
+    drive(&mut bump, &[(at(6_500), packet(9, 1000))], &[]);
+    let told = bump.reports().0.hops.remove(0);
+    near(us(&told.class_waited[0]), &[]);
+    near(us(&told.class_waited[1]), &[(500, 1)]);
+    assert_eq!((told.overlimits, told.waited.len()), (4, 6));
 }

@@ -12,6 +12,7 @@ use crate::bump::{Bump, BumpConfig, HopConfig, HopGlance};
 use crate::carry::{self, Tuning, carry};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
+use crate::handle::{Handle, Inbox, Request, Snapshot};
 use crate::io::tun::Settings;
 use crate::io::{Device, Interface, Path, Tun};
 use crate::lab::Namespace;
@@ -183,6 +184,8 @@ pub struct World {
     server: Side,
     clock: MonotonicClock,
     tuning: Tuning,
+    inbox: Inbox,
+    started: Instant,
 }
 
 impl World {
@@ -212,7 +215,9 @@ impl World {
         })?;
         let client = Side::build(config, &config.client, "client", config.client_address)?;
         let server = Side::build(config, &config.server, "server", config.server_address)?;
-        Ok(Self { bump, client, server, clock: MonotonicClock::start(), tuning: config.tuning })
+        let clock = MonotonicClock::start();
+        let (tuning, inbox, started) = (config.tuning, Inbox::new()?, clock.now());
+        Ok(Self { bump, client, server, clock, tuning, inbox, started })
     }
 
     /// The end whose packets go up.
@@ -227,7 +232,13 @@ impl World {
         &self.server
     }
 
-    /// Carries packets until `stop`, or until `limit` has passed. The calling thread gets punctual timers and, if
+    /// For other threads, to ask for reports while this one runs.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.inbox.handle()
+    }
+
+    /// Carries packets until `stop` or a [`Handle`] says so, or until `limit` has passed. The calling thread gets punctual timers and, if
     /// [`Tuning::realtime`] says so, a higher priority, and keeps both.
     ///
     /// # Errors
@@ -236,6 +247,7 @@ impl World {
         let start = self.begin()?;
         let ended = match self.carry(stop, None, limit.map(|limit| start + limit))? {
             Woken::Stop => stop.signal().map_or(Ended::Asked, Ended::Signal),
+            Woken::Asked => Ended::Asked,
             Woken::Time | Woken::Child => Ended::Limit,
         };
         self.outcome(ended, start)
@@ -292,7 +304,7 @@ impl World {
         loop {
             match self.carry(stop, Some(&handle), until)? {
                 Woken::Child => break,
-                Woken::Stop => {
+                Woken::Stop | Woken::Asked => {
                     stop.rearm().context(|| "reading signals")?;
                     let signal = stop.signal().unwrap_or(signal_hook::consts::SIGTERM);
                     wait::signal(&handle, signal).context(|| "ending the command")?;
@@ -308,19 +320,44 @@ impl World {
         self.outcome(Ended::Command(status), start)
     }
 
-    fn begin(&self) -> Result<Instant, Error> {
+    fn begin(&mut self) -> Result<Instant, Error> {
         self.tuning.apply()?;
-        Ok(self.clock.now())
+        self.started = self.clock.now();
+        Ok(self.started)
     }
 
     fn carry(&mut self, stop: &Stop, child: Option<&OwnedFd>, until: Option<Instant>) -> Result<Woken, Error> {
-        let Self { bump, client, server, clock, tuning } = self;
-        let watched = [child.map(AsFd::as_fd), Some(stop.as_fd())];
-        Ok(match carry(bump, clock, tuning.spin, [client.end.device(), server.end.device()], watched, until)? {
-            carry::Woken::Watched(0) => Woken::Child,
-            carry::Woken::Watched(_) => Woken::Stop,
-            carry::Woken::Time => Woken::Time,
-        })
+        loop {
+            let Self { bump, client, server, clock, tuning, inbox, .. } = self;
+            let watched = [child.map(AsFd::as_fd), Some(stop.as_fd()), Some(inbox.waiting.as_fd())];
+            match carry(bump, clock, tuning.spin, [client.end.device(), server.end.device()], watched, until)? {
+                carry::Woken::Watched(0) => return Ok(Woken::Child),
+                carry::Woken::Watched(1) => return Ok(Woken::Stop),
+                carry::Woken::Watched(_) if self.answer()? => return Ok(Woken::Asked),
+                carry::Woken::Watched(_) => {}
+                carry::Woken::Time => return Ok(Woken::Time),
+            }
+        }
+    }
+
+    /// Answers all requests that wait; true if one of them was to end.
+    fn answer(&mut self) -> Result<bool, Error> {
+        self.inbox.waiting.rearm().context(|| "reading requests")?;
+        while let Some(request) = self.inbox.next() {
+            // Who asked may be gone by now; that is no concern of the line.
+            match request {
+                Request::Report(answer) => drop(answer.send(self.snapshot()?)),
+                Request::Glance(answer) => {
+                    let now = self.clock.now();
+                    let _ = answer.send((now, self.bump.glance(now)));
+                }
+                Request::Alive(answer) => drop(answer.send(())),
+                // The queues are the line's own. Nobody can ask for others; whoever did would see that they are not taken.
+                Request::HandOver(..) => {}
+                Request::Stop => return Ok(true),
+            }
+        }
+        Ok(false)
     }
 
     fn turn(&mut self) -> Result<(), Error> {
@@ -329,17 +366,25 @@ impl World {
 
     fn outcome(&mut self, ended: Ended, start: Instant) -> Result<Outcome, Error> {
         let elapsed = self.clock.now() - start;
+        let Snapshot { up, down, .. } = self.snapshot()?;
+        Ok(Outcome { ended, elapsed, up, down })
+    }
+
+    fn snapshot(&mut self) -> Result<Snapshot, Error> {
+        let uptime = self.clock.now() - self.started;
         let (mut up, mut down) = self.bump.reports();
         for (report, side) in [(&mut up, &mut self.client), (&mut down, &mut self.server)] {
             report.port = side.end.device().counters().context(|| format!("reading the counters of {}", side.name))?;
         }
-        Ok(Outcome { ended, elapsed, up, down })
+        Ok(Snapshot { uptime, hand_overs: 0, up, down })
     }
 }
 
 /// Why the loop came back.
 enum Woken {
     Stop,
+    /// A [`Handle`] said that it is over.
+    Asked,
     Child,
     Time,
 }

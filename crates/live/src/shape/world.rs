@@ -10,11 +10,12 @@ use lastmile_queueing::spec::Spec;
 use lastmile_units::{Duration, Instant};
 
 use super::bridge;
-use super::handle::{Handle, Inbox, Request, Snapshot};
+use super::handle::Handle;
 use crate::bump::{Bump, BumpConfig, HopConfig};
 use crate::carry::{Tuning, Woken, carry};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
+use crate::handle::{Inbox, Request, Snapshot};
 use crate::io::{Device, Interface, Path};
 use crate::lab::Namespace;
 use crate::stop::Stop;
@@ -67,6 +68,7 @@ pub struct World {
     clock: MonotonicClock,
     tuning: Tuning,
     inbox: Inbox,
+    hash_key: HashKey,
     started: Instant,
     hand_overs: u64,
 }
@@ -101,8 +103,8 @@ impl World {
         });
         let clock = MonotonicClock::start();
         let started = clock.now();
-        let (tuning, inbox) = (config.tuning, Inbox::new(hash_key)?);
-        Ok(Self { bump, lan: lan?, wan: wan?, bridge, clock, tuning, inbox, started, hand_overs: 0 })
+        let (tuning, inbox) = (config.tuning, Inbox::new()?);
+        Ok(Self { bump, lan: lan?, wan: wan?, bridge, clock, tuning, inbox, hash_key, started, hand_overs: 0 })
     }
 
     /// The bridge that carries on when this program does not.
@@ -120,7 +122,7 @@ impl World {
     /// For other threads, to ask for reports and other queues while this one runs.
     #[must_use]
     pub fn handle(&self) -> Handle {
-        self.inbox.handle()
+        Handle { asks: self.inbox.handle(), hash_key: self.hash_key }
     }
 
     /// Carries packets until `stop`, or until a [`Handle`] says so, and returns what was done. What still waits then is lost.
@@ -132,7 +134,7 @@ impl World {
     pub fn run(mut self, stop: &Stop) -> Result<Snapshot, Error> {
         self.tuning.apply()?;
         loop {
-            let watched = [Some(stop.as_fd()), Some(self.inbox.waiting.as_fd())];
+            let watched = [Some(stop.as_fd()), Some(self.inbox.waiting.as_fd()), None];
             let ports: [&mut dyn Device; 2] = [&mut *self.lan.interface.device, &mut *self.wan.interface.device];
             match carry(&mut self.bump, &self.clock, self.tuning.spin, ports, watched, None)? {
                 Woken::Watched(0) => break,
@@ -150,6 +152,10 @@ impl World {
             // Who asked may be gone by now; that is no concern of the line.
             match request {
                 Request::Report(answer) => drop(answer.send(self.snapshot()?)),
+                Request::Glance(answer) => {
+                    let now = self.clock.now();
+                    let _ = answer.send((now, self.bump.glance(now)));
+                }
                 Request::Alive(answer) => drop(answer.send(())),
                 Request::HandOver(queues, done) => {
                     self.bump.hand_over(queues);

@@ -4,6 +4,8 @@
 //! marked; a rule that is `last` ends the list where it matches. The conditions [`Match::Class`] of the disciplines below,
 //! whichever they are, then hold for the packet at hand, as the marks of a firewall do for the `fw` filter of tc(8).
 //!
+//! A packet with bytes wears its class from then on ([`Packet::class`]), so that whoever drives the queue can tell what each class waited.
+//!
 //! Published: tc-fw(8), and the rules of Netfilter's mangle table, which run on after a mark.
 //! Cost: every rule, for each packet that comes; addresses and connection are looked up once for all of them.
 
@@ -133,8 +135,9 @@ impl Rules<(), ()> {
 }
 
 impl<P: Packet, D: Discipline<P>> Discipline<P> for Rules<P, D> {
-    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>) {
         let class = self.class_of(now, &packet);
+        packet.set_class(class);
         self.class.store(class, Ordering::Relaxed);
         self.queue.enqueue(now, packet, drops);
     }

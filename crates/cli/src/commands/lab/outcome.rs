@@ -343,7 +343,13 @@ mod tests {
     /// A glance at this time, at one hop that has carried so many bits and let one packet go since the last, after `waited_ns`.
     fn glance(ms: u64, wire_bits: u64, waited_ns: u64) -> lab::Glance {
         let waited = WaitSum { packets: 1, sum_ns: waited_ns, max_ns: waited_ns };
-        let hop = HopGlance { queued: Backlog::default(), wire_bits, waited, acks_waited: WaitSum::default() };
+        let hop = HopGlance {
+            queued: Backlog::default(),
+            wire_bits,
+            dropped_packets: 0,
+            waited,
+            acks_waited: WaitSum::default(),
+        };
         lab::Glance { at: at(ms), hops: vec![hop] }
     }
 

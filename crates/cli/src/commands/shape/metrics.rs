@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, text};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
@@ -15,7 +15,8 @@ use tiny_http::{Header, Request, Response, Server};
 
 use crate::exit::{Failure, Result};
 
-use super::operator::{self, Answer};
+use super::super::control::{self, Answer};
+use super::super::counters::Spread;
 use super::status::{Direction, Status};
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -50,32 +51,32 @@ fn answer(request: Request, control: &Path) {
     let _ = request.respond(response);
 }
 
-fn ask(control: &Path) -> std::result::Result<String, String> {
-    match operator::ask(control, operator::Request::Status) {
+fn ask(at: &Path) -> std::result::Result<String, String> {
+    match control::ask::<Status>(at, control::Request::Status) {
         Ok(Answer::Status(status)) => exposition(*status).map_err(|error| error.to_string()),
         Ok(_) => Err("no status".to_owned()),
-        Err(failure) => Err(operator::words(&failure)),
+        Err(failure) => Err(control::words(&failure)),
     }
 }
 
 /// The whole text.
 fn exposition(status: Status) -> std::result::Result<String, std::fmt::Error> {
     let mut registry = Registry::with_prefix("lastmile_shape");
-    registry.register_collector(Box::new(Told(status)));
+    registry.register_collector(Box::new(Page(status)));
     let mut out = String::new();
     text::encode(&mut out, &registry)?;
     Ok(out)
 }
 
 #[derive(Debug)]
-struct Told(Status);
+struct Page(Status);
 
 type Labels<'a> = Vec<(&'static str, &'a str)>;
 
 /// The samples of one direction: labels beside the direction, and a number.
 type Samples<'a> = Vec<(Labels<'a>, u64)>;
 
-impl Collector for Told {
+impl Collector for Page {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::result::Result<(), std::fmt::Error> {
         let Self(status) = self;
         let uptime =
@@ -95,25 +96,31 @@ impl Collector for Told {
                 }
             }
         }
-        let mut family = encoder.encode_descriptor(
-            "delay_seconds",
-            "Quantiles of what packets waited in the queues, and of how late they were sent",
-            None,
-            MetricType::Gauge,
-        )?;
-        for (direction, told) in [("up", &status.up), ("down", &status.down)] {
-            for (what, delay) in
-                [("wait", &told.waited_s), ("ack_wait", &told.acks_waited_s), ("lateness", &told.lateness_s)]
-            {
-                for (quantile, seconds) in [("0.5", delay.p50), ("0.99", delay.p99), ("1", delay.max)] {
-                    let Some(seconds) = seconds else { continue };
-                    let labels = vec![("direction", direction), ("of", what), ("quantile", quantile)];
-                    ConstGauge::new(seconds).encode(family.encode_family(&labels)?)?;
+        for (name, help, of) in spreads() {
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
+            for (direction, told) in [("up", &status.up), ("down", &status.down)] {
+                for (labels, spread) in of(told) {
+                    let labels: Labels<'_> = [("direction", direction)].into_iter().chain(labels).collect();
+                    histogram(&mut family, &labels, spread)?;
                 }
             }
         }
         Ok(())
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "statistics only")]
+fn histogram(
+    family: &mut MetricEncoder<'_>,
+    labels: &Labels<'_>,
+    spread: &Spread,
+) -> std::result::Result<(), std::fmt::Error> {
+    let count = spread.delay.count;
+    let beyond = count - spread.up_to.iter().map(|(_, count)| count).sum::<u64>().min(count);
+    // The encoder adds up, and takes the largest number for infinity.
+    let buckets: Vec<(f64, u64)> = spread.up_to.iter().copied().chain([(f64::MAX, beyond)]).collect();
+    let sum = spread.delay.mean.unwrap_or(0.0) * count as f64;
+    family.encode_family(labels)?.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)
 }
 
 fn sample(
@@ -130,24 +137,40 @@ fn sample(
     }
 }
 
+type Told<'a> = Vec<(Labels<'a>, &'a Spread)>;
+
+type Distribution = (&'static str, &'static str, fn(&Direction) -> Told<'_>);
+
+fn spreads() -> [Distribution; 4] {
+    [
+        ("wait_seconds", "From arrival to the start of transmission", |d| vec![(vec![], &d.line.waited_s)]),
+        ("ack_wait_seconds", "The same for pure ACKs alone", |d| vec![(vec![], &d.line.acks_waited_s)]),
+        ("class_wait_seconds", "The same by class, since the policy is in force", |d| {
+            d.classes.iter().map(|class| (vec![("class", class.name.as_str())], &class.waited_s)).collect()
+        }),
+        ("lateness_seconds", "From when a packet was due to when it was sent", |d| vec![(vec![], &d.lateness_s)]),
+    ]
+}
+
 type Family = (&'static str, &'static str, MetricType, fn(&Direction) -> Samples<'_>);
 
-fn families() -> [Family; 12] {
+fn families() -> [Family; 14] {
     use MetricType::{Counter, Gauge};
     [
         ("received_packets", "Packets that came in", Counter, |d| vec![(vec![], d.received.packets)]),
         ("received_bytes", "Their IP bytes", Counter, |d| vec![(vec![], d.received.bytes)]),
         ("sent_packets", "Packets that went out", Counter, |d| vec![(vec![], d.sent.packets)]),
         ("sent_bytes", "Their IP bytes", Counter, |d| vec![(vec![], d.sent.bytes)]),
-        ("wire_bytes", "Bytes that they took on the line", Counter, |d| vec![(vec![], d.wire_bytes)]),
+        ("wire_bytes", "Bytes that they took on the line", Counter, |d| vec![(vec![], d.line.wire_bytes)]),
         ("dropped_packets", "Packets that queues dropped", Counter, |d| {
-            d.dropped.iter().map(|(reason, amount)| (vec![("reason", reason.as_str())], amount.packets)).collect()
+            d.line.dropped.iter().map(|(reason, amount)| (vec![("reason", reason.as_str())], amount.packets)).collect()
         }),
+        ("overlimits", "Packets that had to wait", Counter, |d| vec![(vec![], d.line.overlimits)]),
         ("faults", "Frames that went another way than planned", Counter, |d| {
             d.faults.iter().map(|(reason, count)| (vec![("reason", reason.as_str())], *count)).collect()
         }),
-        ("queued_packets", "Packets that wait", Gauge, |d| vec![(vec![], d.queued.packets)]),
-        ("queued_bytes", "Their IP bytes", Gauge, |d| vec![(vec![], d.queued.bytes)]),
+        ("queued_packets", "Packets that wait", Gauge, |d| vec![(vec![], d.line.queued.packets)]),
+        ("queued_bytes", "Their IP bytes", Gauge, |d| vec![(vec![], d.line.queued.bytes)]),
         ("class_sent_packets", "Packets that a class sent", Counter, |d| {
             d.classes.iter().map(|class| (vec![("class", class.name.as_str())], class.sent.packets)).collect()
         }),
@@ -156,6 +179,9 @@ fn families() -> [Family; 12] {
         }),
         ("class_dropped_packets", "Packets that a class dropped", Counter, |d| {
             d.classes.iter().map(|class| (vec![("class", class.name.as_str())], class.dropped_packets)).collect()
+        }),
+        ("class_overlimits", "Times that a class was held back by its own rate", Counter, |d| {
+            d.classes.iter().map(|class| (vec![("class", class.name.as_str())], class.overlimits)).collect()
         }),
     ]
 }

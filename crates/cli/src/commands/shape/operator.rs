@@ -1,34 +1,14 @@
-//! Who answers at the control socket of a shaper: one JSON object for another, each on a line.
+//! Who answers at the control socket of a shaper.
 
-use std::path::Path;
-
-use lastmile_live::shape::{Handle, Snapshot, control};
+use lastmile_live::shape::{Handle, Snapshot};
 use lastmile_scenario::policy::Policy;
-use serde::{Deserialize, Serialize};
 
-use crate::exit::{Failure, Result};
-
+use super::super::control::{self, Request, words};
 use super::status::{Place, Reloads, Status};
 use super::{Start, directions};
 
-/// What may be asked: `{"do":"status"}`.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
-pub(super) enum Request {
-    Status,
-    Alive,
-    Reload,
-    Stop,
-}
-
-/// What is answered.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Answer {
-    Status(Box<Status>),
-    Done { message: String },
-    Failed { error: String },
-}
+/// What a shaper answers.
+pub(super) type Answer = control::Answer<Status>;
 
 /// Knows the policy in force and how it came there.
 pub(super) struct Operator<'a> {
@@ -73,49 +53,30 @@ impl<'a> Operator<'a> {
         }
     }
 
-    fn act(&mut self, request: &str) -> Answer {
-        match serde_json::from_str(request) {
-            Ok(Request::Status) => match self.handle.report() {
+    fn act(&mut self, request: Request) -> Answer {
+        match request {
+            Request::Status => match self.handle.report() {
                 Some(snapshot) => Answer::Status(Box::new(self.status(&snapshot))),
                 None => Answer::Failed { error: "it is ending".to_owned() },
             },
-            Ok(Request::Alive) if self.handle.is_alive() => Answer::Done { message: "it is alive".to_owned() },
-            Ok(Request::Alive) => Answer::Failed { error: "it is ending".to_owned() },
-            Ok(Request::Reload) => self.reload(),
-            Ok(Request::Stop) => {
+            Request::Alive if self.handle.is_alive() => Answer::Done { message: "it is alive".to_owned() },
+            Request::Alive => Answer::Failed { error: "it is ending".to_owned() },
+            Request::Reload => self.reload(),
+            Request::Stop => {
                 self.handle.stop();
                 Answer::Done { message: "it ends".to_owned() }
             }
-            Err(error) => Answer::Failed { error: format!("no request: {error}") },
         }
     }
 }
 
-/// Asks the shaper at this socket.
-pub(super) fn ask(control: &Path, request: Request) -> Result<Answer> {
-    let request = serde_json::to_string(&request).map_err(std::io::Error::from)?;
-    let answer = control::ask(control, &request)?;
-    serde_json::from_str(&answer).map_err(|error| Failure::new(format_args!("an answer that cannot be read: {error}")))
-}
-
-impl control::Operator for Operator<'_> {
+impl lastmile_live::control::Operator for Operator<'_> {
     fn answer(&mut self, request: &str) -> String {
-        let answer = self.act(request);
-        serde_json::to_string(&answer).unwrap_or_else(|error| format!("{{\"failed\":{{\"error\":\"{error}\"}}}}"))
+        control::read(request).map_or_else(|refused| refused, |request| self.act(request)).line()
     }
 
     fn hang_up(&mut self) {
         // Nobody waits for the answer; `status` shows what was wrong.
         self.reload();
-    }
-}
-
-/// As a terminal would show it.
-pub(super) fn words(failure: &Failure) -> String {
-    match failure {
-        Failure::Report(report) => report.to_string(),
-        Failure::Wrong { message, hint: Some(hint) } => format!("error: {message}\nhint: {hint}"),
-        Failure::Wrong { message, hint: None } => format!("error: {message}"),
-        Failure::ReaderGone => String::new(),
     }
 }

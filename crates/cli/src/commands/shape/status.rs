@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use hdrhistogram::Histogram;
 use lastmile_linklayer::LinkLayer;
 use lastmile_live::bump::DirectionReport;
-use lastmile_live::io::Refusal;
 use lastmile_live::shape::{Snapshot, World};
-use lastmile_queueing::DropReason;
-use lastmile_queueing::line::Count;
 use lastmile_results::schema::Delay;
 use lastmile_scenario::policy::{Class, Policy};
 use lastmile_units::{BitRate, ByteCount};
@@ -16,7 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::table::{Align, Table};
 
-use super::super::emulate::summary::seconds;
+use super::super::control::Seen;
+use super::super::counters::{Amount, Counters, Spread, faults};
 use super::Start;
 
 /// Sizes of IP packets whose cost on the wire is shown.
@@ -74,20 +73,12 @@ pub(crate) struct Direction {
     pub(crate) wire: Wire,
     pub(crate) received: Amount,
     pub(crate) sent: Amount,
-    /// Bytes that they took on the wire of the line.
-    pub(crate) wire_bytes: u64,
-    /// What the queues dropped, by reason.
-    pub(crate) dropped: BTreeMap<String, Amount>,
-    pub(crate) queued: Amount,
-    pub(crate) most_queued: Amount,
+    #[serde(flatten)]
+    pub(crate) line: Counters,
     /// The policy's classes. They count from when the policy came into force.
     pub(crate) classes: Vec<ClassStatus>,
-    /// From arrival to the start of transmission.
-    pub(crate) waited_s: Delay,
-    /// The same for pure ACKs alone.
-    pub(crate) acks_waited_s: Delay,
     /// From when a packet was due to when it was sent.
-    pub(crate) lateness_s: Delay,
+    pub(crate) lateness_s: Spread,
     /// Frames that went another way than planned, by reason; those that count nothing are left out.
     pub(crate) faults: BTreeMap<String, u64>,
     /// Every counter of every queue that counts something.
@@ -103,13 +94,6 @@ pub(crate) struct Wire {
     pub(crate) examples: Vec<(u64, u64)>,
 }
 
-/// Packets and their IP bytes.
-#[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
-pub(crate) struct Amount {
-    pub(crate) packets: u64,
-    pub(crate) bytes: u64,
-}
-
 /// What a class has done.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ClassStatus {
@@ -120,6 +104,10 @@ pub(crate) struct ClassStatus {
     pub(crate) sent: Amount,
     /// Dropped in its queue.
     pub(crate) dropped_packets: u64,
+    /// How often it was held back since it had used up its rate, where its scheduler knows rates.
+    pub(crate) overlimits: u64,
+    /// From arrival to the start of transmission, since the policy is in force.
+    pub(crate) waited_s: Spread,
 }
 
 /// One counter of one queue.
@@ -129,12 +117,6 @@ pub(crate) struct Counter {
     pub(crate) kind: String,
     pub(crate) name: String,
     pub(crate) value: u64,
-}
-
-impl From<Count> for Amount {
-    fn from(count: Count) -> Self {
-        Self { packets: count.packets, bytes: count.bytes }
-    }
 }
 
 impl Status {
@@ -152,7 +134,17 @@ impl Status {
     }
 
     /// For a terminal.
-    pub(super) fn table(&self) -> String {
+    pub(super) fn table(seen: &Seen<'_, Self>) -> String {
+        let (now, before) = (seen.now, seen.before);
+        let since = before.map(|before| now.uptime_s - before.uptime_s);
+        let head = now.head();
+        let directions = [("up", &now.up, before.map(|b| &b.up)), ("down", &now.down, before.map(|b| &b.down))];
+        let told = directions.map(|(name, direction, before)| direction.table(name, before.zip(since)));
+        format!("{head}\n{}\n{}", told[0], told[1])
+    }
+
+    /// Where, since when, by what policy.
+    fn head(&self) -> String {
         let mut text = format!("{} for {:.1} s on {}\n", self.policy, self.uptime_s, self.place.words());
         let Reloads { done, failed, last_error } = &self.reloads;
         if done + failed > 0 {
@@ -162,10 +154,6 @@ impl Status {
         if let Some(error) = last_error {
             let _ = writeln!(text, "last refused: {error}");
         }
-        for (name, direction) in [("up", &self.up), ("down", &self.down)] {
-            text.push('\n');
-            text.push_str(&direction.table(name));
-        }
         text
     }
 }
@@ -174,7 +162,6 @@ impl Direction {
     fn new(report: &DirectionReport, rate: BitRate, link_layer: &LinkLayer, classes: &[Class]) -> Self {
         let hop = &report.hops[0];
         let on_wire = |&bytes: &u64| (bytes, link_layer.on_wire(ByteCount::new(bytes)).as_u64());
-        let dropped = DropReason::ALL.iter().map(|reason| (reason.name(), hop.line.dropped[reason.index()]));
         let counters = hop.queue_counters.iter().filter(|counter| counter.value > 0).map(|counter| Counter {
             path: counter.path.clone(),
             kind: counter.kind.to_owned(),
@@ -182,10 +169,6 @@ impl Direction {
             value: counter.value,
         });
         let counters: Vec<Counter> = counters.collect();
-        let amount = |backlog: lastmile_queueing::Backlog| Amount {
-            packets: backlog.packets.as_u64(),
-            bytes: backlog.bytes.as_u64(),
-        };
         Self {
             wire: Wire {
                 rate_bps: rate.as_bps(),
@@ -194,45 +177,29 @@ impl Direction {
             },
             received: report.received.into(),
             sent: report.sent.into(),
-            wire_bytes: hop.line.wire_bytes.as_u64(),
-            dropped: dropped
-                .filter(|(_, count)| count.packets > 0)
-                .map(|(name, count)| (name.to_owned(), count.into()))
-                .collect(),
-            queued: amount(hop.queued),
-            most_queued: amount(hop.most_queued),
-            classes: ClassStatus::all(classes, &counters),
-            waited_s: seconds(&hop.waited),
-            acks_waited_s: seconds(&hop.acks_waited),
-            lateness_s: seconds(&report.lateness),
+            line: Counters::of(hop),
+            classes: ClassStatus::all(classes, &counters, &hop.class_waited),
+            lateness_s: Spread::of(&report.lateness),
             faults: faults(report),
             counters,
         }
     }
 
-    fn table(&self, name: &str) -> String {
+    fn table(&self, name: &str, since: Option<(&Self, f64)>) -> String {
         let Wire { rate_bps, encapsulation, examples } = &self.wire;
         let rate = BitRate::from_bps(*rate_bps).map_or_else(|| "-".to_owned(), |rate| rate.to_string());
         let examples: Vec<String> = examples.iter().map(|(ip, wire)| format!("{ip} -> {wire}")).collect();
-        let mut text = format!("{name}: {rate}, {encapsulation}; bytes on the wire: {}\n", examples.join(", "));
+        let mut text = format!("{name}: {rate}, {encapsulation}\n");
+        text.push_str(&self.line.lines(since.map(|(before, seconds)| (&before.line, seconds))));
         let mut say = |line: std::fmt::Arguments<'_>| writeln!(text, "  {line}").expect("a string takes all");
-        let Self { received, sent, queued, most_queued, .. } = self;
-        say(format_args!("received {} packets, {} bytes", received.packets, received.bytes));
-        say(format_args!("sent {} packets, {} bytes, {} on the wire", sent.packets, sent.bytes, self.wire_bytes));
-        for (reason, amount) in &self.dropped {
-            say(format_args!("dropped {} packets, {} bytes: {reason}", amount.packets, amount.bytes));
-        }
+        say(format_args!("IP bytes -> bytes on the wire: {}", examples.join(", ")));
+        let Self { received, sent, .. } = self;
         say(format_args!(
-            "queued {} packets, {} bytes; at most {} and {}",
-            queued.packets, queued.bytes, most_queued.packets, most_queued.bytes
+            "in {} bytes {} pkt, out {} bytes {} pkt",
+            received.bytes, received.packets, sent.bytes, sent.packets
         ));
-        for (what, delay) in
-            [("waited", &self.waited_s), ("ACKs waited", &self.acks_waited_s), ("late", &self.lateness_s)]
-        {
-            if let (Some(p50), Some(p99), Some(max)) = (delay.p50, delay.p99, delay.max) {
-                let [p50, p99, max] = [p50, p99, max].map(|s| s * 1e3);
-                say(format_args!("{what}: p50 {p50:.3} ms, p99 {p99:.3} ms, max {max:.3} ms"));
-            }
+        if let Some(words) = self.lateness_s.words() {
+            say(format_args!("late {words}"));
         }
         let urgent: u64 =
             self.counters.iter().filter(|c| c.kind == "drain" && c.name == "urgent").map(|c| c.value).sum();
@@ -250,27 +217,40 @@ impl Direction {
     }
 }
 
+/// 80 columns, where names and counts are not too long.
 fn classes(classes: &[ClassStatus]) -> String {
-    let names = ["priority", "rate", "ceil", "sent packets", "bytes", "dropped"];
+    let names = ["prio", "rate", "ceil", "Sent pkt", "dropped", "overlimits", "p50 ms", "p99", "max"];
     let mut table = Table::new([("  class", Align::Left)].into_iter().chain(names.map(|name| (name, Align::Right))));
-    let rate = |bps: u64| BitRate::from_bps(bps).map_or_else(|| "-".to_owned(), |rate| rate.to_string());
+    let rate = |bps: u64| BitRate::from_bps(bps).map_or_else(|| "-".to_owned(), short);
     for class in classes {
-        table.row([
+        let Delay { p50, p99, max, .. } = class.waited_s.delay;
+        let waited = [p50, p99, max].map(|waited| waited.map_or_else(|| "-".to_owned(), |s| format!("{:.1}", s * 1e3)));
+        let cells = [
             format!("  {}", class.name),
             class.priority.to_string(),
             class.rate_bps.map_or_else(|| "-".to_owned(), rate),
             rate(class.ceil_bps),
             class.sent.packets.to_string(),
-            class.sent.bytes.to_string(),
             class.dropped_packets.to_string(),
-        ]);
+            class.overlimits.to_string(),
+        ];
+        table.row(cells.into_iter().chain(waited));
     }
     table.render()
 }
 
+/// As tc(8) writes rates: `768Kbit`.
+fn short(rate: BitRate) -> String {
+    match rate.as_bps() {
+        bps if bps >= 10_000_000 => format!("{}Mbit", bps / 1_000_000),
+        bps if bps >= 1000 => format!("{}Kbit", bps / 1000),
+        bps => format!("{bps}bit"),
+    }
+}
+
 impl ClassStatus {
     /// The classes, with what the scheduler and the queues below it count.
-    fn all(classes: &[Class], counters: &[Counter]) -> Vec<Self> {
+    fn all(classes: &[Class], counters: &[Counter], waited: &[Histogram<u64>]) -> Vec<Self> {
         // In rate-based trees the line itself is class 0; a scheduler by priority has its own order.
         let place = |index: usize, class: &Class| {
             let scheduler = counters.iter().find(|c| at(&c.path).is_some_and(|(_, rest)| rest.is_empty()))?;
@@ -303,6 +283,8 @@ impl ClassStatus {
                     bytes: of(&|rest, name| rest.is_empty() && name == "sent_bytes"),
                 },
                 dropped_packets: of(&|rest, name| rest == ".queue" && name.starts_with("dropped_")),
+                overlimits: of(&|rest, name| rest.is_empty() && name == "overlimits"),
+                waited_s: waited.get(index).map(Spread::of).unwrap_or_default(),
             }
         };
         classes.iter().enumerate().map(status).collect()
@@ -314,19 +296,4 @@ fn at(path: &str) -> Option<(usize, &str)> {
     let (_, class) = path.split_once("classes.")?;
     let end = class.find('.').unwrap_or(class.len());
     Some((class[..end].parse().ok()?, &class[end..]))
-}
-
-fn faults(report: &DirectionReport) -> BTreeMap<String, u64> {
-    let port = &report.port;
-    let refused = Refusal::ALL.iter().map(|refusal| (refusal.name(), report.refused[refusal.index()].packets));
-    let faults = [
-        ("unreadable", report.unreadable),
-        ("not_ip", report.not_ip),
-        ("unnumbered", report.unnumbered),
-        ("oversize", report.oversize.packets),
-        ("dropped_unread", port.dropped_unread),
-        ("cut_short", port.cut_short),
-        ("offload_refused", port.offloads.refused),
-    ];
-    faults.into_iter().chain(refused).filter(|(_, count)| *count > 0).map(|(name, n)| (name.to_owned(), n)).collect()
 }

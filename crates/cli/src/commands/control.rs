@@ -1,0 +1,139 @@
+//! Programs that run, and those that ask them: one JSON object for another at a control socket, each on a line.
+
+use std::io::{self, IsTerminal};
+use std::path::Path;
+
+use clap::Args;
+use lastmile_live::control;
+use lastmile_live::stop::Stop;
+use lastmile_units::Duration;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::exit::{Exit, Failure, Result};
+use crate::printer::Printer;
+
+/// What may be asked: `{"do":"status"}`.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
+pub(super) enum Request {
+    Status,
+    Alive,
+    Reload,
+    Stop,
+}
+
+/// What is answered, by a program whose status is an `S`.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Answer<S> {
+    Status(Box<S>),
+    Done { message: String },
+    Failed { error: String },
+}
+
+impl<S: Serialize> Answer<S> {
+    /// As a line.
+    pub(super) fn line(&self) -> String {
+        serde_json::to_string(self).unwrap_or_else(|error| format!("{{\"failed\":{{\"error\":\"{error}\"}}}}"))
+    }
+}
+
+/// What a line asks; or the answer to one that asks nothing.
+pub(super) fn read<S>(line: &str) -> std::result::Result<Request, Answer<S>> {
+    serde_json::from_str(line).map_err(|error| Answer::Failed { error: format!("no request: {error}") })
+}
+
+/// Asks the program at this socket.
+pub(super) fn ask<S: DeserializeOwned>(control: &Path, request: Request) -> Result<Answer<S>> {
+    let request = serde_json::to_string(&request).map_err(io::Error::from)?;
+    let answer = control::ask(control, &request)?;
+    serde_json::from_str(&answer).map_err(|error| Failure::new(format_args!("an answer that cannot be read: {error}")))
+}
+
+/// Prints the answer to anything but `status`.
+pub(super) fn tell<S: Serialize>(answer: &Answer<S>, json: bool, printer: &mut Printer) -> Result {
+    if json {
+        printer.json(answer)?;
+    }
+    match answer {
+        Answer::Failed { error } => {
+            // The report of a file says itself where it is wrong.
+            printer.talk(error);
+            Ok(Exit::No)
+        }
+        Answer::Done { message } if !json => {
+            printer.talk(message);
+            Ok(Exit::Done)
+        }
+        _ => Ok(Exit::Done),
+    }
+}
+
+/// How a status is looked at.
+#[derive(Args)]
+pub(super) struct Look {
+    /// Print it as JSON; with --watch, each on a line of its own
+    #[arg(long)]
+    json: bool,
+
+    /// Show it again and again, in place on a terminal, until Ctrl-C
+    #[arg(long)]
+    watch: bool,
+
+    /// With --watch, how often
+    #[arg(long, value_name = "TIME", default_value = "1 s", requires = "watch")]
+    interval: Duration,
+}
+
+/// A status and the one before it, while it is watched.
+pub(super) struct Seen<'a, S> {
+    pub(super) now: &'a S,
+    pub(super) before: Option<&'a S>,
+}
+
+/// Asks for the status, once or again and again, and prints it; `text` makes words of it for a terminal of so many columns.
+pub(super) fn look<S: Serialize + DeserializeOwned>(
+    control: &Path,
+    look: &Look,
+    printer: &mut Printer,
+    text: &dyn Fn(&Seen<'_, S>, u16) -> String,
+) -> Result {
+    // Cursor to the first place, and what is below it away: ECMA-48, CUP and ED.
+    let in_place = look.watch && !look.json && io::stdout().is_terminal();
+    let stop = look.watch.then(Stop::on_signals).transpose()?;
+    let mut before: Option<Box<S>> = None;
+    loop {
+        let now = match ask::<S>(control, Request::Status)? {
+            Answer::Status(now) => now,
+            other => return tell(&other, look.json, printer),
+        };
+        match (look.json, &stop) {
+            (true, None) => printer.json(&now)?,
+            (true, Some(_)) => {
+                printer.data(&format!("{}\n", serde_json::to_string(&now).map_err(io::Error::from)?))?;
+            }
+            (false, _) => {
+                let seen = Seen { now: &*now, before: before.as_deref() };
+                let text = text(&seen, printer.width());
+                let gap = if before.is_some() { "\n" } else { "" };
+                printer.data(&if in_place { format!("\x1b[H\x1b[J{text}") } else { format!("{gap}{text}") })?;
+            }
+        }
+        before = Some(now);
+        match &stop {
+            Some(stop) if !stop.within(std::time::Duration::from_nanos(look.interval.as_ns()))? => {}
+            _ => return Ok(Exit::Done),
+        }
+    }
+}
+
+/// As a terminal would show it.
+pub(super) fn words(failure: &Failure) -> String {
+    match failure {
+        Failure::Report(report) => report.to_string(),
+        Failure::Wrong { message, hint: Some(hint) } => format!("error: {message}\nhint: {hint}"),
+        Failure::Wrong { message, hint: None } => format!("error: {message}"),
+        Failure::ReaderGone => String::new(),
+    }
+}

@@ -1,0 +1,184 @@
+//! What a queue and the line behind it have done, in the words of `tc -s qdisc`, and what the bytes were on the wire.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use hdrhistogram::Histogram;
+use lastmile_live::bump::{DirectionReport, HopReport};
+use lastmile_live::io::Refusal;
+use lastmile_queueing::line::Count;
+use lastmile_queueing::{Backlog, DropReason};
+use lastmile_results::schema::Delay;
+use serde::{Deserialize, Serialize};
+
+use super::emulate::summary::seconds;
+
+/// Packets and their IP bytes.
+#[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
+pub(crate) struct Amount {
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+}
+
+impl From<Count> for Amount {
+    fn from(count: Count) -> Self {
+        Self { packets: count.packets, bytes: count.bytes }
+    }
+}
+
+impl From<Backlog> for Amount {
+    fn from(backlog: Backlog) -> Self {
+        Self { packets: backlog.packets.as_u64(), bytes: backlog.bytes.as_u64() }
+    }
+}
+
+/// A queue and its line.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Counters {
+    /// What began its transmission.
+    pub(crate) transmitted: Amount,
+    /// Bytes that it took on the wire of the line.
+    pub(crate) wire_bytes: u64,
+    /// Cells, on a line of cells.
+    pub(crate) cells: Option<u64>,
+    /// What the queues dropped, by reason.
+    pub(crate) dropped: BTreeMap<String, Amount>,
+    /// Packets that had to wait.
+    pub(crate) overlimits: u64,
+    pub(crate) queued: Amount,
+    pub(crate) most_queued: Amount,
+    /// From arrival to the start of transmission.
+    pub(crate) waited_s: Spread,
+    /// The same for pure ACKs alone.
+    pub(crate) acks_waited_s: Spread,
+}
+
+/// How times are spread, in seconds.
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
+pub(crate) struct Spread {
+    #[serde(flatten)]
+    pub(crate) delay: Delay,
+    /// Bounds, and how many times lie above the bound before and not above this one.
+    pub(crate) up_to: Vec<(f64, u64)>,
+}
+
+/// Bounds of [`Spread::up_to`] in microseconds: from the lateness of a quiet machine to the queue of a slow line.
+const BOUNDS_US: [u32; 12] = [10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000];
+
+impl Spread {
+    /// Of nanoseconds.
+    pub(crate) fn of(histogram: &Histogram<u64>) -> Self {
+        let mut up_to = BOUNDS_US.map(|us| (us, 0));
+        for recorded in histogram.iter_recorded() {
+            let (ns, count) = (recorded.value_iterated_to(), recorded.count_at_value());
+            if let Some((_, sum)) = up_to.iter_mut().find(|(us, _)| ns <= u64::from(*us) * 1000) {
+                *sum += count;
+            }
+        }
+        let up_to = up_to.into_iter().map(|(us, count)| (f64::from(us) / 1e6, count)).collect();
+        Self { delay: seconds(histogram), up_to }
+    }
+
+    /// Median, 99th percentile and largest; `None` where nothing was counted.
+    pub(crate) fn words(&self) -> Option<String> {
+        let Delay { p50, p99, max, .. } = self.delay;
+        let [p50, p99, max] = [p50?, p99?, max?].map(|s| s * 1e3);
+        Some(format!("p50 {p50:.3} ms, p99 {p99:.3} ms, max {max:.3} ms"))
+    }
+}
+
+impl Counters {
+    pub(crate) fn of(hop: &HopReport) -> Self {
+        let dropped = DropReason::ALL.iter().map(|reason| (reason.name(), hop.line.dropped[reason.index()]));
+        Self {
+            transmitted: hop.line.transmitted.into(),
+            wire_bytes: hop.line.wire_bytes.as_u64(),
+            cells: hop.cells.map(lastmile_units::CellCount::as_u64),
+            dropped: dropped
+                .filter(|(_, count)| count.packets > 0)
+                .map(|(name, count)| (name.to_owned(), count.into()))
+                .collect(),
+            overlimits: hop.overlimits,
+            queued: hop.queued.into(),
+            most_queued: hop.most_queued.into(),
+            waited_s: Spread::of(&hop.waited),
+            acks_waited_s: Spread::of(&hop.acks_waited),
+        }
+    }
+
+    pub(crate) fn dropped_packets(&self) -> u64 {
+        self.dropped.values().map(|amount| amount.packets).sum()
+    }
+
+    /// Lines for a terminal, none longer than 80 columns unless a count is astronomic. `since` are the counters of this many
+    /// seconds ago.
+    pub(crate) fn lines(&self, since: Option<(&Self, f64)>) -> String {
+        let mut text = String::new();
+        let mut say = |line: std::fmt::Arguments<'_>| writeln!(text, "  {line}").expect("a string takes all");
+        let Self { transmitted, queued, most_queued, overlimits, .. } = self;
+        let dropped = self.dropped_packets();
+        say(format_args!(
+            "Sent {} bytes {} pkt (dropped {dropped}, overlimits {overlimits})",
+            transmitted.bytes, transmitted.packets
+        ));
+        if let Some((before, seconds)) = since.filter(|(_, seconds)| *seconds > 0.0) {
+            let per_s = |now: u64, before: u64| rate(now.saturating_sub(before), seconds);
+            say(format_args!(
+                "rate {}bit {}pps, {}bit on the wire",
+                per_s(transmitted.bytes, before.transmitted.bytes) * 8,
+                per_s(transmitted.packets, before.transmitted.packets),
+                per_s(self.wire_bytes, before.wire_bytes) * 8,
+            ));
+        }
+        say(format_args!(
+            "backlog {}b {}p, at most {}b {}p",
+            queued.bytes, queued.packets, most_queued.bytes, most_queued.packets
+        ));
+        for (reason, amount) in &self.dropped {
+            say(format_args!("dropped {} bytes {} pkt: {reason}", amount.bytes, amount.packets));
+        }
+        let cells = self.cells.map_or_else(String::new, |cells| format!(" in {cells} cells"));
+        say(format_args!("wire {} bytes{cells}{}", self.wire_bytes, self.ratio()));
+        for (what, spread) in [("waited", &self.waited_s), ("ACKs waited", &self.acks_waited_s)] {
+            if let Some(words) = spread.words() {
+                say(format_args!("{what} {words}"));
+            }
+        }
+        text
+    }
+
+    /// Bytes on the wire for one byte of IP.
+    #[expect(clippy::cast_precision_loss, reason = "statistics only")]
+    fn ratio(&self) -> String {
+        match self.transmitted.bytes {
+            0 => String::new(),
+            bytes => format!(", {:.3} for each of IP", self.wire_bytes as f64 / bytes as f64),
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "statistics only"
+)]
+fn rate(count: u64, seconds: f64) -> u64 {
+    (count as f64 / seconds).round() as u64
+}
+
+/// Frames that went another way than planned, by reason; those that count nothing are left out.
+pub(crate) fn faults(report: &DirectionReport) -> BTreeMap<String, u64> {
+    let port = &report.port;
+    let refused = Refusal::ALL.iter().map(|refusal| (refusal.name(), report.refused[refusal.index()].packets));
+    let faults = [
+        ("unreadable", report.unreadable),
+        ("not_ip", report.not_ip),
+        ("unnumbered", report.unnumbered),
+        ("oversize", report.oversize.packets),
+        ("dropped_unread", port.dropped_unread),
+        ("cut_short", port.cut_short),
+        ("offload_refused", port.offloads.refused),
+    ];
+    faults.into_iter().chain(refused).filter(|(_, count)| *count > 0).map(|(name, n)| (name.to_owned(), n)).collect()
+}

@@ -1,0 +1,112 @@
+//! How other threads ask something of the one that carries packets, which answers between two turns.
+
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lastmile_units::{Duration, Instant};
+
+use crate::bump::{DirectionReport, HopGlance, Queues};
+use crate::error::Error;
+use crate::stop::{Stop, StopHandle};
+
+/// What has been done so far.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// How long packets have been carried.
+    pub uptime: Duration,
+    /// How often other queues have been put in; never in an emulated line.
+    pub hand_overs: u64,
+    /// From the LAN, or the client, to the line.
+    pub up: DirectionReport,
+    /// From the line to the LAN, or the client.
+    pub down: DirectionReport,
+}
+
+/// What is asked.
+pub(crate) enum Request {
+    Report(Sender<Snapshot>),
+    Glance(Sender<(Instant, Vec<HopGlance>)>),
+    Alive(Sender<()>),
+    HandOver(Queues, Sender<()>),
+    Stop,
+}
+
+/// Asks something of a world that runs. Any number of threads may have one.
+#[derive(Clone)]
+pub struct Handle {
+    requests: Sender<Request>,
+    wake: Arc<Mutex<StopHandle>>,
+}
+
+/// The other end of handles.
+pub(crate) struct Inbox {
+    requests: Receiver<Request>,
+    /// Readable when a request waits.
+    pub(crate) waiting: Stop,
+    handle: Handle,
+}
+
+impl Inbox {
+    pub(crate) fn new() -> Result<Self, Error> {
+        let waiting = Stop::new()?;
+        let wake = Arc::new(Mutex::new(waiting.handle()?));
+        let (sender, requests) = mpsc::channel();
+        Ok(Self { requests, waiting, handle: Handle { requests: sender, wake } })
+    }
+
+    pub(crate) fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// The next request, if one waits.
+    pub(crate) fn next(&self) -> Option<Request> {
+        self.requests.try_recv().ok()
+    }
+}
+
+impl Handle {
+    /// What has been done so far; `None` when the world runs no more.
+    #[must_use]
+    pub fn report(&self) -> Option<Snapshot> {
+        let (answer, answered) = mpsc::channel();
+        self.ask(Request::Report(answer));
+        answered.recv().ok()
+    }
+
+    /// How the hops stand, those up and then those down, and when; `None` when the world runs no more. Holds up no packet, as
+    /// [`Handle::report`] does for the time that it takes to copy distributions.
+    #[must_use]
+    pub fn glance(&self) -> Option<(Instant, Vec<HopGlance>)> {
+        let (answer, answered) = mpsc::channel();
+        self.ask(Request::Glance(answer));
+        answered.recv().ok()
+    }
+
+    /// True when the world has answered, which it does between two turns; false when it runs no more. Waits for the answer.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        let (answer, answered) = mpsc::channel();
+        self.ask(Request::Alive(answer));
+        answered.recv().is_ok()
+    }
+
+    /// Ends the run.
+    pub fn stop(&self) {
+        self.ask(Request::Stop);
+    }
+
+    /// Puts queues in that are built, and returns when they are in place.
+    pub(crate) fn put_in(&self, queues: Queues) {
+        let (done, is_done) = mpsc::channel();
+        self.ask(Request::HandOver(queues, done));
+        // An error says that the world has ended meanwhile: no queue matters any more.
+        let _ = is_done.recv();
+    }
+
+    fn ask(&self, request: Request) {
+        // Nobody listens any more: whoever waits for an answer hears that.
+        if self.requests.send(request).is_ok() {
+            self.wake.lock().unwrap_or_else(PoisonError::into_inner).stop();
+        }
+    }
+}
