@@ -2,7 +2,8 @@
 //!
 //! `CLOCK_MONOTONIC` counts nanoseconds; they become picoseconds since the program began, so that 213 days fit. Receive stamps
 //! (`SO_TIMESTAMPNS`) are of `CLOCK_REALTIME`, which may be set at any time: [`StampMap`] measures the distance anew whenever
-//! it is asked to.
+//! it is asked to, and [`Arrivals`] holds what was stamped before the wall clock was set, and is read after it, between the readings
+//! around it.
 
 use std::time::SystemTime;
 
@@ -70,6 +71,31 @@ impl StampMap {
     }
 }
 
+/// When packets arrived: never before one that was told already, and never after they were read. The wall clock may be set while a
+/// packet waits, and stamps that several processors give differ by a little.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrivals {
+    latest: Instant,
+}
+
+impl Arrivals {
+    /// Nothing has arrived.
+    pub(crate) const fn new() -> Self {
+        Self { latest: Instant::ZERO }
+    }
+
+    /// When a packet with this stamp arrived that has been read by `now`.
+    pub(crate) fn stamped(&mut self, map: &StampMap, stamp: SystemTime, now: Instant) -> Instant {
+        self.at(map.monotonic(stamp).min(now))
+    }
+
+    /// All that came before `time` has been told, or something came at that time. The latest such time.
+    pub(crate) fn at(&mut self, time: Instant) -> Instant {
+        self.latest = self.latest.max(time);
+        self.latest
+    }
+}
+
 /// A span of the standard library; held at the longest that fits, 213 days.
 pub(crate) fn span(span: std::time::Duration) -> Duration {
     match u64::try_from(span.as_nanos()) {
@@ -104,6 +130,39 @@ mod tests {
         let clock = MonotonicClock::start();
         let map = StampMap::measure(&clock);
         assert_eq!(map.monotonic(SystemTime::UNIX_EPOCH), Instant::ZERO);
+    }
+
+    /// A packet arrives each millisecond, and what is there is read every five; the wall clock is set at 502.5 ms. By the distance of
+    /// the clocks alone, what arrived at 501 and 502 ms would be off by as much as that was.
+    #[test]
+    fn a_wall_clock_that_is_set_moves_no_arrival_beyond_the_readings_around_it() {
+        const HOUR: i64 = 3_600_000_000;
+        let at = |ms: u64| Instant::ZERO + Duration::from_ms(ms);
+        for jump_us in [HOUR, -HOUR, 20_000, -20_000, 1500, -1500, 1, -1] {
+            let wall = |ms: u64| {
+                let jumped = if ms > 502 { jump_us } else { 0 };
+                let us = 1_700_000_000_000_000 + ms * 1000;
+                SystemTime::UNIX_EPOCH + std::time::Duration::from_micros(us.checked_add_signed(jumped).unwrap())
+            };
+            let mut arrivals = Arrivals::new();
+            let mut last = Instant::ZERO;
+            for read in (0..1000).step_by(5) {
+                let map = StampMap { monotonic: at(read), realtime: wall(read) };
+                for came in (read + 1).saturating_sub(5)..=read {
+                    let arrived = arrivals.stamped(&map, wall(came), at(read));
+                    assert!(last <= arrived && arrived <= at(read), "{jump_us} us: {arrived} at {read} ms");
+                    let around = 500 < came && came <= 505;
+                    assert!(around || arrived == at(came), "{jump_us} us: {arrived}, came at {came} ms");
+                    last = arrived;
+                }
+                assert_eq!(arrivals.at(at(read)), at(read));
+            }
+            let map = StampMap { monotonic: at(505), realtime: wall(505) };
+            let off = map.monotonic(wall(502)).since(at(502)).max(at(502).since(map.monotonic(wall(502))));
+            // Nothing is before the clock began.
+            let earliest = if jump_us > 0 { Duration::from_ms(502) } else { Duration::MAX };
+            assert_eq!(off, Duration::from_us(jump_us.unsigned_abs()).min(earliest));
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use lastmile_units::Instant;
 
 use super::offload::Offload;
 use super::{Counters, Framing, Port, Refusal};
-use crate::clock::{Clock, StampMap};
+use crate::clock::{Arrivals, Clock, StampMap};
 use crate::error::{Context, Error};
 use crate::lab::Namespace;
 use crate::sys::packet::{About, Batch, OFFLOAD_LEN, Receiver, Sender};
@@ -39,7 +39,7 @@ pub struct PacketSocket {
     batch: Batch,
     scratch: Vec<u8>,
     /// Up to when all frames have been handed over.
-    complete_to: Instant,
+    arrivals: Arrivals,
     counters: Counters,
 }
 
@@ -61,7 +61,7 @@ impl PacketSocket {
             sender,
             batch: Batch::new(),
             scratch: Vec::new(),
-            complete_to: Instant::ZERO,
+            arrivals: Arrivals::new(),
             counters: Counters::default(),
         })
     }
@@ -96,24 +96,25 @@ impl Port for PacketSocket {
         let before = clock.now();
         let count = self.batch(limit)?;
         if count == 0 {
-            self.complete_to = self.complete_to.max(before);
-            return Ok(self.complete_to);
+            return Ok(self.arrivals.at(before));
         }
         let (map, now) = (StampMap::measure(clock), clock.now());
-        let Self { batch, scratch, complete_to, counters, .. } = self;
+        let Self { batch, scratch, arrivals, counters, .. } = self;
+        let mut complete_to = before;
         for index in 0..count {
             let (bytes, about) = batch.get(index);
-            let arrived = about.stamp.map_or(before, |stamp| map.monotonic(stamp));
-            // Not before what was handed over already, not in the future: the wall clock may have been set in between, and
-            // stamps that several processors give differ by a little.
-            *complete_to = (*complete_to).max(arrived.min(now));
-            hand_on(bytes, about, scratch, counters, &mut |frame| take(*complete_to, frame));
+            let arrived = match about.stamp {
+                Some(stamp) => arrivals.stamped(&map, stamp, now),
+                None => arrivals.at(before),
+            };
+            complete_to = arrived;
+            hand_on(bytes, about, scratch, counters, &mut |frame| take(arrived, frame));
         }
         // A batch that is not full has emptied the socket.
         if count < limit {
-            *complete_to = (*complete_to).max(before);
+            complete_to = arrivals.at(before);
         }
-        Ok(*complete_to)
+        Ok(complete_to)
     }
 
     fn send(&mut self, frames: &mut Vec<Frame>, done: &mut dyn FnMut(Frame, Result<(), Refusal>)) {

@@ -29,6 +29,9 @@ use lastmile_units::{BitRate, ByteCount, Duration};
 use crate::line::download;
 use crate::world::{adsl, crossing, needs_live, two_megabit};
 
+/// No test takes as long.
+const LONGEST: Duration = Duration::from_s(1200);
+
 pub(crate) const RIGHT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 
 /// Three namespaces, removed with this value.
@@ -82,12 +85,12 @@ pub(crate) fn ip(arguments: &str) {
 }
 
 /// Carries frames along the line while `work` runs.
-fn across<T>(hosts: &Hosts, config: Config, work: impl FnOnce() -> T) -> (Outcome, T) {
+pub(crate) fn across<T>(hosts: &Hosts, config: Config, work: impl FnOnce() -> T) -> (Outcome, T) {
     let mut world = World::build(&hosts.line(config)).unwrap();
     let stop = Stop::new().unwrap();
     let handle = stop.handle().unwrap();
     thread::scope(|scope| {
-        let carrier = scope.spawn(|| world.run(&stop, Some(Duration::from_s(60))).unwrap());
+        let carrier = scope.spawn(|| world.run(&stop, Some(LONGEST)).unwrap());
         let done = work();
         thread::sleep(StdDuration::from_millis(50));
         handle.stop();

@@ -12,7 +12,7 @@ use lastmile_live::lab::Namespace;
 use lastmile_live::probe::{Ping, ping};
 use lastmile_units::{BitRate, ByteCount, Duration};
 
-use crate::world::{adsl, crossing, emulating, needs_live, two_megabit};
+use crate::world::{adsl, crossing, deviation, emulating, needs_live, two_megabit};
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 const PORT: SocketAddrV4 = SocketAddrV4::new(SERVER, 9000);
@@ -109,19 +109,6 @@ fn flood(client: &Namespace, server: &Namespace, ip_len: u16, offered: StdDurati
     })
 }
 
-/// Packets a second by least squares, so that a late first or last packet does not count for more than another.
-fn slope(times: &[f64]) -> f64 {
-    let count = times.len() as f64;
-    let mean_time = times.iter().sum::<f64>() / count;
-    let mean_index = (count - 1.0) / 2.0;
-    let (mut above, mut below) = (0.0, 0.0);
-    for (index, time) in times.iter().enumerate() {
-        above += (index as f64 - mean_index) * (time - mean_time);
-        below += (time - mean_time) * (time - mean_time);
-    }
-    above / below
-}
-
 /// Sizes on both sides of cell boundaries: n + 28 = 48 k. At overload the packet rate is rate / (cells * 424), and nothing
 /// else: lateness does not enter it.
 #[test]
@@ -138,10 +125,10 @@ fn a_flood_leaves_at_the_rate_that_the_cells_of_its_packets_give() {
         let (outcome, times) =
             emulating(&config, |client, server| flood(client, server, ip_len, offered, StdDuration::from_millis(3200)));
         // The first tenth of a second may come before the queue has filled.
-        let settled: Vec<f64> = times.iter().copied().filter(|time| *time > times[0] + 0.1).collect();
-        let deviation = slope(&settled) / exact - 1.0;
+        let settled = times.iter().filter(|time| **time > times[0] + 0.1).map(|time| time * 1e9);
+        let deviation = deviation(&settled.collect::<Vec<_>>(), 1e9 / exact);
         eprintln!("{ip_len} bytes, {cells} cells: {exact:.2} packets/s, measured {deviation:+.2e} beside it");
-        assert!(deviation.abs() < 1e-3, "{ip_len} bytes: {} packets/s, exact {exact}", slope(&settled));
+        assert!(deviation.abs() < 1e-4, "{ip_len} bytes: {deviation:+.2e} beside {exact} packets/s");
         let hop = outcome.up.hop("adsl").unwrap();
         assert_eq!(hop.cells.unwrap().as_u64(), hop.line.transmitted.packets * cells);
     }

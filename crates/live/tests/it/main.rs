@@ -5,8 +5,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod bridge;
+mod exact;
+mod frames;
 mod htb;
 mod lifecycle;
 mod line;
+mod queue_control;
 mod shape;
 mod world;

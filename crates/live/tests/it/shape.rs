@@ -20,7 +20,7 @@ use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
 use crate::bridge::{Hosts, RIGHT, ip, pings};
 use crate::line::download;
-use crate::world::needs_live;
+use crate::world::{deviation, needs_live};
 
 const LEFT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
 const LARGEST: ByteCount = ByteCount::new(1500);
@@ -41,11 +41,11 @@ fn bytes(limit: u64) -> Spec {
     Spec::Fifo { limit: Limit::Bytes(ByteCount::new(limit)), drop: Overflow::Tail }
 }
 
-fn unshaped() -> Direction {
+pub(crate) fn unshaped() -> Direction {
     Direction { queue: Spec::fifo(1000), link_layer: link_layer() }
 }
 
-fn config(hosts: &Hosts, up: Direction, down: Direction) -> Config {
+pub(crate) fn config(hosts: &Hosts, up: Direction, down: Direction) -> Config {
     Config {
         namespace: Some(hosts.middle.name().to_owned()),
         lan: "west".into(),
@@ -59,8 +59,18 @@ fn config(hosts: &Hosts, up: Direction, down: Direction) -> Config {
 }
 
 /// Shapes while `work` runs.
-fn shaping<T>(hosts: &Hosts, up: Direction, down: Direction, work: impl FnOnce(&Handle) -> T) -> (Snapshot, T) {
-    let world = World::build(&config(hosts, up, down)).unwrap();
+pub(crate) fn shaping<T>(
+    hosts: &Hosts,
+    up: Direction,
+    down: Direction,
+    work: impl FnOnce(&Handle) -> T,
+) -> (Snapshot, T) {
+    shaping_by(&config(hosts, up, down), work)
+}
+
+/// The same, with every setting given.
+pub(crate) fn shaping_by<T>(config: &Config, work: impl FnOnce(&Handle) -> T) -> (Snapshot, T) {
+    let world = World::build(config).unwrap();
     let (stop, handle) = (Stop::new().unwrap(), world.handle());
     thread::scope(|scope| {
         let carrier = scope.spawn(|| world.run(&stop).unwrap());
@@ -130,8 +140,8 @@ fn what_is_wrong_with_the_interfaces_is_said_with_what_would_help() {
     assert_eq!(pings(&hosts.left, 5, Duration::from_ms(50)).sorted().len(), 5);
 }
 
-/// UDP on both sides of cell boundaries, more than the line takes: the closed form is the wire's rate by the bytes on the wire.
-/// Arrivals are late by what the machine does to them and never early, so the least late of each end of a run tell the rate.
+/// UDP on both sides of cell boundaries, more than the line takes, so that most is dropped: the closed form is the wire's rate by the
+/// bytes on the wire.
 #[test]
 #[ignore = "needs root: real packets"]
 fn packet_rates_under_overload_are_those_of_the_wire() {
@@ -149,16 +159,8 @@ fn packet_rates_under_overload_are_those_of_the_wire() {
             let interval_ns = link_layer().on_wire(ByteCount::new(size)).as_u64() as f64 * 8e9 / rate.as_bps() as f64;
             let arrivals = overloaded(&sender, &receiver, size, StdDuration::from_secs_f64(3.0));
             // The first packets find an empty queue.
-            let late: Vec<f64> = (0..)
-                .zip(&arrivals)
-                .skip(50)
-                .map(|(k, at)| at.as_nanos() as f64 - f64::from(k) * interval_ns)
-                .collect();
-            let least = |part: &[f64]| part.iter().copied().fold(f64::INFINITY, f64::min);
-            let part = late.len() / 4;
-            let (first, last) = (least(&late[..part]), least(&late[late.len() - part..]));
-            let apart = interval_ns * (late.len() - part) as f64;
-            let deviation = (last - first) / apart;
+            let arrivals: Vec<f64> = arrivals.iter().skip(50).map(|at| at.as_nanos() as f64).collect();
+            let deviation = deviation(&arrivals, interval_ns);
             eprintln!("{size} bytes: {} packets, {:+.1e} of the closed form", arrivals.len(), deviation);
             assert!(deviation.abs() < 1e-4, "{size} bytes: {deviation}");
         }

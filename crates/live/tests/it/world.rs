@@ -101,3 +101,26 @@ pub(crate) fn emulating<T>(config: &Config, work: impl FnOnce(&Namespace, &Names
         (outcome, done)
     })
 }
+
+/// True where every test may take minutes.
+pub(crate) fn is_long() -> bool {
+    std::env::var_os("LASTMILE_LONG").is_some()
+}
+
+/// How far the rate of packets is off that leave one every `interval_ns`, as a share, by when they arrived. Arrivals are late by
+/// what the machine does to them and never early, so the least late of each end tell the rate.
+pub(crate) fn deviation(arrivals_ns: &[f64], interval_ns: f64) -> f64 {
+    let late: Vec<f64> = (0..).zip(arrivals_ns).map(|(k, at)| at - f64::from(k) * interval_ns).collect();
+    let least = |part: &[f64]| part.iter().copied().fold(f64::INFINITY, f64::min);
+    let part = late.len() / 4;
+    let (first, last) = (least(&late[..part]), least(&late[late.len() - part..]));
+    (last - first) / (interval_ns * (late.len() - part) as f64)
+}
+
+#[test]
+fn a_rate_that_is_off_is_seen_and_lateness_is_not() {
+    // A packet each 1000 ns where each 1001 is meant; every seventh in time, the others late.
+    let arrivals: Vec<f64> = (0..10_000).map(|k| f64::from(k * 1000 + (k % 7) * 300)).collect();
+    assert!(deviation(&arrivals, 1000.0).abs() < 1e-9);
+    assert!((deviation(&arrivals, 1001.0) + 1.0 / 1001.0).abs() < 1e-6, "{}", deviation(&arrivals, 1001.0));
+}
