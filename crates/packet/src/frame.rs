@@ -10,8 +10,15 @@ use crate::{ipv4, ipv6, list, tcp, write_packet};
 ///
 /// The bytes change only where a method of [`Packet`] says so. Checksums are mended for what changed (RFC 1624), never computed anew:
 /// a packet that came damaged leaves recognisably damaged, for its receiver to drop.
+///
+/// Bytes and what was read lie apart, so that a packet is passed on as a pointer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Frame {
+    body: Box<Body>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Body {
     meta: Meta,
     /// What stands before the packet, and the packet.
     bytes: Vec<u8>,
@@ -30,8 +37,10 @@ impl Frame {
     /// says why. Of a readable packet trailing bytes (the padding of Ethernet) are dropped. `meta.flow` and
     /// `meta.arrived` are for the caller to set.
     pub fn new(bytes: Vec<u8>) -> (Self, Result<FlowKey, ParseError>) {
-        let end = bytes.len();
-        Self::behind(Prefix::default(), end, bytes)
+        let mut body = Box::new(Body { bytes, ..Body::default() });
+        let read = body.read_packet();
+        let key = read.map(|()| body.key.expect("what was read has a flow"));
+        (Self { body }, key)
     }
 
     /// Takes the bytes of an Ethernet frame, without its FCS, and what they say of the flow of the IP packet in it.
@@ -39,72 +48,71 @@ impl Frame {
     /// As [`Frame::new`]; a frame without an IP packet (ARP, PPPoE discovery) passes untouched too, and counts as long as
     /// what is behind its Ethernet header and tags.
     pub fn ethernet(bytes: Vec<u8>) -> (Self, Result<FlowKey, FrameError>) {
-        let Located { prefix, end } = ethernet::locate(&bytes);
-        match end {
-            Ok(end) => {
-                let (frame, key) = Self::behind(prefix, end, bytes);
-                (frame, key.map_err(FrameError::Packet))
-            }
-            Err(error) => (Self::unreadable(prefix, bytes), Err(error)),
-        }
+        let mut body = Box::new(Body { bytes, ..Body::default() });
+        let read = body.read_ethernet();
+        let key = read.map(|()| body.key.expect("what was read has a flow"));
+        (Self { body }, key)
     }
 
-    fn behind(prefix: Prefix, end: usize, mut bytes: Vec<u8>) -> (Self, Result<FlowKey, ParseError>) {
-        let start = usize::from(prefix.len);
-        match parse(&bytes[start..end]) {
-            Ok(parsed) => {
-                bytes.truncate(start + usize::from(parsed.meta.ip_len));
-                let (key, transport_offset) = (Some(parsed.key), parsed.transport_offset);
-                let mut frame = Self { meta: parsed.meta, bytes, key, prefix, transport_offset, class: None };
-                // PPPoE may have padding of its own inside its length.
-                frame.prefix.mend(&mut frame.bytes, frame.meta.ip_len);
-                (frame, Ok(parsed.key))
-            }
-            Err(error) => (Self::unreadable(prefix, bytes), Err(error)),
-        }
+    /// Becomes another packet, as [`Frame::new`] of these bytes would make it, in the memory of this one.
+    ///
+    /// # Errors
+    /// As there: the packet passes untouched.
+    pub fn refill(&mut self, bytes: &[u8]) -> Result<(), ParseError> {
+        self.body.refill(bytes);
+        self.body.read_packet()
     }
 
-    fn unreadable(prefix: Prefix, bytes: Vec<u8>) -> Self {
-        let ip_len = u16::try_from(bytes.len() - usize::from(prefix.len)).unwrap_or(u16::MAX);
-        let meta = Meta { ip_len, protocol: Protocol::Other, ..Meta::default() };
-        Self { meta, bytes, key: None, prefix, transport_offset: 0, class: None }
+    /// Becomes another frame, as [`Frame::ethernet`] of these bytes would make it, in the memory of this one.
+    ///
+    /// # Errors
+    /// As there: the frame passes untouched.
+    pub fn refill_ethernet(&mut self, bytes: &[u8]) -> Result<(), FrameError> {
+        self.body.refill(bytes);
+        self.body.read_ethernet()
+    }
+
+    /// What the bytes say of the flow; `None` if they cannot be read.
+    #[must_use]
+    pub fn flow_key(&self) -> Option<&FlowKey> {
+        self.body.key.as_ref()
     }
 
     /// All bytes, as a port takes them: from the Ethernet header on if this came as an Ethernet frame.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        &self.body.bytes
     }
 
     /// The bytes from the IP header on; of a frame without IP, those behind the Ethernet header and its tags.
     #[must_use]
     pub fn packet_bytes(&self) -> &[u8] {
-        &self.bytes[usize::from(self.prefix.len)..]
+        &self.body.bytes[usize::from(self.body.prefix.len)..]
     }
 
     /// Gives the bytes back, whose memory can serve the next packet.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
-        self.bytes
+        self.body.bytes
     }
 
     /// Replaces the options of a packet without payload, its data offset included; IP lengths and checksums are still to
     /// mend.
     fn replace_options(&mut self, newest: &Options) {
-        let transport = usize::from(self.transport_offset);
+        let transport = usize::from(self.body.transport_offset);
         let mut options = [0; Options::MAX_BYTES];
         let options_len = tcp::write_options(&mut options, newest);
-        self.bytes.truncate(usize::from(self.prefix.len) + transport + tcp::HEADER_LEN);
-        self.bytes.extend_from_slice(&options[..options_len]);
+        self.body.bytes.truncate(usize::from(self.body.prefix.len) + transport + tcp::HEADER_LEN);
+        self.body.bytes.extend_from_slice(&options[..options_len]);
         self.packet_mut()[transport + tcp::DATA_OFFSET_AT] = tcp::data_offset(tcp::HEADER_LEN + options_len);
     }
 
     /// Replaces the list in the IP header; its length is still to mend.
     fn replace_list(&mut self, newest: &AckList) {
         let mut written = [0; list::MAX_HEADER_BYTES];
-        let ip = usize::from(self.prefix.len);
-        let old_end = usize::from(self.transport_offset);
-        let (fixed, len) = if self.meta.mark.ipv6() {
+        let ip = usize::from(self.body.prefix.len);
+        let old_end = usize::from(self.body.transport_offset);
+        let (fixed, len) = if self.body.meta.mark.ipv6() {
             let has_one = old_end > ipv6::HEADER_LEN;
             let next_header = self.packet_bytes()[if has_one { ipv6::HEADER_LEN } else { NEXT_HEADER_AT }];
             let len = list::write_ipv6(&mut written, next_header, newest.as_bytes());
@@ -118,8 +126,8 @@ impl Frame {
             self.mend_ipv4(removed, Sum::ZERO.bytes(&self.packet_bytes()[..2]).bytes(&written[..len]));
             (ipv4::HEADER_LEN, len)
         };
-        self.bytes.splice(ip + fixed..ip + old_end, written[..len].iter().copied());
-        self.transport_offset = (fixed + len) as u8;
+        self.body.bytes.splice(ip + fixed..ip + old_end, written[..len].iter().copied());
+        self.body.transport_offset = (fixed + len) as u8;
     }
 
     fn mend_ipv4(&mut self, removed: Sum, added: Sum) {
@@ -129,14 +137,14 @@ impl Frame {
     /// Makes the lengths of the IP header and of PPPoE those of the bytes.
     fn mend_lengths(&mut self) {
         let len = self.packet_bytes().len() as u16;
-        if self.meta.mark.ipv6() {
+        if self.body.meta.mark.ipv6() {
             self.set_word(4, len - ipv6::HEADER_LEN as u16);
         } else {
             self.set_summed_word(2, len, ipv4::CHECKSUM_AT);
         }
-        self.prefix.mend(&mut self.bytes, len);
-        self.meta.ip_len = len;
-        self.meta.header_len = len as u8;
+        self.body.prefix.mend(&mut self.body.bytes, len);
+        self.body.meta.ip_len = len;
+        self.body.meta.header_len = len as u8;
     }
 
     /// The sum of all bytes from `changing` on, and of the length from `transport` on.
@@ -146,7 +154,7 @@ impl Frame {
     }
 
     fn packet_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes[usize::from(self.prefix.len)..]
+        &mut self.body.bytes[usize::from(self.body.prefix.len)..]
     }
 
     /// Two bytes of the packet, counted from its IP header.
@@ -167,46 +175,95 @@ impl Frame {
     }
 }
 
+impl Body {
+    fn refill(&mut self, bytes: &[u8]) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
+        self.class = None;
+    }
+
+    fn read_ethernet(&mut self) -> Result<(), FrameError> {
+        let Located { prefix, end } = ethernet::locate(&self.bytes);
+        match end {
+            Ok(end) => self.read_behind(prefix, end).map_err(FrameError::Packet),
+            Err(error) => {
+                self.is_unreadable(prefix);
+                Err(error)
+            }
+        }
+    }
+
+    fn read_packet(&mut self) -> Result<(), ParseError> {
+        self.read_behind(Prefix::default(), self.bytes.len())
+    }
+
+    /// Reads the packet that stands behind `prefix` and ends before `end`.
+    fn read_behind(&mut self, prefix: Prefix, end: usize) -> Result<(), ParseError> {
+        let start = usize::from(prefix.len);
+        match parse(&self.bytes[start..end]) {
+            Ok(parsed) => {
+                self.meta = parsed.meta;
+                self.key = Some(parsed.key);
+                (self.prefix, self.transport_offset) = (prefix, parsed.transport_offset);
+                self.bytes.truncate(start + usize::from(parsed.meta.ip_len));
+                // PPPoE may have padding of its own inside its length.
+                prefix.mend(&mut self.bytes, parsed.meta.ip_len);
+                Ok(())
+            }
+            Err(error) => {
+                self.is_unreadable(prefix);
+                Err(error)
+            }
+        }
+    }
+
+    fn is_unreadable(&mut self, prefix: Prefix) {
+        let ip_len = u16::try_from(self.bytes.len() - usize::from(prefix.len)).unwrap_or(u16::MAX);
+        self.meta = Meta { ip_len, protocol: Protocol::Other, ..Meta::default() };
+        (self.key, self.prefix, self.transport_offset) = (None, prefix, 0);
+    }
+}
+
 impl Packet for Frame {
     /// The bytes lie apart already.
     type Slot = Self;
 
     fn meta(&self) -> &Meta {
-        &self.meta
+        &self.body.meta
     }
 
     fn meta_mut(&mut self) -> &mut Meta {
-        &mut self.meta
+        &mut self.body.meta
     }
 
     /// Options stay byte for byte where `newest` has the same; otherwise they are laid out anew. A packet that is no pure
     /// ACK stays as it is, since cutting it at its header would lose data.
     fn rewrite_ack(&mut self, newest: &AckFields) {
-        debug_assert!(self.meta.is_pure_ack(), "only a pure ACK is rewritten");
-        if !self.meta.is_pure_ack() {
+        debug_assert!(self.body.meta.is_pure_ack(), "only a pure ACK is rewritten");
+        if !self.body.meta.is_pure_ack() {
             return;
         }
-        let before_options = self.meta.options();
+        let before_options = self.body.meta.options();
         let options = if self.takes_list() { newest.options } else { newest.options.without_list() };
-        let transport = usize::from(self.transport_offset);
+        let transport = usize::from(self.body.transport_offset);
         let changing = transport + tcp::ACK_AT;
         let before = self.sum_from(changing, transport);
         self.packet_mut()[changing..changing + 4].copy_from_slice(&newest.ack.raw().to_be_bytes());
         self.set_word(transport + tcp::WINDOW_AT, newest.window);
-        self.meta.ack = newest.ack;
-        self.meta.window = newest.window;
-        let len_before = self.bytes.len();
+        self.body.meta.ack = newest.ack;
+        self.body.meta.window = newest.window;
+        let len_before = self.body.bytes.len();
         if options.without_list() != before_options.without_list() {
             self.replace_options(&options);
         }
         if options.list() != before_options.list() {
             self.replace_list(&options.list());
         }
-        self.meta.set_options(options);
-        if self.bytes.len() != len_before {
+        self.body.meta.set_options(options);
+        if self.body.bytes.len() != len_before {
             self.mend_lengths();
         }
-        let transport = usize::from(self.transport_offset);
+        let transport = usize::from(self.body.transport_offset);
         let changing = transport + tcp::ACK_AT;
         // The old checksum stands in both sums and cancels. The pseudo-header has the length of the TCP packet.
         let after = self.sum_from(changing, transport);
@@ -215,42 +272,42 @@ impl Packet for Frame {
     }
 
     fn set_window(&mut self, window: u16) {
-        if self.meta.protocol != Protocol::Tcp {
+        if self.body.meta.protocol != Protocol::Tcp {
             return;
         }
-        let transport = usize::from(self.transport_offset);
+        let transport = usize::from(self.body.transport_offset);
         self.set_summed_word(transport + tcp::WINDOW_AT, window, transport + tcp::CHECKSUM_AT);
-        self.meta.window = window;
+        self.body.meta.window = window;
     }
 
     fn set_traffic_class(&mut self, traffic_class: u8) {
-        if self.transport_offset == 0 {
+        if self.body.transport_offset == 0 {
             return;
         }
         let first = self.word(0);
-        if self.meta.mark.ipv6() {
+        if self.body.meta.mark.ipv6() {
             // Version, traffic class, the upper bits of the flow label (RFC 8200, section 3); no checksum covers them.
             self.set_word(0, first & 0xF00F | u16::from(traffic_class) << 4);
         } else {
             self.set_summed_word(0, first & 0xFF00 | u16::from(traffic_class), ipv4::CHECKSUM_AT);
         }
-        self.meta.traffic_class = traffic_class;
+        self.body.meta.traffic_class = traffic_class;
     }
 
     /// Nothing but a list may stand between the fixed IP header and TCP.
     fn takes_list(&self) -> bool {
-        let ipv6 = self.meta.mark.ipv6();
+        let ipv6 = self.body.meta.mark.ipv6();
         let fixed = if ipv6 { ipv6::HEADER_LEN } else { ipv4::HEADER_LEN };
-        let list = usize::from(self.meta.options().list_header_bytes(ipv6));
-        usize::from(self.transport_offset) == fixed + list
+        let list = usize::from(self.body.meta.options().list_header_bytes(ipv6));
+        usize::from(self.body.transport_offset) == fixed + list
     }
 
     fn class(&self) -> Option<u16> {
-        self.class
+        self.body.class
     }
 
     fn set_class(&mut self, class: u16) {
-        self.class = Some(class);
+        self.body.class = Some(class);
     }
 
     fn duplicate(&self) -> Self {
@@ -259,24 +316,32 @@ impl Packet for Frame {
 
     /// Written anew, but for the addresses, ports, traffic class and identification of this packet.
     fn signal(&self, list: &AckList) -> Self {
-        let mut meta = self.meta;
+        let mut meta = self.body.meta;
         meta.become_signal(list);
-        let key = self.key.expect("a pure ACK was read from these bytes");
+        let key = self.body.key.expect("a pure ACK was read from these bytes");
         let mut packet = Vec::new();
         write_packet(&meta, &key.addresses, &mut packet);
-        let mut bytes = [&self.bytes[..usize::from(self.prefix.len)], &packet].concat();
-        self.prefix.mend(&mut bytes, meta.ip_len);
+        let mut bytes = [&self.body.bytes[..usize::from(self.body.prefix.len)], &packet].concat();
+        self.body.prefix.mend(&mut bytes, meta.ip_len);
         let transport_offset = if meta.mark.ipv6() { ipv6::HEADER_LEN } else { ipv4::HEADER_LEN } as u8;
-        Self { meta, bytes, key: self.key, prefix: self.prefix, transport_offset, class: self.class }
+        let body = Body {
+            meta,
+            bytes,
+            key: self.body.key,
+            prefix: self.body.prefix,
+            transport_offset,
+            class: self.body.class,
+        };
+        Self { body: Box::new(body) }
     }
 
     fn key(&self, _flows: &dyn FlowDirectory) -> Option<FlowKey> {
-        self.key
+        self.body.key
     }
 
     fn payload<'a>(&'a self, _flows: &'a dyn FlowDirectory) -> &'a [u8] {
-        match self.key {
-            Some(_) => self.packet_bytes().get(usize::from(self.meta.header_len)..).unwrap_or_default(),
+        match self.body.key {
+            Some(_) => self.packet_bytes().get(usize::from(self.body.meta.header_len)..).unwrap_or_default(),
             None => &[],
         }
     }
@@ -287,7 +352,7 @@ impl Packet for Frame {
 
     fn headers(&self, _flows: &dyn FlowDirectory, out: &mut [u8; MAX_HEADER_LEN]) -> usize {
         let packet = self.packet_bytes();
-        let len = usize::from(self.meta.header_len).min(packet.len());
+        let len = usize::from(self.body.meta.header_len).min(packet.len());
         out.get_mut(..len).map_or(0, |out| {
             out.copy_from_slice(&packet[..len]);
             len

@@ -59,6 +59,15 @@ pub struct FlowTable {
     idle: Duration,
 }
 
+/// The number of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Interned {
+    /// The number.
+    pub id: FlowId,
+    /// True when the flow had none before.
+    pub new: bool,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     id: FlowId,
@@ -92,10 +101,20 @@ impl FlowTable {
     ///
     /// Counts as a sign of life of the flow. `evicted` hears of the flow that has to give its number up, if one has. An idle
     /// flow is looked for among a few at a time, so a flow that got no number may get one with its next packet.
-    pub fn intern(&mut self, now: Instant, key: &FlowKey, mut evicted: impl FnMut(FlowId, FlowKey)) -> Option<FlowId> {
+    pub fn intern(&mut self, now: Instant, key: &FlowKey, evicted: impl FnMut(FlowId, FlowKey)) -> Option<FlowId> {
+        self.intern_or_tell(now, key, evicted).map(|interned| interned.id)
+    }
+
+    /// The same, and whether the number is new.
+    pub fn intern_or_tell(
+        &mut self,
+        now: Instant,
+        key: &FlowKey,
+        mut evicted: impl FnMut(FlowId, FlowKey),
+    ) -> Option<Interned> {
         if let Some(flow) = self.flows.get_mut(key) {
             flow.last_seen = now;
-            return Some(flow.id);
+            return Some(Interned { id: flow.id, new: false });
         }
         let id = self.unused(now, &mut evicted)?;
         self.flows.insert(*key, Flow { id, last_seen: now });
@@ -104,7 +123,7 @@ impl FlowTable {
             Some(slot) => *slot = *key,
             None => self.keys.push(*key),
         }
-        Some(id)
+        Some(Interned { id, new: true })
     }
 
     /// The flow's number, if it has one. No sign of life.

@@ -121,18 +121,14 @@ impl Direction {
 
     /// Counts a packet and tells its flow; `None` for one that is too long.
     fn read(&mut self, framing: Framing, bytes: &[u8], flows: &mut FlowTable, mtu: u16) -> Option<Frame> {
-        let mut buffer = self.spare.0.pop().unwrap_or_default();
-        buffer.clear();
-        buffer.extend_from_slice(bytes);
-        let (mut frame, key, not_ip) = match framing {
+        let mut frame = self.spare.0.pop().unwrap_or_else(|| Frame::new(Vec::new()).0);
+        let not_ip = match framing {
             Framing::Packet => {
-                let (frame, key) = Frame::new(buffer);
-                (frame, key.ok(), false)
+                // What cannot be read has no flow.
+                let _ = frame.refill(bytes);
+                false
             }
-            Framing::Ethernet => {
-                let (frame, key) = Frame::ethernet(buffer);
-                (frame, key.ok(), key.is_err_and(|error| error.is_not_ip()))
-            }
+            Framing::Ethernet => frame.refill_ethernet(bytes).is_err_and(|error| error.is_not_ip()),
         };
         self.received.add(&frame);
         if frame.meta().ip_len > mtu {
@@ -142,8 +138,9 @@ impl Direction {
         }
         // Beyond every number that the table gives: no regulator takes such packets for those of a flow.
         let no_flow = FlowId::new(MAX_FLOWS);
+        let flow = frame.flow_key().map(|key| flows.intern(self.latest, key, |_, _| {}));
         let meta = frame.meta_mut();
-        match key.map(|key| flows.intern(self.latest, &key, |_, _| {})) {
+        match flow {
             Some(Some(flow)) => meta.flow = flow,
             Some(None) => {
                 self.unnumbered += 1;
@@ -273,12 +270,12 @@ impl Hop {
 }
 
 /// Memory of packets that are gone.
-pub(super) struct Spare(Vec<Vec<u8>>);
+pub(super) struct Spare(Vec<Frame>);
 
 impl Spare {
     fn recycle(&mut self, frame: Frame) {
         if self.0.len() < SPARE_BUFFERS {
-            self.0.push(frame.into_bytes());
+            self.0.push(frame);
         }
     }
 }
