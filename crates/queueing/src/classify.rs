@@ -9,6 +9,7 @@
 //!
 //! Cost: the rules up to the first that matches.
 
+mod candidates;
 mod condition;
 mod ftp;
 mod matching;

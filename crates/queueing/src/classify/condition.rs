@@ -57,9 +57,9 @@ pub(super) struct Observer {
 /// What is known of a packet.
 pub(super) struct Facts<'a> {
     now: Instant,
-    meta: &'a Meta,
-    key: Option<FlowKey>,
-    connection: Option<Connection>,
+    pub(super) meta: &'a Meta,
+    pub(super) key: Option<FlowKey>,
+    pub(super) connection: Option<&'a Connection>,
 }
 
 impl Observer {
@@ -68,7 +68,7 @@ impl Observer {
         Self { flows, hash_key: environment.hash_key, asks_for_key: false, tracker: None }
     }
 
-    pub(super) fn observe<'a>(&mut self, now: Instant, packet: &'a impl Packet) -> Facts<'a> {
+    pub(super) fn observe<'a>(&'a mut self, now: Instant, packet: &'a impl Packet) -> Facts<'a> {
         let meta = packet.meta();
         let key = if self.asks_for_key { packet.key(&*self.flows) } else { None };
         let connection = match (&mut self.tracker, &key) {

@@ -36,6 +36,12 @@ struct Expected {
 }
 
 impl Announced {
+    /// True of the addresses of a control connection.
+    #[inline]
+    pub(super) const fn listens_to(addresses: &FlowAddresses) -> bool {
+        addresses.source_port == CONTROL || addresses.destination_port == CONTROL
+    }
+
     /// Reads what a packet with these addresses says, if it is one of a control connection.
     pub(super) fn hear(&mut self, now: Instant, addresses: &FlowAddresses, text: &[u8]) {
         let (sender, receiver) = (addresses.ip.source(), addresses.ip.destination());

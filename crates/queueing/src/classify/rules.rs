@@ -7,7 +7,8 @@
 //! A packet with bytes wears its class from then on ([`Packet::class`]), so that whoever drives the queue can tell what each class waited.
 //!
 //! Published: tc-fw(8), and the rules of Netfilter's mangle table, which run on after a mark.
-//! Cost: every rule, for each packet that comes; addresses and connection are looked up once for all of them.
+//! Cost: every rule that the packet's protocol, ports, flags and traffic class leave in question ([`candidates`](super::candidates)), for
+//! each packet that comes; addresses and connection are looked up once for all of them.
 
 use core::sync::atomic::{AtomicU16, Ordering};
 use std::collections::BTreeSet;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use lastmile_packet::Packet;
 use lastmile_units::Instant;
 
+use super::candidates::Candidates;
 use super::condition::{Check, Observer};
 use super::matching::{Match, MatchError, check_patterns};
 use crate::discipline::Counter;
@@ -64,6 +66,7 @@ pub(crate) fn check(config: &Config) -> Result<(), MatchError> {
 #[derive(Debug)]
 pub struct Rules<P, D = Node<P>> {
     rules: Vec<AtWork>,
+    candidates: Candidates,
     otherwise: u16,
     observer: Observer,
     /// The class of the packet that is being enqueued.
@@ -95,21 +98,35 @@ impl<P: Packet, D: Discipline<P>> Rules<P, D> {
             matched: 0,
             decided: 0,
         };
-        let rules = rules.iter().map(at_work).collect();
-        let class = Arc::clone(&below.class);
-        Self { rules, otherwise, observer, class, unmatched: 0, queue, packet: core::marker::PhantomData }
+        Self {
+            rules: rules.iter().map(at_work).collect(),
+            candidates: Candidates::new(rules),
+            otherwise,
+            observer,
+            class: Arc::clone(&below.class),
+            unmatched: 0,
+            queue,
+            packet: core::marker::PhantomData,
+        }
     }
 
     /// The class of a packet that comes.
     fn class_of(&mut self, now: Instant, packet: &P) -> u16 {
         let facts = self.observer.observe(now, packet);
+        let places = self.candidates.places(&facts);
         let mut decider = None;
-        for (index, rule) in self.rules.iter_mut().enumerate() {
-            if rule.check.holds(&facts) {
-                rule.matched += 1;
-                decider = Some(index);
-                if rule.last {
-                    break;
+        'rules: for word in 0..self.candidates.words() {
+            let mut left = self.candidates.among(&places, word);
+            while left != 0 {
+                let index = word * 64 + left.trailing_zeros() as usize;
+                left &= left - 1;
+                let rule = &mut self.rules[index];
+                if rule.check.holds(&facts) {
+                    rule.matched += 1;
+                    decider = Some(index);
+                    if rule.last {
+                        break 'rules;
+                    }
                 }
             }
         }

@@ -6,7 +6,7 @@
 //!
 //! Cost: one keyed hash a packet; a search of the first payload packet of each direction.
 
-use lastmile_packet::{FlowDirectory, FlowId, FlowKey, FlowTable, HashKey, Meta, Packet, TcpFlags};
+use lastmile_packet::{FlowDirectory, FlowId, FlowKey, FlowTable, HashKey, Interned, Meta, Packet, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
 use super::ftp::Announced;
@@ -74,22 +74,21 @@ impl Tracker {
         packet: &impl Packet,
         key: &FlowKey,
         flows: &dyn FlowDirectory,
-    ) -> Option<Connection> {
+    ) -> Option<&Connection> {
         let reverse = key.reversed();
         let (canonical, direction) = if *key <= reverse { (*key, 0) } else { (reverse, 1) };
-        let known = self.table.get(&canonical);
-        let id = self.table.intern(now, &canonical, |_, _| {})?;
+        let Interned { id, new } = self.table.intern_or_tell(now, &canonical, |_, _| {})?;
         let place = id.index() as usize;
-        if self.connections.len() <= place {
-            self.connections.resize(place + 1, Connection::default());
-        }
-        if known.is_none() {
+        if new {
+            if self.connections.len() <= place {
+                self.connections.resize(place + 1, Connection::default());
+            }
             let ftp_data = self.ftp.as_mut().is_some_and(|ftp| ftp.take(now, &key.addresses));
             self.connections[place] = Connection { second_began: now, ftp_data, ..Connection::default() };
         }
         self.connections[place].count(now, packet.meta());
         self.look(now, packet, key, direction, id, flows);
-        Some(self.connections[place])
+        Some(&self.connections[place])
     }
 
     fn look(
@@ -104,7 +103,9 @@ impl Tracker {
         let payload = packet.payload(flows);
         // What the other end began with is known of simulated flows only, and true once the connection stands.
         let answer = if packet.meta().flags.contains(TcpFlags::SYN) { &[][..] } else { packet.answer(flows) };
-        if let Some(ftp) = &mut self.ftp {
+        if let Some(ftp) = &mut self.ftp
+            && Announced::listens_to(&key.addresses)
+        {
             ftp.hear(now, &key.addresses, payload);
             ftp.hear(now, &key.addresses.reversed(), answer);
         }
@@ -126,8 +127,9 @@ impl Tracker {
 impl Connection {
     fn count(&mut self, now: Instant, meta: &Meta) {
         let bytes = u64::from(meta.ip_len);
-        let whole = now.since(self.second_began) / SECOND;
-        if whole > 0 {
+        let elapsed = now.since(self.second_began);
+        if elapsed >= SECOND {
+            let whole = elapsed / SECOND;
             self.bytes_in_last_second = if whole == 1 { self.bytes_in_this_second } else { 0 };
             self.bytes_in_this_second = 0;
             self.second_began += SECOND * whole;

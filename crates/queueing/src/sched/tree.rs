@@ -3,9 +3,12 @@
 //! Classes stand in a flat list, each with the name of the class above it, so that rules, and other files, can name them.
 //! [`Rule`]s are tried in their order, and the first that matches names the leaf.
 //!
-//! Cost of a classification: rules for single flows a binary search; all others one after the other.
+//! Cost of a classification: rules for single flows, and for classes that rules above give, a binary search; all others one after
+//! the other.
 
+use core::sync::atomic::{AtomicU16, Ordering};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use lastmile_packet::{FlowId, Packet};
 use lastmile_units::{BitRate, Instant, WireBytes};
@@ -261,13 +264,23 @@ impl<S> Tree<S> {
     /// The classifier of these rules; what none matches is of class `otherwise`.
     pub(super) fn classifier(&self, shape: &Shape, otherwise: ClassIndex, environment: &Environment) -> Rules {
         let otherwise = shape.default.map_or(otherwise, |class| ClassIndex::new(class as u16));
-        let mut rules = Rules { flows: BTreeMap::new(), others: Vec::new(), otherwise };
+        let mut rules = Rules {
+            flows: BTreeMap::new(),
+            marks: BTreeMap::new(),
+            mark: Arc::clone(&environment.class),
+            others: Vec::new(),
+            otherwise,
+        };
         for (number, (rule, class)) in self.rules.iter().zip(&shape.rules).enumerate() {
             let class = ClassIndex::new(*class as u16);
-            if let Match::Flow(flow) = &rule.matches {
-                rules.flows.entry(*flow).or_insert((number, class));
-            } else {
-                rules.others.push((number, Condition::new(&rule.matches, environment), class));
+            match &rule.matches {
+                Match::Flow(flow) => {
+                    rules.flows.entry(*flow).or_insert((number, class));
+                }
+                Match::Class(mark) => {
+                    rules.marks.entry(*mark).or_insert((number, class));
+                }
+                other => rules.others.push((number, Condition::new(other, environment), class)),
             }
         }
         rules
@@ -279,6 +292,10 @@ impl<S> Tree<S> {
 pub struct Rules {
     /// The first rule for each flow that has one.
     flows: BTreeMap<FlowId, (usize, ClassIndex)>,
+    /// The first rule for each class that rules above give.
+    marks: BTreeMap<u16, (usize, ClassIndex)>,
+    /// The class that they gave the packet at hand.
+    mark: Arc<AtomicU16>,
     /// All others, in their order.
     others: Vec<(usize, Condition, ClassIndex)>,
     otherwise: ClassIndex,
@@ -286,8 +303,10 @@ pub struct Rules {
 
 impl<P: Packet> Classifier<P> for Rules {
     fn classify(&mut self, now: Instant, packet: &P) -> ClassIndex {
-        let flow = self.flows.get(&packet.meta().flow);
-        let before = flow.map_or(usize::MAX, |(number, _)| *number);
+        let flow = if self.flows.is_empty() { None } else { self.flows.get(&packet.meta().flow) };
+        let mark = if self.marks.is_empty() { None } else { self.marks.get(&self.mark.load(Ordering::Relaxed)) };
+        let known = [flow, mark].into_iter().flatten().min_by_key(|(number, _)| *number);
+        let before = known.map_or(usize::MAX, |(number, _)| *number);
         for (number, condition, class) in &mut self.others {
             if *number > before {
                 break;
@@ -296,7 +315,7 @@ impl<P: Packet> Classifier<P> for Rules {
                 return *class;
             }
         }
-        flow.map_or(self.otherwise, |(_, class)| *class)
+        known.map_or(self.otherwise, |(_, class)| *class)
     }
 }
 

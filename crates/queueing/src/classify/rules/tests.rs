@@ -3,8 +3,10 @@ use lastmile_packet::{
 };
 use lastmile_units::{BitRate, ByteCount, Duration, PacketCount};
 
+use proptest::prelude::*;
+
 use super::*;
-use crate::classify::{Bound, End, Pattern, Prefix};
+use crate::classify::{Bound, Condition, End, Matcher as _, Pattern, Prefix};
 use crate::spec::ClassSpec;
 use crate::{Limit, Overflow};
 
@@ -342,4 +344,91 @@ fn a_list_has_256_rules_at_most() {
         check(&Config { rules: vec![rule; count], otherwise: 0, queue: Box::new(Spec::fifo(1)) })
     };
     assert_eq!((rules(256), rules(257)), (Ok(()), Err(MatchError::Rules(257))));
+}
+
+fn condition() -> impl Strategy<Value = Match> {
+    let end = || prop_oneof![Just(End::Source), Just(End::Destination), Just(End::Either)];
+    // Ports and bytes of few values, so that conditions often hold.
+    let plain = prop_oneof![
+        Just(Match::Any),
+        Just(Match::Never),
+        Just(Match::PureAck),
+        Just(Match::SackAck),
+        Just(Match::FtpData),
+        prop_oneof![Just(Protocol::Tcp), Just(Protocol::Udp), Just(Protocol::EchoRequest)].prop_map(Match::Protocol),
+        (0..3_u8).prop_map(Match::Dscp),
+        (0..8_u8, 0..8_u8).prop_map(|(value, mask)| Match::TrafficClass { value, mask }),
+        (0..32_u8).prop_map(|bits| Match::TcpFlags(TcpFlags::from_bits(bits))),
+        (0..32_u8, 0..32_u8).prop_map(|(set, of)| Match::TcpFlagsOf {
+            set: TcpFlags::from_bits(set & of),
+            of: TcpFlags::from_bits(of)
+        }),
+        (end(), 20..24_u16, 0..3_u16).prop_map(|(end, first, more)| Match::Port(end, first..=first + more)),
+        (1000..1100_u16).prop_map(Match::AtMostBytes),
+        (0..5000_u64).prop_map(|bytes| Match::ConnectionBytes(Bound::Above, ByteCount::new(bytes))),
+        Just(Match::FirstPayload(Pattern { bytes: b"SSH".to_vec(), at: None })),
+    ];
+    plain.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            inner.clone().prop_map(|inner| Match::Not(Box::new(inner))),
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Match::All),
+            prop::collection::vec(inner, 0..4).prop_map(Match::OneOf),
+        ]
+    })
+}
+
+fn any_packet() -> impl Strategy<Value = Meta> {
+    let protocol =
+        prop_oneof![Just(Protocol::Tcp), Just(Protocol::Udp), Just(Protocol::EchoRequest), Just(Protocol::Other)];
+    (0..10_u32, 0..32_u8, prop_oneof![Just(0_u16), Just(1000)], protocol, 0..12_u8, any::<bool>()).prop_map(
+        |(flow, flags, payload, protocol, traffic_class, sack)| {
+            let mut meta = Meta { protocol, traffic_class, ..packet(flow, TcpFlags::from_bits(flags), payload) };
+            if sack {
+                let block = SackBlock { left: SeqNumber::new(1), right: SeqNumber::new(2) };
+                meta.set_options(Options::NONE.with_sack(&[block]));
+            }
+            meta
+        },
+    )
+}
+
+proptest! {
+    /// Against each condition asked by itself: what fields leave out would not have matched.
+    #[test]
+    fn a_long_list_decides_as_its_rules_one_by_one(
+        conditions in prop::collection::vec(condition(), 1..100),
+        packets in prop::collection::vec(any_packet(), 1..20),
+    ) {
+        let mut alone: Vec<Condition> =
+            conditions.iter().map(|condition| Condition::new(condition, &environment())).collect();
+        let mut bench = Bench::new(&conditions.iter().cloned().zip((0..3).cycle()).collect::<Vec<_>>());
+        let mut matched = vec![0; conditions.len()];
+        for packet in packets {
+            let mut expected = 3;
+            for (index, condition) in alone.iter_mut().enumerate() {
+                if condition.matches(Instant::ZERO, &packet) {
+                    matched[index] += 1;
+                    expected = index % 3;
+                }
+            }
+            prop_assert_eq!(bench.class_of(packet), expected);
+        }
+        for (index, matched) in matched.into_iter().enumerate() {
+            prop_assert_eq!(bench.counter(&format!("rules.{index}"), "matched"), matched);
+        }
+    }
+}
+
+/// A connection that opens counts with whoever asks first: in the midst of a condition that is before the code point, right in an
+/// `All` it is last, after what leaves no question.
+#[test]
+fn new_connections_are_counted_by_conditions_that_do_not_match() {
+    let new = || Match::NewConnections { bound: Bound::Below, count: 1, per: Duration::from_s(10) };
+    let midst = Match::All(vec![Match::OneOf(vec![new()]), Match::Dscp(1)]);
+    let right = Match::All(vec![new(), Match::Dscp(1)]);
+    let marked = Meta { traffic_class: 1 << 2, ..syn(2) };
+    let mut bench = Bench::new(&[(midst, 0)]);
+    assert_eq!([bench.class_of(syn(0)), bench.class_of(marked)], [3, 3]);
+    let mut bench = Bench::new(&[(right, 0)]);
+    assert_eq!([bench.class_of(syn(0)), bench.class_of(marked)], [3, 0]);
 }

@@ -132,6 +132,8 @@ struct Tally {
 /// A queue at the end of a branch.
 struct Leaf<P> {
     queue: Node<P>,
+    /// What it held when it was asked last; it changes through this tree alone.
+    held: Backlog,
     quantum: i64,
     /// What it may still send in its turn: at level 0, then of each class above from the root down.
     deficits: Vec<i64>,
@@ -230,7 +232,7 @@ impl<P: Packet> Sharing<P> {
             let content = if count == 0 {
                 let queue = queues.next().expect("a queue for each leaf");
                 let quantum = i64::try_from(plan.quantum).unwrap_or(i64::MAX);
-                leaves.push(Leaf { queue, quantum, deficits: vec![0; depths[id] + 1] });
+                leaves.push(Leaf { held: queue.backlog(), queue, quantum, deficits: vec![0; depths[id] + 1] });
                 leaves.len() - 1
             } else {
                 borrowers.push(Waiting::new(count as usize));
@@ -276,10 +278,8 @@ impl<P: Packet> Sharing<P> {
 
     /// Hands a packet to the queue of leaf `id`.
     pub(crate) fn enqueue(&mut self, id: usize, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
-        let queue = &mut self.leaves[self.classes[id].content as usize].queue;
-        let before = queue.backlog();
-        queue.enqueue(now, packet, drops);
-        self.account(before, id);
+        self.leaves[self.classes[id].content as usize].queue.enqueue(now, packet, drops);
+        self.account(id);
         self.look_at(id, now);
     }
 
@@ -295,10 +295,8 @@ impl<P: Packet> Sharing<P> {
             let level = self.lenders.iter().position(|waiting| waiting.priorities != 0)?;
             let priority = self.lenders[level].priorities.trailing_zeros() as usize;
             let id = self.pick(level, priority);
-            let leaf = &mut self.leaves[self.classes[id].content as usize];
-            let before = leaf.queue.backlog();
-            let packet = leaf.queue.dequeue(now, drops);
-            self.account(before, id);
+            let packet = self.leaves[self.classes[id].content as usize].queue.dequeue(now, drops);
+            self.account(id);
             if let Some(packet) = packet {
                 let bytes = packet.meta().ip_bytes();
                 let wire = self.link_layer.on_wire(bytes);
@@ -320,9 +318,11 @@ impl<P: Packet> Sharing<P> {
         self.backlog
     }
 
-    /// What the queue of leaf `id` held `before` has become what it holds now.
-    fn account(&mut self, before: Backlog, id: usize) {
-        let after = self.leaves[self.classes[id].content as usize].queue.backlog();
+    /// The queue of leaf `id` may hold more or less than before.
+    fn account(&mut self, id: usize) {
+        let leaf = &mut self.leaves[self.classes[id].content as usize];
+        let after = leaf.queue.backlog();
+        let before = core::mem::replace(&mut leaf.held, after);
         let sum = |all: u64, before: u64, after: u64| all + after - before;
         self.backlog = Backlog {
             packets: PacketCount::new(sum(
@@ -376,7 +376,10 @@ impl<P: Packet> Sharing<P> {
 
     /// Gives a class that is in no set the mode that it has by now.
     fn settle(&mut self, id: usize, now: Instant) {
-        let (mode, until) = self.mode_at(id, now);
+        self.settle_as(id, self.mode_at(id, now));
+    }
+
+    fn settle_as(&mut self, id: usize, (mode, until): (Mode, Option<Instant>)) {
         let class = &mut self.classes[id];
         class.tally.overlimits += u64::from(mode == Mode::CannotSend && class.mode != Mode::CannotSend);
         class.mode = mode;
@@ -394,11 +397,12 @@ impl<P: Packet> Sharing<P> {
     fn judge(&mut self, id: usize, now: Instant) {
         let class = &self.classes[id];
         let (before, active) = (class.mode, class.active);
-        if self.mode_at(id, now).0 == before || active == 0 {
-            self.settle(id, now);
+        let judged = self.mode_at(id, now);
+        if judged.0 == before || active == 0 {
+            self.settle_as(id, judged);
         } else {
             self.detach(id, active);
-            self.settle(id, now);
+            self.settle_as(id, judged);
             self.attach(id, active, now);
         }
     }

@@ -1,0 +1,266 @@
+//! Which rules of a long list may match a packet at all, told from a few of its fields: only those need be asked.
+//!
+//! Published: Lakshman and Stiliadis 1998, "High-speed policy-based packet forwarding using efficient multi-dimensional range
+//! matching": for each value of a field a bit for each rule, and the bits of all fields of a packet taken together.
+//! Differs: fields with few values alone are looked at, and a rule that a bit leaves in is asked in full. So the bits need not be
+//! exact; they only must never leave out a rule that would match, or one that takes note of what it is asked.
+//!
+//! Cost: two binary searches among the ports that the rules name, and a few words for each 64 rules.
+
+use lastmile_packet::{Meta, Protocol, TcpFlags};
+
+use super::condition::Facts;
+use super::matching::{End, Match};
+use super::rules::Rule;
+
+/// Bits for each value of a field: so many words for each value.
+#[derive(Clone, Debug)]
+struct Field(Vec<u64>);
+
+/// The rules that may match, by field.
+#[derive(Clone, Debug)]
+pub(super) struct Candidates {
+    /// For each 64 rules.
+    words: usize,
+    /// By protocol, pure ACK, SACK blocks.
+    shapes: Field,
+    traffic_classes: Field,
+    /// Of TCP segments.
+    flags: Field,
+    /// By whether a pattern was found in the first payload of the connection, and whether FTP announced it.
+    connections: Field,
+    /// The first port of each span within which all ports are the same to the rules.
+    spans: Vec<u16>,
+    sources: Field,
+    destinations: Field,
+    /// For conditions on either end: left out only if both ends say so.
+    either: Field,
+}
+
+/// Where a packet stands in each field.
+#[derive(Clone, Copy)]
+pub(super) struct Places {
+    shape: usize,
+    traffic_class: usize,
+    flags: Option<usize>,
+    connection: usize,
+    /// Spans of source and destination.
+    ports: Option<[usize; 2]>,
+}
+
+/// The value of one field.
+#[derive(Clone, Copy)]
+enum Known {
+    Shape { protocol: Protocol, pure_ack: bool, sack: bool },
+    TrafficClass(u8),
+    Flags(TcpFlags),
+    Connection { patterns: bool, ftp_data: bool },
+    Source(u16),
+    Destination(u16),
+    Either(u16),
+}
+
+const PROTOCOLS: [Protocol; 6] =
+    [Protocol::Tcp, Protocol::Udp, Protocol::EchoRequest, Protocol::EchoReply, Protocol::Other, Protocol::AckSignal];
+
+impl Candidates {
+    pub(super) fn new(rules: &[Rule]) -> Self {
+        let words = rules.len().div_ceil(64);
+        let field = |values: &mut dyn Iterator<Item = Known>| {
+            let mut bits = Vec::new();
+            for known in values {
+                let start = bits.len();
+                bits.resize(start + words, 0);
+                for (index, rule) in rules.iter().enumerate() {
+                    bits[start + index / 64] |= u64::from(known.leaves_in(&rule.matches)) << (index % 64);
+                }
+            }
+            Field(bits)
+        };
+        let mut spans = vec![0];
+        rules.iter().for_each(|rule| ports_of(&rule.matches, &mut spans));
+        spans.sort_unstable();
+        spans.dedup();
+        let two = [false, true];
+        let shape = |protocol, pure_ack| two.map(|sack| Known::Shape { protocol, pure_ack, sack });
+        let shapes = PROTOCOLS.iter().flat_map(|protocol| two.into_iter().flat_map(|ack| shape(*protocol, ack)));
+        let connections =
+            two.into_iter().flat_map(|patterns| two.map(|ftp_data| Known::Connection { patterns, ftp_data }));
+        Self {
+            words,
+            shapes: field(&mut { shapes }),
+            traffic_classes: field(&mut (0..=255).map(Known::TrafficClass)),
+            flags: field(&mut (0..=255).map(|bits| Known::Flags(TcpFlags::from_bits(bits)))),
+            connections: field(&mut { connections }),
+            sources: field(&mut spans.iter().map(|port| Known::Source(*port))),
+            destinations: field(&mut spans.iter().map(|port| Known::Destination(*port))),
+            either: field(&mut spans.iter().map(|port| Known::Either(*port))),
+            spans,
+        }
+    }
+
+    pub(super) const fn words(&self) -> usize {
+        self.words
+    }
+
+    pub(super) fn places(&self, facts: &Facts<'_>) -> Places {
+        let meta: &Meta = facts.meta;
+        let span = |port: u16| self.spans.partition_point(|first| *first <= port) - 1;
+        let (pure_ack, sack) = (meta.is_pure_ack(), meta.options().sack_count() > 0);
+        let (patterns, ftp_data) =
+            facts.connection.map_or((false, false), |connection| (connection.patterns != 0, connection.ftp_data));
+        Places {
+            shape: meta.protocol as usize * 4 + usize::from(pure_ack) * 2 + usize::from(sack),
+            traffic_class: meta.traffic_class.into(),
+            flags: (meta.protocol == Protocol::Tcp).then_some(meta.flags.bits().into()),
+            connection: usize::from(patterns) * 2 + usize::from(ftp_data),
+            ports: facts.key.map(|key| [key.addresses.source_port, key.addresses.destination_port].map(span)),
+        }
+    }
+
+    /// Of the 64 rules of this word, those that may match.
+    pub(super) fn among(&self, places: &Places, word: usize) -> u64 {
+        let at = |field: &Field, value: usize| field.0[value * self.words + word];
+        let mut left = at(&self.shapes, places.shape)
+            & at(&self.traffic_classes, places.traffic_class)
+            & at(&self.connections, places.connection);
+        if let Some(flags) = places.flags {
+            left &= at(&self.flags, flags);
+        }
+        if let Some([source, destination]) = places.ports {
+            left &= at(&self.sources, source) & at(&self.destinations, destination);
+            left &= at(&self.either, source) | at(&self.either, destination);
+        }
+        left
+    }
+}
+
+/// Adds the first port of each span that a condition tells from others.
+fn ports_of(condition: &Match, spans: &mut Vec<u16>) {
+    match condition {
+        Match::Port(_, ports) => {
+            spans.push(*ports.start());
+            spans.extend(ports.end().checked_add(1));
+        }
+        Match::Not(inner) => ports_of(inner, spans),
+        Match::All(inner) | Match::OneOf(inner) => inner.iter().for_each(|one| ports_of(one, spans)),
+        _ => {}
+    }
+}
+
+impl Known {
+    /// False if a packet with this value cannot match.
+    fn leaves_in(self, condition: &Match) -> bool {
+        if notes_more_than_matches(condition) || (matches!(self, Self::Either(_)) && !is_of_one_end(condition)) {
+            return true;
+        }
+        self.verdict(condition) != Some(false)
+    }
+
+    /// Whether a packet with this value matches; `None` if that depends on more.
+    fn verdict(self, condition: &Match) -> Option<bool> {
+        match condition {
+            Match::Any => Some(true),
+            Match::Never => Some(false),
+            Match::Not(inner) => self.verdict(inner).map(|verdict| !verdict),
+            Match::All(inner) => self.verdict_of(inner, false),
+            Match::OneOf(inner) => self.verdict_of(inner, true),
+            plain => self.says(plain),
+        }
+    }
+
+    /// Of several: `decisive` if one of them is, the opposite if all are that.
+    fn verdict_of(self, conditions: &[Match], decisive: bool) -> Option<bool> {
+        let mut verdict = Some(!decisive);
+        for condition in conditions {
+            match self.verdict(condition) {
+                Some(one) if one == decisive => return Some(decisive),
+                Some(_) => {}
+                None => verdict = None,
+            }
+        }
+        verdict
+    }
+
+    fn says(self, plain: &Match) -> Option<bool> {
+        match (self, plain) {
+            (Self::Shape { protocol, pure_ack, sack }, plain) => of_shape(protocol, pure_ack, sack, plain),
+            (Self::TrafficClass(byte), Match::Dscp(dscp)) => Some(byte >> 2 == *dscp),
+            (Self::TrafficClass(byte), Match::TrafficClass { value, mask }) => Some(byte & mask == value & mask),
+            (Self::Flags(flags), Match::TcpFlags(all)) => Some(flags.contains(*all)),
+            (Self::Flags(flags), Match::TcpFlagsOf { set, of }) => {
+                Some(flags.bits() & of.bits() == set.bits() & of.bits())
+            }
+            (Self::Flags(flags), Match::NewConnections { .. }) => {
+                let opens = flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::ACK);
+                if opens { None } else { Some(false) }
+            }
+            (Self::Connection { patterns: false, .. }, Match::FirstPayload(_)) => Some(false),
+            (Self::Connection { ftp_data, .. }, Match::FtpData) => Some(ftp_data),
+            // Within the span it depends on the protocol too.
+            (Self::Source(port), Match::Port(End::Source, ports))
+            | (Self::Destination(port), Match::Port(End::Destination, ports))
+            | (Self::Either(port), Match::Port(End::Either, ports)) => {
+                if ports.contains(&port) {
+                    None
+                } else {
+                    Some(false)
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+fn of_shape(protocol: Protocol, pure_ack: bool, sack: bool, plain: &Match) -> Option<bool> {
+    let (is_tcp, is_udp) = (protocol == Protocol::Tcp, protocol == Protocol::Udp);
+    let is_signal = protocol == Protocol::AckSignal;
+    let unless = |possible: bool| if possible { None } else { Some(false) };
+    match plain {
+        Match::Protocol(wanted) => Some(protocol == *wanted),
+        Match::PureAck => Some(pure_ack || is_signal),
+        Match::SackAck => Some(pure_ack && sack),
+        Match::TcpFlags(_) | Match::TcpFlagsOf { .. } => unless(is_tcp),
+        Match::NewConnections { .. } => unless(is_tcp && !pure_ack),
+        Match::Port(..) => unless(is_tcp || is_udp || is_signal),
+        Match::ConnectionBytes(..) | Match::ConnectionRate(..) | Match::FirstPayload(_) | Match::FtpData => {
+            unless(is_tcp || is_udp)
+        }
+        _ => None,
+    }
+}
+
+/// True of a condition that may count a new connection though the whole does not match: it is asked in any case. What stands
+/// right in a [`Match::All`] is asked last.
+fn notes_more_than_matches(condition: &Match) -> bool {
+    match condition {
+        Match::All(inner) => {
+            inner.iter().any(|one| !matches!(one, Match::NewConnections { .. }) && has_new_connections(one))
+        }
+        Match::NewConnections { .. } => false,
+        other => has_new_connections(other),
+    }
+}
+
+fn has_new_connections(condition: &Match) -> bool {
+    has(condition, &|plain| matches!(plain, Match::NewConnections { .. }))
+}
+
+fn has(condition: &Match, wanted: &dyn Fn(&Match) -> bool) -> bool {
+    match condition {
+        Match::Not(inner) => has(inner, wanted),
+        Match::All(inner) | Match::OneOf(inner) => inner.iter().any(|one| has(one, wanted)),
+        plain => wanted(plain),
+    }
+}
+
+/// True if the whole cannot match unless one and the same port meets all that is asked of either end.
+fn is_of_one_end(condition: &Match) -> bool {
+    let asks = |one: &Match| has(one, &|plain| matches!(plain, Match::Port(End::Either, _)));
+    match condition {
+        Match::Not(inner) => !asks(inner),
+        Match::All(inner) => inner.iter().filter(|one| asks(one)).count() <= 1 && inner.iter().all(is_of_one_end),
+        Match::OneOf(inner) => inner.iter().all(is_of_one_end),
+        _ => true,
+    }
+}
