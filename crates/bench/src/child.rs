@@ -4,7 +4,8 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{cells, queues, simulate, startup, yardstick};
+use crate::costs::Cost;
+use crate::{cells, datapath, queues, simulate, startup, yardstick};
 
 /// What one run of one measurement gave.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -23,7 +24,10 @@ pub(crate) struct Measurement {
     pub(crate) instructions: Option<u64>,
     /// What a packet costs in a discipline, for a measurement of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) queue: Option<queues::Cost>,
+    pub(crate) queue: Option<Cost>,
+    /// What a packet costs from port to port, for a measurement of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) datapath: Option<Cost>,
 }
 
 impl Measurement {
@@ -39,20 +43,27 @@ impl Measurement {
             bytes_per_flow: None,
             instructions: None,
             queue: None,
+            datapath: None,
         }
+    }
+
+    /// True for what stands in a table of costs.
+    pub(crate) fn is_a_cost(&self) -> bool {
+        self.queue.is_some() || self.datapath.is_some()
     }
 }
 
 /// All measurements, in the order of the table.
 pub(crate) fn names() -> Vec<String> {
     let names = yardstick::names().into_iter().chain(simulate::names()).chain(cells::names()).chain(startup::names());
-    names.chain(queues::names()).collect()
+    names.chain(queues::names()).chain(datapath::names()).collect()
 }
 
 /// Runs the measurement of this name here; `brief` where its instructions are counted.
 pub(crate) fn run(name: &str, brief: bool) -> Option<Measurement> {
     let whole = || yardstick::run(name).or_else(|| simulate::run(name)).or_else(|| cells::run(name));
-    queues::run(name, brief).or_else(whole).or_else(|| startup::run(name))
+    let each = || queues::run(name, brief).or_else(|| datapath::run(name, brief));
+    each().or_else(whole).or_else(|| startup::run(name))
 }
 
 /// Runs a measurement `repeat` times, each in its own process; the fastest counts.

@@ -12,12 +12,15 @@
 
 mod cells;
 mod child;
+mod costs;
+mod datapath;
 mod disciplines;
 mod instructions;
 mod networks;
 mod queues;
 mod simulate;
 mod startup;
+mod traffic;
 mod yardstick;
 
 use std::process::ExitCode;
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
     } else {
         print_table(&rows);
         queues::print_table(&rows);
+        datapath::print_table(&rows);
     }
     ExitCode::SUCCESS
 }
@@ -92,13 +96,15 @@ fn count_instructions(measurement: &mut Measurement) {
     let name = &measurement.name;
     if let Some(queue) = &mut measurement.queue {
         queue.instructions_per_packet = instructions::count(name, Some(queues::COUNTED)).map(queues::per_packet);
+    } else if let Some(datapath) = &mut measurement.datapath {
+        datapath.instructions_per_packet = instructions::count(name, Some(datapath::COUNTED)).map(datapath::per_packet);
     } else if simulate::is_short(name) {
         measurement.instructions = instructions::count(name, None);
     }
 }
 
 fn print_table(rows: &[Measurement]) {
-    if rows.iter().all(|row| row.queue.is_some()) {
+    if rows.iter().all(Measurement::is_a_cost) {
         return;
     }
     let mut table = Table::new();
@@ -117,7 +123,7 @@ fn print_table(rows: &[Measurement]) {
         "state B/flow",
         "peak B/flow",
     ]);
-    for row in rows.iter().filter(|row| row.queue.is_none()) {
+    for row in rows.iter().filter(|row| !row.is_a_cost()) {
         let rate =
             |count: u64| if count == 0 { String::new() } else { format!("{:.2}", count as f64 / row.wall_s / 1e6) };
         let each =

@@ -7,15 +7,14 @@
 use std::hint::black_box;
 use std::time::Instant as Clock;
 
-use comfy_table::{LineStyle, Table, TableStyle};
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowId, Meta, SeqNumber, TcpFlags};
 use lastmile_queueing::random::Stream;
 use lastmile_queueing::{Backlog, Discipline as _, DropReason, DropSink, Environment, Node, Spec};
 use lastmile_units::{Duration, Instant};
-use serde::{Deserialize, Serialize};
 
 use crate::child::Measurement;
+use crate::costs::{self, Cost};
 use crate::disciplines;
 
 const FLOWS: [u32; 3] = [1, 100, 10_000];
@@ -47,16 +46,6 @@ impl Load {
             Self::Acks => "acks",
         }
     }
-}
-
-/// What one discipline costs a packet.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Cost {
-    pub(crate) discipline: String,
-    pub(crate) load: String,
-    pub(crate) flows: u32,
-    pub(crate) ns_per_packet: f64,
-    pub(crate) instructions_per_packet: Option<f64>,
 }
 
 pub(crate) fn names() -> Vec<String> {
@@ -91,7 +80,7 @@ pub(crate) fn run(wanted: &str, brief: bool) -> Option<Measurement> {
         wall_s = wall_s.min(clock.elapsed().as_secs_f64());
     }
     let cost = Cost {
-        discipline: row.name.to_owned(),
+        what: row.name.to_owned(),
         load: load.name().to_owned(),
         flows,
         ns_per_packet: wall_s * 1e9 / BATCH as f64,
@@ -217,29 +206,8 @@ impl Served {
 /// A row for each discipline and load, the numbers of flows beside one another.
 pub(crate) fn print_table(rows: &[Measurement]) {
     let costs: Vec<&Cost> = rows.iter().filter_map(|row| row.queue.as_ref()).collect();
-    if costs.is_empty() {
-        return;
-    }
-    let mut table = Table::new();
-    table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')));
-    let columns = |what: &str| FLOWS.map(|flows| format!("{what} at {flows}"));
-    table.set_header(
-        ["discipline".to_owned(), "load".to_owned()].into_iter().chain(columns("ns")).chain(columns("instr")),
-    );
-    let mut lines: Vec<(&str, &str)> = costs.iter().map(|cost| (&*cost.discipline, &*cost.load)).collect();
-    lines.dedup();
-    for (discipline, load) in lines {
-        let at = |flows| {
-            costs.iter().find(|cost| cost.discipline == discipline && cost.load == load && cost.flows == flows).copied()
-        };
-        let ns = FLOWS.map(|flows| at(flows).map_or(String::new(), |cost| format!("{:.0}", cost.ns_per_packet)));
-        let instructions = FLOWS.map(|flows| {
-            at(flows).and_then(|cost| cost.instructions_per_packet).map_or(String::new(), |count| format!("{count:.0}"))
-        });
-        table.add_row([discipline.to_owned(), load.to_owned()].into_iter().chain(ns).chain(instructions));
-    }
-    println!("{table}");
-    println!(
+    let legend = format!(
         "a packet in and a packet out, at so many flows; {STANDING} packets wait; mixed: 40, 576 and 1500 bytes, acks: pure ACKs"
     );
+    costs::print_table(&costs, ["discipline", "load"], FLOWS, &legend);
 }

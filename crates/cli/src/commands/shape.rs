@@ -16,11 +16,8 @@ use lastmile_live::shape::notify::Manager;
 use lastmile_live::shape::supervise::{Event, supervise};
 use lastmile_live::shape::{Config, Direction, Snapshot, Tuning, World};
 use lastmile_live::stop::Stop;
-use lastmile_queueing::Match;
-use lastmile_queueing::meter::drain;
-use lastmile_queueing::spec::Spec;
-use lastmile_scenario::policy::{Policy, Position};
-use lastmile_units::{BitRate, Duration, Ratio};
+use lastmile_scenario::policy::Policy;
+use lastmile_units::{BitRate, Duration};
 use signal_hook::consts::SIGHUP;
 use tiny_http::Server;
 
@@ -36,9 +33,6 @@ use self::status::{Place, Status};
 
 /// Where programs ask one that runs, if nothing else is said.
 const CONTROL: &str = "/run/lastmile/shape.sock";
-
-/// Packets that wait before a direction that nothing shapes: they never do.
-const UNSHAPED: u64 = 1000;
 
 /// Shape a real line by a policy, as a bridge between the LAN and the modem
 ///
@@ -263,22 +257,6 @@ impl Start {
 
 /// What is done in each direction.
 fn directions(policy: &Policy) -> (Direction, Direction) {
-    let line = &policy.line;
-    let up = match policy.place {
-        Position::Middlebox => policy.up.clone(),
-        // What is meant for the modem knows that the line takes one packet at a time.
-        Position::Modem => Spec::Drain {
-            config: drain::Config {
-                line: policy.rate,
-                share: Ratio::ONE,
-                drain: None,
-                urgent: Match::Never,
-                largest: policy.largest,
-                catch_up: Duration::ZERO,
-            },
-            queue: Box::new(policy.up.clone()),
-        },
-    };
-    let down = policy.down.as_ref().map_or_else(|| Spec::fifo(UNSHAPED), |down| down.queue.clone());
+    let (line, (up, down)) = (&policy.line, policy.of_middlebox());
     (Direction { queue: up, link_layer: line.up_layer }, Direction { queue: down, link_layer: line.down_layer })
 }

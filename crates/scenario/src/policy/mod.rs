@@ -20,7 +20,7 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::Match;
 use lastmile_queueing::meter::drain;
 use lastmile_queueing::spec::Spec;
-use lastmile_units::{BitRate, ByteCount, WireBytes};
+use lastmile_units::{BitRate, ByteCount, Duration, Ratio, WireBytes};
 
 use crate::diagnostics::{Diagnostic, Place, Report, Source, did_you_mean};
 use crate::document::Document;
@@ -75,6 +75,9 @@ pub struct Policy {
     /// What is odd about it.
     pub warnings: Report,
 }
+
+/// Packets that wait before a direction that nothing shapes: they never do.
+const UNSHAPED: u64 = 1000;
 
 /// Where the queue of the upstream stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -197,6 +200,27 @@ impl Policy {
         }
         let policy = read.expect("what could not be read is in the report");
         Ok(Self { warnings: report, ..policy })
+    }
+
+    /// The queues of a middlebox between LAN and modem: for the upstream, whatever its place in the policy, and for the downstream.
+    #[must_use]
+    pub fn of_middlebox(&self) -> (Spec, Spec) {
+        let up = match self.place {
+            Position::Middlebox => self.up.clone(),
+            // What is meant for the modem knows that the line takes one packet at a time.
+            Position::Modem => Spec::Drain {
+                config: drain::Config {
+                    line: self.rate,
+                    share: Ratio::ONE,
+                    drain: None,
+                    urgent: Match::Never,
+                    largest: self.largest,
+                    catch_up: Duration::ZERO,
+                },
+                queue: Box::new(self.up.clone()),
+            },
+        };
+        (up, self.down.as_ref().map_or_else(|| Spec::fifo(UNSHAPED), |down| down.queue.clone()))
     }
 }
 

@@ -1,0 +1,258 @@
+//! What a packet costs between two ports, apart from the ports: a bare forwarder, one FIFO, a middlebox with six classes and
+//! the Smart ACK Dropper.
+//!
+//! The ports are memory, the clock stands where the last packet came, so a run is the same every time and its instructions can
+//! be counted. All three copy a packet once on the way in, as live ports make them; the bare forwarder does no more.
+
+use std::hint::black_box;
+use std::io;
+use std::time::Instant as Clock;
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_live::bump::{BATCH, Bump, BumpConfig, HopConfig};
+use lastmile_live::io::{Framing, Port, Refusal};
+use lastmile_packet::{Frame, HashKey};
+use lastmile_queueing::compress::Compression;
+use lastmile_queueing::line;
+use lastmile_queueing::spec::Spec;
+use lastmile_scenario::policy::{Line, Policy};
+use lastmile_units::{BitRate, Duration, Instant};
+
+use crate::child::Measurement;
+use crate::costs::{self, Cost};
+use crate::traffic::Traffic;
+
+const FLOWS: [u32; 3] = [1, 1_000, 100_000];
+const SIZES: [u16; 2] = [64, 1_500];
+/// Time between two packets.
+const STEP: Duration = Duration::from_us(1);
+/// More than comes, so that a queue forms for moments at the most.
+const LINE: BitRate = BitRate::from_mbit_per_s(20_000);
+/// Each flow has sent some packets when the clock starts.
+const WARM_UP: u64 = 400_000;
+const MEASURED: u64 = 64_000;
+const ROUNDS: u32 = 10;
+
+/// What stands between the ports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Between {
+    /// Nothing: what is received is sent.
+    Bare,
+    /// One FIFO.
+    Fifo,
+    /// The policy adsl-optimizer with the Smart ACK Dropper in its ACK class.
+    SixClasses,
+}
+
+impl Between {
+    pub(crate) const ALL: [Self; 3] = [Self::Bare, Self::Fifo, Self::SixClasses];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Bare => "bare forwarder",
+            Self::Fifo => "one fifo",
+            Self::SixClasses => "six classes and sad",
+        }
+    }
+}
+
+/// The queues of a middlebox with six classes and the Smart ACK Dropper: from the LAN to the line, and back.
+pub(crate) fn six_classes(rate: BitRate) -> [(Spec, LinkLayer); 2] {
+    let text = lastmile_scenario::policy::ready::text("adsl-optimizer").expect("a ready policy");
+    let own = "ceil = \"100 %\"\nlimit = \"50 packets\"";
+    let text = text.replacen(own, "ceil = \"100 %\"\nregulate = { kind = \"sad\", limit = \"50 packets\" }", 1);
+    let layer = LinkLayer::from_name("pppoa-vcmux").expect("a preset");
+    let line = Line { up: rate, down: rate, up_layer: layer, down_layer: layer };
+    let policy = Policy::parse("adsl-optimizer with sad", &text, Some(line)).expect("a sound policy");
+    let (up, down) = policy.of_middlebox();
+    [(up, policy.line.up_layer), (down, policy.line.down_layer)]
+}
+
+pub(crate) fn hop(queue: Spec, link_layer: LinkLayer) -> HopConfig {
+    let (rate, delay, compression) = (None, Duration::ZERO, Compression::None);
+    HopConfig { name: "hop".into(), line: line::Config { rate, link_layer, delay, loss_ppb: 0, compression }, queue }
+}
+
+pub(crate) fn names() -> Vec<String> {
+    cases().map(|(between, ip_len, flows)| name(between, ip_len, flows)).collect()
+}
+
+fn cases() -> impl Iterator<Item = (Between, u16, u32)> {
+    let sizes = |between| SIZES.into_iter().flat_map(move |ip_len| FLOWS.map(|flows| (between, ip_len, flows)));
+    Between::ALL.into_iter().flat_map(sizes)
+}
+
+fn name(between: Between, ip_len: u16, flows: u32) -> String {
+    let plural = if flows == 1 { "" } else { "s" };
+    format!("datapath: {}, {ip_len} bytes, at {flows} flow{plural}", between.name())
+}
+
+/// `brief`: one round, for a run whose instructions are counted.
+pub(crate) fn run(wanted: &str, brief: bool) -> Option<Measurement> {
+    let (between, ip_len, flows) =
+        cases().find(|(between, ip_len, flows)| name(*between, *ip_len, *flows) == wanted)?;
+    let mut way = Way::new(between, ip_len, flows);
+    way.carry(WARM_UP);
+    let mut wall_s = f64::INFINITY;
+    for _ in 0..if brief { 1 } else { ROUNDS } {
+        let clock = Clock::now();
+        carry_measured(&mut way);
+        wall_s = wall_s.min(clock.elapsed().as_secs_f64());
+    }
+    assert_eq!(way.to.sent, way.from.given, "whatever comes leaves");
+    let cost = Cost {
+        what: between.name().to_owned(),
+        load: format!("{ip_len} bytes"),
+        flows,
+        ns_per_packet: wall_s * 1e9 / MEASURED as f64,
+        instructions_per_packet: None,
+    };
+    Some(Measurement { datapath: Some(cost), ..Measurement::of_events(wanted, wall_s, MEASURED) })
+}
+
+/// The function whose instructions count.
+pub(crate) const COUNTED: &str = "lastmile_bench::datapath::carry_measured";
+
+/// Instructions a packet, of those of one round.
+pub(crate) fn per_packet(instructions: u64) -> f64 {
+    instructions as f64 / MEASURED as f64
+}
+
+// A symbol of its own, so that its instructions can be told from those before.
+#[inline(never)]
+fn carry_measured(way: &mut Way) {
+    way.carry(MEASURED);
+}
+
+/// Two ports, and what is between them.
+struct Way {
+    bump: Option<Bump>,
+    from: Source,
+    to: Sink,
+    spare: Vec<Frame>,
+    frames: Vec<Frame>,
+}
+
+impl Way {
+    fn new(between: Between, ip_len: u16, flows: u32) -> Self {
+        let layer = LinkLayer::from_name("ip").expect("a preset");
+        let queues = match between {
+            Between::Bare => None,
+            Between::Fifo => Some([(Spec::fifo(1_000), layer), (Spec::fifo(1_000), layer)]),
+            Between::SixClasses => Some(six_classes(LINE)),
+        };
+        let bump = queues.map(|queues| {
+            let [up, down] = queues.map(|(queue, layer)| vec![hop(queue, layer)]);
+            let config = BumpConfig { up, down, mtu: u16::MAX, seed: 1, hash_key: HashKey::default() };
+            Bump::new(&config).expect("queues that can be built")
+        });
+        let from = Source { traffic: Traffic::new(ip_len, flows), now: Instant::ZERO, given: 0 };
+        Self { bump, from, to: Sink::default(), spare: Vec::new(), frames: Vec::with_capacity(BATCH) }
+    }
+
+    fn carry(&mut self, packets: u64) {
+        let end = self.from.given + packets;
+        while self.from.given < end {
+            match &mut self.bump {
+                Some(bump) => {
+                    let now = Stopped(self.from.now);
+                    bump.turn(&now, &mut self.from, &mut self.to).expect("memory is always there");
+                }
+                None => self.forward(),
+            }
+        }
+    }
+
+    fn forward(&mut self) {
+        let Self { from, to, spare, frames, .. } = self;
+        let now = Stopped(from.now);
+        let received = from.receive(&now, BATCH, &mut |_, bytes| frames.push(unread(bytes, spare)));
+        received.expect("memory is always there");
+        to.send(frames, &mut |frame, _| spare.push(frame));
+    }
+}
+
+/// A frame of which nothing is read: as an IP packet, which by its first byte it is not.
+pub(crate) fn unread(bytes: &[u8], spare: &mut Vec<Frame>) -> Frame {
+    let mut frame = spare.pop().unwrap_or_else(|| Frame::new(Vec::new()).0);
+    let _ = frame.refill(bytes);
+    frame
+}
+
+struct Stopped(Instant);
+
+impl lastmile_live::clock::Clock for Stopped {
+    fn now(&self) -> Instant {
+        self.0
+    }
+}
+
+/// Gives a packet each step of time.
+struct Source {
+    traffic: Traffic,
+    now: Instant,
+    given: u64,
+}
+
+impl Port for Source {
+    fn framing(&self) -> Framing {
+        Framing::Ethernet
+    }
+
+    fn receive(
+        &mut self,
+        _clock: &dyn lastmile_live::clock::Clock,
+        limit: usize,
+        take: &mut dyn FnMut(Instant, &[u8]),
+    ) -> io::Result<Instant> {
+        for _ in 0..limit {
+            self.now += STEP;
+            self.given += 1;
+            take(self.now, self.traffic.next());
+        }
+        // What the line still has of the last one leaves with the others.
+        self.now += Duration::from_us(10);
+        Ok(self.now)
+    }
+
+    fn send(&mut self, frames: &mut Vec<Frame>, done: &mut dyn FnMut(Frame, Result<(), Refusal>)) {
+        frames.drain(..).for_each(|frame| done(frame, Ok(())));
+    }
+}
+
+/// Takes all, gives nothing.
+#[derive(Default)]
+struct Sink {
+    sent: u64,
+}
+
+impl Port for Sink {
+    fn framing(&self) -> Framing {
+        Framing::Ethernet
+    }
+
+    fn receive(
+        &mut self,
+        clock: &dyn lastmile_live::clock::Clock,
+        _limit: usize,
+        _take: &mut dyn FnMut(Instant, &[u8]),
+    ) -> io::Result<Instant> {
+        Ok(clock.now())
+    }
+
+    fn send(&mut self, frames: &mut Vec<Frame>, done: &mut dyn FnMut(Frame, Result<(), Refusal>)) {
+        for frame in frames.drain(..) {
+            self.sent += 1;
+            black_box(frame.bytes());
+            done(frame, Ok(()));
+        }
+    }
+}
+
+/// A row for each way and size, the numbers of flows beside one another.
+pub(crate) fn print_table(rows: &[Measurement]) {
+    let costs: Vec<&Cost> = rows.iter().filter_map(|row| row.datapath.as_ref()).collect();
+    let legend = "a packet from one port to the other, both in memory, at so many flows; half TCP data, a quarter pure ACKs of \
+                  52 bytes, a quarter UDP";
+    costs::print_table(&costs, ["datapath", "packets"], FLOWS, legend);
+}

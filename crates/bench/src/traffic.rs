@@ -1,0 +1,85 @@
+//! The packets that a datapath is measured with: data, pure ACKs and UDP of so many flows.
+
+use std::net::Ipv4Addr;
+
+use lastmile_packet::{
+    FlowAddresses, IpAddresses, Meta, Options, Protocol, SeqNumber, TcpFlags, header_len, write_packet,
+};
+
+/// The addresses of the link, and IPv4.
+const LINK: [u8; LINK_LEN] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
+const LINK_LEN: usize = 14;
+const SOURCE_AT: usize = LINK_LEN + 12;
+const SEQ_AT: usize = LINK_LEN + 24;
+const ACK_AT: usize = LINK_LEN + 28;
+/// Payload of a full segment: how far numbers go on.
+const SEGMENT: u32 = 1448;
+/// Prime, so that flows send in turn and not in the order of their numbers.
+const STRIDE: u64 = 7_919;
+
+/// Of four packets two are TCP data, one is a pure ACK with timestamps (52 bytes), one is UDP. Data and UDP are of one size.
+pub(crate) struct Traffic {
+    templates: [Vec<u8>; 4],
+    flows: u64,
+    number: u64,
+}
+
+impl Traffic {
+    /// Packets of `ip_len` bytes, of so many flows: a multiple of four, or one of each protocol.
+    pub(crate) fn new(ip_len: u16, flows: u32) -> Self {
+        let [data, ack, udp] = [(Protocol::Tcp, ip_len), (Protocol::Tcp, 52), (Protocol::Udp, ip_len)]
+            .map(|(protocol, ip_len)| template(protocol, ip_len));
+        Self { templates: [data.clone(), ack, data, udp], flows: flows.into(), number: 0 }
+    }
+
+    /// The next frame. Its checksums are those of the first one: nobody on the way looks at them.
+    #[inline]
+    pub(crate) fn next(&mut self) -> &mut [u8] {
+        let (turn, flow) = (self.number / self.flows, self.number * STRIDE % self.flows);
+        let template = &mut self.templates[(self.number % 4) as usize];
+        let is_tcp = template[LINK_LEN + 9] == 6;
+        self.number += 1;
+        template[SOURCE_AT..SOURCE_AT + 4].copy_from_slice(&((10 << 24) + flow as u32).to_be_bytes());
+        if is_tcp {
+            let sent = (turn as u32).wrapping_mul(SEGMENT).to_be_bytes();
+            // Who only acknowledges stays at his sequence number.
+            let at = if template.len() == LINK_LEN + 52 { ACK_AT } else { SEQ_AT };
+            template[at..at + 4].copy_from_slice(&sent);
+        }
+        template
+    }
+}
+
+fn template(protocol: Protocol, ip_len: u16) -> Vec<u8> {
+    let mut meta = Meta { ip_len, protocol, flags: TcpFlags::ACK, window: 8_000, ..Meta::default() };
+    meta.seq = SeqNumber::new(1);
+    if protocol == Protocol::Tcp {
+        meta.set_options(Options::NONE.with_timestamps(1, 1));
+    }
+    meta.header_len = header_len(protocol, false, &meta.options());
+    let ip = IpAddresses::V4 { source: Ipv4Addr::new(10, 0, 0, 1), destination: Ipv4Addr::new(198, 18, 0, 1) };
+    let mut packet = Vec::new();
+    write_packet(&meta, &FlowAddresses { ip, source_port: 40_000, destination_port: 443 }, &mut packet);
+    [&LINK[..], &packet].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use lastmile_packet::Frame;
+
+    use super::*;
+
+    #[test]
+    fn packets_are_of_so_many_flows_and_a_quarter_are_pure_acks() {
+        let mut traffic = Traffic::new(64, 1000);
+        let read: Vec<_> = (0..4000).map(|_| Frame::ethernet(traffic.next().to_vec())).collect();
+        let keys: BTreeSet<_> = read.iter().map(|(_, key)| key.unwrap()).collect();
+        assert_eq!(keys.len(), 1000);
+        let metas = || read.iter().map(|(frame, _)| *lastmile_packet::Packet::meta(frame));
+        assert_eq!(metas().filter(Meta::is_pure_ack).count(), 1000);
+        assert_eq!(metas().filter(|meta| meta.protocol == Protocol::Udp).count(), 1000);
+        assert!(metas().all(|meta| meta.ip_len == if meta.is_pure_ack() { 52 } else { 64 }));
+    }
+}
