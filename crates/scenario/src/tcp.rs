@@ -86,6 +86,19 @@ pub(crate) static TCP: Section = Section {
         Key::with_default("initial_rto", Kind::Time, "1 s", "Timeout before there is a measurement (RFC 6298).")
             .at_least("1 us")
             .at_most("1 h"),
+        Key::with_default(
+            "undo",
+            Kind::Flag,
+            "false",
+            "Take back a reduction of the window if timestamps (Eifel, RFC 3522), DSACK (RFC 3708) or F-RTO show that \
+             nothing was lost; not in Tahoe and Reno.",
+        ),
+        Key::with_default(
+            "frto",
+            Kind::Flag,
+            "false",
+            "Find needless timeouts by what answers the first retransmission (F-RTO, RFC 5682); needs SACK and `undo`.",
+        ),
         Key::with_default("clock_granularity", Kind::Time, "0 ms", "Tick of the host's clock; the 1990s had 500 ms.")
             .at_most("10 s"),
         Key::with_default(
@@ -141,6 +154,8 @@ pub(crate) fn read(table: &Table<'_>, base: &Config) -> Config {
         min_rto: time("min_rto", base.min_rto),
         max_rto: time("max_rto", base.max_rto),
         initial_rto: time("initial_rto", base.initial_rto),
+        undo: flag("undo", base.undo),
+        frto: flag("frto", base.frto),
         clock_granularity: time("clock_granularity", base.clock_granularity),
         byte_counting: byte_counting(table).unwrap_or(base.byte_counting),
         ecn: flag("ecn", base.ecn),

@@ -117,6 +117,11 @@ pub struct Config {
     pub max_rto: Duration,
     /// Timeout before there is a measurement. Default 1 s (RFC 6298, 2.1).
     pub initial_rto: Duration,
+    /// Take back what a repair did to the window if timestamps (RFC 3522), DSACK (RFC 3708) or F-RTO show that nothing was
+    /// lost. Not in Tahoe and Reno. Default off.
+    pub undo: bool,
+    /// Find needless timeouts by F-RTO (RFC 5682); needs SACK, and `undo`. Default off.
+    pub frto: bool,
     /// Tick of the host's clock; zero: exact. With a tick G, round trips are measured in whole ticks (at least one) and
     /// timers fire at multiples of G as BSD counts them: a timer of n ticks fires at the n-th tick from now, up to G
     /// early. The retransmission timeout is then at least 2 ticks. The 1990s had 500 ms. Default zero.
@@ -161,6 +166,8 @@ impl Default for Config {
             min_rto: Duration::from_ms(200),
             max_rto: Duration::from_s(120),
             initial_rto: Duration::from_s(1),
+            undo: false,
+            frto: false,
             clock_granularity: Duration::ZERO,
             byte_counting: ByteCounting::Abc { limit: 2 },
             ecn: false,

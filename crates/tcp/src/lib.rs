@@ -37,6 +37,7 @@
 //! | `scoreboard` | what the receiver holds, by SACK (RFC 6675) |
 //! | `receiver`, `reassembly` | acknowledgements, windows, data out of order |
 //! | `rtt`, `sent` | retransmission timeout (RFC 6298, Linux), and when what is in flight went out |
+//! | `undo` | taking back a repair that proves needless: Eifel, DSACK, F-RTO |
 //! | `stats` | counters, and what limited the sender |
 
 mod config;
@@ -56,6 +57,7 @@ mod sending;
 mod sent;
 mod stats;
 mod timer;
+mod undo;
 
 pub use config::{ByteCounting, Config, ConfigError, InitialWindow, Rto, Variant, WindowScale};
 pub use endpoint::{Endpoint, Open, State};

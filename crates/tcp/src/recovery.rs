@@ -17,6 +17,7 @@ use crate::rtt::Place;
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
 use crate::sender::{Phase, Sender, Urgent};
 use crate::timer::Timer;
+use crate::undo::Evidence;
 
 /// The parts of a segment that the sender looks at.
 #[derive(Clone, Copy, Debug)]
@@ -43,10 +44,10 @@ pub(crate) enum AckVerdict {
 
 /// What the SACK blocks of a segment told anew.
 #[derive(Clone, Copy, Debug, Default)]
-struct News {
-    any: bool,
+pub(crate) struct News {
+    pub(crate) any: bool,
     /// The first octet of it that was sent once.
-    once: Option<u64>,
+    pub(crate) once: Option<u64>,
 }
 
 impl News {
@@ -108,11 +109,15 @@ impl Sender {
         self.keep_near(from);
         self.backoff = 0;
         self.probed = false;
-        let mut sacked = None;
+        let untouched = self.untouched();
+        let mut news = News::default();
         if self.sacking || (self.style == Style::Sack && info.segment.options().sack_count() > 0) {
-            sacked = self.board_after(from, info).once;
+            news = self.board_after(from, info);
         }
-        self.measure(now, config, info.echoed, from, sacked);
+        self.measure(now, config, info.echoed, from, news.once);
+        if self.undo.is_some() {
+            self.judge(Evidence { segment: info.segment, advanced: true, news, untouched });
+        }
         // RFC 6298 (5.2) When all outstanding data has been acknowledged, turn off the timer. (5.3) When an ACK is
         // received that acknowledges new data, restart it.
         if self.una == self.max {
@@ -188,8 +193,7 @@ impl Sender {
             self.congestion.rest(now);
         }
         if after_timeout && self.recover.ahead_of(self.una) <= 0 {
-            self.phase = Phase::Open;
-            self.settle_board();
+            self.end_repair();
         }
     }
 
@@ -202,8 +206,7 @@ impl Sender {
         if self.style == Style::Reno || self.recover.ahead_of(self.una) <= 0 {
             let flight = u32::try_from(self.max - self.una).unwrap_or(u32::MAX);
             self.congestion.on_recovered(self.style, flight, mss);
-            self.phase = Phase::Open;
-            self.settle_board();
+            self.end_repair();
         } else if self.style == Style::NewReno {
             self.congestion.on_partial_ack(acked, mss);
             self.urgent = Urgent::First;
@@ -224,6 +227,7 @@ impl Sender {
             }
         }
         let outstanding = self.max > self.una;
+        let untouched = self.untouched();
         let mut news = News::default();
         if self.style == Style::Sack && info.segment.options().sack_count() > 0 {
             news = self.record_sack(info);
@@ -231,6 +235,9 @@ impl Sender {
                 && self.rtt.is_linux()
             {
                 self.measure_sacked(now, config, octet);
+            }
+            if self.undo.is_some() {
+                self.judge(Evidence { segment: info.segment, advanced: false, news, untouched });
             }
         }
         // With SACK, RFC 6675, section 2: the segment tells of octets that were not known to be held. Without, RFC
@@ -274,6 +281,9 @@ impl Sender {
         let mss = u32::from(self.mss);
         // RFC 3168, section 6.1.2: at most one reduction for a window of data.
         let reduce = self.ecn_until.ahead_of(self.una) <= 0;
+        if reduce {
+            self.keep_for_undo(config);
+        }
         self.congestion.on_fast_retransmit(config, self.style, self.flight_size(), mss, reduce);
         self.partial = false;
         self.timer = Timer::at(config.deadline(now, self.rtt.rto()));
@@ -317,6 +327,10 @@ impl Sender {
         self.stats.timeouts += 1;
         let flight = u32::try_from(self.max - self.una).unwrap_or(u32::MAX);
         let recovering = self.phase == Phase::Recovery;
+        if self.backoff == 0 && !recovering {
+            self.keep_for_undo(config);
+        }
+        self.start_frto(config, recovering);
         self.congestion.on_timeout(config, flight, u32::from(self.mss), self.backoff == 0, recovering);
         self.backoff += 1;
         // RFC 6582, section 4.2; RFC 6675, section 5.1: the recovery point moves, recovery ends.
@@ -361,6 +375,9 @@ impl Sender {
         let options = info.segment.options();
         let again = self.sent.again(una);
         let mut news = News::default();
+        if self.undo.is_some() {
+            self.note_duplicate(info.segment);
+        }
         for block in options.sack_blocks() {
             let Some((left, right)) = self.block_offsets(block.left, block.right) else { continue };
             let board = self.board.get_or_insert_with(|| Box::new(Scoreboard::new(una)));
@@ -388,8 +405,17 @@ impl Sender {
         if right > self.max { None } else { Some((left, right)) }
     }
 
+    /// The repair has come to its end.
+    fn end_repair(&mut self) {
+        self.phase = Phase::Open;
+        self.settle_board();
+        if let Some(undo) = &mut self.undo {
+            undo.on_end(self.max);
+        }
+    }
+
     /// No repair is under way: the scoreboard steps aside once it holds nothing.
-    fn settle_board(&mut self) {
+    pub(crate) fn settle_board(&mut self) {
         let (una, mss) = (self.una, u32::from(self.mss));
         let Some(board) = &mut self.board else { return };
         board.forget_resent(una);

@@ -153,6 +153,16 @@ impl Scoreboard {
         self.lost = (max - una) as u32 - self.sacked;
     }
 
+    /// Octets that a timeout took for lost and that were not sent again.
+    pub(crate) fn untouched(&self) -> u32 {
+        self.lost.saturating_sub(self.resent)
+    }
+
+    /// The timeout was needless: what is not SACKed is in flight.
+    pub(crate) fn forget_timeout(&mut self, una: u64) {
+        self.timeout_edge = Low::of(una);
+    }
+
     /// The part that begins at `una` goes out first: RFC 6675, section 5, step 4.3. At most `mss` octets.
     pub(crate) fn resend_first(&mut self, una: u64, max: u64, mss: u32) -> Range {
         self.forget_resent(una);

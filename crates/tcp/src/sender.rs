@@ -16,6 +16,7 @@ use crate::scoreboard::Scoreboard;
 use crate::sent::SentTimes;
 use crate::stats::{LimitClock, SendStats};
 use crate::timer::Timer;
+use crate::undo::Undo;
 use crate::{Config, Limit, LimitedTime};
 
 /// What the sender is in the middle of.
@@ -78,6 +79,7 @@ pub(crate) struct Sender {
     pub(crate) sent: SentTimes,
     pub(crate) congestion: Congestion,
     pub(crate) board: Option<Box<Scoreboard>>,
+    pub(crate) undo: Option<Box<Undo>>,
     pub(crate) stats: SendStats,
     limits: LimitClock,
     pub(crate) iss: SeqNumber,
@@ -141,6 +143,7 @@ impl Sender {
             sent: SentTimes::default(),
             congestion: Congestion::new(config, mss),
             board: None,
+            undo: None,
             stats: SendStats::default(),
             limits: LimitClock::new(),
             iss,
@@ -360,7 +363,10 @@ impl Sender {
         if counted + u64::from(mss) > cwnd {
             return Err(self.shut_by_cwnd(cwnd, false));
         }
+        let new_first = self.prefers_new();
+        let board = self.board.as_mut().expect("a sender by SACK has a scoreboard");
         if self.phase != Phase::Open
+            && !new_first
             && let Some(part) = board.next_lost(una, max, mss)
         {
             return Ok(part.again());
@@ -375,8 +381,13 @@ impl Sender {
             }
             Err(limit) => limit,
         };
+        let board = self.board.as_mut().expect("a sender by SACK has a scoreboard");
+        if new_first {
+            // RFC 5682, section 2.1, step 2b: without new data the timeout is taken for right.
+            self.end_frto();
+            return self.next_by_sack(config);
+        }
         if self.phase == Phase::Recovery {
-            let board = self.board.as_mut().expect("a sender by SACK has a scoreboard");
             let part =
                 board.next_suspect(una, max, mss).or_else(|| board.rescue(una, max, mss, self.recover.near(una)));
             return part.map(Range::again).ok_or(limit);
@@ -450,6 +461,9 @@ impl Sender {
     #[inline]
     fn note_sent(&mut self, now: Instant, config: &Config, plan: Plan) {
         self.max = self.max.max(self.nxt());
+        if plan.again {
+            self.count_again(now, config, (plan.end - plan.start) as u32);
+        }
         if self.rtt.is_linux() {
             if plan.again {
                 self.sent.note_again(now, self.una, plan.start, plan.end);

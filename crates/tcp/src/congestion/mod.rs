@@ -193,6 +193,15 @@ impl Congestion {
         self.set_cwnd(mss);
     }
 
+    /// A reduction is taken back: no less than `before` it (RFC 4015, section 3.2; RFC 9438, section 4.9).
+    pub(crate) fn restore(&mut self, before: Self) {
+        self.set_cwnd(self.cwnd.max(before.cwnd));
+        self.ssthresh = self.ssthresh.max(before.ssthresh);
+        self.counted = before.counted;
+        self.limited_sent = 0;
+        self.cubic = before.cubic;
+    }
+
     /// An ECN echo: RFC 3168, section 6.1.2, halves the window itself, whatever is out.
     pub(crate) fn on_ecn_echo(&mut self, config: &Config, mss: u32) {
         self.ssthresh = self.reduced(config, self.cwnd, mss);

@@ -98,8 +98,8 @@ fn config() -> impl Strategy<Value = Config> {
         Just(Variant::Sack),
         Just(Variant::Cubic)
     ];
-    (variant, any::<u16>(), any::<u64>(), any::<[bool; 5]>(), any::<u8>()).prop_map(
-        |(variant, mss, window, [sack, timestamps, ecn, sane, linux], ack_every)| Config {
+    (variant, any::<u16>(), any::<u64>(), any::<[bool; 7]>(), any::<u8>()).prop_map(
+        |(variant, mss, window, [sack, timestamps, ecn, sane, linux, undo, frto], ack_every)| Config {
             variant,
             // Whatever is out of range is held within it.
             mss: if sane { 1_000 } else { mss },
@@ -108,6 +108,8 @@ fn config() -> impl Strategy<Value = Config> {
             timestamps,
             ecn,
             ack_every,
+            undo,
+            frto,
             rto: if linux { Rto::Linux } else { Rto::Rfc6298 },
             ..Config::default()
         },

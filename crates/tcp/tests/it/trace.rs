@@ -214,6 +214,8 @@ fn set(config: &mut Config, key: &str, value: &str) -> Option<()> {
         }
         "min_rto_ms" => config.min_rto = ms()?,
         "max_rto_ms" => config.max_rto = ms()?,
+        "undo" => config.undo = on()?,
+        "frto" => config.frto = on()?,
         "tick_ms" => config.clock_granularity = ms()?,
         "count" if value == "acks" => config.byte_counting = ByteCounting::PerAck,
         "count" => config.byte_counting = ByteCounting::Abc { limit: value.parse().ok()? },

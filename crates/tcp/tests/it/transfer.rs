@@ -42,6 +42,7 @@ prop_compose! {
         tick in prop_oneof![4 => Just(0_u64), 1 => Just(100), 1 => Just(500)],
         byte_counting in byte_counting(),
         rto in prop_oneof![Just(Rto::Rfc6298), Just(Rto::Linux)],
+        (undo, frto) in any::<(bool, bool)>(),
         (sack, dsack, timestamps, ecn, limited_transmit, idle_restart) in any::<(bool, bool, bool, bool, bool, bool)>(),
     ) -> Config {
         Config {
@@ -57,6 +58,8 @@ prop_compose! {
             timestamps,
             window_scale,
             rto,
+            undo,
+            frto,
             max_rto: Duration::from_s(60),
             clock_granularity: Duration::from_ms(tick),
             byte_counting,

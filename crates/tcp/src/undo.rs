@@ -1,0 +1,201 @@
+//! Taking back a repair that proves needless: the segments had only been late.
+//!
+//! Published: RFC 3522 and RFC 4015 (Eifel: an echo older than the first retransmission acknowledges the original), RFC
+//! 3708 (every octet sent again is reported as a duplicate by DSACK), RFC 5682, section 3 (F-RTO with SACK), RFC 9438,
+//! section 4.9 (what CUBIC restores); together as in P. Sarolahti and A. Kuznetsov, "Congestion Control in Linux TCP",
+//! USENIX 2002, section 5.
+//! What a repair changes is kept when it begins. If one of the three says that nothing was lost, window, threshold and
+//! CUBIC's curve are as before, or as they are now if that is more; what was taken for lost is in flight again.
+//!
+//! After a timeout F-RTO sends the first segment again and waits. If then octets are acknowledged or SACKed that were
+//! sent once and before, the timeout was needless. If only what was sent again is, new data go out instead of the next
+//! repair, and the next acknowledgement decides: SACK blocks of the new data alone mean a loss.
+//! Differs: as in Linux, one acknowledgement of what was sent once is enough for F-RTO (the RFC asks for two in its step
+//! 2b), timeouts that interrupt a fast recovery have no F-RTO, and reports of duplicates count until a window after the
+//! repair. F-RTO needs SACK; without it (NewReno) Eifel alone decides. Tahoe and Reno, of an earlier time, take nothing
+//! back. Unlike in Linux no reordering is learned from it, and CUBIC's curve goes on after a timeout.
+//! Cost: a null test for each acknowledgement; 56 bytes from the beginning of a repair to a window after its end.
+
+use lastmile_packet::{Meta, SeqNumber};
+use lastmile_units::Instant;
+
+use crate::Config;
+use crate::congestion::{Congestion, Style};
+use crate::ranges::Low;
+use crate::recovery::News;
+use crate::sender::{Phase, Sender, Urgent};
+
+/// What is needed to take a repair back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Undo {
+    /// Before the repair.
+    congestion: Congestion,
+    /// Octets sent again that are not reported as duplicates.
+    unreported: u32,
+    /// The first that is not acknowledged when the repair began: reports below it are of an earlier one.
+    from: Low,
+    /// One past the highest octet sent when the repair ended.
+    until: Low,
+    /// The timestamp of the first retransmission.
+    first_again: Option<u32>,
+    frto: Frto,
+}
+
+// A box of 56 bytes takes 64 of the heap.
+const _: () = assert!(size_of::<Undo>() <= 56, "very many senders may be in a repair at once");
+
+/// How far F-RTO is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Frto {
+    /// Nothing is left to find out.
+    Off,
+    /// The answer to the first segment sent again is awaited.
+    First,
+    /// It came; new data go out, and what answers them decides.
+    Second,
+}
+
+/// What an acknowledgement is judged by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evidence<'a> {
+    pub(crate) segment: &'a Meta,
+    /// It acknowledges new data.
+    pub(crate) advanced: bool,
+    pub(crate) news: News,
+    /// Octets that the timeout took for lost and that were not sent again, before this acknowledgement.
+    pub(crate) untouched: u32,
+}
+
+impl Undo {
+    /// The repair has come to its end with octets up to `max` sent.
+    pub(crate) fn on_end(&mut self, max: u64) {
+        self.until = Low::of(max);
+        self.frto = Frto::Off;
+    }
+
+    /// All that was sent again has arrived twice.
+    fn is_reported(&self) -> bool {
+        self.first_again.is_some() && self.unreported == 0
+    }
+
+    /// RFC 3522, section 3.2, step 4: the echo is from before the first retransmission.
+    fn is_answered_by_original(&self, segment: &Meta) -> bool {
+        let Some((first, (_, echo))) = self.first_again.zip(segment.options().timestamps()) else { return false };
+        echo.wrapping_sub(first).cast_signed() < 0
+    }
+}
+
+impl Sender {
+    /// A repair begins, and is about to reduce the window.
+    #[cold]
+    pub(crate) fn keep_for_undo(&mut self, config: &Config) {
+        if !config.undo || !matches!(self.style, Style::NewReno | Style::Sack) {
+            return;
+        }
+        self.undo = Some(Box::new(Undo {
+            congestion: self.congestion.clone(),
+            unreported: 0,
+            from: Low::of(self.una),
+            until: Low::of(self.max),
+            first_again: None,
+            frto: Frto::Off,
+        }));
+    }
+
+    /// The timer expired; `recovering`: in the midst of a fast recovery.
+    #[cold]
+    pub(crate) fn start_frto(&mut self, config: &Config, recovering: bool) {
+        if config.frto
+            && self.style == Style::Sack
+            && let Some(undo) = &mut self.undo
+        {
+            undo.frto = if recovering { Frto::Off } else { Frto::First };
+        }
+    }
+
+    /// `len` octets go out again.
+    pub(crate) fn count_again(&mut self, now: Instant, config: &Config, len: u32) {
+        if let Some(undo) = &mut self.undo {
+            undo.unreported = undo.unreported.saturating_add(len);
+            undo.first_again.get_or_insert(config.timestamp(now));
+        }
+    }
+
+    /// RFC 2883, section 4: the first block reports a duplicate if it lies at or below the cumulative acknowledgement or
+    /// within the second. RFC 3708, section 2: it is taken off what was sent again.
+    #[cold]
+    pub(crate) fn note_duplicate(&mut self, segment: &Meta) {
+        let (una, wire) = (self.una, self.wire(self.una));
+        let Some(undo) = &mut self.undo else { return };
+        let options = segment.options();
+        let mut blocks = options.sack_blocks();
+        let Some(first) = blocks.next() else { return };
+        let ahead = |edge: SeqNumber| i64::from(edge.distance_from(wire).cast_signed());
+        let (left, right) = (ahead(first.left), ahead(first.right));
+        let within = blocks.next().is_some_and(|second| ahead(second.left) <= left && right <= ahead(second.right));
+        if left < right && (right <= 0 || within) && left >= undo.from.ahead_of(una) {
+            undo.unreported = undo.unreported.saturating_sub((right - left) as u32);
+        }
+    }
+
+    /// New data go before the next repair.
+    pub(crate) fn prefers_new(&self) -> bool {
+        self.undo.as_ref().is_some_and(|undo| undo.frto == Frto::Second)
+    }
+
+    /// There are none.
+    pub(crate) fn end_frto(&mut self) {
+        if let Some(undo) = &mut self.undo {
+            undo.frto = Frto::Off;
+        }
+    }
+
+    /// Octets that a timeout took for lost and that were not sent again, as long as F-RTO asks.
+    pub(crate) fn untouched(&self) -> u32 {
+        match (&self.undo, &self.board) {
+            (Some(undo), Some(board)) if undo.frto != Frto::Off => board.untouched(),
+            _ => 0,
+        }
+    }
+
+    /// Looks whether an acknowledgement tells that the repair was needless.
+    #[cold]
+    pub(crate) fn judge(&mut self, evidence: Evidence<'_>) {
+        let untouched = self.untouched();
+        let Some(undo) = &mut self.undo else { return };
+        if undo.is_reported()
+            || (evidence.advanced && undo.is_answered_by_original(evidence.segment))
+            || untouched < evidence.untouched
+        {
+            self.take_back();
+        } else if self.phase == Phase::Open {
+            if undo.until.ahead_of(self.una) < 0 {
+                self.undo = None;
+            }
+        } else if undo.frto == Frto::First && evidence.advanced {
+            undo.frto = Frto::Second;
+        } else if undo.frto == Frto::Second && evidence.news.any {
+            undo.frto = Frto::Off;
+        }
+    }
+
+    fn take_back(&mut self) {
+        let Some(undo) = self.undo.take() else { return };
+        self.congestion.restore(undo.congestion);
+        if self.phase == Phase::Open {
+            return;
+        }
+        self.phase = Phase::Open;
+        self.urgent = Urgent::Nothing;
+        self.partial = false;
+        self.backoff = 0;
+        self.dup_acks = 0;
+        self.nxt = Low::of(self.max);
+        // The next loss is repaired at once.
+        self.recover = Low::of(self.una - 1);
+        if let Some(board) = &mut self.board {
+            board.forget_timeout(self.una);
+        }
+        self.settle_board();
+    }
+}
