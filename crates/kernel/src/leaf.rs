@@ -155,6 +155,7 @@ impl Nearest {
             Spec::AckPacing { queue, .. } => self.without("ACK pacing", queue, place),
             Spec::AckRegenerator { queue, .. } => self.without("ACK regeneration", queue, place),
             Spec::WindowClamp { queue, .. } => self.without("the window clamp", queue, place),
+            Spec::Witness { queue } => self.find(queue, place),
             Spec::Policer { queue, .. } => self.without("a policer within the upstream", queue, place),
             Spec::Tbf { queue, .. } | Spec::Drain { queue, .. } => {
                 self.without("a shaper below a shaper", queue, place);

@@ -25,6 +25,8 @@ fn taken_off(queue: &Spec, layer: &LinkLayer, remarks: &mut Vec<String>) -> Spec
             remarks.push("pacing of ACKs: the kernel has none; left out".to_owned());
             taken_off(queue, layer, remarks)
         }
+        // It does nothing itself, and what asks it is left out.
+        Spec::Witness { queue } => taken_off(queue, layer, remarks),
         Spec::Rules(config) => {
             let queue = Box::new(taken_off(&config.queue, layer, remarks));
             Spec::Rules(rules::Config { queue, ..config.clone() })

@@ -24,9 +24,11 @@ mod direction;
 mod report;
 
 use std::io;
+use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowTable, HashKey};
+use lastmile_queueing::ack::Handshakes;
 use lastmile_queueing::line;
 use lastmile_queueing::spec::{BuildError, Spec};
 use lastmile_units::{Duration, Instant};
@@ -85,7 +87,8 @@ impl Queues {
     /// # Errors
     /// A queue that its line cannot have.
     pub fn build(up: (&Spec, LinkLayer), down: (&Spec, LinkLayer), hash_key: HashKey) -> Result<Self, BuildError> {
-        let build = |(spec, link_layer)| Queue::build(spec, link_layer, hash_key);
+        let handshakes = Arc::new(Handshakes::new(hash_key));
+        let build = |(spec, link_layer)| Queue::build(spec, link_layer, hash_key, &handshakes);
         Ok(Self { up: build(up)?, down: build(down)? })
     }
 }
@@ -104,9 +107,10 @@ impl Bump {
     /// # Errors
     /// A queue that its line cannot have, such as a limit in cells on a line without cells.
     pub fn new(config: &BumpConfig) -> Result<Self, BuildError> {
+        let handshakes = Arc::new(Handshakes::new(config.hash_key));
         Ok(Self {
-            up: Direction::new(&config.up, config.seed, config.hash_key)?,
-            down: Direction::new(&config.down, config.seed, config.hash_key)?,
+            up: Direction::new(&config.up, config.seed, config.hash_key, &handshakes)?,
+            down: Direction::new(&config.down, config.seed, config.hash_key, &handshakes)?,
             flows: FlowTable::new(MAX_FLOWS, FLOW_IDLE, config.hash_key),
             mtu: config.mtu,
         })

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use lastmile_linklayer::{LinkLayer, preset};
 use lastmile_packet::{FlowDirectory, HashKey, NumberedFlows};
 
+use crate::ack::Handshakes;
+
 /// What [`crate::Spec::build_in`] builds a tree for.
 #[derive(Clone)]
 pub struct Environment {
@@ -15,6 +17,8 @@ pub struct Environment {
     pub flows: Arc<dyn FlowDirectory>,
     /// Key of the hashes of tables of connections and hosts: random ones wherever strangers choose addresses and ports.
     pub hash_key: HashKey,
+    /// What trees of both directions know of handshakes: one value for all that stand in one place.
+    pub handshakes: Arc<Handshakes>,
     /// The class that [`crate::Rules`] gave the packet that is being enqueued.
     pub(crate) class: Arc<AtomicU16>,
 }
@@ -23,13 +27,25 @@ impl Environment {
     /// A line over which packets with bytes go, or simulated ones that are known by their number alone.
     #[must_use]
     pub fn new(link_layer: LinkLayer) -> Self {
-        Self { link_layer, flows: Arc::new(NumberedFlows), hash_key: HashKey::default(), class: Arc::default() }
+        Self {
+            link_layer,
+            flows: Arc::new(NumberedFlows),
+            hash_key: HashKey::default(),
+            handshakes: Arc::default(),
+            class: Arc::default(),
+        }
     }
 
     /// The same with another directory of flows.
     #[must_use]
     pub fn with_flows(self, flows: Arc<dyn FlowDirectory>) -> Self {
         Self { flows, ..self }
+    }
+
+    /// The same beside trees that know of these handshakes.
+    #[must_use]
+    pub fn with_handshakes(self, handshakes: Arc<Handshakes>) -> Self {
+        Self { handshakes, ..self }
     }
 }
 

@@ -8,8 +8,8 @@ use lastmile_packet::Packet;
 use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, WireBytes};
 
 use crate::ack::{
-    AckCollapsing, AckFilter, AckPacing, AckRegenerator, CakeAckFilter, SmartAckDropper, WindowClamp, cake, clamp,
-    filter, pacing, regenerator, sad,
+    AckCollapsing, AckFilter, AckPacing, AckRegenerator, CakeAckFilter, SmartAckDropper, WindowClamp, Witness, cake,
+    clamp, filter, pacing, regenerator, sad,
 };
 use crate::cake::{Cake, CakeError, Config as CakeConfig};
 use crate::classify::{Condition, Match, MatchError, Rules, rules};
@@ -149,6 +149,11 @@ pub enum Spec {
         /// What a flow may have in flight.
         config: clamp::Config,
         /// The queue in front of it.
+        queue: Box<Spec>,
+    },
+    /// [`Witness`]: notes what a clamp in the other direction asks for.
+    Witness {
+        /// The queue behind it.
         queue: Box<Spec>,
     },
 }
@@ -295,6 +300,7 @@ impl Spec {
             Self::AckPacing { queue, .. } | Self::WindowClamp { queue, .. } | Self::AckRegenerator { queue, .. } => {
                 vec![queue]
             }
+            Self::Witness { queue } => vec![queue],
             Self::Drr(config) => config.classes().iter().map(|class| &class.class.queue).collect(),
             Self::Wfq(config) | Self::Wf2qPlus(config) => {
                 config.classes().iter().map(|class| &class.class.queue).collect()
@@ -358,6 +364,10 @@ impl Spec {
                 let queue: Node<P> = queue.build_below("queue".into(), at, environment)?;
                 let clamp = WindowClamp::new(config, environment, queue);
                 Box::new(clamp.ok_or_else(|| refused(at, Problem::SegmentSize(config.mss)))?)
+            }
+            Self::Witness { queue } => {
+                let queue: Node<P> = queue.build_below("queue".into(), at, environment)?;
+                Box::new(Witness::new(environment, queue))
             }
             Self::CakeAckFilter { limit, drop, rules } => {
                 let filter = CakeAckFilter::new(*limit, *drop, rules, environment);
@@ -440,6 +450,7 @@ impl Spec {
                 config.check()?;
                 Ok(config.exempt.check()?)
             }
+            Self::Witness { .. } => Ok(()),
             Self::Tbf { .. } | Self::Sfq(_) | Self::Red(_) | Self::Codel(_) | Self::FqCodel(_) => Ok(()),
             Self::Drain { config, .. } => Ok(config.check()?),
             Self::Cake(config) => Ok(config.check()?),

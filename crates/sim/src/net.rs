@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hdrhistogram::Histogram;
 use lastmile_packet::{FlowDirectory, FlowId, Meta};
+use lastmile_queueing::ack::Handshakes;
 use lastmile_queueing::line::{self, Line, Observer};
 use lastmile_queueing::random::Stream;
 use lastmile_queueing::{DropReason, DropSink, Environment};
@@ -173,7 +174,10 @@ pub(crate) struct Monitor {
 impl Net {
     pub(crate) fn new(network: &Network, capture: Option<Box<dyn CaptureSink>>) -> Result<Self, BuildError> {
         let flows: Arc<dyn FlowDirectory> = Arc::new(Directory::new(network));
-        let links = network.links.iter().map(|link| LinkState::new(network, link, &flows)).collect::<Result<_, _>>()?;
+        // Each flow of the network passes one line, so one memory does for all middleboxes.
+        let handshakes = Arc::default();
+        let links = network.links.iter().map(|link| LinkState::new(network, link, &flows, &handshakes));
+        let links = links.collect::<Result<_, _>>()?;
         Ok(Self {
             pending: Wheel::new(),
             links,
@@ -317,8 +321,14 @@ impl Net {
 }
 
 impl LinkState {
-    fn new(network: &Network, link: &crate::spec::Link, flows: &Arc<dyn FlowDirectory>) -> Result<Self, BuildError> {
-        let environment = Environment::new(link.link_layer).with_flows(Arc::clone(flows));
+    fn new(
+        network: &Network,
+        link: &crate::spec::Link,
+        flows: &Arc<dyn FlowDirectory>,
+        handshakes: &Arc<Handshakes>,
+    ) -> Result<Self, BuildError> {
+        let environment =
+            Environment::new(link.link_layer).with_flows(Arc::clone(flows)).with_handshakes(Arc::clone(handshakes));
         let queue = link
             .queue
             .build_in::<Meta>(&environment)

@@ -1,10 +1,12 @@
 //! One direction: the hops from one port to another, apart from all input and output.
 
 use std::io;
+use std::sync::Arc;
 
 use hdrhistogram::Histogram;
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowId, FlowTable, Frame, HashKey, Packet, Protocol};
+use lastmile_queueing::ack::Handshakes;
 use lastmile_queueing::discipline::{DropReason, DropSink};
 use lastmile_queueing::line::{Count, Line, Observer};
 use lastmile_queueing::spec::{BuildError, Spec};
@@ -48,12 +50,17 @@ pub(super) struct Hop {
 }
 
 impl Direction {
-    pub(super) fn new(configs: &[HopConfig], seed: u64, hash_key: HashKey) -> Result<Self, BuildError> {
+    pub(super) fn new(
+        configs: &[HopConfig],
+        seed: u64,
+        hash_key: HashKey,
+        handshakes: &Arc<Handshakes>,
+    ) -> Result<Self, BuildError> {
         let hops: Result<Vec<Hop>, BuildError> = configs
             .iter()
             .enumerate()
             .map(|(index, config)| {
-                let queue = Queue::build(&config.queue, config.line.link_layer, hash_key)?.node;
+                let queue = Queue::build(&config.queue, config.line.link_layer, hash_key, handshakes)?.node;
                 let losses = Stream::new(seed, &format!("loss on link {}", config.name));
                 Ok(Hop {
                     name: config.name.clone(),
@@ -225,8 +232,14 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub(super) fn build(spec: &Spec, link_layer: LinkLayer, hash_key: HashKey) -> Result<Self, BuildError> {
-        let mut environment = Environment::new(link_layer);
+    /// `handshakes` are those of both directions.
+    pub(super) fn build(
+        spec: &Spec,
+        link_layer: LinkLayer,
+        hash_key: HashKey,
+        handshakes: &Arc<Handshakes>,
+    ) -> Result<Self, BuildError> {
+        let mut environment = Environment::new(link_layer).with_handshakes(Arc::clone(handshakes));
         environment.hash_key = hash_key;
         Ok(Self { node: spec.build_in(&environment)?, link_layer })
     }

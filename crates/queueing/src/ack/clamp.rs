@@ -8,13 +8,17 @@
 //!
 //! - The window is lowered to the target, never raised; the target is at least one segment of `mss` bytes, so that a sender with
 //!   Nagle's algorithm (RFC 9293, section 3.7.4) always has a whole one to send.
+//! - *A share is of whole segments, and one more.* A sender that avoids silly windows (RFC 9293, section 3.8.6.2.1) does not use the rest
+//!   of a segment, and of what it has in flight a segment may be held unacknowledged by the receiver (RFC 1122, section 4.2.3.2):
+//!   eight flows that share ten segments would stop and wait for the receiver's timer.
 //! - *What was advertised is not taken back* (RFC 9293, section 3.8.6): while the right edge that the sender knows lies beyond the
 //!   target, the window closes only as fast as acknowledgements come. A receiver that takes its window back is not corrected.
 //! - *The unit is the flow's* (RFC 7323, section 2): the shift is that of its SYN; a window is rounded up to the unit. A SYN-ACK settles
 //!   it for both ends, and so does a SYN without the option or with a shift of 0. A SYN that offers another shift may be refused in
-//!   the other direction, which is not seen here: it counts as agreed once an acknowledgement steps over the window before it, read
-//!   without the shift, by more than a segment. With the usual shifts (6 and up) one of two segments does; a small shift may
-//!   stay unproved until a loss is repaired. Until then, and for a flow whose SYN was not seen, windows stay as they are.
+//!   the other direction: what the SYN-ACK says there is asked of a [`super::Witness`]. Where none has seen it, the shift counts as agreed
+//!   once an acknowledgement steps over the window before it, read without the shift, by more than a segment. With the usual
+//!   shifts (6 and up) one of two segments does; a small shift may stay unproved until a loss is repaired. Until then, and for a
+//!   flow whose SYN was not seen, windows stay as they are.
 //! - *A duplicate stays a duplicate and an update an update* (RFC 5681, section 2: the same number and the same window): what the
 //!   receiver advertised twice leaves twice as the same, whatever the target is by then; what it changed leaves changed, by one
 //!   unit where the target alone would make both the same.
@@ -46,7 +50,8 @@ const LARGEST_SHIFT: u8 = 14;
 pub enum Target {
     /// So many bytes, each flow.
     Window(ByteCount),
-    /// What `rate` delivers in `rtt`, all active flows together, in equal shares.
+    /// What `rate` delivers in `rtt`, all active flows together, in equal shares of whole segments, and for each flow a segment
+    /// more.
     Shared {
         /// Rate of payload.
         rate: BitRate,
@@ -67,9 +72,9 @@ pub struct Config {
 }
 
 /// A clamp behind a queue: windows are lowered in what leaves it.
-#[derive(Debug)]
 pub struct WindowClamp<D> {
     queue: D,
+    environment: Environment,
     target: Target,
     mss: ByteCount,
     exempt: Condition,
@@ -95,8 +100,19 @@ struct Flow {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Scale {
     Agreed(u8),
-    /// Offered, and not known whether agreed. The highest right edge if it was not.
-    Offered(u8, Option<SeqNumber>),
+    /// Not known whether agreed.
+    Offered(Offer),
+}
+
+/// What a SYN offers, and what speaks for its having been refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Offer {
+    shift: u8,
+    /// Of the SYN: its number, and how many bytes it carries.
+    seq: SeqNumber,
+    data: u16,
+    /// The highest right edge if it was refused; `None` before anything followed the SYN.
+    highest: Option<SeqNumber>,
 }
 
 /// What the sender was told last.
@@ -122,6 +138,7 @@ impl<D> WindowClamp<D> {
         }
         Some(Self {
             queue,
+            environment: environment.clone(),
             target: config.target,
             mss: config.mss,
             exempt: Condition::new(&config.exempt, environment),
@@ -139,7 +156,9 @@ impl<D> WindowClamp<D> {
             Target::Shared { rate, rtt } => {
                 let in_flight = u128::from(rate.as_bps()) * u128::from(rtt.as_ps()) / (8 * 1_000_000_000_000);
                 let flows = self.active.len().max(1) as u64;
-                u64::try_from(in_flight).unwrap_or(u64::MAX) / flows
+                let share = u64::try_from(in_flight).unwrap_or(u64::MAX) / flows;
+                let mss = self.mss.as_u64();
+                share.div_ceil(mss).saturating_add(1).saturating_mul(mss)
             }
         };
         bytes.max(self.mss.as_u64())
@@ -203,6 +222,17 @@ impl<D> WindowClamp<D> {
         }
         let target = self.target(now);
         let flow = self.flows.get_mut(&meta.flow).expect("just found");
+        let answered = match flow.scale {
+            // The SYN-ACK has passed before anything follows the SYN, or it is not seen at all.
+            Scale::Offered(Offer { seq, data, highest: None, .. }) => packet
+                .key(&*self.environment.flows)
+                .and_then(|key| self.environment.handshakes.scales(now, &key, seq, data)),
+            _ => None,
+        };
+        if let Some(scales) = answered {
+            self.stats.answered += 1;
+            flow.scale = Scale::Agreed(if scales { flow.shift() } else { 0 });
+        }
         let agreed = flow.agreed(&meta, self.mss);
         if !agreed && !untouched {
             self.stats.passed_unconfirmed_scale += 1;
@@ -228,7 +258,10 @@ impl<D> WindowClamp<D> {
             // Refused or not, the unit is a byte.
             None | Some(0) => Scale::Agreed(0),
             Some(shift) if answers => Scale::Agreed(shift.min(LARGEST_SHIFT)),
-            Some(shift) => Scale::Offered(shift.min(LARGEST_SHIFT), None),
+            Some(shift) => {
+                let (shift, data) = (shift.min(LARGEST_SHIFT), meta.payload_len());
+                Scale::Offered(Offer { shift, seq: meta.seq, data, highest: None })
+            }
         };
         self.stats.seen += 1;
         let left = u16::try_from(target).map_or(meta.window, |target| target.min(meta.window));
@@ -252,7 +285,7 @@ fn edge(ack: SeqNumber, window: u64) -> SeqNumber {
 impl Flow {
     /// True when the unit of the flow's windows is known; settles it where this segment proves it.
     fn agreed(&mut self, meta: &Meta, mss: ByteCount) -> bool {
-        let Scale::Offered(shift, highest) = self.scale else { return true };
+        let Scale::Offered(offer @ Offer { shift, highest, .. }) = self.scale else { return true };
         // More than a segment beyond: a probe of a zero window may lie beyond it (RFC 9293, section 3.8.6.1).
         let slack = u32::try_from(mss.as_u64()).unwrap_or(u32::MAX);
         if highest.is_some_and(|edge| meta.ack.after(edge.add(slack))) {
@@ -260,13 +293,13 @@ impl Flow {
             return true;
         }
         let allowed = edge(meta.ack, u64::from(meta.window).max(if highest.is_none() { self.syn_window } else { 0 }));
-        self.scale = Scale::Offered(shift, Some(later(highest, allowed)));
+        self.scale = Scale::Offered(Offer { highest: Some(later(highest, allowed)), ..offer });
         false
     }
 
     const fn shift(&self) -> u8 {
         match self.scale {
-            Scale::Agreed(shift) | Scale::Offered(shift, _) => shift,
+            Scale::Agreed(shift) | Scale::Offered(Offer { shift, .. }) => shift,
         }
     }
 
@@ -343,6 +376,7 @@ struct Stats {
     clamped: u64,
     kept_open: u64,
     kept_apart: u64,
+    answered: u64,
     passed_not_tcp: u64,
     passed_flags: u64,
     passed_unknown_options: u64,
@@ -358,6 +392,7 @@ impl Stats {
             ("clamped", self.clamped),
             ("kept_open", self.kept_open),
             ("kept_apart", self.kept_apart),
+            ("answered", self.answered),
             ("passed_not_tcp", self.passed_not_tcp),
             ("passed_flags", self.passed_flags),
             ("passed_unknown_options", self.passed_unknown_options),

@@ -1,11 +1,13 @@
 //! What is remembered of flows that were heard of lately, within bounds and by a rule that is the same in every run.
 
+use core::hash::{BuildHasher, BuildHasherDefault, Hash};
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use lastmile_packet::FlowId;
 use lastmile_units::{Duration, Instant};
 
-use super::flow_map::FlowMap;
+use super::flow_map::FlowHasher;
 
 /// Something by flow, forgotten when the flow has been silent for some time.
 ///
@@ -13,9 +15,9 @@ use super::flow_map::FlowMap;
 /// of the old one, which goes. So a look-up is O(1), and no more than twice [`Recent::MOST`] flows are remembered: where
 /// there are more, those not heard of for longest go first, give or take a generation.
 #[derive(Debug)]
-pub(super) struct Recent<T> {
-    young: FlowMap<Seen<T>>,
-    old: FlowMap<Seen<T>>,
+pub(super) struct Recent<T, K = FlowId, S = BuildHasherDefault<FlowHasher>> {
+    young: HashMap<K, Seen<T>, S>,
+    old: HashMap<K, Seen<T>, S>,
     /// When the young generation began.
     since: Instant,
     idle: Duration,
@@ -28,18 +30,33 @@ struct Seen<T> {
 }
 
 impl<T> Recent<T> {
+    /// Remembers a flow until it has been silent for `idle`.
+    pub(super) fn new(idle: Duration) -> Self {
+        Self::with_hasher(idle, BuildHasherDefault::default())
+    }
+}
+
+impl<T, K: Eq + Hash, S: BuildHasher + Clone> Recent<T, K, S> {
     /// Flows in a generation.
     const MOST: usize = 1 << 16;
 
-    /// Remembers a flow until it has been silent for `idle`.
-    pub(super) fn new(idle: Duration) -> Self {
-        Self { young: FlowMap::default(), old: FlowMap::default(), since: Instant::ZERO, idle }
+    /// The same for flows that strangers name.
+    pub(super) fn with_hasher(idle: Duration, hasher: S) -> Self {
+        let empty = || HashMap::with_hasher(hasher.clone());
+        Self { young: empty(), old: empty(), since: Instant::ZERO, idle }
+    }
+
+    /// What is known of a flow; no sign of life.
+    pub(super) fn get(&self, now: Instant, flow: &K) -> Option<&T> {
+        let seen = self.young.get(flow).or_else(|| self.old.get(flow))?;
+        (now.since(seen.at) < self.idle).then_some(&seen.what)
     }
 
     /// What is known of a flow that is heard of now; made if there is nothing.
-    pub(super) fn hear(&mut self, now: Instant, flow: FlowId, make: impl FnOnce() -> T) -> &mut T {
+    pub(super) fn hear(&mut self, now: Instant, flow: K, make: impl FnOnce() -> T) -> &mut T {
         if now.since(self.since) >= self.idle || self.young.len() >= Self::MOST {
-            self.old = std::mem::take(&mut self.young);
+            let empty = HashMap::with_hasher(self.young.hasher().clone());
+            self.old = std::mem::replace(&mut self.young, empty);
             self.since = now;
         }
         let known = match self.young.remove(&flow) {

@@ -427,3 +427,7 @@ contract!(window_clamp_shared, Promise::of(&[Tail, AckMerged]).lowers_windows().
     let target = clamp::Target::Shared { rate: BitRate::from_mbit_per_s(1), rtt: Duration::from_ms(40) };
     window_clamp(target, sad(Duplicates::Keep, fifo(PACKETS, Overflow::Tail))).build(line)
 });
+
+contract!(a_witness_of_handshakes, Promise::of(&[Tail]), |line| {
+    Spec::Witness { queue: Box::new(fifo(PACKETS, Overflow::Tail)) }.build(line)
+});

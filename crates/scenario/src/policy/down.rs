@@ -93,7 +93,7 @@ pub(super) fn read(table: &Table<'_>, line: Line) -> Option<(Option<Down>, Regul
         return None;
     }
     let regulated = regulated?;
-    if share.is_none() && police.is_none() && classes.is_empty() && !table.has("queue") {
+    if share.is_none() && police.is_none() && classes.is_empty() && !table.has("queue") && regulated.clamp.is_none() {
         return Some((None, regulated));
     }
     let policed = |queue| match &police {
@@ -115,6 +115,11 @@ pub(super) fn read(table: &Table<'_>, line: Line) -> Option<(Option<Down>, Regul
         (Some(_), _, queue) => Spec::Drain { config, queue: Box::new(queue) },
         (None, Some(_), queue) if !shapes_itself => around.shaped(queue),
         (.., queue) => queue,
+    };
+    // The clamp asks what SYN-ACKs say, which come this way.
+    let queue = match &regulated.clamp {
+        Some(_) => Spec::Witness { queue: Box::new(queue) },
+        None => queue,
     };
     let queue = queue::checked_at(table, "queue", &queue, &line.down_layer)?;
     let scheduler = if classes.is_empty() { Form::None } else { form };
@@ -203,7 +208,11 @@ fn regulated(table: &Table<'_>, around: &Around) -> Option<Regulated> {
     if let Some(clamp) = table.table("clamp") {
         let clamp = clamp.open(&schema::CLAMP);
         let rtt: Option<Duration> = clamp.get("rtt");
-        let target = clamp::Target::Shared { rate, rtt: rtt? };
+        // What each way waits behind, or is: of a slow line that is a good part of a round trip.
+        let line = &around.line;
+        let [up, down] = [(line.up, line.up_layer), (line.down, line.down_layer)]
+            .map(|(rate, layer)| rate.time_for(layer.on_wire(around.largest)));
+        let target = clamp::Target::Shared { rate, rtt: rtt? + up + down };
         regulated.clamp = Some(clamp::Config { target, mss, exempt: Match::Never });
     }
     Some(regulated)

@@ -281,11 +281,12 @@ pub(super) static PACE: Section = Section {
 pub(super) static CLAMP: Section = Section {
     heading: "`[down.clamp]`",
     about: "A [window clamp](../mechanisms/window-clamp.md) behind the queue of the upstream: all downloads together have in flight what the \
-            downstream delivers of payload in `rtt`.",
+            downstream delivers of payload in `rtt`, in whole segments, and each a segment more.",
     keys: &[Key::required(
         "rtt",
         Kind::Time,
-        "The round-trip time of the path, with as much waiting in this middlebox as is wanted.",
+        "The round-trip time of the path, with as much waiting in this middlebox as is wanted. What a full packet takes on the line each way \
+         is added.",
     )
     .at_least("1 ms")
     .at_most("60 s")],

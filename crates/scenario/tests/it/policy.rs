@@ -341,8 +341,9 @@ fn acks_of_downloads_are_regulated_on_their_way_up() {
     assert!(matches!(&**queue, Spec::Rules(_)));
     let payload = BitRate::from_bps(1_907_733).unwrap();
     assert_eq!((pace.rate, pace.max_hold), (payload, lastmile_units::Duration::from_ms(50)));
-    let target =
-        lastmile_queueing::ack::clamp::Target::Shared { rate: payload, rtt: lastmile_units::Duration::from_ms(100) };
+    // A packet of 1500 bytes takes 23.4375 ms up and 6 ms down.
+    let rtt = lastmile_units::Duration::from_us(100_000 + 23_437 + 6_000) + lastmile_units::Duration::from_ns(500);
+    let target = lastmile_queueing::ack::clamp::Target::Shared { rate: payload, rtt };
     assert_eq!((clamp.target, clamp.mss), (target, ByteCount::new(1460)));
     assert_eq!((&policy.regulated.clamp, &policy.regulated.pace), (&Some(clamp.clone()), &Some(pace.clone())));
 }

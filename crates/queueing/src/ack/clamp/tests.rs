@@ -98,6 +98,44 @@ fn an_offered_shift_counts_once_it_is_proved() {
     assert_eq!(count(&clamp, "kept_open"), 1);
 }
 
+/// The SYN of a client and what a witness in the other direction has seen of its answer: flow 0, and its reverse 1.
+fn answered(clamp: &mut WindowClamp<Fifo<Meta>>, shift: Option<u8>) -> Meta {
+    let syn = Meta { flags: TcpFlags::SYN, ack: SeqNumber::new(0), ..syn_ack(0, 65_535, Some(7)) };
+    pass(clamp, NOW, syn);
+    let answer = Meta { ack: syn.seq.add(1), ..syn_ack(1, 65_535, shift) };
+    let queue = Fifo::in_packets(PacketCount::new(100), Overflow::Tail);
+    let mut witness = crate::ack::Witness::new(&clamp.environment, queue);
+    let mut none = |_, packet, reason: DropReason| panic!("{packet:?} dropped: {reason:?}");
+    witness.enqueue(NOW, answer, &mut none);
+    segment(0, 0, 512)
+}
+
+#[test]
+fn the_answer_of_the_other_direction_settles_what_was_offered() {
+    let mut clamp = to_bytes(20_000);
+    let first = answered(&mut clamp, Some(2));
+    // The shift is the client's own, not that of the answer.
+    assert_eq!(pass(&mut clamp, NOW, first), 157);
+    assert_eq!((count(&clamp, "answered"), count(&clamp, "passed_unconfirmed_scale")), (1, 0));
+
+    let mut clamp = to_bytes(20_000);
+    let first = answered(&mut clamp, None);
+    assert_eq!(pass(&mut clamp, NOW, first), 512);
+    assert_eq!(pass(&mut clamp, NOW, Meta { window: 65_535, ack: first.ack.add(1460), ..first }), 20_000);
+    assert_eq!(count(&clamp, "answered"), 1);
+}
+
+/// What follows the SYN before its answer has passed is of an earlier connection, or goes another way than the answer.
+#[test]
+fn an_answer_that_comes_late_is_not_asked_for() {
+    let mut clamp = to_bytes(20_000);
+    let syn = Meta { flags: TcpFlags::SYN, ack: SeqNumber::new(0), ..syn_ack(0, 65_535, Some(7)) };
+    pass(&mut clamp, NOW, syn);
+    assert_eq!(pass(&mut clamp, NOW, segment(0, 0, 512)), 512);
+    assert_eq!(count(&clamp, "answered"), 0);
+    assert_eq!(count(&clamp, "passed_unconfirmed_scale"), 1);
+}
+
 #[test]
 fn a_refused_shift_is_never_applied() {
     let mut clamp = to_bytes(20_000);
@@ -194,6 +232,7 @@ fn a_silent_flow_is_forgotten_since_its_number_may_be_anothers() {
 }
 
 /// 8 Mbit/s in 40 ms: 40 000 bytes, shared by those that have acknowledged something new within a second or two.
+/// 40 000 bytes, and one segment of 1460 more than it takes to hold them, or half of them: 28 + 1 and 14 + 1.
 #[test]
 fn active_flows_share_what_the_line_delivers_in_a_round_trip() {
     let at = |ms| Instant::ZERO + Duration::from_ms(ms);
@@ -201,14 +240,14 @@ fn active_flows_share_what_the_line_delivers_in_a_round_trip() {
     for flow in [1, 2] {
         pass(&mut clamp, NOW, syn_ack(flow, 1000, None));
     }
-    assert_eq!(pass(&mut clamp, at(0), segment(1, 1000, 60_000)), 40_000);
-    assert_eq!(pass(&mut clamp, at(0), segment(2, 1000, 60_000)), 20_000);
+    assert_eq!(pass(&mut clamp, at(0), segment(1, 1000, 60_000)), 42_340);
+    assert_eq!(pass(&mut clamp, at(0), segment(2, 1000, 60_000)), 21_900);
     // Not taken back at once.
-    assert_eq!(pass(&mut clamp, at(10), segment(1, 11_000, 60_000)), 30_000);
-    assert_eq!(pass(&mut clamp, at(20), segment(1, 30_000, 60_000)), 20_000);
+    assert_eq!(pass(&mut clamp, at(10), segment(1, 11_000, 60_000)), 32_340);
+    assert_eq!(pass(&mut clamp, at(20), segment(1, 30_000, 60_000)), 21_900);
     // Flow 2 says the same again: not active.
-    assert_eq!(pass(&mut clamp, at(900), segment(2, 1000, 60_000)), 20_000);
-    assert_eq!(pass(&mut clamp, at(1010), segment(1, 50_000, 60_000)), 40_000);
+    assert_eq!(pass(&mut clamp, at(900), segment(2, 1000, 60_000)), 21_900);
+    assert_eq!(pass(&mut clamp, at(1010), segment(1, 50_000, 60_000)), 42_340);
 }
 
 #[test]
@@ -315,17 +354,17 @@ fn a_share_lasts_for_as_long_as_the_flow_is_active() {
     }
     for (ms, number) in [(600, 200_000), (1200, 300_000), (1800, 400_000), (2400, 500_000)] {
         let windows = [1, 2].map(|flow| pass(&mut clamp, at(ms), segment(flow, number, 60_000)));
-        assert_eq!(windows, [20_000, 20_000], "{ms} ms");
+        assert_eq!(windows, [21_900, 21_900], "{ms} ms");
     }
     // Opened anew it is one flow still.
     pass(&mut clamp, at(2400), syn_ack(1, 1000, None));
-    assert_eq!(pass(&mut clamp, at(2400), segment(1, 600_000, 60_000)), 20_000);
+    assert_eq!(pass(&mut clamp, at(2400), segment(1, 600_000, 60_000)), 21_900);
     let mut clamp = clamp_to(Target::Shared { rate: BitRate::from_mbit_per_s(8), rtt: Duration::from_ms(40) });
     for flow in [1, 2] {
         pass(&mut clamp, NOW, syn_ack(flow, 1000, None));
         pass(&mut clamp, NOW, segment(flow, 100_000, 60_000));
     }
-    assert_eq!(pass(&mut clamp, at(1000), segment(1, 200_000, 60_000)), 40_000);
+    assert_eq!(pass(&mut clamp, at(1000), segment(1, 200_000, 60_000)), 42_340);
 }
 
 /// RFC 7323, section 2.2: 65 535 in the SYN-ACK are bytes, 65 535 in the next segment units of 128. It repeats nothing.
