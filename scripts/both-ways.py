@@ -7,8 +7,7 @@ Each stands in a network namespace of its own, joined by veth pairs without offl
 named. Downloads and an upload run from the beginning, a ping from the tenth second on. Prints one line a run:
 
     scripts/both-ways.py                                    both lines, cubic and reno, the policy as it is
-    scripts/both-ways.py --shares 90,95,98 --remedies shape,htb --tcp cubic
-    scripts/both-ways.py --json > runs.json
+    scripts/both-ways.py --shares 85,90,95,97,98,99 --remedies shape,htb --tcp cubic --json > runs.json
 
 The middlebox is `lastmile shape full-both-ways` with another share of the downstream, or what `lastmile tc full-both-ways` makes of the same file:
 HTB with a size table, ACKs in a class of their own, the downstream through an intermediate device. As root, on a machine that does nothing else:
@@ -151,7 +150,11 @@ class Chain:
         policy = (ROOT / "policies/full-both-ways.toml").read_text()
         assert 'share = "98 %"' in policy
         file = self.folder / "policy.toml"
-        file.write_text(policy.replace('share = "98 %"', f'share = "{share} %"'))
+        policy = policy.replace('share = "98 %"', f'share = "{share} %"')
+        if remedy == "htb":
+            # The same margin both ways: with less its bursts would stay in the modem.
+            policy = policy.replace('share = "99 %"', f'share = "{min(float(share), 99)} %"')
+        file.write_text(policy)
         on = ["--up", f"{line['up']} bit/s", "--down", f"{line['down']} bit/s", "--link", line["link"]]
         if remedy == "shape":
             control = self.folder / "control"

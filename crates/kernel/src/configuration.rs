@@ -144,7 +144,11 @@ impl Making {
             self.left_out.extend(remarks);
             return false;
         }
-        if !matches!(down.queue, Spec::Tbf { .. } | Spec::Htb(_) | Spec::Cake(_)) {
+        let below = match down.queue {
+            Spec::Rules(rules) => &*rules.queue,
+            other => other,
+        };
+        if !matches!(below, Spec::Tbf { .. } | Spec::Htb(_) | Spec::Cake(_)) {
             let remark = "downstream: a queue that does not shape, at the rate of the line, leaves the queue at the far end where it is";
             self.left_out.push(remark.to_owned());
         }

@@ -90,3 +90,38 @@ fn kernel_tcp_gets_what_the_simulated_one_gets() {
         assert!(scratch.path.join("results").join(file).exists(), "{file}");
     }
 }
+
+/// The sum of the counters of this name of a link.
+fn counted(summary: &Value, link: &str, name: &str) -> u64 {
+    let link = summary["links"].as_array().unwrap().iter().find(|found| found["name"] == link).unwrap();
+    let counters = link["counters"].as_array().unwrap().iter().filter(|counter| counter["name"] == name);
+    counters.map(|counter| counter["value"].as_u64().unwrap()).sum()
+}
+
+/// A middlebox before the modem and behind the DSLAM: its clamp hears in one direction what the kernel's handshake says in the other.
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_policy_stands_behind_the_downstream_too() {
+    let Some(scratch) = folder() else { return };
+    let text = SCENARIO.replace("[access]\n", "[access]\npolicy = \"full-both-ways\"\n").replace("32 KiB", "256 KiB");
+    std::fs::write(scratch.path.join("lab.toml"), text).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_lastmile"))
+        .args(["lab", "lab.toml", "--both", "--json"])
+        .current_dir(&scratch.path)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{error}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let goodput = row(&document["rows"], "during voice", "download", "goodput_bps");
+    assert!(goodput["deviation"].as_f64().unwrap().abs() < 0.1, "{goodput}");
+    for summary in [&document["simulated"], &document["live"][0]] {
+        assert_eq!(summary["conservation"]["holds"], true);
+        // Of the download alone: the upstream has no other TCP.
+        assert_eq!(counted(summary, "middlebox-down", "answers"), 1);
+        assert_eq!(counted(summary, "middlebox-up", "answered"), 1);
+        assert_eq!(counted(summary, "middlebox-up", "passed_unconfirmed_scale"), 0);
+        assert!(counted(summary, "middlebox-up", "clamped") > 100);
+    }
+}
