@@ -42,7 +42,7 @@ impl Handshakes {
     /// None seen. The key is that of a hash of addresses and ports.
     #[must_use]
     pub fn new(hash_key: HashKey) -> Self {
-        Self(Mutex::new(Recent::with_hasher(REMEMBERED_FOR, hash_key)))
+        Self(Mutex::new(Recent::with_hasher(REMEMBERED_FOR, &hash_key)))
     }
 
     /// Whether the windows of both ends are scaled, by the answer to a SYN of the flow `syn_of`, whose number is `seq` and which carries

@@ -32,7 +32,7 @@ struct Seen<T> {
 impl<T> Recent<T> {
     /// Remembers a flow until it has been silent for `idle`.
     pub(super) fn new(idle: Duration) -> Self {
-        Self::with_hasher(idle, BuildHasherDefault::default())
+        Self::with_hasher(idle, &BuildHasherDefault::default())
     }
 }
 
@@ -41,7 +41,7 @@ impl<T, K: Eq + Hash, S: BuildHasher + Clone> Recent<T, K, S> {
     const MOST: usize = 1 << 16;
 
     /// The same for flows that strangers name.
-    pub(super) fn with_hasher(idle: Duration, hasher: S) -> Self {
+    pub(super) fn with_hasher(idle: Duration, hasher: &S) -> Self {
         let empty = || HashMap::with_hasher(hasher.clone());
         Self { young: empty(), old: empty(), since: Instant::ZERO, idle }
     }
