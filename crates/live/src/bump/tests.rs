@@ -126,7 +126,8 @@ fn bump(up: Vec<HopConfig>) -> Bump {
 /// What happens to `arrivals` when time is exact, each event at its own time: the packets that come out and when, and the
 /// lines that did it.
 fn exactly(configs: &[HopConfig], arrivals: &[(Instant, Vec<u8>)]) -> (Vec<(Instant, Vec<u8>)>, Vec<Hop>) {
-    let Direction { mut hops, mut spare, .. } = Direction::new(configs, 1, HashKey::default()).unwrap();
+    let directions = Direction::new(configs, 1, HashKey::default(), &Arc::default());
+    let Direction { mut hops, mut spare, .. } = directions.unwrap();
     let mut departures = Vec::new();
     let mut arrivals = arrivals.iter().peekable();
     loop {
