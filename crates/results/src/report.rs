@@ -11,6 +11,7 @@ mod panels;
 mod scale;
 mod style;
 mod tables;
+mod trade;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -18,6 +19,7 @@ use crate::Run;
 use crate::schema::Summary;
 use panel::{Frame, Panel, coordinate};
 use scale::Axis;
+pub use trade::{Curve, TradeOff, trade_off};
 
 /// The report of one run, or the comparison of several runs of one scenario, as a page of HTML.
 ///
@@ -123,6 +125,7 @@ fn frame(summary: &Summary) -> Frame {
     let phases = summary.phases.iter();
     Frame {
         time: Axis::time(0.0, summary.duration_s, 10),
+        across: "Time",
         phases: phases.map(|phase| (phase.from_s, phase.to_s, phase.name.clone())).collect(),
         width: 1140.0,
         margin: 170.0,

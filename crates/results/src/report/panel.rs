@@ -55,8 +55,10 @@ pub(crate) struct Reference {
 /// What all panels of a column share.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
-    /// The axis of time.
+    /// The axis of time, or of whatever else lies across.
     pub(crate) time: Axis,
+    /// What that axis measures.
+    pub(crate) across: &'static str,
     /// Begin, end and name of each phase.
     pub(crate) phases: Vec<(f64, f64, String)>,
     /// Width of the whole drawing.
@@ -144,7 +146,7 @@ impl Panel {
             path.frame d={ "M" (coordinate(plot.x)) " " (bottom) "H" (coordinate(plot.right())) } {}
             @if last {
                 text x=(coordinate(f64::midpoint(plot.x, plot.right()))) y=(coordinate(plot.bottom() + 33.0)) text-anchor="middle" {
-                    "Time, " (frame.time.unit.1)
+                    (frame.across) ", " (frame.time.unit.1)
                 }
             }
         }

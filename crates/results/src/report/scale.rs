@@ -27,6 +27,11 @@ impl Axis {
         Self::with_unit(from, to, format::unit_for(to - from, format::SECONDS), wanted)
     }
 
+    /// An axis between two values.
+    pub(crate) fn between(low: f64, high: f64, unit: Unit, wanted: u32) -> Self {
+        Self::with_unit(low, high, unit, wanted)
+    }
+
     fn with_unit(low: f64, high: f64, unit: Unit, wanted: u32) -> Self {
         let step = round_step((high - low) / unit.0 / f64::from(wanted.max(1))) * unit.0;
         let first = (low / step - 1e-9).ceil();

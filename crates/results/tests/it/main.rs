@@ -1,5 +1,6 @@
 //! Results of whole simulated runs.
 
+mod both_ways;
 mod bounds;
 mod network;
 mod starvation;
