@@ -49,8 +49,8 @@ impl BuildHasher for HashKey {
 #[derive(Clone, Debug)]
 pub struct FlowTable {
     flows: HashMap<FlowKey, Flow, HashKey>,
-    /// The key that each number was last given to.
-    keys: Vec<FlowKey>,
+    /// By number.
+    named: Vec<Named>,
     /// Numbers given back, the last one first to be used again.
     free: Vec<FlowId>,
     /// Every flow once, in order of the time since which it waits for a look.
@@ -74,6 +74,16 @@ struct Flow {
     last_seen: Instant,
 }
 
+/// The flow that a number was last given to.
+#[derive(Clone, Copy, Debug)]
+struct Named {
+    key: FlowKey,
+    /// False once the number has been given back.
+    held: bool,
+    /// The latest sign of life by [`FlowTable::touch`].
+    touched: Instant,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Look {
     id: FlowId,
@@ -89,7 +99,7 @@ impl FlowTable {
     pub fn new(max_flows: u32, idle: Duration, hash_key: HashKey) -> Self {
         Self {
             flows: HashMap::with_hasher(hash_key),
-            keys: Vec::new(),
+            named: Vec::new(),
             free: Vec::new(),
             looks: VecDeque::new(),
             max_flows,
@@ -119,9 +129,10 @@ impl FlowTable {
         let id = self.unused(now, &mut evicted)?;
         self.flows.insert(*key, Flow { id, last_seen: now });
         self.looks.push_back(Look { id, since: now });
-        match self.keys.get_mut(id.index() as usize) {
-            Some(slot) => *slot = *key,
-            None => self.keys.push(*key),
+        let named = Named { key: *key, held: true, touched: now };
+        match self.named.get_mut(id.index() as usize) {
+            Some(slot) => *slot = named,
+            None => self.named.push(named),
         }
         Some(Interned { id, new: true })
     }
@@ -132,11 +143,22 @@ impl FlowTable {
         self.flows.get(key).map(|flow| flow.id)
     }
 
+    /// True if `id` is the number of the flow, and then a sign of life of it: for who remembers numbers by something that is looked
+    /// up at less cost than a key. No hash.
+    pub fn touch(&mut self, now: Instant, id: FlowId, key: &FlowKey) -> bool {
+        match self.named.get_mut(id.index() as usize) {
+            Some(named) if named.held && named.key == *key => {
+                named.touched = now;
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// The flow with this number.
     #[must_use]
     pub fn key(&self, id: FlowId) -> Option<&FlowKey> {
-        // A number given back keeps its old key, which then has no number or another one.
-        self.keys.get(id.index() as usize).filter(|key| self.get(key) == Some(id))
+        self.named.get(id.index() as usize).filter(|named| named.held).map(|named| &named.key)
     }
 
     /// Takes the numbers of idle flows back; returns how many there were. Called once per `idle`, it finds each flow before
@@ -166,8 +188,8 @@ impl FlowTable {
             if let Some(id) = self.free.pop() {
                 return Some(id);
             }
-            if self.keys.len() < self.max_flows as usize {
-                return Some(FlowId::new(self.keys.len() as u32));
+            if self.named.len() < self.max_flows as usize {
+                return Some(FlowId::new(self.named.len() as u32));
             }
             if looks == LOOKS_FOR_ONE || !self.look(now, evicted) {
                 return None;
@@ -184,9 +206,11 @@ impl FlowTable {
             _ => return false,
         }
         let Some(Look { id, .. }) = self.looks.pop_front() else { return false };
-        let key = self.keys[id.index() as usize];
-        let last_seen = self.flows[&key].last_seen;
+        let named = &mut self.named[id.index() as usize];
+        let key = named.key;
+        let last_seen = self.flows[&key].last_seen.max(named.touched);
         if last_seen.saturating_add(self.idle) <= now {
+            named.held = false;
             self.flows.remove(&key);
             self.free.push(id);
             evicted(id, key);

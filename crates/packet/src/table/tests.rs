@@ -52,6 +52,19 @@ fn a_full_table_gives_no_number_until_a_flow_is_idle() {
     assert_eq!(table.len(), 2);
 }
 
+#[test]
+fn a_number_that_is_known_keeps_its_flow_alive_without_its_hash() {
+    let mut table = table(2);
+    let first = table.intern(at(0), &key(1), never).unwrap();
+    let second = table.intern(at(0), &key(2), never).unwrap();
+    assert!(table.touch(at(50), first, &key(1)));
+    assert!(!table.touch(at(50), second, &key(1)) && !table.touch(at(50), FlowId::new(2), &key(1)));
+    let mut evicted = Vec::new();
+    assert_eq!(table.expire(at(70), |flow, _| evicted.push(flow)), 1);
+    assert_eq!(evicted, [second], "the first was touched 20 s before");
+    assert!(!table.touch(at(70), second, &key(2)), "its number was given back");
+}
+
 /// Nine flows live and the tenth is idle: a new flow looks at four a packet.
 #[test]
 fn an_idle_flow_among_many_is_found_after_a_few_packets() {
@@ -92,7 +105,7 @@ fn endless_new_flows_take_no_more_memory_than_the_bound() {
     for n in 0..100_000 {
         table.intern(at(u64::from(n)), &key(n), |_, _| {});
     }
-    assert!(table.keys.len() <= 100 && table.free.len() <= 100 && table.looks.len() <= 100);
+    assert!(table.named.len() <= 100 && table.free.len() <= 100 && table.looks.len() <= 100);
     assert!(table.flows.capacity() < 1000, "{}", table.flows.capacity());
 }
 

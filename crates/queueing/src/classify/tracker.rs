@@ -4,7 +4,7 @@
 //! connection that finds no place is not remembered, and no condition on it holds. Deterministic: see
 //! [`lastmile_packet::FlowTable`].
 //!
-//! Cost: one keyed hash a packet; a search of the first payload packet of each direction.
+//! Cost: a look-up by the number of its flow a packet, a keyed hash for one that is new; a search of the first payload packet of each direction.
 
 use lastmile_packet::{FlowDirectory, FlowId, FlowKey, FlowTable, HashKey, Interned, Meta, Packet, TcpFlags};
 use lastmile_units::{Duration, Instant};
@@ -13,9 +13,12 @@ use super::ftp::Announced;
 use super::matching::Pattern;
 
 /// Connections that are remembered at most.
-pub(super) const CONNECTIONS: u32 = 65_536;
+pub(super) const CONNECTIONS: u32 = 131_072;
 /// How long a silent connection is remembered.
 pub(super) const IDLE: Duration = Duration::from_s(600);
+
+/// Flows whose connection is found without its key, by their number.
+const REMEMBERED: usize = 2 * CONNECTIONS as usize;
 
 const SECOND: Duration = Duration::from_s(1);
 
@@ -42,6 +45,8 @@ pub(super) struct Tracker {
     table: FlowTable,
     /// By the number that the table gave.
     connections: Vec<Connection>,
+    /// By flow: the number that the table gave its connection last, if that still holds.
+    by_flow: Vec<FlowId>,
     patterns: Vec<Pattern>,
     ftp: Option<Announced>,
 }
@@ -49,7 +54,7 @@ pub(super) struct Tracker {
 impl Tracker {
     pub(super) fn new(hash_key: HashKey) -> Self {
         let table = FlowTable::new(CONNECTIONS, IDLE, hash_key);
-        Self { table, connections: Vec::new(), patterns: Vec::new(), ftp: None }
+        Self { table, connections: Vec::new(), by_flow: Vec::new(), patterns: Vec::new(), ftp: None }
     }
 
     /// Looks for this pattern from now on; returns the bit that says that it was found. `None`: there are too many.
@@ -77,18 +82,37 @@ impl Tracker {
     ) -> Option<&Connection> {
         let reverse = key.reversed();
         let (canonical, direction) = if *key <= reverse { (*key, 0) } else { (reverse, 1) };
-        let Interned { id, new } = self.table.intern_or_tell(now, &canonical, |_, _| {})?;
+        let id = self.number(now, packet.meta().flow, key, &canonical)?;
         let place = id.index() as usize;
+        self.connections[place].count(now, packet.meta());
+        self.look(now, packet, key, direction, id, flows);
+        Some(&self.connections[place])
+    }
+
+    /// The number of the connection `canonical`, of which `flow` is a direction with these addresses.
+    fn number(&mut self, now: Instant, flow: FlowId, key: &FlowKey, canonical: &FlowKey) -> Option<FlowId> {
+        let flow = flow.index() as usize;
+        if let Some(id) = self.by_flow.get(flow)
+            && self.table.touch(now, *id, canonical)
+        {
+            return Some(*id);
+        }
+        let Interned { id, new } = self.table.intern_or_tell(now, canonical, |_, _| {})?;
         if new {
+            let place = id.index() as usize;
             if self.connections.len() <= place {
                 self.connections.resize(place + 1, Connection::default());
             }
             let ftp_data = self.ftp.as_mut().is_some_and(|ftp| ftp.take(now, &key.addresses));
             self.connections[place] = Connection { second_began: now, ftp_data, ..Connection::default() };
         }
-        self.connections[place].count(now, packet.meta());
-        self.look(now, packet, key, direction, id, flows);
-        Some(&self.connections[place])
+        if flow < REMEMBERED {
+            if self.by_flow.len() <= flow {
+                self.by_flow.resize(flow + 1, FlowId::new(u32::MAX));
+            }
+            self.by_flow[flow] = id;
+        }
+        Some(id)
     }
 
     fn look(

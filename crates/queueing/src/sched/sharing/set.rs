@@ -1,11 +1,13 @@
 //! A set of small numbers in order, and whose turn it is among them.
 //!
-//! Cost: one step for each factor of 64 in the capacity, whatever the set holds.
+//! Cost: one step for each factor of 64 in the capacity, whatever the set holds. Up to 64 members take no memory of their own.
 
 /// Numbers below a fixed capacity: a word of 64 for each 64 below it, up to a single word.
 #[derive(Clone, Debug)]
 pub(super) struct OrderedSet {
-    /// Tier after tier, the numbers themselves first. Empty until something is in the set for the first time.
+    /// All of it, where one word is enough.
+    word: u64,
+    /// Otherwise: tier after tier, the numbers themselves first. Empty until something is in the set for the first time.
     words: Vec<u64>,
     capacity: usize,
 }
@@ -13,15 +15,29 @@ pub(super) struct OrderedSet {
 impl OrderedSet {
     /// An empty set for numbers below `capacity`.
     pub(super) const fn new(capacity: usize) -> Self {
-        Self { words: Vec::new(), capacity }
+        Self { word: 0, words: Vec::new(), capacity }
     }
 
+    const fn is_one_word(&self) -> bool {
+        self.capacity <= 64
+    }
+
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.words.last().is_none_or(|top| *top == 0)
+        self.word == 0 && self.words.last().is_none_or(|top| *top == 0)
     }
 
+    #[inline]
     pub(super) fn insert(&mut self, number: usize) {
         debug_assert!(number < self.capacity, "{number} is beyond a capacity of {}", self.capacity);
+        if self.is_one_word() {
+            self.word |= 1 << number;
+        } else {
+            self.insert_in_tiers(number);
+        }
+    }
+
+    fn insert_in_tiers(&mut self, number: usize) {
         if self.words.is_empty() {
             self.words = vec![0; words_for(self.capacity)];
         }
@@ -37,7 +53,16 @@ impl OrderedSet {
         }
     }
 
+    #[inline]
     pub(super) fn remove(&mut self, number: usize) {
+        if self.is_one_word() {
+            self.word &= !(1 << number);
+        } else {
+            self.remove_from_tiers(number);
+        }
+    }
+
+    fn remove_from_tiers(&mut self, number: usize) {
         let (mut start, mut len, mut index) = (0, self.capacity.div_ceil(64), number);
         while let Some(word) = self.words.get_mut(start + index / 64) {
             *word &= !(1 << (index % 64));
@@ -49,7 +74,16 @@ impl OrderedSet {
     }
 
     /// The least number that is at least `from`.
+    #[inline]
     pub(super) fn next(&self, from: usize) -> Option<usize> {
+        if !self.is_one_word() {
+            return self.next_in_tiers(from);
+        }
+        let rest = self.word & u64::MAX.checked_shl(from as u32).unwrap_or(0);
+        (rest != 0).then(|| rest.trailing_zeros() as usize)
+    }
+
+    fn next_in_tiers(&self, from: usize) -> Option<usize> {
         if from >= self.capacity || self.words.is_empty() {
             return None;
         }
