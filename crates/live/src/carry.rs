@@ -15,22 +15,36 @@ use crate::sys::wait;
 pub struct Tuning {
     /// Stay awake for this long before each departure: more punctual, and costs CPU time. Zero: sleep until it is due.
     pub spin: Duration,
+    /// Stay awake for this long after each packet too, so that the next need not wake anybody up. Zero: not. Where packets
+    /// carry no receive stamp, waking up is what delays them most.
+    pub awake: Duration,
     /// Run before every ordinary thread (`SCHED_FIFO`).
     pub realtime: bool,
 }
 
-/// Awake in time where there is another processor for all else; ordinary priority.
+/// Awake in time where there is another processor for all else, asleep when nothing is due; ordinary priority.
 impl Default for Tuning {
     fn default() -> Self {
-        let several = std::thread::available_parallelism().is_ok_and(|count| count.get() > 1);
-        Self { spin: if several { Self::WAKE_UP } else { Duration::ZERO }, realtime: false }
+        let spin = if several_processors() { Self::WAKE_UP } else { Duration::ZERO };
+        Self { spin, awake: Duration::ZERO, realtime: false }
     }
+}
+
+fn several_processors() -> bool {
+    std::thread::available_parallelism().is_ok_and(|count| count.get() > 1)
 }
 
 impl Tuning {
     /// Wake-ups that are asked for come late by less than this, but for one in a hundred (a virtual machine, timer slack of a
     /// nanosecond: 46 microseconds in the median).
     const WAKE_UP: Duration = Duration::from_us(150);
+
+    /// How long an emulated line that somebody measures stays awake after a packet if nothing else is said: from one ping to the next
+    /// at five a second, where there is another processor for all else.
+    #[must_use]
+    pub fn awake_between_packets() -> Duration {
+        if several_processors() { Duration::from_ms(250) } else { Duration::ZERO }
+    }
 
     /// Gives the calling thread punctual timers and, if asked for, a higher priority. It keeps both.
     pub(crate) fn apply(&self) -> Result<(), Error> {
@@ -56,24 +70,33 @@ pub(crate) enum Woken {
 pub(crate) fn carry(
     bump: &mut Bump,
     clock: &MonotonicClock,
-    spin: Duration,
+    tuning: Tuning,
     [a, b]: [&mut dyn Device; 2],
     watched: [Option<BorrowedFd<'_>>; 3],
     until: Option<Instant>,
 ) -> Result<Woken, Error> {
+    let mut latest = None;
     loop {
         let now = clock.now();
         if until.is_some_and(|until| until <= now) {
             return Ok(Woken::Time);
         }
-        let departure = bump.next_wake().map(|due| due.since(now).saturating_sub(spin));
+        let departure = bump.next_wake().map(|due| due.since(now).saturating_sub(tuning.spin));
         let end = until.map(|until| until.since(now));
-        let timeout = [departure, end].into_iter().flatten().min();
+        let awake = latest.filter(|latest| now.since(*latest) < tuning.awake).map(|_| Duration::ZERO);
+        let timeout = [departure, end, awake].into_iter().flatten().min();
         let [first, second, third] = watched;
         let ready = wait::readable([first, second, third, Some(a.as_fd()), Some(b.as_fd())], timeout.map(std_span))
             .context(|| "waiting for packets")?;
         if let Some(index) = ready[..watched.len()].iter().position(|&ready| ready) {
             return Ok(Woken::Watched(index));
+        }
+        let packets_wait = ready[watched.len()..].contains(&true);
+        if packets_wait && !tuning.awake.is_zero() {
+            latest = Some(clock.now());
+        } else if awake.is_some() && departure != Some(Duration::ZERO) {
+            // Nothing came and nothing is due.
+            continue;
         }
         bump.turn(clock, a, b).context(|| "reading packets")?;
     }

@@ -200,7 +200,11 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
         up,
         down,
         path: start.path,
-        tuning: Tuning { spin: start.spin.unwrap_or(Tuning::default().spin), realtime: start.realtime },
+        tuning: Tuning {
+            spin: start.spin.unwrap_or(Tuning::default().spin),
+            realtime: start.realtime,
+            ..Tuning::default()
+        },
     })?;
     let metrics = start.metrics.map(metrics::listen).transpose()?;
     let manager = Manager::of_this_program();

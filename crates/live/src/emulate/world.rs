@@ -330,7 +330,7 @@ impl World {
         loop {
             let Self { bump, client, server, clock, tuning, inbox, .. } = self;
             let watched = [child.map(AsFd::as_fd), Some(stop.as_fd()), Some(inbox.waiting.as_fd())];
-            match carry(bump, clock, tuning.spin, [client.end.device(), server.end.device()], watched, until)? {
+            match carry(bump, clock, *tuning, [client.end.device(), server.end.device()], watched, until)? {
                 carry::Woken::Watched(0) => return Ok(Woken::Child),
                 carry::Woken::Watched(1) => return Ok(Woken::Stop),
                 carry::Woken::Watched(_) if self.answer()? => return Ok(Woken::Asked),

@@ -136,7 +136,7 @@ impl World {
         loop {
             let watched = [Some(stop.as_fd()), Some(self.inbox.waiting.as_fd()), None];
             let ports: [&mut dyn Device; 2] = [&mut *self.lan.interface.device, &mut *self.wan.interface.device];
-            match carry(&mut self.bump, &self.clock, self.tuning.spin, ports, watched, None)? {
+            match carry(&mut self.bump, &self.clock, self.tuning, ports, watched, None)? {
                 Woken::Watched(0) => break,
                 _ if self.answer()? => break,
                 _ => {}

@@ -39,7 +39,7 @@ const AIM: f64 = 5e-5;
 const SPANS: [f64; 5] = [0.2, 0.4, 0.8, 1.6, 3.2];
 
 /// Asleep until a packet is due: later than a program that stays awake, and just as exact.
-const TUNING: Tuning = Tuning { spin: Duration::ZERO, realtime: false };
+const TUNING: Tuning = Tuning { spin: Duration::ZERO, awake: Duration::ZERO, realtime: false };
 
 /// How much is sent ahead, so that the queue outlasts whatever keeps the sender from its work.
 const AHEAD_NS: f64 = 30e6;
