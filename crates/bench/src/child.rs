@@ -5,7 +5,7 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 
 use crate::costs::Cost;
-use crate::{cells, datapath, queues, simulate, startup, yardstick};
+use crate::{cells, datapath, live, queues, simulate, startup, yardstick};
 
 /// What one run of one measurement gave.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -28,6 +28,9 @@ pub(crate) struct Measurement {
     /// What a packet costs from port to port, for a measurement of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) datapath: Option<Cost>,
+    /// Rows of a table of its own, for a measurement of real packets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) live: Vec<live::Row>,
 }
 
 impl Measurement {
@@ -44,26 +47,34 @@ impl Measurement {
             instructions: None,
             queue: None,
             datapath: None,
+            live: Vec::new(),
         }
     }
 
-    /// True for what stands in a table of costs.
-    pub(crate) fn is_a_cost(&self) -> bool {
-        self.queue.is_some() || self.datapath.is_some()
+    /// True for what stands in a table of its own.
+    pub(crate) fn has_a_table(&self) -> bool {
+        self.queue.is_some() || self.datapath.is_some() || !self.live.is_empty()
     }
 }
 
 /// All measurements, in the order of the table.
 pub(crate) fn names() -> Vec<String> {
     let names = yardstick::names().into_iter().chain(simulate::names()).chain(cells::names()).chain(startup::names());
-    names.chain(queues::names()).chain(datapath::names()).collect()
+    names.chain(queues::names()).chain(datapath::names()).chain(live::names()).collect()
 }
 
 /// Runs the measurement of this name here; `brief` where its instructions are counted.
 pub(crate) fn run(name: &str, brief: bool) -> Option<Measurement> {
-    let whole = || yardstick::run(name).or_else(|| simulate::run(name)).or_else(|| cells::run(name));
-    let each = || queues::run(name, brief).or_else(|| datapath::run(name, brief));
-    each().or_else(whole).or_else(|| startup::run(name))
+    // By its first word, so that no other names are made: they would count among the instructions of whole simulations.
+    match name.split_once(": ") {
+        Some(("queue", _)) => queues::run(name, brief),
+        Some(("datapath", _)) => datapath::run(name, brief),
+        Some(("live", _)) => live::run(name),
+        _ => simulate::run(name)
+            .or_else(|| yardstick::run(name))
+            .or_else(|| cells::run(name))
+            .or_else(|| startup::run(name)),
+    }
 }
 
 /// Runs a measurement `repeat` times, each in its own process; the fastest counts.

@@ -16,6 +16,7 @@ mod costs;
 mod datapath;
 mod disciplines;
 mod instructions;
+mod live;
 mod networks;
 mod queues;
 mod simulate;
@@ -68,8 +69,19 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let mut rows = Vec::new();
-    for name in child::names().into_iter().filter(|name| name.contains(&arguments.only)) {
-        match child::best_of(&name, arguments.repeat) {
+    let mut names = child::names();
+    names.retain(|name| name.contains(&arguments.only));
+    if let Some(obstacle) = live::obstacle() {
+        let before = names.len();
+        names.retain(|name| !live::is_one(name));
+        if names.len() < before {
+            eprintln!("skipped: what begins with \"live:\", since {obstacle}");
+        }
+    }
+    for name in names {
+        // They take turns of their own.
+        let repeat = if live::is_one(&name) { 1 } else { arguments.repeat };
+        match child::best_of(&name, repeat) {
             Ok(mut measurement) => {
                 if !arguments.no_instructions {
                     count_instructions(&mut measurement);
@@ -88,6 +100,7 @@ fn main() -> ExitCode {
         print_table(&rows);
         queues::print_table(&rows);
         datapath::print_table(&rows);
+        live::print_tables(&rows);
     }
     ExitCode::SUCCESS
 }
@@ -104,7 +117,7 @@ fn count_instructions(measurement: &mut Measurement) {
 }
 
 fn print_table(rows: &[Measurement]) {
-    if rows.iter().all(Measurement::is_a_cost) {
+    if rows.iter().all(Measurement::has_a_table) {
         return;
     }
     let mut table = Table::new();
@@ -123,7 +136,7 @@ fn print_table(rows: &[Measurement]) {
         "state B/flow",
         "peak B/flow",
     ]);
-    for row in rows.iter().filter(|row| !row.is_a_cost()) {
+    for row in rows.iter().filter(|row| !row.has_a_table()) {
         let rate =
             |count: u64| if count == 0 { String::new() } else { format!("{:.2}", count as f64 / row.wall_s / 1e6) };
         let each =

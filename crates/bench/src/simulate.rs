@@ -86,6 +86,7 @@ fn measurement(name: &str, wall_s: f64, outcome: &Outcome, memory: Option<(u64, 
         instructions: None,
         queue: None,
         datapath: None,
+        live: Vec::new(),
         state_bytes_per_flow: memory.map(|(before, built)| built.saturating_sub(before) as f64 / flows),
         bytes_per_flow: memory.map(|(before, _)| peak.saturating_sub(before) as f64 / flows),
     }

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use lastmile_packet::{
-    FlowAddresses, IpAddresses, Meta, Options, Protocol, SeqNumber, TcpFlags, header_len, write_packet,
+    FlowAddresses, Frame, IpAddresses, Meta, Options, Protocol, SeqNumber, TcpFlags, header_len, write_packet,
 };
 
 /// The addresses of the link, and IPv4.
@@ -48,6 +48,11 @@ impl Traffic {
         }
         template
     }
+
+    /// So many frames, each with memory of its own.
+    pub(crate) fn frames(mut self, count: usize) -> Vec<Frame> {
+        (0..count).map(|_| Frame::ethernet(self.next().to_vec()).0).collect()
+    }
 }
 
 fn template(protocol: Protocol, ip_len: u16) -> Vec<u8> {
@@ -66,8 +71,6 @@ fn template(protocol: Protocol, ip_len: u16) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-
-    use lastmile_packet::Frame;
 
     use super::*;
 

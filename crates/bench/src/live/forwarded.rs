@@ -1,0 +1,275 @@
+//! How many packets a second go from one interface to another, by each packet path: bare (received and sent), through a FIFO
+//! without a rate, and through six classes with the Smart ACK Dropper.
+//!
+//! A thread beside it sends as fast as it can. Packets a second of processor time stay what they are when the machine has other
+//! things to do; they count what the thread spends in the kernel as well.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration as StdDuration, Instant as StdInstant};
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_live::bump::{BATCH, Bump, BumpConfig};
+use lastmile_live::clock::{Clock, MonotonicClock};
+use lastmile_live::io::{Bypass, Device, Framing, PacketSocket, Port, Refusal, Xdp};
+use lastmile_live::lab::Namespace;
+use lastmile_packet::{Frame, HashKey};
+use lastmile_queueing::spec::Spec;
+use lastmile_units::{BitRate, Instant};
+
+use super::{Result, Row};
+use crate::datapath::{Between, hop, six_classes, unread};
+use crate::traffic::Traffic;
+
+const SECONDS: f64 = 1.0;
+const TURNS: usize = 3;
+/// More than comes.
+const LINE: BitRate = BitRate::from_mbit_per_s(20_000);
+/// Frames that the sender has at least, so that flows have turns.
+const FRAMES: usize = 4096;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Path {
+    PacketSockets,
+    Xdp,
+}
+
+impl Path {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::PacketSockets => "packet sockets",
+            Self::Xdp => "AF_XDP",
+        }
+    }
+}
+
+fn cases() -> impl Iterator<Item = (Path, u16, u32)> {
+    let flows = |path, ip_len| [1_000, 100_000].map(|flows| (path, ip_len, flows));
+    let sizes = move |path| [64, 1_500].into_iter().flat_map(move |ip_len| flows(path, ip_len));
+    [Path::PacketSockets, Path::Xdp].into_iter().flat_map(sizes)
+}
+
+fn name((path, ip_len, flows): (Path, u16, u32)) -> String {
+    format!("live: forwarded by {}, {ip_len} bytes, at {flows} flows", path.name())
+}
+
+pub(super) fn names() -> Vec<String> {
+    cases().map(name).collect()
+}
+
+pub(super) fn run(wanted: &str) -> Option<Result<Vec<Row>>> {
+    let (path, ip_len, flows) = cases().find(|case| name(*case) == wanted)?;
+    Some(measured(path, ip_len, flows))
+}
+
+/// Packets a second.
+#[derive(Clone, Copy, Default)]
+struct Run {
+    offered: f64,
+    carried: f64,
+    per_cpu_second: f64,
+}
+
+fn measured(path: Path, ip_len: u16, flows: u32) -> Result<Vec<Row>> {
+    let mut runs = [[Run::default(); TURNS]; 3];
+    // In turns, so that all meet the same machine.
+    for turn in 0..TURNS {
+        for (between, runs) in Between::ALL.into_iter().zip(&mut runs) {
+            runs[turn] = one(path, ip_len, flows, between)?;
+        }
+    }
+    let best = |what: fn(&Run) -> f64| runs.each_ref().map(|runs| runs.iter().map(what).fold(0.0, f64::max));
+    let (offered, carried, per_cpu) =
+        (best(|run| run.offered), best(|run| run.carried), best(|run| run.per_cpu_second));
+    let headings =
+        ["forwarded by", "bytes", "flows", "way", "offered/s", "carried/s", "of bare", "per CPU second", "of bare "];
+    let share = |all: [f64; 3], index: usize| format!("{:.2}", all[index] / all[0]);
+    let row = |index: usize| {
+        let number = |value: f64| format!("{value:.0}");
+        let cells = [
+            path.name().to_owned(),
+            ip_len.to_string(),
+            flows.to_string(),
+            Between::ALL[index].name().to_owned(),
+            number(offered[index]),
+            number(carried[index]),
+            share(carried, index),
+            number(per_cpu[index]),
+            share(per_cpu, index),
+        ];
+        Row::new(headings, cells)
+    };
+    Ok((0..3).map(row).collect())
+}
+
+/// Seconds that the calling thread has had a processor: the first number of proc_pid_schedstat(5).
+fn cpu_seconds() -> Result<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+    let nanoseconds: u64 = text.split_ascii_whitespace().next().ok_or("an empty schedstat")?.parse()?;
+    Ok(nanoseconds as f64 / 1e9)
+}
+
+fn one(path: Path, ip_len: u16, flows: u32, between: Between) -> Result<Run> {
+    let Hosts { left, _right, _bypasses, mut west, mut east } = Hosts::new(path)?;
+    let (over, ready) = (AtomicBool::new(false), AtomicBool::new(false));
+    let mut way = Way::new(between)?;
+    let clock = MonotonicClock::start();
+    thread::scope(|scope| {
+        let sender = scope.spawn(|| offer(&left, ip_len, flows, &ready, &over));
+        while !ready.load(Ordering::Relaxed) && !sender.is_finished() {
+            thread::sleep(StdDuration::from_millis(1));
+        }
+        // Each flow has been seen when the clock starts.
+        way.carry_for(SECONDS / 2.0, &clock, &mut *west, &mut *east)?;
+        let (before, start) = (cpu_seconds()?, StdInstant::now());
+        let carried = way.carry_for(SECONDS, &clock, &mut *west, &mut *east)?;
+        let (busy, took) = (cpu_seconds()? - before, start.elapsed().as_secs_f64());
+        over.store(true, Ordering::Relaxed);
+        let offered = sender.join().map_err(|_| "the sender panicked")??;
+        Ok(Run { offered, carried: carried / took, per_cpu_second: carried / busy })
+    })
+}
+
+/// Sends from the left until it is over; returns how many a second.
+fn offer(left: &Namespace, ip_len: u16, flows: u32, ready: &AtomicBool, over: &AtomicBool) -> Result<f64> {
+    let mut port = PacketSocket::open(Some(left), "eth")?;
+    let mut frames = Traffic::new(ip_len, flows).frames(FRAMES.max(flows as usize));
+    let mut batches: Vec<Vec<Frame>> = Vec::new();
+    while !frames.is_empty() {
+        batches.push(frames.split_off(frames.len().saturating_sub(BATCH)));
+    }
+    let (mut offered, mut sent) = (0_u64, Vec::with_capacity(BATCH));
+    ready.store(true, Ordering::Relaxed);
+    let start = StdInstant::now();
+    while !over.load(Ordering::Relaxed) {
+        for batch in &mut batches {
+            port.send(batch, &mut |frame, result| {
+                offered += u64::from(result.is_ok());
+                sent.push(frame);
+            });
+            std::mem::swap(batch, &mut sent);
+            if over.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+    }
+    Ok(offered as f64 / start.elapsed().as_secs_f64())
+}
+
+/// What stands between the ports.
+enum Way {
+    Bare { frames: Vec<Frame>, spare: Vec<Frame> },
+    Bump(Box<Bump>),
+}
+
+impl Way {
+    fn new(between: Between) -> Result<Self> {
+        let layer = LinkLayer::from_name("ip").ok_or("a preset")?;
+        let queues = match between {
+            Between::Bare => return Ok(Self::Bare { frames: Vec::with_capacity(BATCH), spare: Vec::new() }),
+            Between::Fifo => [(Spec::fifo(1_000), layer), (Spec::fifo(1_000), layer)],
+            Between::SixClasses => six_classes(LINE),
+        };
+        let [up, down] = queues.map(|(queue, layer)| vec![hop(queue, layer)]);
+        let config = BumpConfig { up, down, mtu: u16::MAX, seed: 1, hash_key: HashKey::default() };
+        Ok(Self::Bump(Box::new(Bump::new(&config)?)))
+    }
+
+    /// Returns how many were carried.
+    fn carry_for(
+        &mut self,
+        seconds: f64,
+        clock: &MonotonicClock,
+        west: &mut dyn Port,
+        east: &mut dyn Port,
+    ) -> Result<f64> {
+        let start = StdInstant::now();
+        let mut east = Counted { port: east, sent: 0 };
+        while start.elapsed().as_secs_f64() < seconds {
+            let before = east.sent;
+            match self {
+                Self::Bare { frames, spare } => {
+                    west.receive(clock, BATCH, &mut |_, bytes| frames.push(unread(bytes, spare)))?;
+                    east.send(frames, &mut |frame, _| spare.push(frame));
+                }
+                Self::Bump(bump) => bump.turn(clock, west, &mut east)?,
+            }
+            if east.sent == before {
+                // Waits for packets, but not for each: what comes meanwhile is a batch.
+                thread::sleep(StdDuration::from_micros(20));
+            }
+        }
+        Ok(east.sent as f64)
+    }
+}
+
+/// A port that counts what it sends.
+struct Counted<'a> {
+    port: &'a mut dyn Port,
+    sent: u64,
+}
+
+impl Port for Counted<'_> {
+    fn framing(&self) -> Framing {
+        self.port.framing()
+    }
+
+    fn receive(
+        &mut self,
+        clock: &dyn Clock,
+        limit: usize,
+        take: &mut dyn FnMut(Instant, &[u8]),
+    ) -> std::io::Result<Instant> {
+        self.port.receive(clock, limit, take)
+    }
+
+    fn send(&mut self, frames: &mut Vec<Frame>, done: &mut dyn FnMut(Frame, std::result::Result<(), Refusal>)) {
+        self.sent += frames.len() as u64;
+        self.port.send(frames, done);
+    }
+}
+
+/// Two hosts and what is between them.
+struct Hosts {
+    left: Namespace,
+    _right: Namespace,
+    _bypasses: Vec<Bypass>,
+    west: Box<dyn Device>,
+    east: Box<dyn Device>,
+}
+
+impl Hosts {
+    fn new(path: Path) -> Result<Self> {
+        let named = |role| Namespace::create(&format!("lastmile-{}-{role}", std::process::id()));
+        // The ends in the middle stand in a namespace of their own, which goes with its last device.
+        let (left, right, middle) = (named("left")?, named("right")?, named("middle")?);
+        let mut bypasses = Vec::new();
+        let mut devices: Vec<Box<dyn Device>> = Vec::new();
+        for (end, port) in [(&left, "west"), (&right, "east")] {
+            ip(&format!("-n {} link add {port} type veth peer name eth netns {}", middle.name(), end.name()))?;
+            for (namespace, device) in [(end.name(), "eth"), (middle.name(), port)] {
+                ip(&format!("-n {namespace} link set {device} addrgenmode none up"))?;
+            }
+            devices.push(match path {
+                Path::Xdp => Box::new(Xdp::open(Some(&middle), port)?),
+                Path::PacketSockets => {
+                    let device = PacketSocket::open(Some(&middle), port)?;
+                    bypasses.push(Bypass::hold(Some(&middle), port)?);
+                    Box::new(device)
+                }
+            });
+        }
+        let (east, west) = (devices.pop().ok_or("two devices")?, devices.pop().ok_or("two devices")?);
+        Ok(Self { left, _right: right, _bypasses: bypasses, west, east })
+    }
+}
+
+fn ip(arguments: &str) -> Result<()> {
+    let output = Command::new("ip").args(arguments.split_whitespace()).output()?;
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(format!("ip {arguments}: {}", String::from_utf8_lossy(&output.stderr)).into())
+    }
+}

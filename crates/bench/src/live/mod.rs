@@ -1,0 +1,71 @@
+//! Real packets: forwarders between two interfaces, and the emulated line. They need root and make namespaces of their own.
+
+mod emulated;
+mod forwarded;
+
+use std::error::Error;
+
+use comfy_table::{LineStyle, Table, TableStyle};
+use serde::{Deserialize, Serialize};
+
+use crate::child::Measurement;
+
+type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
+
+/// A row of a table: its cells by their headings.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Row {
+    /// Rows with the same headings stand in one table.
+    headings: Vec<String>,
+    cells: Vec<String>,
+}
+
+impl Row {
+    fn new<const N: usize>(headings: [&str; N], cells: [String; N]) -> Self {
+        Self { headings: headings.map(str::to_owned).into(), cells: cells.into() }
+    }
+}
+
+/// Why nothing of this can be measured here.
+pub(crate) fn obstacle() -> Option<&'static str> {
+    let root = std::process::Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout.trim_ascii() == b"0");
+    if !root {
+        return Some("real packets need root");
+    }
+    let tun = std::path::Path::new("/dev/net/tun").exists();
+    (!tun).then_some("real packets need /dev/net/tun")
+}
+
+pub(crate) fn names() -> Vec<String> {
+    forwarded::names().into_iter().chain(emulated::names()).collect()
+}
+
+pub(crate) fn is_one(name: &str) -> bool {
+    name.starts_with("live: ")
+}
+
+pub(crate) fn run(name: &str) -> Option<Measurement> {
+    let clock = std::time::Instant::now();
+    let rows = forwarded::run(name).or_else(|| emulated::run(name))?;
+    let rows = rows.unwrap_or_else(|error| panic!("{name}: {error}"));
+    Some(Measurement { live: rows, ..Measurement::of_events(name, clock.elapsed().as_secs_f64(), 0) })
+}
+
+/// Rows one below another as long as their headings stay.
+pub(crate) fn print_tables(rows: &[Measurement]) {
+    let rows: Vec<&Row> = rows.iter().flat_map(|row| &row.live).collect();
+    for rows in rows.chunk_by(|one, next| one.headings == next.headings) {
+        let mut table = Table::new();
+        table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')));
+        table.set_header(&rows[0].headings);
+        rows.iter().for_each(|row| {
+            table.add_row(&row.cells);
+        });
+        println!("{table}");
+    }
+    if !rows.is_empty() {
+        println!(
+            "a CPU second: of the thread that carries, the kernel's work in its name included; all ways in turns, the best of three"
+        );
+    }
+}
