@@ -26,6 +26,10 @@ mod report;
 mod route;
 mod sample;
 mod simulation;
+/// What applications decide, apart from the clock and from what carries their data: the lab's applications decide by the same.
+pub mod sources {
+    pub use crate::host::{Departures, Request, Session, Swarm};
+}
 pub mod spec;
 
 pub use capture::{CaptureSink, Passage};

@@ -9,12 +9,13 @@ mod totals;
 mod web;
 
 pub(crate) use datagram::Datagrams;
+pub use datagram::Departures;
 pub(crate) use ping::Ping;
 pub(crate) use replay::Replay;
-pub(crate) use swarm::Swarm;
+pub use swarm::Swarm;
 pub(crate) use tcp::{Carries, Progress, Transfer};
 pub(crate) use totals::Totals;
-pub(crate) use web::Session;
+pub use web::{Request, Session};
 
 use lastmile_packet::{FlowId, Mark, Meta, Protocol, SeqNumber, TcpFlags};
 use lastmile_units::ByteCount;

@@ -16,9 +16,9 @@ use crate::spec::Swarm as Spec;
 
 use super::Totals;
 
-/// One direction of a peer.
+/// One direction of a peer, apart from what carries its data: connections have numbers, which the caller gives them.
 #[derive(Debug)]
-pub(crate) struct Swarm {
+pub struct Swarm {
     pub(crate) traffic: u32,
     pub(crate) totals: Totals,
     spec: Arc<Spec>,
@@ -37,7 +37,9 @@ struct Slot {
 }
 
 impl Swarm {
-    pub(crate) fn new(spec: &Arc<Spec>, traffic: u32, random: Stream) -> Self {
+    /// The peer of traffic number `traffic`. Equal streams draw equal peers from equal choices.
+    #[must_use]
+    pub fn new(spec: &Arc<Spec>, traffic: u32, random: Stream) -> Self {
         Self { traffic, totals: Totals::default(), spec: Arc::clone(spec), random, slots: Vec::new(), stopped: false }
     }
 
@@ -48,7 +50,7 @@ impl Swarm {
     /// The connection to choke: of full slots, with others to choose from, the one that delivered least since the last time.
     /// `delivered` tells what a connection has delivered in all.
     /// Returns it and the peer that it led to.
-    pub(crate) fn choke(&mut self, delivered: impl Fn(u32) -> u64) -> Option<(u32, u32)> {
+    pub fn choke(&mut self, delivered: impl Fn(u32) -> u64) -> Option<(u32, u32)> {
         let full = self.slots.len() >= self.spec.slots as usize;
         let rates = self.slots.iter().map(|slot| delivered(slot.connection).saturating_sub(slot.delivered));
         let worst = rates.enumerate().min_by_key(|(_, rate)| *rate).map(|(place, _)| place);
@@ -61,7 +63,7 @@ impl Swarm {
     }
 
     /// A peer to unchoke, drawn from those that are choked; `None` when slots or peers are used up.
-    pub(crate) fn unchoke(&mut self, except: Option<u32>) -> Option<u32> {
+    pub fn unchoke(&mut self, except: Option<u32>) -> Option<u32> {
         if self.stopped || self.slots.len() >= self.spec.slots as usize {
             return None;
         }
@@ -74,17 +76,17 @@ impl Swarm {
     }
 
     /// `connection` leads to `peer`, which was unchoked.
-    pub(crate) fn opened(&mut self, peer: u32, connection: u32) {
+    pub fn opened(&mut self, peer: u32, connection: u32) {
         self.slots.push(Slot { peer, connection, delivered: 0 });
     }
 
     /// `connection` broke.
-    pub(crate) fn broke(&mut self, connection: u32) {
+    pub fn broke(&mut self, connection: u32) {
         self.slots.retain(|slot| slot.connection != connection);
     }
 
     /// The peer goes: the connections to close.
-    pub(crate) fn stop(&mut self) -> Vec<u32> {
+    pub fn stop(&mut self) -> Vec<u32> {
         self.stopped = true;
         self.slots.drain(..).map(|slot| slot.connection).collect()
     }

@@ -51,15 +51,17 @@ impl Lognormal {
     }
 }
 
-/// A web user and the browser.
+/// A web user and the browser, apart from what carries the pages: connections have numbers, which the caller gives them.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub struct Session {
     pub(crate) traffic: u32,
     pub(crate) totals: Totals,
     /// Response times of whole pages.
-    pub(crate) responses: Vec<Duration>,
-    pub(crate) pages: u64,
-    pub(crate) objects: u64,
+    pub responses: Vec<Duration>,
+    /// Pages asked for.
+    pub pages: u64,
+    /// Objects that arrived whole.
+    pub objects: u64,
     model: Arc<Web>,
     random: Stream,
     step: Step,
@@ -89,14 +91,18 @@ enum Step {
 }
 
 /// An object to ask for.
-pub(crate) struct Request {
-    pub(crate) bytes: u64,
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// How large it is.
+    pub bytes: u64,
     /// The open connection to ask on; `None` to open one.
-    pub(crate) on: Option<u32>,
+    pub on: Option<u32>,
 }
 
 impl Session {
-    pub(crate) fn new(model: &Arc<Web>, traffic: u32, random: Stream) -> Self {
+    /// The user of traffic number `traffic`. Equal streams draw equal pages.
+    #[must_use]
+    pub fn new(model: &Arc<Web>, traffic: u32, random: Stream) -> Self {
         Self {
             traffic,
             totals: Totals::default(),
@@ -119,7 +125,7 @@ impl Session {
     }
 
     /// Its start, or the end of a reading or parsing time.
-    pub(crate) fn wake(&mut self, now: Instant) {
+    pub fn wake(&mut self, now: Instant) {
         match self.step {
             Step::Reading => {
                 self.step = Step::Main;
@@ -133,7 +139,7 @@ impl Session {
     }
 
     /// The next object to ask for now, if a connection is free for it or may be opened.
-    pub(crate) fn next_request(&mut self) -> Option<Request> {
+    pub fn next_request(&mut self) -> Option<Request> {
         if !matches!(self.step, Step::Main | Step::Embedded) {
             return None;
         }
@@ -149,12 +155,12 @@ impl Session {
     }
 
     /// The object that [`next_request`](Self::next_request) told of is asked for over `connection`.
-    pub(crate) fn asked(&mut self, connection: u32) {
+    pub fn asked(&mut self, connection: u32) {
         self.busy.push(connection);
     }
 
     /// An object has arrived whole over `connection`.
-    pub(crate) fn completed(&mut self, now: Instant, connection: u32) {
+    pub fn completed(&mut self, now: Instant, connection: u32) {
         self.objects += 1;
         self.busy.retain(|busy| *busy != connection);
         if self.model.persistent {
@@ -164,7 +170,7 @@ impl Session {
     }
 
     /// `connection` broke. What it carried is done without.
-    pub(crate) fn broke(&mut self, now: Instant, connection: u32) {
+    pub fn broke(&mut self, now: Instant, connection: u32) {
         self.idle.retain(|idle| *idle != connection);
         if let Some(place) = self.busy.iter().position(|busy| *busy == connection) {
             self.busy.remove(place);
@@ -201,12 +207,12 @@ impl Session {
     }
 
     /// When the session is to be woken, told once.
-    pub(crate) fn take_timer(&mut self) -> Option<Instant> {
+    pub fn take_timer(&mut self) -> Option<Instant> {
         self.timer.take()
     }
 
     /// Connections to close: those that wait at the end of a page.
-    pub(crate) fn take_unneeded(&mut self) -> Vec<u32> {
+    pub fn take_unneeded(&mut self) -> Vec<u32> {
         match self.step {
             Step::Reading | Step::Stopped => std::mem::take(&mut self.idle),
             Step::Main | Step::Parsing | Step::Embedded => Vec::new(),
@@ -214,7 +220,7 @@ impl Session {
     }
 
     /// The user goes, and what is on its way is given up: the connections to close.
-    pub(crate) fn stop(&mut self) -> Vec<u32> {
+    pub fn stop(&mut self) -> Vec<u32> {
         self.step = Step::Stopped;
         self.wanted.clear();
         self.timer = None;
