@@ -22,6 +22,7 @@
 
 mod direction;
 mod report;
+mod tap;
 
 use std::io;
 use std::sync::Arc;
@@ -38,6 +39,8 @@ use crate::io::Port;
 
 use direction::{Direction, Queue};
 pub use report::{CounterValue, DirectionReport, HopGlance, HopReport, WaitSum};
+use tap::Taps;
+pub use tap::{Passage, Tap};
 
 /// Packets that one turn takes from one port, so that a flood from one side cannot hold up the other; and at most as many
 /// are sent at once.
@@ -99,6 +102,7 @@ pub struct Bump {
     down: Direction,
     flows: FlowTable,
     mtu: u16,
+    tap: Option<Box<dyn Tap>>,
 }
 
 impl Bump {
@@ -113,7 +117,13 @@ impl Bump {
             down: Direction::new(&config.down, config.seed, config.hash_key, &handshakes)?,
             flows: FlowTable::new(MAX_FLOWS, FLOW_IDLE, config.hash_key),
             mtu: config.mtu,
+            tap: None,
         })
+    }
+
+    /// From now on `tap` hears of every packet that passes a hop.
+    pub fn set_tap(&mut self, tap: Box<dyn Tap>) {
+        self.tap = Some(tap);
     }
 
     /// Gives each direction another queue in front of its first hop. What waits leaves first, by the rules of the queue that it
@@ -136,10 +146,16 @@ impl Bump {
     /// A port is gone.
     pub fn turn(&mut self, clock: &dyn Clock, a: &mut dyn Port, b: &mut dyn Port) -> io::Result<()> {
         debug_assert_eq!(a.framing(), b.framing());
-        self.up.receive(clock, a, &mut self.flows, self.mtu)?;
-        self.down.receive(clock, b, &mut self.flows, self.mtu)?;
-        self.up.send(clock, b);
-        self.down.send(clock, a);
+        let Self { up, down, flows, mtu, tap } = self;
+        let behind = up.hops.len();
+        let mut taps = Taps { tap: tap.as_deref_mut(), first: 0 };
+        up.receive(clock, a, flows, *mtu, &mut taps)?;
+        taps.first = behind;
+        down.receive(clock, b, flows, *mtu, &mut taps)?;
+        taps.first = 0;
+        up.send(clock, b, &mut taps);
+        taps.first = behind;
+        down.send(clock, a, &mut taps);
         Ok(())
     }
 

@@ -17,13 +17,16 @@
 //! What a host does is the kernel's: congestion control by name, windows by `TCP_WINDOW_CLAMP`, options by the namespace's
 //! sysctls ([`Hosts`]).
 
+mod application;
 mod datagrams;
 mod echo;
 mod generator;
 mod hosts;
 pub mod netns;
+mod opener;
 mod outcome;
 mod plan;
+mod replay;
 mod transfer;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,24 +36,49 @@ use lastmile_units::Instant;
 
 use crate::clock::{Clock, MonotonicClock};
 use crate::emulate::{self, Place, World};
-use crate::error::Error;
+use crate::error::{Context, Error};
 use crate::stop::Stop;
-use crate::sys::wait;
+use crate::sys::{limits, wait};
 
+pub use crate::bump::{Passage, Tap};
 use generator::Generator;
 pub use netns::Namespace;
 pub use outcome::{FlowOutcome, FlowSample, Glance, LimitedTime, Outcome, Sample, TcpOutcome, TcpSample};
-pub use plan::{Config, DatagramPlan, EchoPlan, End, Flow, Hosts, Kind, TransferPlan};
+pub use plan::{
+    Application, ApplicationPlan, Config, DatagramPlan, EchoPlan, End, Flow, Hosts, Kind, Order, Pages, ReplayPlan,
+    TransferPlan,
+};
 
 /// How often the caller hears how far it has come.
 const TICK: std::time::Duration = std::time::Duration::from_millis(200);
 
+/// Descriptors of a process with a lab in it, beside those of flows.
+const OTHER_DESCRIPTORS: u64 = 128;
+/// Descriptors that a flow has at a time, at most: an application those of its connections.
+const FLOW_DESCRIPTORS: u64 = 4;
+
+/// Lets this process have the descriptors that so many flows and connections need; returns how many of them there is room for.
+///
+/// # Errors
+/// The kernel does not tell.
+pub fn make_room(flows: u64) -> Result<u64, Error> {
+    let wanted = OTHER_DESCRIPTORS + FLOW_DESCRIPTORS * flows;
+    let granted = limits::raise_descriptors(wanted).context(|| "asking how many descriptors there may be")?;
+    Ok(granted.saturating_sub(OTHER_DESCRIPTORS) / FLOW_DESCRIPTORS)
+}
+
 /// Builds line and hosts, lets `flows` run for the time that `config` says, and takes everything away again. `stop` ends it
-/// early; `tick` hears now and then how far it is.
+/// early; `tap` hears of every packet at every hop, at times counted from when the traffic may begin; `tick` hears now and then how far it is.
 ///
 /// # Errors
 /// As [`World::build`]; a congestion control that the kernel lacks; a port that is taken; a device that went away.
-pub fn run(config: &Config, flows: Vec<Flow>, stop: &Stop, tick: &mut dyn FnMut(Instant)) -> Result<Outcome, Error> {
+pub fn run(
+    config: &Config,
+    flows: Vec<Flow>,
+    stop: &Stop,
+    tap: Option<Box<dyn Tap>>,
+    tick: &mut dyn FnMut(Instant),
+) -> Result<Outcome, Error> {
     let client = hosts::namespace("client", &config.hosts)?;
     let server = hosts::namespace("server", &config.hosts)?;
     let mut tuning = config.line.tuning;
@@ -64,9 +92,17 @@ pub fn run(config: &Config, flows: Vec<Flow>, stop: &Stop, tick: &mut dyn FnMut(
         ..config.line.clone()
     };
     let mut world = World::build(&line)?;
-    let addresses = [line.client_address, line.server_address];
-    let mut generator = Generator::new(config, flows, [&client, &server], addresses)?;
+    let devices = [world.client(), world.server()].map(|side| side.device().to_owned());
+    let hosts = opener::Hosts {
+        namespaces: [&client, &server],
+        addresses: [line.client_address, line.server_address],
+        devices: [&devices[0], &devices[1]],
+    };
+    let mut generator = Generator::new(config, flows, hosts)?;
     let clock = LabClock::start(world.clock());
+    if let Some(tap) = tap {
+        world.set_tap(Box::new(FromOrigin { clock, tap }));
+    }
     let over = AtomicBool::new(false);
     let handle = stop.handle()?;
     let mut glances = Vec::new();
@@ -115,6 +151,18 @@ impl LabClock {
     /// A time of the emulator's clock.
     fn of(&self, at: Instant) -> Instant {
         Instant::ZERO + at.since(self.origin)
+    }
+}
+
+/// A tap that hears times counted from when the traffic may begin.
+struct FromOrigin {
+    clock: LabClock,
+    tap: Box<dyn Tap>,
+}
+
+impl Tap for FromOrigin {
+    fn packet(&mut self, at: Instant, hop: usize, passage: Passage, bytes: &[u8]) {
+        self.tap.packet(self.clock.of(at), hop, passage, bytes);
     }
 }
 

@@ -10,6 +10,9 @@ mod phanse2000;
 mod seeds;
 mod trial;
 
+use lastmile_scenario::Scenario;
+use lastmile_sim::outcome::Outcome;
+use lastmile_sim::spec::Network;
 use lastmile_units::Duration;
 
 use crate::data::Table;
@@ -26,6 +29,28 @@ pub struct Experiment {
     pub run: fn(&Table) -> Result<TableResult, ExperimentError>,
 }
 
+/// What runs a scenario with real packets: the links and traffic that ran, and what came of it. The error says why it did not.
+pub type Lab<'a> = dyn FnMut(&Scenario) -> Result<(Network, Outcome), String> + 'a;
+
+/// How a table is measured with real packets, after it was simulated.
+#[derive(Clone, Copy, Debug)]
+pub struct LiveExperiment {
+    /// Key of the publication.
+    pub publication: &'static str,
+    /// Id of the table.
+    pub table: &'static str,
+    /// How long its runs take together.
+    pub seconds: u64,
+    /// Runs them, and adds what they gave to the table's rows and claims.
+    pub run: fn(&Table, &mut TableResult, &mut Lab<'_>) -> Result<(), ExperimentError>,
+}
+
+/// How a table is measured with real packets, if it can be.
+#[must_use]
+pub fn live(publication: &str, table: &str) -> Option<LiveExperiment> {
+    brouer2005::LIVE.iter().copied().find(|known| known.publication == publication && known.table == table)
+}
+
 /// An experiment that could not run: its table has not the settings that it needs, or they make no network.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ExperimentError {
@@ -35,6 +60,9 @@ pub enum ExperimentError {
     /// The settings make no network.
     #[error("the settings make no network: {0}")]
     Network(String),
+    /// The lab could not run.
+    #[error("live: {0}")]
+    Live(String),
     /// The transfer that the table measures did not end.
     #[error("the download is not complete after {0}")]
     Unfinished(Duration),

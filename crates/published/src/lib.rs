@@ -18,7 +18,7 @@ pub mod select;
 pub mod value;
 
 pub use data::{DataError, Kind, Publication, Row, Table, publications};
-pub use experiments::{EXPERIMENTS, Experiment, ExperimentError, experiment};
+pub use experiments::{EXPERIMENTS, Experiment, ExperimentError, Lab, LiveExperiment, experiment, live};
 pub use reproduction::{Claim, Reproduction, RowResult, TableResult};
 pub use select::{SelectError, select};
 pub use value::{Value, Values};

@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use crate::data::{Row, Table};
-use crate::value::Values;
+use crate::value::{Value, Values};
 
 /// Tables, reproduced.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
@@ -27,6 +27,8 @@ pub struct TableResult {
     pub rows: Vec<RowResult>,
     /// What the publication says the figures show, and whether ours show it too.
     pub claims: Vec<Claim>,
+    /// The claims that live figures can show, judged by these; empty where nothing ran live.
+    pub live_claims: Vec<Claim>,
     /// What the publication leaves open and had to be chosen here.
     pub assumptions: Vec<String>,
     /// The seeds of the runs behind each row; empty where nothing is random.
@@ -50,6 +52,8 @@ pub struct RowResult {
     pub live: Values,
     /// Simulated minus published, or minus theory where nothing was published, in the unit of the name.
     pub deviation: Values,
+    /// The same for the live figures.
+    pub live_deviation: Values,
 }
 
 /// Something that a table is to show.
@@ -67,22 +71,33 @@ impl RowResult {
     /// A row of the data beside what a simulation of it gave.
     #[must_use]
     pub fn new(row: &Row, simulated: Values) -> Self {
-        let deviation = simulated
-            .iter()
-            .filter_map(|(name, value)| {
-                let reference = row.published.number(name).or_else(|| row.theory.number(name))?;
-                Some((name, value.as_f64()? - reference))
-            })
-            .collect();
-        Self {
+        let mut result = Self {
             params: row.params.clone(),
             published: row.published.clone(),
             theory: row.theory.clone(),
-            simulated,
+            simulated: Values::new(),
             ci95: Values::new(),
             live: Values::new(),
-            deviation,
-        }
+            deviation: Values::new(),
+            live_deviation: Values::new(),
+        };
+        result.deviation = result.deviation_of(&simulated);
+        result.simulated = simulated;
+        result
+    }
+
+    /// Gives the row what a live run gave.
+    pub fn set_live(&mut self, live: Values) {
+        self.live_deviation = self.deviation_of(&live);
+        self.live = live;
+    }
+
+    fn deviation_of(&self, ours: &Values) -> Values {
+        let deviation = |(name, value): (_, &Value)| {
+            let reference = self.published.number(name).or_else(|| self.theory.number(name))?;
+            Some((name, value.as_f64()? - reference))
+        };
+        ours.iter().filter_map(deviation).collect()
     }
 
     /// A row beside the means over several seeds.
@@ -106,6 +121,7 @@ impl RowResult {
             ci95: Values::new(),
             live: Values::new(),
             deviation,
+            live_deviation: Values::new(),
         }
     }
 }
@@ -129,15 +145,16 @@ impl TableResult {
             title: table.title.clone(),
             rows: Vec::new(),
             claims: Vec::new(),
+            live_claims: Vec::new(),
             assumptions: Vec::new(),
             seeds: Vec::new(),
         }
     }
 
-    /// True when every claim is shown.
+    /// True when every claim is shown, by live figures too where there are any.
     #[must_use]
     pub fn holds(&self) -> bool {
-        self.claims.iter().all(|claim| claim.shown)
+        self.claims.iter().chain(&self.live_claims).all(|claim| claim.shown)
     }
 }
 
@@ -171,8 +188,8 @@ mod tests {
         let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
         assert_eq!(keys(&json), "tables");
         let table = &json["tables"][0];
-        assert_eq!(keys(table), "assumptions claims id publication rows seeds title");
-        assert_eq!(keys(&table["rows"][0]), "ci95 deviation live params published simulated theory");
+        assert_eq!(keys(table), "assumptions claims id live_claims publication rows seeds title");
+        assert_eq!(keys(&table["rows"][0]), "ci95 deviation live live_deviation params published simulated theory");
         assert_eq!(keys(&table["claims"][0]), "evidence shown text");
         assert_eq!(table["rows"][0]["params"]["up_bps"], 96000);
     }

@@ -5,6 +5,7 @@
 //! | [`schema`] | the shape of `summary.json` and `--json` |
 //! | [`summarise`] | from a simulation's outcome to that shape, with phases |
 //! | [`amp`] | A, M, P, F of a finished run |
+//! | [`beside`] | live runs beside one another and beside the simulation |
 //! | [`comparison`] | a row for each of several runs |
 //! | `bounds`, `limits` | the closed-form bound beside each flow, and what held it back in words |
 //! | `lines` | access lines that share a DSLAM |
@@ -17,6 +18,7 @@
 
 pub mod amp;
 pub mod atomic;
+pub mod beside;
 mod bounds;
 pub mod capture;
 pub mod comparison;

@@ -16,7 +16,7 @@ mod trade;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::Run;
-use crate::schema::Summary;
+use crate::schema::{Clock, Summary};
 use panel::{Frame, Panel, coordinate};
 use scale::Axis;
 pub use trade::{Curve, TradeOff, trade_off};
@@ -194,8 +194,12 @@ fn varied(runs: &[Run]) -> Option<String> {
 fn caption_with<'a>(summary: &Summary, set: impl Iterator<Item = &'a String>) -> String {
     let set: String = set.map(|set| format!(" · {set}")).collect();
     let file = summary.inputs.file.as_deref().unwrap_or(&summary.scenario);
+    let clock = match summary.clock {
+        Clock::Simulated => "",
+        Clock::Monotonic => " · real packets",
+    };
     format!(
-        "{file}{set} · seed {} · {} · lastmile {}",
+        "{file}{set} · seed {} · {}{clock} · lastmile {}",
         summary.seed,
         crate::format::seconds(summary.duration_s),
         summary.version

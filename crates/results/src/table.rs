@@ -44,6 +44,11 @@ pub fn comparison(runs: &[Run], width: u16) -> String {
     text
 }
 
+/// Appends a table under its heading, every row of it.
+pub(crate) fn whole(text: &mut String, table: &Table, width: u16) {
+    table_with(text, table, (table.rows.len(), table.rows.len()), width);
+}
+
 /// Appends a table under its heading; nothing for a table without rows.
 fn table(text: &mut String, table: &Table, width: u16) {
     table_of(text, table, table.rows.len(), width);
@@ -51,6 +56,11 @@ fn table(text: &mut String, table: &Table, width: u16) {
 
 /// The same for the first rows of `all`.
 fn table_of(text: &mut String, table: &Table, all: usize, width: u16) {
+    table_with(text, table, (all, MOST_ROWS), width);
+}
+
+/// The same with at most so many rows.
+fn table_with(text: &mut String, table: &Table, (all, most): (usize, usize), width: u16) {
     if table.rows.is_empty() {
         return;
     }
@@ -60,7 +70,7 @@ fn table_of(text: &mut String, table: &Table, all: usize, width: u16) {
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(width.max(LEAST_WIDTH))
         .set_header(table.columns.iter().map(|column| cell(&column.name, column.kind)));
-    for row in table.rows.iter().take(MOST_ROWS) {
+    for row in table.rows.iter().take(most) {
         laid_out.add_row(row.iter().zip(&table.columns).map(|(content, column)| cell(content, column.kind)));
     }
     for (column, laid_out) in table.columns.iter().zip(laid_out.column_iter_mut()) {
@@ -73,8 +83,8 @@ fn table_of(text: &mut String, table: &Table, all: usize, width: u16) {
         text.push('\n');
     }
     text.push_str(&format!("{}\n{}\n", table.title, laid_out.trim_fmt()));
-    if all > MOST_ROWS {
-        text.push_str(&format!(" … {} more\n", all - MOST_ROWS));
+    if all > most {
+        text.push_str(&format!(" … {} more\n", all - most));
     }
 }
 

@@ -19,7 +19,7 @@ use lastmile_units::Duration;
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
 
-pub(super) use self::path::Path;
+pub(super) use self::path::{Path, ends as two_nodes};
 
 /// Be the line of a scenario for real hosts
 ///

@@ -1,12 +1,12 @@
 //! `lastmile lab`: a scenario with real packets and the kernel's TCP, alone or beside its simulation.
 
-mod beside;
-mod departures;
+mod capture;
 mod outcome;
 mod plan;
+mod sources;
 mod tcp;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration as StdDuration;
 
 use clap::Args;
@@ -14,11 +14,17 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lastmile_live::emulate::Ended;
 use lastmile_live::lab;
 use lastmile_live::stop::Stop;
-use lastmile_results::{Run, table, write};
+use lastmile_results::beside::Beside;
+use lastmile_results::{Run, Summary, table, write};
 use lastmile_scenario::Scenario;
+use lastmile_sim::outcome::Outcome;
+use lastmile_sim::spec::Network;
 use lastmile_units::{Duration, Instant};
+use serde::Serialize;
 
+use super::emulate::two_nodes;
 use super::run;
+use super::run::capture::Captures;
 use super::run::variants::{Variant, policy_override};
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
@@ -52,6 +58,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME")]
     pub(super) congestion: Option<String>,
 
+    /// Nodes of the file that the two hosts stand for [default: those of the access line; without one, those between which traffic runs]
+    #[arg(long, value_name = "CLIENT,SERVER", value_parser = two_nodes)]
+    pub(super) between: Option<(String, String)>,
+
     /// Simulate it too, and set the results side by side
     #[arg(long)]
     pub(super) both: bool,
@@ -63,6 +73,14 @@ pub(crate) struct Arguments {
     /// Directory for the results; made if it is not there
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
+
+    /// Write pcapng, as a capture at the sending end of these links sees both directions; needs --out
+    #[arg(long, value_name = "LINK,...", value_delimiter = ',', requires = "out")]
+    pub(super) capture: Vec<String>,
+
+    /// Keep whole packets in captures, not only their headers
+    #[arg(long, requires = "capture")]
+    pub(super) whole_packets: bool,
 
     /// Print JSON: the summary, and what only real packets have under "live"
     #[arg(long)]
@@ -79,9 +97,12 @@ impl From<&run::Arguments> for Arguments {
             policy: run.policy.clone(),
             duration: None,
             congestion: None,
+            between: None,
             both: false,
             runs: 1,
             out: run.out.clone(),
+            capture: run.capture.clone(),
+            whole_packets: run.whole_packets,
             json: run.json,
         }
     }
@@ -91,11 +112,12 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let variant = Variant::new("", &overrides(arguments), Vec::new());
     let scenario = Scenario::load(&arguments.scenario, &variant.overrides).map_err(Failure::Report)?;
     printer.warnings(scenario.warnings());
-    let plan = Plan::of(&scenario, arguments.congestion.as_deref())?;
+    let plan = Plan::of(&scenario, arguments.between.as_ref(), arguments.congestion.as_deref())?;
+    make_room(&plan)?;
     for warning in plan.warnings() {
         printer.talk(&format!("warning: {warning}"));
     }
-    let simulated = match simulated(arguments, &variant, &scenario, &plan, printer)? {
+    let simulated = match simulated(arguments, &variant, &scenario, printer)? {
         Ok(simulated) => simulated,
         Err(interrupted) => return Ok(interrupted),
     };
@@ -104,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         Err(interrupted) => return Ok(interrupted),
     };
     let report = match &arguments.out {
-        Some(out) => Some(write_files(out, simulated.as_ref(), &live)?),
+        Some(out) => Some(write_files(arguments, out, simulated.as_ref(), &live)?),
         None => None,
     };
     print(arguments, simulated.as_ref(), &live, printer)?;
@@ -126,17 +148,34 @@ fn simulated(
     arguments: &Arguments,
     variant: &Variant,
     scenario: &Scenario,
-    plan: &Plan<'_>,
     printer: &Printer,
 ) -> Result<std::result::Result<Option<Run>, Exit>> {
     if !arguments.both {
         return Ok(Ok(None));
     }
-    let same = scenario.clone().with_traffic(|traffic| plan.has(traffic));
-    let options = run::Arguments::of_one(arguments.scenario.clone());
+    let options = run::Arguments {
+        out: arguments.out.clone(),
+        capture: arguments.capture.clone(),
+        whole_packets: arguments.whole_packets,
+        ..run::Arguments::of_one(arguments.scenario.clone())
+    };
     let variants = [Variant { label: "simulated".to_owned(), ..variant.clone() }];
-    let done = run::simulate_all(&options, &variants, &[same], printer)?;
-    Ok(done.map(|mut done| done.pop().map(|done| done.run)))
+    match run::simulate_all(&options, &variants, std::slice::from_ref(scenario), printer)? {
+        Ok(mut done) => Ok(Ok(done.pop().map(run::Done::into_run).transpose()?)),
+        Err(interrupted) => Ok(Err(interrupted)),
+    }
+}
+
+/// Sees to it that there are descriptors for every socket.
+fn make_room(plan: &Plan<'_>) -> Result<()> {
+    let (wanted, granted) = (plan.sockets(), lab::make_room(plan.sockets())?);
+    if granted < wanted {
+        return Err(Failure::new(format_args!(
+            "{wanted} flows and connections at a time, and this process may open descriptors for {granted}"
+        ))
+        .hint("raise the hard limit (ulimit -Hn) or run it with fewer"));
+    }
+    Ok(())
 }
 
 /// The live runs. The inner error is how the program is to end, since a signal has come.
@@ -153,17 +192,41 @@ fn live(
     for number in 1..=arguments.runs {
         let bar = progress(plan.config().duration, number, arguments.runs, printer);
         let mut tick = |now: Instant| bar.set_position(now.since(Instant::ZERO).as_ms());
-        let outcome = lab::run(plan.config(), plan.flows(), &stop, &mut tick).map_err(Failure::from);
+        let label = if arguments.runs > 1 { format!("live {number}") } else { "live".to_owned() };
+        let (tap, recorder) = match &arguments.out {
+            Some(out) if !arguments.capture.is_empty() => {
+                let (folder, network) = (folder(arguments, out, &label), plan.network());
+                let captures = Captures::create(&folder, network, &arguments.capture, arguments.whole_packets)?;
+                let (tap, recorder) = capture::record(captures, network.links.len());
+                (Some(tap), Some(recorder))
+            }
+            _ => (None, None),
+        };
+        let outcome = lab::run(plan.config(), plan.flows(), &stop, tap, &mut tick).map_err(Failure::from);
         bar.finish_and_clear();
         let outcome = outcome?;
+        let missed = recorder.map(capture::Recorder::finish).transpose()?;
         if let Ended::Signal(signal) = outcome.line.ended {
             return Ok(Err(Exit::Interrupted(u8::try_from(signal).unwrap_or(0))));
         }
-        let label = if arguments.runs > 1 { format!("live {number}") } else { "live".to_owned() };
         let origin = run::origin(&arguments.scenario, variant, scenario);
-        measured.push(outcome::measured(&origin, plan, &outcome, label));
+        let mut run = outcome::measured(&origin, plan, &outcome, label);
+        run.live.capture_missed_packets = missed;
+        measured.push(run);
     }
     Ok(Ok(measured))
+}
+
+/// One live run of a scenario by itself: the links and traffic that ran, and what came of it as the simulator would tell it. The inner error is how
+/// the program is to end, since a signal has come.
+pub(super) fn run_once(scenario: &Scenario, stop: &Stop) -> Result<std::result::Result<(Network, Outcome), Exit>> {
+    let plan = Plan::of(scenario, None, None)?;
+    make_room(&plan)?;
+    let outcome = lab::run(plan.config(), plan.flows(), stop, None, &mut |_| ())?;
+    if let Ended::Signal(signal) = outcome.line.ended {
+        return Ok(Err(Exit::Interrupted(u8::try_from(signal).unwrap_or(0))));
+    }
+    Ok(Ok((plan.network().clone(), outcome::as_simulated(&plan, &outcome))))
 }
 
 fn progress(duration: Duration, number: u16, runs: u16, printer: &Printer) -> ProgressBar {
@@ -177,10 +240,30 @@ fn progress(duration: Duration, number: u16, runs: u16, printer: &Printer) -> Pr
     bar
 }
 
-/// Writes the files of one run into `out`; of several, each into a folder of its own, and a page that compares them.
-fn write_files(out: &std::path::Path, simulated: Option<&Run>, live: &[Measured]) -> Result<PathBuf> {
+/// What `--json` prints of several runs.
+#[derive(Serialize)]
+struct SideBySide<'a> {
+    #[serde(flatten)]
+    beside: Beside,
+    simulated: Option<&'a Summary>,
+    live: Vec<Document<'a>>,
+}
+
+/// The simulated run, if there is one, and those live.
+fn all(simulated: Option<&Run>, live: &[Measured]) -> Vec<Run> {
+    simulated.into_iter().chain(live.iter().map(|measured| &measured.run)).cloned().collect()
+}
+
+/// Where the files of the run of this label go: of one run into `out`, of several each into a folder of its own.
+fn folder(arguments: &Arguments, out: &Path, label: &str) -> PathBuf {
+    let alone = !arguments.both && arguments.runs == 1;
+    if alone { out.to_owned() } else { out.join(run::variants::file_name(label)) }
+}
+
+/// Writes the files of the runs, and of several a page that compares them.
+fn write_files(arguments: &Arguments, out: &Path, simulated: Option<&Run>, live: &[Measured]) -> Result<PathBuf> {
     let alone = simulated.is_none() && live.len() == 1;
-    let folder = |run: &Run| if alone { out.to_owned() } else { out.join(run::variants::file_name(&run.label)) };
+    let folder = |run: &Run| folder(arguments, out, &run.label);
     if let Some(run) = simulated {
         write::write_all(&folder(run), run).map_err(Failure::new)?;
     }
@@ -191,8 +274,7 @@ fn write_files(out: &std::path::Path, simulated: Option<&Run>, live: &[Measured]
     }
     let report = out.join(write::REPORT);
     if !alone {
-        let runs: Vec<Run> = simulated.into_iter().chain(live.iter().map(|measured| &measured.run)).cloned().collect();
-        write::write_comparison(&report, &runs, None).map_err(Failure::new)?;
+        write::write_comparison(&report, &all(simulated, live), None).map_err(Failure::new)?;
     }
     Ok(report)
 }
@@ -207,14 +289,15 @@ fn print(arguments: &Arguments, simulated: Option<&Run>, live: &[Measured], prin
             Ok(printer.data(&format!("\n{table}\n{}", only.live.table()))?)
         }
         _ => {
-            let comparison = beside::Comparison::new(simulated, live);
+            let Some(beside) = Beside::new(&all(simulated, live)) else { return Ok(()) };
             if arguments.json {
-                let runs: Vec<Document<'_>> = live.iter().map(Measured::document).collect();
-                return Ok(printer.json(&beside::Beside { comparison, simulated, live: runs })?);
+                let live: Vec<Document<'_>> = live.iter().map(Measured::document).collect();
+                let simulated = simulated.map(|run| &run.summary);
+                return Ok(printer.json(&SideBySide { beside, simulated, live })?);
             }
-            printer.heading(comparison.scenario)?;
+            printer.heading(&beside.scenario)?;
             let talk: String = live.iter().map(|measured| measured.live.incidents(&measured.run.label)).collect();
-            Ok(printer.data(&format!("\n{}{talk}", comparison.table()))?)
+            Ok(printer.data(&format!("\n{}{talk}", beside.table(printer.width())))?)
         }
     }
 }

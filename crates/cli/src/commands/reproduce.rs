@@ -1,4 +1,4 @@
-//! `lastmile reproduce`: published figures beside the closed form and what lastmile simulates.
+//! `lastmile reproduce`: published figures beside the closed form and what lastmile simulates, and with `--live` beside real packets.
 
 use std::fmt::Write as _;
 
@@ -6,6 +6,12 @@ use clap::Args;
 use lastmile_published::{
     EXPERIMENTS, Experiment, Publication, Reproduction, RowResult, Table as PublishedTable, TableResult, Value, Values,
     experiment, publications, select,
+};
+
+#[cfg(target_os = "linux")]
+use {
+    lastmile_live::stop::Stop, lastmile_published::live, lastmile_scenario::Scenario, lastmile_sim::outcome::Outcome,
+    lastmile_sim::spec::Network,
 };
 
 use crate::exit::{Exit, Failure, Result};
@@ -27,6 +33,11 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "json")]
     list: bool,
 
+    /// Measure with real packets too what can be, as root: tables of brouer2005; how long it takes is told first
+    #[cfg(target_os = "linux")]
+    #[arg(long, conflicts_with = "list")]
+    live: bool,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -40,10 +51,21 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         return Ok(Exit::Done);
     }
     let experiments = experiments(&chosen, &arguments.tables)?;
+    #[cfg(target_os = "linux")]
+    let mut laboratory = if arguments.live { Some(Laboratory::new(&experiments, printer)?) } else { None };
     let mut reproduction = Reproduction::default();
     for (table, experiment) in experiments {
-        let result = (experiment.run)(table)
-            .map_err(|error| Failure::new(format_args!("{}/{}: {error}", experiment.publication, table.id)))?;
+        let failed = |error| Failure::new(format_args!("{}/{}: {error}", experiment.publication, table.id));
+        #[cfg_attr(not(target_os = "linux"), expect(unused_mut, reason = "nothing runs live"))]
+        let mut result = (experiment.run)(table).map_err(failed)?;
+        #[cfg(target_os = "linux")]
+        if let (Some(laboratory), Some(live)) = (&mut laboratory, live(experiment.publication, &table.id)) {
+            let measured = (live.run)(table, &mut result, &mut |scenario| laboratory.run(scenario));
+            match laboratory.ended.take() {
+                Some(ended) => return ended,
+                None => measured.map_err(failed)?,
+            }
+        }
         if !arguments.json {
             print(table, &result, printer)?;
         }
@@ -53,6 +75,47 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         printer.json(&reproduction)?;
     }
     Ok(if reproduction.tables.iter().all(TableResult::holds) { Exit::Done } else { Exit::No })
+}
+
+/// What runs experiments with real packets.
+#[cfg(target_os = "linux")]
+struct Laboratory {
+    stop: Stop,
+    /// How the program is to end, since a signal has come or a run failed.
+    ended: Option<Result>,
+}
+
+#[cfg(target_os = "linux")]
+impl Laboratory {
+    /// Tells how long these will take.
+    fn new(experiments: &[(&PublishedTable, Experiment)], printer: &mut Printer) -> Result<Self> {
+        let of = |known: &Experiment| live(known.publication, known.table);
+        let live: Vec<_> = experiments.iter().filter_map(|(_, known)| of(known)).collect();
+        let seconds: u64 = live.iter().map(|known| known.seconds).sum();
+        if live.is_empty() {
+            return Err(Failure::new("none of these tables is measured with real packets")
+                .hint("`lastmile reproduce --live brouer2005` measures those that are"));
+        }
+        printer.talk(&format!(
+            "{} of {} tables are measured with real packets: {} min {} s for these",
+            live.len(),
+            experiments.len(),
+            seconds / 60,
+            seconds % 60
+        ));
+        // Before anything is made: from here on a signal ends a run, and the run takes away what it made.
+        Ok(Self { stop: Stop::on_signals()?, ended: None })
+    }
+
+    fn run(&mut self, scenario: &Scenario) -> std::result::Result<(Network, Outcome), String> {
+        let ended = match super::lab::run_once(scenario, &self.stop) {
+            Ok(Ok(ran)) => return Ok(ran),
+            Ok(Err(exit)) => Ok(exit),
+            Err(failure) => Err(failure),
+        };
+        self.ended = Some(ended);
+        Err("it did not run to its end".to_owned())
+    }
 }
 
 /// The experiments of the tables chosen. Who names a table wants it; who names a publication wants what there is of it.
@@ -126,6 +189,7 @@ fn print(published: &PublishedTable, result: &TableResult, printer: &mut Printer
     }
     let columns = params.iter().map(|&name| (name, Align::Right));
     let figures = ["published", "theory", "simulated"].into_iter().chain(live.then_some("live")).chain(["deviation"]);
+    let figures = figures.chain(live.then_some("live deviation"));
     let columns = columns.chain([("", Align::Left)]).chain(figures.map(|name| (name, Align::Right)));
     let mut table = Table::new(columns);
     for row in &result.rows {
@@ -135,8 +199,10 @@ fn print(published: &PublishedTable, result: &TableResult, printer: &mut Printer
             cells.push(name.to_owned());
             cells.extend([text(&row.published, name), text(&row.theory, name), simulated(row, name)]);
             cells.extend(live.then(|| text(&row.live, name)));
-            let deviation = row.deviation.number(name);
-            cells.push(deviation.map_or_else(String::new, |deviation| format!("{:+}", rounded(deviation))));
+            let deviations = [Some(&row.deviation), live.then_some(&row.live_deviation)];
+            cells.extend(deviations.into_iter().flatten().map(|deviation| {
+                deviation.number(name).map_or_else(String::new, |deviation| format!("{:+}", rounded(deviation)))
+            }));
             table.row(cells);
         }
     }
@@ -145,6 +211,10 @@ fn print(published: &PublishedTable, result: &TableResult, printer: &mut Printer
     let mut text = String::new();
     for claim in &result.claims {
         let verdict = if claim.shown { "shown" } else { "NOT SHOWN" };
+        writeln!(text, "{verdict}: {}\n    {}", claim.text, claim.evidence).expect("a string takes all");
+    }
+    for claim in &result.live_claims {
+        let verdict = if claim.shown { "shown live" } else { "NOT SHOWN live" };
         writeln!(text, "{verdict}: {}\n    {}", claim.text, claim.evidence).expect("a string takes all");
     }
     if !result.seeds.is_empty() {
@@ -167,7 +237,7 @@ fn print(published: &PublishedTable, result: &TableResult, printer: &mut Printer
 fn quantities(row: &RowResult) -> Vec<&str> {
     let mut names: Vec<&str> = row.published.iter().map(|(name, _)| name).collect();
     let ours = if row.simulated.is_empty() { &row.theory } else { &row.simulated };
-    for (name, _) in ours.iter() {
+    for (name, _) in ours.iter().chain(row.live.iter()) {
         if !names.contains(&name) {
             names.push(name);
         }

@@ -1,6 +1,6 @@
 //! `lastmile run`: simulates a scenario, once or with several remedies, prints what came of it and writes the results.
 
-mod capture;
+pub(super) mod capture;
 mod difference;
 mod simulate;
 pub(super) mod variants;
@@ -77,7 +77,7 @@ pub(crate) struct Arguments {
 
     /// Real packets and the kernel's TCP in place of simulated ones: lastmile lab
     #[cfg(target_os = "linux")]
-    #[arg(long, conflicts_with_all = ["remedy", "vary", "capture", "threads"])]
+    #[arg(long, conflicts_with_all = ["remedy", "vary", "threads"])]
     pub(super) live: bool,
 }
 

@@ -125,3 +125,122 @@ fn a_policy_stands_behind_the_downstream_too() {
         assert!(counted(summary, "middlebox-up", "clamped") > 100);
     }
 }
+
+/// Everything that opens connections as it goes, a replay, and captures at both ends.
+const BUSY: &str = r#"
+name = "Web, a swarm, a replay"
+duration = "11 s"
+
+[access]
+encapsulation = "bridged-vcmux-fcs"
+down = { rate = "8 Mbit/s", delay = "4 ms" }
+up = { rate = "1 Mbit/s", delay = "4 ms" }
+
+[tcp]
+variant = "cubic"
+
+[[traffic]]
+name = "users"
+kind = "web"
+count = 5
+reading = "500 ms"
+stop = "10 s"
+
+[[traffic]]
+name = "swarm"
+kind = "swarm"
+slots = 3
+rechoke = "3 s"
+
+[[traffic]]
+name = "recorded"
+kind = "replay"
+file = "recorded.pcapng"
+client_prefix = "10.0.0.1/32"
+direction = "both"
+start = "1 s"
+"#;
+
+/// The very pages, peers and packets of the simulation, by the kernel's TCP; and what tshark reads in the captures.
+#[test]
+#[ignore = "needs root: real packets"]
+fn web_users_swarms_and_replays_run_and_captures_tell_of_them() {
+    let Some(scratch) = folder() else { return };
+    std::fs::write(scratch.path.join("busy.toml"), BUSY).unwrap();
+    let recorded = crate::workspace::root().join("scenarios/captures/download-and-call.pcapng");
+    std::fs::copy(recorded, scratch.path.join("recorded.pcapng")).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_lastmile"))
+        .args(["lab", "busy.toml", "--both", "--json", "--out", "results", "--congestion", "reno"])
+        .args(["--capture", "client-cpe,server-gateway", "--whole-packets"])
+        .current_dir(&scratch.path)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let (live, simulated) = (&document["live"][0], &document["simulated"]);
+    assert_eq!(live["conservation"]["holds"], true);
+    assert_eq!(live["live"]["capture_missed_packets"], 0);
+    let flow = |run: &Value, name: &str| -> Value {
+        let flows = run["flows"].as_array().unwrap();
+        flows.iter().find(|flow| flow["name"] == name).unwrap_or_else(|| panic!("no flow {name}")).clone()
+    };
+    for user in ["users-1", "users-5"] {
+        let (live, simulated) = (flow(live, user), flow(simulated, user));
+        assert_eq!(live["tcp"], "reno", "that of the kernel, not of the scenario");
+        assert!(live["connections"].as_u64() > Some(0) && live["connections_failed"] == 0, "{live}");
+        assert!(live["bytes_delivered"].as_u64() > Some(0) && simulated["bytes_delivered"].as_u64() > Some(0));
+    }
+    let whole = |run: &Value| run["pages"][0]["complete"].as_u64().unwrap();
+    assert!(whole(live) * 2 > whole(simulated) && whole(live) > 5, "{} and {} pages", whole(live), whole(simulated));
+    for way in ["swarm-down", "swarm-up"] {
+        // Three connections at once, and another in place of one at 3, 6 and 9 s.
+        assert_eq!(flow(live, way)["connections"], 6, "{way}");
+        assert_eq!(flow(simulated, way)["connections"], 6, "{way}");
+    }
+    for way in ["recorded-down", "recorded-up"] {
+        let (live, simulated) = (flow(live, way), flow(simulated, way));
+        assert_eq!(live["data_packets"], simulated["data_packets"], "{way}");
+        assert!(live["data_packets_received"].as_u64() > Some(0), "{live}");
+    }
+    for end in ["client-cpe", "server-gateway"] {
+        read_by_tshark(&scratch.path.join("results/live").join(format!("{end}.pcapng")));
+        assert!(scratch.path.join("results/simulated").join(format!("{end}.pcapng")).exists());
+    }
+}
+
+/// Connections in both directions, whole, in order of time and with right checksums.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn read_by_tshark(capture: &Path) {
+    let fields =
+        ["frame.time_epoch", "ip.src", "tcp.flags.syn", "_ws.malformed", "tcp.checksum.status", "udp.checksum.status"];
+    let mut command = Command::new("tshark");
+    command.arg("-r").arg(capture).args([
+        "-o",
+        "tcp.check_checksum:TRUE",
+        "-o",
+        "udp.check_checksum:TRUE",
+        "-T",
+        "fields",
+    ]);
+    for field in fields {
+        command.args(["-e", field]);
+    }
+    let Ok(output) = command.output() else {
+        eprintln!("not looked at: tshark is not installed");
+        return;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
+    assert!(rows.len() > 500, "{} packets", rows.len());
+    let times: Vec<f64> = rows.iter().map(|row| row[0].parse().unwrap()).collect();
+    assert!(times.windows(2).all(|pair| pair[0] <= pair[1]), "in order of time");
+    for host in ["198.18.0.1", "198.18.0.2"] {
+        assert!(rows.iter().any(|row| row[1] == host && ["1", "True"].contains(&row[2])), "{host} opens or accepts");
+    }
+    assert!(
+        rows.iter().all(|row| row[3].is_empty() && row[4] != "0" && row[5] != "0"),
+        "nothing malformed, no bad checksum"
+    );
+}

@@ -13,6 +13,7 @@ use lastmile_queueing::spec::{BuildError, Spec};
 use lastmile_queueing::{Backlog, Counter, Environment, Node, random::Stream};
 use lastmile_units::{Duration, Instant};
 
+use super::tap::{AtHop, Passage, Taps};
 use super::{BATCH, CounterValue, DirectionReport, HopConfig, HopGlance, HopReport, MAX_FLOWS, WaitSum};
 use crate::clock::Clock;
 use crate::io::{Counters, Framing, Port, Refusal};
@@ -112,6 +113,7 @@ impl Direction {
         port: &mut dyn Port,
         flows: &mut FlowTable,
         mtu: u16,
+        taps: &mut Taps<'_>,
     ) -> io::Result<()> {
         let framing = port.framing();
         let horizon = port.receive(clock, BATCH, &mut |arrived, bytes| {
@@ -119,7 +121,7 @@ impl Direction {
             if let Some(frame) = self.read(framing, bytes, flows, mtu)
                 && let Some(first) = self.hops.first_mut()
             {
-                first.enqueue(self.latest, frame, &mut self.spare);
+                first.enqueue(self.latest, frame, &mut self.spare, taps.at(0));
             }
         })?;
         self.latest = self.latest.max(horizon);
@@ -162,13 +164,14 @@ impl Direction {
     }
 
     /// Lets every hop go on to the latest time, and sends what leaves the last one.
-    pub(super) fn send(&mut self, clock: &dyn Clock, port: &mut dyn Port) {
+    pub(super) fn send(&mut self, clock: &dyn Clock, port: &mut dyn Port, taps: &mut Taps<'_>) {
         for index in 0..self.hops.len() {
-            self.hops[index].transmit(self.latest, &mut self.spare);
-            while let Some(frame) = self.hops[index].take_arrival(self.latest, &mut self.spare) {
+            self.hops[index].transmit(self.latest, &mut self.spare, taps.at(index));
+            while let Some(frame) = self.hops[index].take_arrival(self.latest, &mut self.spare, taps.at(index)) {
                 let due = frame.meta().arrived;
+                taps.at(index).tell(due, Passage::Arrived, &frame);
                 if let Some(next) = self.hops.get_mut(index + 1) {
-                    next.enqueue(due, frame, &mut self.spare);
+                    next.enqueue(due, frame, &mut self.spare, taps.at(index + 1));
                     continue;
                 }
                 self.leaving.push(frame);
@@ -246,19 +249,19 @@ impl Queue {
 }
 
 impl Hop {
-    pub(super) fn enqueue(&mut self, at: Instant, frame: Frame, spare: &mut Spare) {
-        self.line.enqueue(at, frame, &mut Watch { waits: &mut self.waits, spare });
+    pub(super) fn enqueue(&mut self, at: Instant, frame: Frame, spare: &mut Spare, tap: AtHop<'_>) {
+        self.line.enqueue(at, frame, &mut Watch { waits: &mut self.waits, spare, tap });
         let backlog = self.line.queue().backlog();
         self.most_queued.packets = self.most_queued.packets.max(backlog.packets);
         self.most_queued.bytes = self.most_queued.bytes.max(backlog.bytes);
     }
 
-    pub(super) fn transmit(&mut self, now: Instant, spare: &mut Spare) {
-        self.line.transmit(now, &mut Watch { waits: &mut self.waits, spare });
+    pub(super) fn transmit(&mut self, now: Instant, spare: &mut Spare, tap: AtHop<'_>) {
+        self.line.transmit(now, &mut Watch { waits: &mut self.waits, spare, tap });
     }
 
-    pub(super) fn take_arrival(&mut self, now: Instant, spare: &mut Spare) -> Option<Frame> {
-        self.line.take_arrival(now, &mut Watch { waits: &mut self.waits, spare })
+    pub(super) fn take_arrival(&mut self, now: Instant, spare: &mut Spare, tap: AtHop<'_>) -> Option<Frame> {
+        self.line.take_arrival(now, &mut Watch { waits: &mut self.waits, spare, tap })
     }
 
     fn report(&self) -> HopReport {
@@ -349,10 +352,11 @@ impl Waits {
     }
 }
 
-/// Watches a line: how long packets wait in its queue, and what becomes of the memory of those it drops.
+/// Watches a line: how long packets wait in its queue, what the tap is to hear, and what becomes of the memory of those it drops.
 struct Watch<'a> {
     waits: &'a mut Waits,
     spare: &'a mut Spare,
+    tap: AtHop<'a>,
 }
 
 impl DropSink<Frame> for Watch<'_> {
@@ -363,7 +367,8 @@ impl DropSink<Frame> for Watch<'_> {
 }
 
 impl Observer<Frame> for Watch<'_> {
-    fn transmitted(&mut self, _start: Instant, _end: Instant, waited: Duration, packet: &Frame) {
+    fn transmitted(&mut self, start: Instant, _end: Instant, waited: Duration, packet: &Frame) {
+        self.tap.tell(start, Passage::Transmitted, packet);
         self.waits.record(waited, packet);
     }
 }

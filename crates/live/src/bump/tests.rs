@@ -15,6 +15,7 @@ use lastmile_units::{BitRate, ByteCount, CellCount};
 use proptest::prelude::*;
 
 use super::direction::Hop;
+use super::tap::AtHop;
 use super::*;
 use crate::io::{Framing, Refusal};
 
@@ -136,13 +137,13 @@ fn exactly(configs: &[HopConfig], arrivals: &[(Instant, Vec<u8>)]) -> (Vec<(Inst
         let Some(now) = own.chain(next).min() else { break };
         if next == Some(now) {
             let (_, bytes) = arrivals.next().unwrap();
-            hops[0].enqueue(now, Frame::new(bytes.clone()).0, &mut spare);
+            hops[0].enqueue(now, Frame::new(bytes.clone()).0, &mut spare, AtHop::NONE);
         }
         for index in 0..hops.len() {
-            hops[index].transmit(now, &mut spare);
-            let Some(frame) = hops[index].take_arrival(now, &mut spare) else { continue };
+            hops[index].transmit(now, &mut spare, AtHop::NONE);
+            let Some(frame) = hops[index].take_arrival(now, &mut spare, AtHop::NONE) else { continue };
             match hops.get_mut(index + 1) {
-                Some(next) => next.enqueue(now, frame, &mut spare),
+                Some(next) => next.enqueue(now, frame, &mut spare, AtHop::NONE),
                 None => departures.push((now, frame.into_bytes())),
             }
         }
@@ -421,4 +422,35 @@ fn waits_are_told_by_class_until_another_queue_is_put_in() {
     near(us(&told.class_waited[0]), &[]);
     near(us(&told.class_waited[1]), &[(500, 1)]);
     assert_eq!((told.overlimits, told.waited.len()), (4, 6));
+}
+
+/// What a tap heard: when, at which hop, and of how long a packet.
+type Heard = std::sync::Arc<std::sync::Mutex<Vec<(Instant, usize, Passage, usize)>>>;
+
+struct Ear(Heard);
+
+impl Tap for Ear {
+    fn packet(&mut self, at: Instant, hop: usize, passage: Passage, bytes: &[u8]) {
+        self.0.lock().unwrap().push((at, hop, passage, bytes.len()));
+    }
+}
+
+/// One packet of 100 bytes, found 20 ms late: at every hop of the way up it is told at the times of an exact clock, and at none of those down,
+/// which are numbered behind them.
+#[test]
+fn a_tap_hears_when_a_packet_passes_each_hop_however_late_the_wake_up() {
+    let heard = Heard::default();
+    let mut bump = bump(path());
+    bump.set_tap(Box::new(Ear(Heard::clone(&heard))));
+    let at = Instant::ZERO + Duration::from_ms(1);
+    let sent = drive(&mut bump, &[(at, packet(1, 100))], &[at + Duration::from_ms(20)]);
+    let heard = heard.lock().unwrap();
+    let hops: Vec<(usize, Passage)> = heard.iter().map(|(_, hop, passage, _)| (*hop, *passage)).collect();
+    let expected: Vec<(usize, Passage)> =
+        (0..4).flat_map(|hop| [(hop, Passage::Transmitted), (hop, Passage::Arrived)]).collect();
+    assert_eq!(hops, expected);
+    assert!(heard.iter().all(|(.., len)| *len == 100));
+    assert_eq!(heard[0].0, at, "an idle link takes it at once");
+    assert!(heard.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+    assert_eq!((heard[7].0, 1), (exactly(&path(), &[(at, packet(1, 100))]).0[0].0, sent.len()));
 }

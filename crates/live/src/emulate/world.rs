@@ -8,7 +8,7 @@ use lastmile_packet::HashKey;
 use lastmile_units::{Duration, Instant};
 
 use super::{Ended, Outcome};
-use crate::bump::{Bump, BumpConfig, HopConfig, HopGlance};
+use crate::bump::{Bump, BumpConfig, HopConfig, HopGlance, Tap};
 use crate::carry::{self, Tuning, carry};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
@@ -289,6 +289,11 @@ impl World {
             }
         }
         self.outcome(stop.signal().map_or(Ended::Asked, Ended::Signal), start)
+    }
+
+    /// From now on `tap` hears of every packet that passes a hop.
+    pub(crate) fn set_tap(&mut self, tap: Box<dyn Tap>) {
+        self.bump.set_tap(tap);
     }
 
     /// The clock of its times.

@@ -28,8 +28,8 @@ pub(super) struct Echo {
 
 impl Echo {
     /// In the namespace of the calling thread.
-    pub(super) fn new(plan: EchoPlan, target: Ipv4Addr, dscp: u8) -> io::Result<Self> {
-        let socket = IcmpSocket::connect(target)?;
+    pub(super) fn new(plan: EchoPlan, own: Ipv4Addr, target: Ipv4Addr, dscp: u8) -> io::Result<Self> {
+        let socket = IcmpSocket::between(Some(own), target)?;
         socket::set_dscp(socket.as_fd(), dscp)?;
         Ok(Self {
             socket,

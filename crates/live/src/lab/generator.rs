@@ -1,9 +1,9 @@
 //! The applications on both hosts, in one thread: every socket of both namespaces in one wait.
 //!
-//! A socket belongs to the namespace in which it was opened, whoever uses it, so the generator opens them all beforehand in threads of
-//! their own and then never changes its namespace.
+//! Connections that come and go are opened as the lab runs: the generator's thread enters the namespace of the end that opens, and so never is in
+//! one for anything else.
 
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,21 +14,24 @@ use crate::emulate;
 use crate::error::{Context, Error};
 use crate::stop::StopHandle;
 use crate::sys::poll::{Entry, Poll, Wish};
-use crate::sys::{socket, wait};
+use crate::sys::wait;
 
-use super::datagrams::{self, Datagrams};
+use super::application::{Owner, Side};
+use super::datagrams::Datagrams;
 use super::echo::Echo;
-use super::transfer::{self, Transfer};
-use super::{
-    Config, End, Flow, FlowOutcome, FlowSample, Glance, Kind, LabClock, Namespace, Outcome, Sample, TransferPlan,
-};
+use super::opener::{Hosts, Listener, Opener};
+use super::replay::{Catcher, Replay};
+use super::transfer::Transfer;
+use super::{Config, End, Flow, FlowOutcome, FlowSample, Glance, LabClock, Outcome, Sample};
 
 /// How long it waits at most, so that it hears when the emulator has ended.
 const LONGEST_WAIT: Duration = Duration::from_ms(100);
 
-pub(super) struct Generator {
+pub(super) struct Generator<'a> {
+    hosts: Hosts<'a>,
     flows: Vec<Running>,
     listeners: Vec<Listener>,
+    catchers: [Option<Catcher>; 2],
     duration: Duration,
     interval: Option<Duration>,
     samples: Vec<Sample>,
@@ -39,6 +42,7 @@ pub(super) struct Generator {
 /// A flow, and how far it is.
 struct Running {
     name: String,
+    from: End,
     start: Instant,
     stop: Option<Instant>,
     dscp: u8,
@@ -47,104 +51,56 @@ struct Running {
     source: Source,
 }
 
-enum Source {
+pub(super) enum Source {
     Transfer(Box<Transfer>),
     Datagrams(Box<Datagrams>),
     Echo(Echo),
+    Application(Box<Owner>),
+    Replay(Box<Replay>),
 }
 
-/// A listening socket; flows may share one, and are told apart by the port that connects.
-struct Listener {
-    end: End,
-    port: u16,
-    socket: TcpListener,
-}
-
-/// Opens sockets in the namespaces of the two hosts.
-struct Opener<'a> {
-    namespaces: [&'a Namespace; 2],
-    addresses: [Ipv4Addr; 2],
-    listeners: Vec<Listener>,
-    refused: Vec<String>,
-}
-
-impl Opener<'_> {
-    fn address(&self, end: End, port: u16) -> SocketAddrV4 {
-        SocketAddrV4::new(self.addresses[end.index()], port)
-    }
-
-    fn source(&mut self, flow: Flow) -> Result<Source, Error> {
-        let (from, to) = (flow.from, flow.from.other());
-        match flow.kind {
-            Kind::Transfer(plan) => self.transfer(plan, from, flow.dscp),
-            Kind::Datagrams(plan) => {
-                let (own, far) = (self.address(from, plan.from_port), self.address(to, plan.to_port));
-                let out = self.namespaces[from.index()].run(|| datagrams::sender(own, flow.dscp))?;
-                let out = out.context(|| format!("opening UDP port {own}"))?;
-                let sink = self.namespaces[to.index()].run(|| datagrams::sink(far))?;
-                let sink = sink.context(|| format!("opening UDP port {far}"))?;
-                let source = Datagrams::new(plan, out, sink, far).context(|| format!("connecting to {far}"))?;
-                Ok(Source::Datagrams(Box::new(source)))
-            }
-            Kind::Echo(plan) => {
-                let target = self.addresses[to.index()];
-                let echo = self.namespaces[from.index()].run(|| Echo::new(plan, target, flow.dscp))?;
-                Ok(Source::Echo(echo.context(|| "opening a raw socket")?))
-            }
+impl Source {
+    /// When it is to do something by itself.
+    fn next(&mut self) -> Option<Instant> {
+        match self {
+            Self::Transfer(_) => None,
+            Self::Datagrams(datagrams) => datagrams.next(),
+            Self::Echo(echo) => echo.next(),
+            Self::Application(owner) => owner.next(),
+            Self::Replay(replay) => replay.next(),
         }
     }
-
-    fn transfer(&mut self, plan: TransferPlan, from: End, dscp: u8) -> Result<Source, Error> {
-        let (near, far_end) = (plan.opener, plan.opener.other());
-        self.listen(&plan, far_end, dscp)?;
-        let (own, far) = (self.address(near, plan.opener_port), self.address(far_end, plan.listener_port));
-        let refused = &mut self.refused;
-        let opened = self.namespaces[near.index()].run(|| {
-            let fd = socket::open().context(|| "opening a TCP socket")?;
-            transfer::set_up(fd.as_fd(), &plan, dscp, &mut |text| refused.push(text))?;
-            socket::bind(fd.as_fd(), own).context(|| format!("opening TCP port {own}"))?;
-            Ok::<_, Error>(fd)
-        })??;
-        Ok(Source::Transfer(Box::new(Transfer::new(plan, near == from, opened, far))))
-    }
-
-    fn listen(&mut self, plan: &TransferPlan, end: End, dscp: u8) -> Result<(), Error> {
-        let port = plan.listener_port;
-        if self.listeners.iter().any(|listener| listener.end == end && listener.port == port) {
-            return Ok(());
-        }
-        let own = self.address(end, port);
-        let opened = self.namespaces[end.index()].run(|| {
-            let fd = socket::open().context(|| "opening a TCP socket")?;
-            transfer::set_up(fd.as_fd(), plan, dscp, &mut |_| {})?;
-            let listen = || socket::bind(fd.as_fd(), own).and_then(|()| socket::listen(fd.as_fd()));
-            listen().context(|| format!("listening on TCP port {own}"))?;
-            Ok::<_, Error>(fd)
-        })??;
-        self.listeners.push(Listener { end, port, socket: TcpListener::from(opened) });
-        Ok(())
-    }
 }
 
-impl Generator {
+/// Whose descriptor is waited for.
+#[derive(Clone, Copy)]
+enum Who {
+    Listener(usize),
+    Catcher(End),
+    /// The only one of a flow, or that of the end which sends.
+    Flow(usize),
+    /// That of the end which receives.
+    Receiver(usize),
+    Connection(usize, Side),
+}
+
+impl<'a> Generator<'a> {
     /// Opens every socket; nothing is sent yet.
-    pub(super) fn new(
-        config: &Config,
-        flows: Vec<Flow>,
-        namespaces: [&Namespace; 2],
-        addresses: [Ipv4Addr; 2],
-    ) -> Result<Self, Error> {
-        let mut opener = Opener { namespaces, addresses, listeners: Vec::new(), refused: Vec::new() };
+    pub(super) fn new(config: &Config, flows: Vec<Flow>, hosts: Hosts<'a>) -> Result<Self, Error> {
+        hosts.add_addresses(&flows)?;
+        let mut opener = Opener::new(hosts);
         let mut running = Vec::with_capacity(flows.len());
         for flow in flows {
-            let (name, start, stop, dscp) = (flow.name.clone(), flow.start, flow.stop, flow.dscp);
+            let (name, from, start, stop, dscp) = (flow.name.clone(), flow.from, flow.start, flow.stop, flow.dscp);
             let source = opener.source(flow)?;
-            running.push(Running { name, start, stop, dscp, begun: false, stopped: false, source });
+            running.push(Running { name, from, start, stop, dscp, begun: false, stopped: false, source });
         }
         opener.refused.dedup();
         Ok(Self {
+            hosts,
             flows: running,
             listeners: opener.listeners,
+            catchers: opener.catchers,
             duration: config.duration,
             interval: config.interval,
             samples: Vec::new(),
@@ -167,7 +123,7 @@ impl Generator {
         }
         let end = Instant::ZERO + self.duration;
         let mut sampled = self.interval.map(|interval| Instant::ZERO + interval);
-        let mut poll = Poll::default();
+        let (mut poll, mut entries) = (Poll::default(), Vec::new());
         self.sample(clock.now(), Some(Instant::ZERO), poke);
         while !over.load(Ordering::Acquire) {
             let now = clock.now();
@@ -186,7 +142,7 @@ impl Generator {
             }
             self.send_due(clock)?;
             let next = [Some(end), sampled, self.next()].into_iter().flatten().min().unwrap_or(end);
-            let entries = self.enter(&mut poll);
+            self.enter(&mut poll, &mut entries);
             let wait = next.since(clock.now()).min(LONGEST_WAIT);
             poll.wait(std_span(wait)).context(|| "waiting for the hosts")?;
             if self.handle(clock, &poll, &entries)? {
@@ -212,6 +168,8 @@ impl Generator {
                     }
                     Source::Datagrams(datagrams) => datagrams.begin(flow.start),
                     Source::Echo(echo) => echo.begin(flow.start),
+                    Source::Application(owner) => owner.wake(now, &self.hosts)?,
+                    Source::Replay(replay) => replay.begin(flow.start),
                 }
             }
             if let Some(stop) = flow.stop.filter(|stop| !flow.stopped && *stop <= now) {
@@ -221,6 +179,8 @@ impl Generator {
                     Source::Transfer(transfer) => transfer.stop(),
                     Source::Datagrams(datagrams) => datagrams.stop(),
                     Source::Echo(echo) => echo.stop(),
+                    Source::Application(owner) => owner.stop(now, &self.hosts)?,
+                    Source::Replay(replay) => replay.stop(),
                 }
             }
         }
@@ -228,27 +188,18 @@ impl Generator {
     }
 
     /// When something is to be done at the latest.
-    fn next(&self) -> Option<Instant> {
-        let next = self.flows.iter().flat_map(|flow| {
-            let packet = match &flow.source {
-                Source::Transfer(_) => None,
-                Source::Datagrams(datagrams) => datagrams.next(),
-                Source::Echo(echo) => echo.next(),
-            };
-            [packet, (!flow.begun).then_some(flow.start), flow.stop.filter(|_| !flow.stopped)]
+    fn next(&mut self) -> Option<Instant> {
+        let next = self.flows.iter_mut().flat_map(|flow| {
+            [flow.source.next(), (!flow.begun).then_some(flow.start), flow.stop.filter(|_| !flow.stopped)]
         });
         next.flatten().min()
     }
 
-    /// Sends the packets whose time has come.
+    /// Sends the packets whose time has come, and wakes whoever asked for it.
     fn send_due(&mut self, clock: LabClock) -> Result<(), Error> {
         for Running { name, source, .. } in &mut self.flows {
             loop {
-                let due = match source {
-                    Source::Transfer(_) => None,
-                    Source::Datagrams(datagrams) => datagrams.next(),
-                    Source::Echo(echo) => echo.next(),
-                };
+                let due = source.next();
                 let now = clock.now();
                 let Some(due) = due.filter(|due| *due <= now) else { break };
                 self.latest = self.latest.max(now.since(due));
@@ -256,6 +207,11 @@ impl Generator {
                     Source::Transfer(_) => Ok(()),
                     Source::Datagrams(datagrams) => datagrams.send(),
                     Source::Echo(echo) => echo.send(&clock),
+                    Source::Application(owner) => {
+                        owner.wake(now, &self.hosts)?;
+                        Ok(())
+                    }
+                    Source::Replay(replay) => replay.send(),
                 };
                 sent.context(|| format!("sending for \"{name}\""))?;
             }
@@ -263,69 +219,114 @@ impl Generator {
         Ok(())
     }
 
-    /// Says what every socket is waited for: listeners first, then two places a flow.
-    fn enter(&self, poll: &mut Poll) -> Vec<[Option<Entry>; 2]> {
+    /// Says what every socket is waited for.
+    fn enter(&self, poll: &mut Poll, entries: &mut Vec<(Who, Entry)>) {
         const READ: Wish = Wish { read: true, write: false };
         poll.clear();
-        let listeners = self.listeners.iter().map(|listener| [Some(poll.add(listener.socket.as_fd(), READ)), None]);
-        let mut entries: Vec<[Option<Entry>; 2]> = listeners.collect();
-        entries.extend(self.flows.iter().map(|flow| match &flow.source {
-            Source::Transfer(transfer) => {
-                [transfer.sender_wish(), transfer.receiver_wish()].map(|wish| wish.map(|(fd, wish)| poll.add(fd, wish)))
+        entries.clear();
+        let mut add = |who, fd, wish| entries.push((who, poll.add(fd, wish)));
+        for (index, listener) in self.listeners.iter().enumerate() {
+            add(Who::Listener(index), listener.socket.as_fd(), READ);
+        }
+        for (end, catcher) in [End::Client, End::Server].into_iter().zip(&self.catchers) {
+            if let Some(catcher) = catcher {
+                add(Who::Catcher(end), catcher.as_fd(), READ);
             }
-            Source::Datagrams(datagrams) => [Some(poll.add(datagrams.sink(), READ)), None],
-            Source::Echo(echo) => [Some(poll.add(echo.as_fd(), READ)), None],
-        }));
-        entries
+        }
+        for (index, flow) in self.flows.iter().enumerate() {
+            match &flow.source {
+                Source::Transfer(transfer) => {
+                    for (who, wish) in
+                        [(Who::Flow(index), transfer.sender_wish()), (Who::Receiver(index), transfer.receiver_wish())]
+                    {
+                        if let Some((fd, wish)) = wish {
+                            add(who, fd, wish);
+                        }
+                    }
+                }
+                Source::Datagrams(datagrams) => add(Who::Flow(index), datagrams.sink(), READ),
+                Source::Echo(echo) => add(Who::Flow(index), echo.as_fd(), READ),
+                Source::Application(owner) => {
+                    owner.wishes().for_each(|(side, fd, wish)| add(Who::Connection(index, side), fd, wish));
+                }
+                Source::Replay(_) => {}
+            }
+        }
     }
 
     /// Does what can be done; true when a transfer of given size has ended.
-    fn handle(&mut self, clock: LabClock, poll: &Poll, entries: &[[Option<Entry>; 2]]) -> Result<bool, Error> {
-        let (listeners, flows) = entries.split_at(self.listeners.len());
-        for (index, [entry, _]) in listeners.iter().enumerate() {
-            if entry.is_some_and(|entry| poll.is_ready(entry)) {
-                self.accept(index)?;
-            }
-        }
-        let now = clock.now();
+    fn handle(&mut self, clock: LabClock, poll: &Poll, entries: &[(Who, Entry)]) -> Result<bool, Error> {
         let mut ended = false;
-        for (flow, entries) in self.flows.iter_mut().zip(flows) {
-            let [first, second] = entries.map(|entry| entry.is_some_and(|entry| poll.is_ready(entry)));
-            let name = &flow.name;
-            match &mut flow.source {
-                Source::Transfer(transfer) => {
-                    if first {
-                        transfer.sender_ready(now);
+        for (who, entry) in entries {
+            if !poll.is_ready(*entry) {
+                continue;
+            }
+            let now = clock.now();
+            match *who {
+                Who::Listener(index) => self.accept(index)?,
+                Who::Catcher(end) => self.catch(now, end)?,
+                Who::Flow(index) => self.flow_ready(index, clock)?,
+                Who::Receiver(index) => {
+                    if let Source::Transfer(transfer) = &mut self.flows[index].source {
+                        ended |= transfer.receiver_ready(now);
                     }
-                    ended |= second && transfer.receiver_ready(now);
                 }
-                Source::Datagrams(datagrams) if first => {
-                    datagrams.receive(now).context(|| format!("receiving for \"{name}\""))?;
+                Who::Connection(index, side) => {
+                    if let Source::Application(owner) = &mut self.flows[index].source {
+                        owner.ready(side, now, &self.hosts)?;
+                    }
                 }
-                Source::Echo(echo) if first => {
-                    echo.receive(&clock).context(|| format!("receiving for \"{name}\""))?;
-                }
-                Source::Datagrams(_) | Source::Echo(_) => {}
             }
         }
         Ok(ended)
     }
 
+    fn flow_ready(&mut self, index: usize, clock: LabClock) -> Result<(), Error> {
+        let Running { name, source, .. } = &mut self.flows[index];
+        let received = match source {
+            Source::Transfer(transfer) => {
+                transfer.sender_ready(clock.now());
+                Ok(())
+            }
+            Source::Datagrams(datagrams) => datagrams.receive(clock.now()),
+            Source::Echo(echo) => echo.receive(&clock),
+            Source::Application(_) | Source::Replay(_) => Ok(()),
+        };
+        received.context(|| format!("receiving for \"{name}\""))
+    }
+
+    /// Takes the replayed packets that have come to this end.
+    fn catch(&mut self, now: Instant, end: End) -> Result<(), Error> {
+        let Some(catcher) = &mut self.catchers[end.index()] else { return Ok(()) };
+        let flows = &mut self.flows;
+        let received = catcher.receive(now, |takes| {
+            for flow in flows.iter_mut().filter(|flow| flow.from == end.other()) {
+                if let Source::Replay(replay) = &mut flow.source
+                    && takes(replay)
+                {
+                    return;
+                }
+            }
+        });
+        received.context(|| "receiving replayed packets")
+    }
+
     fn accept(&mut self, index: usize) -> Result<(), Error> {
-        let Listener { end, port, socket } = &self.listeners[index];
+        let Listener { end, address, socket } = &self.listeners[index];
+        let here = (*end, address.port());
         while let Ok((stream, peer)) = socket.accept() {
             let SocketAddr::V4(peer) = peer else { continue };
-            let owner = self.flows.iter_mut().find_map(|flow| match &mut flow.source {
-                Source::Transfer(transfer) => {
-                    let plan = transfer.plan();
-                    let is_his =
-                        plan.opener == end.other() && plan.listener_port == *port && plan.opener_port == peer.port();
-                    is_his.then_some((transfer, flow.dscp))
-                }
-                _ => None,
-            });
-            if let Some((transfer, dscp)) = owner {
-                transfer.accepted(stream, dscp)?;
+            let mut stream = Some(stream);
+            for flow in &mut self.flows {
+                let Some(given) = stream.take() else { break };
+                stream = match &mut flow.source {
+                    Source::Transfer(transfer) if transfer.is_from(here, peer.port()) => {
+                        transfer.accepted(given, flow.dscp)?;
+                        None
+                    }
+                    Source::Application(owner) => owner.accept(here, peer.port(), given)?,
+                    _ => Some(given),
+                };
             }
         }
         Ok(())
@@ -336,17 +337,22 @@ impl Generator {
             Source::Transfer(transfer) => transfer.sample(now),
             Source::Datagrams(datagrams) => FlowSample { bytes_delivered: datagrams.bytes_delivered(), tcp: None },
             Source::Echo(_) => FlowSample::default(),
+            Source::Application(owner) => owner.sample(),
+            Source::Replay(replay) => FlowSample { bytes_delivered: replay.bytes_delivered(), tcp: None },
         });
         self.samples.push(Sample { at: now, cut, flows: flows.collect() });
         poke.stop();
     }
 
     pub(super) fn into_outcome(self, line: emulate::Outcome, glances: Vec<Glance>, realtime: bool) -> Outcome {
+        let end = Instant::ZERO + self.duration;
         let flows = self.flows.into_iter().map(|flow| -> FlowOutcome {
             match flow.source {
                 Source::Transfer(transfer) => transfer.outcome(),
                 Source::Datagrams(datagrams) => datagrams.outcome(),
                 Source::Echo(echo) => echo.outcome(),
+                Source::Application(owner) => owner.outcome(end),
+                Source::Replay(replay) => replay.outcome(),
             }
         });
         Outcome {

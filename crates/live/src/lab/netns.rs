@@ -71,6 +71,14 @@ impl Namespace {
         &self.name
     }
 
+    /// Moves the calling thread inside, for good.
+    ///
+    /// # Errors
+    /// Not root.
+    pub(crate) fn enter(&self) -> Result<(), Error> {
+        namespace::enter(self.file.as_fd()).context(|| format!("entering the network namespace {}", self.name))
+    }
+
     /// Does `work` inside, in a thread of its own.
     ///
     /// # Errors

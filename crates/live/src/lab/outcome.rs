@@ -5,6 +5,8 @@ use lastmile_units::{Duration, Instant};
 use crate::bump::HopGlance;
 use crate::emulate;
 
+use super::Pages;
+
 /// All that a run leaves.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -39,8 +41,12 @@ pub struct FlowOutcome {
     pub packets_sent: u64,
     /// Data segments, datagrams or replies received.
     pub packets_received: u64,
-    /// What only TCP has.
+    /// What only TCP has; of several connections their sums, and the settings of one of them.
     pub tcp: Option<TcpOutcome>,
+    /// Connections that an application opened, and of these the ones that broke.
+    pub connections: Option<(u64, u64)>,
+    /// What a web user has read.
+    pub pages: Option<Pages>,
     /// When each echo request that was answered left, and how long that took.
     pub replies: Vec<(Instant, Duration)>,
     /// Why it ended early, in the kernel's words.

@@ -1,7 +1,9 @@
 //! What a lab is to do, as plain data.
 
 use std::fmt;
+use std::net::Ipv4Addr;
 
+use lastmile_packet::FlowKey;
 use lastmile_units::{Duration, Instant};
 
 use crate::emulate;
@@ -76,6 +78,8 @@ pub struct Flow {
     pub stop: Option<Instant>,
     /// Differentiated services code point of its packets, 0 to 63.
     pub dscp: u8,
+    /// Addresses of client and server that are its own; hosts have as many as their flows ask for. `None`: those of the devices.
+    pub addresses: [Option<Ipv4Addr>; 2],
     /// What it is.
     pub kind: Kind,
 }
@@ -89,6 +93,10 @@ pub enum Kind {
     Datagrams(DatagramPlan),
     /// ICMP echo.
     Echo(EchoPlan),
+    /// TCP connections that come and go as an application decides.
+    Application(ApplicationPlan),
+    /// Packets as they are, each at its time.
+    Replay(ReplayPlan),
 }
 
 /// A TCP transfer.
@@ -149,4 +157,94 @@ pub struct EchoPlan {
     pub interval: Duration,
     /// IP bytes of a request, 28 at least.
     pub size: u16,
+}
+
+/// TCP connections that come and go.
+pub struct ApplicationPlan {
+    /// What each of them is, but for its bytes. It takes ports from the opener's on, or any for zero.
+    pub connection: TransferPlan,
+    /// What decides.
+    pub application: Box<dyn Application>,
+}
+
+impl fmt::Debug for ApplicationPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApplicationPlan").field("connection", &self.connection).finish_non_exhaustive()
+    }
+}
+
+/// What an application decides, apart from the sockets that carry it out. Connections have numbers, which the lab gives.
+pub trait Application: Send {
+    /// It starts, or the time has come that it asked for. `delivered` tells what a connection has delivered in all.
+    fn wake(&mut self, now: Instant, delivered: &dyn Fn(u32) -> u64);
+
+    /// What is to be done next; asked again until it is nothing.
+    fn next_order(&mut self) -> Option<Order>;
+
+    /// The connection that the last order opened.
+    fn opened(&mut self, connection: u32);
+
+    /// Everything that was asked for has come over `connection`.
+    fn completed(&mut self, now: Instant, connection: u32);
+
+    /// `connection` broke.
+    fn broke(&mut self, now: Instant, connection: u32);
+
+    /// It is over; orders close what is open.
+    fn stop(&mut self);
+
+    /// When it is to be woken, if at all.
+    fn next_wake(&self) -> Option<Instant>;
+
+    /// What its user has read, of a browser.
+    fn pages(&self) -> Option<Pages>;
+}
+
+/// What an application wants done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// Open a connection for so many bytes, or for as many as there is time for; afterwards it may stay open for more.
+    Open {
+        /// Bytes of data.
+        bytes: Option<u64>,
+        /// More may be asked for.
+        keep_open: bool,
+    },
+    /// Ask for so many bytes more.
+    Ask {
+        /// Over which connection.
+        connection: u32,
+        /// Bytes of data.
+        bytes: u64,
+    },
+    /// Close this one when all that was asked for is sent.
+    HangUp(u32),
+    /// Offer no more over this one, and close it.
+    Stop(u32),
+}
+
+/// What a web user has read.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Pages {
+    /// Pages asked for.
+    pub pages: u64,
+    /// Objects that arrived whole.
+    pub objects: u64,
+    /// Response times of the pages that arrived whole.
+    pub responses: Vec<Duration>,
+}
+
+/// Packets as they are, each at its time. They are sent through the device of the host, past its routes and its TCP, and so are they received:
+/// nothing answers as long as no address is one of the hosts'.
+pub struct ReplayPlan {
+    /// IP packets with the times after the start at which they leave; ascending.
+    pub packets: Box<dyn Iterator<Item = (Duration, Vec<u8>)> + Send>,
+    /// The flows that they belong to, by which they are known at the other end.
+    pub flows: Vec<FlowKey>,
+}
+
+impl fmt::Debug for ReplayPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReplayPlan").field("flows", &self.flows).finish_non_exhaustive()
+    }
 }

@@ -16,7 +16,7 @@ use crate::sys::poll::Wish;
 use crate::sys::socket;
 
 use super::outcome::LimitedTime;
-use super::{FlowOutcome, FlowSample, TcpOutcome, TcpSample, TransferPlan};
+use super::{End, FlowOutcome, FlowSample, TcpOutcome, TcpSample, TransferPlan};
 
 /// What is sent: as many as one call takes.
 static ZEROS: [u8; 65_536] = [0; 65_536];
@@ -41,7 +41,8 @@ pub(super) struct Transfer {
     to_hear: u64,
     begun: Option<Instant>,
     connected: Option<Instant>,
-    stopped: bool,
+    /// More may be asked for when all is sent.
+    keep_open: bool,
     shut: bool,
     /// The receiver has read the end of the stream.
     over: Option<Instant>,
@@ -101,7 +102,7 @@ impl Transfer {
             to_hear: plan.request,
             begun: None,
             connected: None,
-            stopped: false,
+            keep_open: false,
             shut: false,
             over: None,
             outcome: FlowOutcome::default(),
@@ -110,8 +111,10 @@ impl Transfer {
         }
     }
 
-    pub(super) fn plan(&self) -> &TransferPlan {
-        &self.plan
+    /// True for the connection that comes to this port of this end from `port`.
+    pub(super) fn is_from(&self, (end, listener): (End, u16), port: u16) -> bool {
+        let plan = &self.plan;
+        plan.opener == end.other() && plan.listener_port == listener && plan.opener_port == port
     }
 
     pub(super) fn begin(&mut self, now: Instant) -> io::Result<()> {
@@ -132,17 +135,53 @@ impl Transfer {
         Ok(())
     }
 
+    /// More may be asked for when all is sent: it closes at [`Transfer::hang_up`].
+    pub(super) fn keep_open(mut self) -> Self {
+        self.keep_open = true;
+        self
+    }
+
+    /// The receiver asks, with another request, for `bytes` more.
+    pub(super) fn ask(&mut self, request: u64, bytes: u64) {
+        self.plan.request += request;
+        self.plan.bytes = self.plan.bytes.map(|before| before + bytes);
+        self.left = self.left.map(|left| left + bytes);
+        self.to_ask += request;
+        self.to_hear += request;
+        self.outcome.end = None;
+    }
+
+    /// It closes when all that was asked for is sent.
+    pub(super) fn hang_up(&mut self) {
+        self.keep_open = false;
+        self.shut_if_done();
+    }
+
     /// The application stops offering data.
     pub(super) fn stop(&mut self) {
-        self.stopped = true;
         self.prefix.clear();
         self.left = Some(0);
-        self.shut_if_done();
+        self.hang_up();
+    }
+
+    pub(super) fn bytes_delivered(&self) -> u64 {
+        self.outcome.bytes_delivered
+    }
+
+    /// The end of the stream has come, or the connection broke.
+    pub(super) fn is_over(&self) -> bool {
+        self.over.is_some() || self.has_failed()
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.outcome.failure.is_some()
     }
 
     pub(super) fn sender_wish(&self) -> Option<(BorrowedFd<'_>, Wish)> {
         let hears = self.to_hear > 0;
-        let wish = Wish { read: hears, write: !hears && !self.shut };
+        // One that waits for another request has nothing to write.
+        let offers = self.left != Some(0) || self.connected.is_none();
+        let wish = Wish { read: hears, write: !hears && !self.shut && offers };
         self.wish(self.sender.as_ref(), wish)
     }
 
@@ -194,6 +233,7 @@ impl Transfer {
 
     fn shut_if_done(&mut self) {
         if self.left == Some(0)
+            && !self.keep_open
             && !self.shut
             && self.connected.is_some()
             && let Some(sender) = &self.sender
@@ -207,12 +247,12 @@ impl Transfer {
     /// Something has come for the receiver, or it may ask. True when that was the last byte of a given number.
     pub(super) fn receiver_ready(&mut self, now: Instant) -> bool {
         let before = self.outcome.end;
-        let result = self.ask().and_then(|()| self.receive(now));
+        let result = self.send_request().and_then(|()| self.receive(now));
         self.note_failure(result);
         before.is_none() && self.outcome.end.is_some()
     }
 
-    fn ask(&mut self) -> io::Result<()> {
+    fn send_request(&mut self) -> io::Result<()> {
         let Some(mut receiver) = self.receiver.as_ref() else { return Ok(()) };
         while self.to_ask > 0 {
             let asked = usize::try_from(self.plan.request - self.to_ask).unwrap_or(usize::MAX);

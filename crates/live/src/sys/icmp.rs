@@ -1,11 +1,11 @@
 //! A raw ICMP socket whose received packets carry the kernel's time stamp: raw(7), socket(7) `SO_TIMESTAMPNS`.
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::SystemTime;
 
-use super::{check, check_fd, stamped};
+use super::{check, check_fd, socket, stamped};
 
 /// A raw ICMP socket in the network namespace of the thread that opened it.
 #[derive(Debug)]
@@ -14,10 +14,18 @@ pub(crate) struct IcmpSocket(OwnedFd);
 impl IcmpSocket {
     /// Opens a socket that sends to `target` and, apart from errors, receives only from it. Never blocks.
     pub(crate) fn connect(target: Ipv4Addr) -> io::Result<Self> {
+        Self::between(None, target)
+    }
+
+    /// The same from an address of the host's, where it has several.
+    pub(crate) fn between(own: Option<Ipv4Addr>, target: Ipv4Addr) -> io::Result<Self> {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: takes three numbers.
         let fd = check_fd(unsafe { libc::socket(libc::AF_INET, kind, libc::IPPROTO_ICMP) })?;
         stamped::enable(fd.as_fd())?;
+        if let Some(own) = own {
+            socket::bind(fd.as_fd(), SocketAddrV4::new(own, 0))?;
+        }
         let address = libc::sockaddr_in {
             sin_family: libc::AF_INET as libc::sa_family_t,
             sin_port: 0,

@@ -28,6 +28,14 @@ pub(crate) fn bind(fd: BorrowedFd<'_>, address: SocketAddrV4) -> io::Result<()> 
     check(unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), len) }).map(drop)
 }
 
+/// The port that the socket has. getsockname(2).
+pub(crate) fn port(fd: BorrowedFd<'_>) -> io::Result<u16> {
+    let (mut address, mut len) = socket_address(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
+    // SAFETY: `address` has the length that is given; both outlive the call.
+    check(unsafe { libc::getsockname(fd.as_raw_fd(), (&raw mut address).cast(), &raw mut len) })?;
+    Ok(u16::from_be(address.sin_port))
+}
+
 /// Waits for connections. listen(2).
 pub(crate) fn listen(fd: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: takes a descriptor, open for as long as it is borrowed, and a number.

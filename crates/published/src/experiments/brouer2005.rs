@@ -10,6 +10,7 @@ mod buffers;
 mod classes;
 mod delays;
 mod formulas;
+mod live;
 mod measured;
 mod overheads;
 mod production;
@@ -22,6 +23,7 @@ use crate::reproduction::TableResult;
 use crate::value::Values;
 
 use super::{Experiment, ExperimentError};
+pub(super) use live::LIVE;
 
 const KEY: &str = "brouer2005";
 

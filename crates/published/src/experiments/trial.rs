@@ -9,7 +9,7 @@ use lastmile_sim::run;
 use lastmile_sim::spec::{Network, Source};
 use lastmile_units::{Duration, Instant};
 
-use super::ExperimentError;
+use super::{ExperimentError, Lab};
 
 /// A run of a shipped scenario.
 pub(super) struct Trial {
@@ -54,8 +54,23 @@ impl Trial {
         Self::of(&network(name, text, overrides)?)
     }
 
+    /// Runs the scenario `text`, which ships as `name`, with real packets.
+    pub(super) fn live(
+        (name, text): (&str, &str),
+        overrides: &Overrides,
+        lab: &mut Lab<'_>,
+    ) -> Result<Self, ExperimentError> {
+        let scenario =
+            Scenario::parse(name, text, &overrides.0).map_err(|report| ExperimentError::Network(report.to_string()))?;
+        let (network, outcome) = lab(&scenario).map_err(ExperimentError::Live)?;
+        Ok(Self::new(&network, outcome))
+    }
+
     fn of(network: &Network) -> Result<Self, ExperimentError> {
-        let outcome = run(network).map_err(|error| network_error(&error))?;
+        Ok(Self::new(network, run(network).map_err(|error| network_error(&error))?))
+    }
+
+    fn new(network: &Network, outcome: Outcome) -> Self {
         let shape = |flow: &FlowOutcome| {
             let traffic = &network.traffic[flow.traffic];
             let mss = match &traffic.source {
@@ -64,12 +79,12 @@ impl Trial {
             };
             FlowShape { traffic: traffic.name.clone(), mss }
         };
-        Ok(Self {
+        Self {
             flows: outcome.flows.iter().map(shape).collect(),
             outcome,
             links: network.links.iter().map(|link| link.name.clone()).collect(),
             rates_bps: network.links.iter().map(|link| link.rate.map_or(0, lastmile_units::BitRate::as_bps)).collect(),
-        })
+        }
     }
 
     /// How long the run took: for a transfer, from the first SYN to the last byte.
@@ -228,6 +243,13 @@ impl Trial {
         };
         let flows = snapshot.retransmissions.iter().zip(&self.flows);
         flows.filter(|(_, shape)| belongs(&shape.traffic, traffic)).map(|(again, _)| again).sum()
+    }
+
+    /// Packets of `traffic` that arrived for each second from the first to the last of them.
+    pub(super) fn arrivals_per_s(&self, traffic: &str) -> Option<f64> {
+        let flow = self.of_traffic(traffic).next()?;
+        let span = flow.last_delivery?.since(flow.first_delivery?).as_secs_f64();
+        (span > 0.0).then(|| (flow.data_packets_received as f64 - 1.0) / span)
     }
 
     /// Packets of `traffic` that were sent, and that arrived.

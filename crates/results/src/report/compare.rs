@@ -6,6 +6,7 @@ use super::panel::Frame;
 use super::style::COLOURS;
 use super::{caption, drawing, frame, frame_of, overlay, panels, shared_caption, tables};
 use crate::Run;
+use crate::beside::Beside;
 use crate::comparison::{self, Measured};
 use crate::format;
 use crate::tabular::{self, Table};
@@ -27,6 +28,7 @@ pub(crate) fn body(runs: &[Run], alone_bps: Option<f64>) -> Markup {
             p.caption { (shared_caption(runs)) }
         }
         (summary(runs, alone_bps))
+        (live_beside(runs))
         @if !overlays.is_empty() {
             h2 { "Over time" }
             div.panels { @for panel in &overlays { figure { (drawing(panel, &high, true)) } } }
@@ -78,6 +80,21 @@ fn summary(runs: &[Run], alone_bps: Option<f64>) -> Markup {
                     td.name { (named(number, run)) }
                     @for column in &told { td { (row[*column]) } }
                 } } }
+            }
+        }
+    }
+}
+
+/// Live runs beside the simulation: deviations, and the spread over runs.
+fn live_beside(runs: &[Run]) -> Markup {
+    let beside = Beside::new(runs);
+    html! {
+        @if let Some(beside) = &beside {
+            h2 { @if beside.rows.iter().any(|row| row.simulated.is_some()) { "Live beside simulated" } @else { "Live runs" } }
+            @if beside.runs > 1 { p.caption { "Median, least and most of " (beside.runs) " live runs." } }
+            @for table in beside.tables() {
+                h3 { (table.title) }
+                (tables::markup(&Table { title: String::new(), ..table }))
             }
         }
     }

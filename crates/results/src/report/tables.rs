@@ -81,11 +81,11 @@ fn unbounded(summary: &Summary) -> Markup {
     }
 }
 
-/// One table under its heading.
+/// One table under its heading, if it has one.
 pub(crate) fn markup(table: &Table) -> Markup {
     html! {
         section {
-            h2 { (table.title) }
+            @if !table.title.is_empty() { h2 { (table.title) } }
             div.scroll {
                 table {
                     thead { tr { @for column in &table.columns { th.left[column.kind != Kind::Number] scope="col" { (column.name) } } } }

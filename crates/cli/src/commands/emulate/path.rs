@@ -10,6 +10,7 @@ use crate::exit::{Failure, Result};
 /// The links between client and server, both ways, as indices into the network's list.
 pub(in crate::commands) struct Path<'s> {
     network: &'s Network,
+    ends: [NodeIndex; 2],
     up: Vec<usize>,
     down: Vec<usize>,
 }
@@ -32,7 +33,12 @@ impl<'s> Path<'s> {
                 Failure::new(format_args!("{}: no link leads from \"{from}\" to \"{to}\"", scenario.name()))
             })
         };
-        Ok(Self { network, up: way(client, server)?, down: way(server, client)? })
+        Ok(Self { network, ends: [client, server], up: way(client, server)?, down: way(server, client)? })
+    }
+
+    /// The nodes at both ends: the client and the server.
+    pub(in crate::commands) fn ends(&self) -> [NodeIndex; 2] {
+        self.ends
     }
 
     /// From the client to the server.
@@ -69,7 +75,7 @@ impl<'s> Path<'s> {
 }
 
 /// `CLIENT,SERVER`.
-pub(super) fn ends(text: &str) -> std::result::Result<(String, String), String> {
+pub(in crate::commands) fn ends(text: &str) -> std::result::Result<(String, String), String> {
     match text.split_once(',').map(|(client, server)| (client.trim(), server.trim())) {
         Some((client, server)) if client == server => Err("two different nodes are needed".to_owned()),
         Some((client, server)) if !client.is_empty() && !server.is_empty() && !server.contains(',') => {

@@ -6,7 +6,7 @@ use lastmile_live::bump::{HopGlance, WaitSum};
 use lastmile_live::lab;
 use lastmile_results::schema::{Clock, Summary};
 use lastmile_results::{Origin, Run, Series, summarise};
-use lastmile_sim::outcome::{self as sim, FlowOutcome, ProbeOutcome, Snapshot, TcpOutcome, Waits};
+use lastmile_sim::outcome::{self as sim, BrowsingOutcome, FlowOutcome, ProbeOutcome, Snapshot, TcpOutcome, Waits};
 use lastmile_sim::spec::Source;
 use lastmile_tcp::LimitedTime;
 use lastmile_units::{Duration, Instant};
@@ -49,6 +49,8 @@ pub(super) struct Live {
     generator_late_max_s: f64,
     /// Every transfer.
     transfers: Vec<Transfer>,
+    /// Packets that are missing from captures, since they came faster than they could be written; without captures `null`.
+    pub(super) capture_missed_packets: Option<u64>,
     /// What the kernel did in its own way.
     warnings: Vec<String>,
     #[serde(flatten)]
@@ -88,6 +90,7 @@ impl Live {
             realtime: outcome.realtime,
             generator_late_max_s: outcome.generator_late.as_secs_f64(),
             transfers: transfers.collect(),
+            capture_missed_packets: None,
             warnings: plan.warnings().map(str::to_owned).chain(outcome.refused.iter().cloned()).collect(),
             line: line::Live::new(&outcome.line),
         }
@@ -112,6 +115,9 @@ impl Live {
                 let _ = writeln!(text, "{label}{name} ended early: {failure}");
             }
         }
+        if let Some(missed) = self.capture_missed_packets.filter(|missed| *missed > 0) {
+            let _ = writeln!(text, "{label}{missed} packets are missing from the captures: they came too fast");
+        }
         if !self.realtime {
             let _ = writeln!(text, "{label}the kernel refused real-time priority: lateness depends on what else runs");
         }
@@ -127,6 +133,9 @@ pub(super) fn measured(origin: &Origin, plan: &Plan<'_>, outcome: &lab::Outcome,
     // The kernel does not tell how often it retransmitted fast, and an old one not how often it timed out.
     for (flow, live) in summary.flows.iter_mut().zip(transfers_and_datagrams(plan, outcome)) {
         flow.fast_retransmits = None;
+        if let Some(tcp) = live.tcp.as_ref().filter(|tcp| !tcp.congestion.is_empty()) {
+            flow.tcp = Some(tcp.congestion.as_str().into());
+        }
         flow.timeouts = live.tcp.as_ref().and_then(|tcp| tcp.last.timeouts);
     }
     let series = run.series.iter().map(Series::from).collect();
@@ -144,16 +153,18 @@ fn transfers_and_datagrams<'a>(plan: &Plan<'_>, outcome: &'a lab::Outcome) -> Ve
 }
 
 /// As the simulator would have left it.
-fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outcome {
+pub(super) fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outcome {
     let network = plan.network();
     let emulated = &outcome.line;
-    let mut flows = Vec::new();
-    let mut probes = Vec::new();
+    let (mut flows, mut probes, mut browsing) = (Vec::new(), Vec::new(), Vec::new());
     for (number, ((traffic, name), flow)) in plan.rows().zip(&outcome.flows).enumerate() {
         if is_ping(plan, traffic) {
             let (sent, received, replies) = (flow.packets_sent, flow.packets_received, flow.replies.clone());
             probes.push(ProbeOutcome { traffic, name, sent, received, replies });
         } else {
+            if let Some(lab::Pages { pages, objects, responses }) = flow.pages.clone() {
+                browsing.push(BrowsingOutcome { traffic, name: name.clone(), pages, objects, responses });
+            }
             flows.push(row(plan, number, (traffic, name), flow));
         }
     }
@@ -171,7 +182,7 @@ fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outcome {
         flows,
         links: emulated.up.hops.iter().chain(&emulated.down.hops).map(line::link).collect(),
         probes,
-        browsing: Vec::new(),
+        browsing,
         snapshots: snapshots(&outcome.samples, &outcome.glances),
         series,
         conservation: line::conservation(emulated),
@@ -204,7 +215,7 @@ fn row(plan: &Plan<'_>, number: usize, (traffic, name): (usize, String), flow: &
         data_packets: flow.packets_sent,
         data_packets_received: flow.packets_received,
         tcp,
-        connections: None,
+        connections: flow.connections,
     }
 }
 

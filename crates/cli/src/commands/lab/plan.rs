@@ -1,23 +1,24 @@
 //! From a scenario to what a lab is to do, and what of it only the simulator can.
 
 use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr};
 
 use lastmile_live::emulate;
 use lastmile_live::emulate::Tuning;
-use lastmile_live::lab::{Config, DatagramPlan, EchoPlan, End, Flow, Kind, TransferPlan};
+use lastmile_live::lab::{Application, ApplicationPlan, Config, DatagramPlan, EchoPlan, End, Flow, Kind, TransferPlan};
 use lastmile_packet::{FlowAddresses, FlowDirectory as _, FlowId};
 use lastmile_queueing::random::Stream;
 use lastmile_scenario::Scenario;
 use lastmile_sim::Directory;
-use lastmile_sim::spec::{Network, OpenedBy, Source, Traffic};
+use lastmile_sim::spec::{Network, NodeIndex, OpenedBy, Source, Traffic};
 use lastmile_tcp::Config as Tcp;
 
 use super::super::emulate::Path;
-use super::{departures, tcp};
+use super::{sources, tcp};
 use crate::exit::{Failure, Result};
 
-/// Most flows: each is a handful of descriptors, of which a process has few.
-const MOST_FLOWS: u32 = 200;
+/// Most flows and connections at a time: every one is looked at whenever anything happens.
+const MOST_FLOWS: u32 = 2000;
 /// IPv4 and TCP headers without options.
 const TCP_HEADERS: u16 = 40;
 /// The timestamp option with its padding (RFC 7323, appendix A).
@@ -47,18 +48,25 @@ struct Planned<'s> {
 }
 
 impl<'s> Plan<'s> {
-    /// What the lab is to do with `scenario`, every transfer with this congestion control or with that of its variant.
-    pub(super) fn of(scenario: &'s Scenario, congestion: Option<&str>) -> Result<Self> {
-        let Some(access) = scenario.access() else {
-            return Err(Failure::new(format_args!("{}: no [access] line", scenario.name()))
-                .hint("the lab has one client and one server, with an access line between them"));
-        };
+    /// What the lab is to do with `scenario`, every transfer with this congestion control or with that of its variant. Its hosts stand for
+    /// the nodes of these names, or for the ends of the access line, or for those between which all traffic runs.
+    pub(super) fn of(
+        scenario: &'s Scenario,
+        between: Option<&(String, String)>,
+        congestion: Option<&str>,
+    ) -> Result<Self> {
         let whole = scenario.network_ref();
         if whole.lines.len() > 1 {
-            return Err(Failure::new(format_args!("{}: several access lines", scenario.name()))
-                .hint("the lab has one client: set access.lines=1, or simulate it"));
+            let (name, lines) = (scenario.name(), whole.lines.len());
+            return Err(Failure::new(format_args!("{name}: access.lines is {lines}, and the lab has one client"))
+                .hint("set access.lines=1, or simulate it"));
         }
-        let path = Path::of(scenario, None)?;
+        let own = match (between, scenario.access()) {
+            (None, None) => Some(ends_of_traffic(scenario)?),
+            _ => None,
+        };
+        let path = Path::of(scenario, between.or(own.as_ref()))?;
+        let [client, server] = path.ends();
         let (up, down) = (path.up(), path.down());
         let links = [up.len(), down.len()];
         let mut plan = Self {
@@ -78,21 +86,20 @@ impl<'s> Plan<'s> {
         let mut first = 0;
         for traffic in &whole.traffic {
             let from = match (traffic.from, traffic.to) {
-                (from, to) if (from, to) == (access.client, access.server) => Some(End::Client),
-                (from, to) if (from, to) == (access.server, access.client) => Some(End::Server),
-                _ => None,
+                ends if ends == (client, server) => End::Client,
+                ends if ends == (server, client) => End::Server,
+                ends => return Err(elsewhere(scenario, traffic, ends, [client, server])),
             };
             plan.add(traffic, from, first, &directory, congestion);
             first += traffic.count;
         }
         if plan.flows.is_empty() {
-            return Err(Failure::new(format_args!("{}: no traffic that the lab has", scenario.name()))
-                .hint(plan.warnings.into_iter().next().unwrap_or_else(|| "add a [[traffic]]".to_owned())));
+            return Err(Failure::new(format_args!("{}: nothing runs", scenario.name())).hint("add a [[traffic]]"));
         }
-        if plan.flows.len() > MOST_FLOWS as usize {
-            let count = plan.flows.len();
+        let sockets = plan.sockets();
+        if sockets > u64::from(MOST_FLOWS) {
             return Err(Failure::new(format_args!(
-                "{}: {count} flows, of which a host opens {MOST_FLOWS} at most",
+                "{}: {sockets} flows and connections at a time, of which the lab has {MOST_FLOWS} at most",
                 scenario.name()
             )));
         }
@@ -100,39 +107,29 @@ impl<'s> Plan<'s> {
         Ok(plan)
     }
 
-    /// Takes `traffic` in, or says why not. `first` is the number of its first connection.
-    fn add(
-        &mut self,
-        traffic: &'s Traffic,
-        from: Option<End>,
-        first: u32,
-        directory: &Directory,
-        congestion: Option<&str>,
-    ) {
+    /// Flows, and connections that may be open at a time.
+    pub(super) fn sockets(&self) -> u64 {
+        let of = |flow: &Planned<'_>| match &flow.traffic.source {
+            Source::Web(web) => u64::from(web.connections),
+            // One that was dropped closes while the next one opens.
+            Source::Swarm(swarm) => 2 * u64::from(swarm.slots),
+            _ => 1,
+        };
+        self.flows.iter().map(of).sum()
+    }
+
+    /// Takes `traffic` in, which comes from `from`. `first` is the number of its first connection.
+    fn add(&mut self, traffic: &'s Traffic, from: End, first: u32, directory: &Directory, congestion: Option<&str>) {
         let name = &traffic.name;
-        let Some(from) = from else {
-            self.warnings.insert(format!("traffic \"{name}\" is left out: it does not run between client and server"));
-            return;
-        };
-        let left_out = match &traffic.source {
-            Source::Web(_) => Some("web"),
-            Source::Swarm(_) => Some("swarm"),
-            Source::Replay(_) => Some("replay"),
-            _ => None,
-        };
-        if let Some(kind) = left_out {
-            self.warnings.insert(format!("traffic \"{name}\" is left out: the lab has no kind = \"{kind}\""));
-            return;
+        if [&traffic.names.from, &traffic.names.to].iter().any(|end| end.address.is_some_and(|own| own.is_ipv6())) {
+            self.warnings.insert(format!("traffic \"{name}\": the hosts have no IPv6 addresses, so not these"));
         }
-        if traffic.names.from.address.is_some() || traffic.names.to.address.is_some() {
-            self.warnings.insert(format!("traffic \"{name}\": client and server have the lab's addresses, not these"));
+        if traffic.opens() && traffic.opener().port.is_some() && traffic.count > 1 {
+            self.warnings.insert(format!("traffic \"{name}\": each of several has ports of the kernel's choice"));
         }
         let index = self.network.traffic.len();
         self.network.traffic.push(traffic.clone());
-        let own = match &traffic.source {
-            Source::Bulk { sender, .. } => tcp::congestion(sender.variant),
-            _ => "",
-        };
+        let own = tcp_of(traffic).map_or("", |sender| tcp::congestion(sender.variant));
         for member in 0..traffic.count.min(MOST_FLOWS + 1) {
             self.flows.push(Planned {
                 traffic,
@@ -154,12 +151,14 @@ impl<'s> Plan<'s> {
         let hosts = tcp::hosts(&configs, &mut warnings);
         let options = if hosts.timestamps { TIMESTAMPS } else { 0 };
         let sizes = self.network.traffic.iter().map(|traffic| match &traffic.source {
-            Source::Bulk { sender, .. } => sender.mss.saturating_add(TCP_HEADERS + options),
+            Source::Bulk { .. } | Source::Web(_) | Source::Swarm(_) => {
+                tcp_of(traffic).map_or(0, |sender| sender.mss.saturating_add(TCP_HEADERS + options))
+            }
+            Source::Replay(capture) => capture.packets.iter().map(|(_, packet)| packet.ip_len).max().unwrap_or(0),
             Source::Poisson { size, .. }
             | Source::OnOff { size, .. }
             | Source::Constant { size, .. }
             | Source::Ping { size, .. } => u16::try_from(size.as_u64()).unwrap_or(u16::MAX),
-            Source::Web(_) | Source::Swarm(_) | Source::Replay(_) => 0,
         });
         self.config.line.mtu = sizes.max().unwrap_or(0).max(1500);
         self.flows.iter_mut().for_each(|flow| flow.timestamps = hosts.timestamps);
@@ -179,11 +178,6 @@ impl<'s> Plan<'s> {
     /// What the lab does in another way than the simulator, or not at all.
     pub(super) fn warnings(&self) -> impl Iterator<Item = &str> {
         self.warnings.iter().map(String::as_str)
-    }
-
-    /// True if the lab has this traffic of the scenario.
-    pub(super) fn has(&self, traffic: &Traffic) -> bool {
-        self.network.traffic.iter().any(|own| own.name == traffic.name)
     }
 
     /// The links of the data of a flow, and those of its ACKs, by their places in the plan's network.
@@ -206,7 +200,10 @@ impl<'s> Plan<'s> {
 
     /// The flows, for one run.
     pub(super) fn flows(&self) -> Vec<Flow> {
-        self.flows.iter().filter_map(|planned| planned.flow(self.network.seed)).collect()
+        let devices = [self.config.line.client_address, self.config.line.server_address];
+        let named = self.flows.iter().flat_map(|flow| [flow.end(End::Client), flow.end(End::Server)]).flatten();
+        let hosts: Vec<Ipv4Addr> = devices.into_iter().chain(named).collect();
+        self.flows.iter().filter_map(|planned| planned.flow(self.network.seed, &hosts)).collect()
     }
 }
 
@@ -219,13 +216,22 @@ impl Planned<'_> {
         }
     }
 
-    fn flow(&self, seed: u64) -> Option<Flow> {
+    fn flow(&self, seed: u64, hosts: &[Ipv4Addr]) -> Option<Flow> {
         let Traffic { start, stop, dscp, source, .. } = self.traffic;
         let (start, stop, dscp) = (*start, *stop, *dscp);
-        Some(Flow { name: self.name(), from: self.from, start, stop, dscp, kind: self.kind(source, seed)? })
+        let addresses = [self.end(End::Client), self.end(End::Server)];
+        Some(Flow {
+            name: self.name(),
+            from: self.from,
+            addresses,
+            start,
+            stop,
+            dscp,
+            kind: self.kind(source, seed, hosts)?,
+        })
     }
 
-    fn kind(&self, source: &Source, seed: u64) -> Option<Kind> {
+    fn kind(&self, source: &Source, seed: u64, hosts: &[Ipv4Addr]) -> Option<Kind> {
         let FlowAddresses { source_port, destination_port, .. } = self.addresses;
         match source {
             Source::Bulk { sender, receiver, bytes, request, opened_by } => {
@@ -234,9 +240,18 @@ impl Planned<'_> {
             Source::Ping { interval, size } => {
                 Some(Kind::Echo(EchoPlan { interval: *interval, size: u16::try_from(size.as_u64()).ok()? }))
             }
+            Source::Web(model) => {
+                let tcp = (model.server.as_ref(), model.browser.as_ref());
+                let browser = sources::Browser::new(model, self.random(seed));
+                Some(self.application(tcp, model.request, OpenedBy::Receiver, Box::new(browser)))
+            }
+            Source::Swarm(spec) => {
+                let peer = sources::Peer::new(spec, self.random(seed));
+                Some(self.application((&spec.tcp, &spec.tcp), 0, OpenedBy::Sender, Box::new(peer)))
+            }
+            Source::Replay(capture) => Some(Kind::Replay(sources::replay(capture, hosts))),
             other => {
-                let random = Stream::new(seed, &format!("traffic {}-{}", self.traffic.name, self.member));
-                let (size, departures) = departures::of(other, random)?;
+                let (size, departures) = sources::departures(other, self.random(seed))?;
                 Some(Kind::Datagrams(DatagramPlan {
                     size: u16::try_from(size.as_u64()).ok()?,
                     from_port: source_port,
@@ -246,6 +261,34 @@ impl Planned<'_> {
                 }))
             }
         }
+    }
+
+    /// The address that packets are to say of this end, if any.
+    fn end(&self, end: End) -> Option<Ipv4Addr> {
+        let names = &self.traffic.names;
+        match (if end == self.from { &names.from } else { &names.to }).address {
+            Some(IpAddr::V4(address)) => Some(address),
+            _ => None,
+        }
+    }
+
+    /// The random stream that the simulator has for it.
+    fn random(&self, seed: u64) -> Stream {
+        Stream::new(seed, &format!("traffic {}-{}", self.traffic.name, self.member))
+    }
+
+    fn application(
+        &self,
+        (sender, receiver): (&Tcp, &Tcp),
+        request: u32,
+        opened_by: OpenedBy,
+        application: Box<dyn Application>,
+    ) -> Kind {
+        let mut connection = self.transfer(sender, receiver, (None, request.into()), opened_by);
+        if self.traffic.opener().port.is_none() || self.traffic.count > 1 {
+            connection.opener_port = 0;
+        }
+        Kind::Application(ApplicationPlan { connection, application })
     }
 
     fn transfer(
@@ -281,8 +324,44 @@ impl Planned<'_> {
 fn tcp_of(traffic: &Traffic) -> Option<&Tcp> {
     match &traffic.source {
         Source::Bulk { sender, .. } => Some(sender),
+        Source::Web(web) => Some(&web.server),
+        Source::Swarm(swarm) => Some(&swarm.tcp),
         _ => None,
     }
+}
+
+/// The names of the two nodes between which all traffic of a scenario without an access line runs: the one that opens first, and the other.
+fn ends_of_traffic(scenario: &Scenario) -> Result<(String, String)> {
+    let network = scenario.network_ref();
+    let first = network.traffic.first().ok_or_else(|| {
+        Failure::new(format_args!("{}: no [access] line and no traffic", scenario.name()))
+            .hint("name the nodes that the two hosts stand for: --between CLIENT,SERVER")
+    })?;
+    let name = |node: NodeIndex| network.nodes[node].name.clone();
+    Ok(match first.opened_by() {
+        OpenedBy::Sender => (name(first.from), name(first.to)),
+        OpenedBy::Receiver => (name(first.to), name(first.from)),
+    })
+}
+
+/// Traffic that runs between other nodes than the two hosts.
+fn elsewhere(
+    scenario: &Scenario,
+    traffic: &Traffic,
+    (from, to): (NodeIndex, NodeIndex),
+    [client, server]: [NodeIndex; 2],
+) -> Failure {
+    let node = |node: NodeIndex| &scenario.network_ref().nodes[node].name;
+    Failure::new(format_args!(
+        "{}: traffic.{} runs from {} to {}, and the lab has hosts at {} and {} alone",
+        scenario.name(),
+        traffic.name,
+        node(from),
+        node(to),
+        node(client),
+        node(server)
+    ))
+    .hint("its keys from and to say where it runs; other hosts can be simulated")
 }
 
 #[cfg(test)]
@@ -319,18 +398,19 @@ mod tests {
     #[test]
     fn flows_have_the_simulators_names_ports_and_ways() {
         let scenario = scenario(DOWN_AND_UP);
-        let plan = Plan::of(&scenario, None).unwrap();
+        let plan = Plan::of(&scenario, None, None).unwrap();
         let rows: Vec<(usize, String)> = plan.rows().collect();
-        assert_eq!(rows, [(0, "down-1".to_owned()), (0, "down-2".to_owned()), (1, "up".to_owned())]);
-        let [data, acks] = plan.ways(2);
+        let names: Vec<(usize, &str)> = rows.iter().map(|(traffic, name)| (*traffic, name.as_str())).collect();
+        assert_eq!(names, [(0, "down-1"), (0, "down-2"), (1, "web"), (2, "up")]);
+        let [data, acks] = plan.ways(3);
         assert_eq!((data[0], acks.len()), (0, 4));
         assert_eq!(plan.ways(0), [acks, data]);
         let ports: Vec<(End, u16, u16, String)> = plan
             .flows()
             .into_iter()
-            .map(|flow| match flow.kind {
-                Kind::Transfer(plan) => (plan.opener, plan.opener_port, plan.listener_port, plan.congestion),
-                other => panic!("{other:?}"),
+            .filter_map(|flow| match flow.kind {
+                Kind::Transfer(plan) => Some((plan.opener, plan.opener_port, plan.listener_port, plan.congestion)),
+                _ => None,
             })
             .collect();
         // The client opens every one; the web user between them has number 2.
@@ -340,29 +420,66 @@ mod tests {
     }
 
     #[test]
-    fn what_the_lab_lacks_is_left_out_with_a_warning_and_out_of_the_simulation_too() {
-        let scenario = scenario(DOWN_AND_UP);
-        let plan = Plan::of(&scenario, None).unwrap();
-        let warnings: Vec<&str> = plan.warnings().collect();
-        assert!(warnings.iter().any(|line| line.contains("no kind = \"web\"")), "{warnings:?}");
-        let same = scenario.clone().with_traffic(|traffic| plan.has(traffic));
-        assert_eq!(same.network_ref().traffic.len(), 2);
+    fn connections_that_come_and_go_have_the_kernels_ports_and_count_as_many_as_may_be_open() {
+        let small = scenario(DOWN_AND_UP);
+        let plan = Plan::of(&small, None, None).unwrap();
+        let web = plan.flows().into_iter().find_map(|flow| match flow.kind {
+            Kind::Application(plan) => Some(plan.connection),
+            _ => None,
+        });
+        let web = web.unwrap();
+        assert_eq!((web.opener, web.opener_port, web.listener_port, web.request), (End::Client, 0, 49_152, 350));
+        assert_eq!(plan.sockets(), 2 + 6 + 1);
+        let many = DOWN_AND_UP.replace("kind = \"web\"", "kind = \"web\"\ncount = 400");
+        let error = Plan::of(&scenario(&many), None, None).err().unwrap();
+        assert!(format!("{error:?}").contains("2403 flows and connections"), "{error:?}");
     }
 
     #[test]
     fn the_mtu_lets_the_largest_segment_through_with_its_options() {
-        let mtu = |text: &str| Plan::of(&scenario(text), None).unwrap().config().line.mtu;
+        let mtu = |text: &str| Plan::of(&scenario(text), None, None).unwrap().config().line.mtu;
         let bulk = "[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\n";
         assert_eq!(mtu(bulk), 1500);
         assert_eq!(mtu(&format!("{bulk}tcp = {{ timestamps = true }}")), 1512);
         assert_eq!(mtu(&format!("{bulk}tcp = {{ mss = \"8960 B\" }}")), 9000);
     }
 
+    const OWN: &str = r#"
+        duration = "1 s"
+        [[link]]
+        from = "a"
+        to = "b"
+        rate = "1 Mbit/s"
+        [[link]]
+        from = "b"
+        to = "c"
+        rate = "2 Mbit/s"
+    "#;
+
+    fn own(traffic: &str) -> Scenario {
+        Scenario::parse("own.toml", &format!("{OWN}\n{traffic}"), &[]).unwrap()
+    }
+
     #[test]
-    fn a_scenario_without_a_line_or_traffic_is_refused() {
-        assert!(Plan::of(&scenario(""), None).is_err());
-        assert!(Plan::of(&scenario("[[traffic]]\nkind = \"web\""), None).is_err());
-        let own = "duration = \"1 s\"\n[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbit/s\"";
-        assert!(Plan::of(&Scenario::parse("own.toml", own, &[]).unwrap(), None).is_err());
+    fn without_an_access_line_the_hosts_are_where_the_traffic_runs() {
+        let ping = |from: &str, to: &str| format!("[[traffic]]\nkind = \"ping\"\nfrom = \"{from}\"\nto = \"{to}\"\n");
+        let scenario = own(&ping("a", "c"));
+        let plan = Plan::of(&scenario, None, None).unwrap();
+        assert_eq!((plan.network().links.len(), plan.flows()[0].from), (4, End::Client));
+        let ends = ("c".to_owned(), "a".to_owned());
+        assert_eq!(Plan::of(&scenario, Some(&ends), None).unwrap().flows()[0].from, End::Server);
+        let two = own(&format!("{}{}name = \"short\"\n", ping("a", "c"), ping("a", "b")));
+        let error = format!("{:?}", Plan::of(&two, None, None).err().unwrap());
+        assert!(error.contains("traffic.short runs from a to b, and the lab has hosts at a and c"), "{error}");
+    }
+
+    #[test]
+    fn a_scenario_without_traffic_or_with_several_clients_is_refused() {
+        assert!(Plan::of(&scenario(""), None, None).is_err());
+        assert!(Plan::of(&own(""), None, None).is_err());
+        let several = LINE.replace("[access]", "[access]\nlines = 2");
+        let several = Scenario::parse("lab.toml", &format!("{several}\n[[traffic]]\nkind = \"web\""), &[]).unwrap();
+        let error = format!("{:?}", Plan::of(&several, None, None).err().unwrap());
+        assert!(error.contains("access.lines is 2"), "{error}");
     }
 }

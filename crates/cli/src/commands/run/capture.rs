@@ -1,4 +1,4 @@
-//! `--capture`: what an interface sees of a simulated run, as pcapng.
+//! `--capture`: what an interface sees of a run, as pcapng.
 //!
 //! A capture stands at the sending end of a link and sees what tcpdump would see there: what is sent into the link, and
 //! what arrives by the link that leads back. So a reader finds both directions of each connection, in the order of time.
@@ -19,7 +19,7 @@ use crate::exit::{Failure, Result};
 use super::variants::file_name;
 
 /// The captures of one run.
-pub(super) struct Captures(Arc<Mutex<Files>>);
+pub(in crate::commands) struct Captures(Arc<Mutex<Files>>);
 
 struct Files {
     addresses: Directory,
@@ -39,7 +39,12 @@ struct File {
 
 impl Captures {
     /// A file in `directory` for each of `links`, which are names of the network's links.
-    pub(super) fn create(directory: &Path, network: &Network, links: &[String], whole: bool) -> Result<Self> {
+    pub(in crate::commands) fn create(
+        directory: &Path,
+        network: &Network,
+        links: &[String],
+        whole: bool,
+    ) -> Result<Self> {
         std::fs::create_dir_all(directory)
             .map_err(|error| Failure::new(format_args!("cannot write {}: {error}", directory.display())))?;
         let keep = if whole { Keep::Whole } else { Keep::Headers };
@@ -71,10 +76,22 @@ impl Captures {
         Box::new(Sink(Arc::clone(&self.0)))
     }
 
+    /// True if a capture sees what passes this link at this end.
+    pub(in crate::commands) fn sees(&self, link: usize, passage: Passage) -> bool {
+        let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        files.seen_by(link, passage).is_some_and(|seen_by| !seen_by.is_empty())
+    }
+
+    /// Writes a real packet, from its IP header on.
+    pub(in crate::commands) fn write_bytes(&self, at: Instant, link: usize, passage: Passage, bytes: &[u8]) {
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        files.write(link, passage, |writer, interface, _| writer.write_bytes(interface, at, bytes));
+    }
+
     /// Gives the files their names.
-    pub(super) fn commit(self) -> Result<()> {
+    pub(in crate::commands) fn commit(self) -> Result<()> {
         let files =
-            Arc::try_unwrap(self.0).unwrap_or_else(|_| unreachable!("the simulation is gone, and its sink with it"));
+            Arc::try_unwrap(self.0).unwrap_or_else(|_| unreachable!("the run is over, and its sink gone with it"));
         let Files { files, failure, .. } = files.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some((number, error)) = failure {
             return Err(Failure::new(format_args!("{}: {error}", files[number].path)));
@@ -109,22 +126,42 @@ struct Sink(Arc<Mutex<Files>>);
 
 impl CaptureSink for Sink {
     fn packet(&mut self, at: Instant, link: usize, passage: Passage, packet: &Meta) {
-        let Files { addresses, files, sent, arrived, failure } =
-            &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let seen_by = match passage {
-            Passage::Transmitted => &sent[link],
-            Passage::Arrived => &arrived[link],
-            Passage::Dropped(_) => return,
-        };
-        if failure.is_some() || seen_by.is_empty() {
-            return;
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        files.write(link, passage, |writer, interface, addresses| {
+            writer.write(interface, at, packet, &addresses.addresses(packet.flow))
+        });
+    }
+}
+
+impl Files {
+    /// The captures that see what passes this link at this end.
+    fn seen_by(&self, link: usize, passage: Passage) -> Option<&Vec<usize>> {
+        match passage {
+            Passage::Transmitted => self.sent.get(link),
+            Passage::Arrived => self.arrived.get(link),
+            Passage::Dropped(_) => None,
         }
-        let addresses = addresses.addresses(packet.flow);
-        for &number in seen_by {
-            let File { writer, interface, .. } = &mut files[number];
-            if let Err(error) = writer.write(*interface, at, packet, &addresses) {
-                *failure = Some((number, error));
+    }
+
+    /// Writes a packet to each of them.
+    fn write(
+        &mut self,
+        link: usize,
+        passage: Passage,
+        mut write: impl FnMut(
+            &mut CaptureWriter<AtomicFile>,
+            InterfaceId,
+            &Directory,
+        ) -> std::result::Result<(), CaptureError>,
+    ) {
+        for place in 0..self.seen_by(link, passage).map_or(0, Vec::len) {
+            let Some(&number) = self.seen_by(link, passage).and_then(|seen_by| seen_by.get(place)) else { return };
+            let File { writer, interface, .. } = &mut self.files[number];
+            if self.failure.is_some() {
                 return;
+            }
+            if let Err(error) = write(writer, *interface, &self.addresses) {
+                self.failure = Some((number, error));
             }
         }
     }

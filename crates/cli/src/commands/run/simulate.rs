@@ -35,6 +35,14 @@ impl Done {
         Document { summary: &self.run.summary, timing: Some(self.timing) }
     }
 
+    /// The run alone, its captures with their names.
+    pub(in crate::commands) fn into_run(self) -> Result<Run> {
+        if let Some(captures) = self.captures {
+            captures.commit()?;
+        }
+        Ok(self.run)
+    }
+
     /// How fast it went, in words.
     pub(super) fn speed(&self) -> String {
         let Timing { wall_s, events_per_s, .. } = self.timing;

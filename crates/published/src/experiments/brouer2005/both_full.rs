@@ -31,10 +31,10 @@ enum Downstream {
 }
 
 /// Listing 8.2, in IP bytes.
-const POLICER: &str = r#"{ kind = "policer", meter = { kind = "police", rate = "1766 kbit/s", burst = "10240 wire bytes", mtu = "1500 wire bytes" }, limit = "1000 packets" }"#;
+pub(super) const POLICER: &str = r#"{ kind = "policer", meter = { kind = "police", rate = "1766 kbit/s", burst = "10240 wire bytes", mtu = "1500 wire bytes" }, limit = "1000 packets" }"#;
 
 /// Listing 8.3: 30 of 1999 kbit/s are for the ACKs of uploads; of the rest a fifth is for class 1:10, the rest for the download.
-const SHAPER: &str = r#"{ kind = "htb", default = "1:50", r2q = 1, timer = "666667 ns", classes = [
+pub(super) const SHAPER: &str = r#"{ kind = "htb", default = "1:50", r2q = 1, timer = "666667 ns", classes = [
     { name = "1:1", rate = "1999 kbit/s", burst = "2000 wire bytes", cburst = "2000 wire bytes" },
     { name = "1:20", parent = "1:1", rate = "30 kbit/s", ceil = "1999 kbit/s", burst = "2000 wire bytes", cburst = "2000 wire bytes", priority = 1, match = { pure_ack = true, at_most = "72 B" }, limit = "28125 B" },
     { name = "1:10", parent = "1:1", rate = "393.8 kbit/s", ceil = "1999 kbit/s", burst = "2000 wire bytes", cburst = "2000 wire bytes", priority = 0, match = { dscp = 10 }, limit = "28125 B" },

@@ -50,18 +50,23 @@ pub(super) fn encapsulations(table: &Table) -> Result<TableResult, ExperimentErr
     })
 }
 
-fn encapsulation(settings: &Values) -> Result<Values, ExperimentError> {
+/// The preset that a row of table 5.3 is about.
+pub(super) fn name_of(settings: &Values) -> Result<String, ExperimentError> {
     let text = |name| settings.text(name).ok_or(ExperimentError::MissingSetting(name));
     let (name, kind, mux) = (text("name")?, text("type")?, text("mux")?);
     let multiplexed = mux == "vc";
     let fcs = if kind.contains("with FCS") { "-fcs" } else { "" };
     let mux = if multiplexed { "vcmux" } else { "llcsnap" };
-    let link = preset(&match name {
+    Ok(match name {
         "PPPoA" => format!("pppoa-{}", if multiplexed { "vcmux" } else { "llc" }),
         "RFC2684R" => format!("ipoa-{mux}"),
         "RFC2684B" => format!("bridged-{mux}{fcs}"),
         _ => format!("pppoe-{mux}{fcs}"),
-    })?;
+    })
+}
+
+fn encapsulation(settings: &Values) -> Result<Values, ExperimentError> {
+    let link = preset(&name_of(settings)?)?;
     let overhead = f64::from(link.overhead());
     let large = ByteCount::new(1500);
     let mut values = Values::new();

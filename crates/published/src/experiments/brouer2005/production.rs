@@ -10,7 +10,7 @@ use super::KEY;
 use super::formulas::{judged, row_of};
 use super::measured::{RoundTrips, judge, row_of_runs, runs, set_pooled, simulated};
 
-const PRODUCTION: (&str, &str) =
+pub(super) const PRODUCTION: (&str, &str) =
     ("brouer2005/production.toml", include_str!("../../../scenarios/brouer2005/production.toml"));
 
 /// From when on pings count, in s: everything has started.

@@ -1,0 +1,323 @@
+//! What the simulator's sources decide, in the shape in which the lab carries it out: equal seeds give the same packets, pages and peers under
+//! both clocks.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use lastmile_live::lab::{Application, Order, Pages, ReplayPlan};
+use lastmile_packet::{FlowAddresses, FlowKey, IpAddresses, parse_headers, write_packet};
+use lastmile_queueing::random::Stream;
+use lastmile_sim::sources::{Departures, Session, Swarm};
+use lastmile_sim::spec::{self, Source};
+use lastmile_units::{ByteCount, Duration, Instant};
+
+/// When something happens, counted from a start.
+pub(super) type Times = Box<dyn Iterator<Item = Duration> + Send>;
+
+/// The size of the packets of a datagram source, and when each leaves, counted from its start; `None` for what is none.
+pub(super) fn departures(source: &Source, random: Stream) -> Option<(ByteCount, Times)> {
+    let mut departures = Departures::new(source, random)?;
+    let size = departures.size();
+    let first = departures.first(Instant::ZERO);
+    let times = std::iter::successors(Some(first), move |last| Some(departures.after(*last)));
+    Some((size, Box::new(times.map(|at| at.since(Instant::ZERO)))))
+}
+
+/// A web user.
+pub(super) struct Browser {
+    session: Session,
+    persistent: bool,
+    timer: Option<Instant>,
+    closing: VecDeque<Order>,
+}
+
+impl Browser {
+    pub(super) fn new(model: &Arc<spec::Web>, random: Stream) -> Self {
+        let session = Session::new(model, 0, random);
+        Self { session, persistent: model.persistent, timer: None, closing: VecDeque::new() }
+    }
+}
+
+impl Application for Browser {
+    fn wake(&mut self, now: Instant, _: &dyn Fn(u32) -> u64) {
+        self.timer = None;
+        self.session.wake(now);
+    }
+
+    fn next_order(&mut self) -> Option<Order> {
+        if let Some(request) = self.session.next_request() {
+            return Some(match request.on {
+                Some(connection) => {
+                    self.session.asked(connection);
+                    Order::Ask { connection, bytes: request.bytes }
+                }
+                None => Order::Open { bytes: Some(request.bytes), keep_open: self.persistent },
+            });
+        }
+        self.timer = self.session.take_timer().or(self.timer);
+        self.closing.extend(self.session.take_unneeded().into_iter().map(Order::HangUp));
+        self.closing.pop_front()
+    }
+
+    fn opened(&mut self, connection: u32) {
+        self.session.asked(connection);
+    }
+
+    fn completed(&mut self, now: Instant, connection: u32) {
+        self.session.completed(now, connection);
+    }
+
+    fn broke(&mut self, now: Instant, connection: u32) {
+        self.session.broke(now, connection);
+    }
+
+    fn stop(&mut self) {
+        self.timer = None;
+        self.closing.extend(self.session.stop().into_iter().map(Order::Stop));
+    }
+
+    fn next_wake(&self) -> Option<Instant> {
+        self.timer
+    }
+
+    fn pages(&self) -> Option<Pages> {
+        let Session { pages, objects, responses, .. } = &self.session;
+        Some(Pages { pages: *pages, objects: *objects, responses: responses.clone() })
+    }
+}
+
+/// One direction of a peer of a swarm.
+pub(super) struct Peer {
+    swarm: Swarm,
+    rechoke: Duration,
+    timer: Option<Instant>,
+    /// Slots are to be filled, but not with this peer.
+    filling: Option<Option<u32>>,
+    /// The peer that the last order opens a connection to.
+    opening: Option<u32>,
+    closing: VecDeque<Order>,
+}
+
+impl Peer {
+    pub(super) fn new(spec: &Arc<spec::Swarm>, random: Stream) -> Self {
+        Self {
+            swarm: Swarm::new(spec, 0, random),
+            rechoke: spec.rechoke,
+            timer: None,
+            filling: None,
+            opening: None,
+            closing: VecDeque::new(),
+        }
+    }
+}
+
+impl Application for Peer {
+    fn wake(&mut self, now: Instant, delivered: &dyn Fn(u32) -> u64) {
+        let choked = self.swarm.choke(delivered);
+        self.closing.extend(choked.map(|(connection, _)| Order::Stop(connection)));
+        self.filling = Some(choked.map(|(_, peer)| peer));
+        // The next time keeps to the grid, however late this one is.
+        self.timer = Some(self.timer.unwrap_or(now) + self.rechoke);
+    }
+
+    fn next_order(&mut self) -> Option<Order> {
+        if let Some(order) = self.closing.pop_front() {
+            return Some(order);
+        }
+        self.opening = self.filling.and_then(|except| self.swarm.unchoke(except));
+        if self.opening.is_none() {
+            self.filling = None;
+        }
+        self.opening.map(|_| Order::Open { bytes: None, keep_open: false })
+    }
+
+    fn opened(&mut self, connection: u32) {
+        if let Some(peer) = self.opening.take() {
+            self.swarm.opened(peer, connection);
+        }
+    }
+
+    fn completed(&mut self, _: Instant, _: u32) {}
+
+    fn broke(&mut self, _: Instant, connection: u32) {
+        self.swarm.broke(connection);
+    }
+
+    fn stop(&mut self) {
+        self.timer = None;
+        self.closing.extend(self.swarm.stop().into_iter().map(Order::Stop));
+    }
+
+    fn next_wake(&self) -> Option<Instant> {
+        self.timer
+    }
+
+    fn pages(&self) -> Option<Pages> {
+        None
+    }
+}
+
+/// The packets of a capture as bytes, payloads zero. An address that is one of the hosts' in the lab becomes another, 198.19 in place of 198.18:
+/// what comes to a host's own address it would answer.
+pub(super) fn replay(capture: &Arc<spec::Replay>, hosts: &[Ipv4Addr]) -> ReplayPlan {
+    let addresses: Vec<FlowAddresses> = capture
+        .flows
+        .iter()
+        .map(|key| FlowAddresses { ip: elsewhere(key.addresses.ip, hosts), ..key.addresses })
+        .collect();
+    let bytes = move |packet: &lastmile_packet::Meta| {
+        let mut bytes = Vec::new();
+        write_packet(packet, &addresses[packet.flow.index() as usize], &mut bytes);
+        bytes
+    };
+    // As the bytes say it: a protocol that is not known is written as another.
+    let mut flows: Vec<Option<FlowKey>> = vec![None; capture.flows.len()];
+    for (_, packet) in &capture.packets {
+        let flow = &mut flows[packet.flow.index() as usize];
+        if flow.is_none() {
+            *flow = parse_headers(&bytes(packet)).ok().map(|parsed| parsed.key);
+        }
+    }
+    let count = capture.packets.len();
+    let capture = Arc::clone(capture);
+    let packets = (0..count).map(move |number| {
+        let (after, packet) = &capture.packets[number];
+        (*after, bytes(packet))
+    });
+    ReplayPlan { packets: Box::new(packets), flows: flows.into_iter().flatten().collect() }
+}
+
+fn elsewhere(ip: IpAddresses, hosts: &[Ipv4Addr]) -> IpAddresses {
+    let moved = |address: IpAddr| match address {
+        IpAddr::V4(address) if hosts.contains(&address) => {
+            let [first, second, third, fourth] = address.octets();
+            IpAddr::V4(Ipv4Addr::new(first, second.wrapping_add(1), third, fourth))
+        }
+        other => other,
+    };
+    IpAddresses::new(moved(ip.source()), moved(ip.destination())).unwrap_or(ip)
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_packet::{FlowId, Meta, Protocol};
+
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_ms(ms)
+    }
+
+    fn tcp() -> Arc<lastmile_tcp::Config> {
+        Arc::new(lastmile_tcp::Config::default())
+    }
+
+    #[test]
+    fn a_browser_asks_for_a_page_object_by_object_and_closes_what_it_needs_no_more() {
+        let model = spec::Web {
+            server: tcp(),
+            browser: tcp(),
+            reading: Duration::from_s(30),
+            parsing: Duration::from_ms(130),
+            request: 350,
+            connections: 2,
+            persistent: true,
+        };
+        let mut browser = Browser::new(&Arc::new(model), Stream::new(1, "traffic web-0"));
+        let (mut asked, mut open, mut closed) = (0_u64, Vec::new(), 0);
+        browser.wake(at(0), &|_| 0);
+        let mut now = 0;
+        while closed == 0 || !open.is_empty() {
+            while let Some(order) = browser.next_order() {
+                match order {
+                    Order::Open { bytes, keep_open } => {
+                        assert!(bytes.is_some() && keep_open);
+                        open.push(u32::try_from(asked).unwrap());
+                        browser.opened(*open.last().unwrap());
+                        asked += 1;
+                    }
+                    Order::Ask { connection, .. } => {
+                        assert!(open.contains(&connection));
+                        asked += 1;
+                    }
+                    Order::HangUp(connection) => {
+                        closed += 1;
+                        open.retain(|known| *known != connection);
+                    }
+                    Order::Stop(_) => panic!("nobody stops it"),
+                }
+            }
+            assert!(open.len() <= 2);
+            now += 10;
+            if let Some(due) = browser.next_wake().filter(|due| *due <= at(now)) {
+                browser.wake(due, &|_| 0);
+            } else if let Some(first) = open.first() {
+                browser.completed(at(now), *first);
+                open.rotate_left(1);
+            }
+            assert!(now < 100_000, "a page ends");
+        }
+        let pages = browser.pages().unwrap();
+        assert_eq!((pages.pages, pages.responses.len()), (1, 1));
+        assert_eq!(pages.objects, asked);
+    }
+
+    #[test]
+    fn a_peer_fills_its_slots_and_gives_the_slowest_away_on_its_grid() {
+        let spec = spec::Swarm { tcp: tcp(), peers: 9, slots: 3, rechoke: Duration::from_s(10) };
+        let mut peer = Peer::new(&Arc::new(spec), Stream::new(1, "traffic swarm-0"));
+        let mut number = 0;
+        let mut orders = |peer: &mut Peer| {
+            let mut all = Vec::new();
+            while let Some(order) = peer.next_order() {
+                if matches!(order, Order::Open { .. }) {
+                    peer.opened(number);
+                    number += 1;
+                }
+                all.push(order);
+            }
+            all
+        };
+        let open = Order::Open { bytes: None, keep_open: false };
+        peer.wake(at(0), &|_| 0);
+        assert_eq!(orders(&mut peer), [open; 3]);
+        assert_eq!(peer.next_wake(), Some(at(10_000)));
+        // Woken 7 ms late; connection 1 has delivered least.
+        peer.wake(at(10_007), &|connection| if connection == 1 { 5 } else { 50 });
+        assert_eq!(orders(&mut peer), [Order::Stop(1), open]);
+        assert_eq!(peer.next_wake(), Some(at(20_000)));
+        peer.stop();
+        assert_eq!(orders(&mut peer), [Order::Stop(0), Order::Stop(2), Order::Stop(3)]);
+        assert_eq!(peer.next_wake(), None);
+    }
+
+    #[test]
+    fn replayed_packets_keep_their_addresses_unless_a_host_would_answer() {
+        let hosts = [Ipv4Addr::new(198, 18, 0, 2), Ipv4Addr::new(198, 18, 0, 1)];
+        let key = |source, destination| FlowKey {
+            addresses: FlowAddresses {
+                ip: IpAddresses::V4 { source, destination },
+                source_port: 1000,
+                destination_port: 2000,
+            },
+            protocol: 17,
+        };
+        let (far, near) = (Ipv4Addr::new(192, 0, 2, 7), Ipv4Addr::new(10, 1, 1, 1));
+        let packet = |flow| Meta {
+            flow: FlowId::new(flow),
+            protocol: Protocol::Udp,
+            ip_len: 128,
+            header_len: 28,
+            ..Meta::default()
+        };
+        let capture = spec::Replay {
+            packets: vec![(Duration::ZERO, packet(0)), (Duration::from_ms(5), packet(1))],
+            flows: vec![key(near, far), key(hosts[0], hosts[1])],
+        };
+        let plan = replay(&Arc::new(capture), &hosts);
+        assert_eq!(plan.flows, [key(near, far), key(Ipv4Addr::new(198, 19, 0, 2), Ipv4Addr::new(198, 19, 0, 1))]);
+        let packets: Vec<(Duration, usize)> = plan.packets.map(|(after, bytes)| (after, bytes.len())).collect();
+        assert_eq!(packets, [(Duration::ZERO, 128), (Duration::from_ms(5), 128)]);
+    }
+}
