@@ -126,6 +126,62 @@ fn a_policy_stands_behind_the_downstream_too() {
     }
 }
 
+/// An upload that fills the last of six classes, and a ping in the first and in the last: the addresses that the policy's rules know.
+const CLASSES: &str = r#"
+name = "A ping for each of two classes"
+duration = "8 s"
+
+[access]
+encapsulation = "pppoa-vcmux"
+policy = "adsl-optimizer"
+down = { rate = "8 Mbit/s", delay = "4 ms" }
+up = { rate = "768 kbit/s", delay = "4 ms" }
+
+[[traffic]]
+name = "upload"
+kind = "bulk"
+direction = "up"
+dscp = 8
+tcp = { variant = "cubic", receive_window = "32 KiB" }
+
+[[traffic]]
+name = "interactive"
+kind = "ping"
+interval = "50 ms"
+server = "203.0.113.10"
+
+[[traffic]]
+name = "bad"
+kind = "ping"
+interval = "50 ms"
+server = "203.0.113.66"
+"#;
+
+/// Hosts have the addresses that traffic names, so that a ping meets the queue of its class under both clocks.
+#[test]
+#[ignore = "needs root: real packets"]
+fn pings_tell_the_latency_of_their_class() {
+    let Some(scratch) = folder() else { return };
+    std::fs::write(scratch.path.join("classes.toml"), CLASSES).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_lastmile"))
+        .args(["lab", "classes.toml", "--both", "--json"])
+        .current_dir(&scratch.path)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for run in [&document["simulated"], &document["live"][0]] {
+        let p50 = |name: &str| {
+            let probes = run["probes"].as_array().unwrap();
+            probes.iter().find(|probe| probe["name"] == name).unwrap()["rtt_s"]["p50"].as_f64().unwrap()
+        };
+        // One packet of 1500 bytes lasts 17 ms upstream; the queue behind it is a window of 32 KiB.
+        assert!(p50("interactive") < 0.06, "{} s", p50("interactive"));
+        assert!(p50("bad") > 0.2, "{} s", p50("bad"));
+    }
+}
+
 /// Everything that opens connections as it goes, a replay, and captures at both ends.
 const BUSY: &str = r#"
 name = "Web, a swarm, a replay"
