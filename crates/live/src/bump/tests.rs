@@ -425,7 +425,7 @@ fn waits_are_told_by_class_until_another_queue_is_put_in() {
 }
 
 /// What a tap heard: when, at which hop, and of how long a packet.
-type Heard = std::sync::Arc<std::sync::Mutex<Vec<(Instant, usize, Passage, usize)>>>;
+type Heard = Arc<Mutex<Vec<(Instant, usize, Passage, usize)>>>;
 
 struct Ear(Heard);
 
