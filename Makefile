@@ -13,6 +13,9 @@ LASTMILE = $(CARGO) run --release --locked --quiet --package lastmile-cli --
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Where `make demo` leaves its reports.
 OUT ?= out/demo
+# Where `make peers` leaves its results, and which of its trials it runs (a pattern for grep -E).
+PEERS_OUT ?= out/peers
+PEERS ?= .
 # Seconds that each fuzz target runs.
 FUZZ_SECONDS ?= 60
 
@@ -47,6 +50,13 @@ bench: ## Events, packets and cells per second beside the machine's yardstick
 	@scripts/setup.sh bench
 	$(CARGO) build --release --locked --package lastmile-cli --package lastmile-bench
 	$(CARGO) run --release --locked --package lastmile-bench
+
+.PHONY: peers
+peers: ## Beside the kernel's HTB, FQ-CoDel and CAKE, in a Debian kernel on QEMU's virtual clock; takes an hour
+	@scripts/setup.sh peers
+	@scripts/peers/fetch.sh
+	$(CARGO) build --release --locked --package lastmile-cli
+	@scripts/peers/compare.sh $(TARGET)/release/lastmile $(PEERS_OUT) '$(PEERS)'
 
 .PHONY: docs
 docs: ## API reference, and the output shown in README.md and docs/ brought up to date

@@ -18,7 +18,8 @@ have cpio || missing+=(cpio)
 have ip || missing+=(iproute2)
 have nft || missing+=(nftables)
 have ping || missing+=(iputils-ping)
-have python3 || missing+=(python3)
+have ethtool || missing+=(ethtool)
+[ -x /usr/bin/python3 ] || missing+=(python3)
 if [ ${#missing[@]} -gt 0 ]; then
   [ "$(id -u)" = 0 ] && have apt-get || die "missing: ${missing[*]} (sudo apt-get install ${missing[*]})"
   say "installing ${missing[*]}"

@@ -2,19 +2,22 @@
 # Runs a command in a Debian kernel on QEMU's virtual clock: time there is counted in instructions, so that no noise of this
 # machine reaches it, and idle time passes at once.
 #
-#   scripts/peers/guest.sh [--out DIR] [--timeout SECONDS] [--shift N] [--memory MB] [--append WORDS] -- COMMAND [ARGUMENT...]
+#   scripts/peers/guest.sh [--out DIR] [--timeout SECONDS] [--shift N] [--memory MB] [--append WORDS] [--keep FILE]... -- COMMAND [ARGUMENT...]
 #
 # The guest sees this machine's files under their own paths and runs its programs as root; what it writes stays in its memory, but for
 # what the command leaves in the folder $OUT, which --out brings back. There is no network but that of its own namespaces.
+# What it copies to $SAVE is on this machine, in the folder of --out, at once.
 # Standard error shows as it comes, standard output when the guest is done; the exit code is the command's, or 2 where the guest failed.
 #   --out DIR          where to put what is in $OUT of the guest (made where missing), and kernel.log
 #   --timeout SECONDS  of this machine's time, after which the guest is stopped (default 1800)
+#   --keep FILE        a program or file that the command reads while it measures: it and its libraries are read into memory
+#                      before the command starts, as those of the usual network tools are; may be given again
 #   --shift N          an instruction takes 2^N ns (default 1: 500 million instructions a second)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 die() { printf 'guest: error: %s\n' "$*" >&2; exit 2; }
 
-out= timeout=1800 shift=1 memory=2048 append=
+out= timeout=1800 shift=1 memory=2048 append= keep=()
 while [ $# -gt 0 ]; do
   case $1 in
     --out) out=$2; shift 2 ;;
@@ -22,6 +25,7 @@ while [ $# -gt 0 ]; do
     --shift) shift=$2; shift 2 ;;
     --memory) memory=$2; shift 2 ;;
     --append) append=$2; shift 2 ;;
+    --keep) keep+=("$(realpath -s "$2")"); shift 2 ;;
     --) shift; break ;;
     -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0"; exit 0 ;;
     -*) die "no such option: $1 (see --help)" ;;
@@ -33,12 +37,37 @@ done
 kernel=$("$here/fetch.sh")
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
+save=${out:-$results/save}
+mkdir -p "$save"
 {
-  printf 'export HOME=/root PATH=%q OUT=/run/guest/out\n' "$PATH:/usr/sbin:/sbin:/run/guest/bin"
+  printf 'export HOME=/root LC_ALL=C OUT=/run/guest/out SAVE=/run/guest/save PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/guest/bin\n'
   printf 'cd %q\n' "$PWD"
   printf '%q ' "$@"
   printf '\n'
 } > "$results/command"
+
+# What is to be in memory: programs, the libraries that they name, and the symbolic links on the way. Even to open a file of the
+# host is to wait for it, and the guest's clock runs meanwhile.
+tools=(bash sh env cat cp mv rm mkdir mktemp sleep seq sed awk grep cut date ls kill timeout sysctl ip tc bridge nft ping ethtool python3)
+{
+  printf '%s\n' /bin /sbin /lib /lib64 /var/run /etc/ld.so.cache /etc/nsswitch.conf /etc/passwd /etc/group /etc/hosts /etc/protocols
+  find -L /etc/iproute2 /usr/share/iproute2 -type f 2>/dev/null || true
+  for tool in "${tools[@]}" "${keep[@]}"; do
+    program=$(PATH=/usr/sbin:/usr/bin:/sbin:/bin command -v "$tool" || true)
+    [ -n "$program" ] || continue
+    while [ -L "$program" ]; do
+      printf '%s\n' "$program"
+      program=$(realpath -s "$(dirname "$program")/$(readlink "$program")" 2>/dev/null) || break
+    done
+    printf '%s\n' "$program"
+    ldd "$program" 2>/dev/null | grep -o '/[^ ]*' | while read -r library; do printf '%s\n' "$library"; realpath "$library"; done || true
+  done
+  modules='import json, socket, sys, threading, time
+for module in list(sys.modules.values()):
+    for name in (getattr(module, "__file__", None), getattr(module, "__cached__", None)):
+        print(name or "/etc/hosts")'
+  PATH=/usr/sbin:/usr/bin:/sbin:/bin python3 -I -S -c "$modules" 2>/dev/null || true
+} | sort -u > "$results/keep"
 
 # One processor: instructions are what the clock counts. The command line keeps the kernel from waiting for devices that are not there.
 status=0
@@ -49,12 +78,12 @@ timeout --kill-after 5 "$timeout" qemu-system-x86_64 \
   -append "console=ttyS0 quiet panic=-1 tsc=reliable mitigations=off nowatchdog audit=0 lastmile.kernel=$kernel $append " \
   -virtfs "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap" \
   -virtfs "local,path=$results,mount_tag=results,security_model=none" \
+  -virtfs "local,path=$save,mount_tag=save,security_model=none" \
   -chardev "file,id=boot,path=$results/boot.log" -serial chardev:boot \
   -chardev stdio,id=talk,signal=on -serial chardev:talk < /dev/null >&2 || status=$?
 
 if [ -n "$out" ]; then
-  mkdir -p "$out"
-  [ ! -e "$results/out.tar" ] || tar -C "$out" --no-same-owner -xf "$results/out.tar"
+  [ ! -e "$results/out.tar" ] || tar -C "$out" --no-same-owner --touch -xf "$results/out.tar"
   [ ! -e "$results/kernel.log" ] || cp "$results/kernel.log" "$out/kernel.log"
 fi
 if [ ! -e "$results/status" ]; then

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# The comparison with the kernel's queues: every trial of list.sh in the guest, the same simulated, and the tables.
+#
+#   compare.sh LASTMILE FOLDER [PATTERN]     only trials whose name matches the pattern (grep -E)
+#
+# What has a result in FOLDER already is not run again. With HERE=yes the trials run on this machine in place of the guest (as root; the
+# kernel must have what they ask for).
+set -euo pipefail
+lastmile=$(realpath "$1")
+folder=$2
+pattern=${3:-.}
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$here/../.."
+mkdir -p "$folder"
+folder=$(realpath "$folder")
+export DURATION=${DURATION:-30} START=${START:-10}
+scripts/peers/list.sh | grep -E "$pattern" > "$folder/list"
+
+if [ "${HERE:-no}" = yes ]; then
+  LASTMILE=$lastmile scripts/peers/trials.sh "$folder" < "$folder/list"
+else
+  # shellcheck disable=SC2016 # The guest knows what $SAVE is.
+  scripts/peers/guest.sh --timeout 7200 --keep "$lastmile" --out "$folder" \
+    env "LASTMILE=$lastmile" "DURATION=$DURATION" "START=$START" "LIST=$folder/list" \
+    bash -c 'scripts/peers/trials.sh "$SAVE" < "$LIST"'
+fi
+
+while IFS=, read -r name _ _ policy up down link _; do
+  line=${name%%-*}
+  simulated=$folder/simulated-$line-$(basename "$policy" .toml).json
+  [ ! -e "$simulated" ] || continue
+  choice=()
+  [ "$policy" = none ] || choice=(--policy "$policy")
+  "$lastmile" run scripts/peers/line.toml "${choice[@]}" --set "duration=$DURATION s" --set "traffic.ping.start=$START s" \
+    --set "access.up.rate=$up" --set "access.down.rate=$down" --set "access.encapsulation=$link" --json > "$simulated.part"
+  mv "$simulated.part" "$simulated"
+done < "$folder/list"
+/usr/bin/python3 scripts/peers/report.py "$folder" > "$folder/tables.md"
+cat "$folder/tables.md"

@@ -1,0 +1,157 @@
+#!/usr/bin/env bash
+# One trial: a download, an upload and a ping through a remedy and over a line, between network namespaces of its own. As root, in
+# the guest or on this machine.
+#
+#   trial.sh REMEDY LINE POLICY OUT
+#
+#   REMEDY  none; tc (the kernel's queues, by `lastmile tc POLICY`); shape (`lastmile shape POLICY`)
+#   LINE    emulate (`lastmile emulate`); kernel (HTB with a size table, and netem for the delay)
+#   OUT     a file for the results: JSON, what load.py measures
+#
+# Environment: LASTMILE, UP, DOWN, LINK (the line), OVERHEAD (bytes over an IP packet before cells), DURATION, START (of the ping, in s)
+#
+#   client --- box (bridge: the remedy) --- modem [--- dslam] --- server
+set -euo pipefail
+remedy=$1 line=$2 policy=$3 out=$4
+here=$(cd "$(dirname "$0")" && pwd)
+: "${LASTMILE:?}" "${UP:?}" "${DOWN:?}" "${LINK:?}" "${OVERHEAD:?}" "${DURATION:=40}" "${START:=10}"
+PYTHON=${PYTHON:-/usr/bin/python3}
+work=$(mktemp -d)
+spaces=(client wire box modem dslam server)
+processes=()
+
+clean() {
+  for process in "${processes[@]}"; do kill "$process" 2>/dev/null || true; done
+  wait 2>/dev/null || true
+  for space in "${spaces[@]}"; do ip netns delete "peers-$space" 2>/dev/null || true; done
+  rm -rf "$work"
+}
+trap clean EXIT
+
+in_space() { ip netns exec "peers-$1" "${@:2}"; }
+for space in "${spaces[@]}"; do
+  ip netns add "peers-$space"
+  in_space "$space" sysctl -q -w net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1 net.ipv4.tcp_timestamps=0 2>/dev/null || true
+  in_space "$space" ip link set lo up
+done
+
+# A cable between two namespaces, without anything that packs packets together.
+cable() {
+  ip link add "$2" netns "peers-$1" type veth peer name "$4" netns "peers-$3"
+  for end in "$1 $2" "$3 $4"; do
+    read -r space device <<< "$end"
+    in_space "$space" ethtool -K "$device" tx off gso off tso off gro off >/dev/null 2>&1 || true
+    in_space "$space" ip link set "$device" txqueuelen 1000 up
+  done
+}
+bridge() {
+  in_space "$1" ip link add br0 type bridge forward_delay 0 mcast_snooping 0
+  for device in "${@:2}"; do in_space "$1" ip link set "$device" master br0; done
+  in_space "$1" ip link set br0 up
+}
+# Between machines a packet that has left its sender is gone. Between namespaces the kernel would know of it until it arrives, and TCP
+# would hold back while it stands in somebody else's queue (TCP small queues). A delay by netem lets go of it, and so does a
+# program that carries it.
+if in_space client tc qdisc add dev lo root netem delay 1us 2>/dev/null; then
+  cable client c0 box b0
+  in_space client tc qdisc add dev c0 root netem delay 1us limit 10000
+else
+  cable client c0 wire w0
+  cable wire w1 box b0
+  in_space wire "$LASTMILE" emulate "$here/line.toml" --set access.encapsulation=ethernet --set 'access.up={rate="1 Gbit/s"}' \
+    --set 'access.down={rate="1 Gbit/s"}' --bridge w0,w1 --realtime 2> "$work/wire.log" > /dev/null &
+  processes+=($!)
+fi
+cable box b1 modem m0
+if [ "$line" = kernel ]; then
+  cable modem m1 dslam d0
+  cable dslam d1 server s0
+else
+  cable modem m1 server s0
+fi
+in_space client ip link set c0 address 02:00:00:00:01:01
+in_space server ip link set s0 address 02:00:00:00:01:02
+in_space client ip addr add 198.18.0.2/24 dev c0
+in_space server ip addr add 198.18.0.1/24 dev s0
+# The ping's own address: the first class of the adsl-optimizer is told by it.
+in_space server ip addr add 203.0.113.10/32 dev s0
+in_space client ip neigh replace 198.18.0.1 lladdr 02:00:00:00:01:02 dev c0
+in_space server ip neigh replace 198.18.0.2 lladdr 02:00:00:00:01:01 dev s0
+in_space client ip route add 203.0.113.10/32 via 198.18.0.1
+
+emulator=
+case $line in
+  kernel)
+    bridge modem m0 m1
+    bridge dslam d0 d1
+    # A size table counts from the frame, which has 14 bytes in front of the IP packet.
+    shaped() {
+      in_space "$1" tc qdisc add dev "$2" root handle 1: stab overhead $((OVERHEAD - 14)) mpu "${MPU:-0}" linklayer atm mtu 2047 tsize 2048 htb default 1
+      in_space "$1" tc class add dev "$2" parent 1: classid 1:1 htb rate "$3" burst 5088 cburst 5088 quantum 1696
+      in_space "$1" tc qdisc add dev "$2" parent 1:1 handle 2: bfifo limit "$4"
+    }
+    bits() { sed 's/ *kbit.s$/kbit/; s/ *Mbit.s$/mbit/' <<< "$1"; }
+    # The limit of bfifo is of what the size table counts: 206 kB and 64 kB of IP packets of 1500 bytes in 1696 bytes of cells.
+    shaped modem m1 "$(bits "$UP")" $((206000 / 1500 * 1696))
+    shaped dslam d0 "$(bits "$DOWN")" $((64000 / 1500 * 1696))
+    in_space server tc qdisc add dev s0 root netem delay 1us limit 10000
+    in_space dslam tc qdisc add dev d1 root netem delay 4ms limit 10000
+    in_space modem tc qdisc add dev m0 root netem delay 4ms limit 10000
+    ;;
+  emulate)
+    in_space modem "$LASTMILE" emulate "$here/line.toml" --set "access.encapsulation=$LINK" --set "access.up.rate=$UP" \
+      --set "access.down.rate=$DOWN" --bridge m0,m1 --realtime --json > "$work/emulate.json" 2> "$work/emulate.log" &
+    emulator=$!
+    processes+=("$emulator")
+    ;;
+esac
+
+shaper=
+case $remedy in
+  none) bridge box b0 b1 ;;
+  tc)
+    bridge box b0 b1
+    in_space box "$LASTMILE" tc "$policy" --up "$UP" --down "$DOWN" --link "$LINK" --device b1 --apply > "$work/tc.log" 2>&1 ||
+      { cat "$work/tc.log" >&2; exit 1; }
+    ;;
+  shape)
+    in_space box "$LASTMILE" shape "$policy" --up "$UP" --down "$DOWN" --link "$LINK" --lan b0 --wan b1 --make-bridge --realtime \
+      --control "$work/control" --json > "$work/shape.json" 2> "$work/shape.log" &
+    shaper=$!
+    processes+=("$shaper")
+    ;;
+esac
+
+# Until a ping comes through.
+reached=no
+for _ in $(seq 50); do
+  if in_space client ping -c 1 -W 1 203.0.113.10 >/dev/null 2>&1; then reached=yes; break; fi
+  sleep 0.1
+done
+if [ $reached = no ]; then
+  cat "$work"/*.log >&2
+  echo "trial: nothing comes through" >&2
+  exit 1
+fi
+
+in_space server "$PYTHON" -I -S "$here/load.py" server "$work/server.json" s0 "$DURATION" &
+server=$!
+sleep 0.5
+busy() { awk '/^cpu /{print $2+$3+$4+$6+$7+$8, $2+$3+$4+$5+$6+$7+$8}' /proc/stat; }
+used() { [ -z "$shaper" ] || awk '{print $14+$15}' "/proc/$shaper/stat"; }
+read -r busy_before all_before <<< "$(busy)"
+used_before=$(used)
+in_space client "$PYTHON" -I -S "$here/load.py" client "$work/client.json" c0 "$DURATION" "${WINDOW:-65536}" &
+client=$!
+sleep "$START"
+in_space client ping -i 0.101 -Q 0xb8 -w $((DURATION - START)) 203.0.113.10 > "$work/ping.txt" || true
+wait "$client" "$server"
+read -r busy_after all_after <<< "$(busy)"
+used_after=$(used)
+[ "$remedy" != shape ] || in_space box "$LASTMILE" shape status --control "$work/control" --json > "$work/status.json" || true
+in_space box tc -s -j qdisc show dev b1 > "$work/tc.json"
+# It tells what it did when it ends.
+[ -z "$emulator" ] || { kill "$emulator" && wait "$emulator" || true; }
+"$PYTHON" -I -S "$here/load.py" merge "$work" "$START" "$DURATION" "$OVERHEAD" \
+  "$(awk "BEGIN{print ($busy_after-$busy_before)/($all_after-$all_before)}")" "$(( ${used_after:-0} - ${used_before:-0} ))" > "$out.part"
+mv "$out.part" "$out"
