@@ -72,7 +72,7 @@ for module in list(sys.modules.values()):
 # One processor: instructions are what the clock counts. The command line keeps the kernel from waiting for devices that are not there.
 status=0
 timeout --kill-after 5 "$timeout" qemu-system-x86_64 \
-  -accel tcg -icount "shift=$shift,sleep=off" -cpu max -smp 1 -m "$memory" \
+  -accel tcg -icount "shift=$shift,sleep=off" -cpu max,la57=off -smp 1 -m "$memory" \
   -nodefaults -no-user-config -display none -no-reboot -nic none -rtc clock=vm \
   -kernel "$kernel"/boot/vmlinuz-* -initrd "$kernel/initramfs" \
   -append "console=ttyS0 quiet panic=-1 tsc=reliable mitigations=off nowatchdog audit=0 lastmile.kernel=$kernel $append " \

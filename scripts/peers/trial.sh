@@ -29,38 +29,22 @@ clean() {
 trap clean EXIT
 
 in_space() { ip netns exec "peers-$1" "${@:2}"; }
-for space in "${spaces[@]}"; do
-  ip netns add "peers-$space"
-  in_space "$space" sysctl -q -w net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1 net.ipv4.tcp_timestamps=0 2>/dev/null || true
-  in_space "$space" ip link set lo up
-done
-
-# A cable between two namespaces, without anything that packs packets together.
-cable() {
-  ip link add "$2" netns "peers-$1" type veth peer name "$4" netns "peers-$3"
-  for end in "$1 $2" "$3 $4"; do
-    read -r space device <<< "$end"
-    in_space "$space" ethtool -K "$device" tx off gso off tso off gro off >/dev/null 2>&1 || true
-    in_space "$space" ip link set "$device" txqueuelen 1000 up
-  done
-}
-bridge() {
-  in_space "$1" ip link add br0 type bridge forward_delay 0 mcast_snooping 0
-  for device in "${@:2}"; do in_space "$1" ip link set "$device" master br0; done
-  in_space "$1" ip link set br0 up
-}
+# Few processes: each costs the guest tens of milliseconds.
+{
+  for space in "${spaces[@]}"; do echo "netns add peers-$space"; done
+} | ip -batch -
+cables=()
+cable() { cables+=("$*"); }
 # Between machines a packet that has left its sender is gone. Between namespaces the kernel would know of it until it arrives, and TCP
 # would hold back while it stands in somebody else's queue (TCP small queues). A delay by netem lets go of it, and so does a
 # program that carries it.
-if in_space client tc qdisc add dev lo root netem delay 1us 2>/dev/null; then
+if tc -n peers-client qdisc add dev lo root netem delay 1us 2>/dev/null; then
+  netem=yes
   cable client c0 box b0
-  in_space client tc qdisc add dev c0 root netem delay 1us limit 10000
 else
+  netem=no
   cable client c0 wire w0
   cable wire w1 box b0
-  in_space wire "$LASTMILE" emulate "$here/line.toml" --set access.encapsulation=ethernet --set 'access.up={rate="1 Gbit/s"}' \
-    --set 'access.down={rate="1 Gbit/s"}' --bridge w0,w1 --realtime 2> "$work/wire.log" > /dev/null &
-  processes+=($!)
 fi
 cable box b1 modem m0
 if [ "$line" = kernel ]; then
@@ -69,34 +53,72 @@ if [ "$line" = kernel ]; then
 else
   cable modem m1 server s0
 fi
-in_space client ip link set c0 address 02:00:00:00:01:01
-in_space server ip link set s0 address 02:00:00:00:01:02
-in_space client ip addr add 198.18.0.2/24 dev c0
-in_space server ip addr add 198.18.0.1/24 dev s0
-# The ping's own address: the first class of the adsl-optimizer is told by it.
-in_space server ip addr add 203.0.113.10/32 dev s0
-in_space client ip neigh replace 198.18.0.1 lladdr 02:00:00:00:01:02 dev c0
-in_space server ip neigh replace 198.18.0.2 lladdr 02:00:00:00:01:01 dev s0
-in_space client ip route add 203.0.113.10/32 via 198.18.0.1
+for space in "${spaces[@]}"; do
+  in_space "$space" sh -c 'for name in all default; do echo 1 > /proc/sys/net/ipv6/conf/$name/disable_ipv6; done; echo 0 > /proc/sys/net/ipv4/tcp_timestamps' 2>/dev/null || true
+done
+for ends in "${cables[@]}"; do
+  read -r near device far other <<< "$ends"
+  echo "link add $device netns peers-$near type veth peer name $other netns peers-$far"
+done | ip -batch -
+# In one piece from the host, and with its checksum.
+in_space client ethtool -K c0 tx off gso off tso off gro off > /dev/null 2>&1
+in_space server ethtool -K s0 tx off gso off tso off gro off > /dev/null 2>&1
+bridge() {
+  echo "link add br0 type bridge forward_delay 0 mcast_snooping 0"
+  for device in "${@:2}"; do echo "link set $device master br0"; done
+  echo "link set br0 up"
+}
+for space in "${spaces[@]}"; do
+  {
+    for ends in "${cables[@]}"; do
+      read -r near device far other <<< "$ends"
+      [ "$near" != "$space" ] || echo "link set $device up"
+      [ "$far" != "$space" ] || echo "link set $other up"
+    done
+    case $space in
+      client)
+        echo "link set c0 address 02:00:00:00:01:01"
+        echo "addr add 198.18.0.2/24 dev c0"
+        echo "neigh replace 198.18.0.1 lladdr 02:00:00:00:01:02 dev c0"
+        # The ping's own address: the first class of the adsl-optimizer is told by it.
+        echo "route add 203.0.113.10/32 via 198.18.0.1"
+        ;;
+      server)
+        echo "link set s0 address 02:00:00:00:01:02"
+        echo "addr add 198.18.0.1/24 dev s0"
+        echo "addr add 203.0.113.10/32 dev s0"
+        echo "neigh replace 198.18.0.2 lladdr 02:00:00:00:01:01 dev s0"
+        ;;
+      box) [ "$remedy" = shape ] || bridge box b0 b1 ;;
+      modem) [ "$line" != kernel ] || bridge modem m0 m1 ;;
+      dslam) [ "$line" != kernel ] || bridge dslam d0 d1 ;;
+    esac
+  } | ip -n "peers-$space" -batch -
+done
+if [ $netem = yes ]; then
+  tc -n peers-client qdisc add dev c0 root netem delay 1us limit 10000
+else
+  in_space wire "$LASTMILE" emulate "$here/line.toml" --set access.encapsulation=ethernet --set 'access.up={rate="1 Gbit/s"}' \
+    --set 'access.down={rate="1 Gbit/s"}' --bridge w0,w1 --realtime 2> "$work/wire.log" > /dev/null &
+  processes+=($!)
+fi
 
 emulator=
 case $line in
   kernel)
-    bridge modem m0 m1
-    bridge dslam d0 d1
     # A size table counts from the frame, which has 14 bytes in front of the IP packet.
     shaped() {
-      in_space "$1" tc qdisc add dev "$2" root handle 1: stab overhead $((OVERHEAD - 14)) mpu "${MPU:-0}" linklayer atm mtu 2047 tsize 2048 htb default 1
-      in_space "$1" tc class add dev "$2" parent 1: classid 1:1 htb rate "$3" burst 5088 cburst 5088 quantum 1696
-      in_space "$1" tc qdisc add dev "$2" parent 1:1 handle 2: bfifo limit "$4"
+      tc -n "peers-$1" qdisc add dev "$2" root handle 1: stab overhead $((OVERHEAD - 14)) mpu "${MPU:-0}" linklayer atm mtu 2047 tsize 2048 htb default 1
+      tc -n "peers-$1" class add dev "$2" parent 1: classid 1:1 htb rate "$3" burst 5088 cburst 5088 quantum 1696
+      tc -n "peers-$1" qdisc add dev "$2" parent 1:1 handle 2: bfifo limit "$4"
     }
     bits() { sed 's/ *kbit.s$/kbit/; s/ *Mbit.s$/mbit/' <<< "$1"; }
     # The limit of bfifo is of what the size table counts: 206 kB and 64 kB of IP packets of 1500 bytes in 1696 bytes of cells.
     shaped modem m1 "$(bits "$UP")" $((206000 / 1500 * 1696))
     shaped dslam d0 "$(bits "$DOWN")" $((64000 / 1500 * 1696))
-    in_space server tc qdisc add dev s0 root netem delay 1us limit 10000
-    in_space dslam tc qdisc add dev d1 root netem delay 4ms limit 10000
-    in_space modem tc qdisc add dev m0 root netem delay 4ms limit 10000
+    tc -n peers-server qdisc add dev s0 root netem delay 1us limit 10000
+    tc -n peers-dslam qdisc add dev d1 root netem delay 4ms limit 10000
+    tc -n peers-modem qdisc add dev m0 root netem delay 4ms limit 10000
     ;;
   emulate)
     in_space modem "$LASTMILE" emulate "$here/line.toml" --set "access.encapsulation=$LINK" --set "access.up.rate=$UP" \
@@ -108,9 +130,8 @@ esac
 
 shaper=
 case $remedy in
-  none) bridge box b0 b1 ;;
+  none) ;;
   tc)
-    bridge box b0 b1
     in_space box "$LASTMILE" tc "$policy" --up "$UP" --down "$DOWN" --link "$LINK" --device b1 --apply > "$work/tc.log" 2>&1 ||
       { cat "$work/tc.log" >&2; exit 1; }
     ;;
@@ -149,7 +170,7 @@ wait "$client" "$server"
 read -r busy_after all_after <<< "$(busy)"
 used_after=$(used)
 [ "$remedy" != shape ] || in_space box "$LASTMILE" shape status --control "$work/control" --json > "$work/status.json" || true
-in_space box tc -s -j qdisc show dev b1 > "$work/tc.json"
+tc -n peers-box -s -j qdisc show dev b1 > "$work/tc.json"
 # It tells what it did when it ends.
 [ -z "$emulator" ] || { kill "$emulator" && wait "$emulator" || true; }
 "$PYTHON" -I -S "$here/load.py" merge "$work" "$START" "$DURATION" "$OVERHEAD" \
