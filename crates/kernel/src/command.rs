@@ -161,6 +161,8 @@ pub enum Value {
         /// At which rate.
         rate: BitRate,
     },
+    /// This time in microseconds. The kernel's CoDel keeps times in units of 1024 ns, so that up to two less may be found.
+    Time(u64),
     /// A bytecode of so many instructions, of which this is all but the blanks.
     Bytecode(String),
 }
@@ -180,6 +182,11 @@ impl Value {
                 let less = 1 + rate.as_bps() / 8 * 2 / 1_000_000;
                 parse_bytes(found).is_some_and(|found| found <= *bytes && found + less >= *bytes)
             }
+            Self::Time(us) => {
+                let least = i64::try_from(us.saturating_sub(2)).unwrap_or(i64::MAX);
+                let most = i64::try_from(*us).unwrap_or(i64::MAX);
+                parse_number(found).is_some_and(|found| (least..=most).contains(&found))
+            }
             Self::Bytecode(code) => {
                 let bare = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
                 bare(code) == bare(found)
@@ -196,6 +203,7 @@ impl fmt::Display for Value {
             Self::Number(number) => write!(f, "{number}"),
             Self::Rate(rate) => write!(f, "{}bit", rate.as_bps()),
             Self::Burst { bytes, .. } => write!(f, "{bytes}b"),
+            Self::Time(us) => write!(f, "{us}"),
             Self::Bytecode(code) => {
                 write!(f, "{} instructions", code.split(',').next().unwrap_or_default())
             }
@@ -270,6 +278,13 @@ mod tests {
         assert!(!burst.is("1696b"));
         let burst = Value::Burst { bytes: 5088, rate: BitRate::from_mbit_per_s(16) };
         assert!(burst.is("5085b/1") && !burst.is("5082b/1"));
+    }
+
+    /// 5 ms are 4882 units of 1024 ns, which are 4999.168 us; 134750 us are 131591, or 134749.184.
+    #[test]
+    fn a_time_of_codel_may_lose_a_unit() {
+        assert!(Value::Time(5000).is("4999") && Value::Time(134_750).is("134749") && Value::Time(5000).is("5000"));
+        assert!(!Value::Time(5000).is("4997") && !Value::Time(5000).is("5001"));
     }
 
     #[test]

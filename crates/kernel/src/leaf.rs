@@ -59,7 +59,7 @@ impl Discipline {
     /// A time, which is read back in microseconds.
     fn time(self, option: &'static str, time: Duration) -> Self {
         let us = time.as_us();
-        self.option(&format!("{option} {us}us")).reads(option, Value::Number(i64::try_from(us).unwrap_or(i64::MAX)))
+        self.option(&format!("{option} {us}us")).reads(option, Value::Time(us))
     }
 }
 
