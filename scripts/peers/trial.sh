@@ -98,7 +98,7 @@ done
 if [ $netem = yes ]; then
   tc -n peers-client qdisc add dev c0 root netem delay 1us limit 10000
 else
-  in_space wire "$LASTMILE" emulate "$here/line.toml" --set access.encapsulation=ethernet --set 'access.up={rate="1 Gbit/s"}' \
+  ip netns exec peers-wire "$LASTMILE" emulate "$here/line.toml" --set access.encapsulation=ethernet --set 'access.up={rate="1 Gbit/s"}' \
     --set 'access.down={rate="1 Gbit/s"}' --bridge w0,w1 --realtime 2> "$work/wire.log" > /dev/null &
   processes+=($!)
 fi
@@ -121,7 +121,7 @@ case $line in
     tc -n peers-modem qdisc add dev m0 root netem delay 4ms limit 10000
     ;;
   emulate)
-    in_space modem "$LASTMILE" emulate "$here/line.toml" --set "access.encapsulation=$LINK" --set "access.up.rate=$UP" \
+    ip netns exec peers-modem "$LASTMILE" emulate "$here/line.toml" --set "access.encapsulation=$LINK" --set "access.up.rate=$UP" \
       --set "access.down.rate=$DOWN" --bridge m0,m1 --realtime --json > "$work/emulate.json" 2> "$work/emulate.log" &
     emulator=$!
     processes+=("$emulator")
@@ -136,7 +136,7 @@ case $remedy in
       { cat "$work/tc.log" >&2; exit 1; }
     ;;
   shape)
-    in_space box "$LASTMILE" shape "$policy" --up "$UP" --down "$DOWN" --link "$LINK" --lan b0 --wan b1 --make-bridge --realtime \
+    ip netns exec peers-box "$LASTMILE" shape "$policy" --up "$UP" --down "$DOWN" --link "$LINK" --lan b0 --wan b1 --make-bridge --realtime \
       --control "$work/control" --json > "$work/shape.json" 2> "$work/shape.log" &
     shaper=$!
     processes+=("$shaper")
@@ -155,14 +155,14 @@ if [ $reached = no ]; then
   exit 1
 fi
 
-in_space server "$PYTHON" -I -S "$here/load.py" server "$work/server.json" s0 "$DURATION" &
+ip netns exec peers-server "$PYTHON" -I -S "$here/load.py" server "$work/server.json" s0 "$DURATION" &
 server=$!
 sleep 0.5
 busy() { awk '/^cpu /{print $2+$3+$4+$6+$7+$8, $2+$3+$4+$5+$6+$7+$8}' /proc/stat; }
 used() { [ -z "$shaper" ] || awk '{print $14+$15}' "/proc/$shaper/stat"; }
 read -r busy_before all_before <<< "$(busy)"
 used_before=$(used)
-in_space client "$PYTHON" -I -S "$here/load.py" client "$work/client.json" c0 "$DURATION" "${WINDOW:-65536}" &
+ip netns exec peers-client "$PYTHON" -I -S "$here/load.py" client "$work/client.json" c0 "$DURATION" "${WINDOW:-65536}" &
 client=$!
 sleep "$START"
 in_space client ping -i 0.101 -Q 0xb8 -w $((DURATION - START)) 203.0.113.10 > "$work/ping.txt" || true

@@ -100,7 +100,12 @@ pub(crate) fn police(queue: &Spec, accounting: &Accounting) -> Option<(Vec<Step>
         layer.min_frame(),
         layer.overhead().max(0),
     );
-    let values = vec![("action", Value::Text("police".to_owned()))];
+    let rate = accounting.stab_rate(rate);
+    let values = vec![
+        ("action", Value::Text("police".to_owned())),
+        ("rate", Value::Rate(rate)),
+        ("burst", Value::Burst { bytes: burst.as_u64(), rate }),
+    ];
     Some((vec![discipline(), every_packet("what comes in is policed", &action, &values)], remarks))
 }
 

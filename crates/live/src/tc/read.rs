@@ -123,12 +123,31 @@ fn filters(device: &str, parent: &str) -> Result<BTreeMap<u32, Values>, Error> {
         if !action.is_null() {
             values.insert("action".to_owned(), text(&action["kind"]));
             values.insert("to_dev".to_owned(), text(&action["to_dev"]));
+            if action["kind"] == "police" && action["rate"].is_null() {
+                // Rate and burst stand in the text alone up to iproute2 6.1 at least.
+                let shown = run(&words(&format!("tc -d filter show dev {name} parent {parent}")))?;
+                values.extend(police(&shown));
+            }
         }
         if let Some(preference) = filter["pref"].as_u64().and_then(|preference| u32::try_from(preference).ok()) {
             found.entry(preference).or_insert(values);
         }
     }
     Ok(found)
+}
+
+/// `action order 1:  police 0x1 rate 1900Kbit burst 16959b mtu 1696b action drop overhead 28b linklayer atm`: the first of a text.
+fn police(shown: &str) -> Values {
+    let line = shown.lines().find_map(|line| line.split_once(" police "));
+    let mut words = line.map_or("", |(_, rest)| rest).split_whitespace().skip(1);
+    let mut values = Values::new();
+    while let (Some(key), Some(value)) = (words.next(), words.next()) {
+        // Another `action` is what is done with the packet.
+        if key != "action" {
+            values.insert(key.to_owned(), value.to_owned());
+        }
+    }
+    values
 }
 
 /// As tc takes it.
@@ -198,6 +217,18 @@ mod tests {
         let (_, values) = class("class htb 1a57:1 root rate 512Kbit ceil 512Kbit burst 5087b cburst 5087b").unwrap();
         assert_eq!(values["ceil"], "512Kbit");
         assert_eq!(class("Sent 5 bytes"), None);
+    }
+
+    /// As iproute2 6.1 prints it of Linux 6.12.
+    #[test]
+    fn a_policer_is_read_from_its_line() {
+        let shown = "filter protocol all pref 6743 matchall chain 0 handle 0x1 \n  not_in_hw\n\taction order 1:  police 0x1 \
+                     rate 1900Kbit burst 16959b mtu 1696b action drop overhead 28b linklayer atm \n\tref 1 bind 1 \n";
+        let values = police(shown);
+        let of = |key: &str| values[key].as_str();
+        assert_eq!([of("rate"), of("burst"), of("mtu")], ["1900Kbit", "16959b", "1696b"]);
+        assert_eq!([of("overhead"), of("linklayer")], ["28b", "atm"]);
+        assert!(!values.contains_key("action") && police("filter protocol all").is_empty());
     }
 
     #[test]
