@@ -125,7 +125,8 @@ fn filters(device: &str, parent: &str) -> Result<BTreeMap<u32, Values>, Error> {
             values.insert("to_dev".to_owned(), text(&action["to_dev"]));
             if action["kind"] == "police" && action["rate"].is_null() {
                 // Rate and burst stand in the text alone up to iproute2 6.1 at least.
-                let shown = run(&words(&format!("tc -d filter show dev {name} parent {parent}")))?;
+                let preference = text(&filter["pref"]);
+                let shown = run(&words(&format!("tc -d filter show dev {device} parent {parent} pref {preference}")))?;
                 values.extend(police(&shown));
             }
         }
