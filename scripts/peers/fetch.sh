@@ -65,7 +65,8 @@ if [ ! -e "$image" ] || [ "$here/init" -nt "$image" ]; then
   mkdir -p "$root"/{bin,proc,sys,dev,mnt,modules}
   cp -L "$(command -v busybox)" "$root/bin/busybox"
   ln -s busybox "$root/bin/sh"
-  cp "$here/init" "$root/init"
+  { echo '#!/bin/busybox sh'; cat "$here/init"; } > "$root/init"
+  chmod +x "$root/init"
   # In the order of loading; what a kernel has built in has no file.
   number=10
   for module in netfs 9pnet 9pnet_virtio 9p overlay; do
