@@ -21,6 +21,7 @@
 //! apart.
 
 mod outcome;
+mod server;
 mod world;
 
 pub use outcome::{Ended, Outcome};

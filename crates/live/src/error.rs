@@ -16,6 +16,20 @@ pub enum Error {
         /// What was tried.
         what: String,
     },
+    /// A user namespace is not to be had.
+    #[error("without root a line needs a user namespace, and the kernel gives none: {source}")]
+    NoUserNamespace {
+        /// What the kernel said.
+        source: io::Error,
+        /// The setting that would allow it, such as `user.max_user_namespaces=10000`, where one is known to forbid it.
+        forbidden_by: Option<String>,
+    },
+    /// The device that TUN devices come from is not for this user.
+    #[error("cannot open {CLONE_DEVICE}: {source}")]
+    TunNotPermitted {
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// There are no TUN devices to be had.
     #[error("cannot open {CLONE_DEVICE}: {source}")]
     NoTun {
@@ -40,12 +54,12 @@ pub enum Error {
     #[error("a direction without a single hop carries nothing")]
     NoHops,
     /// The kernel has no way to keep a bridge from forwarding that ends with the program.
-    #[error("cannot hold back what comes in through {device}: {source}")]
+    #[error("nothing in this kernel keeps the bridge from forwarding what comes in through {device} until lastmile ends: {}", lacking.join(", "))]
     NoBypass {
         /// The device.
         device: String,
-        /// What the kernel said.
-        source: io::Error,
+        /// What was tried, and what the kernel said.
+        lacking: Vec<String>,
     },
     /// There is no network device of this name.
     #[error("no interface is called {name:?}")]
@@ -141,10 +155,20 @@ impl Error {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::NoTun { .. } => Some("the kernel's TUN driver is missing: CONFIG_TUN, or `modprobe tun`".to_owned()),
-            Self::NoBypass { .. } => {
-                Some("tcx is needed: Linux 6.6 or later with CONFIG_NET_XGRESS and CONFIG_BPF_SYSCALL".to_owned())
+            Self::NoUserNamespace { forbidden_by: Some(setting), .. } => {
+                Some(format!("`sysctl -w {setting}`, as root, allows them; or run this as root"))
             }
+            Self::NoUserNamespace { forbidden_by: None, .. } => {
+                Some("a container or a security module may forbid them; run this as root".to_owned())
+            }
+            Self::TunNotPermitted { .. } => Some(format!(
+                "`chmod 666 {CLONE_DEVICE}`, as root, lets everybody make devices in namespaces of their own"
+            )),
+            Self::NoTun { .. } => Some("the kernel's TUN driver is missing: CONFIG_TUN, or `modprobe tun`".to_owned()),
+            Self::NoBypass { .. } => Some(
+                "tcx (Linux 6.6) or nf_tables (5.12) can; or --path xdp, which goes past the bridge by itself"
+                    .to_owned(),
+            ),
             Self::NoInterface { known, .. } => Some(format!("interfaces are {}", known.join(", "))),
             Self::InterfaceDown { name } => Some(format!("ip link set {name} up")),
             Self::NoBridge { remedy, .. } => Some(remedy.clone()),

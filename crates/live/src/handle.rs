@@ -40,7 +40,8 @@ pub struct Handle {
 
 /// The other end of handles.
 pub(crate) struct Inbox {
-    requests: Receiver<Request>,
+    /// `None` when nobody answers any more.
+    requests: Option<Receiver<Request>>,
     /// Readable when a request waits.
     pub(crate) waiting: Stop,
     handle: Handle,
@@ -51,7 +52,7 @@ impl Inbox {
         let waiting = Stop::new()?;
         let wake = Arc::new(Mutex::new(waiting.handle()?));
         let (sender, requests) = mpsc::channel();
-        Ok(Self { requests, waiting, handle: Handle { requests: sender, wake } })
+        Ok(Self { requests: Some(requests), waiting, handle: Handle { requests: sender, wake } })
     }
 
     pub(crate) fn handle(&self) -> Handle {
@@ -60,7 +61,12 @@ impl Inbox {
 
     /// The next request, if one waits.
     pub(crate) fn next(&self) -> Option<Request> {
-        self.requests.try_recv().ok()
+        self.requests.as_ref()?.try_recv().ok()
+    }
+
+    /// Whoever waits for an answer, and whoever asks from now on, hears that there is none.
+    pub(crate) fn close(&mut self) {
+        self.requests = None;
     }
 }
 

@@ -12,6 +12,7 @@
 //! | [`probe`] | ICMP echo with the kernel's receive times |
 //! | [`stop`] | SIGINT, SIGTERM and the program's own wish to stop, as a descriptor to wait for |
 //! | [`tc`] | the kernel's own shapers: set up for a policy, taken away, read back, measured |
+//! | [`user`] | user namespaces, for callers without rights |
 //! | `sys` | the system calls that the standard library lacks: the only unsafe code |
 //!
 //! Two rules keep a live program honest. A packet's arrival time is when it arrived, not when the program woke up, and a line
@@ -33,5 +34,6 @@ pub mod shape;
 pub mod stop;
 mod sys;
 pub mod tc;
+pub mod user;
 
 pub use error::Error;

@@ -12,6 +12,7 @@
 //! | `limits` | how many descriptors a process may have: getrlimit(2) |
 //! | `random` | getrandom(2) |
 //! | `bpf` | two small programs in the kernel, and the links that hold them: bpf(2) |
+//! | `nft` | a chain of nftables that drops what comes in, and ends with its socket |
 //! | `packet` | packet sockets: packet(7), recvmmsg(2), sendmmsg(2) |
 //! | `stamped` | packets with the kernel's receive time; the buffers of a socket |
 //! | `xdp` | AF_XDP sockets |
@@ -26,6 +27,7 @@ pub(crate) mod icmp;
 pub(crate) mod limits;
 pub(crate) mod link;
 pub(crate) mod namespace;
+pub(crate) mod nft;
 pub(crate) mod packet;
 pub(crate) mod poll;
 pub(crate) mod random;

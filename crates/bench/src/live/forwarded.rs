@@ -12,6 +12,7 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 use lastmile_linklayer::LinkLayer;
 use lastmile_live::bump::{BATCH, Bump, BumpConfig};
 use lastmile_live::clock::{Clock, MonotonicClock};
+use lastmile_live::io::bypass::Means;
 use lastmile_live::io::{Bypass, Device, Framing, PacketSocket, Port, Refusal, Xdp};
 use lastmile_live::lab::Namespace;
 use lastmile_packet::{Frame, HashKey};
@@ -255,7 +256,7 @@ impl Hosts {
                 Path::Xdp => Box::new(Xdp::open(Some(&middle), port)?),
                 Path::PacketSockets => {
                     let device = PacketSocket::open(Some(&middle), port)?;
-                    bypasses.push(Bypass::hold(Some(&middle), port)?);
+                    bypasses.push(Bypass::hold(Some(&middle), port, &[Means::Tcx])?);
                     Box::new(device)
                 }
             });

@@ -1,34 +1,76 @@
 //! `lastmile emulate`: is the line of a scenario for real hosts, until it is interrupted or a command behind it ends.
 
+mod operator;
 mod path;
+mod status;
 pub(super) mod summary;
 
 use std::ffi::OsString;
+use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 
-use clap::Args;
+use clap::{Args, Subcommand};
+use lastmile_live::control::Listener;
 use lastmile_live::emulate::{Config, Ended, Outcome, Place, Side, Tuning, World};
-use lastmile_live::io;
+use lastmile_live::lab::Namespace;
 use lastmile_live::stop::Stop;
+use lastmile_live::user::{self, Inside};
+use lastmile_live::{Error, io};
 use lastmile_results::table;
 use lastmile_scenario::Scenario;
 use lastmile_units::Duration;
+use signal_hook::consts::SIGUSR1;
 
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
 
+use super::control;
+
+use self::operator::Operator;
 pub(super) use self::path::{Path, ends as two_nodes};
+use self::status::{Status, Teller};
 
 /// Be the line of a scenario for real hosts
 ///
 /// Makes two network namespaces with a TUN device each, and carries what is sent from one to the other along the scenario's
 /// links between client and server, each with its rate, encapsulation, delay and queue: by the code that simulates them. The
 /// scenario's traffic is left out. Ends with Ctrl-C, after --duration, or with COMMAND, which runs at the client's end and
-/// decides the exit code; then prints what each link did. Linux, as root.
+/// decides the exit code; then prints what each link did. Linux; as root, or, where the kernel gives everybody user
+/// namespaces, without: then nothing but the other end is behind the line.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    asked: Option<Asked>,
+
+    #[command(flatten)]
+    start: Option<Start>,
+}
+
+#[derive(Subcommand)]
+enum Asked {
+    /// Show what the links of a running line have done: sent, dropped, overlimits, backlog, bytes on the wire
+    Status(Looking),
+}
+
+#[derive(Args)]
+struct Looking {
+    /// The process that is the line, where several of yours run
+    #[arg(long, value_name = "PID")]
+    pid: Option<u32>,
+
+    /// Its control socket, if it was given one
+    #[arg(long, value_name = "PATH", conflicts_with = "pid")]
+    control: Option<PathBuf>,
+
+    #[command(flatten)]
+    look: control::Look,
+}
+
+#[derive(Args)]
+struct Start {
     /// Scenario file with an [access] line, or with links of its own and --between
     scenario: PathBuf,
 
@@ -56,15 +98,23 @@ pub(crate) struct Arguments {
     #[arg(long)]
     server_here: bool,
 
+    /// A command to run at the server's end, by sh: COMMAND begins when it can be reached, and it ends when the line does
+    #[arg(long, value_name = "COMMAND")]
+    server: Option<String>,
+
+    /// Without root: be root behind the line, for commands that set up networks [default: the same user]
+    #[arg(long)]
+    map_root: bool,
+
     /// Be the line between two existing interfaces: what comes in through one goes out through the other
     ///
     /// The client's end is behind the first, the server's behind the second. They need no address; nothing else on this
     /// machine sees what comes in through them. If both are ports of a bridge of the kernel, that carries on when
     /// lastmile ends, however it ends.
-    #[arg(long, value_name = "IF1,IF2", value_parser = interfaces, conflicts_with_all = ["client_ns", "server_ns", "server_here", "mtu", "command"])]
+    #[arg(long, value_name = "IF1,IF2", value_parser = interfaces, conflicts_with_all = ["client_ns", "server_ns", "server_here", "server", "map_root", "mtu", "command"])]
     bridge: Option<(String, String)>,
 
-    /// With --bridge, by what frames come and go: auto, packet-sockets, or xdp
+    /// With --bridge, by what frames come and go: auto, packet-sockets, packet-sockets-nft, or xdp
     #[arg(long, value_name = "PATH", default_value = "auto", value_parser = packet_path, requires = "bridge")]
     path: io::Path,
 
@@ -90,33 +140,90 @@ pub(crate) struct Arguments {
     #[arg(long)]
     realtime: bool,
 
+    /// Socket for `lastmile emulate status` [default: one of this process, where status looks for it]
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
+
     /// Print JSON: the summary of `lastmile run`, and what only real packets have under "live"
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
-    let scenario = Scenario::load(&arguments.scenario, &arguments.set).map_err(Failure::Report)?;
+    match (&arguments.asked, &arguments.start) {
+        (Some(Asked::Status(looking)), _) => {
+            let found = looking.control.clone().map_or_else(|| operator::find(looking.pid), Ok)?;
+            control::look::<Status>(&found, &looking.look, printer, &|seen, _| Status::text(seen))
+        }
+        (None, Some(start)) => emulate(start, printer),
+        (None, None) => Err(Failure::new("no scenario to be the line of")),
+    }
+}
+
+fn emulate(start: &Start, printer: &mut Printer) -> Result {
+    let scenario = Scenario::load(&start.scenario, &start.set).map_err(Failure::Report)?;
     printer.warnings(scenario.warnings());
-    let path = Path::of(&scenario, arguments.between.as_ref())?;
-    let config = config(arguments, &path, scenario.network_ref().seed);
+    let path = Path::of(&scenario, start.between.as_ref())?;
+    let mut config = config(start, &path, scenario.network_ref().seed);
     // Before anything is made: from here on a signal ends the run, and the run takes away what it made.
     let stop = Stop::on_signals()?;
+    // Where this user looks for it, whoever they are behind the line.
+    let listener = operator::listen(start.control.as_deref())?;
+    if config.client == Place::New && config.server == Place::New && !user::has_rights() {
+        user::enter(if start.map_root { Inside::Root } else { Inside::Themselves })?;
+        (config.client, config.server) = (Place::Unnamed, Place::Unnamed);
+    }
     let mut world = World::build(&config)?;
-    let outcome = match arguments.command.split_first() {
-        None => {
-            printer.talk(&ends(&world));
-            world.run(&stop, arguments.duration)
-        }
-        Some((program, rest)) => world.run_command(&stop, Command::new(program).args(rest)),
-    };
-    let outcome = outcome?;
+    if let Some(server) = &start.server {
+        // Standard output is for data.
+        let talk = std::io::stderr().as_fd().try_clone_to_owned()?;
+        world.serve(&stop, Command::new("sh").args(["-c", server]).stdin(Stdio::null()).stdout(talk))?;
+    }
+    if start.command.is_empty() {
+        printer.talk(&ends(&world));
+    }
+    let teller = Teller::new(scenario.name(), &path);
+    let outcome =
+        attended(&teller, listener, &mut world, start.command.is_empty(), |world| match start.command.split_first() {
+            None => world.run(&stop, start.duration),
+            Some((program, rest)) => world.run_command(&stop, Command::new(program).args(rest)),
+        })?;
+    if world.server_has_ended() {
+        printer.talk("the command at the server's end ended before the line did");
+    }
     drop(world);
-    print(arguments, &scenario, &path, &outcome, printer)?;
+    print(start, &scenario, &path, &outcome, printer)?;
     Ok(exit(&outcome))
 }
 
-fn config(arguments: &Arguments, path: &Path, seed: u64) -> Config {
+/// Carries packets while other threads answer at the control socket and, on a terminal that is no command's, show counters.
+fn attended(
+    teller: &Teller,
+    listener: Option<Listener>,
+    world: &mut World,
+    alone: bool,
+    carry: impl FnOnce(&mut World) -> std::result::Result<Outcome, Error>,
+) -> Result<Outcome> {
+    let (end, asked) = (Stop::new()?, Stop::on(&[SIGUSR1])?);
+    let (ending, handle) = (end.handle()?, world.handle());
+    let mut operator = Operator { teller, handle: handle.clone() };
+    let outcome = std::thread::scope(|scope| {
+        if let Some(listener) = listener {
+            let (end, asked, operator) = (&end, &asked, &mut operator);
+            // The line is there with or without it.
+            scope.spawn(move || drop(listener.serve(end, asked, operator)));
+        }
+        if alone && operator::is_watched() {
+            scope.spawn(|| operator::tick(teller, &handle, &end));
+        }
+        let outcome = carry(world);
+        ending.stop();
+        outcome
+    });
+    Ok(outcome?)
+}
+
+fn config(arguments: &Start, path: &Path, seed: u64) -> Config {
     let place = |name: &Option<String>| name.clone().map_or(Place::New, Place::Existing);
     let interface = |name: &String| Place::Interface { namespace: None, name: name.clone() };
     let (client, server) = match &arguments.bridge {
@@ -135,7 +242,7 @@ fn config(arguments: &Arguments, path: &Path, seed: u64) -> Config {
     }
 }
 
-fn tuning(arguments: &Arguments) -> Tuning {
+fn tuning(arguments: &Start) -> Tuning {
     let usual = Tuning::default();
     // An interface may have packets all day, and packet sockets know when they came.
     let awake = if arguments.bridge.is_some() { usual.awake } else { Tuning::awake_between_packets() };
@@ -149,7 +256,8 @@ fn tuning(arguments: &Arguments) -> Tuning {
 /// Where the two ends are, and how to use them.
 fn ends(world: &World) -> String {
     let place = |side: &Side| match side.namespace() {
-        Some(namespace) => format!("in network namespace {}", namespace.name()),
+        Some(namespace) if namespace.is_named() => format!("in network namespace {}", namespace.name()),
+        Some(namespace) => format!("in the network namespace {}", namespace.way_in()),
         None => "in this network namespace".to_owned(),
     };
     let (client, server) = (world.client(), world.server());
@@ -162,8 +270,11 @@ fn ends(world: &World) -> String {
             server.path(),
         );
     };
-    let prefix =
-        client.namespace().map_or_else(String::new, |namespace| format!("ip netns exec {} ", namespace.name()));
+    let prefix = |namespace: &Namespace| match namespace.is_named() {
+        true => format!("ip netns exec {} ", namespace.name()),
+        false => format!("nsenter --preserve-credentials -U -t {} --net={} ", std::process::id(), namespace.way_in()),
+    };
+    let prefix = client.namespace().map_or_else(String::new, prefix);
     format!(
         "client {client_address} {}, device {}\nserver {server_address} {}, device {}\nfor example: {prefix}ping {server_address}; Ctrl-C ends the line",
         place(client),
@@ -192,13 +303,7 @@ fn interfaces(text: &str) -> std::result::Result<(String, String), String> {
 }
 
 /// On standard output; beside a command, whose output that is, on standard error.
-fn print(
-    arguments: &Arguments,
-    scenario: &Scenario,
-    path: &Path,
-    outcome: &Outcome,
-    printer: &mut Printer,
-) -> Result<()> {
+fn print(arguments: &Start, scenario: &Scenario, path: &Path, outcome: &Outcome, printer: &mut Printer) -> Result<()> {
     let document = summary::document(arguments, scenario, path, outcome);
     let text = if arguments.json {
         let mut text = serde_json::to_string_pretty(&document).map_err(std::io::Error::from)?;

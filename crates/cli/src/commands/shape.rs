@@ -61,6 +61,9 @@ enum Command {
     /// End a running shaper; the bridge under it carries on
     Stop(Ordered),
     /// Print a unit for systemd that keeps a shaper running
+    ///
+    /// Without a policy: a template for any number of lines, lastmile-shape@NAME, each with its settings in
+    /// /etc/lastmile/NAME.env.
     Unit(unit::Arguments),
 }
 
@@ -119,7 +122,7 @@ struct Start {
     #[arg(long, value_name = "PATH", default_value = CONTROL)]
     control: PathBuf,
 
-    /// By what frames come and go: auto, packet-sockets, or xdp
+    /// By what frames come and go: auto, packet-sockets, packet-sockets-nft, or xdp
     #[arg(long, value_name = "PATH", default_value = "auto", value_parser = packet_path)]
     path: io::Path,
 
@@ -214,7 +217,7 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     if let Some(manager) = &manager {
         manager.ready(&place.words());
     }
-    let mut operator = Operator::new(start, policy, place, handle.clone());
+    let mut operator = Operator::new(start, policy, place, handle.clone(), manager.as_ref());
     let end = Stop::new()?;
     let ending = end.handle()?;
     let (outcome, operator) = std::thread::scope(|scope| {

@@ -2,7 +2,6 @@
 //! for (`scripts/live-tests.sh`).
 
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -160,7 +159,8 @@ fn between_two_interfaces_it_says_how_packets_go_and_carries_them() {
     }
     for (path, said) in [
         ("auto", "packet path: packet sockets, because"),
-        ("packet-sockets", "packet path: packet sockets, as asked for"),
+        ("packet-sockets", "packet path: packet sockets, as asked for; bypass by tcx"),
+        ("packet-sockets-nft", "packet path: packet sockets, as asked for; bypass by nft"),
         ("xdp", "packet path: AF_XDP native copy, as asked for"),
     ] {
         let mut emulate = lastmile(
@@ -188,19 +188,179 @@ fn between_two_interfaces_it_says_how_packets_go_and_carries_them() {
     }
 }
 
+/// What `arguments` are for a shell.
+fn quoted(arguments: &[&str]) -> String {
+    arguments.iter().map(|argument| format!("'{}'", argument.replace('\'', "'\\''"))).collect::<Vec<_>>().join(" ")
+}
+
+/// Runs the program, or whatever is given in its place, as the user nobody, from a folder that everybody may enter.
+fn as_nobody(scratch: &Scratch, with_tun: bool, arguments: &[&str]) -> std::process::Output {
+    let tun = "mount -t tmpfs -o mode=755 lastmile /dev/net && mknod -m 666 /dev/net/tun c 10 200";
+    let closed = "mount -t tmpfs -o mode=755 lastmile /dev/net && mknod -m 600 /dev/net/tun c 10 200";
+    let nobody = "exec setpriv --reuid 65534 --regid 65534 --clear-groups --";
+    let script = format!("{} && {nobody} {}", if with_tun { tun } else { closed }, quoted(arguments));
+    // A mount namespace of its own: nobody else sees the other device.
+    Command::new("unshare").args(["--mount", "sh", "-c", &script]).current_dir(&scratch.path).output().unwrap()
+}
+
+/// A folder with the program and this one in it, for everybody; `None`, and a word about it, where nobody has user namespaces.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn folder_for_all() -> Option<Scratch> {
+    let scratch = folder()?;
+    if !as_nobody(&scratch, true, &["unshare", "--user", "--map-current-user", "--net", "true"]).status.success() {
+        eprintln!("skipped: this kernel gives ordinary users no user namespaces");
+        return None;
+    }
+    // The folders where they are may be root's alone.
+    std::fs::copy(env!("CARGO_BIN_EXE_lastmile"), scratch.path.join("lastmile")).unwrap();
+    std::fs::copy(std::env::current_exe().unwrap(), scratch.path.join("tests")).unwrap();
+    Some(scratch)
+}
+
 #[test]
 #[ignore = "needs root, to give it up"]
-fn without_rights_it_says_which_it_needs() {
-    let Some(scratch) = folder() else { return };
-    let nobody = 65_534;
-    match lastmile(&scratch.path, &["emulate", "line.toml"]).uid(nobody).gid(nobody).output() {
-        Ok(output) => {
-            let error = String::from_utf8(output.stderr).unwrap();
-            assert_eq!(output.status.code(), Some(2), "{error}");
-            assert!(error.starts_with("error: ") && error.contains("needs root"), "{error}");
-            assert_eq!(error.lines().count(), 1, "{error}");
+fn an_ordinary_user_has_the_line_and_stays_who_they_are() {
+    let Some(scratch) = folder_for_all() else { return };
+    let script = "id -u; grep CapEff /proc/self/status; ping -n -q -c 3 -i 0.2 198.18.0.1";
+    let output = as_nobody(&scratch, true, &["./lastmile", "emulate", "line.toml", "--json", "--", "sh", "-c", script]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.starts_with("65534\nCapEff:\t0000000000000000\n"), "{text}");
+    assert!(text.contains("3 received, 0% packet loss"), "{text}");
+    assert_eq!(json(&output.stderr)["conservation"]["packets"]["sent"], 6);
+
+    let mapped =
+        ["./lastmile", "emulate", "line.toml", "--map-root", "--", "sh", "-c", "id -u; ip link set lo mtu 1400"];
+    let output = as_nobody(&scratch, true, &mapped);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "0\n");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The variable that says that one of the next two is to do something.
+const ROLE: &str = "LASTMILE_TEST_ROLE";
+
+/// No test: a server that takes its time to start.
+#[test]
+#[ignore = "part of another test"]
+fn the_server_behind_the_line() {
+    if std::env::var(ROLE).is_ok_and(|role| role == "server") {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let listener = std::net::TcpListener::bind("198.18.0.1:80").unwrap();
+        while let Ok((mut stream, _)) = listener.accept() {
+            std::io::Write::write_all(&mut stream, b"from the far end").unwrap();
         }
-        // The program stands in a folder that only root may enter.
-        Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied, "{error}"),
     }
+}
+
+/// No test: its client, which asks once.
+#[test]
+#[ignore = "part of another test"]
+fn the_client_behind_the_line() {
+    if std::env::var(ROLE).is_ok_and(|role| role == "client") {
+        let mut stream = std::net::TcpStream::connect("198.18.0.1:80").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "from the far end");
+    }
+}
+
+#[test]
+#[ignore = "needs root, to give it up"]
+fn the_server_is_there_before_the_command_and_gone_after_it() {
+    let Some(scratch) = folder_for_all() else { return };
+    let role = |role: &str| format!("{ROLE}={role} exec ./tests --ignored --exact emulate::the_{role}_behind_the_line");
+    let (server, client) = (format!("echo $$ > server.pid; {}", role("server")), role("client"));
+    // The server writes its number there.
+    assert!(Command::new("chmod").args(["777", scratch.path.to_str().unwrap()]).status().unwrap().success());
+    let arguments = ["./lastmile", "emulate", "line.toml", "--server", &server, "--", "sh", "-c", &client];
+    let output = as_nobody(&scratch, true, &arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{}{said}", String::from_utf8_lossy(&output.stdout));
+    let pid = std::fs::read_to_string(scratch.path.join("server.pid")).unwrap();
+    assert!(!Path::new("/proc").join(pid.trim()).exists(), "the server goes with the line");
+
+    let failed = ["./lastmile", "emulate", "line.toml", "--server", "exit 3", "--", "true"];
+    let output = as_nobody(&scratch, true, &failed);
+    assert_eq!(output.status.code(), Some(0));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("the command at the server's end ended before the line did"), "{said}");
+}
+
+#[test]
+#[ignore = "needs root, to give it up"]
+fn without_rights_it_says_what_would_give_them() {
+    let Some(scratch) = folder_for_all() else { return };
+    let output = as_nobody(&scratch, false, &["./lastmile", "emulate", "line.toml", "--", "true"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.starts_with("error: cannot open /dev/net/tun: Permission denied"), "{said}");
+    assert!(said.contains("\nhint: `chmod 666 /dev/net/tun`"), "{said}");
+
+    // In a user namespace whose administrator allows no more of them, to one without capabilities.
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces; \
+                  exec setpriv --bounding-set=-all ./lastmile emulate line.toml -- true";
+    let output = as_nobody(&scratch, true, &["unshare", "--user", "--map-root-user", "sh", "-c", script]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.starts_with("error: without root a line needs a user namespace, and the kernel gives none"), "{said}");
+    assert!(said.contains("\nhint: `sysctl -w user.max_user_namespaces=10000`"), "{said}");
+
+    let existing = ["./lastmile", "emulate", "line.toml", "--server-here", "--", "true"];
+    let said = as_nobody(&scratch, true, &existing).stderr;
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.starts_with("error: ") && said.contains("needs root"), "{said}");
+}
+
+#[test]
+#[ignore = "needs root: real packets"]
+fn while_it_runs_it_tells_what_its_links_have_done() {
+    let Some(scratch) = folder() else { return };
+    let mut child = lastmile(&scratch.path, &["emulate", "line.toml"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut talk = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("for example") {
+        line.clear();
+        assert_ne!(talk.read_line(&mut line).unwrap(), 0, "it ended early");
+    }
+    let client = format!("lastmile-{}-client", child.id());
+    ip(&format!("netns exec {client} ping -n -q -c 4 -i 0.1 198.18.0.1"));
+    let pid = child.id().to_string();
+    let ask = |more: &[&str]| {
+        let output = lastmile(&scratch.path, &["emulate", "status", "--pid", &pid]).args(more).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let status: Value = serde_json::from_str(&ask(&["--json"])).unwrap();
+    let links = status["up"]["links"].as_array().unwrap();
+    let up = links.iter().find(|link| link["name"] == "up").unwrap();
+    // 84 + 28 bytes are 3 cells of 53.
+    assert_eq!((&up["transmitted"]["packets"], &up["transmitted"]["bytes"]), (&4.into(), &336.into()));
+    assert_eq!((&up["cells"], &up["wire_bytes"], &up["rate_bps"]), (&12.into(), &636.into(), &512_000.into()));
+    assert_eq!(status["down"]["sent"]["packets"], 4);
+    let text = ask(&[]);
+    for told in [
+        "up, link up: 512 kbit/s, ",
+        "  Sent 336 bytes 4 pkt (dropped 0, overlimits 0)",
+        "  backlog 0b 0p, at most 0b 0p",
+        "  wire 636 bytes in 12 cells, 1.893 for each of IP",
+    ] {
+        assert!(text.lines().any(|line| line.starts_with(told)), "no line begins with {told:?}:\n{text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+
+    // As dd(1) does at this signal.
+    assert!(Command::new("kill").args(["-USR1", &pid]).status().unwrap().success());
+    line.clear();
+    while !line.contains("  wire 636 bytes") {
+        line.clear();
+        assert_ne!(talk.read_line(&mut line).unwrap(), 0, "it ended early");
+    }
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let output = lastmile(&scratch.path, &["emulate", "status", "--pid", &pid]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
 }

@@ -10,10 +10,15 @@ mod emulate;
 mod json;
 #[cfg(target_os = "linux")]
 mod lab;
+mod openmetrics;
 mod policies;
+#[cfg(target_os = "linux")]
+mod shape;
 mod streams;
 #[cfg(target_os = "linux")]
 mod tc;
 mod terminal;
 mod transcript;
+#[cfg(target_os = "linux")]
+mod unit;
 mod workspace;

@@ -1,6 +1,7 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
+use std::sync::Mutex;
 
 use hdrhistogram::Histogram;
 use lastmile_linklayer::LinkLayer;

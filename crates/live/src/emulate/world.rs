@@ -7,6 +7,7 @@ use std::process::{Child, Command};
 use lastmile_packet::HashKey;
 use lastmile_units::{Duration, Instant};
 
+use super::server::Server;
 use super::{Ended, Outcome};
 use crate::bump::{Bump, BumpConfig, HopConfig, HopGlance, Tap};
 use crate::carry::{self, Tuning, carry};
@@ -21,6 +22,9 @@ use crate::sys::{random, wait};
 
 /// How long a command may go on after it was sent the signal that ended the run.
 const GRACE: Duration = Duration::from_s(5);
+
+/// The role of the end whose packets go up.
+const CLIENT: &str = "client";
 
 /// An emulated line and where its two ends stand.
 #[derive(Clone, Debug)]
@@ -75,6 +79,8 @@ impl Config {
 pub enum Place {
     /// In a new namespace, removed at the end: `lastmile-PID-client` or `lastmile-PID-server`.
     New,
+    /// In a new namespace without a name, which ends with the line and what runs in it: [`Namespace::unnamed`].
+    Unnamed,
     /// In the namespace of this name, which exists.
     Existing(String),
     /// In the namespace of the caller.
@@ -156,6 +162,7 @@ impl Side {
     fn build(config: &Config, place: &Place, role: &str, address: Ipv4Addr) -> Result<Self, Error> {
         let namespace = match place {
             Place::New => Some(Namespace::create(&format!("lastmile-{}-{role}", std::process::id()))?),
+            Place::Unnamed => Some(Namespace::unnamed(role)?),
             Place::Existing(name) | Place::Interface { namespace: Some(name), .. } => Some(Namespace::open(name)?),
             Place::Here | Place::Interface { namespace: None, .. } => None,
         };
@@ -168,8 +175,9 @@ impl Side {
             address,
             prefix_len: config.prefix_len,
             mtu: config.mtu,
-            // Only in a namespace of its own does everything lie behind the line.
-            default_route: *place == Place::New,
+            // Only in a namespace of its own does everything lie behind the line; behind the client lies nothing, and a server
+            // that asks for names hears at once that there is no way.
+            default_route: matches!(place, Place::New | Place::Unnamed) && role == CLIENT,
         };
         let tun = Tun::create(namespace.as_ref(), &settings)?;
         let name = tun.name().to_owned();
@@ -180,6 +188,8 @@ impl Side {
 /// The line with its ends in place. Dropping it removes the devices and the namespaces that were made.
 pub struct World {
     bump: Bump,
+    // It goes before the end that it stands at.
+    serving: Option<Server>,
     client: Side,
     server: Side,
     clock: MonotonicClock,
@@ -195,7 +205,7 @@ impl World {
     /// A queue that cannot be built, missing rights, no TUN driver, or a namespace that does not exist. What was made until
     /// then is removed.
     pub fn build(config: &Config) -> Result<Self, Error> {
-        if config.client == config.server && config.client != Place::New {
+        if config.client == config.server && !matches!(config.client, Place::New | Place::Unnamed) {
             return Err(Error::SamePlace);
         }
         let interfaces = [&config.client, &config.server].map(|place| matches!(place, Place::Interface { .. }));
@@ -213,11 +223,11 @@ impl World {
             seed: config.seed,
             hash_key: HashKey::new(random::bytes().context(|| "asking for random bytes")?),
         })?;
-        let client = Side::build(config, &config.client, "client", config.client_address)?;
+        let client = Side::build(config, &config.client, CLIENT, config.client_address)?;
         let server = Side::build(config, &config.server, "server", config.server_address)?;
         let clock = MonotonicClock::start();
         let (tuning, inbox, started) = (config.tuning, Inbox::new()?, clock.now());
-        Ok(Self { bump, client, server, clock, tuning, inbox, started })
+        Ok(Self { bump, serving: None, client, server, clock, tuning, inbox, started })
     }
 
     /// The end whose packets go up.
@@ -232,7 +242,23 @@ impl World {
         &self.server
     }
 
-    /// For other threads, to ask for reports while this one runs.
+    /// Starts `command` at the server's end, and returns when it can be reached by TCP or UDP; after five seconds anyway, and when it ends
+    /// or `stop` says so. It and its children end when the world does.
+    ///
+    /// # Errors
+    /// There is no such program.
+    pub fn serve(&mut self, stop: &Stop, command: &mut Command) -> Result<(), Error> {
+        self.serving = Some(Server::start(&self.server, command, stop)?);
+        Ok(())
+    }
+
+    /// True if the command at the server's end has ended by itself; false if there is none.
+    #[must_use]
+    pub fn server_has_ended(&self) -> bool {
+        self.serving.as_ref().is_some_and(Server::has_ended)
+    }
+
+    /// For other threads, to ask for reports while this one runs, once.
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.inbox.handle()
@@ -370,6 +396,7 @@ impl World {
     }
 
     fn outcome(&mut self, ended: Ended, start: Instant) -> Result<Outcome, Error> {
+        self.inbox.close();
         let elapsed = self.clock.now() - start;
         let Snapshot { up, down, .. } = self.snapshot()?;
         Ok(Outcome { ended, elapsed, up, down })

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 
+use super::bypass::Means;
 use super::{Bypass, Device, PacketSocket, Xdp};
 use crate::error::{Context, Error};
 use crate::lab::Namespace;
@@ -14,15 +15,17 @@ pub enum Path {
     /// AF_XDP where it is faster and loses nothing, packet sockets elsewhere.
     #[default]
     Auto,
-    /// [`PacketSocket`].
+    /// [`PacketSocket`], and whatever the kernel has to hold the bridge back ([`Bypass`]).
     PacketSockets,
+    /// The same with [`Means::Nft`], which kernels before 6.6 have.
+    PacketSocketsNft,
     /// [`Xdp`].
     Xdp,
 }
 
 impl Path {
     /// All of them, in the order of documentation.
-    pub const ALL: [Self; 3] = [Self::Auto, Self::PacketSockets, Self::Xdp];
+    pub const ALL: [Self; 4] = [Self::Auto, Self::PacketSockets, Self::PacketSocketsNft, Self::Xdp];
 
     /// The name for users.
     #[must_use]
@@ -30,6 +33,7 @@ impl Path {
         match self {
             Self::Auto => "auto",
             Self::PacketSockets => "packet-sockets",
+            Self::PacketSocketsNft => "packet-sockets-nft",
             Self::Xdp => "xdp",
         }
     }
@@ -63,7 +67,8 @@ impl Interface {
                 let path = format!("AF_XDP {}, as asked for", in_the_driver(&device));
                 Ok(Self { device: Box::new(device), path, _bypass: None })
             }
-            Path::PacketSockets => Self::by_packet_sockets(namespace, name, "as asked for"),
+            Path::PacketSockets => Self::by_packet_sockets(namespace, name, &BOTH, "as asked for"),
+            Path::PacketSocketsNft => Self::by_packet_sockets(namespace, name, &[Means::Nft], "as asked for"),
             Path::Auto => Self::by_what_suits(namespace, name),
         }
     }
@@ -79,7 +84,7 @@ impl Interface {
             let why = format!(
                 "because AF_XDP would lose the VLAN tags that {name} takes off (`ethtool -K {name} rxvlan off`)"
             );
-            return Self::by_packet_sockets(namespace, name, &why);
+            return Self::by_packet_sockets(namespace, name, &BOTH, &why);
         }
         match Xdp::open(namespace, name) {
             Ok(device) if device.is_native() => {
@@ -89,18 +94,38 @@ impl Interface {
                 );
                 Ok(Self { device: Box::new(device), path, _bypass: None })
             }
-            Ok(_) => Self::by_packet_sockets(namespace, name, "because the driver has no AF_XDP"),
-            Err(error) => Self::by_packet_sockets(namespace, name, &format!("because AF_XDP does not work: {error}")),
+            Ok(generic) => {
+                // One or the other: AF_XDP takes the frames before packet sockets can have them.
+                drop(generic);
+                match Self::by_packet_sockets(namespace, name, &BOTH, "because the driver has no AF_XDP") {
+                    Err(Error::NoBypass { .. }) => {
+                        let device = Xdp::open(namespace, name)?;
+                        let path = format!(
+                            "AF_XDP {}, because the kernel has nothing else that lets the bridge carry on when this ends",
+                            in_the_driver(&device)
+                        );
+                        Ok(Self { device: Box::new(device), path, _bypass: None })
+                    }
+                    other => other,
+                }
+            }
+            Err(error) => {
+                Self::by_packet_sockets(namespace, name, &BOTH, &format!("because AF_XDP does not work: {error}"))
+            }
         }
     }
 
-    fn by_packet_sockets(namespace: Option<&Namespace>, name: &str, why: &str) -> Result<Self, Error> {
+    fn by_packet_sockets(namespace: Option<&Namespace>, name: &str, means: &[Means], why: &str) -> Result<Self, Error> {
         // First the tap, then what drops behind it: no frame is lost in between, and a few may pass twice.
         let device = Box::new(PacketSocket::open(namespace, name)?);
-        let bypass = Some(Bypass::hold(namespace, name)?);
-        Ok(Self { device, path: format!("packet sockets, {why}"), _bypass: bypass })
+        let bypass = Bypass::hold(namespace, name, means)?;
+        let path = format!("packet sockets, {why}; bypass by {}", bypass.means().name());
+        Ok(Self { device, path, _bypass: Some(bypass) })
     }
 }
+
+/// What may hold frames back, the cheaper first.
+const BOTH: [Means; 2] = [Means::Tcx, Means::Nft];
 
 fn in_the_driver(device: &Xdp) -> &'static str {
     if device.is_native() { "native copy" } else { "generic copy" }

@@ -15,7 +15,7 @@ use super::{Counters, Framing, Port, Refusal};
 use crate::clock::Clock;
 use crate::error::{Context, Error};
 use crate::lab::Namespace;
-use crate::sys::device;
+use crate::sys::{device, link};
 
 /// What the kernel keeps for this program while it is not running: enough for the longest lateness seen at the highest
 /// packet rate, since a packet that is lost here would be missing from the line's own queue.
@@ -64,13 +64,15 @@ impl Tun {
 
     fn create_here(settings: &Settings) -> Result<Self, Error> {
         let (file, name) = device::open_tun(&settings.name).map_err(|source| match source.kind() {
+            // The device's file is not for this user (EACCES), or the namespace is not (EPERM).
+            _ if source.raw_os_error() == Some(libc::EACCES) => Error::TunNotPermitted { source },
             io::ErrorKind::PermissionDenied => Error::system("creating a TUN device", source),
             _ => Error::NoTun { source },
         })?;
         let what = || format!("setting up the device {name}");
         without_ipv6(&name).context(what)?;
         device::set_mtu(&name, settings.mtu).context(what)?;
-        device::set_tx_queue_len(&name, TX_QUEUE_LEN).context(what)?;
+        link::set_tx_queue_len(&name, TX_QUEUE_LEN).context(what)?;
         device::set_address(&name, settings.address, settings.prefix_len).context(what)?;
         device::bring_up(&name).context(what)?;
         if settings.default_route {

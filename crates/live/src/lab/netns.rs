@@ -8,18 +8,20 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 
 use crate::error::{Context, Error};
 use crate::sys::{device, namespace};
+use crate::user;
 
 /// A network namespace.
 #[derive(Debug)]
 pub struct Namespace {
     name: String,
+    named: bool,
     /// Keeps it alive, and is the way in.
     file: File,
     /// Where its name is pinned, if it was made here and is to be removed.
@@ -44,7 +46,7 @@ impl Namespace {
         })
         .and_then(|()| File::open(&path));
         match made {
-            Ok(file) => Ok(Self { name: name.to_owned(), file, pinned: Some(path) }),
+            Ok(file) => Ok(Self { name: name.to_owned(), named: true, file, pinned: Some(path) }),
             Err(error) => {
                 let _ = namespace::unpin(&path);
                 let _ = fs::remove_file(&path);
@@ -53,13 +55,29 @@ impl Namespace {
         }
     }
 
+    /// Makes a namespace that `label` stands for here alone, with its loopback device up. It ends when nobody is in it any more.
+    /// Every program in it may ping, and serve at any port: nobody has more rights there than its caller.
+    ///
+    /// # Errors
+    /// Neither root nor in a user namespace of its own ([`crate::user::enter`]).
+    pub fn unnamed(label: &str) -> Result<Self, Error> {
+        let made = apart(|| {
+            namespace::unshare()?;
+            device::bring_up("lo")?;
+            user::open_up();
+            File::open("/proc/thread-self/ns/net")
+        });
+        let file = made.context(|| format!("making a network namespace for the {label}"))?;
+        Ok(Self { name: label.to_owned(), named: false, file, pinned: None })
+    }
+
     /// The namespace that somebody else made and named.
     ///
     /// # Errors
     /// There is none of that name.
     pub fn open(name: &str) -> Result<Self, Error> {
         match path_of(name).and_then(File::open) {
-            Ok(file) => Ok(Self { name: name.to_owned(), file, pinned: None }),
+            Ok(file) => Ok(Self { name: name.to_owned(), named: true, file, pinned: None }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Error::NoNamespace { name: name.to_owned() }),
             Err(error) => Err(error).context(|| format!("opening the network namespace {name}")),
         }
@@ -77,6 +95,18 @@ impl Namespace {
     /// Not root.
     pub(crate) fn enter(&self) -> Result<(), Error> {
         namespace::enter(self.file.as_fd()).context(|| format!("entering the network namespace {}", self.name))
+    }
+
+    /// True if ip-netns(8) knows it by its name.
+    #[must_use]
+    pub fn is_named(&self) -> bool {
+        self.named
+    }
+
+    /// A path by which other programs of the same user reach it, for nsenter(1), while this process has it open.
+    #[must_use]
+    pub fn way_in(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
     /// Does `work` inside, in a thread of its own.

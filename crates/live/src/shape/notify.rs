@@ -6,6 +6,8 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
+use crate::sys::wait;
+
 /// The service manager.
 #[derive(Debug)]
 pub struct Manager {
@@ -35,6 +37,14 @@ impl Manager {
     /// It does its work, which is this.
     pub fn ready(&self, status: &str) {
         self.tell(&format!("READY=1\nSTATUS={}", status.replace('\n', "; ")));
+    }
+
+    /// It reads its files again, and will be ready when it has.
+    pub fn reloading(&self) {
+        // When that began: what the manager wants to tell this from what was told before.
+        if let Ok(us) = wait::monotonic_us() {
+            self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={us}"));
+        }
     }
 
     /// It is alive.
@@ -77,12 +87,15 @@ mod tests {
         let told = Manager { socket: connect(&format!("@{name}")).unwrap(), watchdog: Some(Duration::from_secs(10)) };
         assert_eq!(told.interval(), Some(Duration::from_secs(5)));
         told.ready("two\nlines");
+        told.reloading();
         told.alive();
         told.stopping();
         let mut buffer = [0; 100];
-        for expected in ["READY=1\nSTATUS=two; lines", "WATCHDOG=1", "STOPPING=1"] {
+        for expected in ["READY=1\nSTATUS=two; lines", "RELOADING=1\nMONOTONIC_USEC=", "WATCHDOG=1", "STOPPING=1"] {
             let len = manager.recv(&mut buffer).unwrap();
-            assert_eq!(std::str::from_utf8(&buffer[..len]).unwrap(), expected);
+            let heard = std::str::from_utf8(&buffer[..len]).unwrap();
+            let us = heard.strip_prefix(expected).unwrap_or_else(|| panic!("{heard}"));
+            assert!(us.is_empty() || us.parse::<u64>().is_ok_and(|us| us > 0), "{heard}");
         }
     }
 }

@@ -41,14 +41,6 @@ pub(crate) fn set_mtu(name: &str, mtu: u16) -> io::Result<()> {
     on_socket(libc::SIOCSIFMTU, &mut request)
 }
 
-/// Sets how many packets the kernel keeps until they are read.
-pub(crate) fn set_tx_queue_len(name: &str, packets: u16) -> io::Result<()> {
-    let mut request = request(name)?;
-    // The kernel knows this member as ifr_qlen; like the index it is an int at the start of the union.
-    request.ifr_ifru.ifru_ifindex = libc::c_int::from(packets);
-    on_socket(libc::SIOCSIFTXQLEN, &mut request)
-}
-
 /// Brings the device up.
 pub(crate) fn bring_up(name: &str) -> io::Result<()> {
     let mut request = request(name)?;

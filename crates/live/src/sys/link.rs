@@ -65,6 +65,14 @@ pub(crate) fn add_bridge(name: &str) -> io::Result<()> {
     message.ask().map(drop)
 }
 
+/// Sets how many packets the kernel keeps until they are read. The ioctl for it, of netdevice(7), wants rights outside of every user
+/// namespace.
+pub(crate) fn set_tx_queue_len(name: &str, packets: u16) -> io::Result<()> {
+    let mut message = Message::new(libc::RTM_SETLINK, 0, packet::index_of(name)?.cast_unsigned(), 0);
+    message.attribute(libc::IFLA_TXQLEN, &u32::from(packets).to_ne_bytes());
+    message.ask().map(drop)
+}
+
 /// Makes a device a port of a bridge.
 pub(crate) fn join(port: &str, bridge: &str) -> io::Result<()> {
     let index = |name| packet::index_of(name).map(libc::c_int::cast_unsigned);
@@ -74,34 +82,60 @@ pub(crate) fn join(port: &str, bridge: &str) -> io::Result<()> {
 }
 
 /// One request: struct `nlmsghdr`, struct `ifinfomsg`, attributes.
-struct Message(Vec<u8>);
+pub(super) struct Message(Vec<u8>);
 
 impl Message {
     fn new(kind: u16, flags: u16, index: u32, device_flags: u32) -> Self {
-        let flags = flags | (libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
+        let flags = flags | libc::NLM_F_ACK as u16;
         // An answer to RTM_GETLINK is one itself.
         let flags = if kind == libc::RTM_GETLINK { flags & !(libc::NLM_F_ACK as u16) } else { flags };
-        let mut bytes = vec![0; HEADER_LEN + ABOUT_LEN];
-        bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
-        bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
-        bytes[20..24].copy_from_slice(&index.to_ne_bytes());
-        bytes[24..28].copy_from_slice(&device_flags.to_ne_bytes());
+        let mut about = [0; ABOUT_LEN];
+        about[4..8].copy_from_slice(&index.to_ne_bytes());
+        about[8..12].copy_from_slice(&device_flags.to_ne_bytes());
         // Which of the flags are meant.
-        bytes[28..32].copy_from_slice(&device_flags.to_ne_bytes());
+        about[12..16].copy_from_slice(&device_flags.to_ne_bytes());
+        Self::with_body(kind, flags, &about)
+    }
+
+    /// A message of any family of netlink: the flags beside `NLM_F_REQUEST`, and what stands before the attributes.
+    pub(super) fn with_body(kind: u16, flags: u16, body: &[u8]) -> Self {
+        let mut bytes = vec![0; HEADER_LEN];
+        bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
+        bytes[6..8].copy_from_slice(&(flags | libc::NLM_F_REQUEST as u16).to_ne_bytes());
+        bytes.extend_from_slice(body);
         Self(bytes)
     }
 
+    /// The bytes, with their length.
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        let len = u32::try_from(self.0.len()).expect("names and numbers");
+        self.0[..4].copy_from_slice(&len.to_ne_bytes());
+        self.0
+    }
+
+    /// The first error number among several answers, if one of them is an error.
+    pub(super) fn first_error(mut answers: &[u8]) -> Option<i32> {
+        while let Some(len) = answers.first_chunk().map(|len| u32::from_ne_bytes(*len) as usize) {
+            let answer = answers.get(..len.max(HEADER_LEN))?;
+            if let Some(errno) = failure(answer).filter(|errno| *errno != 0) {
+                return Some(errno);
+            }
+            answers = answers.get(len.max(HEADER_LEN).next_multiple_of(4)..)?;
+        }
+        None
+    }
+
     /// Length, kind, value, padding to four bytes.
-    fn attribute(&mut self, kind: u16, value: &[u8]) {
+    pub(super) fn attribute(&mut self, kind: u16, value: &[u8]) {
         self.nested(kind, |message| message.0.extend_from_slice(value));
         self.0.resize(self.0.len().next_multiple_of(4), 0);
     }
 
-    fn string(&mut self, kind: u16, value: &str) {
+    pub(super) fn string(&mut self, kind: u16, value: &str) {
         self.attribute(kind, &[value.as_bytes(), &[0]].concat());
     }
 
-    fn nested(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) {
+    pub(super) fn nested(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) {
         let start = self.0.len();
         self.0.extend([0, 0]);
         self.0.extend(kind.to_ne_bytes());
@@ -111,14 +145,13 @@ impl Message {
     }
 
     /// Sends it, and gives the one message that the kernel answers.
-    fn ask(mut self) -> io::Result<Vec<u8>> {
-        let len = u32::try_from(self.0.len()).expect("names and numbers");
-        self.0[..4].copy_from_slice(&len.to_ne_bytes());
+    fn ask(self) -> io::Result<Vec<u8>> {
+        let message = self.finish();
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
         // SAFETY: takes three numbers.
         let socket: OwnedFd = check_fd(unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) })?;
         // SAFETY: the pointer and the length are those of one vector.
-        let sent = unsafe { libc::send(socket.as_raw_fd(), self.0.as_ptr().cast(), self.0.len(), 0) };
+        let sent = unsafe { libc::send(socket.as_raw_fd(), message.as_ptr().cast(), message.len(), 0) };
         if sent < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -185,6 +218,20 @@ mod tests {
     }
 
     /// netlink(7): the length counts the header and not the padding.
+    /// linux/netlink.h: length, type 2 (NLMSG_ERROR), flags, sequence, port, then the negative error number; 0 acknowledges.
+    #[test]
+    fn the_first_error_among_answers_is_found() {
+        let answer = |errno: i32| {
+            let mut message = Message::with_body(ERROR, 0, &(-errno).to_ne_bytes());
+            message.0.extend([0; 16]);
+            message.finish()
+        };
+        assert_eq!(Message::first_error(&[answer(0), answer(17), answer(1)].concat()), Some(17));
+        assert_eq!(Message::first_error(&[answer(0), answer(0)].concat()), None);
+        assert_eq!(Message::first_error(&[]), None);
+        assert_eq!(Message::first_error(&answer(0)[..10]), None);
+    }
+
     #[test]
     fn attributes_are_padded_to_words() {
         let mut message = Message::new(libc::RTM_GETLINK, 0, 0, 0);

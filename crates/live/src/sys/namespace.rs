@@ -24,6 +24,12 @@ pub(crate) fn unshare() -> io::Result<()> {
     check(unsafe { libc::unshare(libc::CLONE_NEWNET) }).map(drop)
 }
 
+/// Moves the process, which must have one thread alone, into a new user namespace, in which it has every right. unshare(2).
+pub(crate) fn unshare_user() -> io::Result<()> {
+    // SAFETY: takes a flag.
+    check(unsafe { libc::unshare(libc::CLONE_NEWUSER) }).map(drop)
+}
+
 /// Mounts the calling thread's network namespace on `path`, an existing file, which gives it a name and keeps it alive.
 pub(crate) fn pin_current(path: &Path) -> io::Result<()> {
     bind(Path::new("/proc/thread-self/ns/net"), path, 0)

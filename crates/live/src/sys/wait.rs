@@ -82,3 +82,20 @@ pub(crate) fn signal(handle: &OwnedFd, signal: i32) -> io::Result<()> {
     let result = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, handle.as_raw_fd(), signal, nothing, 0) };
     check(libc::c_int::try_from(result).expect("zero or -1")).map(drop)
 }
+
+/// Sends `signal` to every process of the group whose leader is the child `pid`, which has not been waited for or still has members.
+/// kill(2).
+pub(crate) fn signal_group(pid: u32, signal: i32) -> io::Result<()> {
+    let pid = libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 1).ok_or(io::ErrorKind::InvalidInput)?;
+    // SAFETY: takes two numbers.
+    check(unsafe { libc::kill(-pid, signal) }).map(drop)
+}
+
+/// Microseconds on the monotonic clock of the kernel, which other processes share. clock_gettime(2).
+pub(crate) fn monotonic_us() -> io::Result<u64> {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` outlives the call.
+    check(unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) })?;
+    let [seconds, ns] = [now.tv_sec, now.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
+    Ok(seconds * 1_000_000 + ns / 1000)
+}

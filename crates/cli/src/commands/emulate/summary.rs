@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::table::{Align, Table};
 
-use super::Arguments;
+use super::Start;
 use super::path::Path;
 
 /// What `--json` prints.
@@ -68,7 +68,7 @@ struct Direction {
 }
 
 /// All of it.
-pub(super) fn document(arguments: &Arguments, scenario: &Scenario, path: &Path<'_>, outcome: &Outcome) -> Document {
+pub(super) fn document(arguments: &Start, scenario: &Scenario, path: &Path<'_>, outcome: &Outcome) -> Document {
     let origin = Origin {
         scenario: scenario.name().to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

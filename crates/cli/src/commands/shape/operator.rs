@@ -1,5 +1,6 @@
 //! Who answers at the control socket of a shaper.
 
+use lastmile_live::shape::notify::Manager;
 use lastmile_live::shape::{Handle, Snapshot};
 use lastmile_scenario::policy::Policy;
 
@@ -17,11 +18,18 @@ pub(super) struct Operator<'a> {
     place: Place,
     handle: Handle,
     reloads: Reloads,
+    manager: Option<&'a Manager>,
 }
 
 impl<'a> Operator<'a> {
-    pub(super) fn new(start: &'a Start, policy: Policy, place: Place, handle: Handle) -> Self {
-        Self { start, policy, place, handle, reloads: Reloads::default() }
+    pub(super) fn new(
+        start: &'a Start,
+        policy: Policy,
+        place: Place,
+        handle: Handle,
+        manager: Option<&'a Manager>,
+    ) -> Self {
+        Self { start, policy, place, handle, reloads: Reloads::default(), manager }
     }
 
     pub(super) fn status(&self, snapshot: &Snapshot) -> Status {
@@ -30,6 +38,14 @@ impl<'a> Operator<'a> {
 
     /// Reads and checks the policy, builds its queues, and only then puts them in.
     fn reload(&mut self) -> Answer {
+        self.manager.inspect(|manager| manager.reloading());
+        let answer = self.try_reload();
+        // Ready in any case: what is wrong leaves the policy in force.
+        self.manager.inspect(|manager| manager.ready(&self.place.words()));
+        answer
+    }
+
+    fn try_reload(&mut self) -> Answer {
         let loaded = self.start.load().and_then(|policy| {
             let (up, down) = directions(&policy);
             self.handle.hand_over(&up, &down)?;

@@ -28,6 +28,8 @@ pub(crate) struct Status {
     pub(crate) policy: String,
     #[serde(flatten)]
     pub(crate) place: Place,
+    /// Number of the process that shapes.
+    pub(crate) pid: u32,
     pub(crate) uptime_s: f64,
     pub(crate) reloads: Reloads,
     /// From the LAN to the line.
@@ -126,6 +128,7 @@ impl Status {
         Self {
             policy: policy.name.clone(),
             place: place.clone(),
+            pid: std::process::id(),
             uptime_s: snapshot.uptime.as_secs_f64(),
             reloads: reloads.clone(),
             up: Direction::new(&snapshot.up, line.up, &line.up_layer, &policy.classes),
@@ -145,7 +148,8 @@ impl Status {
 
     /// Where, since when, by what policy.
     fn head(&self) -> String {
-        let mut text = format!("{} for {:.1} s on {}\n", self.policy, self.uptime_s, self.place.words());
+        let mut text =
+            format!("{} for {:.1} s, process {}, on {}\n", self.policy, self.uptime_s, self.pid, self.place.words());
         let Reloads { done, failed, last_error } = &self.reloads;
         if done + failed > 0 {
             // A string takes all.
@@ -219,7 +223,7 @@ impl Direction {
 
 /// 80 columns, where names and counts are not too long.
 fn classes(classes: &[ClassStatus]) -> String {
-    let names = ["prio", "rate", "ceil", "Sent pkt", "dropped", "overlimits", "p50 ms", "p99", "max"];
+    let names = ["prio", "rate", "ceil", "pkt", "drop", "overlimits", "p50 ms", "p99", "max"];
     let mut table = Table::new([("  class", Align::Left)].into_iter().chain(names.map(|name| (name, Align::Right))));
     let rate = |bps: u64| BitRate::from_bps(bps).map_or_else(|| "-".to_owned(), short);
     for class in classes {

@@ -1,9 +1,11 @@
 //! A unit for systemd that keeps a shaper running.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use lastmile_scenario::policy::ready;
+use lastmile_units::BitRate;
 
 use crate::commands::policy::OnLine;
 use crate::exit::{Exit, Failure, Result};
@@ -12,71 +14,189 @@ use crate::printer::Printer;
 /// Which shaper it is for.
 #[derive(Args)]
 pub(super) struct Arguments {
-    #[command(flatten)]
-    on_line: OnLine,
+    // Those of `OnLine`, here for a unit that may have none of them.
+    /// Name of a ready policy, or a file, which may be missing as yet [default: a template for any]
+    #[arg(requires_all = ["lan", "wan"])]
+    policy: Option<String>,
+
+    /// Upstream rate in place of the file's line
+    #[arg(long, value_name = "RATE", requires_all = ["policy", "down"])]
+    up: Option<BitRate>,
+
+    /// Downstream rate in place of the file's line
+    #[arg(long, value_name = "RATE", requires_all = ["policy", "up"])]
+    down: Option<BitRate>,
+
+    /// Encapsulation in place of the file's line
+    #[arg(long, value_name = "PRESET", requires = "up")]
+    link: Option<String>,
 
     /// Interface to the LAN
-    #[arg(long, value_name = "IF")]
-    lan: String,
+    #[arg(long, value_name = "IF", requires = "policy")]
+    lan: Option<String>,
 
     /// Interface to the modem
-    #[arg(long, value_name = "IF")]
-    wan: String,
+    #[arg(long, value_name = "IF", requires = "policy")]
+    wan: Option<String>,
+
+    /// Where the program will be [default: where it is now]
+    #[arg(long, value_name = "PATH")]
+    program: Option<PathBuf>,
 }
 
 pub(super) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
-    // A unit that could not start helps nobody.
-    arguments.on_line.load_for_a_line()?;
-    let program = std::env::current_exe().map_err(|error| Failure::new(format_args!("where is lastmile? {error}")))?;
-    printer.data(&text(&program, arguments))?;
+    let program = match &arguments.program {
+        Some(program) => program.clone(),
+        None => std::env::current_exe().map_err(|error| Failure::new(format_args!("where is lastmile? {error}")))?,
+    };
+    let unit = match (&arguments.policy, &arguments.lan, &arguments.wan) {
+        (Some(policy), Some(lan), Some(wan)) => {
+            let (up, down, link) = (arguments.up, arguments.down, arguments.link.clone());
+            let on_line = OnLine { policy: policy.clone(), up, down, link };
+            if ready::text(policy).is_none() && !Path::new(policy).exists() {
+                printer.talk(&format!("{policy} is not there yet: until it is, the service starts again and again"));
+            } else {
+                // A unit that could not start helps nobody.
+                on_line.load_for_a_line()?;
+            }
+            Unit::of(&program, &on_line, lan, wan)
+        }
+        _ => Unit::template(&program),
+    };
+    printer.data(&unit.text())?;
     Ok(Exit::Done)
 }
 
-/// As systemd.unit(5) and systemd.service(5) have it.
-fn text(program: &Path, arguments: &Arguments) -> String {
-    let Arguments { on_line, lan, wan } = arguments;
-    let policy = std::fs::canonicalize(&on_line.policy)
-        .map_or_else(|_| on_line.policy.clone(), |path| path.display().to_string());
-    let mut command =
-        format!("{} shape {} --lan {lan} --wan {wan} --make-bridge", quoted(program), quoted(policy.as_ref()));
-    for (name, value) in on_line.given() {
-        // A string takes all.
-        let _ = write!(command, " --{name} \"{value}\"");
+/// What differs from unit to unit.
+struct Unit {
+    file: &'static str,
+    about: String,
+    /// What must be there first.
+    needs: &'static str,
+    settings: &'static str,
+    lan: String,
+    wan: String,
+    shape: String,
+    reload: String,
+}
+
+impl Unit {
+    fn of(program: &Path, on_line: &OnLine, lan: &str, wan: &str) -> Self {
+        let file = Path::new(&on_line.policy);
+        let policy = match ready::text(&on_line.policy) {
+            Some(_) => on_line.policy.clone(),
+            None => {
+                std::path::absolute(file).map_or_else(|_| on_line.policy.clone(), |path| path.display().to_string())
+            }
+        };
+        let program = quoted(&program.display().to_string());
+        let mut shape = format!("{program} shape {} --lan {lan} --wan {wan} --make-bridge", quoted(&policy));
+        for (name, value) in on_line.given() {
+            write!(shape, " --{name} {}", quoted(&value)).expect("a string takes all");
+        }
+        Self {
+            file: "/etc/systemd/system/lastmile-shape.service",
+            about: format!("{policy} between {lan} and {wan}"),
+            needs: "",
+            settings: "",
+            lan: lan.to_owned(),
+            wan: wan.to_owned(),
+            shape,
+            reload: format!("{program} shape reload"),
+        }
     }
-    format!(
-        "# Printed by `lastmile shape unit`; for /etc/systemd/system/lastmile-shape.service
+
+    /// One for any number of lines: `%i` is the name of one, and its settings are variables in a file of that name.
+    fn template(program: &Path) -> Self {
+        let program = quoted(&program.display().to_string());
+        let control = "--control /run/lastmile/%i.sock";
+        Self {
+            file: "/usr/lib/systemd/system/lastmile-shape@.service",
+            about: "%i".to_owned(),
+            needs: "AssertPathExists=/etc/lastmile/%i.env\n",
+            settings: "# LAN=eth1, WAN=eth2, POLICY=/etc/lastmile/home.toml or the name of a ready one, and further options in OPTIONS\n\
+                       EnvironmentFile=/etc/lastmile/%i.env\n",
+            lan: "${LAN}".to_owned(),
+            wan: "${WAN}".to_owned(),
+            // Without braces a variable becomes as many words as it has.
+            shape: format!(
+                "{program} shape ${{POLICY}} --lan ${{LAN}} --wan ${{WAN}} --make-bridge=lm-%i {control} $OPTIONS"
+            ),
+            reload: format!("{program} shape reload {control}"),
+        }
+    }
+
+    /// As systemd.unit(5), systemd.service(5) and systemd.exec(5) have it.
+    fn text(&self) -> String {
+        let Self { file, about, needs, settings, lan, wan, shape, reload } = self;
+        format!(
+            "# Printed by `lastmile shape unit`; for {file}
 [Unit]
-Description=lastmile: {policy} between {lan} and {wan}
+Description=lastmile: {about}
 Documentation=man:systemd.service(5)
-After=network-pre.target sys-subsystem-net-devices-{lan}.device sys-subsystem-net-devices-{wan}.device
-Wants=sys-subsystem-net-devices-{lan}.device sys-subsystem-net-devices-{wan}.device
-StartLimitIntervalSec=0
+# An interface that is not there yet is waited for by starting again: without udev nothing else tells of it.
+After=network-pre.target
+{needs}StartLimitIntervalSec=0
 
 [Service]
 Type=notify
-ExecStartPre=ip link set {lan} up
+{settings}ExecStartPre=ip link set {lan} up
 ExecStartPre=ip link set {wan} up
-ExecStart={command}
-ExecReload={program} shape reload
+ExecStart={shape}
+ExecReload={reload}
 WatchdogSec=10
-Restart=always
+Restart=on-failure
 RestartSec=1
 RuntimeDirectory=lastmile
-RuntimeDirectoryPreserve=restart
-ProtectHome=read-only
-ProtectSystem=strict
-ReadWritePaths=/run/lastmile
+RuntimeDirectoryPreserve=yes
+# What it may do: bridges, packet sockets, programs for the kernel, memory shared with it (AF_XDP), --realtime.
+CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_BPF CAP_IPC_LOCK CAP_SYS_NICE
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK AF_PACKET AF_XDP
 NoNewPrivileges=yes
+UMask=0077
+ProtectSystem=strict
+ProtectHome=read-only
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectKernelLogs=yes
+ProtectControlGroups=yes
+ProtectClock=yes
+ProtectHostname=yes
+RestrictNamespaces=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service bpf
 
 [Install]
 WantedBy=multi-user.target
-",
-        program = quoted(program),
-    )
+"
+        )
+    }
 }
 
-/// systemd splits a command at blanks.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    if text.contains(' ') { format!("\"{text}\"") } else { text }
+/// One word of a command, by the rules of systemd.service(5): specifiers and variables stand for themselves.
+fn quoted(word: &str) -> String {
+    let plain = word.replace('%', "%%").replace('$', "$$");
+    let safe = |c: char| c.is_ascii_alphanumeric() || "/._-+:%$@".contains(c);
+    match plain.chars().all(safe) {
+        true => plain,
+        false => format!("\"{}\"", plain.replace('\\', "\\\\").replace('"', "\\\"")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// systemd.service(5), "Command lines".
+    #[test]
+    fn words_are_as_systemd_reads_them() {
+        assert_eq!(quoted("/usr/bin/lastmile"), "/usr/bin/lastmile");
+        assert_eq!(quoted("512 kbit/s"), "\"512 kbit/s\"");
+        assert_eq!(quoted("/srv/100%$/a\"b"), "\"/srv/100%%$$/a\\\"b\"");
+    }
 }

@@ -1,0 +1,131 @@
+//! Who answers at the control socket of an emulated line, and the line of counters that is there while it runs.
+
+use std::fs;
+use std::io::{IsTerminal, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lastmile_live::control::Listener;
+use lastmile_live::emulate::Handle;
+use lastmile_live::stop::Stop;
+
+use super::super::control::{self, Answer, Request, Seen};
+use super::status::{Status, Teller};
+use crate::exit::{Failure, Result};
+
+/// How often the line of counters is drawn anew.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Knows the line and asks the one that carries its packets.
+pub(super) struct Operator<'a> {
+    pub(super) teller: &'a Teller,
+    pub(super) handle: Handle,
+}
+
+impl Operator<'_> {
+    fn act(&self, request: Request) -> Answer<Status> {
+        let ending = || Answer::Failed { error: "it is ending".to_owned() };
+        match request {
+            Request::Status => match self.handle.report() {
+                Some(snapshot) => Answer::Status(Box::new(self.teller.status(&snapshot))),
+                None => ending(),
+            },
+            Request::Alive if self.handle.is_alive() => Answer::Done { message: "it is alive".to_owned() },
+            Request::Alive => ending(),
+            Request::Reload => Answer::Failed { error: "a line stays as it was made".to_owned() },
+            Request::Stop => {
+                self.handle.stop();
+                Answer::Done { message: "it ends".to_owned() }
+            }
+        }
+    }
+}
+
+impl lastmile_live::control::Operator for Operator<'_> {
+    fn answer(&mut self, request: &str) -> String {
+        control::read(request).map_or_else(|refused| refused, |request| self.act(request)).line()
+    }
+
+    /// SIGUSR1, at which dd(1) tells how far it is.
+    fn hang_up(&mut self) {
+        if let Some(snapshot) = self.handle.report() {
+            let status = self.teller.status(&snapshot);
+            let text = Status::text(&Seen { now: &status, before: None });
+            // With standard error closed there is nobody left to tell.
+            let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
+        }
+    }
+}
+
+/// Draws a line of counters on a terminal until `end`, and takes it away.
+pub(super) fn tick(teller: &Teller, handle: &Handle, end: &Stop) {
+    let mut terminal = std::io::stderr();
+    let Some(mut before) = handle.glance() else { return };
+    while end.within(TICK).is_ok_and(|ended| !ended) {
+        let Some(now) = handle.glance() else { break };
+        // To the first column, and what is right of it away: ECMA-48, EL. One column is left free, lest it wraps.
+        let width = terminal_size::terminal_size_of(&terminal).map_or(80, |(width, _)| usize::from(width.0)) - 1;
+        let line: String = teller.brief(&before, &now).chars().take(width).collect();
+        let _ = write!(terminal, "\r\x1b[K{line}").and_then(|()| terminal.flush());
+        before = now;
+    }
+    let _ = write!(terminal, "\r\x1b[K").and_then(|()| terminal.flush());
+}
+
+/// True when somebody watches who is not a command's.
+pub(super) fn is_watched() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// Opens the control socket: at `asked`, or where [`find`] looks for it. Only one that was asked for must be there.
+pub(super) fn listen(asked: Option<&Path>) -> Result<Option<Listener>> {
+    match asked {
+        Some(path) => Ok(Some(Listener::bind(path)?)),
+        None => Ok(folder(true)
+            .and_then(|folder| Listener::bind(&folder.join(format!("emulate-{}.sock", std::process::id()))).ok())),
+    }
+}
+
+/// The socket of the one emulated line of this user that answers, or of the process `pid`.
+pub(super) fn find(pid: Option<u32>) -> Result<PathBuf> {
+    let none =
+        || Failure::new("no emulated line of yours answers").hint("`--control PATH` names the socket of another");
+    let folder = folder(false).ok_or_else(none)?;
+    if let Some(pid) = pid {
+        return Ok(folder.join(format!("emulate-{pid}.sock")));
+    }
+    let ours = |name: &str| name.starts_with("emulate-") && name.ends_with(".sock");
+    let mut alive: Vec<PathBuf> = fs::read_dir(&folder)
+        .map_err(|_| none())?
+        .flatten()
+        .filter(|entry| entry.file_name().to_str().is_some_and(ours))
+        .map(|entry| entry.path())
+        .filter(|path| matches!(control::ask::<Status>(path, Request::Alive), Ok(Answer::Done { .. })))
+        .collect();
+    alive.sort();
+    match alive.as_slice() {
+        [] => Err(none()),
+        [one] => Ok(one.clone()),
+        several => {
+            let pid = |path: &PathBuf| path.file_stem().map(|stem| stem.to_string_lossy().replace("emulate-", ""));
+            let pids: Vec<String> = several.iter().filter_map(pid).collect();
+            Err(Failure::new("several emulated lines answer").hint(format!("--pid says which: {}", pids.join(", "))))
+        }
+    }
+}
+
+/// Where the sockets of this user are: `/run/lastmile` for root, a folder of their own for others. `None` if there is none, or if
+/// it is somebody else's.
+fn folder(make: bool) -> Option<PathBuf> {
+    let user = fs::metadata("/proc/self").ok()?.uid();
+    let folder = match std::env::var_os("XDG_RUNTIME_DIR") {
+        _ if user == 0 => PathBuf::from("/run/lastmile"),
+        Some(runtime) => Path::new(&runtime).join("lastmile"),
+        None => std::env::temp_dir().join(format!("lastmile-{user}")),
+    };
+    if make {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).ok()?;
+    }
+    fs::symlink_metadata(&folder).ok().filter(|about| about.is_dir() && about.uid() == user).map(|_| folder)
+}

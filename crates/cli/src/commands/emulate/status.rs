@@ -1,0 +1,182 @@
+//! How an emulated line stands while it runs: each link as `tc -s` would show it, and what the bytes are on its wire.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use lastmile_live::bump::{DirectionReport, HopConfig, HopGlance, HopReport};
+use lastmile_live::emulate::Snapshot;
+use lastmile_units::{BitRate, Instant};
+use serde::{Deserialize, Serialize};
+
+use super::super::control::Seen;
+use super::super::counters::{Amount, Counters, Spread, faults};
+use super::path::Path;
+
+/// All of it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Status {
+    pub(crate) scenario: String,
+    /// Number of the process that is the line.
+    pub(crate) pid: u32,
+    pub(crate) uptime_s: f64,
+    /// From the client to the server.
+    pub(crate) up: Direction,
+    /// From the server to the client.
+    pub(crate) down: Direction,
+}
+
+/// One direction.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Direction {
+    /// Read from the device at the sending end.
+    pub(crate) received: Amount,
+    /// Taken by the device at the receiving end.
+    pub(crate) sent: Amount,
+    /// From when a packet was due at the receiving end to when it was sent there.
+    pub(crate) lateness_s: Spread,
+    /// Packets that went another way than planned, by reason.
+    pub(crate) faults: BTreeMap<String, u64>,
+    /// In the order in which packets cross them.
+    pub(crate) links: Vec<Link>,
+}
+
+/// One link of the scenario.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Link {
+    pub(crate) name: String,
+    /// `None`: transmission takes no time.
+    pub(crate) rate_bps: Option<u64>,
+    pub(crate) encapsulation: String,
+    #[serde(flatten)]
+    pub(crate) line: Counters,
+}
+
+/// What of a link does not change.
+#[derive(Clone)]
+struct Fixed {
+    rate_bps: Option<u64>,
+    encapsulation: String,
+}
+
+/// Makes a status of a snapshot.
+pub(super) struct Teller {
+    scenario: String,
+    up: Vec<Fixed>,
+    down: Vec<Fixed>,
+}
+
+impl Teller {
+    pub(super) fn new(scenario: &str, path: &Path<'_>) -> Self {
+        let fixed = |hops: Vec<HopConfig>| {
+            let of = |hop: &HopConfig| Fixed {
+                rate_bps: hop.line.rate.map(BitRate::as_bps),
+                encapsulation: hop.line.link_layer.to_string(),
+            };
+            hops.iter().map(of).collect()
+        };
+        Self { scenario: scenario.to_owned(), up: fixed(path.up()), down: fixed(path.down()) }
+    }
+
+    pub(super) fn status(&self, snapshot: &Snapshot) -> Status {
+        Status {
+            scenario: self.scenario.clone(),
+            pid: std::process::id(),
+            uptime_s: snapshot.uptime.as_secs_f64(),
+            up: Direction::new(&snapshot.up, &self.up),
+            down: Direction::new(&snapshot.down, &self.down),
+        }
+    }
+
+    /// One line of at most 80 columns: what each direction's slowest wire carries now, what waits and what was dropped.
+    pub(super) fn brief(&self, before: &(Instant, Vec<HopGlance>), now: &(Instant, Vec<HopGlance>)) -> String {
+        let seconds = now.0.since(before.0).as_secs_f64();
+        let part = |name: &str, fixed: &[Fixed], first: usize| {
+            let slowest = (0..fixed.len()).min_by_key(|&at| fixed[at].rate_bps.unwrap_or(u64::MAX))?;
+            let (was, is) = (before.1.get(first + slowest)?, now.1.get(first + slowest)?);
+            let hops = now.1.get(first..first + fixed.len())?;
+            let waiting: u64 = hops.iter().map(|hop| hop.queued.packets.as_u64()).sum();
+            let dropped: u64 = hops.iter().map(|hop| hop.dropped_packets).sum();
+            let bits = is.wire_bits.saturating_sub(was.wire_bits);
+            let busy = fixed[slowest]
+                .rate_bps
+                .map_or_else(String::new, |rate| format!("{:3.0} % ", share(bits, rate, seconds)));
+            Some(format!("{name} {busy}{:.3} Mbit/s, {waiting}p wait, {dropped} dropped", mega(bits, seconds)))
+        };
+        let parts = [part("up", &self.up, 0), part("down", &self.down, self.up.len())];
+        parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for the eye only")]
+fn mega(bits: u64, seconds: f64) -> f64 {
+    bits as f64 / seconds.max(1e-3) / 1e6
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for the eye only")]
+fn share(bits: u64, rate: u64, seconds: f64) -> f64 {
+    (bits as f64 / seconds.max(1e-3) / rate as f64 * 100.0).min(100.0)
+}
+
+impl Direction {
+    fn new(report: &DirectionReport, fixed: &[Fixed]) -> Self {
+        let link = |(hop, fixed): (&HopReport, &Fixed)| Link {
+            name: hop.name.clone(),
+            rate_bps: fixed.rate_bps,
+            encapsulation: fixed.encapsulation.clone(),
+            line: Counters::of(hop),
+        };
+        Self {
+            received: report.received.into(),
+            sent: report.sent.into(),
+            lateness_s: Spread::of(&report.lateness),
+            faults: faults(report),
+            links: report.hops.iter().zip(fixed).map(link).collect(),
+        }
+    }
+
+    /// The slowest link, and those that dropped something, with their counters; of the others their names.
+    fn text(&self, name: &str, since: Option<(&Self, f64)>) -> String {
+        let mut text = String::new();
+        let mut say = |line: std::fmt::Arguments<'_>| writeln!(text, "{line}").expect("a string takes all");
+        let Self { received, sent, .. } = self;
+        let slowest = self.links.iter().filter_map(|link| link.rate_bps).min();
+        let mut quiet = Vec::new();
+        for (index, link) in self.links.iter().enumerate() {
+            if link.rate_bps != slowest && link.line.dropped.is_empty() {
+                quiet.push(link.name.as_str());
+                continue;
+            }
+            let rate = link.rate_bps.and_then(BitRate::from_bps);
+            let rate = rate.map_or_else(|| "no rate".to_owned(), |rate| rate.to_string());
+            say(format_args!("{name}, link {}: {rate}, {}", link.name, link.encapsulation));
+            let before = since.and_then(|(before, seconds)| Some((&before.links.get(index)?.line, seconds)));
+            say(format_args!("{}", link.line.lines(before).trim_end()));
+        }
+        if !quiet.is_empty() {
+            say(format_args!("  nothing dropped on {}", quiet.join(", ")));
+        }
+        say(format_args!(
+            "  in {} bytes {} pkt, out {} bytes {} pkt",
+            received.bytes, received.packets, sent.bytes, sent.packets
+        ));
+        if let Some(words) = self.lateness_s.words() {
+            say(format_args!("  late {words}"));
+        }
+        for (fault, count) in &self.faults {
+            say(format_args!("  {fault}: {count}"));
+        }
+        text
+    }
+}
+
+impl Status {
+    /// For a terminal.
+    pub(super) fn text(seen: &Seen<'_, Self>) -> String {
+        let (now, before) = (seen.now, seen.before);
+        let since = before.map(|before| now.uptime_s - before.uptime_s);
+        let told = [("up", &now.up, before.map(|b| &b.up)), ("down", &now.down, before.map(|b| &b.down))]
+            .map(|(name, direction, before)| direction.text(name, before.zip(since)));
+        let head = format!("{} for {:.1} s, process {}", now.scenario, now.uptime_s, now.pid);
+        format!("{head}\n{}{}", told[0], told[1])
+    }
+}

@@ -1,0 +1,388 @@
+//! `lastmile shape` from outside: the program between two hosts in namespaces, and those who ask it. Needs root, so these tests run only
+//! when asked for (`scripts/live-tests.sh`).
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lastmile_live::lab::Namespace;
+use serde_json::Value;
+
+use crate::openmetrics::Page;
+use crate::transcript::{Scratch, is_root};
+
+/// Pings first, 512 kbit/s over ATM.
+const POLICY: &str = r#"
+name = "mine"
+
+[line]
+encapsulation = "bridged-vcmux-fcs"
+up = "512 kbit/s"
+down = "2 Mbit/s"
+
+[[class]]
+name = "quick"
+rate = "20 %"
+priority = 0
+limit = "20 packets"
+
+[[class]]
+name = "default"
+rate = "80 %"
+priority = 1
+limit = "60 kB"
+
+[[rule]]
+class = "quick"
+match = { protocol = "icmp" }
+"#;
+
+/// Two hosts, and between them the machine that shapes: `left` - west [ middle ] east - `right`.
+struct Site {
+    scratch: Scratch,
+    left: Namespace,
+    middle: Namespace,
+    _right: Namespace,
+}
+
+impl Site {
+    /// `None`, and a word about it, where these tests cannot run.
+    #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+    fn new(name: &str) -> Option<Self> {
+        if !is_root() {
+            eprintln!("skipped: needs root");
+            return None;
+        }
+        let scratch = Scratch::new();
+        std::fs::write(scratch.path.join("mine.toml"), POLICY).unwrap();
+        let named = |role| Namespace::create(&format!("lastmile-{}-{name}-{role}", std::process::id())).unwrap();
+        let (left, middle, right) = (named("left"), named("middle"), named("right"));
+        for (end, address, port) in [(&left, "10.9.0.1/24", "west"), (&right, "10.9.0.2/24", "east")] {
+            ip(&format!("-n {} link add {port} type veth peer name eth netns {}", middle.name(), end.name()));
+            ip(&format!("-n {} addr add {address} dev eth", end.name()));
+            ip(&format!("-n {} link set eth up", end.name()));
+            ip(&format!("-n {} link set {port} up", middle.name()));
+        }
+        Some(Self { scratch, left, middle, _right: right })
+    }
+
+    fn lastmile(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+        command.args(arguments).current_dir(&self.scratch.path).stdin(Stdio::null());
+        command
+    }
+
+    /// A shaper that has said where its control socket is.
+    fn start(&self, more: &[&str]) -> Shaper {
+        let mut command = self.lastmile(&["shape", "mine.toml", "--lan", "west", "--wan", "east", "--make-bridge"]);
+        command.args(more);
+        self.begin(command)
+    }
+
+    fn begin(&self, mut command: Command) -> Shaper {
+        command.current_dir(&self.scratch.path).args(["--control", "socket"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = self.middle.run(|| command.spawn()).unwrap().unwrap();
+        let mut talk = BufReader::new(child.stderr.take().unwrap());
+        let mut said = String::new();
+        while !said.contains("control: ") {
+            assert_ne!(talk.read_line(&mut said).unwrap(), 0, "it ended early: {said}");
+        }
+        Shaper { child, talk, said }
+    }
+
+    /// `lastmile shape WORDS --control socket`: standard output, standard error, exit code.
+    fn ask(&self, words: &[&str]) -> (String, String, Option<i32>) {
+        let output = self.lastmile(&["shape"]).args(words).args(["--control", "socket"]).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (text(output.stdout), text(output.stderr), output.status.code())
+    }
+
+    fn status(&self) -> Value {
+        let (stdout, stderr, code) = self.ask(&["status", "--json"]);
+        assert_eq!(code, Some(0), "{stderr}");
+        serde_json::from_str(&stdout).unwrap()
+    }
+
+    /// How many of `count` pings from the left to the right were answered.
+    fn pinged(&self, count: u32) -> u32 {
+        let mut ping = Command::new("ping");
+        ping.args(["-n", "-q", "-i", "0.02", "-W", "1", "-c", &count.to_string(), "10.9.0.2"]);
+        let output = self.left.run(|| ping.output()).unwrap().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(!text.contains("duplicates"), "the bridge carries them too: {text}");
+        let answered = text.split_once(" received").and_then(|(before, _)| before.rsplit(", ").next()?.parse().ok());
+        answered.unwrap_or_else(|| panic!("{text}"))
+    }
+}
+
+/// The program, ended with the test.
+struct Shaper {
+    child: Child,
+    talk: BufReader<std::process::ChildStderr>,
+    said: String,
+}
+
+impl Shaper {
+    fn signal(&self, signal: &str) {
+        kill(signal, self.child.id());
+    }
+
+    /// Its exit code, and what it printed on both streams meanwhile.
+    fn ended(mut self) -> (Option<i32>, String, String) {
+        let mut data = String::new();
+        self.child.stdout.take().unwrap().read_to_string(&mut data).unwrap();
+        let mut talk = std::mem::take(&mut self.said);
+        self.talk.read_to_string(&mut talk).unwrap();
+        (self.child.wait().unwrap().code(), data, talk)
+    }
+}
+
+impl Drop for Shaper {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn ip(arguments: &str) {
+    let output = Command::new("ip").args(arguments.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn kill(signal: &str, pid: u32) {
+    assert!(Command::new("kill").args([&format!("-{signal}"), &pid.to_string()]).status().unwrap().success());
+}
+
+/// Asks again and again until it is so; five seconds at most.
+fn until(what: &str, mut so: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !so() {
+        assert!(started.elapsed() < Duration::from_secs(5), "not within five seconds: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A field such as `up.classes.0.name`.
+fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
+    let pointer = format!("/{}", path.replace('.', "/"));
+    value.pointer(&pointer).unwrap_or_else(|| panic!("no {path} in {value:#}"))
+}
+
+#[test]
+#[ignore = "needs root: real packets"]
+fn it_tells_what_it_has_done_in_words_in_json_and_while_it_is_watched() {
+    let Some(site) = Site::new("told") else { return };
+    let shaper = site.start(&["--path", "packet-sockets"]);
+    assert!(shaper.said.contains("mine: west (LAN) and east (line), ports of lastmile0"), "{}", shaper.said);
+    assert_eq!(site.pinged(10), 10);
+
+    let status = site.status();
+    assert_eq!(at(&status, "policy"), "mine");
+    assert_eq!(at(&status, "pid").as_u64(), Some(u64::from(shaper.child.id())));
+    assert_eq!(at(&status, "up.wire.rate_bps"), 512_000);
+    let class = at(&status, "up.classes.0");
+    assert_eq!(at(class, "name"), "quick");
+    // 84 bytes are three cells of 53 behind 28 bytes of headers and trailer.
+    assert_eq!((at(class, "sent.packets").as_u64(), at(class, "sent.bytes").as_u64()), (Some(10), Some(840)));
+    assert_eq!(at(class, "waited_s.count"), 10);
+    assert!(at(&status, "up.wire_bytes").as_u64().unwrap() >= 10 * 3 * 53);
+    assert_eq!(at(&status, "up.received.packets"), at(&status, "up.sent.packets"), "none waits and none was dropped");
+
+    let (text, _, code) = site.ask(&["status"]);
+    assert_eq!(code, Some(0));
+    for line in ["mine for ", "up: 512 kbit/s, ", "  Sent ", "  backlog 0b 0p, at most ", "  wire ", "  quick"] {
+        assert!(text.lines().any(|told| told.starts_with(line)), "no line begins with {line:?}:\n{text}");
+    }
+    assert!(text.contains(" pkt (dropped 0, overlimits "), "{text}");
+
+    // Two looks at least, then Ctrl-C.
+    let mut watch =
+        site.lastmile(&["shape", "status", "--watch", "--interval", "50 ms", "--json", "--control", "socket"]);
+    let mut watching = watch.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    let mut uptimes = (0..2).map(|_| {
+        let status: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        at(&status, "uptime_s").as_f64().unwrap()
+    });
+    assert!(uptimes.next() < uptimes.next());
+    kill("INT", watching.id());
+    assert_eq!(watching.wait().unwrap().code(), Some(0));
+
+    let (_, told, code) = site.ask(&["stop"]);
+    assert_eq!((told.as_str(), code), ("it ends\n", Some(0)));
+    let (code, data, _) = shaper.ended();
+    assert_eq!(code, Some(0));
+    assert!(data.contains("  Sent ") && data.contains("  quick"), "{data}");
+    let (_, told, code) = site.ask(&["status"]);
+    assert_eq!(code, Some(2), "nobody is there any more");
+    assert!(told.starts_with("error: nobody answers at socket"), "{told}");
+}
+
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_policy_is_read_again_and_a_wrong_one_leaves_the_old_in_force() {
+    let Some(site) = Site::new("reload") else { return };
+    let shaper = site.start(&[]);
+    let write = |text: &str| std::fs::write(site.scratch.path.join("mine.toml"), text).unwrap();
+    assert_eq!(site.pinged(3), 3);
+
+    write(&POLICY.replace("512 kbit/s", "600 kbit/s"));
+    let (_, told, code) = site.ask(&["reload"]);
+    assert_eq!((told.as_str(), code), ("mine is in force\n", Some(0)));
+    assert_eq!(at(&site.status(), "up.wire.rate_bps"), 600_000);
+    assert_eq!(at(&site.status(), "up.classes.0.waited_s.count"), 0, "classes count anew");
+    assert_eq!(site.pinged(3), 3);
+    assert_eq!(at(&site.status(), "up.classes.0.waited_s.count"), 3);
+
+    write(&POLICY.replace("rate = \"20 %\"", "rate = \"30 %\""));
+    let (_, told, code) = site.ask(&["reload"]);
+    assert_eq!(code, Some(1));
+    assert!(told.starts_with("error: mine.toml:"), "{told}");
+    let status = site.status();
+    assert_eq!(at(&status, "up.wire.rate_bps"), 600_000);
+    assert_eq!((at(&status, "reloads.done").as_u64(), at(&status, "reloads.failed").as_u64()), (Some(1), Some(1)));
+    assert!(at(&status, "reloads.last_error").as_str().unwrap().contains("mine.toml:"), "{status}");
+
+    write(&POLICY.replace("512 kbit/s", "700 kbit/s"));
+    shaper.signal("HUP");
+    until("the policy is read again", || at(&site.status(), "up.wire.rate_bps") == 700_000);
+    assert_eq!(site.pinged(3), 3);
+
+    shaper.signal("TERM");
+    let (code, data, talk) = shaper.ended();
+    assert_eq!(code, Some(0), "{talk}");
+    assert!(data.contains("policy read again 2 times, refused 1 times"), "{data}");
+}
+
+/// One request by HTTP/1.0 from within the namespace.
+fn get(site: &Site, address: SocketAddr, path: &str) -> (String, String) {
+    let ask = || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let answer = site.middle.run(ask).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.to_owned(), body.to_owned())
+}
+
+#[test]
+#[ignore = "needs root: real packets"]
+fn metrics_are_what_a_scraper_can_read() {
+    let Some(site) = Site::new("metrics") else { return };
+    let address: SocketAddr = "127.0.0.1:9100".parse().unwrap();
+    let shaper = site.start(&["--metrics", "127.0.0.1:9100"]);
+    assert_eq!(site.pinged(5), 5);
+    let (head, body) = get(&site, address, "/metrics");
+    assert!(head.starts_with("HTTP/1.") && head.contains(" 200 "), "{head}");
+    assert!(head.to_lowercase().contains("content-type: application/openmetrics-text; version=1.0.0"), "{head}");
+    let page = Page::read(&body);
+    let of = |name: &str| page.get(&format!("lastmile_shape_{name}"));
+    assert!(of("sent_packets_total{direction=\"up\"}") >= 5.0);
+    assert!((of("class_sent_packets_total{direction=\"up\",class=\"quick\"}") - 5.0).abs() < 0.5);
+    assert!((of("class_wait_seconds_count{direction=\"up\",class=\"quick\"}") - 5.0).abs() < 0.5);
+    let within = of("class_wait_seconds_bucket{le=\"1.0\",direction=\"up\",class=\"quick\"}");
+    assert!((within - 5.0).abs() < 0.5, "no ping waits for a second");
+    assert!(of("class_wait_seconds_sum{direction=\"up\",class=\"quick\"}") < 5.0);
+    assert!(of("wait_seconds_count{direction=\"up\"}") >= 5.0);
+    assert!(get(&site, address, "/").0.contains(" 404 "));
+    shaper.signal("INT");
+    assert_eq!(shaper.ended().0, Some(0));
+}
+
+#[test]
+#[ignore = "needs root: real packets"]
+fn killed_it_leaves_the_bridge_whatever_held_it_back() {
+    let Some(site) = Site::new("killed") else { return };
+    for (path, said) in [
+        ("packet-sockets", "packet sockets, as asked for; bypass by tcx"),
+        ("packet-sockets-nft", "packet sockets, as asked for; bypass by nft"),
+        ("xdp", "AF_XDP native copy, as asked for"),
+    ] {
+        let mut shaper = site.start(&["--path", path]);
+        assert!(shaper.said.contains(&format!("west: {said}")), "{}", shaper.said);
+        assert_eq!(site.pinged(5), 5, "{path}");
+        shaper.child.kill().unwrap();
+        shaper.child.wait().unwrap();
+        assert_eq!(site.pinged(5), 5, "the bridge carries them after {path}");
+        assert!(site.scratch.path.join("socket").exists(), "who is killed leaves the socket behind");
+    }
+}
+
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_second_one_is_refused_and_the_next_takes_what_a_killed_one_left() {
+    let Some(site) = Site::new("second") else { return };
+    let mut shaper = site.start(&[]);
+    let mut second = site.lastmile(&["shape", "mine.toml", "--lan", "west", "--wan", "east", "--control", "socket"]);
+    let second = site.middle.run(|| second.output()).unwrap().unwrap();
+    assert_eq!(second.status.code(), Some(2));
+    let told = String::from_utf8(second.stderr).unwrap();
+    assert!(told.contains("error: a program answers at socket already\nhint: "), "{told}");
+    assert_eq!(site.pinged(3), 3);
+
+    shaper.child.kill().unwrap();
+    shaper.child.wait().unwrap();
+    let again = site.start(&[]);
+    assert_eq!(site.pinged(3), 3);
+    assert!(at(&site.status(), "up.received.packets").as_u64().unwrap() >= 3);
+    again.signal("TERM");
+    assert_eq!(again.ended().0, Some(0));
+    assert!(!site.scratch.path.join("socket").exists());
+}
+
+/// The unit gives it no more, and it must do with that by every packet path.
+#[test]
+#[ignore = "needs root: real packets"]
+fn the_capabilities_of_its_unit_are_enough() {
+    let Some(site) = Site::new("rights") else { return };
+    let unit = site.lastmile(&["shape", "unit"]).output().unwrap();
+    let unit = String::from_utf8(unit.stdout).unwrap();
+    let set = unit.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet=")).unwrap();
+    let set: Vec<String> =
+        set.split(' ').map(|one| format!("+{}", one.replacen("CAP_", "", 1).to_lowercase())).collect();
+    let set = format!("--bounding-set=-all,{}", set.join(","));
+    for path in ["packet-sockets", "packet-sockets-nft", "xdp"] {
+        let mut command = Command::new("setpriv");
+        command.args(["--no-new-privs", &set, env!("CARGO_BIN_EXE_lastmile")]);
+        command.args(["shape", "mine.toml", "--lan", "west", "--wan", "east", "--make-bridge", "--realtime"]);
+        command.args(["--path", path]);
+        let shaper = site.begin(command);
+        let status = std::fs::read_to_string(format!("/proc/{}/status", shaper.child.id())).unwrap();
+        let bits = status.lines().find_map(|line| line.strip_prefix("CapEff:\t")).unwrap();
+        assert_eq!(u64::from_str_radix(bits, 16).unwrap().count_ones(), 5, "{status}");
+        assert_eq!(site.pinged(5), 5, "{path}");
+        shaper.signal("TERM");
+        assert_eq!(shaper.ended().0, Some(0), "{path}");
+    }
+}
+
+#[test]
+#[ignore = "needs root: real packets"]
+fn supervised_it_is_started_again_until_it_is_told_to_end() {
+    let Some(site) = Site::new("supervised") else { return };
+    let supervisor = site.start(&["--supervise"]);
+    let pid = || site.status()["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+    let first = pid().unwrap();
+    assert_ne!(first, supervisor.child.id());
+    // A child that was never seen alive is not followed by another.
+    thread::sleep(Duration::from_millis(500));
+    kill("KILL", first);
+    let answers = || site.ask(&["status", "--json"]).2 == Some(0);
+    until("another has started", answers);
+    assert_ne!(pid().unwrap(), first);
+    assert_eq!(site.pinged(3), 3);
+    // The reload goes through to the child.
+    supervisor.signal("HUP");
+    until("the policy is read again", || at(&site.status(), "reloads.done") == 1);
+    supervisor.signal("TERM");
+    let (code, _, talk) = supervisor.ended();
+    assert_eq!(code, Some(0), "{talk}");
+    assert!(talk.contains("the shaper ended (signal: 9 (SIGKILL)); another starts in 100 ms"), "{talk}");
+}

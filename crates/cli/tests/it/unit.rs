@@ -1,0 +1,72 @@
+//! What `lastmile shape unit` prints, read by systemd itself where it is installed.
+
+use std::process::Command;
+
+use crate::transcript::Scratch;
+
+/// Writes the unit that `lastmile shape unit ARGUMENTS` prints to a file of this name, and returns what systemd-analyze(1) has to say
+/// of it; `None`, and a word about it, where there is none.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn verified(scratch: &Scratch, name: &str, arguments: &[&str]) -> Option<(String, String)> {
+    let printed = Command::new(env!("CARGO_BIN_EXE_lastmile"))
+        .args(["shape", "unit"])
+        .args(arguments)
+        .current_dir(&scratch.path)
+        .output()
+        .unwrap();
+    let unit = String::from_utf8(printed.stdout).unwrap();
+    assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
+    std::fs::write(scratch.path.join(name), &unit).unwrap();
+    let mut verify = Command::new("systemd-analyze");
+    verify.args(["verify", "--man=no"]).arg(scratch.path.join(name));
+    let Ok(verified) = verify.output() else {
+        eprintln!("skipped: no systemd-analyze");
+        return None;
+    };
+    let said = String::from_utf8_lossy(&[verified.stdout, verified.stderr].concat()).into_owned();
+    // It tells of the machine's other units too.
+    let ours = said.lines().filter(|line| line.contains("lastmile")).collect::<Vec<_>>().join("\n");
+    Some((unit, ours))
+}
+
+#[test]
+fn systemd_finds_no_fault_with_the_units() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path.join("a policy.toml"), include_str!("../../../../policies/adsl-optimizer.toml"))
+        .unwrap();
+    let own = ["a policy.toml", "--lan", "br-lan", "--wan", "eth0.7"];
+    let ready =
+        ["fifo", "--lan", "a", "--wan", "b", "--up", "512 kbit/s", "--down", "2 Mbit/s", "--link", "pppoa-vcmux"];
+    for (name, arguments) in [
+        ("lastmile-shape.service", &own[..]),
+        ("lastmile-other.service", &ready[..]),
+        ("lastmile-shape@.service", &[][..]),
+    ] {
+        let Some((unit, faults)) = verified(&scratch, name, arguments) else { return };
+        assert_eq!(faults, "", "{unit}");
+    }
+    // It does find faults.
+    let (unit, _) = verified(&scratch, "lastmile-shape.service", &own).unwrap();
+    let wrong = scratch.path.join("lastmile-wrong.service");
+    std::fs::write(&wrong, unit.replace("Type=notify", "Type=notifie")).unwrap();
+    let verified = Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(wrong).output().unwrap();
+    assert!(String::from_utf8_lossy(&verified.stderr).contains("notifie"));
+}
+
+#[test]
+fn a_policy_that_is_not_there_yet_is_no_error_and_a_wrong_one_is() {
+    let scratch = Scratch::new();
+    let unit = |policy: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+        command.args(["shape", "unit", policy, "--lan", "a", "--wan", "b"]).current_dir(&scratch.path);
+        command.output().unwrap()
+    };
+    let absent = unit("later.toml");
+    assert!(absent.status.success());
+    let text = String::from_utf8(absent.stdout).unwrap();
+    assert!(text.contains(&format!("shape {}/later.toml --lan a", scratch.path.display())), "{text}");
+    assert!(String::from_utf8_lossy(&absent.stderr).starts_with("later.toml is not there yet"));
+    std::fs::write(scratch.path.join("wrong.toml"), "name = 7").unwrap();
+    assert_eq!(unit("wrong.toml").status.code(), Some(2));
+    assert_eq!(unit("fifo").status.code(), Some(2), "a ready policy needs a line");
+}
