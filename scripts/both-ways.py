@@ -20,6 +20,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -105,7 +106,7 @@ class Chain:
             self.at(name, "sysctl", "-qw", "net.ipv4.tcp_no_metrics_save=1", check=False)
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, failure, *_):
         for process in reversed(self.processes):
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
@@ -115,6 +116,8 @@ class Chain:
                     process.kill()
         for name in (self.client, self.box, self.wire, self.server):
             sh("ip", "netns", "delete", name, check=False)
+        if failure is None:
+            shutil.rmtree(self.folder)
 
     def at(self, name, *words, check=True):
         return sh("ip", "netns", "exec", name, *words, check=check)
