@@ -58,6 +58,16 @@ peers: ## Beside the kernel's HTB, FQ-CoDel and CAKE, in a Debian kernel on QEMU
 	$(CARGO) build --release --locked --package lastmile-cli
 	@scripts/peers/compare.sh $(TARGET)/release/lastmile $(PEERS_OUT) '$(PEERS)'
 
+.PHONY: exactness
+exactness: ## Rates of every seventh size on every preset, with real packets: an hour, as root
+	@scripts/setup.sh test
+	LASTMILE_LONG=1 scripts/live-tests.sh --nocapture exact:: queue_control::
+
+.PHONY: soak
+soak: ## A hundred million packets through the middlebox, ever new flows, damaged packets: half an hour, as root
+	@scripts/setup.sh test
+	LASTMILE_LONG=1 scripts/live-tests.sh --nocapture soak:: passing::
+
 .PHONY: docs
 docs: ## API reference, and the output shown in README.md and docs/ brought up to date
 	@scripts/setup.sh docs

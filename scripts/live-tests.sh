@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The tests that move real packets: they need root, network namespaces, TUN devices and ping. Elsewhere they are
-# skipped, and this says so.
+# skipped, and this says so. Arguments are parts of the names of those that shall run, and options of the test binary.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,4 +16,4 @@ ip netns add "$probe" 2>/dev/null || skip "network namespaces are not allowed he
 ip netns delete "$probe"
 
 # One at a time: they measure time.
-exec "${CARGO:-cargo}" test --locked --package lastmile-live --package lastmile-cli -- --ignored --test-threads=1
+exec "${CARGO:-cargo}" test --locked --package lastmile-live --package lastmile-cli -- --ignored --test-threads=1 "$@"

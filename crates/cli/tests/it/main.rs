@@ -14,6 +14,8 @@ mod openmetrics;
 mod policies;
 #[cfg(target_os = "linux")]
 mod shape;
+#[cfg(target_os = "linux")]
+mod soak;
 mod streams;
 #[cfg(target_os = "linux")]
 mod tc;

@@ -1,11 +1,4 @@
 //! Frames between two interfaces: through packet sockets and AF_XDP, on a bridge of the kernel that carries on when the program is gone.
-//!
-//! ```text
-//!   left            middle                         right
-//!   +----------+    +------------------------+    +-----------+
-//!   | 10.9.0.1 |----| west -[ bridge ]- east |----| 10.9.0.2  |
-//!   +----------+    +------------------------+    +-----------+
-//! ```
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::process::{Command, Stdio};
@@ -26,6 +19,7 @@ use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Overflow, line};
 use lastmile_units::{BitRate, ByteCount, Duration};
 
+use crate::hosts::{AtEnd, Hosts, ip};
 use crate::line::download;
 use crate::world::{adsl, crossing, needs_live, two_megabit};
 
@@ -34,66 +28,26 @@ const LONGEST: Duration = Duration::from_s(1200);
 
 pub(crate) const RIGHT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 
-/// Three namespaces, removed with this value.
-pub(crate) struct Hosts {
-    pub(crate) left: Namespace,
-    pub(crate) middle: Namespace,
-    pub(crate) right: Namespace,
+fn place(hosts: &Hosts, port: &str) -> Place {
+    Place::Interface { namespace: Some(hosts.middle.name().to_owned()), name: port.to_owned() }
 }
 
-impl Hosts {
-    pub(crate) fn new(bridge: bool) -> Self {
-        let named = |role| Namespace::create(&format!("lastmile-{}-{role}", std::process::id())).unwrap();
-        let hosts = Self { left: named("left"), middle: named("middle"), right: named("right") };
-        let middle = hosts.middle.name();
-        for (end, address, port) in [(&hosts.left, "10.9.0.1/24", "west"), (&hosts.right, "10.9.0.2/24", "east")] {
-            let end = end.name();
-            ip(&format!("-n {middle} link add {port} type veth peer name eth netns {end}"));
-            for (namespace, device) in [(end, "eth"), (middle, port)] {
-                // No neighbour discovery of IPv6 among the packets that are counted.
-                ip(&format!("-n {namespace} link set {device} addrgenmode none"));
-            }
-            ip(&format!("-n {end} addr add {address} dev eth"));
-            ip(&format!("-n {end} link set eth up"));
-            ip(&format!("-n {middle} link set {port} up"));
-        }
-        if bridge {
-            // Without the delay that the spanning tree would put in front of each port.
-            ip(&format!("-n {middle} link add bridge type bridge forward_delay 0 mcast_snooping 0"));
-            ip(&format!("-n {middle} link set bridge addrgenmode none"));
-            for port in ["west", "east"] {
-                ip(&format!("-n {middle} link set {port} master bridge"));
-            }
-            ip(&format!("-n {middle} link set bridge up"));
-        }
-        hosts
-    }
-
-    fn place(&self, port: &str) -> Place {
-        Place::Interface { namespace: Some(self.middle.name().to_owned()), name: port.to_owned() }
-    }
-
-    /// The line of `config` between the two ports.
-    fn line(&self, config: Config) -> Config {
-        Config { client: self.place("west"), server: self.place("east"), ..config }
-    }
-}
-
-pub(crate) fn ip(arguments: &str) {
-    let output = Command::new("ip").args(arguments.split_whitespace()).output().unwrap();
-    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+/// The line of `config` between the two ports.
+fn between(hosts: &Hosts, config: Config) -> Config {
+    Config { client: place(hosts, "west"), server: place(hosts, "east"), ..config }
 }
 
 /// Carries frames along the line while `work` runs.
 pub(crate) fn across<T>(hosts: &Hosts, config: Config, work: impl FnOnce() -> T) -> (Outcome, T) {
-    let mut world = World::build(&hosts.line(config)).unwrap();
+    let mut world = World::build(&between(hosts, config)).unwrap();
     let stop = Stop::new().unwrap();
     let handle = stop.handle().unwrap();
     thread::scope(|scope| {
         let carrier = scope.spawn(|| world.run(&stop, Some(LONGEST)).unwrap());
+        let ending = AtEnd(|| handle.stop());
         let done = work();
         thread::sleep(StdDuration::from_millis(50));
-        handle.stop();
+        drop(ending);
         let outcome = carrier.join().unwrap();
         for direction in [&outcome.up, &outcome.down] {
             assert!(direction.is_balanced(), "{direction:?}");
@@ -311,7 +265,7 @@ fn an_interface_that_is_removed_ends_the_run_with_an_error() {
     needs_live!();
     for path in [Path::PacketSockets, Path::Xdp] {
         let hosts = Hosts::new(false);
-        let mut world = World::build(&hosts.line(Config { path, ..wire() })).unwrap();
+        let mut world = World::build(&between(&hosts, Config { path, ..wire() })).unwrap();
         let result = thread::scope(|scope| {
             let carrier = scope.spawn(|| world.run(&Stop::new().unwrap(), Some(Duration::from_s(5))));
             thread::sleep(StdDuration::from_millis(200));

@@ -20,8 +20,9 @@ use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Overflow, line};
 use lastmile_units::{BitRate, ByteCount, Duration};
 
-use crate::bridge::{Hosts, across};
+use crate::bridge::across;
 use crate::frames::{datagram, everything, read_datagram, send};
+use crate::hosts::Hosts;
 use crate::shape::{config, shaping_by, unshaped};
 use crate::world::{deviation, is_long, needs_live};
 

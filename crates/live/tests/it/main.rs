@@ -7,9 +7,11 @@
 mod bridge;
 mod exact;
 mod frames;
+mod hosts;
 mod htb;
 mod lifecycle;
 mod line;
+mod passing;
 mod queue_control;
 mod shape;
 mod world;

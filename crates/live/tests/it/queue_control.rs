@@ -24,8 +24,8 @@ use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Match, Overflow};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, WireBytes};
 
-use crate::bridge::{Hosts, ip};
 use crate::frames::{datagram, everything, read_datagram, send};
+use crate::hosts::{AtEnd, Hosts, ip};
 use crate::shape::{config, shaping_by, unshaped};
 use crate::world::{adsl, is_long, needs_live};
 
@@ -157,8 +157,9 @@ fn held(shaper: Direction, small_per_s: u64) -> Held {
     let seconds = if is_long() { 60 } else { 4 };
     thread::scope(|scope| {
         let carrier = scope.spawn(|| modem.run(&stop, None).unwrap());
+        let ending = AtEnd(|| handle.stop());
         let (shaped, fate) = shaping_by(&config, |_| load(&hosts, small_per_s, seconds));
-        handle.stop();
+        drop(ending);
         let outcome = carrier.join().unwrap();
         assert!(outcome.up.is_balanced());
         let counters = &shaped.up.hops[0].queue_counters;

@@ -18,7 +18,8 @@ use lastmile_queueing::spec::{ClassSpec, Spec};
 use lastmile_queueing::{Limit, Match, Overflow};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
-use crate::bridge::{Hosts, RIGHT, ip, pings};
+use crate::bridge::{RIGHT, pings};
+use crate::hosts::{AtEnd, Hosts, ip};
 use crate::line::download;
 use crate::world::{deviation, needs_live};
 
@@ -74,6 +75,7 @@ pub(crate) fn shaping_by<T>(config: &Config, work: impl FnOnce(&Handle) -> T) ->
     let (stop, handle) = (Stop::new().unwrap(), world.handle());
     thread::scope(|scope| {
         let carrier = scope.spawn(|| world.run(&stop).unwrap());
+        let _ending = AtEnd(|| handle.stop());
         let done = work(&handle);
         thread::sleep(StdDuration::from_millis(50));
         handle.stop();

@@ -326,6 +326,67 @@ fn a_flow_without_a_queue_of_its_own_keeps_its_order() {
     assert_eq!(of_the_ninth, (0..20).collect::<Vec<_>>());
 }
 
+/// Two flows with one first choice: the second takes the next way, and each later packet of it is found there.
+#[test]
+fn packets_found_beside_their_first_choice_are_counted() {
+    let mut cake = build(&Config { isolation: Isolation::Flows, ..Config::default() });
+    let slot = |flow: u32| isolation::mix(u64::from(flow)) as usize % QUEUES;
+    let second = (1..).find(|&flow| slot(flow) == slot(0)).expect("a hash");
+    for (flow, hits) in [(0, 0), (second, 0), (0, 0), (second, 1), (0, 1), (second, 2)] {
+        put(&mut cake, ms(0), packet(flow, 100));
+        assert_eq!(count(&cake, "best-effort", "way_hits"), hits);
+    }
+    assert_eq!(count(&cake, "best-effort", "way_misses"), 2);
+}
+
+/// Nine flows of one set, of which the ninth shares. Once its queue is empty it is no guest any more, and has its own.
+#[test]
+fn a_guest_has_a_queue_of_its_own_once_there_is_one() {
+    let mut cake = build(&Config { isolation: Isolation::Flows, ..Config::default() });
+    let set = |flow: u32| isolation::mix(u64::from(flow)) as usize % QUEUES / 8;
+    let flows: Vec<u32> = (0..).filter(|&flow| set(flow) == 7).take(9).collect();
+    flows.iter().for_each(|&flow| put(&mut cake, ms(0), packet(flow, 100)));
+    let told = |cake: &Cake<Meta>| ["way_misses", "way_collisions"].map(|name| count(cake, "best-effort", name));
+    assert_eq!(told(&cake), [8, 1]);
+    // A later packet of the guest is no other collision.
+    put(&mut cake, ms(0), packet(flows[8], 100));
+    assert_eq!(told(&cake), [8, 1]);
+    assert_eq!(std::iter::from_fn(|| cake.dequeue(ms(0), &mut none)).count(), 10);
+    // The looks that find the queues empty come while there is something to serve: one of another set.
+    let other = (0..).find(|&flow| set(flow) == 8).expect("a hash");
+    for _ in 0..20 {
+        put(&mut cake, ms(1), packet(other, 1500));
+        put(&mut cake, ms(1), packet(other, 1500));
+        while cake.dequeue(ms(1), &mut none).is_some() {}
+    }
+    put(&mut cake, ms(2), packet(flows[8], 100));
+    assert_eq!(told(&cake), [10, 1]);
+}
+
+/// Best effort has the line for a second, then voice comes beside it: of the next 400 packets it has its quarter, and nothing for
+/// the time that it was away.
+#[test]
+fn a_tin_earns_nothing_in_a_pause() {
+    let mut cake = build(&Config { bandwidth: Some(RATE), ..Config::default() });
+    let [best_effort, voice] = [0, 46].map(|dscp| with_dscp(dscp, packet(u32::from(dscp), 1500)));
+    put(&mut cake, ms(0), voice);
+    assert!(cake.dequeue(ms(0), &mut none).is_some());
+    let (mut now, mut of_voice) = (ms(0), 0_u64);
+    for number in 0..1400 {
+        if number == 1000 {
+            put(&mut cake, now, voice);
+        }
+        put(&mut cake, now, best_effort);
+        now = cake.next_ready(now).expect("something waits").max(now);
+        let sent = cake.dequeue(now, &mut |_, _, _| {}).expect("it was promised");
+        if sent.dscp() == 46 {
+            of_voice += 1;
+            put(&mut cake, now, voice);
+        }
+    }
+    assert!(of_voice.abs_diff(100) <= 2, "{of_voice} packets of voice");
+}
+
 /// 20 000 bytes of memory: a flow of 40 packets of 1000 bytes loses its oldest, one of two packets loses none.
 #[test]
 fn the_longest_queue_pays_for_what_does_not_fit() {

@@ -1,0 +1,403 @@
+//! The middlebox with six classes and a Smart ACK Dropper under loads that go on: nothing is lost untold, nothing overtakes within its
+//! flow, memory stays what it is; also where every packet is a new flow, and where a hundred thousand flows wait at once.
+//!
+//! Needs root and network namespaces, so it runs only when asked for (`scripts/live-tests.sh`), and for long where `LASTMILE_LONG`
+//! is set (`make soak`); if that is a number above 1, so many packets go.
+
+use std::fs;
+use std::thread;
+use std::time::Duration as StdDuration;
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_live::clock::{Clock as _, MonotonicClock};
+use lastmile_live::io::{PacketSocket, Path, Port as _};
+use lastmile_live::lab::Namespace;
+use lastmile_live::shape::{Config, Direction, Handle, Snapshot, Tuning, World};
+use lastmile_live::stop::Stop;
+use lastmile_packet::Frame;
+use lastmile_queueing::DropReason;
+use lastmile_queueing::spec::Spec;
+use lastmile_scenario::policy::{Line, Policy, ready};
+use lastmile_units::{BitRate, Duration};
+
+#[path = "../../../live/tests/it/frames.rs"]
+#[expect(dead_code, reason = "the tests of the live crate use more of it")]
+mod frames;
+#[path = "../../../live/tests/it/hosts.rs"]
+mod hosts;
+
+use crate::transcript::is_root;
+use frames::{ethernet, everything, ipv4, send};
+use hosts::{AtEnd, Hosts};
+
+/// Six classes, pure ACKs in one of their own behind a Smart ACK Dropper that holds so many.
+fn policy(up: BitRate, down: BitRate, acks: u32) -> Policy {
+    let text = ready::text("adsl-optimizer").unwrap();
+    let sad = format!("regulate = {{ kind = \"sad\", limit = \"{acks} packets\" }}");
+    let with_sad = text.replacen("limit = \"50 packets\"", &sad, 1);
+    assert!(with_sad.find(&sad) < with_sad.find("[[class]]"), "the first limit is that of the ACKs");
+    let layer = LinkLayer::from_name("pppoa-vcmux").unwrap();
+    let line = Line { up, down, up_layer: layer, down_layer: layer };
+    let policy =
+        Policy::parse("six-classes-and-sad", &with_sad, Some(line)).unwrap_or_else(|report| panic!("{report}"));
+    assert_eq!(policy.classes.len(), 6);
+    policy
+}
+
+/// What flows send, by their number: one kind for each class.
+const KINDS: u32 = 6;
+
+/// A packet of a flow, with its place in it: pure ACKs have it as their number, TCP as its sequence number, UDP in its payload.
+fn packet(flow: u32, place: u32) -> Frame {
+    let kind = flow % KINDS;
+    let tcp = |port: u16, sequence: u32, ack: u32| {
+        let mut header = [50_000_u16.to_be_bytes(), port.to_be_bytes()].concat();
+        header.extend(sequence.to_be_bytes());
+        header.extend(ack.to_be_bytes());
+        header.extend([0x50, 0x10, 0x20, 0, 0, 0, 0, 0]);
+        header
+    };
+    let len = 60 + (flow / KINDS % 4) as u16 * 120;
+    let (protocol, len, carried) = match kind {
+        0 => (6, 40, tcp(80, 1, place)),
+        // Chat, mail that is fetched, mail that is sent: each in the class of its rule, whatever the connection has had.
+        1 => (6, len, tcp(5222, place, 1)),
+        2 => (6, len, tcp(110, place, 1)),
+        3 => (6, len, tcp(25, place, 1)),
+        // Anything, and a port of those who share files.
+        _ => {
+            let port: u16 = if kind == 4 { 9000 } else { 6881 };
+            let header = [50_000_u16.to_be_bytes(), port.to_be_bytes(), (len - 20).to_be_bytes(), [0, 0]].concat();
+            (17, len, [header, place.to_be_bytes().to_vec()].concat())
+        }
+    };
+    let mut bytes = ethernet(0x0800, &ipv4(protocol, 0, len, &carried));
+    bytes[FLOW].copy_from_slice(&flow.to_be_bytes());
+    Frame::ethernet(bytes).0
+}
+
+/// The source address stands for the flow.
+const FLOW: std::ops::Range<usize> = 26..30;
+
+/// Flow and place of what [`packet`] made.
+fn read(frame: &[u8]) -> Option<(u32, u32)> {
+    if frame.len() < 54 || frame[..6] != frames::NOBODY {
+        return None;
+    }
+    let word = |at: usize| u32::from_be_bytes([frame[at], frame[at + 1], frame[at + 2], frame[at + 3]]);
+    let flow = word(FLOW.start);
+    Some((flow, word(if (1..=3).contains(&(flow % KINDS)) { 38 } else { 42 })))
+}
+
+/// What the kernel dropped at the four devices, without a word to anybody.
+fn dropped_by_the_kernel(hosts: &Hosts) -> u64 {
+    // proc_net_dev(5): the fourth of eight counters of what was received, and the fourth of what was sent.
+    let drops = |place: &Namespace| -> u64 {
+        let table = place.run(|| fs::read_to_string("/proc/thread-self/net/dev")).unwrap().unwrap();
+        let of_device = |line: &str| -> u64 {
+            let counters: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+            counters[3] + counters[11]
+        };
+        table.lines().filter_map(|line| Some(of_device(line.split_once(':')?.1))).sum()
+    };
+    [&hosts.left, &hosts.middle, &hosts.right].into_iter().map(drops).sum()
+}
+
+/// Memory of this process that is in use, in bytes: the second field of proc_pid_statm(5), in pages.
+fn resident() -> u64 {
+    let text = fs::read_to_string("/proc/self/statm").unwrap();
+    text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+/// A host that sends, and one that hears what comes through the middlebox.
+struct Load<'a> {
+    handle: &'a Handle,
+    from: PacketSocket,
+    to: PacketSocket,
+    clock: MonotonicClock,
+    sent: u64,
+    came: u64,
+    /// By the middlebox, when it was last asked.
+    dropped: u64,
+    /// The last place that came, by flow.
+    last: Vec<u32>,
+    overtaken: u64,
+    unknown: u64,
+}
+
+impl<'a> Load<'a> {
+    fn new(hosts: &Hosts, handle: &'a Handle, flows: usize) -> Self {
+        let open = |host| PacketSocket::open(Some(host), "eth").unwrap();
+        Self {
+            handle,
+            from: open(&hosts.left),
+            to: open(&hosts.right),
+            clock: MonotonicClock::start(),
+            sent: 0,
+            came: 0,
+            dropped: 0,
+            last: vec![0; flows],
+            overtaken: 0,
+            unknown: 0,
+        }
+    }
+
+    fn receive(&mut self) {
+        let Self { to, clock, came, last, overtaken, unknown, .. } = self;
+        everything(to, clock, &mut |_, frame| {
+            let Some((flow, place)) = read(frame) else {
+                *unknown += 1;
+                return;
+            };
+            *came += 1;
+            // Where every packet is a flow, there is nothing to overtake.
+            let Some(last) = last.get_mut(flow as usize) else { return };
+            *overtaken += u64::from(place.wrapping_sub(*last).cast_signed() <= 0);
+            *last = place;
+        });
+    }
+
+    fn on_their_way(&self) -> u64 {
+        self.sent.saturating_sub(self.came + self.dropped)
+    }
+
+    /// Sends a batch as soon as fewer than `window` are on their way, so that no queue of the kernel overflows.
+    fn send(&mut self, window: u64, batch: Vec<Frame>) {
+        loop {
+            self.receive();
+            if self.on_their_way() < window {
+                break;
+            }
+            self.dropped = self.handle.report().unwrap().up.hops[0].dropped_packets();
+            thread::sleep(StdDuration::from_micros(100));
+        }
+        self.sent += batch.len() as u64;
+        send(&mut self.from, batch);
+    }
+
+    /// Until the middlebox has read all that was sent, whatever it does with it: the kernel keeps only so much.
+    fn wait_until_read(&mut self) {
+        let end = self.clock.now() + Duration::from_s(2);
+        while self.handle.report().unwrap().up.received.packets < self.sent && self.clock.now() < end {
+            thread::sleep(StdDuration::from_millis(1));
+        }
+        self.receive();
+    }
+
+    /// Hears what still comes: true when all has come or was dropped by the middlebox.
+    fn finish(&mut self) -> bool {
+        let mut quiet_since = self.clock.now();
+        while self.clock.now() - quiet_since < Duration::from_s(2) {
+            let came = self.came;
+            self.receive();
+            if self.came != came {
+                quiet_since = self.clock.now();
+            }
+            self.dropped = self.handle.report().unwrap().up.hops[0].dropped_packets();
+            if self.on_their_way() == 0 {
+                return true;
+            }
+            thread::sleep(StdDuration::from_millis(1));
+        }
+        false
+    }
+}
+
+/// What a load has left behind.
+struct Outcome {
+    snapshot: Snapshot,
+    came: u64,
+    sent: u64,
+}
+
+/// Runs a middlebox by `policy` under a load; everything that was sent came in its order, was dropped for a reason, or is in a
+/// counter of the kernel.
+#[expect(clippy::print_stderr, reason = "a measurement that the tests are about")]
+fn under_load(policy: &Policy, flows: usize, load: impl FnOnce(&mut Load<'_>)) -> Outcome {
+    let hosts = Hosts::new(true);
+    let world = World::build(&Config {
+        namespace: Some(hosts.middle.name().to_owned()),
+        lan: "west".into(),
+        wan: "east".into(),
+        make_bridge: None,
+        up: Direction { queue: policy.up.clone(), link_layer: policy.line.up_layer },
+        down: Direction { queue: Spec::fifo(1000), link_layer: policy.line.down_layer },
+        path: Path::default(),
+        tuning: Tuning { spin: Duration::ZERO, realtime: false },
+    });
+    let (world, stop) = (world.unwrap(), Stop::new().unwrap());
+    let handle = world.handle();
+    let before = dropped_by_the_kernel(&hosts);
+    let (snapshot, mut driver) = thread::scope(|scope| {
+        let carrier = scope.spawn(|| world.run(&stop).unwrap());
+        let ending = AtEnd(|| handle.stop());
+        let mut driver = Load::new(&hosts, &handle, flows);
+        load(&mut driver);
+        driver.finish();
+        drop(ending);
+        (carrier.join().unwrap(), driver)
+    });
+    driver.receive();
+    let (up, unread) = (&snapshot.up, snapshot.up.port.dropped_unread);
+    let by_kernel = dropped_by_the_kernel(&hosts) - before;
+    let unheard = driver.to.counters().unwrap().dropped_unread;
+    let dropped = |reason: DropReason| up.hops[0].line.dropped[reason.index()].packets;
+    let reasons = DropReason::ALL.into_iter().filter(|reason| dropped(*reason) > 0);
+    let reasons: Vec<String> = reasons.map(|reason| format!("{} {}", dropped(reason), reason.name())).collect();
+    let (received, left) = (up.received.packets, up.sent.packets);
+    let Load { sent, came, overtaken, unknown, .. } = driver;
+    eprintln!(
+        "{sent} sent, {received} came in, {left} went out, {came} came; dropped: {}; by the kernel: {by_kernel} at the devices, {unread} and \
+         {unheard} unread; {overtaken} overtaken",
+        reasons.join(", ")
+    );
+    assert!(up.is_balanced(), "{up:?}");
+    assert_eq!((unknown, overtaken), (0, 0));
+    assert_eq!((sent - received) + (left - came), by_kernel + unread + unheard, "lost and counted by nobody");
+    Outcome { snapshot, came, sent }
+}
+
+/// Why these tests cannot run here is said.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn can_run() -> bool {
+    let can = is_root();
+    if !can {
+        eprintln!("skipped: not root");
+    }
+    can
+}
+
+/// What is asked for, or `short`, or `long`.
+fn packets(short: u64, long: u64) -> u64 {
+    match std::env::var("LASTMILE_LONG") {
+        Ok(count) => count.parse().ok().filter(|count| *count > 1).unwrap_or(long),
+        Err(_) => short,
+    }
+}
+
+/// Looks ten times in a run at how fast it goes and what memory is in use.
+struct Watch {
+    every: u64,
+    next: u64,
+    clock: MonotonicClock,
+    began: Duration,
+    memory: Vec<u64>,
+    rates: Vec<f64>,
+}
+
+impl Watch {
+    fn new(packets: u64) -> Self {
+        let (every, clock) = (packets / 10, MonotonicClock::start());
+        Self { every, next: every, clock, began: Duration::ZERO, memory: Vec::new(), rates: Vec::new() }
+    }
+
+    fn at(&mut self, sent: u64) {
+        if sent < self.next {
+            return;
+        }
+        let now = self.clock.now() - lastmile_units::Instant::ZERO;
+        self.rates.push(self.every as f64 / (now - self.began).as_secs_f64());
+        self.memory.push(resident());
+        (self.began, self.next) = (now, self.next + self.every);
+    }
+
+    /// The most that memory has grown since so many tenths of the run were over.
+    #[expect(clippy::print_stderr, reason = "a measurement that the tests are about")]
+    fn growth_since(&self, tenths: usize) -> u64 {
+        let mib: Vec<String> = self.memory.iter().map(|bytes| format!("{:.1}", *bytes as f64 / MIB as f64)).collect();
+        let rates: Vec<String> = self.rates.iter().map(|rate| format!("{:.0}", rate / 1e3)).collect();
+        eprintln!("resident MiB: {}; thousand packets/s: {}", mib.join(" "), rates.join(" "));
+        let base = self.memory[tenths - 1];
+        self.memory[tenths..].iter().map(|bytes| bytes.saturating_sub(base)).max().unwrap()
+    }
+}
+
+const MIB: u64 = 1 << 20;
+
+#[test]
+#[ignore = "needs root: real packets"]
+fn what_goes_in_comes_out_in_order_or_is_counted() {
+    if !can_run() {
+        return;
+    }
+    const FLOWS: u32 = 60;
+    let count = packets(1_000_000, 100_000_000);
+    let policy = policy(BitRate::from_mbit_per_s(400), BitRate::from_mbit_per_s(1000), 200);
+    let mut watch = Watch::new(count);
+    let outcome = under_load(&policy, FLOWS as usize, |load| {
+        let mut places = [0_u32; FLOWS as usize];
+        while load.sent < count {
+            let batch = (0..64.min(count - load.sent)).map(|index| {
+                let flow = ((load.sent + index) % u64::from(FLOWS)) as u32;
+                let place = &mut places[flow as usize];
+                // Pure ACKs acknowledge something each time.
+                *place = place.wrapping_add(100);
+                packet(flow, *place)
+            });
+            let batch = batch.collect();
+            load.send(2048, batch);
+            watch.at(load.sent);
+        }
+    });
+    assert_eq!(outcome.sent, count);
+    assert!(outcome.came > count / 4, "hardly anything came");
+    let dropped = |reason: DropReason| outcome.snapshot.up.hops[0].line.dropped[reason.index()].packets;
+    assert!(dropped(DropReason::Tail) > 0 && dropped(DropReason::AckMerged) > 0, "nothing waited");
+    assert!(watch.growth_since(2) < 4 * MIB);
+}
+
+/// Each packet is a flow of its own, as when somebody scans: after a quarter of a million of them there is no number left for more,
+/// and they pass without one.
+#[test]
+#[ignore = "needs root: real packets"]
+fn ever_new_flows_take_bounded_memory_and_bounded_time() {
+    if !can_run() {
+        return;
+    }
+    let count = packets(800_000, 20_000_000);
+    let policy = policy(BitRate::from_mbit_per_s(400), BitRate::from_mbit_per_s(1000), 200);
+    let mut watch = Watch::new(count);
+    let outcome = under_load(&policy, 0, |load| {
+        while load.sent < count {
+            let batch = (0..64.min(count - load.sent)).map(|index| packet((load.sent + index) as u32, 1)).collect();
+            load.send(2048, batch);
+            watch.at(load.sent);
+        }
+    });
+    let up = &outcome.snapshot.up;
+    assert_eq!(up.unnumbered, up.received.packets - (1 << 18), "all but as many as have a number");
+    // By then every table is full.
+    assert!(watch.growth_since(4) < 4 * MIB);
+    let (first, last) = (watch.rates[0], watch.rates[9]);
+    assert!(last > first / 3.0, "{first} packets/s became {last}");
+}
+
+/// An ACK of each waits, and then another of each: every flow is heard of, and each ACK that went lives on in another.
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_hundred_thousand_flows_wait_at_once() {
+    if !can_run() {
+        return;
+    }
+    const FLOWS: u32 = 100_000;
+    let policy = policy(BitRate::from_mbit_per_s(8), BitRate::from_mbit_per_s(100), 2 * FLOWS);
+    let outcome = under_load(&policy, (KINDS * FLOWS) as usize, |load| {
+        for place in 1..=2 {
+            for first in (0..FLOWS).step_by(50) {
+                load.send(u64::MAX, (first..first + 50).map(|flow| packet(KINDS * flow, place)).collect());
+                if first % 5000 == 0 {
+                    load.wait_until_read();
+                }
+            }
+        }
+        assert!(load.finish());
+        let missing = load.last.iter().step_by(KINDS as usize).filter(|last| **last != 2).count();
+        assert_eq!(missing, 0, "flows of which the newest ACK did not come");
+    });
+    let (up, hop) = (&outcome.snapshot.up, &outcome.snapshot.up.hops[0]);
+    let merged = hop.line.dropped[DropReason::AckMerged.index()].packets;
+    assert_eq!(up.unnumbered, 0);
+    assert_eq!(merged + outcome.came, u64::from(2 * FLOWS));
+    let waited = hop.most_queued.packets.as_u64();
+    assert!(waited > u64::from(FLOWS) / 2 && merged > u64::from(FLOWS) / 4, "{waited} waited, {merged} merged");
+}
