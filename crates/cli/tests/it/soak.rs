@@ -399,5 +399,5 @@ fn a_hundred_thousand_flows_wait_at_once() {
     assert_eq!(up.unnumbered, 0);
     assert_eq!(merged + outcome.came, u64::from(2 * FLOWS));
     let waited = hop.most_queued.packets.as_u64();
-    assert!(waited > u64::from(FLOWS) / 2 && merged > u64::from(FLOWS) / 4, "{waited} waited, {merged} merged");
+    assert!(waited > u64::from(FLOWS) / 4 && merged > u64::from(FLOWS) / 10, "{waited} waited, {merged} merged");
 }
