@@ -68,7 +68,7 @@ pub(crate) static TCP: Section = Section {
         Key::with_default(
             "rto",
             Kind::Choice(&["rfc6298", "linux"]),
-            "rfc6298",
+            "linux",
             "How the retransmission timeout is computed: by the RFC, one measurement a round trip; or as Linux does, where \
              every ACK measures and `min_rto` is the least of the variance, not of the whole.",
         ),
@@ -89,14 +89,14 @@ pub(crate) static TCP: Section = Section {
         Key::with_default(
             "undo",
             Kind::Flag,
-            "false",
+            "true",
             "Take back a reduction of the window if timestamps (Eifel, RFC 3522), DSACK (RFC 3708) or F-RTO show that \
              nothing was lost; not in Tahoe and Reno.",
         ),
         Key::with_default(
             "frto",
             Kind::Flag,
-            "false",
+            "true",
             "Find needless timeouts by what answers the first retransmission (F-RTO, RFC 5682); needs SACK and `undo`.",
         ),
         Key::with_default("clock_granularity", Kind::Time, "0 ms", "Tick of the host's clock; the 1990s had 500 ms.")

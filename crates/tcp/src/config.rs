@@ -108,7 +108,7 @@ pub struct Config {
     pub timestamps: bool,
     /// Offer window scaling. Default [`WindowScale::Auto`].
     pub window_scale: WindowScale,
-    /// How the retransmission timeout is computed. Default [`Rto::Rfc6298`].
+    /// How the retransmission timeout is computed. Default [`Rto::Linux`].
     pub rto: Rto,
     /// Least retransmission timeout, with [`Rto::Linux`] of its variance alone. Default 200 ms as Linux; RFC 6298 (2.4)
     /// says 1 s.
@@ -118,9 +118,9 @@ pub struct Config {
     /// Timeout before there is a measurement. Default 1 s (RFC 6298, 2.1).
     pub initial_rto: Duration,
     /// Take back what a repair did to the window if timestamps (RFC 3522), DSACK (RFC 3708) or F-RTO show that nothing was
-    /// lost. Not in Tahoe and Reno. Default off.
+    /// lost. Not in Tahoe and Reno. Default on.
     pub undo: bool,
-    /// Find needless timeouts by F-RTO (RFC 5682); needs SACK, and `undo`. Default off.
+    /// Find needless timeouts by F-RTO (RFC 5682); needs SACK, and `undo`. Default on.
     pub frto: bool,
     /// Tick of the host's clock; zero: exact. With a tick G, round trips are measured in whole ticks (at least one) and
     /// timers fire at multiples of G as BSD counts them: a timer of n ticks fires at the n-th tick from now, up to G
@@ -162,12 +162,12 @@ impl Default for Config {
             dsack: true,
             timestamps: false,
             window_scale: WindowScale::Auto,
-            rto: Rto::Rfc6298,
+            rto: Rto::Linux,
             min_rto: Duration::from_ms(200),
             max_rto: Duration::from_s(120),
             initial_rto: Duration::from_s(1),
-            undo: false,
-            frto: false,
+            undo: true,
+            frto: true,
             clock_granularity: Duration::ZERO,
             byte_counting: ByteCounting::Abc { limit: 2 },
             ecn: false,

@@ -15,7 +15,7 @@ use crate::congestion::{Acked, Style};
 use crate::ranges::{Low, Range};
 use crate::rtt::Place;
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
-use crate::sender::{Phase, Sender, Urgent};
+use crate::sender::{Phase, Sender, Stage, Urgent};
 use crate::timer::Timer;
 use crate::undo::Evidence;
 
@@ -125,7 +125,7 @@ impl Sender {
             self.persisting = false;
             self.probes = 0;
         } else if self.phase != Phase::Recovery
-            || !self.partial
+            || self.stage != Stage::Partial
             || self.recover.ahead_of(self.una) <= 0
             || self.rtt.is_linux()
         {
@@ -210,7 +210,7 @@ impl Sender {
         } else if self.style == Style::NewReno {
             self.congestion.on_partial_ack(acked, mss);
             self.urgent = Urgent::First;
-            self.partial = true;
+            self.stage = Stage::Partial;
         }
     }
 
@@ -285,7 +285,7 @@ impl Sender {
             self.keep_for_undo(config);
         }
         self.congestion.on_fast_retransmit(config, self.style, self.flight_size(), mss, reduce);
-        self.partial = false;
+        self.stage = Stage::Begun;
         self.timer = Timer::at(config.deadline(now, self.rtt.rto()));
         match self.style {
             Style::Tahoe => {
@@ -408,6 +408,7 @@ impl Sender {
     /// The repair has come to its end.
     fn end_repair(&mut self) {
         self.phase = Phase::Open;
+        self.stage = Stage::Begun;
         self.settle_board();
         if let Some(undo) = &mut self.undo {
             undo.on_end(self.max);

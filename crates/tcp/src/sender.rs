@@ -31,6 +31,19 @@ pub(crate) enum Phase {
     Loss,
 }
 
+/// How far the repair is that is under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Stage {
+    Begun,
+    /// In fast recovery, the first partial acknowledgement has come.
+    Partial,
+    /// After a timeout, the answer to the first segment sent again is awaited (F-RTO).
+    FirstAnswer,
+    /// It came; new data go out, and what answers them decides (F-RTO).
+    SecondAnswer,
+}
+
 /// What goes out whatever the congestion window says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -98,8 +111,7 @@ pub(crate) struct Sender {
     pub(crate) style: Style,
     /// The application offers no more: a FIN follows the last octet.
     pub(crate) closing: bool,
-    /// The first partial acknowledgement of this recovery has come.
-    pub(crate) partial: bool,
+    pub(crate) stage: Stage,
     /// The scoreboard decides: something is SACKed, or a repair by SACK is under way.
     pub(crate) sacking: bool,
     /// The window is shut: the timer is for probes.
@@ -156,7 +168,7 @@ impl Sender {
             phase: Phase::Open,
             style: Style::of(config.variant, false),
             closing: false,
-            partial: false,
+            stage: Stage::Begun,
             sacking: false,
             persisting: false,
             urgent: Urgent::Nothing,
@@ -363,7 +375,7 @@ impl Sender {
         if counted + u64::from(mss) > cwnd {
             return Err(self.shut_by_cwnd(cwnd, false));
         }
-        let new_first = self.prefers_new();
+        let new_first = self.stage == Stage::SecondAnswer;
         let board = self.board.as_mut().expect("a sender by SACK has a scoreboard");
         if self.phase != Phase::Open
             && !new_first
@@ -384,7 +396,7 @@ impl Sender {
         let board = self.board.as_mut().expect("a sender by SACK has a scoreboard");
         if new_first {
             // RFC 5682, section 2.1, step 2b: without new data the timeout is taken for right.
-            self.end_frto();
+            self.stage = Stage::Begun;
             return self.next_by_sack(config);
         }
         if self.phase == Phase::Recovery {

@@ -1,11 +1,10 @@
 //! Taking back a repair that proves needless: the segments had only been late.
 //!
 //! Published: RFC 3522 and RFC 4015 (Eifel: an echo older than the first retransmission acknowledges the original), RFC
-//! 3708 (every octet sent again is reported as a duplicate by DSACK), RFC 5682, section 3 (F-RTO with SACK), RFC 9438,
-//! section 4.9 (what CUBIC restores); together as in P. Sarolahti and A. Kuznetsov, "Congestion Control in Linux TCP",
-//! USENIX 2002, section 5.
-//! What a repair changes is kept when it begins. If one of the three says that nothing was lost, window, threshold and
-//! CUBIC's curve are as before, or as they are now if that is more; what was taken for lost is in flight again.
+//! 3708 (every octet sent again is reported as a duplicate by DSACK), RFC 5682, section 3 (F-RTO with SACK); together
+//! as in P. Sarolahti and A. Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002, section 5.
+//! Window and threshold are kept when a repair begins. If one of the three says that nothing was lost they are as
+//! before, or as they are now if that is more; what was taken for lost is in flight again.
 //!
 //! After a timeout F-RTO sends the first segment again and waits. If then octets are acknowledged or SACKed that were
 //! sent once and before, the timeout was needless. If only what was sent again is, new data go out instead of the next
@@ -13,47 +12,37 @@
 //! Differs: as in Linux, one acknowledgement of what was sent once is enough for F-RTO (the RFC asks for two in its step
 //! 2b), timeouts that interrupt a fast recovery have no F-RTO, and reports of duplicates count until a window after the
 //! repair. F-RTO needs SACK; without it (NewReno) Eifel alone decides. Tahoe and Reno, of an earlier time, take nothing
-//! back. Unlike in Linux no reordering is learned from it, and CUBIC's curve goes on after a timeout.
-//! Cost: a null test for each acknowledgement; 56 bytes from the beginning of a repair to a window after its end.
+//! back. As in Linux, CUBIC begins a new curve at the window that it has again; RFC 9438, section 4.9, would go on with the
+//! old one. Unlike in Linux no reordering is learned from it.
+//! Cost: a null test for each acknowledgement; 24 bytes from the beginning of a repair to a window after its end.
 
 use lastmile_packet::{Meta, SeqNumber};
 use lastmile_units::Instant;
 
 use crate::Config;
-use crate::congestion::{Congestion, Style};
+use crate::congestion::Style;
 use crate::ranges::Low;
 use crate::recovery::News;
-use crate::sender::{Phase, Sender, Urgent};
+use crate::sender::{Phase, Sender, Stage, Urgent};
 
 /// What is needed to take a repair back.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Undo {
     /// Before the repair.
-    congestion: Congestion,
+    cwnd: u32,
+    ssthresh: u32,
     /// Octets sent again that are not reported as duplicates.
     unreported: u32,
     /// The first that is not acknowledged when the repair began: reports below it are of an earlier one.
     from: Low,
     /// One past the highest octet sent when the repair ended.
     until: Low,
-    /// The timestamp of the first retransmission.
-    first_again: Option<u32>,
-    frto: Frto,
+    /// The timestamp of the first retransmission; zero before it.
+    first_again: u32,
 }
 
-// A box of 56 bytes takes 64 of the heap.
-const _: () = assert!(size_of::<Undo>() <= 56, "very many senders may be in a repair at once");
-
-/// How far F-RTO is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Frto {
-    /// Nothing is left to find out.
-    Off,
-    /// The answer to the first segment sent again is awaited.
-    First,
-    /// It came; new data go out, and what answers them decides.
-    Second,
-}
+// A box of 24 bytes takes 32 of the heap.
+const _: () = assert!(size_of::<Undo>() <= 24, "very many senders may be in a repair at once");
 
 /// What an acknowledgement is judged by.
 #[derive(Clone, Copy, Debug)]
@@ -70,18 +59,17 @@ impl Undo {
     /// The repair has come to its end with octets up to `max` sent.
     pub(crate) fn on_end(&mut self, max: u64) {
         self.until = Low::of(max);
-        self.frto = Frto::Off;
     }
 
     /// All that was sent again has arrived twice.
     fn is_reported(&self) -> bool {
-        self.first_again.is_some() && self.unreported == 0
+        self.first_again != 0 && self.unreported == 0
     }
 
     /// RFC 3522, section 3.2, step 4: the echo is from before the first retransmission.
     fn is_answered_by_original(&self, segment: &Meta) -> bool {
-        let Some((first, (_, echo))) = self.first_again.zip(segment.options().timestamps()) else { return false };
-        echo.wrapping_sub(first).cast_signed() < 0
+        let Some((_, echo)) = segment.options().timestamps() else { return false };
+        self.first_again != 0 && echo.wrapping_sub(self.first_again).cast_signed() < 0
     }
 }
 
@@ -93,31 +81,29 @@ impl Sender {
             return;
         }
         self.undo = Some(Box::new(Undo {
-            congestion: self.congestion.clone(),
+            cwnd: self.congestion.cwnd(),
+            ssthresh: self.congestion.ssthresh(),
             unreported: 0,
             from: Low::of(self.una),
             until: Low::of(self.max),
-            first_again: None,
-            frto: Frto::Off,
+            first_again: 0,
         }));
     }
 
     /// The timer expired; `recovering`: in the midst of a fast recovery.
     #[cold]
     pub(crate) fn start_frto(&mut self, config: &Config, recovering: bool) {
-        if config.frto
-            && self.style == Style::Sack
-            && let Some(undo) = &mut self.undo
-        {
-            undo.frto = if recovering { Frto::Off } else { Frto::First };
-        }
+        let starts = config.frto && self.style == Style::Sack && self.undo.is_some() && !recovering;
+        self.stage = if starts { Stage::FirstAnswer } else { Stage::Begun };
     }
 
     /// `len` octets go out again.
     pub(crate) fn count_again(&mut self, now: Instant, config: &Config, len: u32) {
         if let Some(undo) = &mut self.undo {
             undo.unreported = undo.unreported.saturating_add(len);
-            undo.first_again.get_or_insert(config.timestamp(now));
+            if undo.first_again == 0 {
+                undo.first_again = config.timestamp(now).max(1);
+            }
         }
     }
 
@@ -138,22 +124,11 @@ impl Sender {
         }
     }
 
-    /// New data go before the next repair.
-    pub(crate) fn prefers_new(&self) -> bool {
-        self.undo.as_ref().is_some_and(|undo| undo.frto == Frto::Second)
-    }
-
-    /// There are none.
-    pub(crate) fn end_frto(&mut self) {
-        if let Some(undo) = &mut self.undo {
-            undo.frto = Frto::Off;
-        }
-    }
-
     /// Octets that a timeout took for lost and that were not sent again, as long as F-RTO asks.
+    #[inline]
     pub(crate) fn untouched(&self) -> u32 {
-        match (&self.undo, &self.board) {
-            (Some(undo), Some(board)) if undo.frto != Frto::Off => board.untouched(),
+        match &self.board {
+            Some(board) if matches!(self.stage, Stage::FirstAnswer | Stage::SecondAnswer) => board.untouched(),
             _ => 0,
         }
     }
@@ -172,22 +147,22 @@ impl Sender {
             if undo.until.ahead_of(self.una) < 0 {
                 self.undo = None;
             }
-        } else if undo.frto == Frto::First && evidence.advanced {
-            undo.frto = Frto::Second;
-        } else if undo.frto == Frto::Second && evidence.news.any {
-            undo.frto = Frto::Off;
+        } else if self.stage == Stage::FirstAnswer && evidence.advanced {
+            self.stage = Stage::SecondAnswer;
+        } else if self.stage == Stage::SecondAnswer && evidence.news.any {
+            self.stage = Stage::Begun;
         }
     }
 
     fn take_back(&mut self) {
         let Some(undo) = self.undo.take() else { return };
-        self.congestion.restore(undo.congestion);
+        self.congestion.restore(undo.cwnd, undo.ssthresh);
+        self.stage = Stage::Begun;
         if self.phase == Phase::Open {
             return;
         }
         self.phase = Phase::Open;
         self.urgent = Urgent::Nothing;
-        self.partial = false;
         self.backoff = 0;
         self.dup_acks = 0;
         self.nxt = Low::of(self.max);

@@ -74,6 +74,11 @@ impl Cubic {
         self.w_max = 0;
     }
 
+    /// The window is another: the next acknowledgement begins a stage.
+    pub(super) fn begin_anew(&mut self) {
+        self.epoch = Timer::OFF;
+    }
+
     /// Time in which the window was not the limit is none of the curve's.
     pub(super) fn rest(&mut self, now: Instant) {
         if let Some(epoch) = self.epoch.earlier(Timer::OFF) {

@@ -193,13 +193,14 @@ impl Congestion {
         self.set_cwnd(mss);
     }
 
-    /// A reduction is taken back: no less than `before` it (RFC 4015, section 3.2; RFC 9438, section 4.9).
-    pub(crate) fn restore(&mut self, before: Self) {
-        self.set_cwnd(self.cwnd.max(before.cwnd));
-        self.ssthresh = self.ssthresh.max(before.ssthresh);
-        self.counted = before.counted;
+    /// A reduction is taken back: no less than before it (RFC 4015, section 3.2).
+    pub(crate) fn restore(&mut self, cwnd: u32, ssthresh: u32) {
+        self.set_cwnd(self.cwnd.max(cwnd));
+        self.ssthresh = self.ssthresh.max(ssthresh);
         self.limited_sent = 0;
-        self.cubic = before.cubic;
+        if let Some(cubic) = &mut self.cubic {
+            cubic.begin_anew();
+        }
     }
 
     /// An ECN echo: RFC 3168, section 6.1.2, halves the window itself, whatever is out.

@@ -18,6 +18,8 @@
 //! echo`, `sack left:right ...`. Behind them `[ect0]` or `[ce]` for the ECN field, and `again` where the sender marks a
 //! retransmission.
 //!
+//! What `open` does not set is as in `Config::default`, but for the timer of RFC 6298, and no repair that is taken back.
+//!
 //! `replay` runs the input lines and writes the whole file anew: input lines and comments as they were, output lines as
 //! they happened. Timers fire at their exact times; those due at the time of an input line fire before it. Comments
 //! before or behind an output line stay with it as long as it comes out the same.
@@ -163,7 +165,7 @@ fn open(line: &str) -> Outcome<Subject> {
         Some("passive") => Open::Passive,
         other => return Err(format!("open what? {other:?}")),
     };
-    let mut config = Config { mss: 1000, ..Config::default() };
+    let mut config = Config { mss: 1000, rto: Rto::Rfc6298, undo: false, frto: false, ..Config::default() };
     for word in words {
         let (key, value) = word.split_once('=').ok_or_else(|| format!("no `key=value`: {word}"))?;
         set(&mut config, key, value).ok_or_else(|| format!("cannot set {word}"))?;

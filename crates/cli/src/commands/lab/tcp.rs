@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use lastmile_live::lab::Hosts;
-use lastmile_tcp::{ByteCounting, Config, InitialWindow, Variant, WindowScale};
+use lastmile_tcp::{ByteCounting, Config, InitialWindow, Rto, Variant, WindowScale};
 
 /// The kernel's name of a variant's congestion control.
 pub(super) fn congestion(variant: Variant) -> &'static str {
@@ -65,6 +65,9 @@ pub(super) fn warnings(config: &Config, warnings: &mut BTreeSet<String>) {
     own(config.ack_every != default.ack_every, "ack_every", "the kernel acknowledges every second segment");
     let shift = matches!(config.window_scale, WindowScale::Shift(_));
     own(shift, "window_scale", "the kernel chooses the shift by the window");
+    own(config.rto == Rto::Rfc6298, "rto", "the kernel keeps its timer in its own way, as \"linux\" says");
+    own(!config.undo, "undo", "the kernel takes needless repairs back");
+    own(config.undo && !config.frto, "frto", "the kernel looks for needless timeouts by F-RTO");
     own(config.initial_rto != default.initial_rto, "initial_rto", "the kernel starts with 1 s");
     own(!config.clock_granularity.is_zero(), "clock_granularity", "the kernel's clock has the tick that it has");
     let counting = config.byte_counting == ByteCounting::Abc { limit: 2 };
