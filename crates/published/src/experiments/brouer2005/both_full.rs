@@ -206,7 +206,7 @@ pub(super) fn shaped(table: &Table) -> Result<TableResult, ExperimentError> {
     result.assumptions.push(format!(
         "The thesis finds what it lost beyond what the shaper's rate takes (2.1 % of 1805 kbit/s) more than expected itself. Its 1687 kbit/s are 95.4 % of the 1768 that the \
          shaper carries, and 95 % is the ceiling that its production gives the class of whatever no rule knows (table 9.3.2: 728 of 767 kbit/s). Listing 8.3 does not show \
-         the ceilings of the classes; if the download had that one, {held:.1} % would be lost here. That would explain the figure, and is a guess: the claim is judged \
+         the ceilings of the classes; if the download had that one, {held:.1} % would be lost here. That it had is a guess: the claim is judged \
          without it. {told}"
     ));
     // The cost is judged apart from the delay: one may come out without the other.
