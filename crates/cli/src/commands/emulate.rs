@@ -132,7 +132,7 @@ struct Start {
     spin: Option<Duration>,
 
     /// Stay awake for this long after each packet: the next is not held up by a wake-up, costs processor time [default: 250 ms
-    /// where there is more than one processor, 0 s with --bridge]
+    /// with --realtime where there is more than one processor, otherwise and with --bridge 0 s]
     #[arg(long, value_name = "TIME")]
     awake: Option<Duration>,
 
@@ -244,8 +244,10 @@ fn config(arguments: &Start, path: &Path, seed: u64) -> Config {
 
 fn tuning(arguments: &Start) -> Tuning {
     let usual = Tuning::default();
-    // An interface may have packets all day, and packet sockets know when they came.
-    let awake = if arguments.bridge.is_some() { usual.awake } else { Tuning::awake_between_packets() };
+    // Who is awake all the time has to wait for others longer than who sleeps, unless he goes first. And an interface may have packets
+    // all day, of which packet sockets know when they came.
+    let stays = arguments.realtime && arguments.bridge.is_none();
+    let awake = if stays { Tuning::awake_between_packets() } else { usual.awake };
     Tuning {
         spin: arguments.spin.unwrap_or(usual.spin),
         awake: arguments.awake.unwrap_or(awake),
