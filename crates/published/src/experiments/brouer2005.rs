@@ -42,8 +42,8 @@ const OPEN_LINE: [&str; 5] = [
      idle line answers a ping in 7.1 ms.",
     "The DSLAM's buffer is not stated: 800 cells, 25 packets, since pings stayed below 185 ms beside a download that met losses. The modem's is \
      185625 bytes, from the 3.3 s of figure 3.8. Figures that they come from are thus no result here.",
-    "TCP of Linux 2.4 is SACK with timestamps, 44 segments of 1448 bytes of window, an ACK for every second segment and growth by ACKs. It keeps its \
-     timeout 200 ms above the round trip and undoes spurious ones by timestamps; a least timeout of 1 s (RFC 6298) stands for that.",
+    "TCP of Linux 2.4 is SACK with timestamps, 44 segments of 1448 bytes of window, an ACK for every second segment and growth by ACKs. Its \
+     timeout stays 200 ms above the round trip, and it takes needless ones back by timestamps and DSACK; F-RTO came later.",
 ];
 
 /// What reproduces which table.

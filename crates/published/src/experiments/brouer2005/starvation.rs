@@ -455,8 +455,8 @@ pub(super) fn loss_and_bursts(table: &Table) -> Result<TableResult, ExperimentEr
          {idle_before:.0} % before, and with the upload, when data come in bursts, in {idle:.0} %"
     );
     result.assumptions.push(
-        "What is sent again stands for what is lost. In a run or two of ten a timer ends when the round trip jumps from 0.15 to 1.2 s, although nothing is lost; Linux would have \
-         taken that back."
+        "What is sent again stands for what is lost. In a run or two of ten a timer ends when the round trip jumps from 0.15 to 1.2 s, although nothing is lost; that is \
+         taken back, as in Linux."
             .to_owned(),
     );
     told_sensitivity(&mut result)?;
