@@ -223,7 +223,7 @@ fn under_load(policy: &Policy, flows: usize, load: impl FnOnce(&mut Load<'_>)) -
         up: Direction { queue: policy.up.clone(), link_layer: policy.line.up_layer },
         down: Direction { queue: Spec::fifo(1000), link_layer: policy.line.down_layer },
         path: Path::default(),
-        tuning: Tuning { spin: Duration::ZERO, realtime: false },
+        tuning: Tuning { spin: Duration::ZERO, realtime: false, awake: Duration::ZERO },
     });
     let (world, stop) = (world.unwrap(), Stop::new().unwrap());
     let handle = world.handle();
