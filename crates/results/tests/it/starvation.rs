@@ -42,7 +42,7 @@ fn the_report_says_that_window_over_queue_delay_limits_the_download() {
     let words = &download.explanation;
     assert!(words.starts_with("receive window 64 KiB / round trip "), "{words}");
     assert!(words.contains("is the queue of link up, where its ACKs wait"), "{words}");
-    assert!(download.goodput_bps < 0.3 * download.bound_bps.unwrap(), "{download:?}");
+    assert!(download.goodput_bps < 0.35 * download.bound_bps.unwrap(), "{download:?}");
     // Little's law: while the window is the limit, what is delivered is one window a round trip.
     let up = during.links.iter().find(|link| link.name == "up").unwrap();
     let share = download.limited_by.receive_window.unwrap();
