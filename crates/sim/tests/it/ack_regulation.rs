@@ -91,7 +91,8 @@ fn with_loss_fast_retransmit_lives() {
 }
 
 /// 1.8 Mbit/s in 40 ms are 9000 bytes, twice what the empty path holds. The rest of a window of 64 KiB waits in the provider's
-/// queue, unless it is clamped, with plain windows and with scaled ones.
+/// queue, unless it is clamped, with plain windows and with scaled ones. A share is of whole segments and one more: 7 of 1460 bytes, whose
+/// packets have 10 500.
 #[test]
 fn a_clamped_download_keeps_the_queue_short_and_the_line_busy() {
     let download = |queue: Spec, window: u64, window_scale: WindowScale| -> Outcome {
@@ -106,7 +107,7 @@ fn a_clamped_download_keeps_the_queue_short_and_the_line_busy() {
     let plain = download(Spec::fifo(100), 65_535, WindowScale::Auto);
     let clamped = download(window_clamp(target), 65_535, WindowScale::Auto);
     assert!(plain.links[1].max_backlog_bytes > 50_000, "{}", plain.links[1].max_backlog_bytes);
-    assert!(clamped.links[1].max_backlog_bytes < 10_000, "{}", clamped.links[1].max_backlog_bytes);
+    assert!(clamped.links[1].max_backlog_bytes <= 10_500, "{}", clamped.links[1].max_backlog_bytes);
     let (was, is) = (plain.flows[0].bytes_delivered, clamped.flows[0].bytes_delivered);
     assert!(is * 100 > was * 97, "{is} of {was}");
 
