@@ -2,7 +2,7 @@
 //!
 //! `CLOCK_MONOTONIC` counts nanoseconds; they become picoseconds since the program began, so that 213 days fit. Receive stamps
 //! (`SO_TIMESTAMPNS`) are of `CLOCK_REALTIME`, which may be set at any time: [`StampMap`] measures the distance anew whenever
-//! it is asked to, and [`Arrivals`] holds what was stamped before the wall clock was set, and is read after it, between the readings
+//! it is asked to, and `Arrivals` holds what was stamped before the wall clock was set, and is read after it, between the readings
 //! around it.
 
 use std::time::SystemTime;
