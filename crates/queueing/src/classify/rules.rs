@@ -7,7 +7,7 @@
 //! A packet with bytes wears its class from then on ([`Packet::class`]), so that whoever drives the queue can tell what each class waited.
 //!
 //! Published: tc-fw(8), and the rules of Netfilter's mangle table, which run on after a mark.
-//! Cost: every rule that the packet's protocol, ports, flags and traffic class leave in question ([`candidates`](super::candidates)), for
+//! Cost: every rule that the packet's protocol, ports, flags and traffic class leave in question (`candidates`), for
 //! each packet that comes; addresses and connection are looked up once for all of them.
 
 use core::sync::atomic::{AtomicU16, Ordering};
