@@ -366,8 +366,7 @@ impl Spec {
                 Box::new(clamp.ok_or_else(|| refused(at, Problem::SegmentSize(config.mss)))?)
             }
             Self::Witness { queue } => {
-                let queue: Node<P> = queue.build_below("queue".into(), at, environment)?;
-                Box::new(Witness::new(environment, queue))
+                Box::new(Witness::new(environment, queue.build_below("queue".into(), at, environment)?))
             }
             Self::CakeAckFilter { limit, drop, rules } => {
                 let filter = CakeAckFilter::new(*limit, *drop, rules, environment);
@@ -394,8 +393,7 @@ impl Spec {
             }
             Self::Cake(config) => Box::new(Cake::new(config, environment)),
             Self::Policer { rules, queue } => {
-                let queue: Node<P> = queue.build_below("queue".into(), at, environment)?;
-                Box::new(Policer::new(rules, environment, queue))
+                Box::new(Policer::new(rules, environment, queue.build_below("queue".into(), at, environment)?))
             }
             Self::Rules(rules::Config { rules, otherwise, queue }) => {
                 let below = Rules::below(environment);
