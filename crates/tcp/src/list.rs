@@ -1,15 +1,19 @@
-//! A list that holds a few values within itself, and more in a ring on the heap.
+//! A list that holds a few values within itself, some in a block of the heap, and many in a ring there.
 //!
-//! Cost: at the end and the front O(1), elsewhere a shift of the shorter side; 24 bytes for values of eight.
+//! Cost: at the end and the front O(1), elsewhere a shift of the shorter side; 24 bytes for values of eight, and 48 of the
+//! heap for three to five of them.
 
 use std::collections::VecDeque;
 
 /// So many values need no memory of their own: enough for most of those who hold any.
 const FEW: usize = 2;
+/// So many need no ring, which takes a block for itself and one for its values.
+const SOME: usize = 5;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum List<T> {
     Few(u8, [T; FEW]),
+    Some(u8, Box<[T; SOME]>),
     // Boxed: one pointer, so that the whole is no larger than the few.
     #[expect(clippy::box_collection, reason = "a ring alone takes four words in every list")]
     Many(Box<VecDeque<T>>),
@@ -21,11 +25,18 @@ impl<T: Copy + Default> Default for List<T> {
     }
 }
 
+/// What a list that is no ring holds.
+macro_rules! held {
+    ($len:expr, $values:expr) => {
+        $values[..usize::from(*$len)]
+    };
+}
+
 impl<T: Copy + Default> List<T> {
     #[inline]
     pub(crate) fn len(&self) -> usize {
         match self {
-            Self::Few(len, _) => usize::from(*len),
+            Self::Few(len, _) | Self::Some(len, _) => usize::from(*len),
             Self::Many(ring) => ring.len(),
         }
     }
@@ -33,7 +44,8 @@ impl<T: Copy + Default> List<T> {
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<T> {
         match self {
-            Self::Few(len, few) => few[..usize::from(*len)].get(index).copied(),
+            Self::Few(len, few) => held!(len, few).get(index).copied(),
+            Self::Some(len, some) => held!(len, some).get(index).copied(),
             Self::Many(ring) => ring.get(index).copied(),
         }
     }
@@ -47,6 +59,7 @@ impl<T: Copy + Default> List<T> {
     pub(crate) fn set(&mut self, index: usize, value: T) {
         match self {
             Self::Few(_, few) => few[index] = value,
+            Self::Some(_, some) => some[index] = value,
             Self::Many(ring) => ring[index] = value,
         }
     }
@@ -58,7 +71,11 @@ impl<T: Copy + Default> List<T> {
                 few[usize::from(*len)] = value;
                 *len += 1;
             }
-            Self::Few(..) => self.insert(self.len(), value),
+            Self::Some(len, some) if usize::from(*len) < SOME => {
+                some[usize::from(*len)] = value;
+                *len += 1;
+            }
+            Self::Few(..) | Self::Some(..) => self.insert(self.len(), value),
             Self::Many(ring) => ring.push_back(value),
         }
     }
@@ -70,9 +87,21 @@ impl<T: Copy + Default> List<T> {
                 few[index] = value;
                 *len += 1;
             }
+            Self::Some(len, some) if usize::from(*len) < SOME => {
+                some.copy_within(index..usize::from(*len), index + 1);
+                some[index] = value;
+                *len += 1;
+            }
             Self::Few(_, few) => {
-                let mut ring = VecDeque::with_capacity(2 * FEW);
-                ring.extend(*few);
+                let mut some = Box::new([T::default(); SOME]);
+                some[..FEW].copy_from_slice(few);
+                some.copy_within(index..FEW, index + 1);
+                some[index] = value;
+                *self = Self::Some(FEW as u8 + 1, some);
+            }
+            Self::Some(_, some) => {
+                let mut ring = VecDeque::with_capacity(2 * SOME);
+                ring.extend(some.iter());
                 ring.insert(index, value);
                 *self = Self::Many(Box::new(ring));
             }
@@ -87,27 +116,37 @@ impl<T: Copy + Default> List<T> {
                 few.copy_within(part.end..usize::from(*len), part.start);
                 *len -= part.len() as u8;
             }
+            Self::Some(len, some) => {
+                some.copy_within(part.end..usize::from(*len), part.start);
+                *len -= part.len() as u8;
+                // Not as soon as they are few: one more would need the block again.
+                if usize::from(*len) < FEW {
+                    *self = Self::few(&held!(len, some));
+                }
+            }
             Self::Many(ring) => {
                 match part.len() {
                     0 => {}
                     1 => drop(ring.remove(part.start)),
                     _ => drop(ring.drain(part)),
                 }
-                // Not as soon as they are few: one more would need the ring again.
                 if ring.len() < FEW {
-                    let mut few = Self::default();
-                    for &value in ring.iter() {
-                        few.push(value);
-                    }
-                    *self = few;
+                    *self = Self::few(ring.make_contiguous());
                 }
             }
         }
     }
 
+    fn few(values: &[T]) -> Self {
+        let mut few = [T::default(); FEW];
+        few[..values.len()].copy_from_slice(values);
+        Self::Few(values.len() as u8, few)
+    }
+
     pub(crate) fn partition_point(&self, below: impl Fn(&T) -> bool) -> usize {
         match self {
-            Self::Few(len, few) => few[..usize::from(*len)].partition_point(below),
+            Self::Few(len, few) => held!(len, few).partition_point(below),
+            Self::Some(len, some) => held!(len, some).partition_point(below),
             Self::Many(ring) => ring.partition_point(below),
         }
     }
