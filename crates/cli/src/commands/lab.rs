@@ -30,7 +30,7 @@ use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
 
 use self::outcome::{Document, LIVE, Measured};
-use self::plan::Plan;
+use self::plan::{Kernel, Plan};
 
 /// Run a scenario with real packets and the kernel's TCP
 ///
@@ -57,6 +57,11 @@ pub(crate) struct Arguments {
     /// Congestion control of all transfers, by the kernel's name, such as bbr [default: the scenario's variant]
     #[arg(long, value_name = "NAME")]
     pub(super) congestion: Option<String>,
+
+    /// Receivers acknowledge by the kernel's own choice: 16 segments one by one at the beginning and after each pause, and one that ends a
+    /// burst at once; otherwise every second segment, as the scenario has it
+    #[arg(long)]
+    pub(super) quick_acks: bool,
 
     /// Nodes of the file that the two hosts stand for [default: those of the access line; without one, those between which traffic runs]
     #[arg(long, value_name = "CLIENT,SERVER", value_parser = two_nodes)]
@@ -97,6 +102,7 @@ impl From<&run::Arguments> for Arguments {
             policy: run.policy.clone(),
             duration: None,
             congestion: None,
+            quick_acks: false,
             between: None,
             both: false,
             runs: 1,
@@ -112,7 +118,8 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let variant = Variant::new("", &overrides(arguments), Vec::new());
     let scenario = Scenario::load(&arguments.scenario, &variant.overrides).map_err(Failure::Report)?;
     printer.warnings(scenario.warnings());
-    let plan = Plan::of(&scenario, arguments.between.as_ref(), arguments.congestion.as_deref())?;
+    let kernel = Kernel { congestion: arguments.congestion.as_deref(), quick_acks: arguments.quick_acks };
+    let plan = Plan::of(&scenario, arguments.between.as_ref(), kernel)?;
     make_room(&plan)?;
     for warning in plan.warnings() {
         printer.talk(&format!("warning: {warning}"));
@@ -220,7 +227,7 @@ fn live(
 /// One live run of a scenario by itself: the links and traffic that ran, and what came of it as the simulator would tell it. The inner error is how
 /// the program is to end, since a signal has come.
 pub(super) fn run_once(scenario: &Scenario, stop: &Stop) -> Result<std::result::Result<(Network, Outcome), Exit>> {
-    let plan = Plan::of(scenario, None, None)?;
+    let plan = Plan::of(scenario, None, Kernel::default())?;
     make_room(&plan)?;
     let outcome = lab::run(plan.config(), plan.flows(), stop, None, &mut |_| ())?;
     if let Ended::Signal(signal) = outcome.line.ended {

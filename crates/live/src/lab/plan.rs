@@ -128,6 +128,8 @@ pub struct TransferPlan {
     pub max_rto: Duration,
     /// Longest that an ACK is held back.
     pub delayed_ack: Duration,
+    /// The receiver acknowledges at once where the kernel does by itself; otherwise every second segment.
+    pub quick_acks: bool,
 }
 
 /// UDP packets.

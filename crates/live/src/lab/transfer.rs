@@ -1,8 +1,11 @@
 //! A TCP transfer between the two hosts' kernels, and the applications at both ends of it.
 //!
 //! The receiving application reads at once and throws away; its window is held by `TCP_WINDOW_CLAMP`, which the kernel sets anew
-//! whenever it learns of another segment size, so it is set again with what is read. The sending application keeps little unsent
-//! (`TCP_NOTSENT_LOWAT`), so that what it has offered when it stops is soon gone.
+//! whenever it learns of another segment size, so it is set again with what is read.
+//!
+//! The sending application keeps a few segments unsent (`TCP_NOTSENT_LOWAT`), since what it has offered when it stops is still sent, where a
+//! simulated one stops at once. It writes no more than there is room for, whole segments, and says that more will come: a write that finds no
+//! room marks its last segment as an end (PSH).
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddrV4, TcpStream};
@@ -22,6 +25,8 @@ use super::{End, FlowOutcome, FlowSample, TcpOutcome, TcpSample, TransferPlan};
 static ZEROS: [u8; 65_536] = [0; 65_536];
 /// Calls in a row for one socket before the others have their turn.
 const TURNS: usize = 16;
+/// Segments that wait to be sent for the first time, where windows are small: one ACK releases two, or four in slow start.
+const UNSENT_SEGMENTS: u32 = 6;
 /// A threshold that nothing has set yet: `TCP_INFINITE_SSTHRESH` of the kernel.
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
@@ -41,6 +46,8 @@ pub(super) struct Transfer {
     to_hear: u64,
     begun: Option<Instant>,
     connected: Option<Instant>,
+    /// Payload of a segment; one before it is connected.
+    payload: u32,
     /// More may be asked for when all is sent.
     keep_open: bool,
     shut: bool,
@@ -63,8 +70,7 @@ pub(super) fn set_up(
         socket::set_receive_buffer(fd, plan.receive_window.saturating_mul(4))?;
         socket::clamp_window(fd, plan.receive_window)?;
         socket::set_segment(fd, plan.segment)?;
-        // A quarter of a window, so that a wake-up in that time is soon enough.
-        socket::set_unsent_low(fd, (plan.receive_window / 4).clamp(8 << 10, 256 << 10))?;
+        socket::set_unsent_low(fd, most_unsent(plan, plan.segment.into()))?;
         socket::set_dscp(fd, dscp)
     };
     set().context(|| "setting up a TCP socket")?;
@@ -77,6 +83,12 @@ pub(super) fn set_up(
         refused(format!("the kernel's own TCP timers hold, since it refuses others: {error}"));
     }
     Ok(())
+}
+
+/// What may wait to be sent for the first time: what goes out in the time of a wake-up, and a few segments at the least. Poll(2) asks for more
+/// when half of it is gone.
+fn most_unsent(plan: &TransferPlan, segment: u32) -> u32 {
+    (plan.receive_window / 32).clamp(UNSENT_SEGMENTS * segment, 256 << 10)
 }
 
 fn set_congestion(fd: BorrowedFd<'_>, name: &str) -> Result<(), Error> {
@@ -102,6 +114,7 @@ impl Transfer {
             to_hear: plan.request,
             begun: None,
             connected: None,
+            payload: 1,
             keep_open: false,
             shut: false,
             over: None,
@@ -203,7 +216,11 @@ impl Transfer {
 
     fn send(&mut self, now: Instant) -> io::Result<()> {
         let Some(mut sender) = self.sender.as_ref() else { return Ok(()) };
-        self.connected.get_or_insert(now);
+        if self.connected.is_none() {
+            self.connected = Some(now);
+            self.payload = socket::info(sender.as_fd())?.mss.max(1);
+            socket::set_unsent_low(sender.as_fd(), most_unsent(&self.plan, self.payload))?;
+        }
         while self.to_hear > 0 {
             let mut buffer = [0; 4096];
             match sender.read(&mut buffer) {
@@ -213,13 +230,14 @@ impl Transfer {
             }
         }
         for _ in 0..TURNS {
-            let most = self.left.map_or(ZEROS.len(), |left| usize::try_from(left).unwrap_or(usize::MAX));
+            let room = self.room(sender)?;
+            let left = self.left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
             let source: &[u8] = if self.prefix.is_empty() { &ZEROS } else { &self.prefix };
-            let part = &source[..source.len().min(most)];
+            let part = &source[..source.len().min(room).min(left)];
             if part.is_empty() {
                 break;
             }
-            match sender.write(part) {
+            match socket::send(sender.as_fd(), part, part.len() < left) {
                 Ok(len) => {
                     self.prefix.drain(..len.min(self.prefix.len()));
                     self.left = self.left.map(|left| left.saturating_sub(len as u64));
@@ -229,6 +247,13 @@ impl Transfer {
         }
         self.shut_if_done();
         Ok(())
+    }
+
+    /// How much is to be written now: whole segments.
+    fn room(&self, sender: &TcpStream) -> io::Result<usize> {
+        let unsent = u32::try_from(socket::unsent(sender.as_fd())?).unwrap_or(u32::MAX);
+        let room = most_unsent(&self.plan, self.payload).saturating_sub(unsent);
+        Ok(usize::try_from(room - room % self.payload).unwrap_or(0))
     }
 
     fn shut_if_done(&mut self) {
@@ -289,6 +314,9 @@ impl Transfer {
             }
             if self.over.is_none() {
                 socket::clamp_window(receiver.as_fd(), self.plan.receive_window)?;
+                if !self.plan.quick_acks {
+                    socket::delay_acks(receiver.as_fd())?;
+                }
             }
         }
         result

@@ -11,6 +11,8 @@ use super::{check, check_fd};
 const TCP_RTO_MAX_MS: libc::c_int = 44;
 const TCP_RTO_MIN_US: libc::c_int = 45;
 const TCP_DELACK_MAX_US: libc::c_int = 46;
+/// A request of linux/sockios.h that libc has no name for.
+const SIOCOUTQNSD: libc::Ioctl = 0x894B;
 
 /// A socket that neither listens nor has connected yet, in the network namespace of the calling thread. Never blocks.
 pub(crate) fn open() -> io::Result<OwnedFd> {
@@ -61,6 +63,23 @@ pub(crate) fn discard(fd: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
     usize::try_from(taken).map_err(|_| io::Error::last_os_error())
 }
 
+/// Sends what there is room for, and never waits: how many bytes it took. With `more` to come the last of them is not marked as the end of
+/// what there is (PSH), which a receiver would acknowledge at once. `MSG_MORE` of send(2).
+pub(crate) fn send(fd: BorrowedFd<'_>, bytes: &[u8], more: bool) -> io::Result<usize> {
+    let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT | if more { libc::MSG_MORE } else { 0 };
+    // SAFETY: the pointer and the length are those of one slice, which outlives the call.
+    let taken = unsafe { libc::send(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
+    usize::try_from(taken).map_err(|_| io::Error::last_os_error())
+}
+
+/// Bytes that wait to be sent for the first time. `SIOCOUTQNSD` of linux/sockios.h.
+pub(crate) fn unsent(fd: BorrowedFd<'_>) -> io::Result<usize> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the call writes one int, which outlives it.
+    check(unsafe { libc::ioctl(fd.as_raw_fd(), SIOCOUTQNSD, &raw mut bytes) })?;
+    usize::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
+}
+
 /// Chooses the congestion control by its name.
 pub(crate) fn set_congestion(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     let len = libc::socklen_t::try_from(name.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
@@ -86,6 +105,13 @@ pub(crate) fn set_receive_buffer(fd: BorrowedFd<'_>, bytes: u32) -> io::Result<(
 /// The largest window to advertise. The kernel sets its own again when the size of segments changes.
 pub(crate) fn clamp_window(fd: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     set(fd, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, int(bytes))
+}
+
+/// Acknowledges every second segment, and a lone one late: without it the kernel acknowledges 16 segments one by one at the beginning and after
+/// every pause of a retransmission timeout, and one that is marked (PSH) when it is read. The kernel forgets it when an ACK was late or a
+/// segment came twice. `TCP_QUICKACK` of tcp(7).
+pub(crate) fn delay_acks(fd: BorrowedFd<'_>) -> io::Result<()> {
+    set(fd, libc::IPPROTO_TCP, libc::TCP_QUICKACK, 0)
 }
 
 /// The largest segment, TCP options included.

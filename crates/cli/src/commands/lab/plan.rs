@@ -24,6 +24,15 @@ const TCP_HEADERS: u16 = 40;
 /// The timestamp option with its padding (RFC 7323, appendix A).
 const TIMESTAMPS: u16 = 12;
 
+/// What the kernel's TCP is to do otherwise than the scenario says.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Kernel<'a> {
+    /// Congestion control of every transfer, in place of that of its variant.
+    pub(super) congestion: Option<&'a str>,
+    /// Receivers acknowledge at once where the kernel does by itself.
+    pub(super) quick_acks: bool,
+}
+
 /// What the lab is to do with a scenario.
 pub(super) struct Plan<'s> {
     /// The line's links, up and then down, and the traffic that the lab has.
@@ -44,17 +53,14 @@ struct Planned<'s> {
     from: End,
     addresses: FlowAddresses,
     congestion: String,
+    quick_acks: bool,
     timestamps: bool,
 }
 
 impl<'s> Plan<'s> {
-    /// What the lab is to do with `scenario`, every transfer with this congestion control or with that of its variant. Its hosts stand for
-    /// the nodes of these names, or for the ends of the access line, or for those between which all traffic runs.
-    pub(super) fn of(
-        scenario: &'s Scenario,
-        between: Option<&(String, String)>,
-        congestion: Option<&str>,
-    ) -> Result<Self> {
+    /// What the lab is to do with `scenario`. Its hosts stand for the nodes of these names, or for the ends of the access line, or for those
+    /// between which all traffic runs.
+    pub(super) fn of(scenario: &'s Scenario, between: Option<&(String, String)>, kernel: Kernel<'_>) -> Result<Self> {
         let whole = scenario.network_ref();
         if whole.lines.len() > 1 {
             let (name, lines) = (scenario.name(), whole.lines.len());
@@ -90,7 +96,7 @@ impl<'s> Plan<'s> {
                 ends if ends == (server, client) => End::Server,
                 ends => return Err(elsewhere(scenario, traffic, ends, [client, server])),
             };
-            plan.add(traffic, from, first, &directory, congestion);
+            plan.add(traffic, from, first, &directory, kernel);
             first += traffic.count;
         }
         if plan.flows.is_empty() {
@@ -119,7 +125,7 @@ impl<'s> Plan<'s> {
     }
 
     /// Takes `traffic` in, which comes from `from`. `first` is the number of its first connection.
-    fn add(&mut self, traffic: &'s Traffic, from: End, first: u32, directory: &Directory, congestion: Option<&str>) {
+    fn add(&mut self, traffic: &'s Traffic, from: End, first: u32, directory: &Directory, kernel: Kernel<'_>) {
         let name = &traffic.name;
         if [&traffic.names.from, &traffic.names.to].iter().any(|end| end.address.is_some_and(|own| own.is_ipv6())) {
             self.warnings.insert(format!("traffic \"{name}\": the hosts have no IPv6 addresses, so not these"));
@@ -137,7 +143,8 @@ impl<'s> Plan<'s> {
                 member,
                 from,
                 addresses: directory.addresses(FlowId::new(2 * (first + member))),
-                congestion: congestion.unwrap_or(own).to_owned(),
+                congestion: kernel.congestion.unwrap_or(own).to_owned(),
+                quick_acks: kernel.quick_acks,
                 timestamps: false,
             });
         }
@@ -317,6 +324,7 @@ impl Planned<'_> {
             min_rto: sender.min_rto,
             max_rto: sender.max_rto,
             delayed_ack: receiver.delayed_ack,
+            quick_acks: self.quick_acks || receiver.ack_every < 2,
         }
     }
 }
@@ -398,7 +406,7 @@ mod tests {
     #[test]
     fn flows_have_the_simulators_names_ports_and_ways() {
         let scenario = scenario(DOWN_AND_UP);
-        let plan = Plan::of(&scenario, None, None).unwrap();
+        let plan = Plan::of(&scenario, None, Kernel::default()).unwrap();
         let rows: Vec<(usize, String)> = plan.rows().collect();
         let names: Vec<(usize, &str)> = rows.iter().map(|(traffic, name)| (*traffic, name.as_str())).collect();
         assert_eq!(names, [(0, "down-1"), (0, "down-2"), (1, "web"), (2, "up")]);
@@ -422,7 +430,7 @@ mod tests {
     #[test]
     fn connections_that_come_and_go_have_the_kernels_ports_and_count_as_many_as_may_be_open() {
         let small = scenario(DOWN_AND_UP);
-        let plan = Plan::of(&small, None, None).unwrap();
+        let plan = Plan::of(&small, None, Kernel::default()).unwrap();
         let web = plan.flows().into_iter().find_map(|flow| match flow.kind {
             Kind::Application(plan) => Some(plan.connection),
             _ => None,
@@ -431,13 +439,13 @@ mod tests {
         assert_eq!((web.opener, web.opener_port, web.listener_port, web.request), (End::Client, 0, 49_152, 350));
         assert_eq!(plan.sockets(), 2 + 6 + 1);
         let many = DOWN_AND_UP.replace("kind = \"web\"", "kind = \"web\"\ncount = 400");
-        let error = Plan::of(&scenario(&many), None, None).err().unwrap();
+        let error = Plan::of(&scenario(&many), None, Kernel::default()).err().unwrap();
         assert!(format!("{error:?}").contains("2403 flows and connections"), "{error:?}");
     }
 
     #[test]
     fn the_mtu_lets_the_largest_segment_through_with_its_options() {
-        let mtu = |text: &str| Plan::of(&scenario(text), None, None).unwrap().config().line.mtu;
+        let mtu = |text: &str| Plan::of(&scenario(text), None, Kernel::default()).unwrap().config().line.mtu;
         let bulk = "[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\n";
         assert_eq!(mtu(bulk), 1500);
         assert_eq!(mtu(&format!("{bulk}tcp = {{ timestamps = true }}")), 1512);
@@ -464,22 +472,22 @@ mod tests {
     fn without_an_access_line_the_hosts_are_where_the_traffic_runs() {
         let ping = |from: &str, to: &str| format!("[[traffic]]\nkind = \"ping\"\nfrom = \"{from}\"\nto = \"{to}\"\n");
         let scenario = own(&ping("a", "c"));
-        let plan = Plan::of(&scenario, None, None).unwrap();
+        let plan = Plan::of(&scenario, None, Kernel::default()).unwrap();
         assert_eq!((plan.network().links.len(), plan.flows()[0].from), (4, End::Client));
         let ends = ("c".to_owned(), "a".to_owned());
-        assert_eq!(Plan::of(&scenario, Some(&ends), None).unwrap().flows()[0].from, End::Server);
+        assert_eq!(Plan::of(&scenario, Some(&ends), Kernel::default()).unwrap().flows()[0].from, End::Server);
         let two = own(&format!("{}{}name = \"short\"\n", ping("a", "c"), ping("a", "b")));
-        let error = format!("{:?}", Plan::of(&two, None, None).err().unwrap());
+        let error = format!("{:?}", Plan::of(&two, None, Kernel::default()).err().unwrap());
         assert!(error.contains("traffic.short runs from a to b, and the lab has hosts at a and c"), "{error}");
     }
 
     #[test]
     fn a_scenario_without_traffic_or_with_several_clients_is_refused() {
-        assert!(Plan::of(&scenario(""), None, None).is_err());
-        assert!(Plan::of(&own(""), None, None).is_err());
+        assert!(Plan::of(&scenario(""), None, Kernel::default()).is_err());
+        assert!(Plan::of(&own(""), None, Kernel::default()).is_err());
         let several = LINE.replace("[access]", "[access]\nlines = 2");
         let several = Scenario::parse("lab.toml", &format!("{several}\n[[traffic]]\nkind = \"web\""), &[]).unwrap();
-        let error = format!("{:?}", Plan::of(&several, None, None).err().unwrap());
+        let error = format!("{:?}", Plan::of(&several, None, Kernel::default()).err().unwrap());
         assert!(error.contains("access.lines is 2"), "{error}");
     }
 }
