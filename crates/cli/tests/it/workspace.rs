@@ -7,11 +7,12 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates from the ground up: each may use only those before it. `bench` measures and may use all but the command.
-const LAYERS: [&str; 13] = [
+const LAYERS: [&str; 14] = [
     "units",
     "linklayer",
     "packet",
     "queueing",
+    "atm",
     "tcp",
     "theory",
     "sim",
@@ -24,7 +25,7 @@ const LAYERS: [&str; 13] = [
 ];
 
 /// Crates that compute and never touch the machine.
-const CORE: [&str; 8] = ["units", "linklayer", "packet", "queueing", "tcp", "theory", "sim", "kernel"];
+const CORE: [&str; 9] = ["units", "linklayer", "packet", "queueing", "atm", "tcp", "theory", "sim", "kernel"];
 
 /// What those may use from outside: arithmetic, hashes with a given key, randomness from a seed, derive macros. Nothing here
 /// opens a file, a socket or a thread, or reads a clock.

@@ -1,0 +1,166 @@
+//! Traffic contracts: what a connection may send, in the words of ITU-T I.371 (ATM transfer capabilities).
+//!
+//! Published: ITU-T I.371 (2004), sections 6.4 (DBR), 6.5 (SBR1 to SBR3) and 6.8 (GFR); ATM Forum TM 4.1, sections 2.2 and 4.5,
+//! calls them CBR, VBR.1 to VBR.3, UBR.1, UBR.2, GFR.1 and GFR.2. Real-time and non-real-time VBR differ in what the network promises,
+//! not in conformance.
+
+use lastmile_units::{BitRate, CellCount, Duration};
+use thiserror::Error;
+
+/// A peak cell rate, for cells of both priorities together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Peak {
+    /// PCR, as what its cells take on the wire: 424 bits each.
+    pub rate: BitRate,
+    /// Cell delay variation tolerance: how early a cell may be.
+    pub cdvt: Duration,
+}
+
+/// A sustainable (SBR) or minimum (GFR) cell rate and the burst that may come at the peak rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sustainable {
+    /// SCR or MCR, 424 bits a cell. Not above the peak rate.
+    pub rate: BitRate,
+    /// MBS: cells that may come at the peak rate. At least 1.
+    pub mbs: CellCount,
+    /// Tolerance beside the burst tolerance that follows from MBS.
+    pub cdvt: Duration,
+}
+
+/// Which cells the sustainable rate of SBR counts, and what becomes of those above it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sbr {
+    /// SBR1: cells of both priorities; what is above is dropped.
+    One,
+    /// SBR2: cells of CLP = 0; what is above is dropped.
+    Two,
+    /// SBR3: cells of CLP = 0; what is above is tagged, that is, goes on with CLP = 1.
+    Three,
+}
+
+/// A traffic contract.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Contract {
+    /// Deterministic bit rate (CBR): a peak rate; what is above is dropped.
+    Dbr {
+        /// The rate.
+        peak: Peak,
+    },
+    /// Statistical bit rate (VBR): peak and sustainable rate together.
+    Sbr {
+        /// Which cells count, and what becomes of others.
+        variant: Sbr,
+        /// Both priorities. What is above is dropped.
+        peak: Peak,
+        /// What counts by `variant`.
+        sustainable: Sustainable,
+    },
+    /// Unspecified bit rate: nothing is promised.
+    Ubr {
+        /// A rate above which cells are dropped, if any.
+        peak: Option<Peak>,
+        /// UBR.2: every cell is tagged, so that it goes before those of better contracts do.
+        tagging: bool,
+    },
+    /// Guaranteed frame rate: whole frames up to a minimum rate.
+    Gfr {
+        /// Both priorities. What is above is dropped, with the rest of its frame.
+        peak: Peak,
+        /// MCR and MBS: frames of CLP = 0 within them are eligible for the guarantee.
+        minimum: Sustainable,
+        /// MFS: the longest frame. Cells beyond are dropped, but for the last.
+        mfs: CellCount,
+        /// GFR.2: frames that are not eligible are tagged, all their cells.
+        tagging: bool,
+    },
+}
+
+/// Why a contract cannot be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum ContractError {
+    /// A sustainable or minimum rate above the peak rate.
+    #[error("the sustainable cell rate {sustainable} is above the peak cell rate {peak}")]
+    SustainableAbovePeak {
+        /// SCR or MCR.
+        sustainable: BitRate,
+        /// PCR.
+        peak: BitRate,
+    },
+    /// A burst of no cells.
+    #[error("the maximum burst size is 0 cells; it must be at least 1")]
+    NoBurst,
+    /// A longest frame of no cells, or one that no burst holds.
+    #[error(
+        "the maximum frame size of {mfs} cells must be at least 1 and at most the maximum burst size of {mbs} cells"
+    )]
+    FrameSize {
+        /// MFS.
+        mfs: u64,
+        /// MBS.
+        mbs: u64,
+    },
+}
+
+impl Contract {
+    /// Checks that the numbers go together.
+    ///
+    /// # Errors
+    /// SCR or MCR above PCR, MBS of no cells, MFS of no cells or above MBS.
+    pub fn check(&self) -> Result<(), ContractError> {
+        let (peak, sustainable) = match self {
+            Self::Dbr { .. } | Self::Ubr { .. } => return Ok(()),
+            Self::Sbr { peak, sustainable, .. } => (peak, sustainable),
+            Self::Gfr { peak, minimum, .. } => (peak, minimum),
+        };
+        if sustainable.rate > peak.rate {
+            return Err(ContractError::SustainableAbovePeak { sustainable: sustainable.rate, peak: peak.rate });
+        }
+        if sustainable.mbs == CellCount::ZERO {
+            return Err(ContractError::NoBurst);
+        }
+        if let Self::Gfr { mfs, minimum, .. } = self
+            && (*mfs == CellCount::ZERO || *mfs > minimum.mbs)
+        {
+            return Err(ContractError::FrameSize { mfs: mfs.as_u64(), mbs: minimum.mbs.as_u64() });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sbr3(scr_kbit: u64, mbs: u64) -> Contract {
+        Contract::Sbr {
+            variant: Sbr::Three,
+            peak: Peak { rate: BitRate::from_kbit_per_s(149_760), cdvt: Duration::ZERO },
+            sustainable: Sustainable {
+                rate: BitRate::from_kbit_per_s(scr_kbit),
+                mbs: CellCount::new(mbs),
+                cdvt: Duration::ZERO,
+            },
+        }
+    }
+
+    #[test]
+    fn a_contract_that_contradicts_itself_is_refused() {
+        assert_eq!(sbr3(18_720, 8256).check(), Ok(()));
+        assert_eq!(sbr3(149_760, 1).check(), Ok(()), "SCR may be PCR");
+        let error = sbr3(149_761, 1).check().expect_err("above");
+        assert_eq!(
+            error.to_string(),
+            "the sustainable cell rate 149.761 Mbit/s is above the peak cell rate 149.76 Mbit/s"
+        );
+        assert_eq!(sbr3(18_720, 0).check(), Err(ContractError::NoBurst));
+    }
+
+    #[test]
+    fn a_frame_must_fit_the_burst() {
+        let Contract::Sbr { peak, sustainable: minimum, .. } = sbr3(1_000, 30) else { unreachable!() };
+        let gfr = |mfs| Contract::Gfr { peak, minimum, mfs: CellCount::new(mfs), tagging: true }.check();
+        assert_eq!(gfr(30), Ok(()));
+        assert_eq!(gfr(31), Err(ContractError::FrameSize { mfs: 31, mbs: 30 }));
+        assert_eq!(gfr(0), Err(ContractError::FrameSize { mfs: 0, mbs: 30 }));
+    }
+}

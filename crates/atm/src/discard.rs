@@ -1,0 +1,391 @@
+//! What a switch drops: tail drop, PPD, EPD, EPD with per-VC accounting, SPD, and selective cell discard.
+//!
+//! A frame that lost a cell is worth nothing, so the cells of it that still come only take room and time from others.
+//!
+//! - **Tail drop**: a cell that finds the buffer full is lost.
+//! - **PPD** (partial packet discard; Armitage and Adams 1993): and so is the rest of its frame.
+//! - **EPD** (early packet discard; Romanow and Floyd 1995): a frame whose first cell finds the queue at the threshold is dropped
+//!   whole.
+//! - **EPD with per-VC accounting** (Heinanen and Kilkki 1995; Sun 1998): only of a VC that has its share of the threshold waiting.
+//! - **SPD** (selective packet discard; Sun 1998, section 3.3): below the threshold of EPD, a VC whose own queue passes its threshold
+//!   while the whole queue is above another loses one frame, and no other until its queue has been empty.
+//! - **SCD** (selective cell discard; Ano et al. 2002): cells of CLP = 1 are dropped from some occupancy on.
+//!
+//! Differs: Sun's listing has assignment and comparison mixed up in two places; here is what its text means. As there, `Q >= T`
+//! drops (EPD), `q >= SPDth` and `Q > CongestTh` drop (SPD). In Sun's switch the last cell of a frame always passes if there is room, as it
+//! delimits the next frame ([`LastCell::Pass`]), and is never asked whether it is the first too: a frame of one cell is never dropped
+//! early. The original EPD drops it with the rest ([`LastCell::Drop`]).
+//! A switch knows no frames but by the cell that ends one: if that cell was lost before, the next frame counts as the rest of this one.
+//! Cost: a few comparisons a cell, or a run of cells.
+
+use lastmile_units::CellCount;
+use thiserror::Error;
+
+/// Which frames a queue drops.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Scheme {
+    /// None as such: cells that find the buffer full.
+    #[default]
+    Tail,
+    /// The rest of a frame that lost a cell.
+    Ppd,
+    /// And whole frames from a threshold on.
+    Epd {
+        /// Cells that wait: at so many a frame is refused. At least 1, at most the buffer.
+        threshold: CellCount,
+    },
+    /// And only those of VCs that have their share of the threshold waiting.
+    EpdPerVc {
+        /// As for EPD. A VC's share is this divided by the VCs among which it is shared.
+        threshold: CellCount,
+        /// How many VCs that is. `None`: those of which cells wait.
+        vcs: Option<u32>,
+    },
+    /// One frame of a VC, before the threshold of EPD.
+    Spd {
+        /// As for EPD.
+        epd_threshold: CellCount,
+        /// SPDth: cells of the VC that wait. At least 1, at most the buffer.
+        vc_threshold: CellCount,
+        /// CongestTh: above so many cells in all.
+        activation: CellCount,
+    },
+}
+
+/// What becomes of the last cell of a frame that is being discarded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LastCell {
+    /// It passes if there is room, since it delimits the next frame.
+    #[default]
+    Pass,
+    /// It is dropped with the rest.
+    Drop,
+}
+
+/// Which cells the thresholds of a scheme count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Measure {
+    /// Those of the queue.
+    #[default]
+    Queue,
+    /// Those of the memory that the queue shares with others.
+    Memory,
+}
+
+/// What a queue drops.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Discard {
+    /// Which frames.
+    pub scheme: Scheme,
+    /// What becomes of their last cells.
+    pub last_cell: LastCell,
+    /// What the thresholds of the scheme count.
+    pub measure: Measure,
+    /// SCD: with so many cells in the memory those of CLP = 1 are dropped. `None`: both priorities alike.
+    pub low_priority_limit: Option<CellCount>,
+}
+
+/// Why a cell was dropped.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum CellDrop {
+    /// The queue was full.
+    QueueFull,
+    /// The memory that it shares was full.
+    MemoryFull,
+    /// Its frame had lost a cell to a full buffer.
+    Ppd,
+    /// Its frame was refused at the threshold of EPD.
+    Epd,
+    /// Its frame was the one that SPD takes.
+    Spd,
+    /// CLP = 1, and little room.
+    Selective,
+    /// Policed: above the peak cell rate.
+    PeakRate,
+    /// Policed: above the sustainable cell rate.
+    SustainableRate,
+    /// Policed: no frame may have it (GFR).
+    FrameConformance,
+}
+
+impl CellDrop {
+    /// All reasons, in the order of their index.
+    pub const ALL: [Self; 9] = [
+        Self::QueueFull,
+        Self::MemoryFull,
+        Self::Ppd,
+        Self::Epd,
+        Self::Spd,
+        Self::Selective,
+        Self::PeakRate,
+        Self::SustainableRate,
+        Self::FrameConformance,
+    ];
+
+    /// Its place in [`CellDrop::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Its name in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::QueueFull => "queue_full",
+            Self::MemoryFull => "memory_full",
+            Self::Ppd => "ppd",
+            Self::Epd => "epd",
+            Self::Spd => "spd",
+            Self::Selective => "selective",
+            Self::PeakRate => "peak_rate",
+            Self::SustainableRate => "sustainable_rate",
+            Self::FrameConformance => "frame_conformance",
+        }
+    }
+}
+
+/// Why a queue cannot be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum DiscardError {
+    /// A buffer of no cells.
+    #[error("a buffer of 0 cells holds nothing; it must hold at least 1")]
+    NoBuffer,
+    /// More cells than can be counted.
+    #[error("{cells} cells are more than a buffer can have: 2 000 000 000")]
+    TooLarge {
+        /// Cells.
+        cells: u64,
+    },
+    /// A threshold that would always drop.
+    #[error("the {threshold} is 0 cells; it must be at least 1")]
+    NoThreshold {
+        /// Which.
+        threshold: &'static str,
+    },
+    /// A threshold that is never reached.
+    #[error("the {threshold} of {cells} cells is above the buffer of {buffer} cells")]
+    AboveBuffer {
+        /// Which.
+        threshold: &'static str,
+        /// Cells.
+        cells: u64,
+        /// Cells.
+        buffer: u64,
+    },
+}
+
+/// More than any buffer has; so that sums of occupancies and runs fit.
+const MOST: u32 = 2_000_000_000;
+
+/// A discard and the sizes that it needs, in the form in which cells ask for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    scheme: Compact,
+    drop_last: bool,
+    of_memory: bool,
+    queue_limit: u32,
+    memory_limit: u32,
+    low_limit: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Compact {
+    Tail,
+    Ppd,
+    Epd { threshold: u32 },
+    EpdPerVc { threshold: u32, vcs: Option<u32> },
+    Spd { threshold: u32, vc_threshold: u32, activation: u32 },
+}
+
+/// What a switch remembers of a VC at a queue: Receiving, Discarding and Dropping of Sun's listing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameState {
+    /// A frame has begun and not ended.
+    pub receiving: bool,
+    /// Its cells are dropped, and why.
+    pub discarding: Option<CellDrop>,
+    /// SPD may take a frame.
+    pub armed: bool,
+}
+
+impl Default for FrameState {
+    fn default() -> Self {
+        Self { receiving: false, discarding: None, armed: true }
+    }
+}
+
+/// What a cell finds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Occupancy {
+    /// Q: cells that wait in the queue.
+    pub queue: u32,
+    /// Cells that wait in all queues of the memory.
+    pub memory: u32,
+    /// q: cells of its VC that wait in the queue.
+    pub vc: u32,
+    /// VCs of which cells wait in the queue.
+    pub active: u32,
+}
+
+impl Discard {
+    /// What cells ask for, at a queue of at most `limit` in a memory of at most `memory` (`None`: no limit of its own).
+    ///
+    /// # Errors
+    /// Thresholds of no cells or above the buffer, buffers of no cells.
+    pub fn rules(&self, limit: Option<CellCount>, memory: Option<CellCount>) -> Result<Rules, DiscardError> {
+        let size = |cells: Option<CellCount>| match cells.map(CellCount::as_u64) {
+            None => Ok(MOST),
+            Some(0) => Err(DiscardError::NoBuffer),
+            Some(cells) => {
+                u32::try_from(cells).ok().filter(|cells| *cells <= MOST).ok_or(DiscardError::TooLarge { cells })
+            }
+        };
+        let (queue_limit, memory_limit) = (size(limit)?, size(memory)?);
+        let queue_buffer = queue_limit.min(memory_limit);
+        let measured = if self.measure == Measure::Memory { memory_limit } else { queue_buffer };
+        let below = |threshold: &'static str, cells: CellCount, buffer: u32| match cells.as_u64() {
+            0 => Err(DiscardError::NoThreshold { threshold }),
+            cells if cells > u64::from(buffer) => {
+                Err(DiscardError::AboveBuffer { threshold, cells, buffer: buffer.into() })
+            }
+            cells => Ok(cells as u32),
+        };
+        let scheme = match self.scheme {
+            Scheme::Tail => Compact::Tail,
+            Scheme::Ppd => Compact::Ppd,
+            Scheme::Epd { threshold } => Compact::Epd { threshold: below("EPD threshold", threshold, measured)? },
+            Scheme::EpdPerVc { threshold, vcs } => {
+                if vcs == Some(0) {
+                    return Err(DiscardError::NoThreshold { threshold: "number of VCs that share the EPD threshold" });
+                }
+                Compact::EpdPerVc { threshold: below("EPD threshold", threshold, measured)?, vcs }
+            }
+            Scheme::Spd { epd_threshold, vc_threshold, activation } => Compact::Spd {
+                threshold: below("EPD threshold", epd_threshold, measured)?,
+                vc_threshold: below("SPD threshold", vc_threshold, queue_buffer)?,
+                // An activation of 0 is above an empty queue: no more than a condition that hardly holds back.
+                activation: below("SPD activation threshold", activation.max(CellCount::new(1)), measured)
+                    .map(|cells| if activation == CellCount::ZERO { 0 } else { cells })?,
+            },
+        };
+        let low_limit = match self.low_priority_limit {
+            None => MOST,
+            Some(cells) => below("limit of CLP = 1", cells, memory_limit)?,
+        };
+        let drop_last = self.last_cell == LastCell::Drop;
+        let of_memory = self.measure == Measure::Memory;
+        Ok(Rules { scheme, drop_last, of_memory, queue_limit, memory_limit, low_limit })
+    }
+}
+
+impl Rules {
+    /// True for a scheme that asks how much of a VC waits.
+    #[must_use]
+    pub const fn counts_vcs(&self) -> bool {
+        matches!(self.scheme, Compact::EpdPerVc { .. } | Compact::Spd { .. })
+    }
+
+    /// Whether a cell is dropped. `last`: it ends its frame; `low`: CLP = 1.
+    pub fn admit(&self, state: &mut FrameState, seen: &Occupancy, last: bool, low: bool) -> Option<CellDrop> {
+        if seen.vc == 0 {
+            state.armed = true;
+        }
+        if self.scheme == Compact::Tail {
+            return self.full(seen, low);
+        }
+        let first = !state.receiving;
+        state.receiving = !last;
+        if last && !self.drop_last {
+            state.discarding = None;
+            return self.full(seen, low);
+        }
+        if first {
+            state.discarding = self.refuses_frame(state, seen);
+        }
+        let reason = state.discarding.or_else(|| {
+            let full = self.full(seen, low);
+            state.discarding = full.map(|_| CellDrop::Ppd);
+            full
+        });
+        if last {
+            state.discarding = None;
+        }
+        reason
+    }
+
+    /// The same for the first of `cells` cells of one frame and one CLP that come one behind the other (the last ends the frame if
+    /// `end`): what becomes of the first, and of how many more for sure.
+    #[inline]
+    pub(crate) fn admit_run(
+        &self,
+        state: &mut FrameState,
+        seen: &Occupancy,
+        (cells, end, low): (u16, bool, bool),
+    ) -> (u16, Option<CellDrop>) {
+        if let Some(reason) = state.discarding {
+            // Only the end of the frame can change that.
+            let same = cells - u16::from(end);
+            if same > 0 {
+                if seen.vc == 0 {
+                    state.armed = true;
+                }
+                return (same, Some(reason));
+            }
+        }
+        let reason = self.admit(state, seen, end && cells == 1, low);
+        if cells == 1 || reason.is_some() || self.room(seen, low) < u32::from(cells) {
+            return (1, reason);
+        }
+        state.receiving = !end && self.scheme != Compact::Tail;
+        (cells, None)
+    }
+
+    /// Whether a frame that begins is dropped whole.
+    fn refuses_frame(&self, state: &mut FrameState, seen: &Occupancy) -> Option<CellDrop> {
+        let total = if self.of_memory { seen.memory } else { seen.queue };
+        match self.scheme {
+            Compact::Tail | Compact::Ppd => None,
+            Compact::Epd { threshold } => (total >= threshold).then_some(CellDrop::Epd),
+            Compact::EpdPerVc { threshold, vcs } => {
+                let sharing = u64::from(vcs.unwrap_or(seen.active));
+                let above = total >= threshold && u64::from(seen.vc) * sharing >= u64::from(threshold);
+                above.then_some(CellDrop::Epd)
+            }
+            Compact::Spd { threshold, vc_threshold, activation } => {
+                if total >= threshold {
+                    return Some(CellDrop::Epd);
+                }
+                if seen.vc < vc_threshold || total <= activation || !state.armed {
+                    return None;
+                }
+                state.armed = false;
+                Some(CellDrop::Spd)
+            }
+        }
+    }
+
+    /// How many cells there is room for.
+    #[inline]
+    fn room(&self, seen: &Occupancy, low: bool) -> u32 {
+        let room = self.queue_limit.saturating_sub(seen.queue).min(self.memory_limit.saturating_sub(seen.memory));
+        if low { room.min(self.low_limit.saturating_sub(seen.memory)) } else { room }
+    }
+
+    #[inline]
+    fn full(&self, seen: &Occupancy, low: bool) -> Option<CellDrop> {
+        if self.room(seen, low) > 0 {
+            None
+        } else if seen.queue >= self.queue_limit {
+            Some(CellDrop::QueueFull)
+        } else if seen.memory >= self.memory_limit {
+            Some(CellDrop::MemoryFull)
+        } else {
+            Some(CellDrop::Selective)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! Networks of links, switches and virtual channels, cell by cell.
+//!
+//! A packet is offered to the VC that carries it, with the time; it leaves the network at the far end when its frame has arrived
+//! whole, or where the last of it was lost. Who drives a network asks when something may leave ([`Network::next_event`]), lets it go on
+//! until then ([`Network::advance`]) and takes what has left ([`Network::departures`]).
+//!
+//! There is no event for a cell. Ports are grouped to stages (a stage has one memory), and stages ordered so that what one sends only
+//! comes to later ones. [`Network::advance`] goes through them once, each taking what came until that time. Where routes
+//! form a ring there is no such order; then time goes in steps of the shortest delay by which something comes back, and in such a step nothing
+//! can.
+
+mod build;
+mod check;
+mod connection;
+mod fifo;
+mod frames;
+mod run;
+mod scheduled;
+mod spec;
+mod stage;
+mod stats;
+
+use lastmile_units::{ByteCount, Instant};
+
+pub use frames::{Departure, Fate};
+pub use spec::{
+    ClassSpec, LinkId, LinkSpec, NetworkError, NetworkSpec, NodeId, NodeSpec, QueueSpec, Queues, Upc, VcId, VcSpec,
+    VpId, VpSpec,
+};
+pub use stats::{FrameCount, HopStats, LinkStats, NetworkStats, VcStats};
+
+use crate::aal5::{Encapsulation, Reassembled, Reassembler};
+use crate::time::Moment;
+use run::{END, Fabric, LOW, Run};
+use stage::Stage;
+
+/// A network at work.
+#[derive(Debug)]
+pub struct Network {
+    now: Instant,
+    vcs: Vec<Vc>,
+    links: Vec<Link>,
+    stages: Vec<Stage>,
+    /// Streams that end at the far end of a link. What comes to them comes to nobody else.
+    sinks: Vec<u32>,
+    /// Stages in an order in which what one sends comes to later ones, but for rings.
+    order: Vec<u32>,
+    /// By how much less than this time may go on at once.
+    look_ahead: u64,
+    fabric: Fabric,
+    /// By VP: stage and policer.
+    paths: Vec<Option<(u32, u16)>>,
+}
+
+/// Where a link's port is.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    stage: u32,
+    port: u16,
+}
+
+#[derive(Debug)]
+struct Vc {
+    encapsulation: Encapsulation,
+    flags: u16,
+    /// The stream to its first stage.
+    source: u32,
+    /// The spacing of its cells there.
+    class: u16,
+    /// What the first stage knows it by.
+    label: u16,
+    /// When the next cell may leave the source.
+    free: Moment,
+    /// Its stages, and what they know it by.
+    hops: Vec<(u32, u16)>,
+    far_end: Reassembler,
+    stats: VcStats,
+}
+
+impl Network {
+    /// How far time has gone.
+    #[must_use]
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Hands a packet of `bytes` to the source of `vc`, which makes cells of it behind those of earlier packets. `packet` says in
+    /// [`Departure::packet`] which it was, and means nothing here. `now` is not before [`Network::now`] nor before an earlier
+    /// offer to the same VC.
+    ///
+    /// # Errors
+    /// [`NetworkError::PacketTooLarge`] above 65 527 bytes.
+    ///
+    /// # Panics
+    /// If `now` is before [`Network::now`]: what would have come of it may have left already.
+    pub fn offer(&mut self, now: Instant, vc: VcId, bytes: ByteCount, packet: u64) -> Result<(), NetworkError> {
+        assert!(now >= self.now, "offered at {now}, when time has gone to {}", self.now);
+        let state = &mut self.vcs[vc.index()];
+        let cells = state.encapsulation.cells(bytes).ok_or(NetworkError::PacketTooLarge { bytes })?;
+        let fabric = &mut self.fabric;
+        let frame = fabric.frames.add(vc.0, packet, bytes, cells);
+        state.stats.offered.add(cells, bytes);
+        let start = state.free.max(Moment::at(now));
+        let spacing = fabric.spacings[state.class as usize];
+        state.free = start.plus(spacing.times(cells.into()));
+        let mut run = Run::new(start, frame, state.label, cells, state.class, state.flags | END);
+        while !fabric.trains && run.cells > 1 {
+            let cell = run.split(1, spacing);
+            fabric.push(state.source, cell);
+        }
+        fabric.push(state.source, run);
+        Ok(())
+    }
+
+    /// Before when nothing arrives: a time after [`Network::now`]. Something may arrive then, or later. `None`: nothing will
+    /// unless something is offered.
+    ///
+    /// May change after `offer` and `advance`. To go on in such steps comes to every arrival at its very time.
+    #[must_use]
+    pub fn next_event(&self) -> Option<Instant> {
+        if self.fabric.frames.any_gone() {
+            return Some(self.now);
+        }
+        let streams = self.fabric.bounds.iter().copied().min().unwrap_or(u64::MAX);
+        let waiting = self.stages.iter().filter_map(Stage::bound).min().unwrap_or(u64::MAX);
+        let bound = streams.min(waiting);
+        (bound < u64::MAX).then(|| Instant::from_ps(bound.max(self.now.as_ps())))
+    }
+
+    /// Lets time go on: all that happens in picosecond `until` or before happens. Nothing if that is past.
+    pub fn advance(&mut self, until: Instant) {
+        let until = until.as_ps();
+        loop {
+            let next = self.fabric.next.iter().copied().min().unwrap_or(u64::MAX);
+            if next > until {
+                break;
+            }
+            let step = until.min(next.saturating_add(self.look_ahead - 1));
+            for &stage in &self.order {
+                if self.fabric.next[stage as usize] <= step {
+                    self.stages[stage as usize].process(stage as usize, step, &mut self.fabric);
+                }
+            }
+            for sink in 0..self.sinks.len() {
+                self.arrive(sink, step);
+            }
+        }
+        self.now = self.now.max(Instant::from_ps(until));
+    }
+
+    /// Appends what has left since the last call to `into`: in order of time; of one picosecond, in that of VCs and offers.
+    pub fn departures(&mut self, into: &mut Vec<Departure>) {
+        self.fabric.frames.take_gone(into);
+    }
+
+    /// Takes what comes to the far end of a link.
+    fn arrive(&mut self, sink: usize, until: u64) {
+        let target = self.stages.len() + sink;
+        let fabric = &mut self.fabric;
+        while fabric.next[target] <= until {
+            let (run, next) = fabric.take(self.sinks[sink], until);
+            fabric.next[target] = next.unwrap_or(u64::MAX);
+            let spacing = fabric.spacings[run.class as usize];
+            let vc = &mut self.vcs[run.label as usize];
+            let frame = fabric.frames.get(run.frame);
+            let ps = run.last_at(spacing).ps();
+            let low = if run.flags & LOW == 0 { 0 } else { run.cells };
+            let bytes = frame.bytes();
+            let outcome = vc.far_end.take(frame.key(), run.cells, run.ends(), frame.cells);
+            vc.stats.arrived(run.cells, low, outcome, bytes);
+            let whole = matches!(outcome, Some(Reassembled::Whole(_)));
+            fabric.frames.end_cells(run.frame, run.cells, ps, whole);
+        }
+        fabric.woken[target].clear();
+    }
+}

@@ -1,0 +1,350 @@
+//! Networks from what describes them: stages, labels, streams, and the order in which stages are gone through.
+
+use std::collections::BTreeMap;
+
+use lastmile_units::Instant;
+
+use super::check::check;
+use super::connection::{Connection, NONE};
+use super::fifo::Fifo;
+use super::frames::Frames;
+use super::run::{Fabric, LOW, Stream};
+use super::scheduled::{Queue, Scheduled};
+use super::spec::{ClassSpec, LinkId, LinkSpec, NetworkError, NetworkSpec, QueueSpec, Queues, VcSpec};
+use super::stage::{Port, Stage};
+use super::{Link, Network, Vc, VcStats};
+use crate::aal5::Reassembler;
+use crate::contract::Contract;
+use crate::discard::{FrameState, Rules};
+use crate::policer::Policer;
+use crate::time::{Moment, Spacing};
+
+impl Network {
+    /// An idle network, at time zero.
+    ///
+    /// # Errors
+    /// What makes no sense, by name: see [`NetworkError`].
+    pub fn new(spec: &NetworkSpec) -> Result<Self, NetworkError> {
+        check(spec)?;
+        let mut builder = Builder::new(spec);
+        for index in 0..spec.links.len() {
+            builder.add_port(index);
+        }
+        builder.add_path_policers();
+        for vc in 0..spec.vcs.len() {
+            builder.add_vc(vc);
+        }
+        Ok(builder.finish())
+    }
+}
+
+struct Builder<'a> {
+    spec: &'a NetworkSpec,
+    stages: Vec<Stage>,
+    links: Vec<Link>,
+    spacings: Vec<Spacing>,
+    /// Far ends of links, by link.
+    sinks: BTreeMap<usize, u32>,
+    streams: Vec<Draft>,
+    /// By link and the link behind it, or none.
+    by_link: BTreeMap<(usize, Option<u32>), u32>,
+    vcs: Vec<Vc>,
+    paths: Vec<Option<(u32, u16)>>,
+    /// From which stage to which, and how long that takes at the least.
+    edges: BTreeMap<(u32, u32), u64>,
+}
+
+/// A stream before all are known.
+#[derive(Clone, Copy)]
+struct Draft {
+    target: Target,
+    remaining: u64,
+}
+
+#[derive(Clone, Copy)]
+enum Target {
+    Stage { stage: u32, input: u32 },
+    Sink(u32),
+}
+
+impl<'a> Builder<'a> {
+    fn new(spec: &'a NetworkSpec) -> Self {
+        Self {
+            spec,
+            stages: Vec::new(),
+            links: Vec::new(),
+            spacings: vec![Spacing::ZERO],
+            sinks: BTreeMap::new(),
+            streams: Vec::new(),
+            by_link: BTreeMap::new(),
+            vcs: Vec::new(),
+            paths: Vec::new(),
+            edges: BTreeMap::new(),
+        }
+    }
+
+    fn class(&mut self, spacing: Spacing) -> u16 {
+        let known = self.spacings.iter().position(|other| *other == spacing);
+        let class = known.unwrap_or_else(|| {
+            self.spacings.push(spacing);
+            self.spacings.len() - 1
+        });
+        u16::try_from(class).expect("no more rates than links and VCs, which are counted")
+    }
+
+    /// The port of a link, in the stage of its node if that has one memory, else in one of its own.
+    fn add_port(&mut self, index: usize) {
+        let link = &self.spec.links[index];
+        let shared = self.spec.nodes[link.from.index()].shared_memory.is_some();
+        let neighbour = self.spec.links[..index].iter().position(|other| shared && other.from == link.from);
+        let stage = neighbour.map_or_else(
+            || {
+                self.stages.push(Stage::default());
+                self.stages.len() as u32 - 1
+            },
+            |other| self.links[other].stage,
+        );
+        let interval = Spacing::of_cell(link.pace.unwrap_or(link.rate));
+        let class = self.class(interval);
+        let transit = transit(link);
+        let port = match &link.queues {
+            Queues::Fifo(queue) => Port::Fifo(Fifo::new(self.rules(link, queue), interval, class, transit)),
+            Queues::Classes(classes) => {
+                Port::Scheduled(Scheduled::new(self.class_queues(link, classes), interval, class, transit))
+            }
+            Queues::PerVc(queue) => {
+                let queues = self.vc_queues(LinkId(index as u32), self.rules(link, queue));
+                Port::Scheduled(Scheduled::new(queues, interval, class, transit))
+            }
+        };
+        let ports = &mut self.stages[stage as usize].ports;
+        ports.push(port);
+        self.links.push(Link { stage, port: (ports.len() - 1) as u16 });
+    }
+
+    fn rules(&self, link: &LinkSpec, queue: &QueueSpec) -> Rules {
+        let memory = self.spec.nodes[link.from.index()].shared_memory;
+        queue.discard.rules(queue.limit, memory).expect("checked")
+    }
+
+    fn class_queues(&self, link: &LinkSpec, classes: &[ClassSpec]) -> Vec<Queue> {
+        let levels = ranks(classes.iter().map(|class| class.priority));
+        let queue =
+            |class: &ClassSpec| Queue::new(self.rules(link, &class.queue), levels[&class.priority], class.weight);
+        classes.iter().map(queue).collect()
+    }
+
+    fn vc_queues(&self, link: LinkId, rules: Rules) -> Vec<Queue> {
+        let vcs = || self.spec.vcs.iter().filter(|vc| vc.route.contains(&link));
+        let levels = ranks(vcs().map(|vc| vc.priority));
+        vcs().map(|vc| Queue::new(rules, levels[&vc.priority], vc.weight)).collect()
+    }
+
+    fn add_policer(&mut self, at: LinkId, contract: &Contract) -> (u32, u16) {
+        let stage = self.links[at.index()].stage;
+        let policers = &mut self.stages[stage as usize].policers;
+        policers.push(Policer::new(contract).expect("checked"));
+        (stage, (policers.len() - 1) as u16)
+    }
+
+    fn add_path_policers(&mut self) {
+        for vp in &self.spec.vps {
+            let policer = vp.upc.as_ref().map(|upc| self.add_policer(upc.at, &upc.contract));
+            self.paths.push(policer);
+        }
+    }
+
+    fn add_vc(&mut self, index: usize) {
+        let vc = &self.spec.vcs[index];
+        let labels: Vec<(u32, u16)> = vc.route.iter().map(|link| self.add_connection(index, *link)).collect();
+        let mut remaining = 0_u64;
+        for hop in (0..vc.route.len()).rev() {
+            let link = vc.route[hop].index();
+            let next = vc.route.get(hop + 1).map(|next| self.links[next.index()].stage);
+            let out = self.link_stream(link, next);
+            let draft = &mut self.streams[out as usize];
+            draft.remaining = draft.remaining.min(remaining);
+            let own = transit(&self.spec.links[link]).ps();
+            remaining = remaining.saturating_add(own);
+            let (stage, label) = labels[hop];
+            if let Some(next) = next {
+                let edge = self.edges.entry((stage, next)).or_insert(u64::MAX);
+                *edge = (*edge).min(own);
+            }
+            let port = self.links[link].port as usize;
+            let stage = &mut self.stages[stage as usize];
+            let connection = &mut stage.connections[label as usize];
+            connection.out = out;
+            connection.label = labels.get(hop + 1).map_or(index as u16, |(_, label)| *label);
+            if let Port::Scheduled(port) = &mut stage.ports[port] {
+                port.remaining = port.remaining.min(remaining);
+            }
+        }
+        let (stage, label) = labels[0];
+        let source = self.stream(Some(stage), 0);
+        self.streams[source as usize].remaining = remaining;
+        let class = vc.pcr.map_or(0, |pcr| self.class(Spacing::of_cell(pcr)));
+        self.vcs.push(Vc {
+            encapsulation: vc.encapsulation,
+            flags: if vc.low_priority { LOW } else { 0 },
+            source,
+            class,
+            label,
+            free: Moment::default(),
+            hops: labels,
+            far_end: Reassembler::default(),
+            stats: VcStats::default(),
+        });
+    }
+
+    /// The VC at the stage of one of its links. Gives the stage and its label there.
+    fn add_connection(&mut self, index: usize, link: LinkId) -> (u32, u16) {
+        let vc = &self.spec.vcs[index];
+        let Link { stage, port } = self.links[link.index()];
+        let policer = vc.upc.as_ref().filter(|upc| upc.at == link).map(|upc| self.add_policer(link, &upc.contract).1);
+        let path = vc.vp.filter(|vp| self.spec.vps[vp.index()].upc.is_some_and(|upc| upc.at == link));
+        let path_policer = path.and_then(|vp| self.paths[vp.index()]).map(|(_, policer)| policer);
+        let queue = match &self.spec.links[link.index()].queues {
+            Queues::Fifo(_) => 0,
+            Queues::Classes(_) => vc.class,
+            Queues::PerVc(_) => {
+                let crosses = |other: &&VcSpec| other.route.contains(&link);
+                self.spec.vcs[..index].iter().filter(crosses).count()
+            }
+        };
+        let connections = &mut self.stages[stage as usize].connections;
+        connections.push(Connection {
+            port,
+            queue: queue as u16,
+            label: 0,
+            policer: policer.unwrap_or(NONE),
+            path_policer: path_policer.unwrap_or(NONE),
+            state: FrameState::default(),
+            out: 0,
+            waiting: 0,
+            arrived: 0,
+            dropped: Default::default(),
+            tagged: 0,
+        });
+        (stage, (connections.len() - 1) as u16)
+    }
+
+    /// The stream of what a link carries to a stage, or to its far end.
+    fn link_stream(&mut self, link: usize, next: Option<u32>) -> u32 {
+        if let Some(&stream) = self.by_link.get(&(link, next)) {
+            return stream;
+        }
+        let stream = self.stream(next, link);
+        self.by_link.insert((link, next), stream);
+        stream
+    }
+
+    fn stream(&mut self, next: Option<u32>, link: usize) -> u32 {
+        let stream = self.streams.len() as u32;
+        let target = match next {
+            Some(stage) => {
+                let inputs = &mut self.stages[stage as usize].inputs;
+                inputs.push(stream);
+                Target::Stage { stage, input: inputs.len() as u32 - 1 }
+            }
+            None => {
+                let sink = self.sinks.len() as u32;
+                self.sinks.insert(link, stream);
+                Target::Sink(sink)
+            }
+        };
+        self.streams.push(Draft { target, remaining: u64::MAX });
+        stream
+    }
+
+    fn finish(self) -> Network {
+        let stages = self.stages.len();
+        let streams = self.streams.iter().map(|draft| {
+            let (target, input) = match draft.target {
+                Target::Stage { stage, input } => (stage, input),
+                Target::Sink(sink) => (stages as u32 + sink, 0),
+            };
+            Stream::new(target, input, draft.remaining)
+        });
+        let streams: Vec<Stream> = streams.collect();
+        // In the order in which they were numbered.
+        let mut sinks: Vec<u32> = self.sinks.values().copied().collect();
+        sinks.sort_unstable_by_key(|stream| streams[*stream as usize].target);
+        let (order, look_ahead) = order(stages, &self.edges);
+        let targets = stages + sinks.len();
+        Network {
+            now: Instant::ZERO,
+            vcs: self.vcs,
+            links: self.links,
+            stages: self.stages,
+            sinks,
+            order,
+            look_ahead,
+            fabric: Fabric {
+                bounds: vec![u64::MAX; streams.len()],
+                streams,
+                spacings: self.spacings,
+                frames: Frames::default(),
+                next: vec![u64::MAX; targets],
+                woken: vec![Vec::new(); targets],
+                trains: self.spec.trains,
+            },
+            paths: self.paths,
+        }
+    }
+}
+
+/// From the start of a cell's transmission to its arrival.
+pub(super) fn transit(link: &LinkSpec) -> Spacing {
+    Spacing::of_cell(link.rate).plus(Spacing::of(link.delay))
+}
+
+/// The rank of each priority among those in use.
+fn ranks(priorities: impl Iterator<Item = u8>) -> BTreeMap<u8, u16> {
+    let mut ranks: BTreeMap<u8, u16> = priorities.map(|priority| (priority, 0)).collect();
+    for (rank, level) in ranks.values_mut().enumerate() {
+        *level = rank as u16;
+    }
+    ranks
+}
+
+/// Stages so that edges lead to later ones, and the least time that an edge takes that does not.
+fn order(stages: usize, edges: &BTreeMap<(u32, u32), u64>) -> (Vec<u32>, u64) {
+    let mut before = vec![0_u32; stages];
+    for (_, to) in edges.keys() {
+        before[*to as usize] += 1;
+    }
+    let mut placed = vec![false; stages];
+    let mut order: Vec<u32> = Vec::new();
+    while order.len() < stages {
+        // The first that nothing leads to any more; in a ring, the first that is left.
+        let free = (0..stages).find(|stage| !placed[*stage] && before[*stage] == 0);
+        let next = free.or_else(|| (0..stages).find(|stage| !placed[*stage])).expect("one is left");
+        placed[next] = true;
+        order.push(next as u32);
+        for (_, to) in edges.keys().filter(|(from, _)| *from as usize == next) {
+            before[*to as usize] = before[*to as usize].saturating_sub(1);
+        }
+    }
+    let place = |stage: u32| order.iter().position(|other| *other == stage);
+    let back = edges.iter().filter(|((from, to), _)| place(*from) >= place(*to));
+    let look_ahead = back.map(|(_, time)| *time).min().unwrap_or(u64::MAX);
+    (order, look_ahead)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_stand_before_those_that_they_send_to() {
+        let edges = BTreeMap::from([((2, 0), 5), ((0, 1), 7)]);
+        assert_eq!(order(3, &edges), (vec![2, 0, 1], u64::MAX));
+    }
+
+    #[test]
+    fn a_ring_is_cut_where_little_time_decides() {
+        let edges = BTreeMap::from([((0, 1), 5), ((1, 2), 7), ((2, 0), 9)]);
+        assert_eq!(order(3, &edges), (vec![0, 1, 2], 9));
+    }
+}

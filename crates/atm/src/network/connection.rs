@@ -1,0 +1,54 @@
+//! What a stage knows of a VC that crosses it.
+
+use crate::discard::{CellDrop, FrameState};
+
+/// No policer.
+pub(super) const NONE: u16 = u16::MAX;
+
+/// A VC at a stage. What every cell needs comes first.
+#[derive(Clone, Debug)]
+pub(super) struct Connection {
+    /// Of the stage.
+    pub(super) port: u16,
+    /// Of the port.
+    pub(super) queue: u16,
+    /// What the next stage knows it by.
+    pub(super) label: u16,
+    pub(super) policer: u16,
+    pub(super) path_policer: u16,
+    pub(super) state: FrameState,
+    /// The stream to the next stage.
+    pub(super) out: u32,
+    /// Cells that wait, where that is counted.
+    pub(super) waiting: u32,
+    /// Cells that came.
+    pub(super) arrived: u64,
+    /// Cells dropped, by [`CellDrop::index`].
+    pub(super) dropped: [u64; CellDrop::ALL.len()],
+    /// Cells whose CLP a policer set.
+    pub(super) tagged: u64,
+}
+
+impl Connection {
+    /// One of its cells begins to wait. True if it is the only one.
+    #[inline]
+    pub(super) fn waits(&mut self, cells: u32) -> bool {
+        self.waiting += cells;
+        self.waiting == cells
+    }
+
+    /// So many of its cells wait no longer. True if none is left; then SPD may take a frame again.
+    #[inline]
+    pub(super) fn leaves(&mut self, cells: u32) -> bool {
+        self.waiting -= cells;
+        if self.waiting > 0 {
+            return false;
+        }
+        self.state.armed = true;
+        true
+    }
+
+    pub(super) fn dropped_cells(&self) -> u64 {
+        self.dropped.iter().sum()
+    }
+}

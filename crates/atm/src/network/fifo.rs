@@ -1,0 +1,215 @@
+//! A port whose cells wait in one queue.
+//!
+//! When a cell leaves follows from when it came: at once, or one interval behind the one before. So a cell goes to the next stage as
+//! soon as it is let in, with the time at which it will be there, and the queue is a count: of cells whose transmission has not begun. It is
+//! brought up to date when somebody asks. Only a scheme that counts cells by VC needs to know whose they are.
+//!
+//! A run is one cell after another in closed form. With spacing s and interval c, times exact:
+//! - the port is idle and s >= c: each cell finds it idle and starts when it comes;
+//! - the port is idle and s < c: the first starts when it comes, the others one interval behind one another;
+//! - the port is busy: cells start one interval behind one another from when it is free, for good if s <= c, and else until one
+//!   finds it idle.
+
+use std::collections::VecDeque;
+
+use super::connection::Connection;
+use super::run::{Fabric, Run};
+use crate::discard::{Occupancy, Rules};
+use crate::time::{Moment, Spacing};
+
+#[derive(Debug)]
+pub(super) struct Fifo {
+    pub(super) rules: Rules,
+    /// From one start to the next.
+    pub(super) interval: Spacing,
+    /// Of the interval.
+    pub(super) class: u16,
+    /// From a start to the arrival at the far end of the link.
+    pub(super) transit: Spacing,
+    /// When the next transmission may start.
+    free: Moment,
+    /// When that of the cell at the head starts, if one waits.
+    head: Moment,
+    pub(super) waiting: u32,
+    pub(super) peak: u32,
+    by_vc: Option<ByVc>,
+}
+
+/// Whose cells wait: labels and counts.
+#[derive(Debug, Default)]
+struct ByVc {
+    order: VecDeque<(u16, u32)>,
+    active: u32,
+}
+
+impl Fifo {
+    pub(super) fn new(rules: Rules, interval: Spacing, class: u16, transit: Spacing) -> Self {
+        let by_vc = rules.counts_vcs().then(ByVc::default);
+        Self {
+            rules,
+            interval,
+            class,
+            transit,
+            free: Moment::default(),
+            head: Moment::default(),
+            waiting: 0,
+            peak: 0,
+            by_vc,
+        }
+    }
+
+    /// Takes those whose transmission has begun off the count. Gives how many.
+    #[inline]
+    pub(super) fn drain(&mut self, now: Moment, connections: &mut [Connection]) -> u32 {
+        if self.waiting == 0 || self.head > now {
+            return 0;
+        }
+        let next = self.head.plus(self.interval);
+        let begun = if next > now {
+            self.head = next;
+            1
+        } else {
+            let count = (now.since(self.head).divided_by(self.interval) + 1).min(self.waiting.into());
+            self.head = self.head.plus(self.interval.times(count));
+            count as u32
+        };
+        self.waiting -= begun;
+        if let Some(by_vc) = &mut self.by_vc {
+            by_vc.leave(begun, connections);
+        }
+        begun
+    }
+
+    /// How many cells wait at a time that is not earlier than any cell that came.
+    pub(super) fn waiting_at(&self, now: Moment) -> u32 {
+        if self.waiting == 0 || self.head > now {
+            return self.waiting;
+        }
+        let begun = now.since(self.head).divided_by(self.interval) + 1;
+        self.waiting - begun.min(self.waiting.into()) as u32
+    }
+
+    #[inline]
+    pub(super) fn seen(&self, connection: &Connection, memory: u32) -> Occupancy {
+        let active = self.by_vc.as_ref().map_or(0, |by_vc| by_vc.active);
+        Occupancy { queue: self.waiting, memory, vc: connection.waiting, active }
+    }
+
+    /// How many cells of a run may be judged together: where cells are counted by VC, and some may have left before the next
+    /// comes, one.
+    #[inline]
+    pub(super) fn at_once(&self, run: &Run, spacing: Spacing) -> u16 {
+        if self.by_vc.is_some() && spacing > self.interval && run.at() < self.free { 1 } else { run.cells }
+    }
+
+    /// Lets a run in. Gives how many cells wait more than before.
+    #[inline]
+    pub(super) fn accept(
+        &mut self,
+        mut run: Run,
+        spacing: Spacing,
+        connections: &mut [Connection],
+        fabric: &mut Fabric,
+    ) -> i64 {
+        let mut more = 0;
+        loop {
+            let (at, label) = (run.at(), run.label);
+            let idle = at >= self.free;
+            let together = if idle || run.cells == 1 || spacing <= self.interval {
+                run.cells
+            } else {
+                // The first to find the port idle comes later.
+                let busy = self.free.since(at).multiples_below(spacing.minus(self.interval));
+                busy.min(run.cells.into()) as u16
+            };
+            let done = together == run.cells;
+            let mut piece = if done { run } else { run.split(together, spacing) };
+            let last_at = piece.last_at(spacing);
+            let count = u64::from(piece.cells);
+            let (start, queued) = if idle {
+                if spacing >= self.interval {
+                    self.free = last_at.plus(self.interval);
+                    (at, 0)
+                } else {
+                    self.head = at.plus(self.interval);
+                    self.free = at.plus(self.interval.times(count));
+                    piece.class = self.class;
+                    (at, piece.cells - 1)
+                }
+            } else {
+                let start = self.free;
+                if self.waiting == 0 {
+                    self.head = start;
+                }
+                self.free = start.plus(self.interval.times(count));
+                piece.class = self.class;
+                (start, piece.cells)
+            };
+            let connection = &mut connections[label as usize];
+            let out = connection.out;
+            piece.label = connection.label;
+            fabric.push(out, piece.moved(start.plus(self.transit)));
+            if queued > 0 {
+                more += self.wait(queued, label, spacing, last_at, connections);
+            }
+            if done {
+                return more;
+            }
+            more -= i64::from(self.drain(run.at(), connections));
+        }
+    }
+
+    /// So many cells wait, of a run that came until `last_at`. Gives how many cells wait more than before.
+    #[inline]
+    fn wait(
+        &mut self,
+        cells: u16,
+        label: u16,
+        spacing: Spacing,
+        last_at: Moment,
+        connections: &mut [Connection],
+    ) -> i64 {
+        let before = self.waiting;
+        self.waiting += u32::from(cells);
+        if let Some(by_vc) = &mut self.by_vc {
+            by_vc.wait(label, cells.into(), connections);
+        }
+        let mut left = 0;
+        if cells > 1 && spacing > self.interval {
+            // Fewer wait from cell to cell.
+            self.peak = self.peak.max(before + 1);
+        } else {
+            // More wait from cell to cell, so most do when the last has come.
+            left = self.drain(last_at, connections);
+            self.peak = self.peak.max(self.waiting);
+        }
+        i64::from(cells) - i64::from(left)
+    }
+}
+
+impl ByVc {
+    fn wait(&mut self, label: u16, cells: u32, connections: &mut [Connection]) {
+        if connections[label as usize].waits(cells) {
+            self.active += 1;
+        }
+        match self.order.back_mut() {
+            Some((last, count)) if *last == label => *count += cells,
+            _ => self.order.push_back((label, cells)),
+        }
+    }
+
+    fn leave(&mut self, mut cells: u32, connections: &mut [Connection]) {
+        while cells > 0 {
+            let (label, count) = self.order.front_mut().expect("whoever waits is in the order");
+            let (label, leaving) = (*label, cells.min(*count));
+            *count -= leaving;
+            if *count == 0 {
+                self.order.pop_front();
+            }
+            if connections[label as usize].leaves(leaving) {
+                self.active -= 1;
+            }
+            cells -= leaving;
+        }
+    }
+}

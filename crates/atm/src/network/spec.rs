@@ -1,0 +1,397 @@
+//! What a network is made of: nodes, the links between them, virtual paths, virtual channels; and what is wrong with it.
+
+use lastmile_units::{BitRate, ByteCount, CellCount, Duration};
+use thiserror::Error;
+
+use crate::aal5::Encapsulation;
+use crate::contract::{Contract, ContractError};
+use crate::discard::{Discard, DiscardError};
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub struct $name(pub(crate) u32);
+
+        impl $name {
+            /// Its place among its kind, from 0 in the order in which they were added.
+            #[must_use]
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+id!(
+    /// A node of a [`NetworkSpec`].
+    NodeId
+);
+id!(
+    /// A link of a [`NetworkSpec`], one direction.
+    LinkId
+);
+id!(
+    /// A virtual path of a [`NetworkSpec`].
+    VpId
+);
+id!(
+    /// A virtual channel of a [`NetworkSpec`], one direction.
+    VcId
+);
+
+/// A network.
+#[derive(Clone, Debug)]
+pub struct NetworkSpec {
+    /// Hosts, edge devices and switches.
+    pub nodes: Vec<NodeSpec>,
+    /// Links, each with the port that sends on it.
+    pub links: Vec<LinkSpec>,
+    /// Virtual paths.
+    pub vps: Vec<VpSpec>,
+    /// Virtual channels.
+    pub vcs: Vec<VcSpec>,
+    /// Cells that follow one another evenly are handled as one item. Changes no result, only how long it takes.
+    pub trains: bool,
+}
+
+/// A host, an edge device or a switch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NodeSpec {
+    /// For messages.
+    pub name: String,
+    /// Cells that wait at all its ports together, at most. `None`: each port has a memory of its own, as large as its queues.
+    pub shared_memory: Option<CellCount>,
+}
+
+/// A link, and the port that sends on it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LinkSpec {
+    /// Where the port is.
+    pub from: NodeId,
+    /// Where cells arrive.
+    pub to: NodeId,
+    /// What cells take on the wire: 424 bits each. An OC-3c has 149.76 Mbit/s for cells.
+    pub rate: BitRate,
+    /// Cells start no closer than at this rate, though each takes its time at `rate`. Not above `rate`.
+    pub pace: Option<BitRate>,
+    /// From the end of a cell's transmission to its arrival.
+    pub delay: Duration,
+    /// What waits how.
+    pub queues: Queues,
+}
+
+/// What waits at a port.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Queues {
+    /// All cells in one queue.
+    Fifo(QueueSpec),
+    /// A queue for each class; [`VcSpec::class`] says which.
+    Classes(Vec<ClassSpec>),
+    /// A queue for each VC, with the priority and weight of the VC.
+    PerVc(QueueSpec),
+}
+
+/// A queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct QueueSpec {
+    /// Cells that wait at most, the one in transmission not among them. `None`: as many as the memory holds.
+    pub limit: Option<CellCount>,
+    /// What it drops.
+    pub discard: Discard,
+}
+
+/// A queue among others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClassSpec {
+    /// What it holds and drops.
+    pub queue: QueueSpec,
+    /// A cell goes only if none waits in a class of a lower number (strict priority).
+    pub priority: u8,
+    /// Its share against the others of its priority. At least 1.
+    pub weight: u16,
+}
+
+/// Who polices, and by what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Upc {
+    /// Cells are policed before they join a queue of this link.
+    pub at: LinkId,
+    /// What they are held to.
+    pub contract: Contract,
+}
+
+/// A virtual path: virtual channels that are policed together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VpSpec {
+    /// For messages.
+    pub name: String,
+    /// Its policer. All its VCs cross that link.
+    pub upc: Option<Upc>,
+}
+
+/// A virtual channel, one direction.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VcSpec {
+    /// For messages.
+    pub name: String,
+    /// Virtual path identifier, 0 to 4095. Together with `vci` no two VCs of a link may have it.
+    pub vpi: u16,
+    /// Virtual channel identifier, from 32.
+    pub vci: u16,
+    /// The path whose policer it comes under, too.
+    pub vp: Option<VpId>,
+    /// The links from source to destination.
+    pub route: Vec<LinkId>,
+    /// What stands before a packet in its frame.
+    pub encapsulation: Encapsulation,
+    /// The source shapes to this peak cell rate. `None`: all cells of a frame are there at once, and the first link spaces them.
+    pub pcr: Option<BitRate>,
+    /// Cells leave the source with CLP = 1.
+    pub low_priority: bool,
+    /// Its queue at ports with classes.
+    pub class: usize,
+    /// Its priority at ports with a queue for each VC: a lower number goes first.
+    pub priority: u8,
+    /// Its weight there. At least 1.
+    pub weight: u16,
+    /// Its policer.
+    pub upc: Option<Upc>,
+}
+
+/// What is wrong with a network, or with what is offered to it.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum NetworkError {
+    /// A VC that goes nowhere.
+    #[error("VC \"{vc}\" has no route: it needs at least one link")]
+    NoRoute {
+        /// The VC.
+        vc: String,
+    },
+    /// Two links of a route that do not meet.
+    #[error("VC \"{vc}\": the link to \"{to}\" is followed by one from \"{from}\"; a route is links that meet")]
+    BrokenRoute {
+        /// The VC.
+        vc: String,
+        /// Where one link ends.
+        to: String,
+        /// Where the next begins.
+        from: String,
+    },
+    /// A route that comes back.
+    #[error("VC \"{vc}\" comes to \"{node}\" twice; a route has no loop")]
+    RouteLoop {
+        /// The VC.
+        vc: String,
+        /// The node.
+        node: String,
+    },
+    /// An index that names nothing.
+    #[error("{whose} refers to {kind} {index}, of which there are {count}")]
+    Unknown {
+        /// Who refers.
+        whose: String,
+        /// To what kind of thing.
+        kind: &'static str,
+        /// Which.
+        index: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// Two VCs of a link that cannot be told apart.
+    #[error("VCs \"{one}\" and \"{other}\" both have VPI {vpi}, VCI {vci} on the link from \"{from}\" to \"{to}\"")]
+    SameIdentifier {
+        /// A VC.
+        one: String,
+        /// Another.
+        other: String,
+        /// VPI of both.
+        vpi: u16,
+        /// VCI of both.
+        vci: u16,
+        /// Where the link begins.
+        from: String,
+        /// Where it ends.
+        to: String,
+    },
+    /// A VPI or VCI outside its range.
+    #[error("VC \"{vc}\": VPI {vpi} must be at most 4095 and VCI {vci} at least 32")]
+    Identifier {
+        /// The VC.
+        vc: String,
+        /// Its VPI.
+        vpi: u16,
+        /// Its VCI.
+        vci: u16,
+    },
+    /// A policer where its cells never come.
+    #[error("{whose} is policed at a link that its cells do not cross")]
+    PolicedElsewhere {
+        /// VC or VP.
+        whose: String,
+    },
+    /// A contract that contradicts itself.
+    #[error("{whose}: {error}")]
+    Contract {
+        /// VC or VP.
+        whose: String,
+        /// What is wrong.
+        error: ContractError,
+    },
+    /// GFR for several VCs together.
+    #[error("VP \"{vp}\": a GFR contract judges frames, and holds for a VC, not for a path")]
+    FramesOfPath {
+        /// The VP.
+        vp: String,
+    },
+    /// A queue that cannot be.
+    #[error("link from \"{from}\" to \"{to}\": {error}")]
+    Queue {
+        /// Where the link begins.
+        from: String,
+        /// Where it ends.
+        to: String,
+        /// What is wrong.
+        error: DiscardError,
+    },
+    /// A port with classes, and none given.
+    #[error("link from \"{from}\" to \"{to}\" has a list of classes without a class")]
+    NoClasses {
+        /// Where the link begins.
+        from: String,
+        /// Where it ends.
+        to: String,
+    },
+    /// A weight of 0.
+    #[error("{whose} has a weight of 0; it must be at least 1")]
+    NoWeight {
+        /// The VC, or the class.
+        whose: String,
+    },
+    /// Pacing above the rate of the link.
+    #[error("{whose} is paced at {pace}, above {rate} of its link")]
+    PaceAboveRate {
+        /// The link or VC.
+        whose: String,
+        /// How fast it would be.
+        pace: BitRate,
+        /// What the link carries.
+        rate: BitRate,
+    },
+    /// More than can be numbered.
+    #[error("{count} {kind} are more than a network can have: {most}")]
+    TooMany {
+        /// Of what.
+        kind: &'static str,
+        /// How many.
+        count: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// A packet that no frame holds.
+    #[error("a packet of {bytes} does not fit a frame of AAL5 with its header: at most 65 527 bytes")]
+    PacketTooLarge {
+        /// Its size.
+        bytes: ByteCount,
+    },
+}
+
+impl Default for NetworkSpec {
+    fn default() -> Self {
+        Self { nodes: Vec::new(), links: Vec::new(), vps: Vec::new(), vcs: Vec::new(), trains: true }
+    }
+}
+
+impl NetworkSpec {
+    /// Nothing yet; trains on.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a node whose ports have memories of their own.
+    pub fn node(&mut self, name: impl Into<String>) -> NodeId {
+        self.nodes.push(NodeSpec { name: name.into(), shared_memory: None });
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+
+    /// Adds a switch whose ports share a memory of so many cells.
+    pub fn shared_memory_node(&mut self, name: impl Into<String>, cells: CellCount) -> NodeId {
+        self.nodes.push(NodeSpec { name: name.into(), shared_memory: Some(cells) });
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+
+    /// Adds a link, one direction.
+    pub fn link(&mut self, link: LinkSpec) -> LinkId {
+        self.links.push(link);
+        LinkId(self.links.len() as u32 - 1)
+    }
+
+    /// Adds a virtual path.
+    pub fn vp(&mut self, name: impl Into<String>, upc: Option<Upc>) -> VpId {
+        self.vps.push(VpSpec { name: name.into(), upc });
+        VpId(self.vps.len() as u32 - 1)
+    }
+
+    /// Adds a virtual channel, one direction.
+    pub fn vc(&mut self, vc: VcSpec) -> VcId {
+        self.vcs.push(vc);
+        VcId(self.vcs.len() as u32 - 1)
+    }
+
+    /// The links along a path of nodes, by name: the first added from each to the next. `None` if some node or link is not there.
+    #[must_use]
+    pub fn route(&self, path: &[&str]) -> Option<Vec<LinkId>> {
+        let node = |name: &str| self.nodes.iter().position(|node| node.name == name).map(|index| NodeId(index as u32));
+        let hops = path.windows(2).map(|pair| {
+            let (from, to) = (node(pair[0])?, node(pair[1])?);
+            let index = self.links.iter().position(|link| (link.from, link.to) == (from, to))?;
+            Some(LinkId(index as u32))
+        });
+        hops.collect()
+    }
+}
+
+impl LinkSpec {
+    /// A link with a FIFO without limit, such as that of a host.
+    #[must_use]
+    pub fn new(from: NodeId, to: NodeId, rate: BitRate, delay: Duration) -> Self {
+        Self { from, to, rate, pace: None, delay, queues: Queues::Fifo(QueueSpec::default()) }
+    }
+
+    /// The same with these queues.
+    #[must_use]
+    pub fn with_queues(mut self, queues: Queues) -> Self {
+        self.queues = queues;
+        self
+    }
+}
+
+impl Queues {
+    /// One queue of so many cells.
+    #[must_use]
+    pub fn fifo(limit: CellCount, discard: Discard) -> Self {
+        Self::Fifo(QueueSpec { limit: Some(limit), discard })
+    }
+}
+
+impl VcSpec {
+    /// A VC along `route`, with VPI 0 and LLC/SNAP, unshaped and unpoliced, of class 0, priority 0 and weight 1.
+    #[must_use]
+    pub fn new(name: impl Into<String>, vci: u16, route: Vec<LinkId>) -> Self {
+        Self {
+            name: name.into(),
+            vpi: 0,
+            vci,
+            vp: None,
+            route,
+            encapsulation: Encapsulation::default(),
+            pcr: None,
+            low_priority: false,
+            class: 0,
+            priority: 0,
+            weight: 1,
+            upc: None,
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Points in time and the time between cells, to 2^-32 of a picosecond.
+//!
+//! A cell at 149.76 Mbit/s takes 2 831 196.58 ps. A transmitter that carries the remainder of a division needs that remainder
+//! beside each time. Here the fraction is part of the time: cell i of a run that starts at t is at `t + i * spacing`, with
+//! nothing to carry, so that a run of cells is a base and a multiplication. A spacing is rounded down to 2^-32 ps: 10^9 cells
+//! back to back are a quarter of a picosecond early.
+
+use lastmile_units::{BitRate, CellCount, Duration, Instant};
+
+const FRACTION_BITS: u32 = 32;
+/// The bits of a cell, times 10^12 ps a second.
+const CELL_PS: u128 = CellCount::new(1).wire_bytes().bits() as u128 * 1_000_000_000_000;
+
+/// A point in time, to 2^-32 of a picosecond.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Moment(u128);
+
+/// The time from one cell to the next, or any other span, to 2^-32 of a picosecond.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Spacing(u128);
+
+impl Moment {
+    /// The very picosecond.
+    #[inline]
+    #[must_use]
+    pub const fn at(instant: Instant) -> Self {
+        Self((instant.as_ps() as u128) << FRACTION_BITS)
+    }
+
+    /// `ps` picoseconds, and `fraction` of 2^-32 ps.
+    #[inline]
+    pub(crate) const fn from_parts(ps: u64, fraction: u32) -> Self {
+        Self(((ps as u128) << FRACTION_BITS) | fraction as u128)
+    }
+
+    /// Whole picoseconds since the clock began; the fraction is cut.
+    #[inline]
+    #[must_use]
+    pub const fn ps(self) -> u64 {
+        (self.0 >> FRACTION_BITS) as u64
+    }
+
+    /// What the picoseconds leave, in units of 2^-32 ps.
+    #[inline]
+    pub(crate) const fn fraction(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// The picosecond in which this moment lies.
+    #[inline]
+    #[must_use]
+    pub const fn instant(self) -> Instant {
+        Instant::from_ps(self.ps())
+    }
+
+    /// `spacing` later.
+    #[inline]
+    #[must_use]
+    pub const fn plus(self, spacing: Spacing) -> Self {
+        Self(self.0 + spacing.0)
+    }
+
+    /// `spacing` earlier, or the beginning of the clock.
+    #[inline]
+    #[must_use]
+    pub const fn minus(self, spacing: Spacing) -> Self {
+        Self(self.0.saturating_sub(spacing.0))
+    }
+
+    /// The span from `earlier` to here; none if `earlier` is later.
+    #[inline]
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Spacing {
+        Spacing(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Spacing {
+    /// No time: all at once.
+    pub const ZERO: Self = Self(0);
+
+    /// The time of a cell at `rate`: 424 bits.
+    #[must_use]
+    pub const fn of_cell(rate: BitRate) -> Self {
+        Self((CELL_PS << FRACTION_BITS) / rate.as_bps() as u128)
+    }
+
+    /// A span of whole picoseconds.
+    #[must_use]
+    pub const fn of(span: Duration) -> Self {
+        Self((span.as_ps() as u128) << FRACTION_BITS)
+    }
+
+    /// `count` times as long.
+    ///
+    /// Not past 2^95 ps, which no number of cells on a real line comes near.
+    #[inline]
+    #[must_use]
+    pub const fn times(self, count: u64) -> Self {
+        Self(self.0 * count as u128)
+    }
+
+    /// Both together.
+    #[inline]
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+
+    /// What is left when `other` is taken away; nothing if `other` is longer.
+    #[inline]
+    #[must_use]
+    pub const fn minus(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// How many whole times `other` fits into this; `other` is not zero.
+    #[inline]
+    pub(crate) fn divided_by(self, other: Self) -> u64 {
+        match (u64::try_from(self.0), u64::try_from(other.0)) {
+            (Ok(this), Ok(other)) => this / other,
+            _ => u64::try_from(self.0 / other.0).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// How many multiples of `step`, from zero, lie below this; neither is zero.
+    #[inline]
+    pub(crate) fn multiples_below(self, step: Self) -> u64 {
+        Self(self.0 - 1).divided_by(step) + 1
+    }
+
+    /// Whole picoseconds; the fraction is cut.
+    #[must_use]
+    pub const fn ps(self) -> u64 {
+        (self.0 >> FRACTION_BITS) as u64
+    }
+
+    /// The span in picoseconds, the fraction cut.
+    #[must_use]
+    pub const fn duration(self) -> Duration {
+        Duration::from_ps(self.ps())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// ITU-T G.707 STM-1 payload: 10^6 cells of 424 bits at 149.76 Mbit/s take 424e6 / 149.76e6 s = 2.831196581196... s.
+    #[test]
+    fn a_million_back_to_back_cells_end_at_the_exact_picosecond() {
+        let cell = Spacing::of_cell(BitRate::from_kbit_per_s(149_760));
+        assert_eq!(cell.ps(), 2_831_196);
+        let exact_ps = 424_000_000_u128 * 1_000_000_000_000 / 149_760_000;
+        assert_eq!(u128::from(cell.times(1_000_000).ps()), exact_ps);
+    }
+
+    #[test]
+    fn a_moment_is_its_picosecond_and_its_fraction() {
+        let moment = Moment::from_parts(u64::MAX, u32::MAX);
+        assert_eq!((moment.ps(), moment.fraction()), (u64::MAX, u32::MAX));
+        assert_eq!(Moment::at(Instant::from_ps(7)), Moment::from_parts(7, 0));
+    }
+
+    #[test]
+    fn spans_of_any_length_divide() {
+        let cell = Spacing::of_cell(BitRate::from_kbit_per_s(149_760));
+        for count in [0, 1, 171, 1_000_000_000_000] {
+            assert_eq!(cell.times(count).divided_by(cell), count);
+            assert_eq!(cell.times(count + 1).minus(Spacing(1)).divided_by(cell), count);
+            assert_eq!(cell.times(count + 1).multiples_below(cell), count + 1);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Times, shares and losses of small networks, worked out by hand.
+
+use lastmile_atm::discard::{LastCell, Scheme};
+use lastmile_atm::network::{ClassSpec, HopStats};
+use lastmile_atm::{
+    CellDrop, Departure, Discard, Fate, LinkId, LinkSpec, Network, NetworkError, NetworkSpec, QueueSpec, Queues, VcId,
+    VcSpec,
+};
+use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant};
+
+/// A cell takes 10 us.
+const RATE: BitRate = match BitRate::from_bps(42_400_000) {
+    Some(rate) => rate,
+    None => unreachable!(),
+};
+const CELL_US: u64 = 10;
+
+const fn us(count: u64) -> Instant {
+    Instant::from_ps(count * 1_000_000)
+}
+
+/// A packet whose frame has so many cells, with LLC/SNAP.
+const fn packet(cells: u64) -> ByteCount {
+    ByteCount::new(48 * cells - 16)
+}
+
+/// As many hosts before a switch as VCs, and one link behind it.
+fn star(vcs: u16, queues: Queues) -> (NetworkSpec, LinkId) {
+    let mut spec = NetworkSpec::new();
+    let (switch, server) = (spec.node("switch"), spec.node("server"));
+    let trunk = spec.link(LinkSpec::new(switch, server, RATE, Duration::ZERO).with_queues(queues));
+    for index in 0..vcs {
+        let name = format!("host {index}");
+        let host = spec.node(name.clone());
+        spec.link(LinkSpec::new(host, switch, RATE, Duration::ZERO));
+        let route = spec.route(&[&name, "switch", "server"]).expect("links");
+        spec.vc(VcSpec::new(format!("vc {index}"), 32 + index, route));
+    }
+    (spec, trunk)
+}
+
+fn build(spec: &NetworkSpec) -> (Network, Vec<VcId>) {
+    let network = Network::new(spec).expect("a network");
+    let mut ids = NetworkSpec::new();
+    let vcs = spec.vcs.iter().map(|vc| ids.vc(vc.clone())).collect();
+    (network, vcs)
+}
+
+fn run(network: &mut Network) -> Vec<Departure> {
+    let mut left = Vec::new();
+    while let Some(next) = network.next_event() {
+        network.advance(next);
+        network.departures(&mut left);
+    }
+    left
+}
+
+fn hop(network: &Network, vc: VcId, hop: usize) -> HopStats {
+    assert!(network.stats().holds());
+    network.hop_stats(vc, hop)
+}
+
+/// Ano et al. 2002: 172 cells of 8192 bytes. Two links of 10 us a cell: the last cell leaves the first at 1720 us, the second 10 us
+/// later, and every link adds its delay.
+#[test]
+fn a_frame_crosses_links_cell_by_cell() {
+    let mut spec = NetworkSpec::new();
+    let nodes = ["a", "b", "c"].map(|name| spec.node(name));
+    spec.link(LinkSpec::new(nodes[0], nodes[1], RATE, Duration::from_us(100)));
+    spec.link(LinkSpec::new(nodes[1], nodes[2], RATE, Duration::from_us(200)));
+    let route = spec.route(&["a", "b", "c"]).expect("links");
+    let vc = spec.vc(VcSpec::new("vc", 32, route));
+    let mut network = Network::new(&spec).expect("a network");
+    network.offer(us(7), vc, ByteCount::new(8232), 42).expect("a packet");
+    let left = run(&mut network);
+    let expected = us(7 + 172 * CELL_US + 100 + CELL_US + 200);
+    assert_eq!(left, [Departure { at: expected, vc, packet: 42, bytes: ByteCount::new(8232), fate: Fate::Whole }]);
+    assert_eq!(network.vc_stats(vc).whole.cells, 172);
+}
+
+/// Shaped to a quarter of the link: the cells of a frame start every 40 us, and the next frame follows in the same step.
+#[test]
+fn a_source_shapes_to_its_peak_cell_rate() {
+    let (mut spec, _) = star(1, Queues::fifo(CellCount::new(1), Discard::default()));
+    spec.vcs[0].pcr = BitRate::from_bps(10_600_000);
+    let (mut network, vcs) = build(&spec);
+    network.offer(us(0), vcs[0], packet(3), 0).expect("a packet");
+    network.offer(us(0), vcs[0], packet(2), 1).expect("a packet");
+    let times: Vec<Instant> = run(&mut network).iter().map(|left| left.at).collect();
+    assert_eq!(times, [us(80 + 20), us(160 + 20)]);
+}
+
+/// Two frames of ten cells come at once over links as fast as the next: of each pair of cells one waits, so nine or ten wait in the
+/// end.
+#[test]
+fn a_queue_is_sampled_while_it_fills_and_drains() {
+    let (spec, trunk) = star(2, Queues::fifo(CellCount::new(100), Discard::default()));
+    let (mut network, vcs) = build(&spec);
+    for vc in &vcs {
+        network.offer(us(0), *vc, packet(10), 0).expect("a packet");
+    }
+    let samples: Vec<u64> = (0..22)
+        .map(|n| {
+            network.advance(us(n * CELL_US + 5));
+            network.waiting(trunk)
+        })
+        .collect();
+    assert_eq!(samples[..12], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 9]);
+    assert_eq!(samples[20..], [0, 0]);
+    assert_eq!(network.link_stats(trunk).peak, 10);
+    let stats = network.link_stats(trunk);
+    assert_eq!((stats.cells.sent, stats.good_cells), (20, 20));
+}
+
+/// A voice cell comes while a data frame of 100 cells is being sent: it waits for the cell in transmission, not for the frame.
+#[test]
+fn priority_goes_between_the_cells_of_a_frame() {
+    let class = |priority| ClassSpec { queue: QueueSpec::default(), priority, weight: 1 };
+    let (mut spec, _) = star(2, Queues::Classes(vec![class(0), class(1)]));
+    spec.vcs[0].class = 1;
+    let (mut network, vcs) = build(&spec);
+    for _ in 0..2 {
+        network.offer(us(0), vcs[0], packet(100), 0).expect("a packet");
+    }
+    network.offer(us(504), vcs[1], ByteCount::new(32), 1).expect("a packet");
+    let left = run(&mut network);
+    // It is at the switch at 514 us; a cell that started at 510 us ends at 520 us.
+    assert_eq!((left[0].packet, left[0].at), (1, us(530)));
+    assert_eq!(left[2].at, us(10 + 200 * CELL_US + CELL_US), "one cell later than without");
+}
+
+/// Weights 1, 2 and 5 of eight, all queues always full: cell shares within 0.5 % over 8000 cells.
+#[test]
+fn weighted_queues_get_their_shares_of_cells() {
+    let weights = [1, 2, 5];
+    let class = |weight| ClassSpec { queue: QueueSpec::default(), priority: 0, weight };
+    let per_vc = Queues::PerVc(QueueSpec::default());
+    for queues in [Queues::Classes(weights.map(class).to_vec()), per_vc] {
+        let (mut spec, _) = star(3, queues);
+        for (index, vc) in spec.vcs.iter_mut().enumerate() {
+            (vc.class, vc.weight) = (index, weights[index]);
+        }
+        let (mut network, vcs) = build(&spec);
+        for vc in &vcs {
+            for n in 0..10 {
+                network.offer(us(0), *vc, packet(1000), n).expect("a packet");
+            }
+        }
+        // All queues hold something from 10 us on, until 80 ms at the least.
+        network.advance(us(10));
+        let before: Vec<u64> = vcs.iter().map(|vc| hop(&network, *vc, 1).sent).collect();
+        network.advance(us(10 + 16_000 * CELL_US / 2));
+        for ((vc, before), weight) in vcs.iter().zip(before).zip(weights) {
+            let sent = (hop(&network, *vc, 1).sent - before) as f64;
+            let expected = 8000.0 * f64::from(weight) / 8.0;
+            assert!((sent / expected - 1.0).abs() < 0.005, "{sent} cells of weight {weight} instead of {expected}");
+        }
+    }
+}
+
+/// Five VCs send 40 frames of ten cells each into one link: five times what it carries. They start one after the other.
+fn overload(discard: Discard, limit: u64) -> (Network, Vec<VcId>, Vec<Departure>) {
+    let (spec, _) = star(5, Queues::fifo(CellCount::new(limit), discard));
+    let (mut network, vcs) = build(&spec);
+    for n in 0..40 {
+        for (start, vc) in [0, 13, 37, 59, 71].into_iter().zip(&vcs) {
+            network.offer(us(start), *vc, packet(10), n).expect("a packet");
+        }
+    }
+    let left = run(&mut network);
+    (network, vcs, left)
+}
+
+fn sums(network: &Network, vcs: &[VcId]) -> (HopStats, u64) {
+    let mut sum = HopStats::default();
+    for vc in vcs {
+        let hop = network.hop_stats(*vc, 1);
+        sum.sent += hop.sent;
+        for (sum, cells) in sum.dropped.iter_mut().zip(hop.dropped) {
+            *sum += cells;
+        }
+    }
+    let bad = vcs.iter().map(|vc| network.vc_stats(*vc).bad_cells).sum();
+    (sum, bad)
+}
+
+/// Threshold 50 of a buffer of 150: five frames of ten cells may be under way when it is reached, so the buffer never overflows.
+#[test]
+fn epd_forwards_no_part_of_a_frame_unless_the_buffer_overflows() {
+    let scheme = Scheme::Epd { threshold: CellCount::new(50) };
+    let discard = Discard { scheme, last_cell: LastCell::Drop, ..Discard::default() };
+    let (network, vcs, left) = overload(discard, 150);
+    let (sum, bad) = sums(&network, &vcs);
+    assert!(sum.dropped_for(CellDrop::Epd) > 500, "{sum:?}");
+    assert_eq!((sum.dropped_for(CellDrop::QueueFull), sum.dropped_for(CellDrop::Ppd), bad), (0, 0, 0));
+    assert_eq!(sum.sent % 10, 0);
+    assert!(left.iter().all(|left| matches!(left.fate, Fate::Whole | Fate::Dropped(CellDrop::Epd))));
+}
+
+/// Romanow and Floyd 1995: of what goes on, parts of frames are most with tail drop, fewer with PPD, none with EPD.
+#[test]
+fn discarding_frames_turns_badput_into_goodput() {
+    let bad_share = |scheme| {
+        let (network, vcs, _) = overload(Discard { scheme, last_cell: LastCell::Drop, ..Discard::default() }, 150);
+        let (sum, bad) = sums(&network, &vcs);
+        bad as f64 / sum.sent as f64
+    };
+    let (tail, ppd) = (bad_share(Scheme::Tail), bad_share(Scheme::Ppd));
+    let epd = bad_share(Scheme::Epd { threshold: CellCount::new(50) });
+    assert!(tail > ppd && ppd > epd, "tail {tail}, PPD {ppd}, EPD {epd}");
+}
+
+#[test]
+fn a_packet_that_fits_no_frame_is_refused() {
+    let (spec, _) = star(1, Queues::fifo(CellCount::new(1), Discard::default()));
+    let (mut network, vcs) = build(&spec);
+    let bytes = ByteCount::new(65_528);
+    assert_eq!(network.offer(us(0), vcs[0], bytes, 0), Err(NetworkError::PacketTooLarge { bytes }));
+}
+
+#[test]
+fn networks_that_make_no_sense_are_refused_by_name() {
+    let refused = |change: fn(&mut NetworkSpec)| {
+        let (mut spec, _) = star(2, Queues::fifo(CellCount::new(10), Discard::default()));
+        change(&mut spec);
+        Network::new(&spec).expect_err("no sense").to_string()
+    };
+    assert_eq!(refused(|spec| spec.vcs[0].route.clear()), "VC \"vc 0\" has no route: it needs at least one link");
+    assert_eq!(
+        refused(|spec| spec.vcs[0].route.reverse()),
+        "VC \"vc 0\": the link to \"server\" is followed by one from \"host 0\"; a route is links that meet"
+    );
+    assert_eq!(
+        refused(|spec| spec.vcs[1].vci = 32),
+        "VCs \"vc 0\" and \"vc 1\" both have VPI 0, VCI 32 on the link from \"switch\" to \"server\""
+    );
+    assert_eq!(refused(|spec| spec.vcs[0].vci = 31), "VC \"vc 0\": VPI 0 must be at most 4095 and VCI 31 at least 32");
+    assert_eq!(
+        refused(|spec| {
+            let scheme = Scheme::Epd { threshold: CellCount::new(11) };
+            spec.links[0].queues = Queues::fifo(CellCount::new(10), Discard { scheme, ..Discard::default() });
+        }),
+        "link from \"switch\" to \"server\": the EPD threshold of 11 cells is above the buffer of 10 cells"
+    );
+    assert_eq!(
+        refused(|spec| {
+            let back = LinkSpec::new(spec.links[0].to, spec.links[0].from, RATE, Duration::ZERO);
+            let back = spec.link(back);
+            spec.vcs[0].route.push(back);
+        }),
+        "VC \"vc 0\" comes to \"switch\" twice; a route has no loop"
+    );
+    assert_eq!(
+        refused(|spec| spec.vcs[0].pcr = Some(BitRate::from_mbit_per_s(50))),
+        "VC \"vc 0\" is paced at 50 Mbit/s, above 42.4 Mbit/s of its link"
+    );
+}
