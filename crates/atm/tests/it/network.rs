@@ -158,9 +158,13 @@ fn weighted_queues_get_their_shares_of_cells() {
     }
 }
 
-/// Five VCs send 40 frames of ten cells each into one link: five times what it carries. They start one after the other.
+/// Five VCs send 40 frames of ten cells each into one link: five times what it carries. Their rates differ, so
+/// that none always comes when another has just left.
 fn overload(discard: Discard, limit: u64) -> (Network, Vec<VcId>, Vec<Departure>) {
-    let (spec, _) = star(5, Queues::fifo(CellCount::new(limit), discard));
+    let (mut spec, _) = star(5, Queues::fifo(CellCount::new(limit), discard));
+    for (vc, mbit) in spec.vcs.iter_mut().zip([42, 39, 37, 34, 31]) {
+        vc.pcr = Some(BitRate::from_mbit_per_s(mbit));
+    }
     let (mut network, vcs) = build(&spec);
     for n in 0..40 {
         for (start, vc) in [0, 13, 37, 59, 71].into_iter().zip(&vcs) {
