@@ -2,10 +2,11 @@
 //!
 //! Published: Lakshman and Stiliadis 1998, "High-speed policy-based packet forwarding using efficient multi-dimensional range
 //! matching": for each value of a field a bit for each rule, and the bits of all fields of a packet taken together.
-//! Differs: fields with few values alone are looked at, and a rule that a bit leaves in is asked in full. So the bits need not be
-//! exact; they only must never leave out a rule that would match, or one that takes note of what it is asked.
+//! Differs: fields with few values alone are looked at, and a rule that the bits leave in is asked for what they have not settled
+//! ([`Candidates::settles`]). So the bits need not be exact; they only must never leave out a rule that would match, or one that takes
+//! note of what it is asked.
 //!
-//! Cost: two binary searches among the ports that the rules name, and a few words for each 64 rules.
+//! Cost: two look-ups among the ports that the rules name, and a few words for each 64 rules.
 
 use lastmile_packet::{Meta, Protocol, TcpFlags};
 
@@ -31,6 +32,8 @@ pub(super) struct Candidates {
     connections: Field,
     /// The first port of each span within which all ports are the same to the rules.
     spans: Vec<u16>,
+    /// For each 256 ports the spans of the first and the last of them.
+    blocks: Vec<(u16, u16)>,
     sources: Field,
     destinations: Field,
     /// For conditions on either end: left out only if both ends say so.
@@ -63,10 +66,31 @@ enum Known {
 const PROTOCOLS: [Protocol; 6] =
     [Protocol::Tcp, Protocol::Udp, Protocol::EchoRequest, Protocol::EchoReply, Protocol::Other, Protocol::AckSignal];
 
+const TWO: [bool; 2] = [false, true];
+
+/// In the order of [`Places::shape`].
+fn shapes() -> Vec<Known> {
+    let of = |protocol, pure_ack| TWO.map(|sack| Known::Shape { protocol, pure_ack, sack });
+    PROTOCOLS.into_iter().flat_map(|protocol| TWO.into_iter().flat_map(move |ack| of(protocol, ack))).collect()
+}
+
+fn traffic_classes() -> Vec<Known> {
+    (0..=u8::MAX).map(Known::TrafficClass).collect()
+}
+
+fn flags() -> Vec<Known> {
+    (0..=u8::MAX).map(|bits| Known::Flags(TcpFlags::from_bits(bits))).collect()
+}
+
+/// In the order of [`Places::connection`].
+fn connections() -> Vec<Known> {
+    TWO.into_iter().flat_map(|patterns| TWO.map(|ftp_data| Known::Connection { patterns, ftp_data })).collect()
+}
+
 impl Candidates {
     pub(super) fn new(rules: &[Rule]) -> Self {
         let words = rules.len().div_ceil(64);
-        let field = |values: &mut dyn Iterator<Item = Known>| {
+        let field = |values: Vec<Known>| {
             let mut bits = Vec::new();
             for known in values {
                 let start = bits.len();
@@ -81,22 +105,54 @@ impl Candidates {
         rules.iter().for_each(|rule| ports_of(&rule.matches, &mut spans));
         spans.sort_unstable();
         spans.dedup();
-        let two = [false, true];
-        let shape = |protocol, pure_ack| two.map(|sack| Known::Shape { protocol, pure_ack, sack });
-        let shapes = PROTOCOLS.iter().flat_map(|protocol| two.into_iter().flat_map(|ack| shape(*protocol, ack)));
-        let connections =
-            two.into_iter().flat_map(|patterns| two.map(|ftp_data| Known::Connection { patterns, ftp_data }));
+        let span_of = |port: u16| (spans.partition_point(|first| *first <= port) - 1) as u16;
         Self {
             words,
-            shapes: field(&mut { shapes }),
-            traffic_classes: field(&mut (0..=255).map(Known::TrafficClass)),
-            flags: field(&mut (0..=255).map(|bits| Known::Flags(TcpFlags::from_bits(bits)))),
-            connections: field(&mut { connections }),
-            sources: field(&mut spans.iter().map(|port| Known::Source(*port))),
-            destinations: field(&mut spans.iter().map(|port| Known::Destination(*port))),
-            either: field(&mut spans.iter().map(|port| Known::Either(*port))),
+            shapes: field(shapes()),
+            traffic_classes: field(traffic_classes()),
+            flags: field(flags()),
+            connections: field(connections()),
+            sources: field(spans.iter().copied().map(Known::Source).collect()),
+            destinations: field(spans.iter().copied().map(Known::Destination).collect()),
+            either: field(spans.iter().copied().map(Known::Either).collect()),
+            blocks: (0..=u8::MAX)
+                .map(|high| [0, u8::MAX].map(|low| span_of(u16::from_be_bytes([high, low]))))
+                .map(Into::into)
+                .collect(),
             spans,
         }
+    }
+
+    /// True if every packet with addresses that the bits leave to a rule meets `part` of it: the rule itself, or one of those of
+    /// which it wants all. Then nobody need ask.
+    ///
+    /// That is so if for each shape a packet can have, the shape says whether it does, or another field does for each of its values.
+    pub(super) fn settles(&self, rule: &Match, part: &Match) -> bool {
+        if notes_more_than_matches(rule) {
+            return false;
+        }
+        let ports = |end: fn(u16) -> Known| self.spans.iter().copied().map(end).collect::<Vec<_>>();
+        let mut fields = vec![traffic_classes(), connections(), ports(Known::Source), ports(Known::Destination)];
+        if is_of_one_end(rule) {
+            fields.push(ports(Known::Either));
+        }
+        let always = fields.iter().any(|field| field.iter().all(|known| known.settles(part)));
+        let by_flags = || flags().iter().all(|known| known.settles(part));
+        shapes().into_iter().all(|shape| {
+            let is_tcp = matches!(shape, Known::Shape { protocol: Protocol::Tcp, .. });
+            shape.settles(part) || always || (is_tcp && by_flags())
+        })
+    }
+
+    /// The span of a port.
+    #[inline]
+    fn span(&self, port: u16) -> usize {
+        let (first, last) = self.blocks[usize::from(port >> 8)];
+        let (first, last) = (usize::from(first), usize::from(last));
+        if first == last {
+            return first;
+        }
+        first + self.spans[first + 1..=last].partition_point(|start| *start <= port)
     }
 
     pub(super) const fn words(&self) -> usize {
@@ -105,7 +161,6 @@ impl Candidates {
 
     pub(super) fn places(&self, facts: &Facts<'_>) -> Places {
         let meta: &Meta = facts.meta;
-        let span = |port: u16| self.spans.partition_point(|first| *first <= port) - 1;
         let (pure_ack, sack) = (meta.is_pure_ack(), meta.options().sack_count() > 0);
         let (patterns, ftp_data) =
             facts.connection.map_or((false, false), |connection| (connection.patterns != 0, connection.ftp_data));
@@ -114,7 +169,9 @@ impl Candidates {
             traffic_class: meta.traffic_class.into(),
             flags: (meta.protocol == Protocol::Tcp).then_some(meta.flags.bits().into()),
             connection: usize::from(patterns) * 2 + usize::from(ftp_data),
-            ports: facts.key.map(|key| [key.addresses.source_port, key.addresses.destination_port].map(span)),
+            ports: facts
+                .key
+                .map(|key| [key.addresses.source_port, key.addresses.destination_port].map(|port| self.span(port))),
         }
     }
 
@@ -155,6 +212,23 @@ impl Known {
             return true;
         }
         self.verdict(condition) != Some(false)
+    }
+
+    /// True if a packet with this value that the bits leave in meets `part`, whatever else it is: those that do not are left
+    /// out. Where the value is a port, of packets that have any; to others each [`Match::Port`] is false by their shape.
+    fn settles(self, part: &Match) -> bool {
+        self.verdict(part).is_some() || self.holds_port(part)
+    }
+
+    /// True if this is a port that is asked for, at its end.
+    fn holds_port(self, part: &Match) -> bool {
+        match (self, part) {
+            (_, Match::OneOf(inner)) => inner.iter().any(|one| self.holds_port(one)),
+            (Self::Source(port), Match::Port(End::Source, ports))
+            | (Self::Destination(port), Match::Port(End::Destination, ports))
+            | (Self::Either(port), Match::Port(End::Either, ports)) => ports.contains(&port),
+            _ => false,
+        }
     }
 
     /// Whether a packet with this value matches; `None` if that depends on more.

@@ -7,8 +7,8 @@
 //! A packet with bytes wears its class from then on ([`Packet::class`]), so that whoever drives the queue can tell what each class waited.
 //!
 //! Published: tc-fw(8), and the rules of Netfilter's mangle table, which run on after a mark.
-//! Cost: every rule that the packet's protocol, ports, flags and traffic class leave in question (`candidates`), for
-//! each packet that comes; addresses and connection are looked up once for all of them.
+//! Cost: every rule that the packet's protocol, ports, flags and traffic class leave in question (`candidates`), and of those
+//! what they leave in question, for each packet that comes; addresses and connection are looked up once for all of them.
 
 use core::sync::atomic::{AtomicU16, Ordering};
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use lastmile_packet::Packet;
 use lastmile_units::Instant;
 
 use super::candidates::Candidates;
-use super::condition::{Check, Observer};
+use super::condition::{Check, Facts, Observer};
 use super::matching::{Match, MatchError, check_patterns};
 use crate::discipline::Counter;
 use crate::{Backlog, Discipline, DropSink, Environment, Node, Spec};
@@ -78,7 +78,10 @@ pub struct Rules<P, D = Node<P>> {
 
 #[derive(Debug)]
 struct AtWork {
-    check: Check,
+    /// All of them must hold. Those that the fields settle stand last.
+    checks: Vec<Check>,
+    /// How many the fields do not settle.
+    in_question: usize,
     class: u16,
     last: bool,
     /// Packets that it matched, and those of them whose class it decided.
@@ -91,16 +94,11 @@ impl<P: Packet, D: Discipline<P>> Rules<P, D> {
     #[must_use]
     pub fn new(rules: &[Rule], otherwise: u16, below: &Environment, queue: D) -> Self {
         let mut observer = Observer::new(below);
-        let at_work = |rule: &Rule| AtWork {
-            check: Check::new(&rule.matches, &mut observer, below),
-            class: rule.class,
-            last: rule.last,
-            matched: 0,
-            decided: 0,
-        };
+        let candidates = Candidates::new(rules);
+        let at_work = |rule: &Rule| AtWork::new(rule, &candidates, &mut observer, below);
         Self {
             rules: rules.iter().map(at_work).collect(),
-            candidates: Candidates::new(rules),
+            candidates,
             otherwise,
             observer,
             class: Arc::clone(&below.class),
@@ -121,7 +119,7 @@ impl<P: Packet, D: Discipline<P>> Rules<P, D> {
                 let index = word * 64 + left.trailing_zeros() as usize;
                 left &= left - 1;
                 let rule = &mut self.rules[index];
-                if rule.check.holds(&facts) {
+                if rule.holds(&facts) {
                     rule.matched += 1;
                     decider = Some(index);
                     if rule.last {
@@ -140,6 +138,32 @@ impl<P: Packet, D: Discipline<P>> Rules<P, D> {
                 self.otherwise
             }
         }
+    }
+}
+
+impl AtWork {
+    fn new(rule: &Rule, candidates: &Candidates, observer: &mut Observer, below: &Environment) -> Self {
+        let parts = match &rule.matches {
+            Match::All(parts) => parts.as_slice(),
+            other => std::slice::from_ref(other),
+        };
+        let mut checks: Vec<(bool, Check)> = parts
+            .iter()
+            .map(|part| (candidates.settles(&rule.matches, part), Check::new(part, observer, below)))
+            .collect();
+        // Buckets count what the others let through; no field settles them.
+        checks.sort_by_key(|(settled, check)| (*settled, matches!(check, Check::NewConnections(_))));
+        let in_question = checks.iter().filter(|(settled, _)| !settled).count();
+        let checks = checks.into_iter().map(|(_, check)| check).collect();
+        Self { checks, in_question, class: rule.class, last: rule.last, matched: 0, decided: 0 }
+    }
+
+    /// Whether a packet matches that the fields leave to this rule.
+    #[inline]
+    fn holds(&mut self, facts: &Facts<'_>) -> bool {
+        // Fields settle nothing about ports where there are none. A bucket of connections then counts nothing.
+        let asked = if facts.key.is_some() { self.in_question } else { self.checks.len() };
+        self.checks[..asked].iter_mut().all(|check| check.holds(facts))
     }
 }
 
