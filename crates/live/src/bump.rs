@@ -23,6 +23,7 @@
 mod direction;
 mod report;
 mod tap;
+mod waits;
 
 use std::io;
 use std::sync::Arc;

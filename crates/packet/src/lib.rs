@@ -44,5 +44,5 @@ pub use options::{OptionSet, OptionWords, Options, SackBlock, SynOptions};
 pub use parse::{ParseError, Parsed, checksums_hold, parse, parse_headers};
 pub use seq::SeqNumber;
 pub use slot::{MetaSlot, Slot};
-pub use table::{FlowTable, HashKey, Interned};
+pub use table::{FlowTable, HashKey, Interned, KeyHash};
 pub use write::{MAX_HEADER_LEN, header_len, write_headers, write_packet, written_len};

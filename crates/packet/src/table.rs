@@ -11,15 +11,20 @@
 //! A packet of a known flow only notes the time; nothing is put in order of it. Instead every flow waits in one queue for
 //! the next look at it, at most once per idle time, as CLOCK does for pages (Corbato 1968).
 //!
-//! Cost: one keyed hash of 13 (IPv6: 37) bytes and one look-up a packet, at most four more for a new flow.
+//! Cost: one keyed hash of 13 (IPv6: 37) bytes, a place of the index and the cache line of the flow a packet, at most four more
+//! lines for a new flow. Place and line may lie anywhere in memory: who has several packets at hand reads them ahead
+//! ([`FlowTable::read_ahead`]), so that the waiting for all of them is one.
 
 use core::hash::BuildHasher;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use lastmile_units::{Duration, Instant};
 use siphasher::sip::SipHasher13;
 
+use self::index::Index;
 use crate::{FlowId, FlowKey};
+
+mod index;
 
 /// The key of the table's hash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -48,7 +53,9 @@ impl BuildHasher for HashKey {
 /// the number of another flow; minutes are usual.
 #[derive(Clone, Debug)]
 pub struct FlowTable {
-    flows: HashMap<FlowKey, Flow, HashKey>,
+    hash_key: HashKey,
+    /// Numbers that are held, by the hash of their keys.
+    index: Index,
     /// By number.
     named: Vec<Named>,
     /// Numbers given back, the last one first to be used again.
@@ -68,20 +75,19 @@ pub struct Interned {
     pub new: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Flow {
-    id: FlowId,
-    last_seen: Instant,
-}
+/// What a table's hash makes of a key, for who looks for it more than once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeyHash(u32);
 
-/// The flow that a number was last given to.
+/// The flow that a number was last given to, in one cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 struct Named {
     key: FlowKey,
     /// False once the number has been given back.
     held: bool,
-    /// The latest sign of life by [`FlowTable::touch`].
-    touched: Instant,
+    hash: KeyHash,
+    last_seen: Instant,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +104,8 @@ impl FlowTable {
     #[must_use]
     pub fn new(max_flows: u32, idle: Duration, hash_key: HashKey) -> Self {
         Self {
-            flows: HashMap::with_hasher(hash_key),
+            hash_key,
+            index: Index::default(),
             named: Vec::new(),
             free: Vec::new(),
             looks: VecDeque::new(),
@@ -120,16 +127,27 @@ impl FlowTable {
         &mut self,
         now: Instant,
         key: &FlowKey,
+        evicted: impl FnMut(FlowId, FlowKey),
+    ) -> Option<Interned> {
+        self.intern_hashed(now, key, self.hash(key), evicted)
+    }
+
+    /// The same for a key whose hash by this table is known.
+    pub fn intern_hashed(
+        &mut self,
+        now: Instant,
+        key: &FlowKey,
+        hash: KeyHash,
         mut evicted: impl FnMut(FlowId, FlowKey),
     ) -> Option<Interned> {
-        if let Some(flow) = self.flows.get_mut(key) {
-            flow.last_seen = now;
-            return Some(Interned { id: flow.id, new: false });
+        if let Some(id) = self.find(key, hash) {
+            self.named[id.index() as usize].last_seen = now;
+            return Some(Interned { id, new: false });
         }
         let id = self.unused(now, &mut evicted)?;
-        self.flows.insert(*key, Flow { id, last_seen: now });
+        self.index.insert(hash.0, id.index());
         self.looks.push_back(Look { id, since: now });
-        let named = Named { key: *key, held: true, touched: now };
+        let named = Named { key: *key, held: true, hash, last_seen: now };
         match self.named.get_mut(id.index() as usize) {
             Some(slot) => *slot = named,
             None => self.named.push(named),
@@ -137,22 +155,45 @@ impl FlowTable {
         Some(Interned { id, new: true })
     }
 
+    /// The hash of a key, for [`FlowTable::intern_hashed`] of this table.
+    #[must_use]
+    pub fn hash(&self, key: &FlowKey) -> KeyHash {
+        KeyHash((self.hash_key.hash_one(key) >> 32) as u32)
+    }
+
+    /// Reads the place where the number of a key of this hash stands, so that it is in a cache by the time that it is looked for.
+    pub fn read_ahead(&self, hash: KeyHash) {
+        std::hint::black_box(self.index.find(hash.0, |_| true));
+    }
+
+    /// Reads on, to the flow itself: after [`FlowTable::read_ahead`] has had its time.
+    pub fn read_further_ahead(&self, hash: KeyHash) {
+        if let Some(number) = self.index.find(hash.0, |_| true) {
+            self.read_ahead_of(FlowId::new(number));
+        }
+    }
+
+    /// Reads the flow of this number, so that it is in a cache by the time of [`FlowTable::touch_either_way`].
+    pub fn read_ahead_of(&self, id: FlowId) {
+        std::hint::black_box(self.named.get(id.index() as usize).map(|named| named.last_seen));
+    }
+
     /// The flow's number, if it has one. No sign of life.
     #[must_use]
     pub fn get(&self, key: &FlowKey) -> Option<FlowId> {
-        self.flows.get(key).map(|flow| flow.id)
+        self.find(key, self.hash(key))
     }
 
-    /// True if `id` is the number of the flow, and then a sign of life of it: for who remembers numbers by something that is looked
-    /// up at less cost than a key. No hash.
-    pub fn touch(&mut self, now: Instant, id: FlowId, key: &FlowKey) -> bool {
-        match self.named.get_mut(id.index() as usize) {
-            Some(named) if named.held && named.key == *key => {
-                named.touched = now;
-                true
-            }
-            _ => false,
+    /// Whether the flow with the number `id` is that of `key` (`false`) or its reverse (`true`), and then a sign of life of it: for
+    /// who remembers numbers by something that is looked up at less cost than a key. `None`: neither. No hash.
+    pub fn touch_either_way(&mut self, now: Instant, id: FlowId, key: &FlowKey) -> Option<bool> {
+        let named = self.named.get_mut(id.index() as usize).filter(|named| named.held)?;
+        let reversed = named.key != *key;
+        if reversed && named.key.reversed() != *key {
+            return None;
         }
+        named.last_seen = now;
+        Some(reversed)
     }
 
     /// The flow with this number.
@@ -172,13 +213,17 @@ impl FlowTable {
     /// Flows that have a number.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.flows.len()
+        self.looks.len()
     }
 
     /// True when no flow has a number.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.flows.is_empty()
+        self.looks.is_empty()
+    }
+
+    fn find(&self, key: &FlowKey, hash: KeyHash) -> Option<FlowId> {
+        self.index.find(hash.0, |number| self.named[number as usize].key == *key).map(FlowId::new)
     }
 
     /// A number that no flow has.
@@ -207,13 +252,11 @@ impl FlowTable {
         }
         let Some(Look { id, .. }) = self.looks.pop_front() else { return false };
         let named = &mut self.named[id.index() as usize];
-        let key = named.key;
-        let last_seen = self.flows[&key].last_seen.max(named.touched);
-        if last_seen.saturating_add(self.idle) <= now {
+        if named.last_seen.saturating_add(self.idle) <= now {
             named.held = false;
-            self.flows.remove(&key);
+            self.index.remove(named.hash.0, id.index());
             self.free.push(id);
-            evicted(id, key);
+            evicted(id, named.key);
         } else {
             self.looks.push_back(Look { id, since: now });
         }

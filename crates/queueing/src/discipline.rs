@@ -30,6 +30,10 @@ pub trait Discipline<P: Packet> {
     /// Hands out the next packet, if one may leave now.
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P>;
 
+    /// Reads what it will need to take `packet` in, so that this is in a cache by then: for who has several packets at hand. It
+    /// changes nothing.
+    fn read_ahead(&self, _packet: &P) {}
+
     /// When `dequeue` may next return a packet: `now` or earlier for at once, `None` for not before the next `enqueue`.
     ///
     /// May change after every `enqueue` and `dequeue`. Asking early is harmless.
@@ -51,6 +55,10 @@ impl<P: Packet, D: Discipline<P> + ?Sized> Discipline<P> for Box<D> {
 
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
         (**self).dequeue(now, drops)
+    }
+
+    fn read_ahead(&self, packet: &P) {
+        (**self).read_ahead(packet);
     }
 
     fn next_ready(&self, now: Instant) -> Option<Instant> {

@@ -55,6 +55,10 @@ impl<P: Packet> Discipline<P> for Handover<P> {
         self.next.dequeue(now, drops)
     }
 
+    fn read_ahead(&self, packet: &P) {
+        self.next.read_ahead(packet);
+    }
+
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         match &self.earlier {
             Some(earlier) => earlier.next_ready(now),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hdrhistogram::Histogram;
 use lastmile_linklayer::LinkLayer;
-use lastmile_packet::{FlowId, FlowTable, Frame, HashKey, Packet, Protocol};
+use lastmile_packet::{FlowId, FlowTable, Frame, HashKey, KeyHash, Packet, Protocol};
 use lastmile_queueing::ack::Handshakes;
 use lastmile_queueing::discipline::{DropReason, DropSink};
 use lastmile_queueing::line::{Count, Line, Observer};
@@ -14,9 +14,14 @@ use lastmile_queueing::{Backlog, Counter, Environment, Node, random::Stream};
 use lastmile_units::{Duration, Instant};
 
 use super::tap::{AtHop, Passage, Taps};
-use super::{BATCH, CounterValue, DirectionReport, HopConfig, HopGlance, HopReport, MAX_FLOWS, WaitSum};
+use super::waits::{Distribution, Waits, histogram};
+use super::{BATCH, CounterValue, DirectionReport, HopConfig, HopGlance, HopReport, MAX_FLOWS};
 use crate::clock::Clock;
 use crate::io::{Counters, Framing, Port, Refusal};
+
+/// Packets that are taken in together: enough that what each needs of memory arrives while the others are read, few enough for
+/// the cache next to the processor.
+const TOGETHER: usize = 16;
 
 /// Memory of packets that have left, kept for those that come.
 const SPARE_BUFFERS: usize = 1024;
@@ -34,9 +39,19 @@ pub(super) struct Direction {
     sent: Count,
     refused: [Count; Refusal::ALL.len()],
     pub(super) lateness: Histogram<u64>,
+    /// Packets that have been read and are about to be told apart and enqueued.
+    arriving: Vec<Arriving>,
     /// Packets that have crossed the last hop and are about to be sent.
     leaving: Vec<Frame>,
     pub(super) spare: Spare,
+}
+
+/// A packet that has been read.
+struct Arriving {
+    at: Instant,
+    frame: Frame,
+    /// Of what it says of its flow; `None` if that cannot be read.
+    hash: Option<KeyHash>,
 }
 
 /// One line of a direction.
@@ -84,6 +99,7 @@ impl Direction {
             sent: Count::default(),
             refused: Default::default(),
             lateness: histogram(3),
+            arriving: Vec::with_capacity(TOGETHER),
             leaving: Vec::with_capacity(BATCH),
             spare: Spare(Vec::new()),
         })
@@ -118,18 +134,18 @@ impl Direction {
         let framing = port.framing();
         let horizon = port.receive(clock, BATCH, &mut |arrived, bytes| {
             self.latest = self.latest.max(arrived);
-            if let Some(frame) = self.read(framing, bytes, flows, mtu)
-                && let Some(first) = self.hops.first_mut()
-            {
-                first.enqueue(self.latest, frame, &mut self.spare, taps.at(0));
+            self.read(framing, bytes, flows, mtu);
+            if self.arriving.len() == TOGETHER {
+                self.take_in(flows, taps);
             }
-        })?;
-        self.latest = self.latest.max(horizon);
+        });
+        self.take_in(flows, taps);
+        self.latest = self.latest.max(horizon?);
         Ok(())
     }
 
-    /// Counts a packet and tells its flow; `None` for one that is too long.
-    fn read(&mut self, framing: Framing, bytes: &[u8], flows: &mut FlowTable, mtu: u16) -> Option<Frame> {
+    /// Reads a packet and counts it. One that is too long arrives nowhere.
+    fn read(&mut self, framing: Framing, bytes: &[u8], flows: &FlowTable, mtu: u16) {
         let mut frame = self.spare.0.pop().unwrap_or_else(|| Frame::new(Vec::new()).0);
         let not_ip = match framing {
             Framing::Packet => {
@@ -143,24 +159,29 @@ impl Direction {
         if frame.meta().ip_len > mtu {
             self.oversize.add(&frame);
             self.spare.recycle(frame);
-            return None;
+            return;
         }
-        // Beyond every number that the table gives: no regulator takes such packets for those of a flow.
-        let no_flow = FlowId::new(MAX_FLOWS);
-        let flow = frame.flow_key().map(|key| flows.intern(self.latest, key, |_, _| {}));
-        let meta = frame.meta_mut();
-        match flow {
-            Some(Some(flow)) => meta.flow = flow,
-            Some(None) => {
-                self.unnumbered += 1;
-                (meta.flow, meta.protocol) = (no_flow, Protocol::Other);
-            }
-            None => {
-                *(if not_ip { &mut self.not_ip } else { &mut self.unreadable }) += 1;
-                meta.flow = no_flow;
-            }
+        let hash = frame.flow_key().map(|key| flows.hash(key));
+        if hash.is_none() {
+            *(if not_ip { &mut self.not_ip } else { &mut self.unreadable }) += 1;
         }
-        Some(frame)
+        self.arriving.push(Arriving { at: self.latest, frame, hash });
+    }
+
+    /// Tells the flows of what is arriving, and enqueues it, each at its own time.
+    fn take_in(&mut self, flows: &mut FlowTable, taps: &mut Taps<'_>) {
+        let Self { arriving, hops, spare, unnumbered, .. } = self;
+        let Some(first) = hops.first_mut() else { return };
+        let hashes = || arriving.iter().filter_map(|packet| packet.hash);
+        hashes().for_each(|hash| flows.read_ahead(hash));
+        hashes().for_each(|hash| flows.read_further_ahead(hash));
+        for Arriving { at, frame, hash } in arriving.iter_mut() {
+            *unnumbered += u64::from(!number(*at, frame, *hash, flows));
+        }
+        arriving.iter().for_each(|packet| first.line.read_ahead(&packet.frame));
+        for Arriving { at, frame, .. } in arriving.drain(..) {
+            first.enqueue(at, frame, spare, taps.at(0));
+        }
     }
 
     /// Lets every hop go on to the latest time, and sends what leaves the last one.
@@ -228,6 +249,21 @@ impl Direction {
     }
 }
 
+/// Gives a packet the number of its flow; false when all numbers are taken.
+fn number(at: Instant, frame: &mut Frame, hash: Option<KeyHash>, flows: &mut FlowTable) -> bool {
+    let known = frame.flow_key().zip(hash);
+    let number = known.map(|(key, hash)| flows.intern_hashed(at, key, hash, |_, _| {}));
+    let meta = frame.meta_mut();
+    // Beyond every number that the table gives: no regulator takes such packets for those of a flow.
+    meta.flow = FlowId::new(MAX_FLOWS);
+    match number {
+        Some(Some(interned)) => meta.flow = interned.id,
+        Some(None) => meta.protocol = Protocol::Other,
+        None => {}
+    }
+    number != Some(None)
+}
+
 /// A queue, ready to stand in front of a line.
 pub(super) struct Queue {
     node: Node<Frame>,
@@ -277,9 +313,9 @@ impl Hop {
             in_flight: self.line.in_flight(),
             queue_counters,
             most_queued: self.most_queued,
-            waited: self.waits.all.clone(),
-            acks_waited: self.waits.acks.clone(),
-            class_waited: self.waits.classes.clone(),
+            waited: self.waits.all.whole(),
+            acks_waited: self.waits.acks.whole(),
+            class_waited: self.waits.classes.iter().map(Distribution::whole).collect(),
             overlimits: self.waits.overlimits,
         }
     }
@@ -292,62 +328,6 @@ impl Spare {
     fn recycle(&mut self, frame: Frame) {
         if self.0.len() < SPARE_BUFFERS {
             self.0.push(frame);
-        }
-    }
-}
-
-/// How long packets waited in a queue, in nanoseconds: all of them, and pure ACKs.
-pub(super) struct Waits {
-    pub(super) all: Histogram<u64>,
-    acks: Histogram<u64>,
-    /// By the class that rules gave the packet.
-    classes: Vec<Histogram<u64>>,
-    /// Packets that came before then wear classes of an earlier queue.
-    classes_since: Instant,
-    /// Packets that waited at all.
-    overlimits: u64,
-    /// Since the last glance.
-    lately: WaitSum,
-    acks_lately: WaitSum,
-}
-
-impl Waits {
-    fn new() -> Self {
-        Self {
-            all: histogram(3),
-            acks: histogram(3),
-            classes: Vec::new(),
-            classes_since: Instant::ZERO,
-            overlimits: 0,
-            lately: WaitSum::default(),
-            acks_lately: WaitSum::default(),
-        }
-    }
-
-    /// Classes are those of another queue from now on.
-    fn begin_classes(&mut self, now: Instant) {
-        self.classes.clear();
-        self.classes_since = now;
-    }
-
-    fn record(&mut self, waited: Duration, packet: &Frame) {
-        let ns = waited.as_ns();
-        self.all.saturating_record(ns);
-        self.lately.add(ns);
-        self.overlimits += u64::from(waited > Duration::ZERO);
-        if packet.meta().is_pure_ack() {
-            self.acks.saturating_record(ns);
-            self.acks_lately.add(ns);
-        }
-        if let Some(class) = packet.class()
-            && packet.meta().arrived >= self.classes_since
-        {
-            let class = usize::from(class);
-            if class >= self.classes.len() {
-                // Once a class, and rules have few.
-                self.classes.resize_with(class + 1, || histogram(2));
-            }
-            self.classes[class].saturating_record(ns);
         }
     }
 }
@@ -371,9 +351,4 @@ impl Observer<Frame> for Watch<'_> {
         self.tap.tell(start, Passage::Transmitted, packet);
         self.waits.record(waited, packet);
     }
-}
-
-/// Nanoseconds up to an hour, to so many digits: 264 kB at three, 36 kB at two.
-fn histogram(digits: u8) -> Histogram<u64> {
-    Histogram::new_with_max(3_600_000_000_000, digits).expect("bounds and digits in range")
 }

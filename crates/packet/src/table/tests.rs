@@ -57,12 +57,15 @@ fn a_number_that_is_known_keeps_its_flow_alive_without_its_hash() {
     let mut table = table(2);
     let first = table.intern(at(0), &key(1), never).unwrap();
     let second = table.intern(at(0), &key(2), never).unwrap();
-    assert!(table.touch(at(50), first, &key(1)));
-    assert!(!table.touch(at(50), second, &key(1)) && !table.touch(at(50), FlowId::new(2), &key(1)));
+    assert_eq!(table.touch_either_way(at(40), first, &key(1)), Some(false));
+    assert_eq!(table.touch_either_way(at(50), first, &key(1).reversed()), Some(true));
+    for other in [second, FlowId::new(2)] {
+        assert_eq!(table.touch_either_way(at(50), other, &key(1)), None);
+    }
     let mut evicted = Vec::new();
     assert_eq!(table.expire(at(70), |flow, _| evicted.push(flow)), 1);
     assert_eq!(evicted, [second], "the first was touched 20 s before");
-    assert!(!table.touch(at(70), second, &key(2)), "its number was given back");
+    assert_eq!(table.touch_either_way(at(70), second, &key(2)), None, "its number was given back");
 }
 
 /// Nine flows live and the tenth is idle: a new flow looks at four a packet.
@@ -106,7 +109,7 @@ fn endless_new_flows_take_no_more_memory_than_the_bound() {
         table.intern(at(u64::from(n)), &key(n), |_, _| {});
     }
     assert!(table.named.len() <= 100 && table.free.len() <= 100 && table.looks.len() <= 100);
-    assert!(table.flows.capacity() < 1000, "{}", table.flows.capacity());
+    assert!(table.index.capacity() < 1000, "{}", table.index.capacity());
 }
 
 #[test]

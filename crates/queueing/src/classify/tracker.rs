@@ -22,8 +22,9 @@ const REMEMBERED: usize = 2 * CONNECTIONS as usize;
 
 const SECOND: Duration = Duration::from_s(1);
 
-/// What is remembered of a connection.
+/// What is remembered of a connection, in one cache line.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
 pub(super) struct Connection {
     /// IP bytes so far, both directions as far as they pass here.
     pub(super) bytes: u64,
@@ -80,24 +81,32 @@ impl Tracker {
         key: &FlowKey,
         flows: &dyn FlowDirectory,
     ) -> Option<&Connection> {
-        let reverse = key.reversed();
-        let (canonical, direction) = if *key <= reverse { (*key, 0) } else { (reverse, 1) };
-        let id = self.number(now, packet.meta().flow, key, &canonical)?;
+        let (id, direction) = self.number(now, packet.meta().flow, key)?;
         let place = id.index() as usize;
         self.connections[place].count(now, packet.meta());
         self.look(now, packet, key, direction, id, flows);
         Some(&self.connections[place])
     }
 
-    /// The number of the connection `canonical`, of which `flow` is a direction with these addresses.
-    fn number(&mut self, now: Instant, flow: FlowId, key: &FlowKey, canonical: &FlowKey) -> Option<FlowId> {
+    /// Reads what the next packet of a flow needs, so that it is in a cache by then.
+    pub(super) fn read_ahead(&self, flow: FlowId) {
+        if let Some(id) = self.by_flow.get(flow.index() as usize) {
+            self.table.read_ahead_of(*id);
+            std::hint::black_box(self.connections.get(id.index() as usize).map(|connection| connection.bytes));
+        }
+    }
+
+    /// The number of a connection, of which `flow` is a direction with these addresses, and which one: 0 from the lower address.
+    fn number(&mut self, now: Instant, flow: FlowId, key: &FlowKey) -> Option<(FlowId, usize)> {
         let flow = flow.index() as usize;
         if let Some(id) = self.by_flow.get(flow)
-            && self.table.touch(now, *id, canonical)
+            && let Some(reversed) = self.table.touch_either_way(now, *id, key)
         {
-            return Some(*id);
+            return Some((*id, usize::from(reversed)));
         }
-        let Interned { id, new } = self.table.intern_or_tell(now, canonical, |_, _| {})?;
+        let reverse = key.reversed();
+        let (canonical, direction) = if *key <= reverse { (*key, 0) } else { (reverse, 1) };
+        let Interned { id, new } = self.table.intern_or_tell(now, &canonical, |_, _| {})?;
         if new {
             let place = id.index() as usize;
             if self.connections.len() <= place {
@@ -112,7 +121,7 @@ impl Tracker {
             }
             self.by_flow[flow] = id;
         }
-        Some(id)
+        Some((id, direction))
     }
 
     fn look(
