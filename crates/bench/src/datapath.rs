@@ -27,7 +27,7 @@ const SIZES: [u16; 2] = [64, 1_500];
 /// Time between two packets.
 const STEP: Duration = Duration::from_us(1);
 /// More than comes, so that a queue forms for moments at the most.
-const LINE: BitRate = BitRate::from_mbit_per_s(20_000);
+const LINE: BitRate = BitRate::from_mbit_per_s(100_000);
 /// Each flow has sent some packets when the clock starts.
 const WARM_UP: u64 = 400_000;
 const MEASURED: u64 = 64_000;

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_live::bump::{BATCH, Bump, BumpConfig};
+use lastmile_live::bump::{BATCH, Bump, BumpConfig, HopReport};
 use lastmile_live::clock::{Clock, MonotonicClock};
 use lastmile_live::io::bypass::Means;
 use lastmile_live::io::{Bypass, Device, Framing, PacketSocket, Port, Refusal, Xdp};
@@ -24,9 +24,9 @@ use crate::datapath::{Between, hop, six_classes, unread};
 use crate::traffic::Traffic;
 
 const SECONDS: f64 = 1.0;
-const TURNS: usize = 3;
-/// More than comes.
-const LINE: BitRate = BitRate::from_mbit_per_s(20_000);
+const TURNS: usize = 5;
+/// Ten times what comes, so that the program is what limits.
+const LINE: BitRate = BitRate::from_mbit_per_s(100_000);
 /// Frames that the sender has at least, so that flows have turns.
 const FRAMES: usize = 4096;
 
@@ -70,6 +70,8 @@ struct Run {
     offered: f64,
     carried: f64,
     per_cpu_second: f64,
+    /// Of those that came to the queue, how many it dropped.
+    dropped_share: f64,
 }
 
 fn measured(path: Path, ip_len: u16, flows: u32) -> Result<Vec<Row>> {
@@ -80,28 +82,49 @@ fn measured(path: Path, ip_len: u16, flows: u32) -> Result<Vec<Row>> {
             runs[turn] = one(path, ip_len, flows, between)?;
         }
     }
-    let best = |what: fn(&Run) -> f64| runs.each_ref().map(|runs| runs.iter().map(what).fold(0.0, f64::max));
-    let (offered, carried, per_cpu) =
-        (best(|run| run.offered), best(|run| run.carried), best(|run| run.per_cpu_second));
-    let headings =
-        ["forwarded by", "bytes", "flows", "way", "offered/s", "carried/s", "of bare", "per CPU second", "of bare "];
-    let share = |all: [f64; 3], index: usize| format!("{:.2}", all[index] / all[0]);
+    let headings = [
+        "forwarded by",
+        "bytes",
+        "flows",
+        "way",
+        "offered/s",
+        "carried/s",
+        "of bare",
+        "per CPU second",
+        "of bare ",
+        "from",
+        "to",
+        "dropped %",
+    ];
     let row = |index: usize| {
-        let number = |value: f64| format!("{value:.0}");
+        let number = |what: fn(&Run) -> f64| format!("{:.0}", median(runs[index].each_ref().map(what)));
+        // Of the bare forwarder in the same turn.
+        let shares = |what: fn(&Run) -> f64| -> [f64; TURNS] {
+            std::array::from_fn(|turn| what(&runs[index][turn]) / what(&runs[0][turn]))
+        };
+        let (carried, per_cpu) = (shares(|run| run.carried), shares(|run| run.per_cpu_second));
         let cells = [
             path.name().to_owned(),
             ip_len.to_string(),
             flows.to_string(),
             Between::ALL[index].name().to_owned(),
-            number(offered[index]),
-            number(carried[index]),
-            share(carried, index),
-            number(per_cpu[index]),
-            share(per_cpu, index),
+            number(|run| run.offered),
+            number(|run| run.carried),
+            format!("{:.2}", median(carried)),
+            number(|run| run.per_cpu_second),
+            format!("{:.2}", median(per_cpu)),
+            format!("{:.2}", per_cpu.into_iter().fold(f64::INFINITY, f64::min)),
+            format!("{:.2}", per_cpu.into_iter().fold(0.0, f64::max)),
+            format!("{:.2}", 100.0 * median(runs[index].map(|run| run.dropped_share))),
         ];
         Row::new(headings, cells)
     };
     Ok((0..3).map(row).collect())
+}
+
+fn median(mut values: [f64; TURNS]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[TURNS / 2]
 }
 
 /// Seconds that the calling thread has had a processor: the first number of proc_pid_schedstat(5).
@@ -128,7 +151,8 @@ fn one(path: Path, ip_len: u16, flows: u32, between: Between) -> Result<Run> {
         let (busy, took) = (cpu_seconds()? - before, start.elapsed().as_secs_f64());
         over.store(true, Ordering::Relaxed);
         let offered = sender.join().map_err(|_| "the sender panicked")??;
-        Ok(Run { offered, carried: carried / took, per_cpu_second: carried / busy })
+        let dropped_share = way.dropped_share();
+        Ok(Run { offered, carried: carried / took, per_cpu_second: carried / busy, dropped_share })
     })
 }
 
@@ -175,6 +199,14 @@ impl Way {
         let [up, down] = queues.map(|(queue, layer)| vec![hop(queue, layer)]);
         let config = BumpConfig { up, down, mtu: u16::MAX, seed: 1, hash_key: HashKey::default() };
         Ok(Self::Bump(Box::new(Bump::new(&config)?)))
+    }
+
+    fn dropped_share(&self) -> f64 {
+        let Self::Bump(bump) = self else { return 0.0 };
+        let (up, _) = bump.reports();
+        let came: u64 = up.hops.iter().map(|hop| hop.line.enqueued.packets).sum();
+        let dropped: u64 = up.hops.iter().map(HopReport::dropped_packets).sum();
+        dropped as f64 / came.max(1) as f64
     }
 
     /// Returns how many were carried.

@@ -65,7 +65,8 @@ pub(crate) fn print_tables(rows: &[Measurement]) {
     }
     if !rows.is_empty() {
         println!(
-            "a CPU second: of the thread that carries, the kernel's work in its name included; all ways in turns, the best of three"
+            "a CPU second: of the thread that carries, the kernel's work in its name included; all ways in turns; where there are \
+             a from and a to: medians of five turns, least and greatest share"
         );
     }
 }
