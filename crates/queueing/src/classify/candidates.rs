@@ -292,6 +292,16 @@ fn of_shape(protocol: Protocol, pure_ack: bool, sack: bool, plain: &Match) -> Op
     let unless = |possible: bool| if possible { None } else { Some(false) };
     match plain {
         Match::Protocol(wanted) => Some(protocol == *wanted),
+        Match::ProtocolNumber(number) => match protocol {
+            // Such as a fragment, which has the number of what it is of.
+            Protocol::Other => None,
+            // A signal is of the flow of its ACK.
+            Protocol::Tcp | Protocol::AckSignal => Some(*number == Protocol::Tcp.number(false)),
+            Protocol::Udp => Some(*number == Protocol::Udp.number(false)),
+            Protocol::EchoRequest | Protocol::EchoReply => {
+                unless(TWO.into_iter().any(|ipv6| protocol.number(ipv6) == *number))
+            }
+        },
         Match::PureAck => Some(pure_ack || is_signal),
         Match::SackAck => Some(pure_ack && sack),
         Match::TcpFlags(_) | Match::TcpFlagsOf { .. } => unless(is_tcp),

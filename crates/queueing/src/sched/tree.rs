@@ -3,8 +3,8 @@
 //! Classes stand in a flat list, each with the name of the class above it, so that rules, and other files, can name them.
 //! [`Rule`]s are tried in their order, and the first that matches names the leaf.
 //!
-//! Cost of a classification: rules for single flows, and for classes that rules above give, a binary search; all others one after
-//! the other.
+//! Cost of a classification: rules for single flows a binary search, those for classes that rules above give a look-up; all others one
+//! after the other.
 
 use core::sync::atomic::{AtomicU16, Ordering};
 use std::collections::{BTreeMap, VecDeque};
@@ -266,7 +266,7 @@ impl<S> Tree<S> {
         let otherwise = shape.default.map_or(otherwise, |class| ClassIndex::new(class as u16));
         let mut rules = Rules {
             flows: BTreeMap::new(),
-            marks: BTreeMap::new(),
+            marks: Vec::new(),
             mark: Arc::clone(&environment.class),
             others: Vec::new(),
             otherwise,
@@ -278,7 +278,9 @@ impl<S> Tree<S> {
                     rules.flows.entry(*flow).or_insert((number, class));
                 }
                 Match::Class(mark) => {
-                    rules.marks.entry(*mark).or_insert((number, class));
+                    let mark = usize::from(*mark);
+                    rules.marks.resize(rules.marks.len().max(mark + 1), None);
+                    rules.marks[mark].get_or_insert((number, class));
                 }
                 other => rules.others.push((number, Condition::new(other, environment), class)),
             }
@@ -292,8 +294,8 @@ impl<S> Tree<S> {
 pub struct Rules {
     /// The first rule for each flow that has one.
     flows: BTreeMap<FlowId, (usize, ClassIndex)>,
-    /// The first rule for each class that rules above give.
-    marks: BTreeMap<u16, (usize, ClassIndex)>,
+    /// The first rule for each class that rules above give, by its number.
+    marks: Vec<Option<(usize, ClassIndex)>>,
     /// The class that they gave the packet at hand.
     mark: Arc<AtomicU16>,
     /// All others, in their order.
@@ -304,7 +306,7 @@ pub struct Rules {
 impl<P: Packet> Classifier<P> for Rules {
     fn classify(&mut self, now: Instant, packet: &P) -> ClassIndex {
         let flow = if self.flows.is_empty() { None } else { self.flows.get(&packet.meta().flow) };
-        let mark = if self.marks.is_empty() { None } else { self.marks.get(&self.mark.load(Ordering::Relaxed)) };
+        let mark = self.marks.get(usize::from(self.mark.load(Ordering::Relaxed))).and_then(Option::as_ref);
         let known = [flow, mark].into_iter().flatten().min_by_key(|(number, _)| *number);
         let before = known.map_or(usize::MAX, |(number, _)| *number);
         for (number, condition, class) in &mut self.others {

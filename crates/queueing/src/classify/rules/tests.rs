@@ -356,6 +356,7 @@ fn condition() -> impl Strategy<Value = Match> {
         Just(Match::SackAck),
         Just(Match::FtpData),
         prop_oneof![Just(Protocol::Tcp), Just(Protocol::Udp), Just(Protocol::EchoRequest)].prop_map(Match::Protocol),
+        prop::sample::select(vec![1_u8, 6, 17, 58, 253]).prop_map(Match::ProtocolNumber),
         (0..3_u8).prop_map(Match::Dscp),
         (0..8_u8, 0..8_u8).prop_map(|(value, mask)| Match::TrafficClass { value, mask }),
         (0..32_u8).prop_map(|bits| Match::TcpFlags(TcpFlags::from_bits(bits))),
