@@ -33,6 +33,14 @@ impl Index {
         })
     }
 
+    /// Reads the first place where something of this hash may stand.
+    #[inline]
+    pub(super) fn touch(&self, hash: u32) {
+        if let Some(place) = self.places.get(hash as usize & self.places.len().wrapping_sub(1)) {
+            std::hint::black_box(place.number);
+        }
+    }
+
     /// Notes a number, which is not noted yet. It is below `u32::MAX`.
     pub(super) fn insert(&mut self, hash: u32, number: u32) {
         if self.taken * 2 >= self.places.len() {

@@ -131,6 +131,17 @@ fn the_first_512_bytes_are_looked_at() {
 }
 
 #[test]
+fn a_pattern_is_found_behind_its_own_beginning_and_at_the_very_end() {
+    let is_in = |bytes: &[u8], text: &[u8]| Pattern { bytes: bytes.to_vec(), at: None }.is_in(text);
+    for (pattern, text) in [(b"aab", b"aaab".as_slice()), (b"aab", b"aab"), (b"\0\0\x01", b"\0\0\0\x01\0")] {
+        assert!(is_in(pattern, text));
+    }
+    for text in [b"aaba".as_slice(), b"aab", b"ab", b""] {
+        assert!(!is_in(b"aabb", text));
+    }
+}
+
+#[test]
 fn what_can_just_be_is_allowed() {
     use lastmile_units::Duration;
     let pattern = |bytes, at| Match::FirstPayload(Pattern { bytes, at });

@@ -51,6 +51,12 @@ impl Events {
         }
     }
 
+    /// Whether the class has a time.
+    #[inline]
+    pub(super) fn has(&self, class: usize) -> bool {
+        self.places[class] != NOWHERE
+    }
+
     /// Takes the class's time away, if it has one.
     pub(super) fn cancel(&mut self, class: usize) {
         let place = std::mem::replace(&mut self.places[class], NOWHERE);

@@ -398,6 +398,9 @@ impl<P: Packet> Sharing<P> {
         let class = &self.classes[id];
         let (before, active) = (class.mode, class.active);
         let judged = self.mode_at(id, now);
+        if judged == (before, None) && !self.events.has(id) {
+            return;
+        }
         if judged.0 == before || active == 0 {
             self.settle_as(id, judged);
         } else {
