@@ -4,7 +4,7 @@ use core::net::Ipv4Addr;
 
 use crate::checksum::Sum;
 use crate::parse::{IpHeader, ParseError, header, word};
-use crate::{IpAddresses, list};
+use crate::{AckList, IpAddresses, list};
 
 /// Bytes of a header without options.
 pub(crate) const HEADER_LEN: usize = 20;
@@ -42,7 +42,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<IpHeader, ParseError> {
         id: word(fixed, 4),
         traffic_class: fixed[1],
         opaque: word(fixed, 6) & FRAGMENT != 0,
-        list: list::read_ipv4(&bytes[HEADER_LEN..header_len]),
+        list: list::read_ipv4(&bytes[HEADER_LEN..header_len]).unwrap_or(AckList::EMPTY),
     })
 }
 

@@ -64,7 +64,7 @@ pub(crate) struct IpHeader {
     /// True when the transport header must not be read: a fragment, or the checksum covers other addresses.
     pub(crate) opaque: bool,
     /// The list that a pure ACK carries.
-    pub(crate) list: Option<AckList>,
+    pub(crate) list: AckList,
 }
 
 /// Reads an IP packet that is there whole.
@@ -110,11 +110,8 @@ pub fn parse_headers(bytes: &[u8]) -> Result<Parsed, ParseError> {
         }
         _ => (0, 0),
     };
-    if let Some(list) = &ip.list
-        && meta.is_pure_ack()
-        && meta.options().may_have_list()
-    {
-        meta.set_options(meta.options().with_list(list));
+    if !ip.list.is_empty() && meta.is_pure_ack() && meta.options().may_have_list() {
+        meta.set_options(meta.options().with_list(&ip.list));
     }
     // A signal is of the flow of its ACK.
     let protocol = if meta.protocol == Protocol::AckSignal { tcp::PROTOCOL } else { ip.protocol };
