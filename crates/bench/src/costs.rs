@@ -16,7 +16,7 @@ pub(crate) struct Cost {
 }
 
 /// A row for each thing and load, the numbers of flows beside one another, and a line below.
-pub(crate) fn print_table(costs: &[&Cost], [what, load]: [&str; 2], flows: [u32; 3], legend: &str) {
+pub(crate) fn print_table<const N: usize>(costs: &[&Cost], [what, load]: [&str; 2], flows: [u32; N], legend: &str) {
     if costs.is_empty() {
         return;
     }
