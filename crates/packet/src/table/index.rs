@@ -27,7 +27,7 @@ impl Index {
     /// The number with this hash that `is_it`.
     #[inline]
     pub(super) fn find(&self, hash: u32, is_it: impl Fn(u32) -> bool) -> Option<u32> {
-        self.from_home(hash).map(|at| self.places[at]).take_while(|place| place.number != FREE).find_map(|place| {
+        self.places_of(hash).map(|at| self.places[at]).take_while(|place| place.number != FREE).find_map(|place| {
             let found = place.hash == hash && is_it(place.number);
             found.then_some(place.number)
         })
@@ -52,7 +52,7 @@ impl Index {
 
     /// Takes a number away, which has been noted with this hash.
     pub(super) fn remove(&mut self, hash: u32, number: u32) {
-        let Some(mut hole) = self.from_home(hash).find(|at| [number, FREE].contains(&self.places[*at].number)) else {
+        let Some(mut hole) = self.places_of(hash).find(|at| [number, FREE].contains(&self.places[*at].number)) else {
             return;
         };
         debug_assert_eq!(self.places[hole].number, number, "what is taken away has been noted");
@@ -85,13 +85,13 @@ impl Index {
 
     /// Every place once, from the first where something of this hash may stand.
     #[inline]
-    fn from_home(&self, hash: u32) -> impl Iterator<Item = usize> + use<> {
+    fn places_of(&self, hash: u32) -> impl Iterator<Item = usize> + use<> {
         let len = self.places.len();
         (0..len).map(move |step| (hash as usize).wrapping_add(step) & (len - 1))
     }
 
     fn put(&mut self, place: Place) {
-        let free = self.from_home(place.hash).find(|at| self.places[*at].number == FREE);
+        let free = self.places_of(place.hash).find(|at| self.places[*at].number == FREE);
         self.places[free.expect("half of the places are free")] = place;
     }
 
