@@ -45,6 +45,25 @@ pub struct LiveExperiment {
     pub run: fn(&Table, &mut TableResult, &mut Lab<'_>) -> Result<(), ExperimentError>,
 }
 
+impl LiveExperiment {
+    /// Simulates the very runs of which the live figures will come, and sets what they give beside these.
+    ///
+    /// # Errors
+    /// As those of the runs.
+    pub fn simulate(&self, table: &Table, result: &mut TableResult) -> Result<(), ExperimentError> {
+        let mut simulated = result.clone();
+        (self.run)(table, &mut simulated, &mut |scenario| {
+            let network = scenario.network();
+            let outcome = lastmile_sim::run(&network).map_err(|error| error.to_string())?;
+            Ok((network, outcome))
+        })?;
+        for (row, simulated) in result.rows.iter_mut().zip(simulated.rows) {
+            row.live_simulated = simulated.live;
+        }
+        Ok(())
+    }
+}
+
 /// How a table is measured with real packets, if it can be.
 #[must_use]
 pub fn live(publication: &str, table: &str) -> Option<LiveExperiment> {

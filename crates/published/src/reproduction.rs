@@ -50,6 +50,8 @@ pub struct RowResult {
     pub ci95: Values,
     /// What a live run gave; empty where there was none.
     pub live: Values,
+    /// What a simulation of that very run gives: as short, with the same hosts, and with TCP as the kernel's.
+    pub live_simulated: Values,
     /// Simulated minus published, or minus theory where nothing was published, in the unit of the name.
     pub deviation: Values,
     /// The same for the live figures.
@@ -78,6 +80,7 @@ impl RowResult {
             simulated: Values::new(),
             ci95: Values::new(),
             live: Values::new(),
+            live_simulated: Values::new(),
             deviation: Values::new(),
             live_deviation: Values::new(),
         };
@@ -120,6 +123,7 @@ impl RowResult {
             simulated: Values::new(),
             ci95: Values::new(),
             live: Values::new(),
+            live_simulated: Values::new(),
             deviation,
             live_deviation: Values::new(),
         }
@@ -189,7 +193,10 @@ mod tests {
         assert_eq!(keys(&json), "tables");
         let table = &json["tables"][0];
         assert_eq!(keys(table), "assumptions claims id live_claims publication rows seeds title");
-        assert_eq!(keys(&table["rows"][0]), "ci95 deviation live live_deviation params published simulated theory");
+        assert_eq!(
+            keys(&table["rows"][0]),
+            "ci95 deviation live live_deviation live_simulated params published simulated theory"
+        );
         assert_eq!(keys(&table["claims"][0]), "evidence shown text");
         assert_eq!(table["rows"][0]["params"]["up_bps"], 96000);
     }

@@ -60,6 +60,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         let mut result = (experiment.run)(table).map_err(failed)?;
         #[cfg(target_os = "linux")]
         if let (Some(laboratory), Some(live)) = (&mut laboratory, live(experiment.publication, &table.id)) {
+            live.simulate(table, &mut result).map_err(failed)?;
             let measured = (live.run)(table, &mut result, &mut |scenario| laboratory.run(scenario));
             match laboratory.ended.take() {
                 Some(ended) => return ended,
@@ -188,7 +189,11 @@ fn print(published: &PublishedTable, result: &TableResult, printer: &mut Printer
         }
     }
     let columns = params.iter().map(|&name| (name, Align::Right));
-    let figures = ["published", "theory", "simulated"].into_iter().chain(live.then_some("live")).chain(["deviation"]);
+    let figures = ["published", "theory", "simulated"]
+        .into_iter()
+        .chain(live.then_some("live"))
+        .chain(live.then_some("as live"))
+        .chain(["deviation"]);
     let figures = figures.chain(live.then_some("live deviation"));
     let columns = columns.chain([("", Align::Left)]).chain(figures.map(|name| (name, Align::Right)));
     let mut table = Table::new(columns);
@@ -198,7 +203,7 @@ fn print(published: &PublishedTable, result: &TableResult, printer: &mut Printer
             let mut cells = std::mem::replace(&mut head, vec![String::new(); params.len()]);
             cells.push(name.to_owned());
             cells.extend([text(&row.published, name), text(&row.theory, name), simulated(row, name)]);
-            cells.extend(live.then(|| text(&row.live, name)));
+            cells.extend([&row.live, &row.live_simulated].iter().filter(|_| live).map(|values| text(values, name)));
             let deviations = [Some(&row.deviation), live.then_some(&row.live_deviation)];
             cells.extend(deviations.into_iter().flatten().map(|deviation| {
                 deviation.number(name).map_or_else(String::new, |deviation| format!("{:+}", rounded(deviation)))

@@ -13,6 +13,8 @@ mod lab;
 mod openmetrics;
 mod policies;
 #[cfg(target_os = "linux")]
+mod reproduce;
+#[cfg(target_os = "linux")]
 mod shape;
 #[cfg(target_os = "linux")]
 mod soak;

@@ -1,0 +1,38 @@
+//! `lastmile reproduce --live` with the kernel's TCP and its pings: needs root, network namespaces and TUN devices, so this test runs only when asked
+//! for (`scripts/live-tests.sh`).
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::transcript::is_root;
+
+/// The idle line of figure 7.1, which takes four seconds: published, simulated, live, and simulated as it was run live.
+#[test]
+#[ignore = "needs root: real packets"]
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn an_idle_line_answers_live_as_published() {
+    if !is_root() || !Path::new("/dev/net/tun").exists() {
+        eprintln!("skipped: needs root and /dev/net/tun");
+        return;
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_lastmile"))
+        .args(["reproduce", "brouer2005/fig-7.1", "--live", "--json"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(told.starts_with("1 of 1 tables are measured with real packets: 0 min 4 s"), "{told}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let table = &document["tables"][0];
+    let claims = table["live_claims"].as_array().unwrap();
+    assert!(claims.len() == 1 && claims[0]["shown"] == true, "{claims:?}");
+    let row = &table["rows"][0];
+    let of = |column: &str| row[column]["rtt_mean_ms"].as_f64().unwrap();
+    // What it takes beyond the line is lateness.
+    let late = of("live") - of("live_simulated");
+    assert!((-0.01..1.5).contains(&late), "{late} ms more than the line takes: {row}");
+    assert!((of("live_deviation") - (of("live") - of("published"))).abs() < 1e-6, "{row}");
+}
