@@ -11,7 +11,6 @@ use crate::transcript::is_root;
 /// The idle line of figure 7.1, which takes four seconds: published, simulated, live, and simulated as it was run live.
 #[test]
 #[ignore = "needs root: real packets"]
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn an_idle_line_answers_live_as_published() {
     if !is_root() || !Path::new("/dev/net/tun").exists() {
         eprintln!("skipped: needs root and /dev/net/tun");
