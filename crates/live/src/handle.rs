@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lastmile_units::{Duration, Instant};
 
 use crate::bump::{DirectionReport, HopGlance, Queues};
-use crate::error::Error;
+use crate::error::{Context, Error};
 use crate::stop::{Stop, StopHandle};
 
 /// What has been done so far.
@@ -23,7 +23,7 @@ pub struct Snapshot {
 }
 
 /// What is asked.
-pub(crate) enum Request {
+enum Request {
     Report(Sender<Snapshot>),
     Glance(Sender<(Instant, Vec<HopGlance>)>),
     Alive(Sender<()>),
@@ -60,13 +60,47 @@ impl Inbox {
     }
 
     /// The next request, if one waits.
-    pub(crate) fn next(&self) -> Option<Request> {
+    fn next(&self) -> Option<Request> {
         self.requests.as_ref()?.try_recv().ok()
     }
 
     /// Whoever waits for an answer, and whoever asks from now on, hears that there is none.
     pub(crate) fn close(&mut self) {
         self.requests = None;
+    }
+}
+
+/// A world that is asked, by the thread that carries its packets.
+pub(crate) trait Asked {
+    /// Where its requests come in.
+    fn inbox(&mut self) -> &mut Inbox;
+
+    /// What has been done so far.
+    fn snapshot(&mut self) -> Result<Snapshot, Error>;
+
+    /// When it is, and how the hops stand.
+    fn glance(&self) -> (Instant, Vec<HopGlance>);
+
+    /// Puts other queues in.
+    fn hand_over(&mut self, queues: Queues);
+
+    /// Answers all requests that wait; true if one of them was to end.
+    fn answer(&mut self) -> Result<bool, Error> {
+        self.inbox().waiting.rearm().context(|| "reading requests")?;
+        while let Some(request) = self.inbox().next() {
+            // Who asked may be gone by now; that is no concern of the line.
+            match request {
+                Request::Report(answer) => drop(answer.send(self.snapshot()?)),
+                Request::Glance(answer) => drop(answer.send(self.glance())),
+                Request::Alive(answer) => drop(answer.send(())),
+                Request::HandOver(queues, done) => {
+                    self.hand_over(queues);
+                    let _ = done.send(());
+                }
+                Request::Stop => return Ok(true),
+            }
+        }
+        Ok(false)
     }
 }
 

@@ -34,14 +34,45 @@ pub(super) enum Answer<S> {
 
 impl<S: Serialize> Answer<S> {
     /// As a line.
-    pub(super) fn line(&self) -> String {
+    fn line(&self) -> String {
         serde_json::to_string(self).unwrap_or_else(|error| format!("{{\"failed\":{{\"error\":\"{error}\"}}}}"))
     }
 }
 
-/// What a line asks; or the answer to one that asks nothing.
-pub(super) fn read<S>(line: &str) -> std::result::Result<Request, Answer<S>> {
-    serde_json::from_str(line).map_err(|error| Answer::Failed { error: format!("no request: {error}") })
+/// A program that runs and is asked.
+pub(super) trait Program {
+    /// What it tells of itself.
+    type Status: Serialize;
+
+    /// What it has done so far; `None` when it is ending.
+    fn status(&self) -> Option<Self::Status>;
+
+    /// False when it is ending.
+    fn is_alive(&self) -> bool;
+
+    /// Reads its configuration again.
+    fn reload(&mut self) -> Answer<Self::Status>;
+
+    /// Ends it.
+    fn stop(&self);
+
+    /// The answer to a line that asks something.
+    fn answer_to(&mut self, line: &str) -> String {
+        let done = |message: &str| Answer::Done { message: message.to_owned() };
+        let ending = || Answer::Failed { error: "it is ending".to_owned() };
+        let answer = match serde_json::from_str(line) {
+            Ok(Request::Status) => self.status().map_or_else(ending, |status| Answer::Status(Box::new(status))),
+            Ok(Request::Alive) if self.is_alive() => done("it is alive"),
+            Ok(Request::Alive) => ending(),
+            Ok(Request::Reload) => self.reload(),
+            Ok(Request::Stop) => {
+                self.stop();
+                done("it ends")
+            }
+            Err(error) => Answer::Failed { error: format!("no request: {error}") },
+        };
+        answer.line()
+    }
 }
 
 /// Asks the program at this socket.

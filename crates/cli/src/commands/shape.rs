@@ -245,7 +245,7 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     });
     let snapshot: Snapshot = outcome?;
     let operator = operator.map_err(|_| Failure::new("the thread of the control socket failed"))??;
-    let status = operator.status(&snapshot);
+    let status = operator.status_of(&snapshot);
     if start.json {
         printer.json(&status)?;
     } else {

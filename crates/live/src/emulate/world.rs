@@ -9,11 +9,11 @@ use lastmile_units::{Duration, Instant};
 
 use super::server::Server;
 use super::{Ended, Outcome};
-use crate::bump::{Bump, BumpConfig, HopConfig, HopGlance, Tap};
+use crate::bump::{Bump, BumpConfig, HopConfig, HopGlance, Queues, Tap};
 use crate::carry::{self, Tuning, carry};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
-use crate::handle::{Handle, Inbox, Request, Snapshot};
+use crate::handle::{Asked, Handle, Inbox, Snapshot};
 use crate::io::tun::Settings;
 use crate::io::{Device, Interface, Path, Tun};
 use crate::lab::Namespace;
@@ -371,26 +371,6 @@ impl World {
         }
     }
 
-    /// Answers all requests that wait; true if one of them was to end.
-    fn answer(&mut self) -> Result<bool, Error> {
-        self.inbox.waiting.rearm().context(|| "reading requests")?;
-        while let Some(request) = self.inbox.next() {
-            // Who asked may be gone by now; that is no concern of the line.
-            match request {
-                Request::Report(answer) => drop(answer.send(self.snapshot()?)),
-                Request::Glance(answer) => {
-                    let now = self.clock.now();
-                    let _ = answer.send((now, self.bump.glance(now)));
-                }
-                Request::Alive(answer) => drop(answer.send(())),
-                // The queues are the line's own. Nobody can ask for others; whoever did would see that they are not taken.
-                Request::HandOver(..) => {}
-                Request::Stop => return Ok(true),
-            }
-        }
-        Ok(false)
-    }
-
     fn turn(&mut self) -> Result<(), Error> {
         self.bump.turn(&self.clock, self.client.end.device(), self.server.end.device()).context(|| "reading packets")
     }
@@ -401,6 +381,12 @@ impl World {
         let Snapshot { up, down, .. } = self.snapshot()?;
         Ok(Outcome { ended, elapsed, up, down })
     }
+}
+
+impl Asked for World {
+    fn inbox(&mut self) -> &mut Inbox {
+        &mut self.inbox
+    }
 
     fn snapshot(&mut self) -> Result<Snapshot, Error> {
         let uptime = self.clock.now() - self.started;
@@ -409,6 +395,15 @@ impl World {
             report.port = side.end.device().counters().context(|| format!("reading the counters of {}", side.name))?;
         }
         Ok(Snapshot { uptime, hand_overs: 0, up, down })
+    }
+
+    fn glance(&self) -> (Instant, Vec<HopGlance>) {
+        let now = self.clock.now();
+        (now, self.bump.glance(now))
+    }
+
+    fn hand_over(&mut self, _: Queues) {
+        // The queues are the line's own. Nobody can ask for others; whoever did would see that they are not taken.
     }
 }
 

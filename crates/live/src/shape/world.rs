@@ -11,11 +11,11 @@ use lastmile_units::{Duration, Instant};
 
 use super::bridge;
 use super::handle::Handle;
-use crate::bump::{Bump, BumpConfig, HopConfig};
+use crate::bump::{Bump, BumpConfig, HopConfig, HopGlance, Queues};
 use crate::carry::{Tuning, Woken, carry};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
-use crate::handle::{Inbox, Request, Snapshot};
+use crate::handle::{Asked, Inbox, Snapshot};
 use crate::io::{Device, Interface, Path};
 use crate::lab::Namespace;
 use crate::stop::Stop;
@@ -144,28 +144,11 @@ impl World {
         }
         self.snapshot()
     }
+}
 
-    /// Answers all requests that wait; true if one of them was to end.
-    fn answer(&mut self) -> Result<bool, Error> {
-        self.inbox.waiting.rearm().context(|| "reading requests")?;
-        while let Some(request) = self.inbox.next() {
-            // Who asked may be gone by now; that is no concern of the line.
-            match request {
-                Request::Report(answer) => drop(answer.send(self.snapshot()?)),
-                Request::Glance(answer) => {
-                    let now = self.clock.now();
-                    let _ = answer.send((now, self.bump.glance(now)));
-                }
-                Request::Alive(answer) => drop(answer.send(())),
-                Request::HandOver(queues, done) => {
-                    self.bump.hand_over(queues);
-                    self.hand_overs += 1;
-                    let _ = done.send(());
-                }
-                Request::Stop => return Ok(true),
-            }
-        }
-        Ok(false)
+impl Asked for World {
+    fn inbox(&mut self) -> &mut Inbox {
+        &mut self.inbox
     }
 
     fn snapshot(&mut self) -> Result<Snapshot, Error> {
@@ -176,5 +159,15 @@ impl World {
                 side.interface.device.counters().context(|| format!("reading the counters of {}", side.name))?;
         }
         Ok(Snapshot { uptime, hand_overs: self.hand_overs, up, down })
+    }
+
+    fn glance(&self) -> (Instant, Vec<HopGlance>) {
+        let now = self.clock.now();
+        (now, self.bump.glance(now))
+    }
+
+    fn hand_over(&mut self, queues: Queues) {
+        self.bump.hand_over(queues);
+        self.hand_overs += 1;
     }
 }

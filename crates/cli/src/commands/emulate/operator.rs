@@ -10,7 +10,7 @@ use lastmile_live::control::Listener;
 use lastmile_live::emulate::Handle;
 use lastmile_live::stop::Stop;
 
-use super::super::control::{self, Answer, Request, Seen};
+use super::super::control::{self, Answer, Program, Request, Seen};
 use super::status::{Status, Teller};
 use crate::exit::{Failure, Result};
 
@@ -23,34 +23,34 @@ pub(super) struct Operator<'a> {
     pub(super) handle: Handle,
 }
 
-impl Operator<'_> {
-    fn act(&self, request: Request) -> Answer<Status> {
-        let ending = || Answer::Failed { error: "it is ending".to_owned() };
-        match request {
-            Request::Status => match self.handle.report() {
-                Some(snapshot) => Answer::Status(Box::new(self.teller.status(&snapshot))),
-                None => ending(),
-            },
-            Request::Alive if self.handle.is_alive() => Answer::Done { message: "it is alive".to_owned() },
-            Request::Alive => ending(),
-            Request::Reload => Answer::Failed { error: "a line stays as it was made".to_owned() },
-            Request::Stop => {
-                self.handle.stop();
-                Answer::Done { message: "it ends".to_owned() }
-            }
-        }
+impl Program for Operator<'_> {
+    type Status = Status;
+
+    fn status(&self) -> Option<Status> {
+        self.handle.report().map(|snapshot| self.teller.status(&snapshot))
+    }
+
+    fn is_alive(&self) -> bool {
+        self.handle.is_alive()
+    }
+
+    fn reload(&mut self) -> Answer<Status> {
+        Answer::Failed { error: "a line stays as it was made".to_owned() }
+    }
+
+    fn stop(&self) {
+        self.handle.stop();
     }
 }
 
 impl lastmile_live::control::Operator for Operator<'_> {
     fn answer(&mut self, request: &str) -> String {
-        control::read(request).map_or_else(|refused| refused, |request| self.act(request)).line()
+        self.answer_to(request)
     }
 
     /// SIGUSR1, at which dd(1) tells how far it is.
     fn hang_up(&mut self) {
-        if let Some(snapshot) = self.handle.report() {
-            let status = self.teller.status(&snapshot);
+        if let Some(status) = self.status() {
             let text = Status::text(&Seen { now: &status, before: None });
             // With standard error closed there is nobody left to tell.
             let _ = write!(std::io::stderr(), "\r\x1b[K{text}");

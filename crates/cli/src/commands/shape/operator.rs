@@ -4,7 +4,7 @@ use lastmile_live::shape::notify::Manager;
 use lastmile_live::shape::{Handle, Snapshot};
 use lastmile_scenario::policy::Policy;
 
-use super::super::control::{self, Request, words};
+use super::super::control::{self, Program, words};
 use super::status::{Place, Reloads, Status};
 use super::{Start, directions};
 
@@ -32,19 +32,11 @@ impl<'a> Operator<'a> {
         Self { start, policy, place, handle, reloads: Reloads::default(), manager }
     }
 
-    pub(super) fn status(&self, snapshot: &Snapshot) -> Status {
+    pub(super) fn status_of(&self, snapshot: &Snapshot) -> Status {
         Status::new(&self.policy, &self.place, &self.reloads, snapshot)
     }
 
     /// Reads and checks the policy, builds its queues, and only then puts them in.
-    fn reload(&mut self) -> Answer {
-        self.manager.inspect(|manager| manager.reloading());
-        let answer = self.try_reload();
-        // Ready in any case: what is wrong leaves the policy in force.
-        self.manager.inspect(|manager| manager.ready(&self.place.words()));
-        answer
-    }
-
     fn try_reload(&mut self) -> Answer {
         let loaded = self.start.load().and_then(|policy| {
             let (up, down) = directions(&policy);
@@ -68,27 +60,35 @@ impl<'a> Operator<'a> {
             }
         }
     }
+}
 
-    fn act(&mut self, request: Request) -> Answer {
-        match request {
-            Request::Status => match self.handle.report() {
-                Some(snapshot) => Answer::Status(Box::new(self.status(&snapshot))),
-                None => Answer::Failed { error: "it is ending".to_owned() },
-            },
-            Request::Alive if self.handle.is_alive() => Answer::Done { message: "it is alive".to_owned() },
-            Request::Alive => Answer::Failed { error: "it is ending".to_owned() },
-            Request::Reload => self.reload(),
-            Request::Stop => {
-                self.handle.stop();
-                Answer::Done { message: "it ends".to_owned() }
-            }
-        }
+impl Program for Operator<'_> {
+    type Status = Status;
+
+    fn status(&self) -> Option<Status> {
+        self.handle.report().map(|snapshot| self.status_of(&snapshot))
+    }
+
+    fn is_alive(&self) -> bool {
+        self.handle.is_alive()
+    }
+
+    fn reload(&mut self) -> Answer {
+        self.manager.inspect(|manager| manager.reloading());
+        let answer = self.try_reload();
+        // Ready in any case: what is wrong leaves the policy in force.
+        self.manager.inspect(|manager| manager.ready(&self.place.words()));
+        answer
+    }
+
+    fn stop(&self) {
+        self.handle.stop();
     }
 }
 
 impl lastmile_live::control::Operator for Operator<'_> {
     fn answer(&mut self, request: &str) -> String {
-        control::read(request).map_or_else(|refused| refused, |request| self.act(request)).line()
+        self.answer_to(request)
     }
 
     fn hang_up(&mut self) {

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# What cargo starts in place of a binary of live tests, $1: each test is a process of its own, since namespaces are called after the
+# process that made them, and several run at once. Those that need a processor for themselves come last, one after the other.
+# Further arguments are parts of the names of those that shall run, or --nocapture: then all that they print is shown.
+set -euo pipefail
+export BINARY=${1:?usage: scripts/test-processes.sh BINARY [--nocapture] [PART-OF-A-NAME...]} SHOW=failures
+shift
+
+# They measure how fast something goes, or fill a processor.
+alone='^soak::|^exact::|^htb::|half_a_million|damaged_packets|packet_rates|^lab::'
+at_once=$((2 * $(nproc)))
+
+names=()
+for argument in "$@"; do
+  if [ "$argument" = --nocapture ]; then SHOW=everything; else names+=("$argument"); fi
+done
+
+run_one() {
+  local name=$1 began=$EPOCHREALTIME word=ok output ended
+  output=$("$BINARY" --ignored --exact --nocapture "$name" 2>&1) || word=FAILED
+  ended=$EPOCHREALTIME
+  if [ "$word $SHOW" = "ok failures" ]; then output=; else output=$'\n'$output; fi
+  printf '%-6s %3d s  %s%s\n' "$word" "$(((${ended/[.,]/} - ${began/[.,]/} + 500000) / 1000000))" "$name" "$output"
+  [ "$word" = ok ]
+}
+export -f run_one
+
+run() { xargs --no-run-if-empty --delimiter='\n' --max-args=1 --max-procs="$1" bash -c 'run_one "$1"' run_one; }
+
+tests=$("$BINARY" --ignored --list --format terse "${names[@]}" | sed -n 's/: test$//p')
+status=0
+grep -Ev "$alone" <<<"$tests" | run "$at_once" || status=1
+grep -E "$alone" <<<"$tests" | run 1 || status=1
+exit "$status"
