@@ -5,10 +5,11 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use lastmile_live::lab::Namespace;
 use serde_json::Value;
 
-use crate::transcript::{Scratch, is_root};
+use crate::hosts::{Hosts, ip};
+use crate::live::{self, json, kill, lastmile, until_it_says};
+use crate::transcript::Scratch;
 
 /// The line of the demonstration, a delay of its own for each part of the path, and a ping that the simulator sends.
 const LINE: &str = r#"
@@ -29,26 +30,9 @@ interval = "20 ms"
 size = "84 B"
 "#;
 
-fn lastmile(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
-    command.args(arguments).current_dir(folder).stdin(Stdio::null());
-    command
-}
-
 /// A folder with the line in it; `None`, and a word about it, where these tests cannot run.
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn folder() -> Option<Scratch> {
-    if !is_root() || !Path::new("/dev/net/tun").exists() {
-        eprintln!("skipped: needs root and /dev/net/tun");
-        return None;
-    }
-    let scratch = Scratch::new();
-    std::fs::write(scratch.path.join("line.toml"), LINE).unwrap();
-    Some(scratch)
-}
-
-fn json(text: &[u8]) -> Value {
-    serde_json::from_slice(text).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(text)))
+    live::folder("line.toml", LINE)
 }
 
 /// One file under two clocks: the simulator's ping, and ping(8) through the emulator.
@@ -120,15 +104,9 @@ fn interrupted_it_says_what_it_did_and_leaves_nothing_behind() {
             .spawn()
             .unwrap();
         let mut talk = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        while !line.contains("for example") {
-            line.clear();
-            assert_ne!(talk.read_line(&mut line).unwrap(), 0, "it ended early");
-        }
+        until_it_says("for example", &mut talk);
         assert_eq!(namespaces(&child).len(), 2);
-        assert!(
-            Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap().success()
-        );
+        kill(signal, child.id());
         let mut data = Vec::new();
         child.stdout.take().unwrap().read_to_end(&mut data).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(0), "{signal}");
@@ -139,24 +117,12 @@ fn interrupted_it_says_what_it_did_and_leaves_nothing_behind() {
     }
 }
 
-fn ip(arguments: &str) {
-    let output = Command::new("ip").args(arguments.split_whitespace()).output().unwrap();
-    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
-}
-
 /// Two hosts, and in a namespace between them the line, by each packet path.
 #[test]
 #[ignore = "needs root: real packets"]
 fn between_two_interfaces_it_says_how_packets_go_and_carries_them() {
     let Some(scratch) = folder() else { return };
-    let named = |role| Namespace::create(&format!("lastmile-{}-cli-{role}", std::process::id())).unwrap();
-    let (left, middle, right) = (named("left"), named("middle"), named("right"));
-    for (end, address, port) in [(&left, "10.9.0.1/24", "west"), (&right, "10.9.0.2/24", "east")] {
-        ip(&format!("-n {} link add {port} type veth peer name eth netns {}", middle.name(), end.name()));
-        ip(&format!("-n {} addr add {address} dev eth", end.name()));
-        ip(&format!("-n {} link set eth up", end.name()));
-        ip(&format!("-n {} link set {port} up", middle.name()));
-    }
+    let hosts = Hosts::new(false);
     for (path, said) in [
         ("auto", "packet path: packet sockets, because"),
         ("packet-sockets", "packet path: packet sockets, as asked for; bypass by tcx"),
@@ -168,7 +134,7 @@ fn between_two_interfaces_it_says_how_packets_go_and_carries_them() {
             &["emulate", "line.toml", "--bridge", "west,east", "--path", path, "--duration", "2 s", "--json"],
         );
         emulate.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = middle.run(|| emulate.spawn()).unwrap().unwrap();
+        let mut child = hosts.middle.run(|| emulate.spawn()).unwrap().unwrap();
         let mut talk = BufReader::new(child.stderr.take().unwrap());
         for interface in ["client behind interface west", "server behind interface east"] {
             let mut line = String::new();
@@ -177,7 +143,7 @@ fn between_two_interfaces_it_says_how_packets_go_and_carries_them() {
         }
         let mut ping = Command::new("ping");
         ping.args(["-n", "-q", "-c", "20", "-i", "0.03", "10.9.0.2"]);
-        let pinged = left.run(|| ping.output()).unwrap().unwrap();
+        let pinged = hosts.left.run(|| ping.output()).unwrap().unwrap();
         assert!(pinged.status.success(), "{}", String::from_utf8_lossy(&pinged.stdout));
         let output = child.wait_with_output().unwrap();
         let summary = json(&output.stdout);
@@ -321,11 +287,7 @@ fn while_it_runs_it_tells_what_its_links_have_done() {
         .spawn()
         .unwrap();
     let mut talk = BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    while !line.contains("for example") {
-        line.clear();
-        assert_ne!(talk.read_line(&mut line).unwrap(), 0, "it ended early");
-    }
+    until_it_says("for example", &mut talk);
     let client = format!("lastmile-{}-client", child.id());
     ip(&format!("netns exec {client} ping -n -q -c 4 -i 0.1 198.18.0.1"));
     let pid = child.id().to_string();
@@ -353,13 +315,9 @@ fn while_it_runs_it_tells_what_its_links_have_done() {
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 
     // As dd(1) does at this signal.
-    assert!(Command::new("kill").args(["-USR1", &pid]).status().unwrap().success());
-    line.clear();
-    while !line.contains("  wire 636 bytes") {
-        line.clear();
-        assert_ne!(talk.read_line(&mut line).unwrap(), 0, "it ended early");
-    }
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    kill("USR1", child.id());
+    until_it_says("  wire 636 bytes", &mut talk);
+    kill("INT", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(0));
     let output = lastmile(&scratch.path, &["emulate", "status", "--pid", &pid]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));

@@ -2,11 +2,12 @@
 //! (`scripts/live-tests.sh`).
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
-use crate::transcript::{Scratch, is_root};
+use crate::live::{folder, json, lastmile};
+use crate::transcript::Scratch;
 
 /// A download with a window of 32 KiB, which the queue holds: nothing is lost, and both clocks come to the same.
 const SCENARIO: &str = r#"
@@ -37,15 +38,18 @@ kind = "ping"
 interval = "50 ms"
 "#;
 
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn folder() -> Option<Scratch> {
-    if !is_root() || !Path::new("/dev/net/tun").exists() {
-        eprintln!("skipped: needs root and /dev/net/tun");
-        return None;
-    }
-    let scratch = Scratch::new();
-    std::fs::write(scratch.path.join("lab.toml"), SCENARIO).unwrap();
-    Some(scratch)
+/// Runs `lastmile lab` on a scenario by both clocks, in a folder of its own with its results; `None`, and a word about it, where these
+/// tests cannot run.
+fn both(scenario: &str, more: &[&str]) -> Option<(Scratch, Value)> {
+    let scratch = folder("lab.toml", scenario)?;
+    let document = both_in(&scratch, more);
+    Some((scratch, document))
+}
+
+fn both_in(scratch: &Scratch, more: &[&str]) -> Value {
+    let output = lastmile(&scratch.path, &["lab", "lab.toml", "--both", "--json"]).args(more).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    json(&output.stdout)
 }
 
 fn row<'a>(rows: &'a Value, phase: &str, of: &str, measure: &str) -> &'a Value {
@@ -59,16 +63,7 @@ fn row<'a>(rows: &'a Value, phase: &str, of: &str, measure: &str) -> &'a Value {
 #[test]
 #[ignore = "needs root: real packets"]
 fn kernel_tcp_gets_what_the_simulated_one_gets() {
-    let Some(scratch) = folder() else { return };
-    let output = Command::new(env!("CARGO_BIN_EXE_lastmile"))
-        .args(["lab", "lab.toml", "--both", "--json", "--out", "results"])
-        .current_dir(&scratch.path)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{error}");
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let Some((scratch, document)) = both(SCENARIO, &["--out", "results"]) else { return };
     let rows = &document["rows"];
     let goodput = row(rows, "during voice", "download", "goodput_bps");
     assert!(goodput["deviation"].as_f64().unwrap().abs() < 0.05, "{goodput}");
@@ -105,18 +100,8 @@ fn counted(summary: &Value, link: &str, name: &str) -> u64 {
 #[test]
 #[ignore = "needs root: real packets"]
 fn a_policy_stands_behind_the_downstream_too() {
-    let Some(scratch) = folder() else { return };
     let text = SCENARIO.replace("[access]\n", "[access]\npolicy = \"full-both-ways\"\n").replace("32 KiB", "256 KiB");
-    std::fs::write(scratch.path.join("lab.toml"), text).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_lastmile"))
-        .args(["lab", "lab.toml", "--both", "--json"])
-        .current_dir(&scratch.path)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{error}");
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let Some((_, document)) = both(&text, &[]) else { return };
     let goodput = row(&document["rows"], "during voice", "download", "goodput_bps");
     assert!(goodput["deviation"].as_f64().unwrap().abs() < 0.1, "{goodput}");
     for summary in [&document["simulated"], &document["live"][0]] {
@@ -164,16 +149,7 @@ server = "203.0.113.66"
 #[test]
 #[ignore = "needs root: real packets"]
 fn pings_tell_the_latency_of_their_class() {
-    let Some(scratch) = folder() else { return };
-    std::fs::write(scratch.path.join("classes.toml"), CLASSES).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_lastmile"))
-        .args(["lab", "classes.toml", "--both", "--json"])
-        .current_dir(&scratch.path)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let Some((_, document)) = both(CLASSES, &[]) else { return };
     for run in [&document["simulated"], &document["live"][0]] {
         let p50 = |name: &str| {
             let probes = run["probes"].as_array().unwrap();
@@ -224,19 +200,11 @@ start = "1 s"
 #[test]
 #[ignore = "needs root: real packets"]
 fn web_users_swarms_and_replays_run_and_captures_tell_of_them() {
-    let Some(scratch) = folder() else { return };
-    std::fs::write(scratch.path.join("busy.toml"), BUSY).unwrap();
+    let Some(scratch) = folder("lab.toml", BUSY) else { return };
     let recorded = crate::workspace::root().join("scenarios/captures/download-and-call.pcapng");
     std::fs::copy(recorded, scratch.path.join("recorded.pcapng")).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_lastmile"))
-        .args(["lab", "busy.toml", "--both", "--json", "--out", "results", "--congestion", "reno"])
-        .args(["--capture", "client-cpe,server-gateway", "--whole-packets"])
-        .current_dir(&scratch.path)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let ends = ["--capture", "client-cpe,server-gateway", "--whole-packets"];
+    let document = both_in(&scratch, &[&["--out", "results", "--congestion", "reno"][..], &ends].concat());
     let (live, simulated) = (&document["live"][0], &document["simulated"]);
     assert_eq!(live["conservation"]["holds"], true);
     assert_eq!(live["live"]["capture_missed_packets"], 0);

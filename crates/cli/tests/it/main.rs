@@ -7,9 +7,14 @@ mod claims;
 mod docs;
 #[cfg(target_os = "linux")]
 mod emulate;
+#[cfg(target_os = "linux")]
+#[path = "../../../live/tests/it/hosts.rs"]
+mod hosts;
 mod json;
 #[cfg(target_os = "linux")]
 mod lab;
+#[cfg(target_os = "linux")]
+mod live;
 mod openmetrics;
 mod policies;
 #[cfg(target_os = "linux")]

@@ -7,11 +7,12 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lastmile_live::lab::Namespace;
 use serde_json::Value;
 
+use crate::hosts::Hosts;
+use crate::live::{can_run, kill, lastmile, until_it_says};
 use crate::openmetrics::Page;
-use crate::transcript::{Scratch, is_root};
+use crate::transcript::Scratch;
 
 /// Pings first, 512 kbit/s over ATM.
 const POLICY: &str = r#"
@@ -42,36 +43,22 @@ match = { protocol = "icmp" }
 /// Two hosts, and between them the machine that shapes: `left` - west [ middle ] east - `right`.
 struct Site {
     scratch: Scratch,
-    left: Namespace,
-    middle: Namespace,
-    _right: Namespace,
+    hosts: Hosts,
 }
 
 impl Site {
     /// `None`, and a word about it, where these tests cannot run.
-    #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-    fn new(name: &str) -> Option<Self> {
-        if !is_root() {
-            eprintln!("skipped: needs root");
+    fn new() -> Option<Self> {
+        if !can_run() {
             return None;
         }
         let scratch = Scratch::new();
         std::fs::write(scratch.path.join("mine.toml"), POLICY).unwrap();
-        let named = |role| Namespace::create(&format!("lastmile-{}-{name}-{role}", std::process::id())).unwrap();
-        let (left, middle, right) = (named("left"), named("middle"), named("right"));
-        for (end, address, port) in [(&left, "10.9.0.1/24", "west"), (&right, "10.9.0.2/24", "east")] {
-            ip(&format!("-n {} link add {port} type veth peer name eth netns {}", middle.name(), end.name()));
-            ip(&format!("-n {} addr add {address} dev eth", end.name()));
-            ip(&format!("-n {} link set eth up", end.name()));
-            ip(&format!("-n {} link set {port} up", middle.name()));
-        }
-        Some(Self { scratch, left, middle, _right: right })
+        Some(Self { scratch, hosts: Hosts::new(false) })
     }
 
     fn lastmile(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
-        command.args(arguments).current_dir(&self.scratch.path).stdin(Stdio::null());
-        command
+        lastmile(&self.scratch.path, arguments)
     }
 
     /// A shaper that has said where its control socket is.
@@ -84,12 +71,9 @@ impl Site {
     fn begin(&self, mut command: Command) -> Shaper {
         command.current_dir(&self.scratch.path).args(["--control", "socket"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = self.middle.run(|| command.spawn()).unwrap().unwrap();
+        let mut child = self.hosts.middle.run(|| command.spawn()).unwrap().unwrap();
         let mut talk = BufReader::new(child.stderr.take().unwrap());
-        let mut said = String::new();
-        while !said.contains("control: ") {
-            assert_ne!(talk.read_line(&mut said).unwrap(), 0, "it ended early: {said}");
-        }
+        let said = until_it_says("control: ", &mut talk);
         Shaper { child, talk, said }
     }
 
@@ -110,7 +94,7 @@ impl Site {
     fn pinged(&self, count: u32) -> u32 {
         let mut ping = Command::new("ping");
         ping.args(["-n", "-q", "-i", "0.02", "-W", "1", "-c", &count.to_string(), "10.9.0.2"]);
-        let output = self.left.run(|| ping.output()).unwrap().unwrap();
+        let output = self.hosts.left.run(|| ping.output()).unwrap().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(!text.contains("duplicates"), "the bridge carries them too: {text}");
         let answered = text.split_once(" received").and_then(|(before, _)| before.rsplit(", ").next()?.parse().ok());
@@ -148,15 +132,6 @@ impl Drop for Shaper {
     }
 }
 
-fn ip(arguments: &str) {
-    let output = Command::new("ip").args(arguments.split_whitespace()).output().unwrap();
-    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
-}
-
-fn kill(signal: &str, pid: u32) {
-    assert!(Command::new("kill").args([&format!("-{signal}"), &pid.to_string()]).status().unwrap().success());
-}
-
 /// Asks again and again until it is so; five seconds at most.
 fn until(what: &str, mut so: impl FnMut() -> bool) {
     let started = Instant::now();
@@ -175,7 +150,7 @@ fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
 #[test]
 #[ignore = "needs root: real packets"]
 fn it_tells_what_it_has_done_in_words_in_json_and_while_it_is_watched() {
-    let Some(site) = Site::new("told") else { return };
+    let Some(site) = Site::new() else { return };
     let shaper = site.start(&["--path", "packet-sockets"]);
     assert!(shaper.said.contains("mine: west (LAN) and east (line), ports of lastmile0"), "{}", shaper.said);
     assert_eq!(site.pinged(10), 10);
@@ -225,7 +200,7 @@ fn it_tells_what_it_has_done_in_words_in_json_and_while_it_is_watched() {
 #[test]
 #[ignore = "needs root: real packets"]
 fn a_policy_is_read_again_and_a_wrong_one_leaves_the_old_in_force() {
-    let Some(site) = Site::new("reload") else { return };
+    let Some(site) = Site::new() else { return };
     let shaper = site.start(&[]);
     let write = |text: &str| std::fs::write(site.scratch.path.join("mine.toml"), text).unwrap();
     assert_eq!(site.pinged(3), 3);
@@ -267,7 +242,7 @@ fn get(site: &Site, address: SocketAddr, path: &str) -> (String, String) {
         stream.read_to_string(&mut answer).unwrap();
         answer
     };
-    let answer = site.middle.run(ask).unwrap();
+    let answer = site.hosts.middle.run(ask).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     (head.to_owned(), body.to_owned())
 }
@@ -275,7 +250,7 @@ fn get(site: &Site, address: SocketAddr, path: &str) -> (String, String) {
 #[test]
 #[ignore = "needs root: real packets"]
 fn metrics_are_what_a_scraper_can_read() {
-    let Some(site) = Site::new("metrics") else { return };
+    let Some(site) = Site::new() else { return };
     let address: SocketAddr = "127.0.0.1:9100".parse().unwrap();
     let shaper = site.start(&["--metrics", "127.0.0.1:9100"]);
     assert_eq!(site.pinged(5), 5);
@@ -299,7 +274,7 @@ fn metrics_are_what_a_scraper_can_read() {
 #[test]
 #[ignore = "needs root: real packets"]
 fn killed_it_leaves_the_bridge_whatever_held_it_back() {
-    let Some(site) = Site::new("killed") else { return };
+    let Some(site) = Site::new() else { return };
     for (path, said) in [
         ("packet-sockets", "packet sockets, as asked for; bypass by tcx"),
         ("packet-sockets-nft", "packet sockets, as asked for; bypass by nft"),
@@ -318,10 +293,10 @@ fn killed_it_leaves_the_bridge_whatever_held_it_back() {
 #[test]
 #[ignore = "needs root: real packets"]
 fn a_second_one_is_refused_and_the_next_takes_what_a_killed_one_left() {
-    let Some(site) = Site::new("second") else { return };
+    let Some(site) = Site::new() else { return };
     let mut shaper = site.start(&[]);
     let mut second = site.lastmile(&["shape", "mine.toml", "--lan", "west", "--wan", "east", "--control", "socket"]);
-    let second = site.middle.run(|| second.output()).unwrap().unwrap();
+    let second = site.hosts.middle.run(|| second.output()).unwrap().unwrap();
     assert_eq!(second.status.code(), Some(2));
     let told = String::from_utf8(second.stderr).unwrap();
     assert!(told.contains("error: a program answers at socket already\nhint: "), "{told}");
@@ -341,7 +316,7 @@ fn a_second_one_is_refused_and_the_next_takes_what_a_killed_one_left() {
 #[test]
 #[ignore = "needs root: real packets"]
 fn the_capabilities_of_its_unit_are_enough() {
-    let Some(site) = Site::new("rights") else { return };
+    let Some(site) = Site::new() else { return };
     let unit = site.lastmile(&["shape", "unit"]).output().unwrap();
     let unit = String::from_utf8(unit.stdout).unwrap();
     let set = unit.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet=")).unwrap();
@@ -366,7 +341,7 @@ fn the_capabilities_of_its_unit_are_enough() {
 #[test]
 #[ignore = "needs root: real packets"]
 fn supervised_it_is_started_again_until_it_is_told_to_end() {
-    let Some(site) = Site::new("supervised") else { return };
+    let Some(site) = Site::new() else { return };
     let supervisor = site.start(&["--supervise"]);
     let pid = || site.status()["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
     let first = pid().unwrap();

@@ -23,12 +23,10 @@ use lastmile_units::{BitRate, Duration};
 #[path = "../../../live/tests/it/frames.rs"]
 #[expect(dead_code, reason = "the tests of the live crate use more of it")]
 mod frames;
-#[path = "../../../live/tests/it/hosts.rs"]
-mod hosts;
 
-use crate::transcript::is_root;
+use crate::hosts::{AtEnd, Hosts};
+use crate::live::can_run;
 use frames::{ethernet, everything, ipv4, send};
-use hosts::{AtEnd, Hosts};
 
 /// Six classes, pure ACKs in one of their own behind a Smart ACK Dropper that holds so many.
 fn policy(up: BitRate, down: BitRate, acks: u32) -> Policy {
@@ -255,16 +253,6 @@ fn under_load(policy: &Policy, flows: usize, load: impl FnOnce(&mut Load<'_>)) -
     assert_eq!((unknown, overtaken), (0, 0));
     assert_eq!((sent - received) + (left - came), by_kernel + unread + unheard, "lost and counted by nobody");
     Outcome { snapshot, came, sent }
-}
-
-/// Why these tests cannot run here is said.
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn can_run() -> bool {
-    let can = is_root();
-    if !can {
-        eprintln!("skipped: not root");
-    }
-    can
 }
 
 /// What is asked for, or `short`, or `long`.
