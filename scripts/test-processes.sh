@@ -6,8 +6,8 @@ set -euo pipefail
 export BINARY=${1:?usage: scripts/test-processes.sh BINARY [--nocapture] [PART-OF-A-NAME...]} SHOW=failures
 shift
 
-# They measure how fast something goes, or fill a processor.
-alone='^soak::|^exact::|^htb::|half_a_million|damaged_packets|packet_rates|^lab::'
+# They measure how late or how fast something is, or keep a processor busy.
+alone='^soak::|^exact::|takes_as_long|same_round_trip|a_flood_leaves|packet_rates|in_and_in_order'
 at_once=$((2 * $(nproc)))
 
 names=()

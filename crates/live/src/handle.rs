@@ -79,7 +79,7 @@ pub(crate) trait Asked {
     fn snapshot(&mut self) -> Result<Snapshot, Error>;
 
     /// When it is, and how the hops stand.
-    fn glance(&self) -> (Instant, Vec<HopGlance>);
+    fn glance(&mut self) -> (Instant, Vec<HopGlance>);
 
     /// Puts other queues in.
     fn hand_over(&mut self, queues: Queues);

@@ -7,6 +7,7 @@ mod plan;
 use clap::{Args, ValueEnum};
 use lastmile_kernel::script::{self, Devices};
 use lastmile_linklayer::stab::Device;
+use lastmile_units::Duration;
 
 use self::plan::Plan;
 use super::policy::OnLine;
@@ -47,6 +48,10 @@ pub(crate) struct Arguments {
     /// Read back what is set up, and measure rates of packets between two network namespaces
     #[arg(long, requires = "device")]
     verify: bool,
+
+    /// With --verify, how long packets of each size are measured; for 0 s, none are
+    #[arg(long, value_name = "TIME", default_value = "2.5 s", requires = "verify")]
+    each: Duration,
 
     /// Print JSON
     #[arg(long)]

@@ -129,10 +129,8 @@ fn between_two_interfaces_it_says_how_packets_go_and_carries_them() {
         ("packet-sockets-nft", "packet path: packet sockets, as asked for; bypass by nft"),
         ("xdp", "packet path: AF_XDP native copy, as asked for"),
     ] {
-        let mut emulate = lastmile(
-            &scratch.path,
-            &["emulate", "line.toml", "--bridge", "west,east", "--path", path, "--duration", "2 s", "--json"],
-        );
+        let mut emulate =
+            lastmile(&scratch.path, &["emulate", "line.toml", "--bridge", "west,east", "--path", path, "--json"]);
         emulate.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = hosts.middle.run(|| emulate.spawn()).unwrap().unwrap();
         let mut talk = BufReader::new(child.stderr.take().unwrap());
@@ -145,6 +143,7 @@ fn between_two_interfaces_it_says_how_packets_go_and_carries_them() {
         ping.args(["-n", "-q", "-c", "20", "-i", "0.03", "10.9.0.2"]);
         let pinged = hosts.left.run(|| ping.output()).unwrap().unwrap();
         assert!(pinged.status.success(), "{}", String::from_utf8_lossy(&pinged.stdout));
+        kill("INT", child.id());
         let output = child.wait_with_output().unwrap();
         let summary = json(&output.stdout);
         assert_eq!(summary["conservation"]["holds"], true);

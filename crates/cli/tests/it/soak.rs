@@ -1,5 +1,5 @@
 //! The middlebox with six classes and a Smart ACK Dropper under loads that go on: nothing is lost untold, nothing overtakes within its
-//! flow, memory stays what it is; also where every packet is a new flow, and where a hundred thousand flows wait at once.
+//! flow, memory stays what it is; also where every packet is a new flow, and where very many flows wait at once.
 //!
 //! Needs root and network namespaces, so it runs only when asked for (`scripts/live-tests.sh`), and for long where `LASTMILE_LONG`
 //! is set (`make soak`); if that is a number above 1, so many packets go.
@@ -255,6 +255,11 @@ fn under_load(policy: &Policy, flows: usize, load: impl FnOnce(&mut Load<'_>)) -
     Outcome { snapshot, came, sent }
 }
 
+/// True where every test may take minutes.
+fn is_long() -> bool {
+    std::env::var_os("LASTMILE_LONG").is_some()
+}
+
 /// What is asked for, or `short`, or `long`.
 fn packets(short: u64, long: u64) -> u64 {
     match std::env::var("LASTMILE_LONG") {
@@ -309,7 +314,7 @@ fn what_goes_in_comes_out_in_order_or_is_counted() {
         return;
     }
     const FLOWS: u32 = 60;
-    let count = packets(1_000_000, 100_000_000);
+    let count = packets(300_000, 100_000_000);
     let policy = policy(BitRate::from_mbit_per_s(400), BitRate::from_mbit_per_s(1000), 200);
     let mut watch = Watch::new(count);
     let outcome = under_load(&policy, FLOWS as usize, |load| {
@@ -342,7 +347,7 @@ fn ever_new_flows_take_bounded_memory_and_bounded_time() {
     if !can_run() {
         return;
     }
-    let count = packets(800_000, 20_000_000);
+    let count = packets(500_000, 20_000_000);
     let policy = policy(BitRate::from_mbit_per_s(400), BitRate::from_mbit_per_s(1000), 200);
     let mut watch = Watch::new(count);
     let outcome = under_load(&policy, 0, |load| {
@@ -355,7 +360,7 @@ fn ever_new_flows_take_bounded_memory_and_bounded_time() {
     let up = &outcome.snapshot.up;
     assert_eq!(up.unnumbered, up.received.packets - (1 << 18), "all but as many as have a number");
     // By then every table is full.
-    assert!(watch.growth_since(4) < 4 * MIB);
+    assert!(watch.growth_since(6) < 4 * MIB);
     let (first, last) = (watch.rates[0], watch.rates[9]);
     assert!(last > first / 3.0, "{first} packets/s became {last}");
 }
@@ -363,15 +368,16 @@ fn ever_new_flows_take_bounded_memory_and_bounded_time() {
 /// An ACK of each waits, and then another of each: every flow is heard of, and each ACK that went lives on in another.
 #[test]
 #[ignore = "needs root: real packets"]
-fn a_hundred_thousand_flows_wait_at_once() {
+fn very_many_flows_wait_at_once() {
     if !can_run() {
         return;
     }
-    const FLOWS: u32 = 100_000;
-    let policy = policy(BitRate::from_mbit_per_s(8), BitRate::from_mbit_per_s(100), 2 * FLOWS);
-    let outcome = under_load(&policy, (KINDS * FLOWS) as usize, |load| {
+    let flows = if is_long() { 100_000 } else { 20_000 };
+    // An ACK of each takes ten times as long to leave as a machine needs to send it that has nothing else to do.
+    let policy = policy(BitRate::from_mbit_per_s(4), BitRate::from_mbit_per_s(100), 2 * flows);
+    let outcome = under_load(&policy, (KINDS * flows) as usize, |load| {
         for place in 1..=2 {
-            for first in (0..FLOWS).step_by(50) {
+            for first in (0..flows).step_by(50) {
                 load.send(u64::MAX, (first..first + 50).map(|flow| packet(KINDS * flow, place)).collect());
                 if first % 5000 == 0 {
                     load.wait_until_read();
@@ -385,7 +391,7 @@ fn a_hundred_thousand_flows_wait_at_once() {
     let (up, hop) = (&outcome.snapshot.up, &outcome.snapshot.up.hops[0]);
     let merged = hop.line.dropped[DropReason::AckMerged.index()].packets;
     assert_eq!(up.unnumbered, 0);
-    assert_eq!(merged + outcome.came, u64::from(2 * FLOWS));
+    assert_eq!(merged + outcome.came, u64::from(2 * flows));
     let waited = hop.most_queued.packets.as_u64();
-    assert!(waited > u64::from(FLOWS) / 4 && merged > u64::from(FLOWS) / 10, "{waited} waited, {merged} merged");
+    assert!(waited > u64::from(flows) / 4 && merged > u64::from(flows) / 10, "{waited} waited, {merged} merged");
 }

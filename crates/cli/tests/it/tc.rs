@@ -64,7 +64,7 @@ fn a_policy_is_set_up_read_back_measured_and_taken_away() {
         let (code, _, error) = tc(place, "ack-priority", &LINE, &["--apply"]);
         assert_eq!(code, Some(0), "{time}: {error}");
     }
-    let (code, data, error) = tc(place, "ack-priority", &LINE, &["--verify", "--json"]);
+    let (code, data, error) = tc(place, "ack-priority", &LINE, &["--verify", "--json", "--each", "1.5 s"]);
     assert_eq!(code, Some(0), "{data}{error}");
     let report: Value = serde_json::from_str(&data).unwrap();
     let read = report["read_back"].as_array().unwrap();
@@ -86,7 +86,7 @@ fn a_policy_is_set_up_read_back_measured_and_taken_away() {
         let wrong = report["read_back"].as_array().unwrap().iter().filter(|finding| finding["ok"] == false);
         wrong.map(|finding| format!("{} {}", finding["name"], finding["key"])).collect()
     };
-    let (code, data, _) = tc(place, "ack-priority", &LINE, &["--verify", "--json"]);
+    let (code, data, _) = tc(place, "ack-priority", &LINE, &["--verify", "--json", "--each", "0 s"]);
     assert_eq!((code, findings(&data)[0].as_str()), (Some(1), "\"class ack\" \"rate\""), "{data}");
     assert_eq!(tc(place, "ack-priority", &LINE, &["--remove"]).0, Some(0));
     assert_eq!(shown(place, "tc qdisc show; ip -br link"), before);

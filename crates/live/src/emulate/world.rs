@@ -397,7 +397,7 @@ impl Asked for World {
         Ok(Snapshot { uptime, hand_overs: 0, up, down })
     }
 
-    fn glance(&self) -> (Instant, Vec<HopGlance>) {
+    fn glance(&mut self) -> (Instant, Vec<HopGlance>) {
         let now = self.clock.now();
         (now, self.bump.glance(now))
     }

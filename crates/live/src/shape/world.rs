@@ -161,7 +161,7 @@ impl Asked for World {
         Ok(Snapshot { uptime, hand_overs: self.hand_overs, up, down })
     }
 
-    fn glance(&self) -> (Instant, Vec<HopGlance>) {
+    fn glance(&mut self) -> (Instant, Vec<HopGlance>) {
         let now = self.clock.now();
         (now, self.bump.glance(now))
     }

@@ -24,17 +24,11 @@ use crate::bridge::across;
 use crate::frames::{datagram, everything, read_datagram, send};
 use crate::hosts::Hosts;
 use crate::shape::{config, shaping_by, unshaped};
-use crate::world::{deviation, is_long, needs_live};
+use crate::world::{TOLERANCE, deviation, deviation_over, is_long, needs_live};
 
 const RATE: BitRate = BitRate::from_mbit_per_s(5);
 const SMALLEST: u64 = 40;
 const LARGEST: u64 = 1500;
-
-/// How far a rate may be off, as a share.
-const TOLERANCE: f64 = 1e-4;
-
-/// What is off by more is looked at again, for longer: the error of looking shrinks with the span, and that of a rate does not.
-const AIM: f64 = 5e-5;
 
 /// How long a size is looked at, in s.
 const SPANS: [f64; 5] = [0.2, 0.4, 0.8, 1.6, 3.2];
@@ -152,15 +146,10 @@ impl Stream {
     /// How far the rate of this size is off, and how often it was looked at.
     fn deviation(&mut self, wire_bytes: u64, ip_len: u64) -> (f64, usize) {
         let interval_ns = wire_bytes as f64 * 8e9 / RATE.as_bps() as f64;
-        let mut last = f64::INFINITY;
-        for (looks, span) in (1..).zip(SPANS) {
+        deviation_over(SPANS, |span| {
             let count = (span * 1e9 / interval_ns) as usize;
-            last = self.arrivals(ip_len, interval_ns, count).map_or(f64::INFINITY, |at| deviation(&at, interval_ns));
-            if last.abs() < AIM {
-                return (last, looks);
-            }
-        }
-        (last, SPANS.len())
+            self.arrivals(ip_len, interval_ns, count).map_or(f64::INFINITY, |at| deviation(&at, interval_ns))
+        })
     }
 }
 

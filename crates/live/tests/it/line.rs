@@ -12,7 +12,7 @@ use lastmile_live::lab::Namespace;
 use lastmile_live::probe::{Ping, ping};
 use lastmile_units::{BitRate, ByteCount, Duration};
 
-use crate::world::{adsl, crossing, deviation, emulating, needs_live, two_megabit};
+use crate::world::{TOLERANCE, adsl, crossing, deviation, deviation_over, emulating, needs_live, two_megabit};
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 const PORT: SocketAddrV4 = SocketAddrV4::new(SERVER, 9000);
@@ -34,17 +34,17 @@ fn a_ping_takes_as_long_as_the_line_under_simulated_time_says() {
     ] {
         let exact = crossing(&config.up[0], ip_len) + crossing(&config.down[0], ip_len);
         assert_eq!(exact, closed_form);
-        let request = Ping { target: SERVER, count: 100, interval, ip_len, patience: Duration::from_s(1) };
+        let request = Ping { target: SERVER, count: 60, interval, ip_len, patience: Duration::from_s(1) };
         let (_, replies) = emulating(&config, |client, _| client.run(|| ping(&request)).unwrap().unwrap());
         let times = replies.sorted();
-        assert_eq!((times.len(), replies.duplicates), (100, 0), "{replies:?}");
-        let (shortest, median, p99) = (times[0], times[50], times[98]);
+        assert_eq!((times.len(), replies.duplicates), (60, 0), "{replies:?}");
+        let (shortest, median, longest) = (times[0], times[30], times[59]);
         eprintln!(
-            "{ip_len} bytes: exact {:.3} ms, added: min {:.3} median {:.3} p99 {:.3} ms",
+            "{ip_len} bytes: exact {:.3} ms, added: min {:.3} median {:.3} max {:.3} ms",
             ms(exact),
             ms(shortest) - ms(exact),
             ms(median) - ms(exact),
-            ms(p99) - ms(exact),
+            ms(longest) - ms(exact),
         );
         // Nothing is faster than the line, to the accuracy of the time stamps.
         assert!(shortest + Duration::from_us(20) > exact, "{shortest} < {exact}");
@@ -122,15 +122,19 @@ fn a_flood_leaves_at_the_rate_that_the_cells_of_its_packets_give() {
         assert_eq!(config.up[0].line.link_layer.cells(ByteCount::new(u64::from(ip_len))).unwrap().as_u64(), cells);
         let exact = rate.as_bps() as f64 / (cells * 424) as f64;
         let offered = StdDuration::from_secs_f64(0.5 / exact);
-        let (outcome, times) =
-            emulating(&config, |client, server| flood(client, server, ip_len, offered, StdDuration::from_millis(3200)));
-        // The first tenth of a second may come before the queue has filled.
-        let settled = times.iter().filter(|time| **time > times[0] + 0.1).map(|time| time * 1e9);
-        let deviation = deviation(&settled.collect::<Vec<_>>(), 1e9 / exact);
-        eprintln!("{ip_len} bytes, {cells} cells: {exact:.2} packets/s, measured {deviation:+.2e} beside it");
-        assert!(deviation.abs() < 1e-4, "{ip_len} bytes: {deviation:+.2e} beside {exact} packets/s");
-        let hop = outcome.up.hop("adsl").unwrap();
-        assert_eq!(hop.cells.unwrap().as_u64(), hop.line.transmitted.packets * cells);
+        let (deviation, looks) = deviation_over([900, 3200], |span_ms| {
+            let lasting = StdDuration::from_millis(span_ms);
+            let (outcome, times) = emulating(&config, |client, server| flood(client, server, ip_len, offered, lasting));
+            let hop = outcome.up.hop("adsl").unwrap();
+            assert_eq!(hop.cells.unwrap().as_u64(), hop.line.transmitted.packets * cells);
+            // The first tenth of a second may come before the queue has filled.
+            let settled = times.iter().filter(|time| **time > times[0] + 0.1).map(|time| time * 1e9);
+            deviation(&settled.collect::<Vec<_>>(), 1e9 / exact)
+        });
+        eprintln!(
+            "{ip_len} bytes, {cells} cells: {exact:.2} packets/s, measured {deviation:+.2e} beside it, looks: {looks}"
+        );
+        assert!(deviation.abs() < TOLERANCE, "{ip_len} bytes: {deviation:+.2e} beside {exact} packets/s");
     }
 }
 
@@ -168,6 +172,6 @@ pub(crate) fn download(client: &Namespace, server: &Namespace, from: SocketAddrV
             bytes as f64 * 8.0 / start.elapsed().as_secs_f64()
         };
         read_for(1.0);
-        read_for(4.0)
+        read_for(2.0)
     })
 }

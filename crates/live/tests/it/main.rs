@@ -1,5 +1,5 @@
 //! Real packets through emulated lines: they need root, network namespaces and TUN devices, so they run only when asked for
-//! (`scripts/live-tests.sh`), one at a time, since they measure time.
+//! (`scripts/live-tests.sh`), each in a process of its own, and those one at a time that measure how late or how fast something is.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]

@@ -117,6 +117,27 @@ pub(crate) fn deviation(arrivals_ns: &[f64], interval_ns: f64) -> f64 {
     (last - first) / (interval_ns * (late.len() - part) as f64)
 }
 
+/// How far a rate may be off, as a share.
+pub(crate) const TOLERANCE: f64 = 1e-4;
+
+/// What is off by more is looked at again, for longer: the error of looking shrinks with the span, and that of a rate does not.
+const AIM: f64 = 5e-5;
+
+/// How far a rate is off that `look` measures for one span after the other, and how often it was looked at.
+pub(crate) fn deviation_over<Span>(
+    spans: impl IntoIterator<Item = Span>,
+    mut look: impl FnMut(Span) -> f64,
+) -> (f64, usize) {
+    let (mut last, mut looks) = (f64::INFINITY, 0);
+    for span in spans {
+        (last, looks) = (look(span), looks + 1);
+        if last.abs() < AIM {
+            break;
+        }
+    }
+    (last, looks)
+}
+
 #[test]
 fn a_rate_that_is_off_is_seen_and_lateness_is_not() {
     // A packet each 1000 ns where each 1001 is meant; every seventh in time, the others late.

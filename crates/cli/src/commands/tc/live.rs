@@ -1,12 +1,11 @@
 //! What touches the machine: sets up, takes away, verifies.
 
-use std::time::Duration;
-
 use lastmile_kernel::script::ifb_of;
 use lastmile_linklayer::stab::Device;
 use lastmile_live::Error;
 use lastmile_live::tc::sizes::{Measured, Pair, worth_testing};
 use lastmile_live::tc::{self, Finding, Target};
+use lastmile_units::Duration;
 use serde_json::json;
 
 use super::Arguments;
@@ -15,8 +14,6 @@ use crate::exit::{Exit, Result};
 use crate::printer::Printer;
 use crate::table::{Align, Table};
 
-/// How long each size is measured.
-const LASTING: Duration = Duration::from_millis(2500);
 /// The kernel's HTB comes within 1e-4; a machine with other work to do is later now and then.
 const ALLOWED: f64 = 1e-3;
 
@@ -51,7 +48,7 @@ pub(super) fn run(arguments: &Arguments, plan: &Plan, printer: &mut Printer) -> 
         return Ok(Exit::Done);
     }
     let findings = tc::verify(&configuration, &target)?;
-    let measured = match measure(plan, printer) {
+    let measured = match measure(plan, arguments.each, printer) {
         Ok(measured) => measured,
         // What a kernel lacks keeps nobody from reading back.
         Err(error) => {
@@ -66,7 +63,10 @@ pub(super) fn run(arguments: &Arguments, plan: &Plan, printer: &mut Printer) -> 
 }
 
 /// Rates of packets of every size worth testing.
-fn measure(plan: &Plan, printer: &mut Printer) -> std::result::Result<Vec<Measured>, Error> {
+fn measure(plan: &Plan, each: Duration, printer: &mut Printer) -> std::result::Result<Vec<Measured>, Error> {
+    if each == Duration::ZERO {
+        return Ok(Vec::new());
+    }
     let configuration = plan.configuration(Device::Ethernet);
     let pair = Pair::new()?;
     for what in pair.apply(&configuration)? {
@@ -74,8 +74,9 @@ fn measure(plan: &Plan, printer: &mut Printer) -> std::result::Result<Vec<Measur
     }
     let flood = configuration.flood;
     let sizes = worth_testing(flood.layer, flood.largest);
-    printer.talk(&format!("measuring {} sizes, {:?} each, between two network namespaces", sizes.len(), LASTING));
-    sizes.into_iter().map(|size| pair.flood(&flood, size, LASTING)).collect()
+    printer.talk(&format!("measuring {} sizes, {each} each, between two network namespaces", sizes.len()));
+    let lasting = std::time::Duration::from_nanos(each.as_ns());
+    sizes.into_iter().map(|size| pair.flood(&flood, size, lasting)).collect()
 }
 
 fn report(arguments: &Arguments, findings: &[Finding], measured: &[Measured], printer: &mut Printer) -> Result<()> {
