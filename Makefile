@@ -16,6 +16,8 @@ OUT ?= out/demo
 # Where `make peers` leaves its results, and which of its trials it runs (a pattern for grep -E).
 PEERS_OUT ?= out/peers
 PEERS ?= .
+# The profile that `make test` holds beside that of its tests: `make test PROFILE=release` takes what users get, and minutes longer.
+PROFILE ?= ci
 # Seconds that each fuzz target runs.
 FUZZ_SECONDS ?= 60
 
@@ -33,10 +35,10 @@ demo: ## An upload starves a download, then the same line with two remedies
 test: lint ## Everything: format, lints, tests, documentation, live tests where the machine allows
 	@scripts/setup.sh test
 	$(CARGO) test --workspace --locked
-	$(CARGO) test --manifest-path fuzz/Cargo.toml --no-default-features --locked
+	$(CARGO) test --manifest-path fuzz/Cargo.toml --target-dir $(TARGET) --no-default-features --locked
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --locked --no-deps --quiet
-	$(CARGO) build --release --locked --package lastmile-cli
-	@scripts/same-bytes.sh $(TARGET)/debug/lastmile $(TARGET)/release/lastmile
+	$(CARGO) build --profile $(PROFILE) --locked --package lastmile-cli
+	@scripts/same-bytes.sh $(TARGET)/debug/lastmile $(TARGET)/$(PROFILE)/lastmile
 	@scripts/live-tests.sh
 
 .PHONY: lint

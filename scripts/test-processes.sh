@@ -16,12 +16,15 @@ for argument in "$@"; do
 done
 
 run_one() {
-  local name=$1 began=$EPOCHREALTIME word=ok output ended
-  output=$("$BINARY" --ignored --exact --nocapture "$name" 2>&1) || word=FAILED
-  ended=$EPOCHREALTIME
-  if [ "$word $SHOW" = "ok failures" ]; then output=; else output=$'\n'$output; fi
-  printf '%-6s %3d s  %s%s\n' "$word" "$(((${ended/[.,]/} - ${began/[.,]/} + 500000) / 1000000))" "$name" "$output"
-  [ "$word" = ok ]
+  local name=$1 began=$EPOCHREALTIME word=ok output=
+  if [ "$SHOW" = everything ]; then
+    "$BINARY" --ignored --exact --nocapture "$name" || word=FAILED
+  else
+    output=$("$BINARY" --ignored --exact --nocapture "$name" 2>&1) || word=FAILED
+  fi
+  local ended=$EPOCHREALTIME
+  printf '%-6s %3d s  %s\n' "$word" "$(((${ended/[.,]/} - ${began/[.,]/} + 500000) / 1000000))" "$name"
+  [ "$word" = ok ] || { printf '%s\n' "$output"; return 1; }
 }
 export -f run_one
 
@@ -29,6 +32,6 @@ run() { xargs --no-run-if-empty --delimiter='\n' --max-args=1 --max-procs="$1" b
 
 tests=$("$BINARY" --ignored --list --format terse "${names[@]}" | sed -n 's/: test$//p')
 status=0
-grep -Ev "$alone" <<<"$tests" | run "$at_once" || status=1
-grep -E "$alone" <<<"$tests" | run 1 || status=1
+awk -v alone="$alone" 'NF && $0 !~ alone' <<<"$tests" | run "$at_once" || status=1
+awk -v alone="$alone" 'NF && $0 ~ alone' <<<"$tests" | run 1 || status=1
 exit "$status"

@@ -374,7 +374,7 @@ fn very_many_flows_wait_at_once() {
     }
     let flows = if is_long() { 100_000 } else { 20_000 };
     // An ACK of each takes ten times as long to leave as a machine needs to send it that has nothing else to do.
-    let policy = policy(BitRate::from_mbit_per_s(4), BitRate::from_mbit_per_s(100), 2 * flows);
+    let policy = policy(BitRate::from_mbit_per_s(4), BitRate::from_mbit_per_s(20), 2 * flows);
     let outcome = under_load(&policy, (KINDS * flows) as usize, |load| {
         for place in 1..=2 {
             for first in (0..flows).step_by(50) {

@@ -205,7 +205,7 @@ fn class(table: &Table<'_>, around: &Around, left: Option<BitRate>, inner: &BTre
         Some(queue_of(table, "queue", &around.layer)?)
     };
     let (ceil, priority) = (ceil?, priority?);
-    if let Some(rate) = rate.filter(|rate| *rate > ceil) {
+    if let Some(rate) = rate.filter(|rate| *rate > ceil && left.is_some()) {
         let message = format!("{}: a ceil of {ceil} is below the rate of {rate}", table.path("ceil"));
         table.error("ceil", message, None);
         return None;

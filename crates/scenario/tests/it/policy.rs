@@ -159,8 +159,9 @@ fn what_would_not_hold_is_said_with_its_numbers() {
         &class("a", "rate = \"50 %\"\nceil = \"20 %\""),
         "error: p.toml:7:8: class.a.ceil: a ceil of 102.4 kbit/s is below the rate of 256 kbit/s",
     );
+    // A ceiling says nothing where the classes have no rates.
     refused(
-        &("[ack]\nrate = \"512 kbit/s\"\n".to_owned() + &class("a", "rate = \"10 %\"")),
+        &("[ack]\nrate = \"512 kbit/s\"\n".to_owned() + &class("a", "rate = \"10 %\"\nceil = \"50 %\"")),
         "error: p.toml:4:1: the ACKs of a full download need 512 kbit/s, and the line has 512 kbit/s",
     );
     refused(
