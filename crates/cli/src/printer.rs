@@ -86,6 +86,11 @@ impl Printer {
         told.filter(|&width| width > 0).unwrap_or(120)
     }
 
+    /// Rows of the terminal; `None` where standard output is none, or does not say.
+    pub(crate) fn rows(&self) -> Option<u16> {
+        terminal_size::terminal_size_of(io::stdout()).map(|(_, height)| height.0).filter(|&rows| rows > 0)
+    }
+
     /// True when somebody watches standard error: only then is there a progress bar.
     pub(crate) fn is_watched(&self) -> bool {
         io::stderr().is_terminal()

@@ -130,7 +130,6 @@ pub(super) fn look<S: Serialize + DeserializeOwned>(
     printer: &mut Printer,
     text: &dyn Fn(&Seen<'_, S>, u16) -> String,
 ) -> Result {
-    // Cursor to the first place, and what is below it away: ECMA-48, CUP and ED.
     let in_place = look.watch && !look.json && io::stdout().is_terminal();
     let stop = look.watch.then(Stop::on_signals).transpose()?;
     let mut before: Option<Box<S>> = None;
@@ -148,7 +147,9 @@ pub(super) fn look<S: Serialize + DeserializeOwned>(
                 let seen = Seen { now: &*now, before: before.as_deref() };
                 let text = text(&seen, printer.width());
                 let gap = if before.is_some() { "\n" } else { "" };
-                printer.data(&if in_place { format!("\x1b[H\x1b[J{text}") } else { format!("{gap}{text}") })?;
+                let rows = printer.rows().map_or(usize::MAX, usize::from);
+                let shown = if in_place { screen(&text, printer.width().into(), rows) } else { format!("{gap}{text}") };
+                printer.data(&shown)?;
             }
         }
         before = Some(now);
@@ -159,6 +160,22 @@ pub(super) fn look<S: Serialize + DeserializeOwned>(
     }
 }
 
+/// Text in place of what is on a terminal of this size: lines are cut to it, so that the first one stays where it is.
+fn screen(text: &str, columns: usize, rows: usize) -> String {
+    // ECMA-48: cursor to the first place (CUP); what is right of a line, and below the last one, goes (EL, ED).
+    let mut shown = "\x1b[H".to_owned();
+    let (lines, room) = (text.lines().count(), rows.saturating_sub(1));
+    let whole = if lines > room { room.saturating_sub(1) } else { lines };
+    for line in text.lines().take(whole) {
+        shown.extend(line.chars().take(columns));
+        shown.push_str("\x1b[K\n");
+    }
+    if whole < lines {
+        shown.push_str(&format!("... {} more lines on a taller terminal\x1b[K\n", lines - whole));
+    }
+    shown + "\x1b[J"
+}
+
 /// As a terminal would show it.
 pub(super) fn words(failure: &Failure) -> String {
     match failure {
@@ -166,5 +183,19 @@ pub(super) fn words(failure: &Failure) -> String {
         Failure::Wrong { message, hint: Some(hint) } => format!("error: {message}\nhint: {hint}"),
         Failure::Wrong { message, hint: None } => format!("error: {message}"),
         Failure::ReaderGone => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_screen_is_never_larger_than_the_terminal() {
+        let text = "one\ntwo and more\nthree\nfour\n";
+        assert_eq!(screen(text, 7, 5), "\x1b[Hone\x1b[K\ntwo and\x1b[K\nthree\x1b[K\nfour\x1b[K\n\x1b[J");
+        let cut = screen(text, 80, 4);
+        assert_eq!(cut, "\x1b[Hone\x1b[K\ntwo and more\x1b[K\n... 2 more lines on a taller terminal\x1b[K\n\x1b[J");
+        assert_eq!(screen(text, 80, usize::MAX).lines().count(), 5);
     }
 }

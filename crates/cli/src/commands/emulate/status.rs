@@ -97,14 +97,19 @@ impl Teller {
             let waiting: u64 = hops.iter().map(|hop| hop.queued.packets.as_u64()).sum();
             let dropped: u64 = hops.iter().map(|hop| hop.dropped_packets).sum();
             let bits = is.wire_bits.saturating_sub(was.wire_bits);
-            let busy = fixed[slowest]
-                .rate_bps
-                .map_or_else(String::new, |rate| format!("{:3.0} % ", share(bits, rate, seconds)));
-            Some(format!("{name} {busy}{:.3} Mbit/s, {waiting}p wait, {dropped} dropped", mega(bits, seconds)))
+            let busy = fixed[slowest].rate_bps.map(|rate| share(bits, rate, seconds));
+            Some(in_brief(name, busy, mega(bits, seconds), waiting, dropped))
         };
         let parts = [part("up", &self.up, 0), part("down", &self.down, self.up.len())];
         parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
+}
+
+/// One direction, in the units of tc(8): `up  97 % 0.496Mbit 12p 3 dropped`.
+fn in_brief(name: &str, busy: Option<f64>, mbit_per_s: f64, waiting: u64, dropped: u64) -> String {
+    let busy = busy.map_or_else(String::new, |percent| format!("{percent:3.0} % "));
+    let decimals = if mbit_per_s < 10.0 { 3 } else { 1 };
+    format!("{name} {busy}{mbit_per_s:.decimals$}Mbit {waiting}p {dropped} dropped")
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
@@ -178,5 +183,19 @@ impl Status {
             .map(|(name, direction, before)| direction.text(name, before.zip(since)));
         let head = format!("{} for {:.1} s, process {}", now.scenario, now.uptime_s, now.pid);
         format!("{head}\n{}{}", told[0], told[1])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One column stays free, lest the line wraps.
+    #[test]
+    fn a_busy_line_fits_in_80_columns() {
+        let one = |name, rate| in_brief(name, Some(100.0), rate, 1234, 9999);
+        assert_eq!(one("up", 0.5124), "up 100 % 0.512Mbit 1234p 9999 dropped");
+        assert!(format!("{}; {}", one("up", 9.9), one("down", 149.76)).len() < 80);
+        assert_eq!(in_brief("up", None, 24.04, 0, 0), "up 24.0Mbit 0p 0 dropped");
     }
 }
