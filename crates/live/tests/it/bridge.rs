@@ -21,7 +21,7 @@ use lastmile_units::{BitRate, ByteCount, Duration};
 
 use crate::hosts::{AtEnd, Hosts, ip};
 use crate::line::download;
-use crate::world::{adsl, crossing, is_long, needs_live, two_megabit};
+use crate::world::{adsl, crossing, is_long, needs_live, two_megabit, two_megabit_first};
 
 /// No test takes as long.
 const LONGEST: Duration = Duration::from_s(1200);
@@ -93,7 +93,7 @@ fn ping_takes_as_long_as_the_line_says(path: Path) {
     let hosts = Hosts::new(true);
     // The bridge carries frames on its own, and learns where the hosts are.
     assert_eq!(pings(&hosts.left, 5, Duration::from_ms(20)).sorted().len(), 5);
-    let config = Config { path, ..two_megabit() };
+    let config = Config { path, ..two_megabit_first() };
     let exact = crossing(&config.up[0], 84) + crossing(&config.down[0], 84);
     let (outcome, replies) = across(&hosts, config, || pings(&hosts.left, 100, Duration::from_ms(20)));
     let times = replies.sorted();

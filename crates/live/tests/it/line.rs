@@ -12,7 +12,9 @@ use lastmile_live::lab::Namespace;
 use lastmile_live::probe::{Ping, ping};
 use lastmile_units::{BitRate, ByteCount, Duration};
 
-use crate::world::{TOLERANCE, adsl, crossing, deviation, deviation_over, emulating, needs_live, two_megabit};
+use crate::world::{
+    TOLERANCE, adsl, crossing, deviation, deviation_over, emulating, needs_live, two_megabit, two_megabit_first,
+};
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 const PORT: SocketAddrV4 = SocketAddrV4::new(SERVER, 9000);
@@ -27,7 +29,7 @@ fn ms(span: Duration) -> f64 {
 #[ignore = "needs root: real packets"]
 fn a_ping_takes_as_long_as_the_line_under_simulated_time_says() {
     needs_live!();
-    let config = two_megabit();
+    let config = two_megabit_first();
     for (ip_len, interval, closed_form) in [
         (84, Duration::from_ms(20), Duration::from_ps(11_120_375_000)),
         (1500, Duration::from_ms(60), Duration::from_us(41_284)),
@@ -61,7 +63,7 @@ fn the_systems_own_ping_finds_the_same_round_trip() {
         eprintln!("skipped: no ping(8)");
         return;
     }
-    let config = two_megabit();
+    let config = two_megabit_first();
     let exact = crossing(&config.up[0], 84) + crossing(&config.down[0], 84);
     let (_, output) = emulating(&config, |client, _| {
         let mut command = Command::new("ping");

@@ -7,6 +7,7 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_live::bump::HopConfig;
 use lastmile_live::emulate::{Config, Outcome, World};
 use lastmile_live::lab::Namespace;
+use lastmile_live::shape::Tuning;
 use lastmile_live::stop::Stop;
 use lastmile_packet::{Meta, Protocol};
 use lastmile_queueing::compress::Compression;
@@ -36,6 +37,12 @@ pub(crate) fn adsl(rate: BitRate, delay: Duration) -> HopConfig {
 pub(crate) fn two_megabit() -> Config {
     let delay = Duration::from_ms(4);
     Config::new(vec![adsl(BitRate::from_kbit_per_s(512), delay)], vec![adsl(BitRate::from_mbit_per_s(2), delay)])
+}
+
+/// The same, going before whatever else the machine does.
+pub(crate) fn two_megabit_first() -> Config {
+    let config = two_megabit();
+    Config { tuning: Tuning { realtime: true, ..config.tuning }, ..config }
 }
 
 /// How long a lone packet takes from one end to the other, as the line under simulated time has it.
