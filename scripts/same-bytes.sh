@@ -8,7 +8,8 @@ export DEBUG=${1:?usage: scripts/same-bytes.sh DEBUG_BINARY OPTIMISED_BINARY}
 export OPTIMISED=${2:?usage: scripts/same-bytes.sh DEBUG_BINARY OPTIMISED_BINARY}
 
 compare() {
-  local scenario=$1 link=down out build
+  local scenario=$1 link=down build
+  # Not local: it goes when this process does.
   out=$(mktemp -d)
   trap 'rm -rf "$out"' EXIT
   for build in DEBUG OPTIMISED; do
