@@ -1,5 +1,6 @@
 //! What each fuzz target asserts, as plain functions: libFuzzer calls them with what it makes up, the tests with the seeds.
 
+pub mod atm;
 pub mod packet;
 pub mod policy;
 pub mod scenario;

@@ -15,6 +15,11 @@ fn replay(target: &str, check: impl Fn(&[u8])) {
 }
 
 #[test]
+fn atm() {
+    replay("atm", lastmile_fuzz::atm::check);
+}
+
+#[test]
 fn packet() {
     replay("packet", lastmile_fuzz::packet::check);
 }

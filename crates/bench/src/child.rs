@@ -5,7 +5,7 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 
 use crate::costs::Cost;
-use crate::{cells, datapath, live, queues, simulate, startup, yardstick};
+use crate::{atm, cells, datapath, live, queues, simulate, startup, yardstick};
 
 /// What one run of one measurement gave.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -28,6 +28,9 @@ pub(crate) struct Measurement {
     /// What a packet costs from port to port, for a measurement of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) datapath: Option<Cost>,
+    /// What a cell costs at a hop of ATM, for a measurement of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) atm: Option<atm::CellCost>,
     /// Rows of a table of its own, for a measurement of real packets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) live: Vec<live::Row>,
@@ -47,20 +50,21 @@ impl Measurement {
             instructions: None,
             queue: None,
             datapath: None,
+            atm: None,
             live: Vec::new(),
         }
     }
 
     /// True for what stands in a table of its own.
     pub(crate) fn has_a_table(&self) -> bool {
-        self.queue.is_some() || self.datapath.is_some() || !self.live.is_empty()
+        self.queue.is_some() || self.datapath.is_some() || self.atm.is_some() || !self.live.is_empty()
     }
 }
 
 /// All measurements, in the order of the table.
 pub(crate) fn names() -> Vec<String> {
     let names = yardstick::names().into_iter().chain(simulate::names()).chain(cells::names()).chain(startup::names());
-    names.chain(queues::names()).chain(datapath::names()).chain(live::names()).collect()
+    names.chain(queues::names()).chain(datapath::names()).chain(atm::names()).chain(live::names()).collect()
 }
 
 /// Runs the measurement of this name here; `brief` where its instructions are counted.
@@ -69,6 +73,7 @@ pub(crate) fn run(name: &str, brief: bool) -> Option<Measurement> {
     match name.split_once(": ") {
         Some(("queue", _)) => queues::run(name, brief),
         Some(("datapath", _)) => datapath::run(name, brief),
+        Some(("atm", _)) => atm::run(name, brief),
         Some(("live", _)) => live::run(name),
         _ => simulate::run(name)
             .or_else(|| yardstick::run(name))

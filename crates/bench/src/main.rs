@@ -10,6 +10,7 @@
     reason = "a benchmark prints and reads the clock"
 )]
 
+mod atm;
 mod cells;
 mod child;
 mod costs;
@@ -100,6 +101,7 @@ fn main() -> ExitCode {
         print_table(&rows);
         queues::print_table(&rows);
         datapath::print_table(&rows);
+        atm::print_table(&rows);
         live::print_tables(&rows);
     }
     ExitCode::SUCCESS
@@ -111,6 +113,9 @@ fn count_instructions(measurement: &mut Measurement) {
         queue.instructions_per_packet = instructions::count(name, Some(queues::COUNTED)).map(queues::per_packet);
     } else if let Some(datapath) = &mut measurement.datapath {
         datapath.instructions_per_packet = instructions::count(name, Some(datapath::COUNTED)).map(datapath::per_packet);
+    } else if let Some(cells) = &mut measurement.atm {
+        let instructions = instructions::count(name, Some(atm::COUNTED));
+        cells.instructions_per_cell_hop = instructions.map(|count| cells.per_cell_hop(count));
     } else if simulate::is_short(name) {
         measurement.instructions = instructions::count(name, None);
     }
