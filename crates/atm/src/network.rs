@@ -43,6 +43,8 @@ pub struct Network {
     stages: Vec<Stage>,
     /// Streams that end at the far end of a link. What comes to them comes to nobody else.
     sinks: Vec<u32>,
+    /// Stages with a port that has a scheduler.
+    scheduled: Vec<u32>,
     /// Stages in an order in which what one sends comes to later ones, but for rings.
     order: Vec<u32>,
     /// By how much less than this time may go on at once.
@@ -122,7 +124,8 @@ impl Network {
             return Some(self.now);
         }
         let streams = self.fabric.bounds.iter().copied().min().unwrap_or(u64::MAX);
-        let waiting = self.stages.iter().filter_map(Stage::bound).min().unwrap_or(u64::MAX);
+        let waiting = self.scheduled.iter().filter_map(|stage| self.stages[*stage as usize].bound());
+        let waiting = waiting.min().unwrap_or(u64::MAX);
         let bound = streams.min(waiting);
         (bound < u64::MAX).then(|| Instant::from_ps(bound.max(self.now.as_ps())))
     }
@@ -143,6 +146,10 @@ impl Network {
             }
             for sink in 0..self.sinks.len() {
                 self.arrive(sink, step);
+            }
+            // Nothing comes to those that have had their turn, but in a ring.
+            if step == until && self.look_ahead == u64::MAX {
+                break;
             }
         }
         self.now = self.now.max(Instant::from_ps(until));

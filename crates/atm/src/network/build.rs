@@ -271,6 +271,7 @@ impl<'a> Builder<'a> {
         let mut sinks: Vec<u32> = self.sinks.values().copied().collect();
         sinks.sort_unstable_by_key(|stream| streams[*stream as usize].target);
         let (order, look_ahead) = order(stages, &self.edges);
+        let scheduled = (0..stages as u32).filter(|stage| self.stages[*stage as usize].schedules()).collect();
         let targets = stages + sinks.len();
         Network {
             now: Instant::ZERO,
@@ -278,6 +279,7 @@ impl<'a> Builder<'a> {
             links: self.links,
             stages: self.stages,
             sinks,
+            scheduled,
             order,
             look_ahead,
             fabric: Fabric {

@@ -96,6 +96,11 @@ impl Stage {
         waiting.min()
     }
 
+    /// True for a stage with a scheduler at some port.
+    pub(super) fn schedules(&self) -> bool {
+        self.ports.iter().any(|port| matches!(port, Port::Scheduled(_)))
+    }
+
     /// The second of the heap.
     #[inline]
     fn rival(&self) -> Option<Head> {
