@@ -14,7 +14,8 @@ cd "$here/../.."
 mkdir -p "$folder"
 folder=$(realpath "$folder")
 export DURATION=${DURATION:-30} START=${START:-10}
-scripts/peers/list.sh | grep -E "$pattern" > "$folder/list"
+scripts/peers/margins.sh "$folder/margins"
+scripts/peers/list.sh "$folder/margins" | grep -E "$pattern" > "$folder/list"
 
 if [ "${HERE:-no}" = yes ]; then
   LASTMILE=$lastmile scripts/peers/trials.sh "$folder" < "$folder/list"
@@ -25,14 +26,14 @@ else
     bash -c 'scripts/peers/trials.sh "$SAVE" < "$LIST"'
 fi
 
-while IFS=, read -r name _ _ policy up down link _; do
-  line=${name%%-*}
-  simulated=$folder/simulated-$line-$(basename "$policy" .toml).json
+while IFS=, read -r name _ _ policy up down link _ window; do
+  simulated=$folder/${name%%-*}-simulated-$(basename "$policy" .toml)
   [ ! -e "$simulated" ] || continue
   choice=()
   [ "$policy" = none ] || choice=(--policy "$policy")
   "$lastmile" run scripts/peers/line.toml "${choice[@]}" --set "duration=$DURATION s" --set "traffic.ping.start=$START s" \
-    --set "access.up.rate=$up" --set "access.down.rate=$down" --set "access.encapsulation=$link" --json > "$simulated.part"
+    --set "access.up.rate=$up" --set "access.down.rate=$down" --set "access.encapsulation=$link" --set "tcp.receive_window=$window B" \
+    --out "$simulated.part" > /dev/null
   mv "$simulated.part" "$simulated"
 done < "$folder/list"
 /usr/bin/python3 scripts/peers/report.py "$folder" > "$folder/tables.md"

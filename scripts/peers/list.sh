@@ -1,42 +1,40 @@
 #!/usr/bin/env bash
 # Prints the trials of the comparison, one a line, for trials.sh: the most telling first.
+#
+#   list.sh MARGINS     MARGINS: the folder that margins.sh has filled
 set -euo pipefail
 own=scripts/peers/policies
-on() { # NAME of the line, UP, DOWN, LINK, OVERHEAD
-  local line=$1 rest=$2,$3,$4,$5
-  trial() { printf '%s-%s-%s-%s,%s,%s,%s,%s\n' "$line" "$1" "$2" "$(basename "$3" .toml)" "$1" "$2" "$3" "$rest"; }
-  case $6 in
-    1)
-      trial none emulate none
-      trial tc emulate $own/ack-priority-and-ping.toml
-      trial tc emulate $own/one-fq-codel.toml
-      trial tc emulate $own/cake-plain.toml
-      trial tc emulate cake
-      trial shape emulate $own/ack-priority-and-ping.toml
-      trial shape emulate $own/one-fq-codel.toml
-      trial shape emulate cake
-      trial shape emulate full-both-ways
-      ;;
-    2)
-      trial tc emulate $own/both-90.toml
-      trial shape emulate $own/sad-cbq-and-ping.toml
-      trial shape emulate adsl-optimizer
-      trial shape emulate fq-codel-sqm
-      trial shape emulate $own/cake-plain.toml
-      trial none kernel none
-      trial tc kernel $own/ack-priority-and-ping.toml
-      trial shape kernel full-both-ways
-      ;;
-    3)
-      trial tc emulate $own/both-97.toml
-      trial tc emulate fq-codel-sqm
-      trial tc kernel cake
-      trial shape kernel $own/ack-priority-and-ping.toml
-      trial shape kernel cake
-      ;;
-  esac
+margins=$1
+on() { # NAME of the line, UP, DOWN, LINK, OVERHEAD, WINDOW, trials as words REMEDY:LINE:POLICY
+  local name=$1 up=$2 down=$3 link=$4 overhead=$5 window=$6 trial remedy line policy
+  for trial in "${@:7}"; do
+    IFS=: read -r remedy line policy <<< "$trial"
+    printf '%s-%s-%s-%s,%s,%s,%s,%s,%s,%s,%s,%s\n' "$name" "$remedy" "$line" "$(basename "$policy" .toml)" "$remedy" "$line" "$policy" \
+      "$up" "$down" "$link" "$overhead" "$window"
+  done
 }
-for part in 1 2 3; do
-  on bridged "512 kbit/s" "2 Mbit/s" bridged-vcmux-fcs 28 $part
-  on pppoa "768 kbit/s" "8 Mbit/s" pppoa-vcmux 10 $part
-done
+bridged() { on bridged "512 kbit/s" "2 Mbit/s" bridged-vcmux-fcs 28 65536 "$@"; }
+pppoa() { on pppoa "768 kbit/s" "8 Mbit/s" pppoa-vcmux 10 65536 "$@"; }
+# Windows that the line's queues cannot hold.
+wide() { on wide "512 kbit/s" "2 Mbit/s" bridged-vcmux-fcs 28 1048576 "$@"; }
+# While the clocks jump (jumps).
+clock() { on clock "512 kbit/s" "2 Mbit/s" bridged-vcmux-fcs 28 65536 "$@"; }
+
+acks=$own/ack-priority-and-ping.toml fq_codel=$own/one-fq-codel.toml cake=$own/cake-plain.toml
+first=(none:emulate:none tc:emulate:$acks tc:emulate:$fq_codel tc:emulate:$cake tc:emulate:cake
+  shape:emulate:$acks shape:emulate:$fq_codel shape:emulate:cake shape:emulate:full-both-ways)
+bridged "${first[@]}"
+pppoa "${first[@]}"
+wide none:emulate:none shape:emulate:full-both-ways
+for share in 90 97 99 95 98 93; do wide "tc:emulate:$margins/margin-$share.toml"; done
+clock shape:emulate:full-both-ways
+bridged none:kernel:none tc:kernel:$acks tc:kernel:cake shape:kernel:full-both-ways
+pppoa none:kernel:none tc:kernel:$acks tc:kernel:cake shape:kernel:full-both-ways
+bridged tc:emulate:$own/both-90.toml tc:emulate:$own/both-97.toml tc:emulate:full-both-ways
+for share in 90 97 99 95; do bridged "tc:emulate:$margins/margin-$share.toml"; done
+# The ready policies, by the kernel and by shape.
+for policy in ack-priority adsl-optimizer fifo fq-codel-sqm sad sad-cbq; do bridged "tc:emulate:$policy" "shape:emulate:$policy"; done
+for share in 90 97; do pppoa "tc:emulate:$margins/margin-$share.toml"; done
+pppoa tc:emulate:$own/both-90.toml tc:emulate:$own/both-97.toml shape:emulate:$own/sad-cbq-and-ping.toml shape:emulate:adsl-optimizer
+bridged shape:kernel:$acks shape:kernel:cake shape:emulate:$cake shape:emulate:$own/sad-cbq-and-ping.toml
+pppoa shape:kernel:$acks shape:kernel:cake shape:emulate:$cake

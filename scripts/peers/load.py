@@ -1,27 +1,46 @@
 """The load of a trial: one download, one upload, and what came of them, every tenth of a second.
 
-    load.py server FILE DEVICE DURATION
+    load.py server FILE DEVICE DURATION WINDOW
     load.py client FILE DEVICE DURATION WINDOW
-    load.py merge FOLDER START DURATION OVERHEAD BUSY USED     (prints the results)
 
-Both ends are the kernel's TCP (cubic) with windows of WINDOW bytes.
+Both ends are the kernel's TCP (cubic) with windows of WINDOW bytes. FILE gets a list of rows: time on the monotonic clock, payload received, packets
+received by the device, and the kernel's account of the socket that sends and of the one that receives.
 """
 
 import json
 import socket
+import struct
 import sys
 import threading
 import time
 
 DOWNLOAD, UPLOAD = 5001, 5002
-TCP_CONGESTION, TCP_WINDOW_CLAMP = 13, 10
+SO_RCVBUFFORCE = 33
+TCP_INFO, TCP_CONGESTION, TCP_WINDOW_CLAMP = 11, 13, 10
+# Fields of struct tcp_info (include/uapi/linux/tcp.h): name, offset, format.
+FIELDS = [
+    ("mss", 16, "I"),
+    ("unacked", 24, "I"),
+    ("rtt_us", 68, "I"),
+    ("ssthresh", 76, "I"),
+    ("cwnd", 80, "I"),
+    ("retransmissions", 100, "I"),
+    ("acked_bytes", 120, "Q"),
+    ("packets_out", 136, "I"),
+    ("packets_in", 140, "I"),
+    ("data_in", 152, "I"),
+    ("data_out", 156, "I"),
+    ("busy_us", 168, "Q"),
+    ("window_limited_us", 176, "Q"),
+    ("buffer_limited_us", 184, "Q"),
+]
 CHUNK = bytes(65536)
 
 
 def prepare(sock, window):
     sock.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, b"cubic")
     # The kernel doubles it for its own needs; the clamp says what is advertised.
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2 * window)
+    sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 2 * window)
     sock.setsockopt(socket.IPPROTO_TCP, TCP_WINDOW_CLAMP, window)
 
 
@@ -32,6 +51,11 @@ def received_packets(device):
             if name.strip() == device:
                 return int(values.split()[1])
     return 0
+
+
+def account(sock):
+    info = sock.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 256).ljust(256, b"\0")
+    return {name: struct.unpack_from("=" + kind, info, offset)[0] for name, offset, kind in FIELDS}
 
 
 class Endpoint:
@@ -63,7 +87,8 @@ class Endpoint:
         start = time.monotonic()
         step = 0
         while step <= 10 * duration:
-            self.series.append((time.monotonic(), self.received, received_packets(self.device)))
+            accounts = [account(sock) for sock in sockets]
+            self.series.append((time.monotonic(), self.received, received_packets(self.device), *accounts))
             # The kernel sets a clamp of its own when it learns of another segment size.
             for sock in sockets:
                 sock.setsockopt(socket.IPPROTO_TCP, TCP_WINDOW_CLAMP, self.window)
@@ -74,7 +99,7 @@ class Endpoint:
     def run(self, reading, writing, duration):
         for target, sock in ((self.sink, reading), (self.source, writing)):
             threading.Thread(target=target, args=(sock,), daemon=True).start()
-        self.watch([reading, writing], duration)
+        self.watch([writing, reading], duration)
 
 
 def listening(port, window):
@@ -87,8 +112,7 @@ def listening(port, window):
 
 
 def main():
-    role, path, device, duration = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
-    window = int(sys.argv[5]) if len(sys.argv) > 5 else 65536
+    role, path, device, duration, window = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
     endpoint = Endpoint(device, window)
     if role == "server":
         down, up = listening(DOWNLOAD, window), listening(UPLOAD, window)
@@ -106,65 +130,4 @@ def main():
         json.dump(endpoint.series, out)
 
 
-def read(folder, name):
-    try:
-        with open(f"{folder}/{name}", encoding="utf-8") as file:
-            return json.load(file)
-    except (OSError, ValueError):
-        return None
-
-
-def quantile(values, share):
-    """The least value that so many are not above."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, max(0, -int(-share * len(ordered) // 1) - 1))] if ordered else None
-
-
-def cells(size, overhead):
-    return -(-(size + overhead) // 48)
-
-
-def merge():
-    folder, start, duration, overhead = sys.argv[2], float(sys.argv[3]), float(sys.argv[4]), int(sys.argv[5])
-    download, upload = read(folder, "client.json"), read(folder, "server.json")
-    origin = download[0][0]
-
-    def between(series):
-        inside = [row for row in series if start - 0.05 <= row[0] - origin <= duration - 0.5]
-        first, last = inside[0], inside[-1]
-        lasted = last[0] - first[0]
-        return (last[1] - first[1]) * 8 / lasted, (last[2] - first[2]) / lasted
-
-    down_bps, _ = between(download)
-    up_bps, up_packets = between(upload)
-    rtts, sent = [], 0
-    with open(f"{folder}/ping.txt", encoding="ascii") as lines:
-        for line in lines:
-            if " time=" in line:
-                rtts.append(float(line.split(" time=")[1].split()[0]))
-            if "packets transmitted" in line:
-                sent = int(line.split()[0])
-    # What is not a full packet upstream is a ping of 84 bytes or an ACK.
-    data, pings = up_bps / 8 / 1460, len(rtts) / (duration - start)
-    acks = max(0.0, up_packets - data - pings)
-    up_cells = data * cells(1500, overhead) + pings * cells(84, overhead) + acks * cells(40, overhead)
-    json.dump(
-        {
-            "download_bps": round(down_bps),
-            "upload_bps": round(up_bps),
-            "upload_cells_bps": round(up_cells * 424),
-            "ping_ms": {"sent": sent, "replies": len(rtts), "p50": quantile(rtts, 0.5), "p99": quantile(rtts, 0.99), "max": max(rtts, default=None)},
-            "processor_busy": float(sys.argv[6]),
-            "shaper_processor_ticks": int(sys.argv[7]),
-            "emulate": (read(folder, "emulate.json") or {}).get("live"),
-            "shape": read(folder, "status.json"),
-            "tc": read(folder, "tc.json"),
-        },
-        sys.stdout,
-    )
-
-
-if sys.argv[1] == "merge":
-    merge()
-else:
-    main()
+main()

@@ -6,15 +6,16 @@
 #
 #   REMEDY  none; tc (the kernel's queues, by `lastmile tc POLICY`); shape (`lastmile shape POLICY`)
 #   LINE    emulate (`lastmile emulate`); kernel (HTB with a size table, and netem for the delay)
-#   OUT     a file for the results: JSON, what load.py measures
+#   OUT     a folder for the results: see result.py
 #
-# Environment: LASTMILE, UP, DOWN, LINK (the line), OVERHEAD (bytes over an IP packet before cells), DURATION, START (of the ping, in s)
+# Environment: LASTMILE, UP, DOWN, LINK (the line), OVERHEAD (bytes over an IP packet before cells), WINDOW (of TCP, in bytes),
+#              DURATION, START (of the ping, in s), JUMPS (a file of lines SECOND WHAT: what happens to the clocks, see jump; in the guest only)
 #
 #   client --- box (bridge: the remedy) --- modem [--- dslam] --- server
 set -euo pipefail
 remedy=$1 line=$2 policy=$3 out=$4
 here=$(cd "$(dirname "$0")" && pwd)
-: "${LASTMILE:?}" "${UP:?}" "${DOWN:?}" "${LINK:?}" "${OVERHEAD:?}" "${DURATION:=40}" "${START:=10}"
+: "${LASTMILE:?}" "${UP:?}" "${DOWN:?}" "${LINK:?}" "${OVERHEAD:?}" "${WINDOW:=65536}" "${DURATION:=40}" "${START:=10}"
 PYTHON=${PYTHON:-/usr/bin/python3}
 work=$(mktemp -d)
 spaces=(client wire box modem dslam server)
@@ -155,24 +156,54 @@ if [ $reached = no ]; then
   exit 1
 fi
 
-ip netns exec peers-server "$PYTHON" -I -S "$here/load.py" server "$work/server.json" s0 "$DURATION" &
+ip netns exec peers-server "$PYTHON" -I -S "$here/load.py" server "$work/server.json" s0 "$DURATION" "$WINDOW" &
 server=$!
 sleep 0.5
 busy() { awk '/^cpu /{print $2+$3+$4+$6+$7+$8, $2+$3+$4+$5+$6+$7+$8}' /proc/stat; }
 used() { [ -z "$shaper" ] || awk '{print $14+$15}' "/proc/$shaper/stat"; }
 read -r busy_before all_before <<< "$(busy)"
 used_before=$(used)
-ip netns exec peers-client "$PYTHON" -I -S "$here/load.py" client "$work/client.json" c0 "$DURATION" "${WINDOW:-65536}" &
+ip netns exec peers-client "$PYTHON" -I -S "$here/load.py" client "$work/client.json" c0 "$DURATION" "$WINDOW" &
 client=$!
 sleep "$START"
+# What happens to the clocks while packets pass.
+jump() {
+  case $1 in
+    ahead) date -s "@$(($(date +%s) + 3600))" > /dev/null ;;
+    back) date -s "@$(($(date +%s) - 7200))" > /dev/null ;;
+    suspend) rtcwake -m freeze -s 3 > /dev/null ;;
+    # Nothing that runs is told that time has passed.
+    stop) kill -STOP $shaper $emulator; sleep 0.5; kill -CONT $shaper $emulator ;;
+  esac
+}
+jumps() {
+  local now=$START second what
+  while read -r second what; do
+    sleep "$((second - now))"
+    now=$second
+    jump "$what" || echo "trial: no $what" >&2
+  done < "$JUMPS"
+}
+if [ -n "${JUMPS:-}" ]; then
+  [ -d /run/guest ] || { echo "trial: the clocks of this machine are not to be set" >&2; exit 1; }
+  cp "$JUMPS" "$work/jumps"
+  jumps &
+  processes+=($!)
+fi
 in_space client ping -i 0.101 -Q 0xb8 -w $((DURATION - START)) 203.0.113.10 > "$work/ping.txt" || true
 wait "$client" "$server"
 read -r busy_after all_after <<< "$(busy)"
 used_after=$(used)
 [ "$remedy" != shape ] || in_space box "$LASTMILE" shape status --control "$work/control" --json > "$work/status.json" || true
 tc -n peers-box -s -j qdisc show dev b1 > "$work/tc.json"
+tc -n peers-box -s -j qdisc show dev ifb-b1 > "$work/tc-down.json" 2> /dev/null || true
+if [ "$line" = kernel ]; then
+  tc -n peers-modem -s -j qdisc show dev m1 > "$work/line-up.json"
+  tc -n peers-dslam -s -j qdisc show dev d0 > "$work/line-down.json"
+fi
 # It tells what it did when it ends.
 [ -z "$emulator" ] || { kill "$emulator" && wait "$emulator" || true; }
-"$PYTHON" -I -S "$here/load.py" merge "$work" "$START" "$DURATION" "$OVERHEAD" \
-  "$(awk "BEGIN{print ($busy_after-$busy_before)/($all_after-$all_before)}")" "$(( ${used_after:-0} - ${used_before:-0} ))" > "$out.part"
+"$PYTHON" -I -S "$here/result.py" "$work" "$out.part" "start=$START" "duration=$DURATION" "overhead=$OVERHEAD" "window=$WINDOW" \
+  "busy=$(awk "BEGIN{print ($busy_after-$busy_before)/($all_after-$all_before)}")" "ticks=$(( ${used_after:-0} - ${used_before:-0} ))" \
+  "up=$UP" "down=$DOWN" "link=$LINK" "remedy=$remedy" "line=$line" "policy=$policy"
 mv "$out.part" "$out"

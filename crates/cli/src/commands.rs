@@ -13,6 +13,7 @@ pub(crate) mod lab;
 pub(crate) mod model;
 pub(crate) mod overhead;
 pub(crate) mod policy;
+pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 #[cfg(target_os = "linux")]

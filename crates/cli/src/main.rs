@@ -35,6 +35,7 @@ struct Arguments {
 enum Command {
     Run(commands::run::Arguments),
     Compare(commands::compare::Arguments),
+    Report(commands::report::Arguments),
     Policy(commands::policy::Arguments),
     #[cfg(target_os = "linux")]
     Emulate(commands::emulate::Arguments),
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Run(arguments) => commands::run::run(&arguments, &mut printer),
         Command::Compare(arguments) => commands::compare::run(&arguments, &mut printer),
+        Command::Report(arguments) => commands::report::run(&arguments, &mut printer),
         Command::Policy(arguments) => commands::policy::run(&arguments, &mut printer),
         #[cfg(target_os = "linux")]
         Command::Emulate(arguments) => commands::emulate::run(&arguments, &mut printer),

@@ -15,6 +15,7 @@
 //! | [`capture`] | packets as pcapng |
 //! | [`table`] | the same on a terminal |
 //! | [`mod@write`] | the files of a run, all or none |
+//! | [`read`] | the same files, read again |
 
 pub mod amp;
 pub mod atomic;
@@ -27,6 +28,7 @@ mod limits;
 mod lines;
 pub mod parquet;
 mod phases;
+pub mod read;
 pub mod report;
 pub mod schema;
 pub mod series;

@@ -6,18 +6,21 @@
 //!
 //! Cost: memory for one row group of at most [`ROWS_A_GROUP`] rows.
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use parquet::basic::{Compression, Encoding};
+use parquet::column::reader::get_typed_column_reader;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::file::reader::{ChunkReader, FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 
-use crate::series::Series;
+use crate::series::{self, Series};
 
 /// Rows of a row group.
 pub const ROWS_A_GROUP: usize = 1 << 20;
@@ -34,13 +37,57 @@ const SCHEMA: &str = "message series {
 /// # Errors
 /// What `out` reports.
 pub fn write(series: &[Series], out: impl Write + Send) -> io::Result<()> {
-    write_parquet(series, out).map_err(|error| match error {
+    write_parquet(series, out).map_err(as_io)
+}
+
+/// Reads every sample of a Parquet file that has the four columns of `series.parquet`, in that order.
+///
+/// # Errors
+/// What `file` reports; a file of other columns.
+pub fn read(file: File) -> io::Result<Vec<Series>> {
+    read_parquet(file).map_err(as_io)
+}
+
+fn as_io(error: ParquetError) -> io::Error {
+    match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {
             Ok(error) => *error,
             Err(other) => io::Error::other(other),
         },
         other => io::Error::other(other),
-    })
+    }
+}
+
+fn read_parquet<R: ChunkReader + 'static>(from: R) -> Result<Vec<Series>, ParquetError> {
+    let file = SerializedFileReader::new(from)?;
+    let wanted = parse_message_type(SCHEMA)?;
+    let found = file.metadata().file_metadata().schema();
+    let columns = |of: &parquet::schema::types::Type| -> Vec<(String, parquet::basic::Type)> {
+        let primitive = of.get_fields().iter().filter(|field| field.is_primitive());
+        primitive.map(|field| (field.name().to_owned(), field.get_physical_type())).collect()
+    };
+    if columns(found) != columns(&wanted) {
+        return Err(ParquetError::General("not the columns time_s, series, entity, value".to_owned()));
+    }
+    let mut all = Vec::new();
+    for number in 0..file.num_row_groups() {
+        let group = file.get_row_group(number)?;
+        let (times, values) = (values::<DoubleType>(&*group, 0)?, values::<DoubleType>(&*group, 3)?);
+        let (names, entities) = (values::<ByteArrayType>(&*group, 1)?, values::<ByteArrayType>(&*group, 2)?);
+        let samples = times.into_iter().zip(values);
+        for ((name, entity), sample) in names.iter().zip(&entities).zip(samples) {
+            series::push(&mut all, (name.as_utf8()?, entity.as_utf8()?), sample);
+        }
+    }
+    Ok(all)
+}
+
+/// All values of a required column of a row group.
+fn values<T: DataType>(group: &dyn RowGroupReader, column: usize) -> Result<Vec<T::T>, ParquetError> {
+    let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+    let mut values = Vec::with_capacity(rows);
+    get_typed_column_reader::<T>(group.get_column_reader(column)?).read_records(rows, None, None, &mut values)?;
+    Ok(values)
 }
 
 fn write_parquet(series: &[Series], out: impl Write + Send) -> Result<(), ParquetError> {
@@ -111,7 +158,6 @@ fn column<T: DataType, W: Write + Send>(
 
 #[cfg(test)]
 mod tests {
-    use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::RowAccessor;
 
     use super::*;
@@ -144,6 +190,14 @@ mod tests {
             rows += 1;
         }
         assert_eq!(rows, 2_000);
+    }
+
+    #[test]
+    fn what_was_written_is_read_again() {
+        let series = two_series();
+        assert_eq!(read_parquet(bytes::Bytes::from(bytes(&series))).unwrap(), series);
+        assert_eq!(read_parquet(bytes::Bytes::from(bytes(&[]))).unwrap(), []);
+        read_parquet(bytes::Bytes::from_static(b"no parquet")).unwrap_err();
     }
 
     #[test]

@@ -20,3 +20,11 @@ impl From<&lastmile_sim::outcome::Series> for Series {
         }
     }
 }
+
+/// Adds a sample to the series of this name and entity, which is the last of `all` or else a new one.
+pub(crate) fn push(all: &mut Vec<Series>, (name, entity): (&str, &str), sample: (f64, f64)) {
+    match all.last_mut() {
+        Some(last) if last.name == name && last.entity == entity => last.points.push(sample),
+        _ => all.push(Series { name: name.to_owned(), entity: entity.to_owned(), points: vec![sample] }),
+    }
+}

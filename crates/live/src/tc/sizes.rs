@@ -1,7 +1,8 @@
 //! Test sizes: packets of one size at overload leave at the rate of the line by what each takes on the wire, and nothing else.
 //!
 //! A set-up of its own between two network namespaces and a veth pair, so that nothing of the machine's own traffic is
-//! touched or measured. ARP and IPv6 neighbour discovery would share the line: neighbours are pinned, and IPv6 is off. The rate
+//! touched or measured. ARP and IPv6 neighbour discovery would share the line: neighbours are pinned, and IPv6 is off. What a flood leaves
+//! in the queue would share it too, where flows have queues of their own: each waits until the one before is gone. The rate
 //! is the slope through the kernel's receive times, so that a late packet counts for no more than another.
 
 use std::io;
@@ -32,6 +33,8 @@ const SETTLING: f64 = 0.35;
 /// How long the sender may be kept from its work while the queue stays full, and packets that it has on their way at least.
 const AWAY_FOR: f64 = 0.025;
 const IN_FLIGHT: f64 = 16.0;
+/// A line on which nothing has come for so many times as long as the largest packet takes is empty.
+const EMPTY_AFTER: f64 = 3.0;
 /// What may wait for the receiver.
 const UNREAD: u32 = 8 << 20;
 /// What Linux keeps beside each packet, roughly.
@@ -161,7 +164,9 @@ impl Pair {
         let receiver = self.receiver.run(|| UdpSocket::bind((RECEIVER, PORT)))?.context(what)?;
         stamped::enable(receiver.as_fd()).context(what)?;
         stamped::force_receive_buffer(receiver.as_fd(), UNREAD).context(what)?;
-        receiver.set_read_timeout(Some(StdDuration::from_millis(200))).context(what)?;
+        let largest = EMPTY_AFTER / flood.packets_per_s(flood.largest);
+        receiver.set_read_timeout(Some(StdDuration::from_secs_f64(largest.clamp(0.05, 2.0)))).context(what)?;
+        until_empty(&receiver).context(what)?;
         let sender = self.sender.run(|| UdpSocket::bind((SENDER, 0)))?.context(what)?;
         sender.connect((RECEIVER, PORT)).context(what)?;
         let wanted = flood.packets_per_s(ByteCount::new(size.into()));
@@ -192,6 +197,13 @@ impl Pair {
     }
 }
 
+/// Reads what an earlier flood has left in the queue, until nothing comes within the socket's time for reading.
+fn until_empty(socket: &UdpSocket) -> io::Result<()> {
+    let mut buffer = [0; 2048];
+    while stamped::receive(socket.as_fd(), &mut buffer)?.is_some() {}
+    Ok(())
+}
+
 /// When datagrams of `len` bytes were received, in seconds.
 fn arrivals(socket: &UdpSocket, len: usize, lasting: StdDuration) -> io::Result<Vec<f64>> {
     let (start, mut times, mut first) = (StdInstant::now(), Vec::new(), None);
@@ -199,7 +211,6 @@ fn arrivals(socket: &UdpSocket, len: usize, lasting: StdDuration) -> io::Result<
     while start.elapsed() < lasting {
         let Some((received, Some(stamp))) = stamped::receive(socket.as_fd(), &mut buffer)? else { continue };
         if received != len {
-            // What an earlier flood had left in the queue.
             continue;
         }
         let first: &SystemTime = first.get_or_insert(stamp);

@@ -1,0 +1,76 @@
+//! `lastmile report`: results that are there already, side by side.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use lastmile_results::comparison::{self, Measured};
+use lastmile_results::{Run, Summary, read, write};
+use serde::Serialize;
+
+use crate::exit::{Exit, Failure, Result};
+use crate::printer::Printer;
+use crate::table::{Align, Table};
+
+/// Set results that are there already side by side
+///
+/// Reads the folders that --out of other commands has filled, or another program in the same schema, and prints a row for each. With
+/// --out, writes a page that shows them in one set of plots.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Folders with a summary.json, and series.parquet or series.csv; their names tell the runs apart
+    #[arg(required = true, value_name = "DIR")]
+    folders: Vec<PathBuf>,
+
+    /// Page to write, such as report.html
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+
+    /// Print JSON: what the table holds, and each run's summary
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Told<'a> {
+    label: &'a str,
+    #[serde(flatten)]
+    measured: Measured,
+    summary: &'a Summary,
+}
+
+pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
+    let mut runs: Vec<Run> = Vec::new();
+    for folder in &arguments.folders {
+        // Where it is not the last word of the path, its name is that of what it really is.
+        let named = folder.file_name().map_or_else(|| folder.canonicalize().ok(), |_| None);
+        let run = read::read(named.as_deref().unwrap_or(folder)).map_err(Failure::new)?;
+        if runs.iter().any(|other| other.label == run.label) {
+            return Err(Failure::new(format_args!("two of the folders are called \"{}\"", run.label))
+                .hint("their names tell the runs apart: copy or link one under another name"));
+        }
+        runs.push(run);
+    }
+    if let Some(out) = &arguments.out {
+        write::write_comparison(out, &runs, None).map_err(Failure::new)?;
+    }
+    let measured = || runs.iter().map(|run| Measured::of(&run.summary, None));
+    if arguments.json {
+        let told = runs.iter().zip(measured());
+        let told: Vec<Told<'_>> = told
+            .map(|(run, measured)| Told { label: &run.label, measured, summary: &run.summary })
+            .collect();
+        printer.json(&told)?;
+    } else {
+        let columns = comparison::COLUMNS.iter().map(|name| (*name, Align::Right));
+        let mut table = Table::new([("results", Align::Left), ("measured", Align::Left)].into_iter().chain(columns));
+        for (run, measured) in runs.iter().zip(measured()) {
+            let cells = measured.cells();
+            table.row([run.label.clone(), measured.phase].into_iter().chain(cells));
+        }
+        printer.data(&table.render())?;
+    }
+    if let Some(out) = &arguments.out {
+        printer.talk(&format!("report: {}", out.display()));
+    }
+    Ok(Exit::Done)
+}
