@@ -13,7 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
 mkdir -p "$folder"
 folder=$(realpath "$folder")
-export DURATION=${DURATION:-30} START=${START:-10}
+export DURATION=${DURATION:-30}
 scripts/peers/margins.sh "$folder/margins"
 scripts/peers/list.sh "$folder/margins" | grep -E "$pattern" > "$folder/list"
 
@@ -22,19 +22,22 @@ if [ "${HERE:-no}" = yes ]; then
 else
   # shellcheck disable=SC2016 # The guest knows what $SAVE is.
   scripts/peers/guest.sh --timeout 7200 --keep "$lastmile" --out "$folder" \
-    env "LASTMILE=$lastmile" "DURATION=$DURATION" "START=$START" "LIST=$folder/list" \
+    env "LASTMILE=$lastmile" "DURATION=$DURATION" "LIST=$folder/list" \
     bash -c 'scripts/peers/trials.sh "$SAVE" < "$LIST"'
 fi
 
-while IFS=, read -r name _ _ policy up down link _ window; do
+while IFS=, read -r name _ _ policy up down link _ window start _; do
   simulated=$folder/${name%%-*}-simulated-$(basename "$policy" .toml)
   [ ! -e "$simulated" ] || continue
   choice=()
   [ "$policy" = none ] || choice=(--policy "$policy")
-  "$lastmile" run scripts/peers/line.toml "${choice[@]}" --set "duration=$DURATION s" --set "traffic.ping.start=$START s" \
+  "$lastmile" run scripts/peers/line.toml "${choice[@]}" --set "duration=$DURATION s" --set "traffic.ping.start=$start s" \
     --set "access.up.rate=$up" --set "access.down.rate=$down" --set "access.encapsulation=$link" --set "tcp.receive_window=$window B" \
     --out "$simulated.part" > /dev/null
   mv "$simulated.part" "$simulated"
 done < "$folder/list"
+for line in $(cut -d- -f1 "$folder/list" | sort -u); do
+  "$lastmile" report --out "$folder/$line.html" "$folder/$line"-*/ > /dev/null
+done
 /usr/bin/python3 scripts/peers/report.py "$folder" > "$folder/tables.md"
 cat "$folder/tables.md"

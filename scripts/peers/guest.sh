@@ -48,7 +48,7 @@ mkdir -p "$save"
 
 # What is to be in memory: programs, the libraries that they name, and the symbolic links on the way. Even to open a file of the
 # host is to wait for it, and the guest's clock runs meanwhile.
-tools=(bash sh env cat cp mv rm mkdir mktemp sleep seq sed awk grep cut date ls kill timeout sysctl ip tc bridge nft ping ethtool rtcwake python3)
+tools=(bash sh env cat cp mv rm mkdir mktemp sleep seq sed awk grep cut date ls kill timeout sysctl ip tc bridge nft ping ethtool python3)
 {
   printf '%s\n' /bin /sbin /lib /lib64 /var/run /etc/ld.so.cache /etc/nsswitch.conf /etc/passwd /etc/group /etc/hosts /etc/protocols
   find -L /etc/iproute2 /usr/share/iproute2 -type f 2>/dev/null || true

@@ -5,20 +5,22 @@
 set -euo pipefail
 own=scripts/peers/policies
 margins=$1
-on() { # NAME of the line, UP, DOWN, LINK, OVERHEAD, WINDOW, trials as words REMEDY:LINE:POLICY
-  local name=$1 up=$2 down=$3 link=$4 overhead=$5 window=$6 trial remedy line policy
-  for trial in "${@:7}"; do
+on() { # NAME of the line, its UP,DOWN,LINK,OVERHEAD,WINDOW,START,JUMPS, and trials as words REMEDY:LINE:POLICY
+  local name=$1 rest=$2 trial remedy line policy
+  for trial in "${@:3}"; do
     IFS=: read -r remedy line policy <<< "$trial"
-    printf '%s-%s-%s-%s,%s,%s,%s,%s,%s,%s,%s,%s\n' "$name" "$remedy" "$line" "$(basename "$policy" .toml)" "$remedy" "$line" "$policy" \
-      "$up" "$down" "$link" "$overhead" "$window"
+    printf '%s-%s-%s-%s,%s,%s,%s,%s\n' "$name" "$remedy" "$line" "$(basename "$policy" .toml)" "$remedy" "$line" "$policy" "$rest"
   done
 }
-bridged() { on bridged "512 kbit/s" "2 Mbit/s" bridged-vcmux-fcs 28 65536 "$@"; }
-pppoa() { on pppoa "768 kbit/s" "8 Mbit/s" pppoa-vcmux 10 65536 "$@"; }
-# Windows that the line's queues cannot hold.
-wide() { on wide "512 kbit/s" "2 Mbit/s" bridged-vcmux-fcs 28 1048576 "$@"; }
-# While the clocks jump (jumps).
-clock() { on clock "512 kbit/s" "2 Mbit/s" bridged-vcmux-fcs 28 65536 "$@"; }
+bridged() { on bridged "512 kbit/s,2 Mbit/s,bridged-vcmux-fcs,28,65536,10," "$@"; }
+pppoa() { on pppoa "768 kbit/s,8 Mbit/s,pppoa-vcmux,10,65536,10," "$@"; }
+# Windows that the line's queues cannot hold, and the ping there while they grow.
+wide() { on wide "512 kbit/s,2 Mbit/s,bridged-vcmux-fcs,28,1048576,1," "$@"; }
+# As scripts/both-ways.py has them.
+full2() { on full2 "512 kbit/s,2 Mbit/s,bridged-vcmux-fcs,28,262144,10," "$@"; }
+full8() { on full8 "768 kbit/s,8 Mbit/s,pppoa-vcmux,10,262144,10," "$@"; }
+# While the clocks jump.
+clock() { on clock "512 kbit/s,2 Mbit/s,bridged-vcmux-fcs,28,65536,10,scripts/peers/jumps" "$@"; }
 
 acks=$own/ack-priority-and-ping.toml fq_codel=$own/one-fq-codel.toml cake=$own/cake-plain.toml
 first=(none:emulate:none tc:emulate:$acks tc:emulate:$fq_codel tc:emulate:$cake tc:emulate:cake
@@ -26,7 +28,12 @@ first=(none:emulate:none tc:emulate:$acks tc:emulate:$fq_codel tc:emulate:$cake 
 bridged "${first[@]}"
 pppoa "${first[@]}"
 wide none:emulate:none shape:emulate:full-both-ways
-for share in 90 97 99 95 98 93; do wide "tc:emulate:$margins/margin-$share.toml"; done
+for margin in 90 97 fifo-90 fifo-97 99 95 98 93; do wide "tc:emulate:$margins/margin-$margin.toml"; done
+for share in 90 97; do wide "shape:emulate:$margins/margin-$share.toml"; done
+curve=()
+for share in 97 90 99 95; do curve+=("shape:emulate:$margins/full-$share.toml" "tc:emulate:$margins/full-htb-$share.toml"); done
+full2 "${curve[@]}"
+full8 "${curve[@]}"
 clock shape:emulate:full-both-ways
 bridged none:kernel:none tc:kernel:$acks tc:kernel:cake shape:kernel:full-both-ways
 pppoa none:kernel:none tc:kernel:$acks tc:kernel:cake shape:kernel:full-both-ways

@@ -1,10 +1,19 @@
 #!/usr/bin/env bash
-# policies/margin.toml at each share of the line, as files of their own: margin-90.toml to margin-99.toml.
+# policies/margin.toml at each share of the line, as files of their own: margin-90.toml to margin-99.toml. And margin-fifo-90.toml
+# and margin-fifo-97.toml, where the download waits in a FIFO, as on kernels without FQ-CoDel. And full-both-ways with another share of the
+# downstream, full-90.toml to full-99.toml; full-htb-90.toml to full-htb-99.toml have it both ways, since bursts of HTB would stay in the modem.
 #
 #   margins.sh FOLDER
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-mkdir -p "$1"
-for share in 90 93 95 96 97 98 99; do
-  sed -e "s/share = \"90 %\"/share = \"$share %\"/" -e "s/name = \"margin\"/name = \"margin-$share\"/" "$here/policies/margin.toml" > "$1/margin-$share.toml"
+folder=$1
+mkdir -p "$folder"
+policy() { sed -e "s/share = \"90 %\"/share = \"$2 %\"/" -e "s/name = \"margin\"/name = \"$1\"/" "$here/policies/margin.toml"; }
+for share in 90 93 95 97 98 99; do policy "margin-$share" "$share" > "$folder/margin-$share.toml"; done
+for share in 90 97; do
+  policy "margin-fifo-$share" "$share" | sed 's/queue = { kind = "fq-codel" }/limit = "1000 packets"/' > "$folder/margin-fifo-$share.toml"
+done
+for share in 90 95 97 99; do
+  sed -e "s/share = \"98 %\"/share = \"$share %\"/" "$here/../../policies/full-both-ways.toml" > "$folder/full-$share.toml"
+  sed -e "s/share = \"99 %\"/share = \"$share %\"/" "$folder/full-$share.toml" > "$folder/full-htb-$share.toml"
 done

@@ -10,6 +10,10 @@ import sys
 LINES = {
     "bridged": ("2 Mbit/s down, 512 kbit/s up, bridged-vcmux-fcs", 2e6, 512e3, 28),
     "pppoa": ("8 Mbit/s down, 768 kbit/s up, pppoa-vcmux", 8e6, 768e3, 10),
+    "wide": ("2 Mbit/s down, 512 kbit/s up, windows of 1 MiB, the ping from the first second on", 2e6, 512e3, 28),
+    "full2": ("2 Mbit/s down, 512 kbit/s up, windows of 256 KiB, margin by margin", 2e6, 512e3, 28),
+    "full8": ("8 Mbit/s down, 768 kbit/s up, windows of 256 KiB, margin by margin", 8e6, 768e3, 10),
+    "clock": ("2 Mbit/s down, 512 kbit/s up, while the clocks jump", 2e6, 512e3, 28),
 }
 NAMES = {
     "none": "nothing",
@@ -20,6 +24,16 @@ NAMES = {
     "sad-cbq-and-ping": "sad-cbq",
     "both-90": "ACK class; downstream shaped to 90 %",
     "both-97": "ACK class; downstream shaped to 97 %",
+    **{f"margin-{share}": f"ACK class; both ways shaped to {share} %" for share in (90, 93, 95, 97, 98, 99)},
+    **{f"margin-fifo-{share}": f"the same at {share} %, a FIFO in place of FQ-CoDel" for share in (90, 97)},
+    **{f"full-{share}": f"full-both-ways, {share} % of the downstream" for share in (90, 95, 97, 99)},
+    **{f"full-htb-{share}": f"full-both-ways, {share} % both ways" for share in (90, 95, 97, 99)},
+}
+JUMPS = {
+    "before": "nothing yet",
+    "ahead": "the wall clock is set an hour ahead",
+    "back": "it is set back two hours",
+    "stop": "both programs are stopped for 0.5 s",
 }
 BY = {"none": "", "tc": "kernel, `tc`", "shape": "`lastmile shape`"}
 
@@ -30,7 +44,7 @@ def bound(rate, overhead):
 
 
 def simulated(folder, line, policy):
-    path = folder / f"simulated-{line}-{policy}.json"
+    path = folder / f"{line}-simulated-{policy}" / "summary.json"
     if not path.exists():
         return None
     document = json.loads(path.read_text())
@@ -52,7 +66,7 @@ def rows(folder):
         name, remedy, line_by, policy = entry.split(",")[:4]
         line = name.split("-")[0]
         policy = pathlib.PurePath(policy).stem
-        path = folder / f"{name}.json"
+        path = folder / name / "trial.json"
         if not path.exists():
             continue
         live = json.loads(path.read_text())
@@ -71,7 +85,8 @@ def rows(folder):
                 "ping_replies": live["ping_ms"]["replies"],
                 "ping_sent": live["ping_ms"]["sent"],
                 "processor_busy": live["processor_busy"],
-                "lateness_s": (live.get("emulate") or {}).get("lateness_s"),
+                "after_jumps": live["after_jumps"],
+                "conservation": live["conservation"],
             },
             "simulated": simulated(folder, line, policy),
             "download_bound_bps": bound(down, overhead),
@@ -111,6 +126,23 @@ def table(line, found):
     print()
 
 
+def jumps(row):
+    """What came after each jump of the clocks."""
+    live = row["live"]
+    if not live["after_jumps"]:
+        return
+    print("| what happens | download, kbit/s | upload, kbit/s | ping p50, ms | max |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    for part in live["after_jumps"]:
+        cells = [JUMPS[part["what"]]]
+        cells += [f"{part['goodput_bps'][name] / 1e3:.0f}" for name in ("download", "upload")]
+        cells += [milliseconds(part[key] * 1e3) if part[key] is not None else "–" for key in ("rtt_p50_s", "rtt_max_s")]
+        print("| " + " | ".join(cells) + " |")
+    packets = live["conservation"]["packets"]
+    told = ", ".join(f"{what.replace('_', ' ')} {count}" for what, count in packets.items())
+    print(f"\nPackets on the line: {told}; the sums {'come out' if live['conservation']['holds'] else 'DO NOT come out'}.\n")
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     found = list(rows(folder))
@@ -122,6 +154,8 @@ def main():
         of_line = [row for row in found if row["line"] == line]
         if of_line:
             table(line, of_line)
+            for row in of_line:
+                jumps(row)
 
 
 main()

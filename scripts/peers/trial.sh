@@ -171,7 +171,6 @@ jump() {
   case $1 in
     ahead) date -s "@$(($(date +%s) + 3600))" > /dev/null ;;
     back) date -s "@$(($(date +%s) - 7200))" > /dev/null ;;
-    suspend) rtcwake -m freeze -s 3 > /dev/null ;;
     # Nothing that runs is told that time has passed.
     stop) kill -STOP $shaper $emulator; sleep 0.5; kill -CONT $shaper $emulator ;;
   esac

@@ -72,9 +72,8 @@ fn read_parquet<R: ChunkReader + 'static>(from: R) -> Result<Vec<Series>, Parque
     let mut all = Vec::new();
     for number in 0..file.num_row_groups() {
         let group = file.get_row_group(number)?;
-        let (times, values) = (values::<DoubleType>(&*group, 0)?, values::<DoubleType>(&*group, 3)?);
-        let (names, entities) = (values::<ByteArrayType>(&*group, 1)?, values::<ByteArrayType>(&*group, 2)?);
-        let samples = times.into_iter().zip(values);
+        let samples = all_of::<DoubleType>(&*group, 0)?.into_iter().zip(all_of::<DoubleType>(&*group, 3)?);
+        let (names, entities) = (all_of::<ByteArrayType>(&*group, 1)?, all_of::<ByteArrayType>(&*group, 2)?);
         for ((name, entity), sample) in names.iter().zip(&entities).zip(samples) {
             series::push(&mut all, (name.as_utf8()?, entity.as_utf8()?), sample);
         }
@@ -83,7 +82,7 @@ fn read_parquet<R: ChunkReader + 'static>(from: R) -> Result<Vec<Series>, Parque
 }
 
 /// All values of a required column of a row group.
-fn values<T: DataType>(group: &dyn RowGroupReader, column: usize) -> Result<Vec<T::T>, ParquetError> {
+fn all_of<T: DataType>(group: &dyn RowGroupReader, column: usize) -> Result<Vec<T::T>, ParquetError> {
     let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
     let mut values = Vec::with_capacity(rows);
     get_typed_column_reader::<T>(group.get_column_reader(column)?).read_records(rows, None, None, &mut values)?;
