@@ -127,6 +127,14 @@ impl Bump {
         self.tap = Some(tap);
     }
 
+    /// From now on no sleep is made up for that was longer than `most`. Without that every one is, however long, as befits an emulated line. A
+    /// middlebox would send what it owes in one burst, which stands in the queue of the modem until the margin has drained it: with 1 % of
+    /// margin a hundred times as long as it slept.
+    pub fn make_up_for_at_most(&mut self, most: Duration) {
+        self.up.catch_up = Some(most);
+        self.down.catch_up = Some(most);
+    }
+
     /// Gives each direction another queue in front of its first hop. What waits leaves first, by the rules of the queue that it
     /// waits in: nothing is lost, and no flow's packets change their order.
     pub fn hand_over(&mut self, queues: Queues) {

@@ -167,6 +167,12 @@ impl<P: Packet> Line<P> {
         }
     }
 
+    /// What was due before `at` is due at `at`: nothing is made up for of the time before. For callers that slept so long that their
+    /// lateness does less harm than a burst.
+    pub fn forgive(&mut self, at: Instant) {
+        self.due = self.due.map(|due| due.max(at));
+    }
+
     /// When [`Line::transmit`] must be called next. May change after every call that takes `&mut self`.
     #[must_use]
     #[inline]

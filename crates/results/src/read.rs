@@ -55,9 +55,8 @@ fn text_series(file: File) -> io::Result<Vec<Series>> {
     let mut all = Vec::new();
     for (number, line) in BufReader::new(file).lines().enumerate() {
         let line = line?;
-        let wrong = |what: &str| {
-            io::Error::new(io::ErrorKind::InvalidData, format!("line {}: {what}: \"{line}\"", number + 1))
-        };
+        let wrong =
+            |what: &str| io::Error::new(io::ErrorKind::InvalidData, format!("line {}: {what}: \"{line}\"", number + 1));
         if number == 0 {
             if line != HEADING {
                 return Err(wrong(&format!("the first line is not \"{HEADING}\"")));

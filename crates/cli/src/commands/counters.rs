@@ -167,7 +167,7 @@ fn rate(count: u64, seconds: f64) -> u64 {
     (count as f64 / seconds).round() as u64
 }
 
-/// Frames that went another way than planned, by reason; those that count nothing are left out.
+/// Frames that went another way than planned, by reason, and how often the program slept for too long; those that count nothing are left out.
 pub(crate) fn faults(report: &DirectionReport) -> BTreeMap<String, u64> {
     let port = &report.port;
     let refused = Refusal::ALL.iter().map(|refusal| (refusal.name(), report.refused[refusal.index()].packets));
@@ -179,6 +179,7 @@ pub(crate) fn faults(report: &DirectionReport) -> BTreeMap<String, u64> {
         ("dropped_unread", port.dropped_unread),
         ("cut_short", port.cut_short),
         ("offload_refused", port.offloads.refused),
+        ("overslept", report.overslept),
     ];
     faults.into_iter().chain(refused).filter(|(_, count)| *count > 0).map(|(name, n)| (name.to_owned(), n)).collect()
 }

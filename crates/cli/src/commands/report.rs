@@ -56,9 +56,8 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let measured = || runs.iter().map(|run| Measured::of(&run.summary, None));
     if arguments.json {
         let told = runs.iter().zip(measured());
-        let told: Vec<Told<'_>> = told
-            .map(|(run, measured)| Told { label: &run.label, measured, summary: &run.summary })
-            .collect();
+        let told: Vec<Told<'_>> =
+            told.map(|(run, measured)| Told { label: &run.label, measured, summary: &run.summary }).collect();
         printer.json(&told)?;
     } else {
         let columns = comparison::COLUMNS.iter().map(|name| (*name, Align::Right));

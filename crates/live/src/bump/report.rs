@@ -30,6 +30,8 @@ pub struct DirectionReport {
     /// What happened at the port on the sending side before packets were handed over. What was dropped there is not among
     /// the received.
     pub port: Counters,
+    /// How often it slept for longer than is made up for, while packets waited ([`super::Bump::make_up_for_at_most`]).
+    pub overslept: u64,
     /// Nanoseconds from when a packet was due at the receiving port to when its batch was sent there.
     pub lateness: Histogram<u64>,
 }

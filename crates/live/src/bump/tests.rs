@@ -342,17 +342,49 @@ fn a_limit_in_cells_needs_a_line_with_cells() {
     assert!(in_cells("aal5").is_ok());
 }
 
-/// 1000 bytes take 16 ms at 500 kbit/s and 4 ms at 2 Mbit/s; a bucket of one packet lets the first go at once.
-#[test]
-fn queues_change_hands_while_packets_wait() {
-    let shaped = |kbit| Spec::Tbf {
+/// A bucket of one packet of 1000 bytes.
+fn shaped(kbit: u64) -> Spec {
+    Spec::Tbf {
         rate: BitRate::from_kbit_per_s(kbit),
         burst: lastmile_units::WireBytes::new(1000),
         peak: None,
         largest: ByteCount::new(1000),
         catch_up: Duration::ZERO,
         queue: Box::new(Spec::fifo(100)),
+    }
+}
+
+/// 1000 bytes take 16 ms at 500 kbit/s. Of half a second's sleep 32 packets are due at its end, of which the last 100 ms have seven: at 400,
+/// 416, up to 496 ms. Those that came meanwhile wait behind the others.
+#[test]
+fn a_sleep_is_made_up_for_as_far_back_as_is_asked_for() {
+    let at = |ms| Instant::ZERO + Duration::from_ms(ms);
+    let arrivals: Vec<_> = (0..40).map(|n| (at(u64::from(n)), packet(n, 1000))).collect();
+    let sent_by = |most: Option<Duration>| {
+        let mut bump = bump(vec![HopConfig { queue: shaped(500), ..hop("up", None, "ip", Duration::ZERO, 0) }]);
+        if let Some(most) = most {
+            bump.make_up_for_at_most(most);
+        }
+        let clock = FakeClock(Cell::new(at(0)));
+        let mut client = FakePort { arriving: arrivals.iter().cloned().collect(), ..FakePort::default() };
+        let mut server = FakePort::default();
+        let mut counts = Vec::new();
+        for now in [0, 10, 500, 513] {
+            clock.0.set(at(now));
+            bump.turn(&clock, &mut client, &mut server).unwrap();
+            counts.push(server.sent.len());
+        }
+        assert!(bump.reports().0.is_balanced());
+        (counts, bump.reports().0.overslept)
     };
+    assert_eq!(sent_by(None), (vec![1, 1, 32, 33], 0));
+    assert_eq!(sent_by(Some(Duration::from_ms(100))), (vec![1, 1, 8, 9], 1));
+    assert_eq!(sent_by(Some(Duration::from_ms(500))), (vec![1, 1, 32, 33], 0), "nobody slept for so long");
+}
+
+/// 1000 bytes take 16 ms at 500 kbit/s and 4 ms at 2 Mbit/s; a bucket of one packet lets the first go at once.
+#[test]
+fn queues_change_hands_while_packets_wait() {
     let ip = LinkLayer::from_name("ip").unwrap();
     let first = HopConfig { queue: shaped(500), ..hop("up", None, "ip", Duration::ZERO, 0) };
     let mut bump = bump(vec![first]);

@@ -73,6 +73,9 @@ pub struct World {
     hand_overs: u64,
 }
 
+/// Busy machines wake a program up milliseconds late, which must not cost rate; one that was stopped or moved sleeps for longer.
+const CATCH_UP: Duration = Duration::from_ms(100);
+
 /// An interface that the bridge gets nothing from.
 struct Side {
     interface: Interface,
@@ -87,7 +90,7 @@ impl World {
     /// other one is a port of, or a kernel that is too old. Then nothing is changed, but that a bridge may have been made.
     pub fn build(config: &Config) -> Result<Self, Error> {
         let hash_key = HashKey::new(random::bytes().context(|| "asking for random bytes")?);
-        let bump = Bump::new(&BumpConfig {
+        let mut bump = Bump::new(&BumpConfig {
             up: vec![config.up.hop("up")],
             down: vec![config.down.hop("down")],
             // The interfaces have MTUs of their own, which the kernel keeps.
@@ -95,6 +98,7 @@ impl World {
             seed: 0,
             hash_key,
         })?;
+        bump.make_up_for_at_most(CATCH_UP);
         let namespace = config.namespace.as_deref().map(Namespace::open).transpose()?;
         let bridge = bridge::under(namespace.as_ref(), &config.lan, &config.wan, config.make_bridge.as_deref())?;
         let [lan, wan] = [&config.lan, &config.wan].map(|name| {

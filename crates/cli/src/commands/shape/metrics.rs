@@ -166,7 +166,7 @@ fn families() -> [Family; 14] {
             d.line.dropped.iter().map(|(reason, amount)| (vec![("reason", reason.as_str())], amount.packets)).collect()
         }),
         ("overlimits", "Packets that had to wait", Counter, |d| vec![(vec![], d.line.overlimits)]),
-        ("faults", "Frames that went another way than planned", Counter, |d| {
+        ("faults", "Frames that went another way than planned, and times that it slept for too long", Counter, |d| {
             d.faults.iter().map(|(reason, count)| (vec![("reason", reason.as_str())], *count)).collect()
         }),
         ("queued_packets", "Packets that wait", Gauge, |d| vec![(vec![], d.line.queued.packets)]),
