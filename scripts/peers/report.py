@@ -126,6 +126,28 @@ def table(line, found):
     print()
 
 
+def curve(found):
+    """The margins of full-both-ways, as scripts/both-ways.py prints them: what crates/results/examples/both-ways.rs draws."""
+    for row in found:
+        if row["line"] not in ("full2", "full8") or row["remedy"] == "none":
+            continue
+        _, down, up, overhead = LINES[row["line"]]
+        # Each way a ping of 84 bytes and 4 ms, a full packet before it; and 10 ms.
+        sizes = (-(-(84 + overhead) // 48) + -(-(1500 + overhead) // 48)) * 424
+        allowed_ms = sizes / up * 1e3 + sizes / down * 1e3 + 18
+        live = row["live"]
+        yield {
+            "line": {"full2": "2M", "full8": "8M"}[row["line"]],
+            "remedy": {"shape": "shape", "tc": "htb"}[row["remedy"]],
+            "share": row["policy"].rsplit("-", 1)[1],
+            "download": round(live["download_bps"] / row["download_bound_bps"], 4),
+            "upload": round(live["upload_busy"], 4),
+            "p50_ms": live["ping_p50_ms"],
+            "p99_ms": live["ping_p99_ms"],
+            "allowed_ms": round(allowed_ms, 2),
+        }
+
+
 def jumps(row):
     """What came after each jump of the clocks."""
     live = row["live"]
@@ -149,6 +171,8 @@ def main():
     kernel = (folder / "kernel").read_text().strip()
     document = {"kernel": kernel, "trials": found}
     (folder / "results.json").write_text(json.dumps(document, indent=2) + "\n")
+    points = ",\n".join(json.dumps(point) for point in curve(found))
+    (folder / "curve.json").write_text(f"[\n{points}\n]\n")
     print(f"Linux {kernel}\n")
     for line in LINES:
         of_line = [row for row in found if row["line"] == line]
