@@ -252,7 +252,7 @@ def links(folder, about):
             by_kernel(read(folder / "line-up.json"), "up", ("cpe", "dslam"), bits(about["up"])),
             by_kernel(read(folder / "line-down.json"), "down", ("dslam", "cpe"), bits(about["down"])),
         ]
-    shape = (read(folder / "status.json") or {}).get("status")
+    shape = read(folder / "status.json")
     if shape:
         found.append(by_shape(shape["up"], "middlebox-up", ("client", "cpe")))
         found.append(by_shape(shape["down"], "middlebox-down", ("cpe", "client")))

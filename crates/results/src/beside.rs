@@ -95,15 +95,16 @@ impl Measure {
 }
 
 impl Beside {
-    /// The live runs among `runs`, beside the first simulated one if there is any. `None` where nothing can be compared: no live run, or one
-    /// alone.
+    /// The live runs among `runs`, beside the first simulated one if there is any. `None` where nothing can be compared: no live run, one
+    /// alone, or several that were given different things, of which a median means nothing.
     #[must_use]
     pub fn new(runs: &[Run]) -> Option<Self> {
         let of = |clock: Clock| runs.iter().map(|run| &run.summary).filter(move |summary| summary.clock == clock);
         let live: Vec<&Summary> = of(Clock::Monotonic).collect();
         let simulated = of(Clock::Simulated).next();
         let first = *live.first()?;
-        if live.len() + usize::from(simulated.is_some()) < 2 {
+        let one_thing = live.iter().all(|summary| summary.inputs == first.inputs);
+        if live.len() + usize::from(simulated.is_some()) < 2 || !one_thing {
             return None;
         }
         let mut rows = Vec::new();
@@ -250,5 +251,12 @@ mod tests {
         assert!(Beside::new(&[run(Clock::Monotonic, 1.0, None)]).is_none());
         assert!(Beside::new(&[run(Clock::Simulated, 1.0, None), run(Clock::Simulated, 2.0, None)]).is_none());
         assert_eq!(rows(&[run(Clock::Monotonic, 1.0, None), run(Clock::Monotonic, 3.0, None)])[0].simulated, None);
+    }
+
+    #[test]
+    fn live_runs_of_different_remedies_have_no_median() {
+        let mut other = run(Clock::Monotonic, 3.0, None);
+        other.summary.inputs.set = vec!["access.policy=cake".into()];
+        assert!(Beside::new(&[run(Clock::Monotonic, 1.0, None), other]).is_none());
     }
 }
