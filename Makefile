@@ -54,7 +54,7 @@ bench: ## Events, packets and cells per second beside the machine's yardstick
 	$(CARGO) run --release --locked --package lastmile-bench
 
 .PHONY: peers
-peers: ## Beside the kernel's HTB, FQ-CoDel and CAKE, in a Debian kernel on QEMU's virtual clock; takes an hour
+peers: ## Beside the kernel's HTB, FQ-CoDel and CAKE, in a Debian kernel on QEMU's virtual clock; takes some hours
 	@scripts/setup.sh peers
 	@scripts/peers/fetch.sh
 	$(CARGO) build --release --locked --package lastmile-cli

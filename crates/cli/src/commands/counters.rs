@@ -167,7 +167,8 @@ fn rate(count: u64, seconds: f64) -> u64 {
     (count as f64 / seconds).round() as u64
 }
 
-/// Frames that went another way than planned, by reason, and how often the program slept for too long; those that count nothing are left out.
+/// Frames that went another way than planned, by reason, and how often the program slept for too long; those that count nothing
+/// are left out.
 pub(crate) fn faults(report: &DirectionReport) -> BTreeMap<String, u64> {
     let port = &report.port;
     let refused = Refusal::ALL.iter().map(|refusal| (refusal.name(), report.refused[refusal.index()].packets));

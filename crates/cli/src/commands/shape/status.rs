@@ -81,7 +81,8 @@ pub(crate) struct Direction {
     pub(crate) classes: Vec<ClassStatus>,
     /// From when a packet was due to when it was sent.
     pub(crate) lateness_s: Spread,
-    /// Frames that went another way than planned, by reason, and how often the program slept for too long; those that count nothing are left out.
+    /// Frames that went another way than planned, by reason, and how often the program slept for too long; those that count
+    /// nothing are left out.
     pub(crate) faults: BTreeMap<String, u64>,
     /// Every counter of every queue that counts something.
     pub(crate) counters: Vec<Counter>,
