@@ -152,10 +152,6 @@ impl Direction {
         Ok(())
     }
 
-<<<<<<< HEAD
-    /// Reads a packet and counts it. One that is too long arrives nowhere.
-    fn read(&mut self, framing: Framing, bytes: &[u8], flows: &FlowTable, mtu: u16) {
-=======
     /// Whatever was to happen before `floor` happens then.
     fn forgive(&mut self, floor: Instant) {
         if self.hops.iter().filter_map(|hop| hop.line.next_transmission()).any(|due| due < floor) {
@@ -165,9 +161,8 @@ impl Direction {
         self.latest = self.latest.max(floor);
     }
 
-    /// Counts a packet and tells its flow; `None` for one that is too long.
-    fn read(&mut self, framing: Framing, bytes: &[u8], flows: &mut FlowTable, mtu: u16) -> Option<Frame> {
->>>>>>> 1641573 (live: a middlebox that slept makes up for 100 ms of it at most (not tested yet))
+    /// Reads a packet and counts it. One that is too long arrives nowhere.
+    fn read(&mut self, framing: Framing, bytes: &[u8], flows: &FlowTable, mtu: u16) {
         let mut frame = self.spare.0.pop().unwrap_or_else(|| Frame::new(Vec::new()).0);
         let not_ip = match framing {
             Framing::Packet => {
