@@ -23,8 +23,8 @@ full8() { on full8 "768 kbit/s,8 Mbit/s,pppoa-vcmux,10,262144,10," "$@"; }
 clock() { on clock "512 kbit/s,2 Mbit/s,bridged-vcmux-fcs,28,65536,10,scripts/peers/jumps" "$@"; }
 
 acks=$own/ack-priority-and-ping.toml fq_codel=$own/one-fq-codel.toml cake=$own/cake-plain.toml
-first=(none:emulate:none tc:emulate:$acks tc:emulate:$fq_codel tc:emulate:$cake tc:emulate:cake
-  shape:emulate:$acks shape:emulate:$fq_codel shape:emulate:cake shape:emulate:full-both-ways)
+first=(none:emulate:none "tc:emulate:$acks" "tc:emulate:$fq_codel" "tc:emulate:$cake" tc:emulate:cake
+  "shape:emulate:$acks" "shape:emulate:$fq_codel" shape:emulate:cake shape:emulate:full-both-ways)
 bridged "${first[@]}"
 pppoa "${first[@]}"
 wide none:emulate:none shape:emulate:full-both-ways
