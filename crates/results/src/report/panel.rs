@@ -171,13 +171,19 @@ impl Panel {
         let texts: Vec<MarginLabel> = margin.iter().map(|entry| self.margin_label(*entry, frame, plot)).collect();
         let wishes: Vec<(f64, f64)> = texts.iter().map(|text| (text.y, text.rows.len() as f64 * ROW)).collect();
         let places = label::spread(&wishes, plot.y - 6.0, plot.bottom() + 8.0);
+        // Lines of reference are in the way of a name as well as the others.
+        let across = |reference: &Reference| {
+            let y = self.y(reference.value, plot);
+            vec![Some((y, y)); columns.first().map_or(0, Vec::len)]
+        };
+        let in_the_way: Vec<Columns> = columns.iter().cloned().chain(self.references.iter().map(across)).collect();
         let mut taken = Vec::new();
         let mut inside = Vec::new();
         for index in within {
             let text = &self.lines[index].label;
             let (from, to) = active(&self.lines[index].points);
             let span = (frame.time.place(from).clamp(0.0, 1.0), frame.time.place(to).clamp(0.0, 1.0));
-            if let Some(area) = label::beside(text, index, span, columns, plot, &taken) {
+            if let Some(area) = label::beside(text, index, span, &in_the_way, plot, &taken) {
                 taken.push(area);
                 inside.push((index, area));
             }
