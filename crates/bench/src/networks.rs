@@ -64,6 +64,7 @@ impl Dumbbell {
             seed: 1,
             record: Record::default(),
             lines: Vec::new(),
+            atm: None,
         }
     }
 }

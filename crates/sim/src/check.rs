@@ -26,6 +26,13 @@ pub(crate) fn network(network: &Network) -> Result<(), BuildError> {
             return Err(BuildError::SelfLink { link: link.name.clone(), node });
         }
     }
+    if let Some(atm) = &network.atm {
+        let known = |link: &usize| *link < network.links.len();
+        let named = atm.circuits.iter().all(|circuit| circuit.traffic < network.traffic.len() && !circuit.vcs.is_empty());
+        if atm.links.len() != atm.network.links.len() || !atm.links.iter().all(known) || !named {
+            return Err(BuildError::Circuits);
+        }
+    }
     for traffic in &network.traffic {
         node("traffic", &traffic.name, traffic.from)?;
         node("traffic", &traffic.name, traffic.to)?;

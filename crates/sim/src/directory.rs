@@ -187,6 +187,7 @@ mod tests {
             seed: 1,
             record: Record::default(),
             lines: Vec::new(),
+            atm: None,
         })
     }
 

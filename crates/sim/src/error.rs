@@ -90,6 +90,22 @@ pub enum BuildError {
         /// The traffic.
         traffic: String,
     },
+    /// Cells that cannot be.
+    #[error(transparent)]
+    Cells(#[from] lastmile_atm::NetworkError),
+    /// Links of cells that are not told which links they are, or circuits of no traffic or no virtual channel.
+    #[error("the links of cells and their circuits do not fit the links and the traffic of the network")]
+    Circuits,
+    /// A traffic whose packets come to a link of cells on which it has no virtual channel.
+    #[error("traffic \"{traffic}\": no virtual channel for its {}, which come to link \"{link}\"", if *back { "replies" } else { "packets" })]
+    NoVc {
+        /// The traffic.
+        traffic: String,
+        /// Which way.
+        back: bool,
+        /// The link.
+        link: String,
+    },
     /// A sample interval of zero.
     #[error("a sample interval of zero would sample without end")]
     NoSampleInterval,

@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `engine/wheel.rs` | what is pending, in order |
 //! | `net.rs` | links, paths, conservation |
+//! | `cells.rs` | links that carry cells |
 //! | `host/` | TCP transfers, datagram sources, pings, web users, swarms, replays |
 //! | `owned.rs` | connections that come and go |
 //! | `directory.rs` | addresses, ports and first payload bytes of flows |
@@ -14,6 +15,7 @@
 //! | `sample.rs`, `report.rs` | series, totals |
 
 mod capture;
+mod cells;
 mod check;
 mod directory;
 pub mod engine;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hdrhistogram::Histogram;
+use lastmile_atm::Departure;
 use lastmile_packet::{FlowDirectory, FlowId, Meta};
 use lastmile_queueing::ack::Handshakes;
 use lastmile_queueing::line::{self, Line, Observer};
@@ -11,6 +12,7 @@ use lastmile_queueing::{DropReason, DropSink, Environment};
 use lastmile_units::{Duration, Instant};
 
 use crate::capture::{CaptureSink, Passage};
+use crate::cells::{Cells, Left};
 use crate::engine::{Handle, Wheel};
 use crate::outcome::{Amount, Conservation, Waits};
 use crate::route::{LinkIndex, PathId, Paths};
@@ -32,6 +34,8 @@ pub(crate) enum Event {
     Timer(u32, Side),
     /// A datagram source sends its next packet.
     Source(u32),
+    /// A packet may leave the links of cells.
+    Cells,
     /// Time to sample the series.
     Sample,
 }
@@ -63,7 +67,8 @@ impl Token {
             4 => Event::Timer(index, Side::From),
             5 => Event::Timer(index, Side::To),
             6 => Event::Source(index),
-            _ => Event::Sample,
+            _ if index == 0 => Event::Sample,
+            _ => Event::Cells,
         }
     }
 }
@@ -80,6 +85,7 @@ impl From<Event> for Token {
             Event::Timer(transfer, Side::To) => Self::new(5, transfer),
             Event::Source(flow) => Self::new(6, flow),
             Event::Sample => Self::new(7, 0),
+            Event::Cells => Self::new(7, 1),
         }
     }
 }
@@ -123,6 +129,8 @@ pub(crate) struct Net {
     pub(crate) capture: Option<Box<dyn CaptureSink>>,
     pub(crate) sent: Amount,
     pub(crate) delivered: Amount,
+    /// The links that carry cells.
+    pub(crate) cells: Option<Box<Cells>>,
 }
 
 /// What a flow is. Its path and its state are looked up together, for every packet.
@@ -153,6 +161,8 @@ pub(crate) enum Place {
 pub(crate) struct LinkState {
     pub(crate) line: Line<Meta>,
     pub(crate) monitor: Monitor,
+    /// It carries cells: its line stays idle.
+    pub(crate) cells: bool,
     transmit_at: Option<Instant>,
     arrival_pending: bool,
 }
@@ -177,7 +187,14 @@ impl Net {
         // Each flow of the network passes one line, so one memory does for all middleboxes.
         let handshakes = Arc::default();
         let links = network.links.iter().map(|link| LinkState::new(network, link, &flows, &handshakes));
-        let links = links.collect::<Result<_, _>>()?;
+        let mut links = links.collect::<Result<Vec<_>, _>>()?;
+        let cells = match &network.atm {
+            Some(atm) => {
+                atm.links.iter().for_each(|link| links[*link].cells = true);
+                Some(Box::new(Cells::new(network, atm)?))
+            }
+            None => None,
+        };
         Ok(Self {
             pending: Wheel::new(),
             links,
@@ -189,6 +206,7 @@ impl Net {
             capture,
             sent: Amount::default(),
             delivered: Amount::default(),
+            cells,
         })
     }
 
@@ -225,6 +243,9 @@ impl Net {
     #[inline]
     fn enqueue(&mut self, now: Instant, index: LinkIndex, packet: Meta) {
         let link = &mut self.links[index as usize];
+        if link.cells {
+            return self.offer(now, index, packet);
+        }
         let mut watch = Watch { index, monitor: &mut link.monitor, capture: self.capture.as_deref_mut() };
         link.line.enqueue(now, packet, &mut watch);
         if link.line.next_transmission().is_some() {
@@ -257,7 +278,12 @@ impl Net {
         let mut watch = Watch { index, monitor: &mut link.monitor, capture: self.capture.as_deref_mut() };
         let packet = link.line.take_arrival(now, &mut watch);
         self.arm(index);
-        let packet = packet?;
+        self.arrived(now, index, packet?)
+    }
+
+    /// Forwards a packet that is at the far end of a link, or returns it if it is where it was bound for.
+    #[inline]
+    fn arrived(&mut self, now: Instant, index: LinkIndex, packet: Meta) -> Option<Meta> {
         if let Some(capture) = &mut self.capture {
             capture.packet(now, index as usize, Passage::Arrived, &packet);
         }
@@ -272,6 +298,73 @@ impl Net {
                 self.delivered.bytes += u64::from(packet.ip_len);
                 Some(packet)
             }
+        }
+    }
+
+    /// Makes a frame of a packet that comes to a link of cells.
+    fn offer(&mut self, now: Instant, index: LinkIndex, packet: Meta) {
+        let traffic = self.flows[packet.flow.index() as usize / 2].traffic;
+        let cells = self.cells.as_mut().expect("there are links of cells");
+        let refused = cells.offer(now, (index, traffic), packet);
+        if let Some(capture) = &mut self.capture {
+            let passage = refused.map_or(Passage::Transmitted, Passage::Dropped);
+            capture.packet(now, index as usize, passage, &packet);
+        }
+        if refused.is_none() {
+            self.arm_cells();
+        }
+    }
+
+    /// Lets the cells go on until now. What has left waits to be taken.
+    pub(crate) fn advance_cells(&mut self, now: Instant) {
+        if let Some(cells) = &mut self.cells {
+            (cells.wake, cells.wake_at) = (Handle::NONE, None);
+            cells.advance(now);
+        }
+    }
+
+    /// Takes what has left the cells: forwards it, or returns it if it is where it was bound for.
+    pub(crate) fn leave_cells(&mut self, departure: &Departure) -> Option<Meta> {
+        match self.cells.as_mut()?.left(departure) {
+            Left::Whole(link, packet) => self.arrived(departure.at, link, packet),
+            Left::Lost(link, packet, reason) => {
+                if let Some(capture) = &mut self.capture {
+                    capture.packet(departure.at, link as usize, Passage::Dropped(reason), &packet);
+                }
+                None
+            }
+        }
+    }
+
+    /// Brings the cells up to just before now, so that they can be looked at.
+    pub(crate) fn look_at_cells(&mut self, now: Instant) {
+        let Some(cells) = &mut self.cells else { return };
+        cells.advance_before(now);
+        let gone = std::mem::take(&mut cells.gone);
+        for departure in &gone {
+            let lost = self.leave_cells(departure);
+            debug_assert!(lost.is_none(), "what arrives has an event of its own");
+        }
+        self.put_back(gone);
+    }
+
+    /// Gives an emptied list of departures back, for its room.
+    pub(crate) fn put_back(&mut self, mut gone: Vec<Departure>) {
+        gone.clear();
+        if let Some(cells) = &mut self.cells {
+            cells.gone = gone;
+        }
+    }
+
+    /// Makes sure that the next time at which a packet may leave the cells is pending.
+    pub(crate) fn arm_cells(&mut self) {
+        let Some(cells) = &mut self.cells else { return };
+        if let Some(due) = cells.next()
+            && cells.wake_at.is_none_or(|at| due < at)
+        {
+            self.pending.cancel(cells.wake);
+            cells.wake = self.pending.push(due, Event::Cells.into());
+            cells.wake_at = Some(due);
         }
     }
 
@@ -316,6 +409,12 @@ impl Net {
             sums.in_flight.packets += in_flight.packets;
             sums.in_flight.bytes += in_flight.bytes;
         }
+        if let Some(cells) = &self.cells {
+            for (sum, amount) in [(&mut sums.dropped, cells.dropped), (&mut sums.in_flight, cells.inside())] {
+                sum.packets += amount.packets;
+                sum.bytes += amount.bytes;
+            }
+        }
         sums
     }
 }
@@ -344,6 +443,7 @@ impl LinkState {
         Ok(Self {
             line: Line::new(&config, queue, losses).with_flows(Arc::clone(flows)),
             monitor: Monitor::new(),
+            cells: false,
             transmit_at: None,
             arrival_pending: false,
         })
@@ -415,7 +515,7 @@ mod tests {
         for index in [0, 1, 77, LAST] {
             let timers = [Event::Timer(index, Side::From), Event::Timer(index, Side::To)];
             let links = [Event::Transmit(index), Event::Arrive(index)];
-            let flows = [Event::Start(index), Event::Stop(index), Event::Source(index), Event::Sample];
+            let flows = [Event::Start(index), Event::Stop(index), Event::Source(index), Event::Sample, Event::Cells];
             for event in timers.into_iter().chain(links).chain(flows) {
                 assert_eq!(Token::from(event).event(), event);
             }

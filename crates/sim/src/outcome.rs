@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use hdrhistogram::Histogram;
+use lastmile_atm::CellDrop;
+use lastmile_atm::network::{HopStats, LinkStats, NetworkStats, VcStats};
+use lastmile_atm::policer::Conformance;
 use lastmile_queueing::line::Stats as LineStats;
 use lastmile_tcp::LimitedTime;
 use lastmile_units::{Duration, Instant};
@@ -29,6 +32,53 @@ pub struct Outcome {
     pub series: Vec<Series>,
     /// Where every byte went.
     pub conservation: Conservation,
+    /// What the cells did, if there were any.
+    pub atm: Option<AtmOutcome>,
+}
+
+/// What became of the cells of a network.
+#[derive(Clone, Debug)]
+pub struct AtmOutcome {
+    /// A row a virtual channel, in the order of [`crate::spec::Atm::network`].
+    pub vcs: Vec<VcOutcome>,
+    /// A row a link, in its order: what its port did.
+    pub ports: Vec<LinkStats>,
+    /// A row a virtual path, in its order: what its policer found. `None`: it has none.
+    pub paths: Vec<Option<Conformance>>,
+    /// All cells together.
+    pub cells: NetworkStats,
+    /// Packets that were frames at the end, as the simulator counts them: to be compared with what the cells say.
+    pub frames_inside: u64,
+}
+
+/// What became of a virtual channel.
+#[derive(Clone, Debug)]
+pub struct VcOutcome {
+    /// Frames and cells from end to end.
+    pub stats: VcStats,
+    /// Cells at each of its links, in order.
+    pub hops: Vec<HopStats>,
+    /// What its policer found. `None`: it has none.
+    pub conformance: Option<Conformance>,
+    /// Frames lost, by why the first cell was: [`lastmile_atm::CellDrop::index`].
+    pub lost: [u64; CellDrop::ALL.len()],
+    /// Frames lost because the one before had lost its end.
+    pub joined: u64,
+    /// Packets that no frame holds.
+    pub too_large: u64,
+    /// Packets that arrived, and the time from their coming to the source of the VC to that.
+    pub transit: Waits,
+}
+
+impl AtmOutcome {
+    /// True if every cell and every frame is somewhere.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        let lost = |vc: &VcOutcome| vc.lost.iter().sum::<u64>() + vc.joined;
+        let ended: u64 = self.vcs.iter().map(|vc| vc.stats.whole.frames + lost(vc)).sum();
+        let offered: u64 = self.vcs.iter().map(|vc| vc.stats.offered.frames).sum();
+        self.cells.holds() && self.cells.frames_inside == self.frames_inside && offered == ended + self.frames_inside
+    }
 }
 
 /// What became of one flow.

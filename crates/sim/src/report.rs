@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lastmile_units::Instant;
 
+use crate::cells::CELL_BITS;
 use crate::engine::Wheel;
 use crate::host::{Datagrams, Ping, Replay, Totals, Transfer};
 use crate::net::Place;
@@ -18,8 +19,12 @@ pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
     // Queues, wires and the pending set go first, and each transfer as its row is made: of very many flows the rows below
     // take half as much again.
     simulation.net.pending = Wheel::new();
-    let links =
+    let mut links: Vec<LinkOutcome> =
         std::mem::take(&mut simulation.net.links).into_iter().map(|state| link(state, simulation.now)).collect();
+    let cells = simulation.net.cells.take();
+    for (index, bits) in cells.iter().flat_map(|cells| cells.bits_sent()) {
+        (links[index].wire_bits, links[index].cells) = (bits, Some(bits / CELL_BITS));
+    }
     let flows = flows(&mut simulation);
     let mut series = simulation.sampler.take().map(crate::sample::Sampler::into_series).unwrap_or_default();
     let probes = probes(&mut simulation);
@@ -37,6 +42,7 @@ pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
         snapshots: simulation.snapshots,
         series,
         conservation,
+        atm: cells.map(|cells| cells.outcome()),
     }
 }
 
@@ -61,6 +67,9 @@ pub(crate) fn snapshot(simulation: &mut Simulation<'_>) -> Snapshot {
         queue_delay: Vec::with_capacity(simulation.net.links.len()),
         ack_queue_delay: Vec::with_capacity(simulation.net.links.len()),
     };
+    for (index, bits) in simulation.net.cells.iter().flat_map(|cells| cells.bits_sent()) {
+        snapshot.wire_bits[index] = bits;
+    }
     for link in &mut simulation.net.links {
         let [all, acks] = std::mem::take(&mut link.monitor.since_snapshot);
         snapshot.queue_delay.push(all);

@@ -13,6 +13,8 @@ const NO_THRESHOLD: u32 = 1 << 30;
 pub(crate) struct Sampler {
     interval: Duration,
     links: Vec<LinkSeries>,
+    /// Cells that wait, by link of cells with a queue that ends.
+    cells: Vec<Series>,
     flows: Vec<FlowSeries>,
 }
 
@@ -41,17 +43,26 @@ struct TcpSeries {
 impl Sampler {
     pub(crate) fn new(simulation: &Simulation<'_>, interval: Duration) -> Self {
         let links = simulation.network.links.iter().map(|link| LinkSeries::new(&link.name)).collect();
+        let of = |link: usize| Series::new("queue_cells", &simulation.network.links[link].name);
+        let cells = simulation.net.cells.iter().flat_map(|cells| cells.sampled()).map(of).collect();
         let few = simulation.net.declared <= simulation.network.record.flow_limit;
         let names = simulation.flow_names().take(if few { usize::MAX } else { 0 });
         let flows = names.zip(&simulation.net.flows).map(|(name, flow)| FlowSeries::new(&name, flow.place)).collect();
-        Self { interval, links, flows }
+        Self { interval, links, cells, flows }
     }
 
     /// Takes a sample; returns when the next is due.
     pub(crate) fn sample(&mut self, simulation: &mut Simulation<'_>) -> Instant {
         let now = simulation.now;
         let interval_s = self.interval.as_secs_f64();
+        if let Some(cells) = &simulation.net.cells {
+            let waiting = self.cells.iter_mut().zip(cells.waiting());
+            waiting.for_each(|(series, cells)| series.push(now, cells as f64));
+        }
         for (series, link) in self.links.iter_mut().zip(&mut simulation.net.links) {
+            if link.cells {
+                continue;
+            }
             let backlog = link.line.queue().backlog();
             let waits = std::mem::take(&mut link.monitor.since_sample);
             let wire_bytes = link.line.stats().wire_bytes.as_u64();
@@ -75,7 +86,7 @@ impl Sampler {
             let tcp = s.tcp.into_iter().flat_map(|t| [t.cwnd, t.ssthresh, t.in_flight, t.acked, t.srtt]);
             std::iter::once(s.goodput).chain(tcp)
         });
-        links.chain(flows).filter(|series| !series.points.is_empty()).collect()
+        links.chain(self.cells).chain(flows).filter(|series| !series.points.is_empty()).collect()
     }
 }
 

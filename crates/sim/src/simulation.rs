@@ -7,6 +7,7 @@ use lastmile_units::Instant;
 
 use crate::BuildError;
 use crate::capture::CaptureSink;
+use crate::cells;
 use crate::host::{Datagrams, Ping, Progress, Replay, Session, Swarm, Totals, Transfer};
 use crate::net::{Event, FlowEntry, Net, Place, Side};
 use crate::outcome::{Conservation, Outcome, Snapshot};
@@ -112,6 +113,7 @@ impl<'a> Simulation<'a> {
         let end = Instant::ZERO + self.network.duration;
         self.advance_to(end);
         self.snapshot();
+        self.net.look_at_cells(end);
         report::outcome(self)
     }
 
@@ -136,8 +138,22 @@ impl<'a> Simulation<'a> {
             Event::Start(flow) => self.start(flow),
             Event::Stop(flow) => self.stop(flow),
             Event::Source(flow) => self.source(flow),
+            Event::Cells => self.cells(),
             Event::Sample => self.sample(),
         }
+    }
+
+    /// Packets leave the links of cells.
+    fn cells(&mut self) {
+        self.net.advance_cells(self.now);
+        let gone = self.net.cells.as_mut().map(|cells| std::mem::take(&mut cells.gone)).unwrap_or_default();
+        for departure in &gone {
+            if let Some(packet) = self.net.leave_cells(departure) {
+                self.deliver(&packet);
+            }
+        }
+        self.net.put_back(gone);
+        self.net.arm_cells();
     }
 
     /// Reads the state that the next packets on this link will need, so that memory fetches it while this packet is
@@ -283,6 +299,7 @@ impl<'a> Simulation<'a> {
 
     fn sample(&mut self) {
         let Some(mut sampler) = self.sampler.take() else { return };
+        self.net.look_at_cells(self.now);
         let next = sampler.sample(self);
         self.sampler = Some(sampler);
         self.net.schedule(next, Event::Sample);
@@ -296,6 +313,7 @@ impl<'a> Simulation<'a> {
         if self.snapshots.last().is_some_and(|latest| latest.at == self.now) && !self.snapshots.is_empty() {
             return;
         }
+        self.net.look_at_cells(self.now);
         let snapshot = report::snapshot(self);
         self.snapshots.push(snapshot);
     }
@@ -324,6 +342,7 @@ impl<'a> Simulation<'a> {
                     PathId::default()
                 }
             };
+            self.check_circuits(index, [there, back])?;
             self.net.routes.push([there, back]);
             for member in 0..traffic.count {
                 let number = u32::try_from(self.net.flows.len()).expect("the network was checked");
@@ -349,6 +368,21 @@ impl<'a> Simulation<'a> {
         self.net.declared = self.net.flows.len();
         self.net.flows.extend(replayed);
         self.net.standing = u32::try_from(self.net.flows.len()).expect("the network was checked");
+        Ok(())
+    }
+}
+
+impl Simulation<'_> {
+    /// Refuses a traffic that comes to a link of cells without a virtual channel along its path.
+    fn check_circuits(&self, traffic: usize, paths: [PathId; 2]) -> Result<(), BuildError> {
+        let Some(atm) = &self.network.atm else { return Ok(()) };
+        for (path, back) in paths.into_iter().zip([false, true]) {
+            let links: Vec<usize> = self.net.paths.links(path).iter().map(|link| *link as usize).collect();
+            if let Some(link) = cells::uncarried(atm, (traffic, back), &links) {
+                let (traffic, link) = (&self.network.traffic[traffic].name, &self.network.links[link].name);
+                return Err(BuildError::NoVc { traffic: traffic.clone(), back, link: link.clone() });
+            }
+        }
         Ok(())
     }
 }

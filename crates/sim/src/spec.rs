@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use lastmile_atm::{NetworkSpec, VcId};
 use lastmile_linklayer::LinkLayer;
 pub use lastmile_queueing::compress::Compression;
 use lastmile_queueing::spec::Spec as QueueSpec;
@@ -29,6 +30,32 @@ pub struct Network {
     pub record: Record,
     /// The access lines, for results that compare them; the simulation itself knows links alone.
     pub lines: Vec<AccessLine>,
+    /// The links that carry cells, if there are any.
+    pub atm: Option<Atm>,
+}
+
+/// Links that carry cells, and the virtual channels on them. A packet that comes to such a link is a frame of cells until its
+/// virtual channel ends.
+#[derive(Clone, Debug)]
+pub struct Atm {
+    /// Nodes, links, virtual paths and virtual channels.
+    pub network: NetworkSpec,
+    /// Which link of [`Network::links`] each of its links is, in their order. There rate, delay and link layer say what a packet alone
+    /// would take; queue, loss and compression are not asked.
+    pub links: Vec<usize>,
+    /// Which packets take which virtual channel.
+    pub circuits: Vec<Circuit>,
+}
+
+/// The virtual channels that the packets of a traffic take, one way.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Circuit {
+    /// Index of the traffic.
+    pub traffic: usize,
+    /// For what comes back: ACKs, requests, replies.
+    pub back: bool,
+    /// All between the same two nodes. The first flow of the traffic takes the first, the next the next, and so on in turn.
+    pub vcs: Vec<VcId>,
 }
 
 /// An access line of a network: which links it is.

@@ -32,6 +32,7 @@ pub(crate) fn line(down_kbit: u64, up_kbit: u64, preset: &str, up_queue: Spec) -
         seed: 1,
         record: Record { interval: Some(Duration::from_ms(100)), ..Record::default() },
         lines: Vec::new(),
+        atm: None,
     }
 }
 

@@ -32,6 +32,7 @@ pub(crate) fn line(down_kbit: u64, up_kbit: u64, preset: &str, delay: Duration) 
         seed: 1,
         record: Record::default(),
         lines: Vec::new(),
+        atm: None,
     }
 }
 

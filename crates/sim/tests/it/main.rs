@@ -10,6 +10,7 @@
 mod ack_regulation;
 mod aqm;
 mod build;
+mod cells;
 mod comings;
 mod conservation;
 mod determinism;

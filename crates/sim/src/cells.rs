@@ -1,0 +1,290 @@
+//! Links that carry cells: packets go in as they come, and out when [`lastmile_atm::Network`] says that their frame is whole.
+//!
+//! There is one event for all cells: the network is let go on until something may leave it, and asked again. So events are as many
+//! as packets, about, not cells; a packet offered at some time is never before what the network has done, since that goes no further than
+//! the pending set. Looking (a sample, a snapshot) brings it up to the picosecond before, so that what is offered at the same time
+//! does not depend on who looked.
+
+use lastmile_atm::discard::CellDrop;
+use lastmile_atm::{Departure, Fate, LinkId, Queues, VcId, VpId};
+use lastmile_packet::Meta;
+use lastmile_queueing::DropReason;
+use lastmile_units::Instant;
+
+use crate::BuildError;
+use crate::engine::Handle;
+use crate::outcome::{Amount, AtmOutcome, VcOutcome, Waits};
+use crate::route::LinkIndex;
+use crate::spec::{Atm, Network};
+
+/// Bits of a cell on the wire.
+pub(crate) const CELL_BITS: u64 = 424;
+
+/// The links that carry cells, and the packets on them.
+pub(crate) struct Cells {
+    network: lastmile_atm::Network,
+    /// By traffic, and data or back.
+    crossings: Vec<[Vec<Crossing>; 2]>,
+    /// By VC: the link at its far end.
+    exits: Vec<LinkIndex>,
+    /// Each link, and which of ours it is.
+    links: Vec<(LinkId, usize)>,
+    /// Links whose queues have an end, which are worth a look.
+    bounded: Vec<(LinkId, usize)>,
+    packets: Packets,
+    vcs: Vec<(VcId, VcCount)>,
+    vps: Vec<VpId>,
+    pub(crate) wake: Handle,
+    pub(crate) wake_at: Option<Instant>,
+    /// What has left and is not yet handled.
+    pub(crate) gone: Vec<Departure>,
+    pub(crate) dropped: Amount,
+}
+
+/// The virtual channels over which a traffic's packets go from one link to another.
+struct Crossing {
+    entry: LinkIndex,
+    /// The first flow of the traffic.
+    first: u32,
+    vcs: Vec<VcId>,
+}
+
+/// What is counted of a VC beside its cells.
+#[derive(Clone, Default)]
+struct VcCount {
+    hops: usize,
+    lost: [u64; CellDrop::ALL.len()],
+    joined: u64,
+    too_large: u64,
+    transit: Waits,
+}
+
+/// Packets that are cells now, and since when.
+#[derive(Default)]
+struct Packets {
+    slots: Vec<(Instant, Meta)>,
+    free: Vec<u32>,
+    inside: Amount,
+}
+
+impl Packets {
+    fn put(&mut self, now: Instant, packet: Meta) -> u32 {
+        self.inside.add(&packet);
+        if let Some(slot) = self.free.pop() {
+            self.slots[slot as usize] = (now, packet);
+            return slot;
+        }
+        self.slots.push((now, packet));
+        u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 packets at a time")
+    }
+
+    fn take(&mut self, slot: u64) -> (Instant, Meta) {
+        let slot = u32::try_from(slot).expect("as it was given");
+        let (since, packet) = self.slots[slot as usize];
+        self.inside.packets -= 1;
+        self.inside.bytes -= u64::from(packet.ip_len);
+        self.free.push(slot);
+        (since, packet)
+    }
+}
+
+/// What came of a packet that has left the cells.
+pub(crate) enum Left {
+    /// It is at the far end of this link.
+    Whole(LinkIndex, Meta),
+    /// It was lost, having come by this link's VC.
+    Lost(LinkIndex, Meta, DropReason),
+}
+
+impl Cells {
+    pub(crate) fn new(network: &Network, atm: &Atm) -> Result<Self, BuildError> {
+        let cells = lastmile_atm::Network::new(&atm.network)?;
+        let ours = |link: LinkId| u32::try_from(atm.links[link.index()]).expect("the network was checked");
+        let exits = atm.network.vcs.iter().map(|vc| ours(*vc.route.last().expect("checked"))).collect();
+        let mut first = 0;
+        let mut crossings: Vec<[Vec<Crossing>; 2]> = Vec::new();
+        for (index, traffic) in network.traffic.iter().enumerate() {
+            let ways = [false, true].map(|back| {
+                let own = atm.circuits.iter().filter(|circuit| (circuit.traffic, circuit.back) == (index, back));
+                let crossing = |circuit: &crate::spec::Circuit| Crossing {
+                    entry: ours(atm.network.vcs[circuit.vcs[0].index()].route[0]),
+                    first,
+                    vcs: circuit.vcs.clone(),
+                };
+                own.map(crossing).collect()
+            });
+            crossings.push(ways);
+            first += traffic.count;
+        }
+        let ends = |link: &lastmile_atm::LinkSpec| {
+            let unlimited = matches!(&link.queues, Queues::Fifo(queue) if queue.limit.is_none());
+            !unlimited || atm.network.nodes[link.from.index()].shared_memory.is_some()
+        };
+        let links: Vec<(LinkId, usize)> = atm.network.link_ids().zip(atm.links.iter().copied()).collect();
+        let bounded = links.iter().copied().filter(|(link, _)| ends(&atm.network.links[link.index()])).collect();
+        let counts = atm.network.vcs.iter().map(|vc| VcCount { hops: vc.route.len(), ..VcCount::default() });
+        Ok(Self {
+            network: cells,
+            crossings,
+            exits,
+            links,
+            bounded,
+            packets: Packets::default(),
+            vcs: atm.network.vc_ids().zip(counts).collect(),
+            vps: atm.network.vp_ids().collect(),
+            wake: Handle::NONE,
+            wake_at: None,
+            gone: Vec::new(),
+            dropped: Amount::default(),
+        })
+    }
+
+    /// A packet of a flow comes to a link of cells. `None` if it is a frame now, else why it cannot be.
+    pub(crate) fn offer(
+        &mut self,
+        now: Instant,
+        (entry, traffic): (LinkIndex, u32),
+        packet: Meta,
+    ) -> Option<DropReason> {
+        let number = packet.flow.index();
+        let ways = &self.crossings[traffic as usize][number as usize % 2];
+        let Some(crossing) = ways.iter().find(|crossing| crossing.entry == entry) else {
+            self.dropped.add(&packet);
+            return Some(DropReason::Unreachable);
+        };
+        let member = (number / 2).wrapping_sub(crossing.first) as usize % crossing.vcs.len();
+        let vc = crossing.vcs[member];
+        let bytes = lastmile_units::ByteCount::new(packet.ip_len.into());
+        let slot = self.packets.put(now, packet);
+        if self.network.offer(now, vc, bytes, slot.into()).is_err() {
+            self.packets.take(slot.into());
+            self.vcs[vc.index()].1.too_large += 1;
+            self.dropped.add(&packet);
+            return Some(DropReason::TooLarge);
+        }
+        None
+    }
+
+    /// When something may leave next.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.network.next_event()
+    }
+
+    /// Lets all happen that happens by `now`. What leaves is in `gone`.
+    pub(crate) fn advance(&mut self, now: Instant) {
+        self.network.advance(now);
+        self.network.departures(&mut self.gone);
+    }
+
+    /// Lets all happen that happens before `now`: for a look.
+    pub(crate) fn advance_before(&mut self, now: Instant) {
+        if let Some(before) = now.as_ps().checked_sub(1) {
+            self.advance(Instant::from_ps(before));
+        }
+    }
+
+    /// What became of the packet of a departure.
+    pub(crate) fn left(&mut self, departure: &Departure) -> Left {
+        let (since, packet) = self.packets.take(departure.packet);
+        let vc = departure.vc.index();
+        let count = &mut self.vcs[vc].1;
+        let reason = match departure.fate {
+            Fate::Whole => {
+                count.transit.add(departure.at.since(since));
+                return Left::Whole(self.exits[vc], packet);
+            }
+            Fate::Joined => {
+                count.joined += 1;
+                DropReason::Tail
+            }
+            Fate::Dropped(drop) => {
+                count.lost[drop.index()] += 1;
+                reason(drop)
+            }
+        };
+        self.dropped.add(&packet);
+        Left::Lost(self.exits[vc], packet, reason)
+    }
+
+    /// Packets that are cells now.
+    pub(crate) fn inside(&self) -> Amount {
+        self.packets.inside
+    }
+
+    /// The links that are worth a sample, and how many cells wait there.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = u64> + '_ {
+        self.bounded.iter().map(|(link, _)| self.network.waiting(*link))
+    }
+
+    /// Those links, by ours.
+    pub(crate) fn sampled(&self) -> impl Iterator<Item = usize> + '_ {
+        self.bounded.iter().map(|(_, ours)| *ours)
+    }
+
+    /// Bits that each link of cells has sent, with ours.
+    pub(crate) fn bits_sent(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        self.links.iter().map(|(link, ours)| (*ours, self.network.link_stats(*link).cells.sent * CELL_BITS))
+    }
+
+    pub(crate) fn outcome(&self) -> AtmOutcome {
+        let vcs = self.vcs.iter().map(|(vc, count)| VcOutcome {
+            stats: self.network.vc_stats(*vc),
+            hops: (0..count.hops).map(|hop| self.network.hop_stats(*vc, hop)).collect(),
+            conformance: self.network.conformance(*vc),
+            lost: count.lost,
+            joined: count.joined,
+            too_large: count.too_large,
+            transit: count.transit,
+        });
+        AtmOutcome {
+            vcs: vcs.collect(),
+            ports: self.links.iter().map(|(link, _)| self.network.link_stats(*link)).collect(),
+            paths: self.vps.iter().map(|vp| self.network.path_conformance(*vp)).collect(),
+            cells: self.network.stats(),
+            frames_inside: self.packets.inside.packets,
+        }
+    }
+}
+
+/// The first link of cells on a path that no VC of this traffic and way carries along it.
+pub(crate) fn uncarried(atm: &Atm, (traffic, back): (usize, bool), path: &[usize]) -> Option<usize> {
+    let mut rest = path;
+    while let Some((&link, after)) = rest.split_first() {
+        if !atm.links.contains(&link) {
+            rest = after;
+            continue;
+        }
+        let own = atm.circuits.iter().filter(|circuit| (circuit.traffic, circuit.back) == (traffic, back));
+        let carried = own.filter_map(|circuit| {
+            let along = |vc: &VcId| {
+                let route = &atm.network.vcs[vc.index()].route;
+                let along = route.len() <= rest.len() && route.iter().zip(rest).all(|(a, b)| atm.links[a.index()] == *b);
+                along.then_some(route.len())
+            };
+            let first = along(circuit.vcs.first()?)?;
+            circuit.vcs.iter().all(|vc| along(vc) == Some(first)).then_some(first)
+        });
+        match carried.max() {
+            Some(links) => rest = &rest[links..],
+            None => return Some(link),
+        }
+    }
+    None
+}
+
+/// What captures and counters of packets call it.
+fn reason(drop: CellDrop) -> DropReason {
+    match drop {
+        CellDrop::QueueFull | CellDrop::MemoryFull | CellDrop::Ppd => DropReason::Tail,
+        CellDrop::Epd | CellDrop::Spd | CellDrop::Selective => DropReason::Aqm,
+        CellDrop::PeakRate | CellDrop::SustainableRate | CellDrop::FrameConformance => DropReason::Policed,
+    }
+}
+
+impl Amount {
+    #[inline]
+    fn add(&mut self, packet: &Meta) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.ip_len);
+    }
+}
