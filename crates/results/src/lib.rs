@@ -18,6 +18,7 @@
 //! | [`read`] | the same files, read again |
 
 pub mod amp;
+mod atm;
 pub mod atomic;
 pub mod beside;
 mod bounds;

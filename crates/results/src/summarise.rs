@@ -10,6 +10,7 @@ use lastmile_sim::spec::{Link as LinkSpec, Network, Source};
 use lastmile_tcp::Variant;
 use lastmile_units::{Duration, Instant};
 
+use crate::atm;
 use crate::bounds::{self, Bound, Shape};
 use crate::format::{self, to_f64};
 use crate::limits::Case;
@@ -52,6 +53,7 @@ pub fn summarise(origin: &Origin, network: &Network, outcome: &Outcome) -> Summa
         lines: Vec::new(),
         line_fairness: Vec::new(),
         conservation: conservation(outcome),
+        atm: atm::atm(network, outcome),
     };
     summary.flows = outcome.flows.iter().map(|flow| run.flow(flow, &summary.phases)).collect();
     summary.fairness = fairness(&summary.flows);
@@ -561,6 +563,9 @@ fn fairness(flows: &[Flow]) -> Vec<Fairness> {
     index.collect()
 }
 
+/// What the table of conservation calls packets that lost a cell; the rows of virtual channels tell why.
+pub(crate) const LOST_CELLS: &str = "lost_cells";
+
 fn conservation(outcome: &Outcome) -> Conservation {
     let held = &outcome.conservation;
     let mut dropped_by_reason = BTreeMap::new();
@@ -570,6 +575,12 @@ fn conservation(outcome: &Outcome) -> Conservation {
             if bytes > 0 {
                 *dropped_by_reason.entry(reason.name().to_owned()).or_default() += bytes;
             }
+        }
+    }
+    if let Some(atm) = &outcome.atm {
+        let bytes: u64 = atm.vcs.iter().map(|vc| vc.lost_bytes).sum();
+        if bytes > 0 {
+            *dropped_by_reason.entry(LOST_CELLS.to_owned()).or_default() += bytes;
         }
     }
     Conservation {

@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::Run;
 use crate::format;
-use crate::schema::{Delay, Flow, Line, Link, PageResponse, Pages, Phase, Probe, RoundTrip, Shares, Summary};
+use crate::schema::{
+    CellPort, Delay, Flow, Line, Link, PageResponse, Pages, Phase, Probe, RoundTrip, Shares, Summary, VirtualChannel,
+    VirtualPath,
+};
+use crate::summarise::LOST_CELLS;
 
 /// A table: a heading, columns, rows of text.
 #[derive(Clone, Debug, Default)]
@@ -158,6 +162,89 @@ fn link(link: &Link) -> Vec<String> {
         format::grouped(link.packets),
         reasons(&link.drops),
     ]
+}
+
+/// Ports of links of cells: those of switches, and any others at which something was dropped or tagged.
+pub(crate) fn ports(summary: &Summary) -> Table {
+    use Kind::{Name, Number, Text};
+    let columns = columns(&[
+        ("Port", Name),
+        ("Cells in", Number),
+        ("out", Number),
+        ("of whole packets", Number),
+        ("Goodput\nof out", Number),
+        ("Largest queue\nin cells", Number),
+        ("Tagged", Number),
+        ("Cells dropped", Text),
+    ]);
+    let ports = summary.atm.iter().flat_map(|atm| &atm.ports).filter(|port| port.arrived_cells > 0);
+    let row = |port: &CellPort| {
+        vec![
+            port.link.clone(),
+            format::grouped(port.arrived_cells),
+            format::grouped(port.sent_cells),
+            format::grouped(port.goodput_cells),
+            format::or_dash(port.goodput_share, format::percent),
+            format::grouped(port.max_queue_cells),
+            format::or_dash((port.tagged_cells > 0).then_some(port.tagged_cells), format::grouped),
+            reasons(&port.drops_cells),
+        ]
+    };
+    let table = Table { title: "Ports of cells".to_owned(), columns, rows: ports.map(row).collect() };
+    table.without_empty_columns()
+}
+
+/// Virtual channels over which something went.
+pub(crate) fn channels(summary: &Summary) -> Table {
+    use Kind::{Name, Number, Text};
+    let columns = columns(&[
+        ("Virtual channel", Name),
+        ("VPI/VCI", Text),
+        ("Packets", Number),
+        ("whole", Number),
+        ("Cells", Number),
+        ("of whole packets", Number),
+        ("in vain", Number),
+        ("Transit mean", Number),
+        ("Tagged", Number),
+        ("Packets lost", Text),
+    ]);
+    let channels = summary.atm.iter().flat_map(|atm| &atm.vcs).filter(|vc| vc.offered_frames > 0);
+    let row = |vc: &VirtualChannel| {
+        vec![
+            vc.name.clone(),
+            format!("{}/{}", vc.vpi, vc.vci),
+            format::grouped(vc.offered_frames),
+            format::grouped(vc.whole_frames),
+            format::grouped(vc.offered_cells),
+            format::grouped(vc.goodput_cells),
+            format::grouped(vc.badput_cells),
+            format::or_dash(vc.transit_mean_s, format::seconds),
+            format::or_dash((vc.tagged_cells > 0).then_some(vc.tagged_cells), format::grouped),
+            reasons(&vc.lost_frames),
+        ]
+    };
+    let table = Table { title: "Virtual channels".to_owned(), columns, rows: channels.map(row).collect() };
+    table.without_empty_columns()
+}
+
+/// Policed virtual paths.
+pub(crate) fn virtual_paths(summary: &Summary) -> Table {
+    use Kind::{Name, Number};
+    let columns = columns(&[
+        ("Virtual path", Name),
+        ("Conforming\ncells", Number),
+        ("Tagged", Number),
+        ("Above peak", Number),
+        ("Above sustainable", Number),
+    ]);
+    let policed = summary.atm.iter().flat_map(|atm| &atm.vps);
+    let row = |path: &VirtualPath| {
+        let counts = path.policed?;
+        let cells = [counts.conforming_cells, counts.tagged_cells, counts.peak_cells, counts.sustainable_cells];
+        Some(std::iter::once(path.name.clone()).chain(cells.map(format::grouped)).collect())
+    };
+    Table { title: "Virtual paths".to_owned(), columns, rows: policed.filter_map(row).collect() }
 }
 
 /// `tail 12, ack merged 3`; a dash for none.
@@ -362,7 +449,12 @@ pub(crate) fn conservation(summary: &Summary) -> Table {
         row("on the wire", Some(held.packets.in_flight), held.in_flight),
     ];
     let by_reason = held.dropped_by_reason.iter().map(|(reason, bytes)| {
-        let packets: u64 = summary.links.iter().filter_map(|link| link.drops.get(reason)).sum();
+        let packets: u64 = if reason == LOST_CELLS {
+            let vcs = summary.atm.iter().flat_map(|atm| &atm.vcs);
+            vcs.flat_map(|vc| vc.lost_frames.values()).sum()
+        } else {
+            summary.links.iter().filter_map(|link| link.drops.get(reason)).sum()
+        };
         row(&format!("… {}", reason.replace('_', " ")), Some(packets), *bytes)
     });
     rows.splice(3..3, by_reason);

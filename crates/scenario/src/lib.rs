@@ -14,10 +14,12 @@
 //! | `access.rs`, `topology.rs`, `line.rs`, `queue.rs` | access line, nodes and links, one direction of a line, its queue |
 //! | `traffic.rs`, `names.rs`, `tcp.rs` | what runs |
 //! | `policy/` | the policy file: line, classes, rules; the policies that come with the program |
+//! | `atm/` | switches, links of cells, contracts, virtual channels |
 //! | `reference.rs` | the reference of all keys, printed from the schema |
 
 mod access;
 mod apps;
+mod atm;
 pub mod diagnostics;
 mod document;
 mod ends;

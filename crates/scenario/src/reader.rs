@@ -103,6 +103,11 @@ pub(crate) struct Variant<T: 'static> {
 }
 
 impl<'d> Unopened<'d> {
+    /// The text at `key`, if it is one: for who must look before the table is opened.
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
+        self.table.text(key)
+    }
+
     /// Reads the table as `section`.
     pub(crate) fn open(self, section: &'static Section) -> Table<'d> {
         let table = Table { at: self, sections: vec![section] };

@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 use lastmile_linklayer::PRESETS;
 
 use crate::schema::{Fallback, Key, Kind, Section};
-use crate::{access, apps, line, queue, replay, scenario, tcp, topology, traffic};
+use crate::{access, apps, atm, line, queue, replay, scenario, tcp, topology, traffic};
 
 /// All sections, in the order of the reference, under their chapters.
 pub(crate) const CHAPTERS: &[(&str, &str, &[&Section])] = &[
@@ -23,6 +23,33 @@ pub(crate) const CHAPTERS: &[(&str, &str, &[&Section])] = &[
         ],
     ),
     ("Nodes and links", "", &[&topology::NODE, &topology::LINK, &topology::BACK]),
+    (
+        "ATM",
+        "",
+        &[
+            &atm::ATM,
+            &atm::switch::SWITCH,
+            &atm::link::CELL_LINK,
+            &atm::link::CELL_BACK,
+            &atm::queue::CELL_QUEUE,
+            &atm::queue::TAIL_DROP,
+            &atm::queue::PPD,
+            &atm::queue::EPD,
+            &atm::queue::EPD_PER_VC,
+            &atm::queue::SPD,
+            &atm::queue::CLASSES,
+            &atm::queue::PER_VC,
+            &atm::queue::CELL_CLASS,
+            &atm::contract::CONTRACT,
+            &atm::contract::UBR,
+            &atm::contract::CBR,
+            &atm::contract::SBR1,
+            &atm::contract::SBR2,
+            &atm::contract::SBR3,
+            &atm::contract::GFR,
+            &atm::contract::VP,
+        ],
+    ),
     ("Encapsulations", ENCAPSULATIONS, &[&line::CUSTOM]),
     (
         "Queues",

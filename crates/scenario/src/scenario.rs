@@ -8,6 +8,8 @@ use lastmile_tcp::Config;
 use lastmile_units::{ByteCount, Duration};
 
 use crate::access::{self, ACCESS, Access};
+use crate::atm::contract::Contracts;
+use crate::atm::{self, circuits};
 use crate::diagnostics::{Diagnostic, Place, Report, Source as Text};
 use crate::document::Document;
 use crate::reader::{Reader, Table};
@@ -35,6 +37,15 @@ pub(crate) static ROOT: Section = Section {
         Key::optional("access", Kind::Table("`[access]`"), "no access line", "An access line with its surroundings."),
         Key::optional("node", Kind::Tables("`[[node]]`"), "none", "Nodes with a processing delay."),
         Key::optional("link", Kind::Tables("`[[link]]`"), "none", "Links of one's own."),
+        Key::optional("atm", Kind::Table("`[atm]`"), "its defaults", "What links of cells share."),
+        Key::optional("switch", Kind::Tables("`[[switch]]`"), "none", "ATM switches: their links carry cells."),
+        Key::optional(
+            "contract",
+            Kind::Tables("`[[contract]]`"),
+            "none",
+            "Traffic contracts of virtual channels and paths.",
+        ),
+        Key::optional("vp", Kind::Tables("`[[vp]]`"), "none", "Virtual paths that are policed as a whole."),
         Key::optional("traffic", Kind::Tables("`[[traffic]]`"), "none", "What runs."),
     ],
 };
@@ -221,7 +232,8 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
         access::read(&table, &nodes, &mut topology)
     });
     let (access, lines) = access.unzip();
-    topology.read(root);
+    let settings = atm::Settings::read(root);
+    topology.read(root, &settings);
     if !root.has("access") && !root.has("link") {
         let hint = "describe an [access] line, or nodes with [[link]]";
         root.error("access", "neither [access] nor a [[link]]: nothing to simulate", Some(hint.into()));
@@ -232,15 +244,22 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
     }
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let around = Surroundings { topology: &topology, ends, tcp, duration: duration.unwrap_or(Duration::ZERO), folder };
+    let contracts = Contracts::read(root, topology.classes());
     let traffic = traffic::read(root, &around);
+    let cells = if topology.is_complete() && !contracts.incomplete {
+        circuits::build(root, &topology, &settings, &contracts, &traffic)
+    } else {
+        None
+    };
     let network = Network {
         nodes: topology.nodes,
         links: topology.links,
-        traffic,
+        traffic: traffic.into_iter().map(|(traffic, _)| traffic).collect(),
         duration: duration?,
         seed: seed?,
         record: record?,
         lines: lines.unwrap_or_default(),
+        atm: cells,
     };
     Some(Scenario { name: name?, network, access, warnings: Report::default() })
 }

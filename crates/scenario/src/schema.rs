@@ -80,6 +80,7 @@ pub(crate) enum Kind {
     Rate,
     Bytes,
     WireBytes,
+    Cells,
     Share,
     Limit,
     /// One of these words.
@@ -102,6 +103,7 @@ impl Kind {
             Self::Rate => "rate".into(),
             Self::Bytes => "size".into(),
             Self::WireBytes => "size on the wire".into(),
+            Self::Cells => "number of cells".into(),
             Self::Share => "share".into(),
             Self::Limit => "limit".into(),
             Self::Choice(words) => words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", "),

@@ -11,6 +11,10 @@ use lastmile_linklayer::preset;
 use lastmile_sim::spec::{Link, Node, NodeIndex};
 use lastmile_units::Duration;
 
+use crate::atm::Settings;
+use crate::atm::circuits;
+use crate::atm::link::{CELL_BACK, CELL_LINK, CellLine};
+use crate::atm::switch::{self, SWITCH, Switch};
 use crate::diagnostics::did_you_mean;
 use crate::line::{self, Defaults, LineSpec};
 use crate::reader::Table;
@@ -94,6 +98,9 @@ pub(crate) struct Topology<'d> {
     pub(crate) links: Vec<Link>,
     /// The table that each link comes from: for findings about it.
     tables: Vec<Table<'d>>,
+    /// Which of the links carry cells, and how.
+    pub(crate) cells: Vec<(usize, CellLine)>,
+    pub(crate) switches: BTreeMap<NodeIndex, Switch>,
     by_name: BTreeMap<String, NodeIndex>,
     /// Nodes or links are missing because the file has them wrong.
     incomplete: bool,
@@ -160,8 +167,19 @@ impl<'d> Topology<'d> {
         self.tables.push(table.clone());
     }
 
-    /// Reads `[[node]]` and `[[link]]`.
-    pub(crate) fn read(&mut self, root: &Table<'d>) {
+    /// The classes of the first port that has any.
+    pub(crate) fn classes(&self) -> &[String] {
+        let ports = self.cells.iter().map(|(_, line)| &line.port.classes);
+        ports.into_iter().find(|classes| !classes.is_empty()).map_or(&[], Vec::as_slice)
+    }
+
+    /// Adds an error about a link.
+    pub(crate) fn error_at(&self, link: usize, key: &'static str, message: String, hint: &str) {
+        self.tables[link].error(key, message, Some(hint.into()));
+    }
+
+    /// Reads `[[node]]`, `[[switch]]` and `[[link]]`.
+    pub(crate) fn read(&mut self, root: &Table<'d>, settings: &Settings) {
         for node in root.tables("node") {
             let table = node.open(&NODE);
             let processing = table.get("processing");
@@ -171,9 +189,15 @@ impl<'d> Topology<'d> {
                 table.error("name", format!("a second node is called {name:?}"), None);
             }
         }
+        self.read_switches(root);
         for link in root.tables("link") {
-            self.read_link(&link.open(&LINK));
+            if ["from", "to"].iter().any(|key| self.is_switch(link.text(key))) {
+                self.read_cell_link(&link.open(&CELL_LINK), settings);
+            } else {
+                self.read_link(&link.open(&LINK));
+            }
         }
+        circuits::check_classes(self);
         self.check_names();
         if self.nodes.len() > MOST_NODES {
             let message = format!("{} nodes are more than a network has: {MOST_NODES}", self.nodes.len());
@@ -181,6 +205,58 @@ impl<'d> Topology<'d> {
             return;
         }
         self.check_loops();
+    }
+
+    fn read_switches(&mut self, root: &Table<'d>) {
+        for switch in root.tables("switch") {
+            let table = switch.open(&SWITCH);
+            let Some((name, processing, switch)) = switch::read(&table) else {
+                self.incomplete();
+                continue;
+            };
+            match self.add_node(&name, processing) {
+                Some(node) => drop(self.switches.insert(node, switch)),
+                None => table.error("name", format!("a second node is called {name:?}"), None),
+            }
+        }
+    }
+
+    fn is_switch(&self, name: Option<&str>) -> bool {
+        let node = name.and_then(|name| self.by_name.get(name));
+        node.is_some_and(|node| self.switches.contains_key(node))
+    }
+
+    fn read_cell_link(&mut self, table: &Table<'d>, settings: &Settings) {
+        let name = table.optional_name("name");
+        let (Some(from), Some(to)) = (table.name("from"), table.name("to")) else {
+            self.incomplete();
+            return;
+        };
+        if from == to {
+            table.error("to", format!("a loop of links: this one leads from {from:?} to itself"), None);
+            self.incomplete();
+            return;
+        }
+        let (near, far) = (self.node(&from), self.node(&to));
+        let there = CellLine::read(table, None, self.switches.get(&near));
+        let back_table = table.table("back").map(|back| back.open(&CELL_BACK));
+        let back = there.as_ref().and_then(|there| match &back_table {
+            Some(back) => CellLine::read(back, Some(there), self.switches.get(&far)),
+            None => Some(there.turned(self.switches.get(&far))),
+        });
+        let (Some(there), Some(back)) = (there, back) else {
+            self.incomplete();
+            return;
+        };
+        let names = match name {
+            Some(name) => (name.clone(), format!("{name}-back")),
+            None => (format!("{from}-{to}"), format!("{to}-{from}")),
+        };
+        for (line, name, [from, to]) in [(there, names.0, [near, far]), (back, names.1, [far, near])] {
+            let link = line.link(name, from, to, settings);
+            self.cells.push((self.links.len(), line));
+            self.add_link(link, table);
+        }
     }
 
     fn read_link(&mut self, table: &Table<'d>) {

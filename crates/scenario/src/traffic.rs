@@ -8,6 +8,7 @@ use lastmile_sim::spec::{Names, NodeIndex, OpenedBy, Source, Traffic};
 use lastmile_tcp::Config;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
+use crate::atm::circuits;
 use crate::ends::{Ends, Ways, ways};
 use crate::reader::{Table, Unopened, Variant};
 use crate::schema::{Key, Kind, Section};
@@ -80,6 +81,10 @@ pub(crate) static TRAFFIC: Section = Section {
             "Differentiated services code point of its packets (RFC 2474); 46 is EF.",
         )
         .at_most("63"),
+        circuits::CONTRACT_KEY,
+        circuits::BACK_CONTRACT_KEY,
+        circuits::VP_KEY,
+        circuits::VC_KEY,
         names::CLIENT,
         names::SERVER,
         names::CLIENT_PORT,
@@ -210,8 +215,8 @@ struct Item<'d> {
     members: Vec<(String, Traffic)>,
 }
 
-/// Reads all of `[[traffic]]`.
-pub(crate) fn read(root: &Table<'_>, around: &Surroundings<'_, '_>) -> Vec<Traffic> {
+/// Reads all of `[[traffic]]`, each with its table.
+pub(crate) fn read<'d>(root: &Table<'d>, around: &Surroundings<'_, '_>) -> Vec<(Traffic, Table<'d>)> {
     let mut items: Vec<Item<'_>> = root.tables("traffic").into_iter().filter_map(|item| one(item, around)).collect();
     name_the_nameless(&mut items);
     let mut read: Vec<(Traffic, Table<'_>)> = Vec::new();
@@ -221,7 +226,7 @@ pub(crate) fn read(root: &Table<'_>, around: &Surroundings<'_, '_>) -> Vec<Traff
     }
     check_names(&read);
     check_amounts(root, &read, around.duration);
-    read.into_iter().map(|(traffic, _)| traffic).collect()
+    read
 }
 
 fn one<'d>(item: Unopened<'d>, around: &Surroundings<'_, '_>) -> Option<Item<'d>> {
@@ -411,13 +416,24 @@ fn on_off(table: &Table<'_>) -> Option<Source> {
 }
 
 /// Both ends can reach each other; a datagram source needs only the way there.
+/// True if packets come back.
+pub(crate) fn answered(traffic: &Traffic) -> bool {
+    matches!(traffic.source, Source::Bulk { .. } | Source::Ping { .. }) || traffic.opens()
+}
+
 fn check_ways(table: &Table<'_>, traffic: &Traffic, topology: &Topology<'_>) {
-    let answered = matches!(traffic.source, Source::Bulk { .. } | Source::Ping { .. }) || traffic.opens();
     let mut ways = vec![(traffic.from, traffic.to)];
-    if answered {
+    if answered(traffic) {
         ways.push((traffic.to, traffic.from));
     }
     for (from, to) in ways {
+        if let Some(switch) = [from, to].into_iter().find(|node| topology.switches.contains_key(node)) {
+            let key = if switch == traffic.from { "from" } else { "to" };
+            let message =
+                format!("{:?} is a switch, and no traffic begins or ends at one", topology.nodes[switch].name);
+            table.error(key, message, Some("link a host to it".into()));
+            return;
+        }
         if !topology.leads(from, to) {
             let (from, to) = (&topology.nodes[from].name, &topology.nodes[to].name);
             table.error("from", format!("no links lead from {from:?} to {to:?}"), None);

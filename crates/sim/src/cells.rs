@@ -56,6 +56,7 @@ struct VcCount {
     lost: [u64; CellDrop::ALL.len()],
     joined: u64,
     too_large: u64,
+    lost_bytes: u64,
     transit: Waits,
 }
 
@@ -158,7 +159,9 @@ impl Cells {
         let slot = self.packets.put(now, packet);
         if self.network.offer(now, vc, bytes, slot.into()).is_err() {
             self.packets.take(slot.into());
-            self.vcs[vc.index()].1.too_large += 1;
+            let count = &mut self.vcs[vc.index()].1;
+            count.too_large += 1;
+            count.lost_bytes += u64::from(packet.ip_len);
             self.dropped.add(&packet);
             return Some(DropReason::TooLarge);
         }
@@ -202,6 +205,7 @@ impl Cells {
                 reason(drop)
             }
         };
+        count.lost_bytes += u64::from(packet.ip_len);
         self.dropped.add(&packet);
         Left::Lost(self.exits[vc], packet, reason)
     }
@@ -234,6 +238,7 @@ impl Cells {
             lost: count.lost,
             joined: count.joined,
             too_large: count.too_large,
+            lost_bytes: count.lost_bytes,
             transit: count.transit,
         });
         AtmOutcome {

@@ -66,6 +66,8 @@ pub struct VcOutcome {
     pub joined: u64,
     /// Packets that no frame holds.
     pub too_large: u64,
+    /// IP bytes of all that were lost.
+    pub lost_bytes: u64,
     /// Packets that arrived, and the time from their coming to the source of the VC to that.
     pub transit: Waits,
 }

@@ -25,7 +25,7 @@ struct Quantity {
     busy_links: bool,
 }
 
-const QUANTITIES: [Quantity; 8] = [
+const QUANTITIES: [Quantity; 9] = [
     Quantity {
         series: "goodput_bps",
         title: "Goodput",
@@ -39,6 +39,14 @@ const QUANTITIES: [Quantity; 8] = [
         title: "Queue",
         units: format::BYTES,
         references: queue_limits,
+        rate: false,
+        busy_links: false,
+    },
+    Quantity {
+        series: "queue_cells",
+        title: "Cells in the queue",
+        units: format::CELLS,
+        references: none,
         rate: false,
         busy_links: false,
     },
@@ -107,6 +115,7 @@ const FLOWS_WITH_BOUNDS: usize = 3;
 pub(crate) const ALL: &[&str] = &[
     "goodput_bps",
     "queue_bytes",
+    "queue_cells",
     "queue_delay_s",
     "rtt_s",
     "cwnd_bytes",

@@ -59,6 +59,9 @@ pub(crate) fn all(summary: &Summary) -> Markup {
         tabular::pages(summary),
         tabular::lines(summary),
         tabular::links(summary),
+        tabular::ports(summary),
+        tabular::virtual_paths(summary),
+        tabular::channels(summary),
         tabular::conservation(summary),
     ];
     html! {

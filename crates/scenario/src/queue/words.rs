@@ -91,7 +91,7 @@ macro_rules! reads {
 
 /// Several of one kind: a list, or one on its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Several<T>(pub(super) Vec<T>);
+pub(crate) struct Several<T>(pub(crate) Vec<T>);
 
 impl<T: FromNode> FromNode for Several<T> {
     fn from_value(value: &Value) -> Result<Self, String> {
@@ -154,7 +154,7 @@ reads!(Addresses, value => {
 
 /// A code point by number or name.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct CodePoint(pub(super) u8);
+pub(crate) struct CodePoint(pub(crate) u8);
 
 reads!(CodePoint, value => match value {
     Value::Integer(_) => match u64::from_value(value)? {

@@ -1,0 +1,96 @@
+//! What became of cells: a row a port, a virtual channel and a policed path; and that every cell is somewhere.
+
+use std::collections::BTreeMap;
+
+use lastmile_atm::CellDrop;
+use lastmile_atm::network::HopStats;
+use lastmile_atm::policer::Conformance;
+use lastmile_sim::outcome::{AtmOutcome, Outcome, VcOutcome};
+use lastmile_sim::spec::{Atm as Spec, Network};
+
+use crate::format::to_f64;
+use crate::schema::{Atm, CellConservation, CellPort, Policed, VirtualChannel, VirtualPath};
+
+/// The rows of `network`'s cells; `None` without any.
+pub(crate) fn atm(network: &Network, outcome: &Outcome) -> Option<Atm> {
+    let (spec, outcome) = (network.atm.as_ref()?, outcome.atm.as_ref()?);
+    let cells = outcome.cells;
+    let port = |(index, link): (usize, &usize)| port(network.links[*link].name.clone(), &outcome.ports[index]);
+    let paths = spec.network.vps.iter().zip(&outcome.paths);
+    Some(Atm {
+        ports: spec.links.iter().enumerate().map(port).collect(),
+        vcs: outcome.vcs.iter().enumerate().map(|(index, vc)| channel(network, spec, index, vc)).collect(),
+        vps: paths.map(|(path, counts)| VirtualPath { name: path.name.clone(), policed: counts.map(policed) }).collect(),
+        conservation: CellConservation {
+            offered: cells.offered,
+            arrived: cells.arrived,
+            dropped: cells.dropped,
+            inside: cells.inside,
+            holds: outcome.holds(),
+        },
+        goodput_cells: whole(outcome),
+    })
+}
+
+/// Cells of frames that arrived whole.
+fn whole(outcome: &AtmOutcome) -> u64 {
+    outcome.vcs.iter().map(|vc| vc.stats.whole.cells).sum()
+}
+
+fn port(link: String, stats: &lastmile_atm::network::LinkStats) -> CellPort {
+    let HopStats { arrived, sent, waiting, tagged, .. } = stats.cells;
+    CellPort {
+        link,
+        arrived_cells: arrived,
+        sent_cells: sent,
+        waiting_cells: waiting,
+        dropped_cells: stats.cells.dropped_cells(),
+        drops_cells: reasons(&stats.cells.dropped),
+        tagged_cells: tagged,
+        goodput_cells: stats.good_cells,
+        goodput_share: (sent > 0).then(|| to_f64(stats.good_cells) / to_f64(sent)),
+        max_queue_cells: stats.peak,
+    }
+}
+
+fn channel(network: &Network, spec: &Spec, index: usize, vc: &VcOutcome) -> VirtualChannel {
+    let own = &spec.network.vcs[index];
+    let VcOutcome { stats, hops, conformance, lost, joined, too_large, transit, .. } = vc;
+    let mut dropped = [0; CellDrop::ALL.len()];
+    hops.iter().for_each(|hop| dropped.iter_mut().zip(hop.dropped).for_each(|(sum, cells)| *sum += cells));
+    let mut frames_lost = reasons(lost);
+    for (reason, frames) in [("joined", *joined), ("too_large", *too_large)] {
+        if frames > 0 {
+            frames_lost.insert(reason.to_owned(), frames);
+        }
+    }
+    VirtualChannel {
+        name: own.name.clone(),
+        vpi: own.vpi,
+        vci: own.vci,
+        vp: own.vp.map(|vp| spec.network.vps[vp.index()].name.clone()),
+        route: own.route.iter().map(|link| network.links[spec.links[link.index()]].name.clone()).collect(),
+        offered_frames: stats.offered.frames,
+        offered_cells: stats.offered.cells,
+        whole_frames: stats.whole.frames,
+        lost_frames: frames_lost,
+        goodput_cells: stats.whole.cells,
+        badput_cells: stats.bad_cells,
+        drops_cells: reasons(&dropped),
+        tagged_cells: hops.iter().map(|hop| hop.tagged).sum(),
+        transit_mean_s: transit.mean_s(),
+        transit_max_s: (transit.packets > 0).then(|| to_f64(transit.max_ns) / 1e9),
+        policed: conformance.map(policed),
+    }
+}
+
+fn policed(counts: Conformance) -> Policed {
+    let Conformance { passed, tagged, dropped_peak, dropped_sustainable, dropped_frame, eligible_frames, .. } = counts;
+    Policed { conforming_cells: passed, tagged_cells: tagged, peak_cells: dropped_peak, sustainable_cells: dropped_sustainable, frame_cells: dropped_frame, eligible_frames }
+}
+
+/// By reason; reasons with none are left out.
+fn reasons(counts: &[u64; CellDrop::ALL.len()]) -> BTreeMap<String, u64> {
+    let told = CellDrop::ALL.iter().filter(|reason| counts[reason.index()] > 0);
+    told.map(|reason| (reason.name().to_owned(), counts[reason.index()])).collect()
+}

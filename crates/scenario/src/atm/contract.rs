@@ -1,0 +1,287 @@
+//! `[[contract]]` and `[[vp]]`: what virtual channels and paths may send, and how they are served.
+
+use lastmile_atm::contract::{Contract, ContractError, Peak, Sbr, Sustainable};
+use lastmile_units::{BitRate, CellCount, Duration};
+
+use crate::diagnostics::did_you_mean;
+use crate::queue::{CodePoint, Several};
+use crate::reader::{Table, Unopened, Variant};
+use crate::schema::{Key, Kind, Section};
+
+pub(crate) static CONTRACT: Section = Section {
+    heading: "`[[contract]]`",
+    about: "A traffic contract (ITU-T I.371) that traffic or a virtual path names, and how its cells are served. A policer holds each of its \
+            virtual channels to it where they enter the first switch. Rates count 424 bits a cell.",
+    keys: &[
+        Key::required("name", Kind::Text, "Name, unique among contracts."),
+        Key::with_default(
+            "kind",
+            Kind::Choice(&["ubr", "cbr", "sbr1", "sbr2", "sbr3", "gfr"]),
+            "ubr",
+            "Unspecified, constant (DBR), or statistical bit rate (VBR.1 to VBR.3), or guaranteed frame rate.",
+        ),
+        Key::optional(
+            "dscp",
+            Kind::Other("code point such as 10 or `\"af11\"`, or a list of them"),
+            "only traffic that names it",
+            "Traffic with one of these code points and no contract of its own has this one.",
+        ),
+        Key::optional("class", Kind::Text, "the first", "Its queue at ports with classes, by name."),
+        Key::with_default(
+            "priority",
+            Kind::Count,
+            "0",
+            "At ports with a queue for each VC: a lower number goes first.",
+        )
+        .at_most("255"),
+        Key::with_default("weight", Kind::Count, "1", "Share at such ports.").at_least("1").at_most("65535"),
+        Key::optional(
+            "shape",
+            Kind::Rate,
+            "all cells of a packet are there at once",
+            "The source spaces the cells of each VC to this rate.",
+        ),
+        Key::with_default("low_priority", Kind::Flag, "false", "Its cells leave the source with CLP = 1."),
+    ],
+};
+
+const PCR: Key = Key::required("pcr", Kind::Rate, "Peak cell rate; cells above it are dropped.");
+const CDVT: Key =
+    Key::with_default("cdvt", Kind::Time, "0 ms", "Cell delay variation tolerance of the peak rate.").at_most("10 s");
+const SCR: Key = Key::required("scr", Kind::Rate, "Sustainable cell rate; not above `pcr`.");
+const MBS: Key =
+    Key::required("mbs", Kind::Cells, "Maximum burst size: cells that may come at the peak rate; at least 1.");
+const SCR_CDVT: Key =
+    Key::with_default("scr_cdvt", Kind::Time, "0 ms", "Tolerance of the sustainable rate beside that of `mbs`.")
+        .at_most("10 s");
+
+pub(crate) static UBR: Section = Section {
+    heading: "`kind = \"ubr\"`",
+    about: "Nothing is promised.",
+    keys: &[
+        Key::optional("pcr", Kind::Rate, "as fast as the link", "Peak cell rate; cells above it are dropped."),
+        CDVT,
+        Key::with_default("tagging", Kind::Flag, "false", "UBR.2: every cell goes on with CLP = 1."),
+    ],
+};
+pub(crate) static CBR: Section =
+    Section { heading: "`kind = \"cbr\"`", about: "A peak rate for cells of both priorities.", keys: &[PCR, CDVT] };
+pub(crate) static SBR1: Section = Section {
+    heading: "`kind = \"sbr1\"`",
+    about: "A peak and a sustainable rate for cells of both priorities; what is above is dropped.",
+    keys: &[PCR, CDVT, SCR, MBS, SCR_CDVT],
+};
+pub(crate) static SBR2: Section = Section {
+    heading: "`kind = \"sbr2\"`",
+    about: "The sustainable rate counts cells of CLP = 0; what is above is dropped.",
+    keys: &[PCR, CDVT, SCR, MBS, SCR_CDVT],
+};
+pub(crate) static SBR3: Section = Section {
+    heading: "`kind = \"sbr3\"`",
+    about: "The sustainable rate counts cells of CLP = 0; what is above goes on with CLP = 1.",
+    keys: &[PCR, CDVT, SCR, MBS, SCR_CDVT],
+};
+pub(crate) static GFR: Section = Section {
+    heading: "`kind = \"gfr\"`",
+    about: "Whole frames up to a minimum rate.",
+    keys: &[
+        PCR,
+        CDVT,
+        Key::required("mcr", Kind::Rate, "Minimum cell rate; not above `pcr`."),
+        MBS,
+        SCR_CDVT,
+        Key::required("mfs", Kind::Cells, "Longest frame; cells beyond are dropped. At most `mbs`."),
+        Key::with_default("tagging", Kind::Flag, "false", "GFR.2: frames above the rate go on with CLP = 1."),
+    ],
+};
+
+pub(crate) static VP: Section = Section {
+    heading: "`[[vp]]`",
+    about: "A virtual path: virtual channels, those of the traffic that names it, which are policed together.",
+    keys: &[
+        Key::required("name", Kind::Text, "Name, unique among paths."),
+        Key::optional("contract", Kind::Text, "no policer", "What all its cells together are held to, by name."),
+    ],
+};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Ubr,
+    Cbr,
+    Sbr(Sbr),
+    Gfr,
+}
+
+const KINDS: &[Variant<Form>] = &[
+    Variant { name: "ubr", section: &UBR, value: Form::Ubr },
+    Variant { name: "cbr", section: &CBR, value: Form::Cbr },
+    Variant { name: "sbr1", section: &SBR1, value: Form::Sbr(Sbr::One) },
+    Variant { name: "sbr2", section: &SBR2, value: Form::Sbr(Sbr::Two) },
+    Variant { name: "sbr3", section: &SBR3, value: Form::Sbr(Sbr::Three) },
+    Variant { name: "gfr", section: &GFR, value: Form::Gfr },
+];
+
+/// A contract, and how its cells are served.
+#[derive(Clone, Debug)]
+pub(crate) struct Service {
+    pub(crate) name: String,
+    /// `None`: nothing to police.
+    pub(crate) contract: Option<Contract>,
+    pub(crate) dscp: Vec<u8>,
+    pub(crate) class: Option<String>,
+    pub(crate) priority: u8,
+    pub(crate) weight: u16,
+    pub(crate) shape: Option<BitRate>,
+    pub(crate) low_priority: bool,
+}
+
+/// A virtual path, and by which of the contracts it is policed.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    pub(crate) name: String,
+    pub(crate) contract: Option<Contract>,
+}
+
+/// All contracts and paths of a file. With something wrong in them, what refers to them is not told.
+#[derive(Debug, Default)]
+pub(crate) struct Contracts {
+    pub(crate) services: Vec<Service>,
+    pub(crate) paths: Vec<Path>,
+    pub(crate) incomplete: bool,
+}
+
+impl Contracts {
+    /// Reads `[[contract]]` and `[[vp]]`; `classes` are those of the ports.
+    pub(crate) fn read(root: &Table<'_>, classes: &[String]) -> Self {
+        let mut contracts = Self::default();
+        for item in root.tables("contract") {
+            match service(item, classes) {
+                Some((service, table)) => {
+                    if contracts.services.iter().any(|other| other.name == service.name) {
+                        table.error("name", format!("a second contract is called {:?}", service.name), None);
+                    }
+                    contracts.services.push(service);
+                }
+                None => contracts.incomplete = true,
+            }
+        }
+        for item in root.tables("vp") {
+            let table = item.open(&VP);
+            let name = table.name("name");
+            let contract = contracts.find(&table, "contract").and_then(|service| service.contract);
+            if matches!(contract, Some(Contract::Gfr { .. })) {
+                let message = "a GFR contract judges frames, and holds for a virtual channel, not for a path";
+                table.error("contract", message, Some("name it in the traffic".into()));
+            }
+            let Some(name) = name else {
+                contracts.incomplete = true;
+                continue;
+            };
+            if contracts.paths.iter().any(|other| other.name == name) {
+                table.error("name", format!("a second path is called {name:?}"), None);
+            }
+            contracts.paths.push(Path { name, contract });
+        }
+        contracts
+    }
+
+    /// The contract that `key` names, or an error at it.
+    pub(crate) fn find(&self, table: &Table<'_>, key: &'static str) -> Option<&Service> {
+        let name: String = table.optional(key)?;
+        let found = self.services.iter().find(|service| service.name == name);
+        if found.is_none() && !self.incomplete {
+            let names = self.services.iter().map(|service| service.name.as_str());
+            table.error(key, format!("no contract is called {name:?}"), known(&name, names, "contract"));
+        }
+        found
+    }
+
+    /// The path that `key` names, or an error at it.
+    pub(crate) fn find_path(&self, table: &Table<'_>, key: &'static str) -> Option<usize> {
+        let name: String = table.optional(key)?;
+        let found = self.paths.iter().position(|path| path.name == name);
+        if found.is_none() && !self.incomplete {
+            let names = self.paths.iter().map(|path| path.name.as_str());
+            table.error(key, format!("no virtual path is called {name:?}"), known(&name, names, "vp"));
+        }
+        found
+    }
+}
+
+/// The nearest of what there is, or all of it.
+fn known<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone, list: &str) -> Option<String> {
+    did_you_mean(name, names.clone()).or_else(|| {
+        let known: Vec<&str> = names.take(12).collect();
+        Some(if known.is_empty() { format!("add a [[{list}]]") } else { format!("known: {}", known.join(", ")) })
+    })
+}
+
+fn service<'d>(item: Unopened<'d>, classes: &[String]) -> Option<(Service, Table<'d>)> {
+    let (form, table) = item.open_kind(&CONTRACT, KINDS)?;
+    let name = table.name("name");
+    let contract = contract(&table, form);
+    let dscp = table.optional::<Several<CodePoint>>("dscp").map(|several| several.0).unwrap_or_default();
+    let class = table.optional::<String>("class");
+    if let Some(class) = &class
+        && !classes.contains(class)
+    {
+        let hint = known(class, classes.iter().map(String::as_str), "switch");
+        table.error("class", format!("no port has a class {class:?}"), hint);
+    }
+    let (priority, weight) = (table.get::<u64>("priority"), table.get::<u64>("weight"));
+    let (shape, low_priority) = (table.optional("shape"), table.get("low_priority"));
+    let service = Service {
+        name: name?,
+        contract: contract?,
+        dscp: dscp.into_iter().map(|CodePoint(dscp)| dscp).collect(),
+        class,
+        priority: u8::try_from(priority?).ok()?,
+        weight: u16::try_from(weight?).ok()?,
+        shape,
+        low_priority: low_priority?,
+    };
+    Some((service, table))
+}
+
+/// What is policed. The outer `None`: something is wrong, which is then in the report.
+#[expect(clippy::option_option, reason = "wrong, or none")]
+fn contract(table: &Table<'_>, form: Form) -> Option<Option<Contract>> {
+    let cdvt: Option<Duration> = table.get("cdvt");
+    if form == Form::Ubr {
+        let (rate, tagging) = (table.optional("pcr"), table.get("tagging"));
+        let (cdvt, tagging) = (cdvt?, tagging?);
+        let peak = rate.map(|rate| Peak { rate, cdvt });
+        return Some((peak.is_some() || tagging).then_some(Contract::Ubr { peak, tagging }));
+    }
+    let pcr: Option<BitRate> = table.get("pcr");
+    let contract = match form {
+        Form::Ubr | Form::Cbr => Contract::Dbr { peak: Peak { rate: pcr?, cdvt: cdvt? } },
+        Form::Sbr(variant) => {
+            let sustainable = sustainable(table, "scr");
+            Contract::Sbr { variant, peak: Peak { rate: pcr?, cdvt: cdvt? }, sustainable: sustainable? }
+        }
+        Form::Gfr => {
+            let minimum = sustainable(table, "mcr");
+            let (mfs, tagging) = (table.get("mfs"), table.get("tagging"));
+            let peak = Peak { rate: pcr?, cdvt: cdvt? };
+            Contract::Gfr { peak, minimum: minimum?, mfs: mfs?, tagging: tagging? }
+        }
+    };
+    if let Err(error) = contract.check() {
+        let key = match error {
+            ContractError::SustainableAbovePeak { .. } if form == Form::Gfr => "mcr",
+            ContractError::SustainableAbovePeak { .. } => "scr",
+            ContractError::NoBurst => "mbs",
+            ContractError::FrameSize { .. } => "mfs",
+        };
+        table.error(key, format!("{}: {error}", table.path(key)), None);
+        return None;
+    }
+    Some(Some(contract))
+}
+
+fn sustainable(table: &Table<'_>, rate: &'static str) -> Option<Sustainable> {
+    let (rate, mbs) = (table.get(rate), table.get::<CellCount>("mbs"));
+    let cdvt = table.get("scr_cdvt");
+    Some(Sustainable { rate: rate?, mbs: mbs?, cdvt: cdvt? })
+}
