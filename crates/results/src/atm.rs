@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use lastmile_atm::CellDrop;
-use lastmile_atm::network::HopStats;
+use lastmile_atm::network::{HopStats, LinkStats};
 use lastmile_atm::policer::Conformance;
+use lastmile_atm::{CellDrop, QueueSpec, Queues};
 use lastmile_sim::outcome::{AtmOutcome, Outcome, VcOutcome};
 use lastmile_sim::spec::{Atm as Spec, Network};
+use lastmile_units::CellCount;
 
 use crate::format::to_f64;
 use crate::schema::{Atm, CellConservation, CellPort, Policed, VirtualChannel, VirtualPath};
@@ -15,12 +16,18 @@ use crate::schema::{Atm, CellConservation, CellPort, Policed, VirtualChannel, Vi
 pub(crate) fn atm(network: &Network, outcome: &Outcome) -> Option<Atm> {
     let (spec, outcome) = (network.atm.as_ref()?, outcome.atm.as_ref()?);
     let cells = outcome.cells;
-    let port = |(index, link): (usize, &usize)| port(network.links[*link].name.clone(), &outcome.ports[index]);
+    let port = |(index, link): (usize, &usize)| CellPort {
+        link: network.links[*link].name.clone(),
+        buffer_cells: buffer(spec, index),
+        ..port(&outcome.ports[index])
+    };
     let paths = spec.network.vps.iter().zip(&outcome.paths);
     Some(Atm {
         ports: spec.links.iter().enumerate().map(port).collect(),
         vcs: outcome.vcs.iter().enumerate().map(|(index, vc)| channel(network, spec, index, vc)).collect(),
-        vps: paths.map(|(path, counts)| VirtualPath { name: path.name.clone(), policed: counts.map(policed) }).collect(),
+        vps: paths
+            .map(|(path, counts)| VirtualPath { name: path.name.clone(), policed: counts.map(policed) })
+            .collect(),
         conservation: CellConservation {
             offered: cells.offered,
             arrived: cells.arrived,
@@ -37,10 +44,21 @@ fn whole(outcome: &AtmOutcome) -> u64 {
     outcome.vcs.iter().map(|vc| vc.stats.whole.cells).sum()
 }
 
-fn port(link: String, stats: &lastmile_atm::network::LinkStats) -> CellPort {
+/// Cells that may wait at a port at most.
+fn buffer(spec: &Spec, link: usize) -> Option<u64> {
+    let link = &spec.network.links[link];
+    let limit = |queue: &QueueSpec| queue.limit.map(CellCount::as_u64);
+    let own = match &link.queues {
+        Queues::Fifo(queue) | Queues::PerVc(queue) => limit(queue),
+        Queues::Classes(classes) => classes.iter().map(|class| limit(&class.queue)).sum(),
+    };
+    let memory = spec.network.nodes[link.from.index()].shared_memory.map(CellCount::as_u64);
+    own.into_iter().chain(memory).min()
+}
+
+fn port(stats: &LinkStats) -> CellPort {
     let HopStats { arrived, sent, waiting, tagged, .. } = stats.cells;
     CellPort {
-        link,
         arrived_cells: arrived,
         sent_cells: sent,
         waiting_cells: waiting,
@@ -50,6 +68,7 @@ fn port(link: String, stats: &lastmile_atm::network::LinkStats) -> CellPort {
         goodput_cells: stats.good_cells,
         goodput_share: (sent > 0).then(|| to_f64(stats.good_cells) / to_f64(sent)),
         max_queue_cells: stats.peak,
+        ..CellPort::default()
     }
 }
 
@@ -86,7 +105,14 @@ fn channel(network: &Network, spec: &Spec, index: usize, vc: &VcOutcome) -> Virt
 
 fn policed(counts: Conformance) -> Policed {
     let Conformance { passed, tagged, dropped_peak, dropped_sustainable, dropped_frame, eligible_frames, .. } = counts;
-    Policed { conforming_cells: passed, tagged_cells: tagged, peak_cells: dropped_peak, sustainable_cells: dropped_sustainable, frame_cells: dropped_frame, eligible_frames }
+    Policed {
+        conforming_cells: passed,
+        tagged_cells: tagged,
+        peak_cells: dropped_peak,
+        sustainable_cells: dropped_sustainable,
+        frame_cells: dropped_frame,
+        eligible_frames,
+    }
 }
 
 /// By reason; reasons with none are left out.

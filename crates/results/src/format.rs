@@ -7,6 +7,8 @@ pub(crate) type Unit = (f64, &'static str);
 pub(crate) const RATES: &[Unit] = &[(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")];
 /// Bytes, in powers of 1000.
 pub(crate) const BYTES: &[Unit] = &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
+/// Cells.
+pub(crate) const CELLS: &[Unit] = &[(1.0, "cells")];
 /// Seconds.
 pub(crate) const SECONDS: &[Unit] = &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
 

@@ -99,6 +99,8 @@ pub struct CellPort {
     pub goodput_cells: u64,
     /// Their share of the cells sent here.
     pub goodput_share: Option<f64>,
+    /// Cells that may wait at most, in its queue, its queues together, or the memory of its switch; `null` for a host, which holds all.
+    pub buffer_cells: Option<u64>,
     /// The most cells that waited in one of its queues.
     pub max_queue_cells: u64,
 }

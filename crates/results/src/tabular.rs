@@ -164,7 +164,7 @@ fn link(link: &Link) -> Vec<String> {
     ]
 }
 
-/// Ports of links of cells: those of switches, and any others at which something was dropped or tagged.
+/// Ports of switches at which cells came.
 pub(crate) fn ports(summary: &Summary) -> Table {
     use Kind::{Name, Number, Text};
     let columns = columns(&[
@@ -173,11 +173,13 @@ pub(crate) fn ports(summary: &Summary) -> Table {
         ("out", Number),
         ("of whole packets", Number),
         ("Goodput\nof out", Number),
-        ("Largest queue\nin cells", Number),
+        ("Buffer\nin cells", Number),
+        ("Largest\nqueue", Number),
         ("Tagged", Number),
         ("Cells dropped", Text),
     ]);
-    let ports = summary.atm.iter().flat_map(|atm| &atm.ports).filter(|port| port.arrived_cells > 0);
+    let ports = summary.atm.iter().flat_map(|atm| &atm.ports);
+    let ports = ports.filter(|port| port.buffer_cells.is_some() && port.arrived_cells > 0);
     let row = |port: &CellPort| {
         vec![
             port.link.clone(),
@@ -185,6 +187,7 @@ pub(crate) fn ports(summary: &Summary) -> Table {
             format::grouped(port.sent_cells),
             format::grouped(port.goodput_cells),
             format::or_dash(port.goodput_share, format::percent),
+            format::or_dash(port.buffer_cells, format::grouped),
             format::grouped(port.max_queue_cells),
             format::or_dash((port.tagged_cells > 0).then_some(port.tagged_cells), format::grouped),
             reasons(&port.drops_cells),

@@ -244,7 +244,7 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
     }
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let around = Surroundings { topology: &topology, ends, tcp, duration: duration.unwrap_or(Duration::ZERO), folder };
-    let contracts = Contracts::read(root, topology.classes());
+    let contracts = Contracts::read(root, topology.is_complete().then(|| topology.classes()));
     let traffic = traffic::read(root, &around);
     let cells = if topology.is_complete() && !contracts.incomplete {
         circuits::build(root, &topology, &settings, &contracts, &traffic)

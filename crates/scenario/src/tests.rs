@@ -118,6 +118,76 @@ classes = [
 kind = "cbq"
 rate = "1 Mbit/s"
 classes = [{ name = "a", share = "10 %" }, { name = "b", share = "1 kbit/s" }]
+[atm]
+encapsulation = "vc-mux"
+[[switch]]
+name = "s1"
+memory = "900 cells"
+queue = { kind = "per-vc", queue = { kind = "epd", limit = "800 cells", threshold = "700 cells" } }
+[[switch]]
+name = "s2"
+[switch.queue]
+kind = "classes"
+classes = [
+    { name = "a", queue = { kind = "spd", limit = "9 cells", threshold = "8 cells", vc_threshold = "2 cells", activation = "3 cells" } },
+    { name = "b", queue = { kind = "epd-per-vc", limit = "9 cells", threshold = "8 cells" } },
+]
+[[link]]
+from = "far"
+to = "s1"
+rate = "155 Mbit/s"
+back = { queue = { kind = "ppd" } }
+[[link]]
+from = "s1"
+to = "s2"
+interface = "oc-3c"
+queue = { kind = "tail-drop" }
+[[link]]
+from = "s2"
+to = "celled"
+rate = "155 Mbit/s"
+[[contract]]
+name = "best"
+class = "b"
+[[contract]]
+name = "constant"
+kind = "cbr"
+pcr = "1 Mbit/s"
+[[contract]]
+name = "frames"
+kind = "gfr"
+pcr = "2 Mbit/s"
+mcr = "1 Mbit/s"
+mbs = "100 cells"
+mfs = "30 cells"
+[[contract]]
+name = "one"
+kind = "sbr1"
+pcr = "2 Mbit/s"
+scr = "1 Mbit/s"
+mbs = "100 cells"
+[[contract]]
+name = "two"
+kind = "sbr2"
+pcr = "2 Mbit/s"
+scr = "1 Mbit/s"
+mbs = "100 cells"
+[[contract]]
+name = "three"
+kind = "sbr3"
+pcr = "2 Mbit/s"
+scr = "1 Mbit/s"
+mbs = "100 cells"
+[[vp]]
+name = "path"
+contract = "three"
+[[traffic]]
+name = "in cells"
+kind = "bulk"
+from = "far"
+to = "celled"
+contract = "best"
+vp = "path"
 [[traffic]]
 kind = "bulk"
 direction = "down"

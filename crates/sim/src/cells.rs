@@ -263,7 +263,8 @@ pub(crate) fn uncarried(atm: &Atm, (traffic, back): (usize, bool), path: &[usize
         let carried = own.filter_map(|circuit| {
             let along = |vc: &VcId| {
                 let route = &atm.network.vcs[vc.index()].route;
-                let along = route.len() <= rest.len() && route.iter().zip(rest).all(|(a, b)| atm.links[a.index()] == *b);
+                let along =
+                    route.len() <= rest.len() && route.iter().zip(rest).all(|(a, b)| atm.links[a.index()] == *b);
                 along.then_some(route.len())
             };
             let first = along(circuit.vcs.first()?)?;

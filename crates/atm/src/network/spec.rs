@@ -339,6 +339,21 @@ impl NetworkSpec {
         VcId(self.vcs.len() as u32 - 1)
     }
 
+    /// All links, in the order in which they were added.
+    pub fn link_ids(&self) -> impl Iterator<Item = LinkId> + use<> {
+        (0..self.links.len() as u32).map(LinkId)
+    }
+
+    /// All virtual paths, in the order in which they were added.
+    pub fn vp_ids(&self) -> impl Iterator<Item = VpId> + use<> {
+        (0..self.vps.len() as u32).map(VpId)
+    }
+
+    /// All virtual channels, in the order in which they were added.
+    pub fn vc_ids(&self) -> impl Iterator<Item = VcId> + use<> {
+        (0..self.vcs.len() as u32).map(VcId)
+    }
+
     /// The links along a path of nodes, by name: the first added from each to the next. `None` if some node or link is not there.
     #[must_use]
     pub fn route(&self, path: &[&str]) -> Option<Vec<LinkId>> {

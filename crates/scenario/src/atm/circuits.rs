@@ -60,6 +60,13 @@ pub(crate) fn build<'d>(
     traffic: &[(Traffic, Table<'d>)],
 ) -> Option<Atm> {
     if topology.cells.is_empty() {
+        for (_, table) in traffic {
+            if let Some(key) = ["contract", "back_contract", "vp", "vc"].into_iter().find(|key| table.has(key)) {
+                let hint = "virtual channels are on links of a [[switch]]";
+                table.error(key, format!("{}: no links of cells", table.path(key)), Some(hint.into()));
+                break;
+            }
+        }
         return None;
     }
     let plans = plans(topology, contracts, traffic)?;

@@ -151,8 +151,8 @@ pub(crate) struct Contracts {
 }
 
 impl Contracts {
-    /// Reads `[[contract]]` and `[[vp]]`; `classes` are those of the ports.
-    pub(crate) fn read(root: &Table<'_>, classes: &[String]) -> Self {
+    /// Reads `[[contract]]` and `[[vp]]`; `classes` are those of the ports, if all could be read.
+    pub(crate) fn read(root: &Table<'_>, classes: Option<&[String]>) -> Self {
         let mut contracts = Self::default();
         for item in root.tables("contract") {
             match service(item, classes) {
@@ -216,13 +216,13 @@ fn known<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone, list: &st
     })
 }
 
-fn service<'d>(item: Unopened<'d>, classes: &[String]) -> Option<(Service, Table<'d>)> {
+fn service<'d>(item: Unopened<'d>, classes: Option<&[String]>) -> Option<(Service, Table<'d>)> {
     let (form, table) = item.open_kind(&CONTRACT, KINDS)?;
     let name = table.name("name");
     let contract = contract(&table, form);
     let dscp = table.optional::<Several<CodePoint>>("dscp").map(|several| several.0).unwrap_or_default();
     let class = table.optional::<String>("class");
-    if let Some(class) = &class
+    if let (Some(class), Some(classes)) = (&class, classes)
         && !classes.contains(class)
     {
         let hint = known(class, classes.iter().map(String::as_str), "switch");

@@ -1,5 +1,6 @@
 //! The scenario file from the outside: what it builds, what it refuses, and the files that the repository ships.
 
+mod atm;
 mod both_ways;
 mod build;
 mod comings;

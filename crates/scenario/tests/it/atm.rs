@@ -1,0 +1,158 @@
+//! Switches, links of cells, contracts: what is built of them, and what is refused.
+
+use lastmile_atm::contract::Contract;
+use lastmile_scenario::Scenario;
+use lastmile_sim::{Simulation, run};
+
+/// Host - switch - switch - host, five transfers.
+const CELLS: &str = r#"duration = "2 s"
+[[switch]]
+name = "a"
+[[switch]]
+name = "b"
+queue = { kind = "epd", limit = "500 cells", threshold = "400 cells" }
+[[link]]
+from = "left"
+to = "a"
+interface = "oc-3c"
+[[link]]
+from = "a"
+to = "b"
+rate = "10 Mbit/s"
+delay = "1 ms"
+[[link]]
+from = "b"
+to = "right"
+interface = "oc-3c"
+"#;
+const TRAFFIC: &str = "[[traffic]]\nkind = \"persistent\"\nfrom = \"left\"\nto = \"right\"\n";
+
+#[track_caller]
+fn refused(text: &str, headline: &str) {
+    let report = crate::parse(text).expect_err(text);
+    let headlines: Vec<String> = report.findings().iter().map(lastmile_scenario::Diagnostic::headline).collect();
+    assert_eq!(headlines, [headline], "{text}");
+}
+
+fn parsed(text: &str) -> Scenario {
+    crate::parse(text).unwrap_or_else(|report| panic!("{report}"))
+}
+
+#[test]
+fn every_flow_has_a_virtual_channel_each_way() {
+    let network = parsed(&format!("{CELLS}{TRAFFIC}count = 5\n")).network();
+    let atm = network.atm.as_ref().unwrap();
+    let names: Vec<&str> = atm.network.vcs.iter().map(|vc| vc.name.as_str()).collect();
+    assert_eq!(names.len(), 10);
+    assert_eq!((names[0], names[5]), ("persistent-1", "persistent-1 back"));
+    let vcis: Vec<u16> = atm.network.vcs.iter().map(|vc| vc.vci).collect();
+    assert_eq!(vcis, (32..42).collect::<Vec<u16>>());
+    assert_eq!(atm.network.links[0].rate.as_bps(), 149_760_000);
+    let outcome = run(&network).unwrap();
+    assert!(outcome.conservation.holds() && outcome.atm.unwrap().holds());
+    assert!(outcome.flows.iter().all(|flow| flow.bytes_delivered > 0));
+}
+
+#[test]
+fn several_flows_may_share_one() {
+    let network = parsed(&format!("{CELLS}{TRAFFIC}count = 5\nvc = \"shared\"\n")).network();
+    let circuits = &network.atm.as_ref().unwrap().circuits;
+    assert_eq!(circuits.iter().map(|circuit| circuit.vcs.len()).collect::<Vec<_>>(), [1, 1]);
+    let outcome = run(&network).unwrap();
+    assert!(outcome.flows.iter().all(|flow| flow.bytes_delivered > 0));
+}
+
+/// A host between two switches ends the virtual channels of one and begins those of the other.
+#[test]
+fn a_router_between_cells_makes_two_virtual_channels_of_a_way() {
+    let text = format!(
+        "{CELLS}[[switch]]\nname = \"c\"\n[[link]]\nfrom = \"right\"\nto = \"c\"\nrate = \"5 Mbit/s\"\n[[link]]\nfrom = \"c\"\nto = \"end\"\n\
+         rate = \"5 Mbit/s\"\n{}",
+        TRAFFIC.replace("right", "end")
+    );
+    let network = parsed(&text).network();
+    let names: Vec<&str> = network.atm.as_ref().unwrap().network.vcs.iter().map(|vc| vc.name.as_str()).collect();
+    assert_eq!(names, ["persistent", "persistent 2", "persistent back", "persistent back 2"]);
+    let outcome = run(&network).unwrap();
+    assert!(outcome.flows[0].bytes_delivered > 100_000);
+    assert!(outcome.conservation.holds());
+}
+
+#[test]
+fn a_code_point_finds_its_contract_and_a_path_is_policed_where_it_enters() {
+    let contracts = "[[contract]]\nname = \"af\"\nkind = \"sbr3\"\npcr = \"5 Mbit/s\"\nscr = \"1 Mbit/s\"\nmbs = \"100 cells\"\ndscp = [10, \
+                     12]\nshape = \"8 Mbit/s\"\n[[vp]]\nname = \"p\"\ncontract = \"af\"\n";
+    let network = parsed(&format!("{CELLS}{contracts}{TRAFFIC}dscp = 12\nvp = \"p\"\n")).network();
+    let spec = &network.atm.as_ref().unwrap().network;
+    let upc = spec.vcs[0].upc.unwrap();
+    assert!(matches!(upc.contract, Contract::Sbr { .. }));
+    assert_eq!(upc.at.index(), 2, "the first link behind a switch");
+    assert_eq!(spec.vps[0].upc.unwrap().at.index(), 2);
+    assert!(spec.vcs[1].upc.is_none(), "what comes back is not policed");
+    assert_eq!((spec.vcs[0].vpi, spec.vcs[1].vpi), (1, 0));
+    assert_eq!(spec.vcs[1].pcr.map(|rate| rate.as_bps()), Some(8_000_000));
+    let outcome = Simulation::new(&network, None).unwrap().finish();
+    let atm = outcome.atm.unwrap();
+    assert!(atm.vcs[0].conformance.unwrap().tagged > 0, "{:?}", atm.vcs[0]);
+    assert!(atm.paths[0].is_some());
+}
+
+#[test]
+fn contracts_that_contradict_themselves() {
+    let contract = |rest: &str| format!("{CELLS}[[contract]]\nname = \"af\"\nkind = \"sbr3\"\npcr = \"5 Mbit/s\"\n{rest}{TRAFFIC}");
+    refused(
+        &contract("scr = \"6 Mbit/s\"\nmbs = \"10 cells\"\n"),
+        "error: x.toml:23:7: contract.af.scr: the sustainable cell rate 6 Mbit/s is above the peak cell rate 5 Mbit/s",
+    );
+    refused(
+        &contract("scr = \"1 Mbit/s\"\nmbs = \"0 cells\"\n"),
+        "error: x.toml:24:7: contract.af.mbs: the maximum burst size is 0 cells; it must be at least 1",
+    );
+    refused(
+        &contract("scr = \"1 Mbit/s\"\nmbs = \"1 cells\"\nmcr = \"1 kbit/s\"\n"),
+        "error: x.toml:25:1: unknown key \"mcr\" in [[contract]] \"af\"",
+    );
+}
+
+#[test]
+fn thresholds_above_the_buffer() {
+    refused(
+        &CELLS.replace("400 cells", "501 cells"),
+        "error: x.toml:6:58: switch.b.queue.threshold: the EPD threshold of 501 cells is above the buffer of 500 cells",
+    );
+}
+
+#[test]
+fn names_that_are_not_there() {
+    let asking = |key: &str| format!("{CELLS}[[contract]]\nname = \"assured\"\n{TRAFFIC}{key} = \"asured\"\n");
+    refused(&asking("contract"), "error: x.toml:26:12: no contract is called \"asured\"");
+    refused(&asking("vp"), "error: x.toml:26:6: no virtual path is called \"asured\"");
+    let said = crate::parse(&asking("contract")).expect_err("unknown").to_string();
+    assert!(said.contains("hint: did you mean \"assured\"?"), "{said}");
+    refused(
+        &format!("{CELLS}[[contract]]\nname = \"x\"\nclass = \"gold\"\n{TRAFFIC}"),
+        "error: x.toml:22:9: no port has a class \"gold\"",
+    );
+}
+
+#[test]
+fn what_a_link_of_cells_cannot_be() {
+    refused(
+        &CELLS.replace("rate = \"10 Mbit/s\"\n", ""),
+        "error: x.toml:11:1: link.1: a link of cells without a rate",
+    );
+    refused(
+        &CELLS.replace("delay = \"1 ms\"\n", "loss = \"1 %\"\n"),
+        "error: x.toml:15:1: unknown key \"loss\" in [[link]] 1",
+    );
+    refused(
+        &format!("{CELLS}{}", TRAFFIC.replace("right", "b")),
+        "error: x.toml:23:6: \"b\" is a switch, and no traffic begins or ends at one",
+    );
+    refused(
+        &format!("{CELLS}[[link]]\nfrom = \"right\"\nto = \"island\"\nqueue = {{ kind = \"epd\" }}\n"),
+        "error: x.toml:23:18: unknown kind \"epd\"",
+    );
+    let island = format!("{CELLS}[[node]]\nname = \"island\"\n{}", TRAFFIC.replace("right", "island"));
+    refused(&island, "error: x.toml:24:8: no links lead from \"left\" to \"island\"");
+}
