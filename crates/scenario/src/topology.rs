@@ -5,7 +5,7 @@
 //! well form a ring (a satellite down, a telephone line up): there is still one way from each node to each other.
 
 use core::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use lastmile_linklayer::preset;
 use lastmile_sim::spec::{Link, Node, NodeIndex};
@@ -101,6 +101,8 @@ pub(crate) struct Topology<'d> {
     /// Which of the links carry cells, and how.
     pub(crate) cells: Vec<(usize, CellLine)>,
     pub(crate) switches: BTreeMap<NodeIndex, Switch>,
+    /// Names of switches, those too of which something is wrong.
+    switch_names: BTreeSet<String>,
     by_name: BTreeMap<String, NodeIndex>,
     /// Nodes or links are missing because the file has them wrong.
     incomplete: bool,
@@ -209,6 +211,7 @@ impl<'d> Topology<'d> {
 
     fn read_switches(&mut self, root: &Table<'d>) {
         for switch in root.tables("switch") {
+            self.switch_names.extend(switch.text("name").map(str::to_owned));
             let table = switch.open(&SWITCH);
             let Some((name, processing, switch)) = switch::read(&table) else {
                 self.incomplete();
@@ -222,8 +225,7 @@ impl<'d> Topology<'d> {
     }
 
     fn is_switch(&self, name: Option<&str>) -> bool {
-        let node = name.and_then(|name| self.by_name.get(name));
-        node.is_some_and(|node| self.switches.contains_key(node))
+        name.is_some_and(|name| self.switch_names.contains(name))
     }
 
     fn read_cell_link(&mut self, table: &Table<'d>, settings: &Settings) {

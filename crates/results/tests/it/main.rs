@@ -2,6 +2,7 @@
 
 mod both_ways;
 mod bounds;
+mod cells;
 mod network;
 mod starvation;
 

@@ -80,7 +80,7 @@ fn a_router_between_cells_makes_two_virtual_channels_of_a_way() {
 
 #[test]
 fn a_code_point_finds_its_contract_and_a_path_is_policed_where_it_enters() {
-    let contracts = "[[contract]]\nname = \"af\"\nkind = \"sbr3\"\npcr = \"5 Mbit/s\"\nscr = \"1 Mbit/s\"\nmbs = \"100 cells\"\ndscp = [10, \
+    let contracts = "[[contract]]\nname = \"af\"\nkind = \"sbr3\"\npcr = \"10 Mbit/s\"\nscr = \"1 Mbit/s\"\nmbs = \"100 cells\"\ndscp = [10, \
                      12]\nshape = \"8 Mbit/s\"\n[[vp]]\nname = \"p\"\ncontract = \"af\"\n";
     let network = parsed(&format!("{CELLS}{contracts}{TRAFFIC}dscp = 12\nvp = \"p\"\n")).network();
     let spec = &network.atm.as_ref().unwrap().network;
@@ -99,18 +99,20 @@ fn a_code_point_finds_its_contract_and_a_path_is_policed_where_it_enters() {
 
 #[test]
 fn contracts_that_contradict_themselves() {
-    let contract = |rest: &str| format!("{CELLS}[[contract]]\nname = \"af\"\nkind = \"sbr3\"\npcr = \"5 Mbit/s\"\n{rest}{TRAFFIC}");
+    let contract = |rest: &str| {
+        format!("{CELLS}[[contract]]\nname = \"af\"\nkind = \"sbr3\"\npcr = \"5 Mbit/s\"\n{rest}{TRAFFIC}")
+    };
     refused(
         &contract("scr = \"6 Mbit/s\"\nmbs = \"10 cells\"\n"),
-        "error: x.toml:23:7: contract.af.scr: the sustainable cell rate 6 Mbit/s is above the peak cell rate 5 Mbit/s",
+        "error: x.toml:24:7: contract.af.scr: the sustainable cell rate 6 Mbit/s is above the peak cell rate 5 Mbit/s",
     );
     refused(
         &contract("scr = \"1 Mbit/s\"\nmbs = \"0 cells\"\n"),
-        "error: x.toml:24:7: contract.af.mbs: the maximum burst size is 0 cells; it must be at least 1",
+        "error: x.toml:25:7: contract.af.mbs: the maximum burst size is 0 cells; it must be at least 1",
     );
     refused(
         &contract("scr = \"1 Mbit/s\"\nmbs = \"1 cells\"\nmcr = \"1 kbit/s\"\n"),
-        "error: x.toml:25:1: unknown key \"mcr\" in [[contract]] \"af\"",
+        "error: x.toml:26:1: unknown key \"mcr\" in [[contract]] \"af\"",
     );
 }
 
@@ -137,10 +139,7 @@ fn names_that_are_not_there() {
 
 #[test]
 fn what_a_link_of_cells_cannot_be() {
-    refused(
-        &CELLS.replace("rate = \"10 Mbit/s\"\n", ""),
-        "error: x.toml:11:1: link.1: a link of cells without a rate",
-    );
+    refused(&CELLS.replace("rate = \"10 Mbit/s\"\n", ""), "error: x.toml:11:1: link.1: a link of cells without a rate");
     refused(
         &CELLS.replace("delay = \"1 ms\"\n", "loss = \"1 %\"\n"),
         "error: x.toml:15:1: unknown key \"loss\" in [[link]] 1",
