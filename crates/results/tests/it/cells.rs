@@ -18,7 +18,7 @@ fn short_of_cells() -> Network {
     let nodes = ["client", "server"].map(|name| spec.node(name));
     for (link, [from, to]) in network.links.iter().zip([nodes, [nodes[1], nodes[0]]]) {
         let queues = Queues::fifo(CellCount::new(100), Discard::default());
-        spec.link(LinkSpec::new(from, to, link.rate.unwrap(), link.delay).with_queues(queues));
+        spec.link(LinkSpec::new(from, to, link.rate.expect("a rate"), link.delay).with_queues(queues));
     }
     let mut circuits = Vec::new();
     for (name, count) in [("pair", 2), ("other", 2)] {
@@ -26,7 +26,7 @@ fn short_of_cells() -> Network {
         uploads.count = count;
         network.traffic.push(uploads);
         for (back, path) in [(false, ["client", "server"]), (true, ["server", "client"])] {
-            let route = spec.route(&path).unwrap();
+            let route = spec.route(&path).expect("a route");
             let vcs = (0..if name == "pair" { 1 } else { count }).map(|_| {
                 let vci = 32 + spec.vcs.len() as u16;
                 spec.vc(VcSpec::new(format!("{name} {vci}"), vci, route.clone()))
