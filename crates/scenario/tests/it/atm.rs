@@ -3,6 +3,7 @@
 use lastmile_atm::contract::Contract;
 use lastmile_scenario::Scenario;
 use lastmile_sim::{Simulation, run};
+use lastmile_units::BitRate;
 
 /// Host - switch - switch - host, five transfers.
 const CELLS: &str = r#"duration = "2 s"
@@ -90,7 +91,7 @@ fn a_code_point_finds_its_contract_and_a_path_is_policed_where_it_enters() {
     assert_eq!(spec.vps[0].upc.unwrap().at.index(), 2);
     assert!(spec.vcs[1].upc.is_none(), "what comes back is not policed");
     assert_eq!((spec.vcs[0].vpi, spec.vcs[1].vpi), (1, 0));
-    assert_eq!(spec.vcs[1].pcr.map(|rate| rate.as_bps()), Some(8_000_000));
+    assert_eq!(spec.vcs[1].pcr, Some(BitRate::from_mbit_per_s(8)));
     let outcome = Simulation::new(&network, None).unwrap().finish();
     let atm = outcome.atm.unwrap();
     assert!(atm.vcs[0].conformance.unwrap().tagged > 0, "{:?}", atm.vcs[0]);
