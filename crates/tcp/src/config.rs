@@ -77,6 +77,16 @@ pub enum Rto {
     Linux,
 }
 
+/// How a sender with SACK finds out what is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum LossDetection {
+    /// RFC 6675: by counting what is SACKed above; the loss of what was sent again is found by the timer alone.
+    Rfc6675,
+    /// RACK (RFC 8985), Linux's default: by the times at which segments went out. Needs [`Rto::Linux`], which keeps them;
+    /// with [`Rto::Rfc6298`] as [`LossDetection::Rfc6675`].
+    Rack,
+}
+
 /// Everything that can be set of an endpoint. Equal endpoints share one.
 ///
 /// Every field may be changed from [`Config::default`]; [`Config::check`] says whether the result makes sense.
@@ -122,6 +132,11 @@ pub struct Config {
     pub undo: bool,
     /// Find needless timeouts by F-RTO (RFC 5682); needs SACK, and `undo`. Default on.
     pub frto: bool,
+    /// How losses are found; needs SACK. Default [`LossDetection::Rack`].
+    pub loss_detection: LossDetection,
+    /// Ask for an acknowledgement after two round trips without one (tail loss probe, RFC 8985, section 7); needs
+    /// [`LossDetection::Rack`]. Default on.
+    pub tail_loss_probe: bool,
     /// Tick of the host's clock; zero: exact. With a tick G, round trips are measured in whole ticks (at least one) and
     /// timers fire at multiples of G as BSD counts them: a timer of n ticks fires at the n-th tick from now, up to G
     /// early. The retransmission timeout is then at least 2 ticks. The 1990s had 500 ms. Default zero.
@@ -168,6 +183,8 @@ impl Default for Config {
             initial_rto: Duration::from_s(1),
             undo: true,
             frto: true,
+            loss_detection: LossDetection::Rack,
+            tail_loss_probe: true,
             clock_granularity: Duration::ZERO,
             byte_counting: ByteCounting::Abc { limit: 2 },
             ecn: false,

@@ -187,8 +187,7 @@ impl Endpoint {
                 true
             }
             State::SynSent | State::SynReceived => self.on_syn_timer(now),
-            _ if snd.persisting => snd.on_probe_timer(now, &self.config),
-            _ => snd.on_retransmission_timer(now, &self.config),
+            _ => snd.on_timer(now, &self.config),
         };
         if !alive {
             self.fail(now);

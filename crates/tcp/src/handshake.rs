@@ -157,7 +157,7 @@ impl Endpoint {
         self.state = State::Established;
         let (config, sack) = (&*self.config, self.rcv.sack);
         self.snd.change(config, |snd| {
-            snd.style = Style::of(config.variant, sack);
+            snd.style = Style::of(config, sack);
             snd.congestion = Congestion::new(config, snd.mss);
             (snd.una, snd.nxt, snd.max) = (1, Low::of(1), 1);
             snd.timer = Timer::OFF;

@@ -35,6 +35,7 @@
 //! | `sender` | what to send next; `recovery` is its answer to acknowledgements and timeouts, `sending` what stands for a sender with nothing to send |
 //! | `congestion` | the congestion window: Tahoe, Reno, NewReno, SACK, CUBIC |
 //! | `scoreboard` | what the receiver holds, by SACK (RFC 6675) |
+//! | `rack`, `tail` | losses found by time, and a probe where nothing comes back (RFC 8985) |
 //! | `receiver`, `reassembly` | acknowledgements, windows, data out of order |
 //! | `rtt`, `sent` | retransmission timeout (RFC 6298, Linux), and when what is in flight went out |
 //! | `undo` | taking back a repair that proves needless: Eifel, DSACK, F-RTO |
@@ -46,6 +47,7 @@ mod endpoint;
 mod handshake;
 mod list;
 mod observe;
+mod rack;
 mod ranges;
 mod reassembly;
 mod receiver;
@@ -56,9 +58,10 @@ mod sender;
 mod sending;
 mod sent;
 mod stats;
+mod tail;
 mod timer;
 mod undo;
 
-pub use config::{ByteCounting, Config, ConfigError, InitialWindow, Rto, Variant, WindowScale};
+pub use config::{ByteCounting, Config, ConfigError, InitialWindow, LossDetection, Rto, Variant, WindowScale};
 pub use endpoint::{Endpoint, Open, State};
 pub use stats::{Limit, LimitedTime, Stats};

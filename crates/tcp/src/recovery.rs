@@ -15,7 +15,8 @@ use crate::congestion::{Acked, Style};
 use crate::ranges::{Low, Range};
 use crate::rtt::Place;
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
-use crate::sender::{Phase, Sender, Stage, Urgent};
+use crate::sender::{Alarm, Phase, Sender, Stage, Urgent};
+use crate::tail::Probe;
 use crate::timer::Timer;
 use crate::undo::Evidence;
 
@@ -42,12 +43,20 @@ pub(crate) enum AckVerdict {
     Unsent,
 }
 
-/// What the SACK blocks of a segment told anew.
+/// What the SACK blocks of a segment told anew; where losses are found by time, its number too.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct News {
     pub(crate) any: bool,
-    /// The first octet of it that was sent once.
+    /// The first octet of it that was sent once, where losses are found by counting.
     pub(crate) once: Option<u64>,
+    /// Losses are found by time; the rest is for that alone.
+    pub(crate) by_time: bool,
+    /// The cumulative acknowledgement moved.
+    pub(crate) advanced: bool,
+    /// Octets that were out before the repair, and that were sent once, are delivered.
+    pub(crate) original: bool,
+    /// The round trip in microseconds that was measured.
+    pub(crate) age_us: Option<u32>,
 }
 
 impl News {
@@ -111,10 +120,10 @@ impl Sender {
         self.probed = false;
         let untouched = self.untouched();
         let mut news = News::default();
-        if self.sacking || (self.style == Style::Sack && info.segment.options().sack_count() > 0) {
-            news = self.board_after(from, info);
+        if self.sacking || (self.style.is_sack() && info.segment.options().sack_count() > 0) {
+            news = if self.style == Style::Rack { self.deliver(now, info, from) } else { self.board_after(from, info) };
         }
-        self.measure(now, config, info.echoed, from, news.once);
+        self.measure(now, config, info.echoed, from, news);
         if self.undo.is_some() {
             self.judge(Evidence { segment: info.segment, advanced: true, news, untouched });
         }
@@ -124,6 +133,8 @@ impl Sender {
             self.timer = Timer::OFF;
             self.persisting = false;
             self.probes = 0;
+        } else if self.style == Style::Rack {
+            // By what the acknowledgement leads to, below.
         } else if self.phase != Phase::Recovery
             || self.stage != Stage::Partial
             || self.recover.ahead_of(self.una) <= 0
@@ -139,6 +150,9 @@ impl Sender {
         }
         self.dup_acks = 0;
         self.congestion.limited_sent = 0;
+        if self.style == Style::Rack {
+            self.after_new_ack(now, config, news);
+        }
         if info.ecn_echo {
             self.on_ecn_echo(config);
         }
@@ -148,12 +162,15 @@ impl Sender {
     /// Karn's algorithm would forbid it as well, since the echo tells which transmission was acknowledged. For Linux's
     /// timer every acknowledgement measures, if need be by what it newly SACKs.
     #[inline]
-    fn measure(&mut self, now: Instant, config: &Config, echoed: Option<Duration>, from: u64, sacked: Option<u64>) {
+    fn measure(&mut self, now: Instant, config: &Config, echoed: Option<Duration>, from: u64, news: News) {
         let place = Place { una: self.una, max: self.max };
         if self.rtt.is_linux() {
-            let age = self.sent.acknowledge(now, from, self.una);
-            let age = age.or_else(|| self.sent.age(now, sacked?)).map(|age| config.ticked(now, age));
-            if let Some(rtt) = age.or(echoed) {
+            let age = if news.by_time {
+                news.age_us.map(|us| Duration::from_us(u64::from(us)))
+            } else {
+                self.sent.acknowledge(now, from, self.una).or_else(|| self.sent.age(now, news.once?))
+            };
+            if let Some(rtt) = age.map(|age| config.ticked(now, age)).or(echoed) {
                 self.rtt.sample(rtt, place, config);
             }
         } else if self.timing {
@@ -229,12 +246,17 @@ impl Sender {
         let outstanding = self.max > self.una;
         let untouched = self.untouched();
         let mut news = News::default();
-        if self.style == Style::Sack && info.segment.options().sack_count() > 0 {
-            news = self.record_sack(info);
-            if let Some(octet) = news.once
-                && self.rtt.is_linux()
-            {
-                self.measure_sacked(now, config, octet);
+        if self.style.is_sack() && info.segment.options().sack_count() > 0 {
+            if self.style == Style::Rack {
+                news = self.deliver(now, info, self.una);
+                self.measure_delivered(now, config, news);
+            } else {
+                news = self.record_sack(info);
+                if let Some(octet) = news.once
+                    && self.rtt.is_linux()
+                {
+                    self.measure_sacked(now, config, octet);
+                }
             }
             if self.undo.is_some() {
                 self.judge(Evidence { segment: info.segment, advanced: false, news, untouched });
@@ -242,13 +264,54 @@ impl Sender {
         }
         // With SACK, RFC 6675, section 2: the segment tells of octets that were not known to be held. Without, RFC
         // 5681, section 2: data are out, and the segment has no data, SYN or FIN, the same number and the same window.
-        let duplicate = outstanding && if self.style == Style::Sack { news.any } else { info.bare && same_window };
+        let duplicate = outstanding && if self.style.is_sack() { news.any } else { info.bare && same_window };
         if duplicate {
             self.stats.dup_acks_received += 1;
             self.on_duplicate(now, config);
         }
+        if self.style == Style::Rack {
+            if self.rack.probe != Probe::None {
+                self.on_probe_answer(config, info.bare && same_window && !news.any);
+            }
+            if self.sacking {
+                self.find_losses_by(now, config, news);
+            }
+        }
         if info.ecn_echo {
             self.on_ecn_echo(config);
+        }
+    }
+
+    /// Losses are found by time, and an acknowledgement has moved SND.UNA.
+    #[inline]
+    fn after_new_ack(&mut self, now: Instant, config: &Config, news: News) {
+        if self.rack.probe != Probe::None {
+            self.on_probe_answer(config, false);
+        }
+        if self.una != self.max {
+            self.arm(now, config, true);
+        }
+        if self.sacking {
+            self.find_losses_by(now, config, news);
+        }
+    }
+
+    /// RFC 8985, section 6.2: whatever was delivered may tell of a loss.
+    #[cold]
+    fn find_losses_by(&mut self, now: Instant, config: &Config, news: News) {
+        if self.una != self.max && (news.any || news.advanced) {
+            self.find_losses(now, config);
+        }
+        self.settle_rack();
+    }
+
+    /// As [`measure_sacked`](Self::measure_sacked), where losses are found by time.
+    #[cold]
+    fn measure_delivered(&mut self, now: Instant, config: &Config, news: News) {
+        let Some(age) = news.age_us.map(|us| Duration::from_us(u64::from(us))) else { return };
+        self.rtt.sample(config.ticked(now, age), Place { una: self.una, max: self.max }, config);
+        if age > self.sent.first_age(now) && self.alarm != Alarm::Reordering {
+            self.arm(now, config, true);
         }
     }
 
@@ -257,7 +320,7 @@ impl Sender {
         match (self.phase, self.style) {
             // RFC 5681, section 3.2, step 4.
             (Phase::Recovery, Style::Reno | Style::NewReno) => self.congestion.inflate(u32::from(self.mss)),
-            (Phase::Recovery | Phase::Loss, _) => {}
+            (Phase::Recovery | Phase::Loss, _) | (_, Style::Rack) => {}
             // RFC 6675, section 5, steps 1 and 2; section 5.1: not before HighACK reaches the recovery point.
             (Phase::Open, Style::Sack) => {
                 let lost = self.board.as_ref().is_some_and(|board| board.is_lost(self.una));
@@ -276,7 +339,7 @@ impl Sender {
 
     /// Fast retransmit.
     #[cold]
-    fn start_recovery(&mut self, now: Instant, config: &Config) {
+    pub(crate) fn start_recovery(&mut self, now: Instant, config: &Config) {
         self.stats.fast_retransmits += 1;
         let mss = u32::from(self.mss);
         // RFC 3168, section 6.1.2: at most one reduction for a window of data.
@@ -284,9 +347,15 @@ impl Sender {
         if reduce {
             self.keep_for_undo(config);
         }
-        self.congestion.on_fast_retransmit(config, self.style, self.flight_size(), mss, reduce);
+        let flight = match self.phase {
+            // The repair after a timeout has had little out.
+            Phase::Loss => self.flight_size().min(self.congestion.cwnd()),
+            _ => self.flight_size(),
+        };
+        self.congestion.on_fast_retransmit(config, self.style, flight, mss, reduce);
         self.stage = Stage::Begun;
-        self.timer = Timer::at(config.deadline(now, self.rtt.rto()));
+        self.rack.probe = Probe::None;
+        self.set_rto(now, config);
         match self.style {
             Style::Tahoe => {
                 self.recover = Low::of(self.max);
@@ -298,7 +367,7 @@ impl Sender {
                 self.phase = Phase::Recovery;
                 self.urgent = Urgent::First;
             }
-            Style::NewReno | Style::Sack => {
+            Style::NewReno | Style::Sack | Style::Rack => {
                 self.recover = Low::of(self.max);
                 self.phase = Phase::Recovery;
                 self.urgent = Urgent::First;
@@ -340,7 +409,10 @@ impl Sender {
         self.congestion.limited_sent = 0;
         self.urgent = Urgent::Nothing;
         self.timing = false;
-        if self.style == Style::Sack {
+        if self.style == Style::Rack {
+            self.expire_by_time(now);
+            self.congestion.allow(self.in_flight() + u64::from(self.mss));
+        } else if self.style == Style::Sack {
             let (una, max) = (self.una, self.max);
             self.board.get_or_insert_with(|| Box::new(Scoreboard::new(una))).on_timeout(una, max);
             self.sacking = true;
@@ -349,7 +421,7 @@ impl Sender {
         }
         // RFC 6298 (5.5) Back off the timer. (5.6) Start it.
         self.rtt.back_off(config);
-        self.timer = Timer::at(config.deadline(now, self.rtt.rto()));
+        self.set_rto(now, config);
         true
     }
 
@@ -393,7 +465,7 @@ impl Sender {
 
     /// The part of a block above `una`; `None` for nonsense and for reports of duplicates (RFC 2883, section 4) below
     /// it.
-    fn block_offsets(&self, left: SeqNumber, right: SeqNumber) -> Option<(u64, u64)> {
+    pub(crate) fn block_offsets(&self, left: SeqNumber, right: SeqNumber) -> Option<(u64, u64)> {
         let base = self.wire(self.una);
         let right_ahead = right.distance_from(base).cast_signed();
         let left_ahead = left.distance_from(base).cast_signed();
@@ -410,6 +482,7 @@ impl Sender {
         self.phase = Phase::Open;
         self.stage = Stage::Begun;
         self.settle_board();
+        self.rack.on_end();
         if let Some(undo) = &mut self.undo {
             undo.on_end(self.max);
         }

@@ -10,6 +10,7 @@ use lastmile_packet::SeqNumber;
 use lastmile_units::Instant;
 
 use crate::congestion::{Congestion, Style};
+use crate::rack::Rack;
 use crate::ranges::{Low, Range};
 use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
@@ -44,6 +45,18 @@ pub(crate) enum Stage {
     SecondAnswer,
 }
 
+/// What the timer is for, but for window probes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Alarm {
+    /// Retransmission.
+    Timeout,
+    /// What is missing may only be late (RFC 8985, section 6.2).
+    Reordering,
+    /// Nothing comes back (RFC 8985, section 7).
+    Tail,
+}
+
 /// What goes out whatever the congestion window says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -53,6 +66,8 @@ pub(crate) enum Urgent {
     First,
     /// A window probe.
     Probe,
+    /// A tail loss probe.
+    Tail,
 }
 
 /// A segment to send: octets `start..end` of the stream, the FIN counted as one.
@@ -83,13 +98,14 @@ pub(crate) struct Sender {
     /// The measured segment, if one is, ends here and was sent at `timed_at`.
     pub(crate) timed: Low,
     pub(crate) timed_at: Instant,
-    /// Retransmission, or window probe while `persisting`.
+    /// For what `alarm` says, or for window probes while `persisting`.
     pub(crate) timer: Timer,
     /// When data last went out.
-    last_sent: Instant,
+    pub(crate) last_sent: Instant,
     pub(crate) rtt: Rtt,
     /// Kept for Linux's timeout alone.
     pub(crate) sent: SentTimes,
+    pub(crate) rack: Rack,
     pub(crate) congestion: Congestion,
     pub(crate) board: Option<Box<Scoreboard>>,
     pub(crate) undo: Option<Box<Undo>>,
@@ -108,11 +124,12 @@ pub(crate) struct Sender {
     /// The peer's window shift.
     pub(crate) shift: u8,
     pub(crate) phase: Phase,
+    pub(crate) alarm: Alarm,
     pub(crate) style: Style,
     /// The application offers no more: a FIN follows the last octet.
     pub(crate) closing: bool,
     pub(crate) stage: Stage,
-    /// The scoreboard decides: something is SACKed, or a repair by SACK is under way.
+    /// What is SACKed decides: something is, or a repair by SACK is under way.
     pub(crate) sacking: bool,
     /// The window is shut: the timer is for probes.
     pub(crate) persisting: bool,
@@ -133,8 +150,8 @@ pub(crate) struct Sender {
     pub(crate) limit: Option<Limit>,
 }
 
-// A box of 296 bytes takes 304 of the heap.
-const _: () = assert!(size_of::<Sender>() <= 296, "a sender with nothing lost takes 304 bytes of the heap");
+// A box of 344 bytes takes 352 of the heap.
+const _: () = assert!(size_of::<Sender>() <= 344, "a sender with nothing lost takes 352 bytes of the heap");
 
 impl Sender {
     pub(crate) fn new(config: &Config, iss: SeqNumber) -> Self {
@@ -153,6 +170,7 @@ impl Sender {
             last_sent: Instant::ZERO,
             rtt: Rtt::new(config),
             sent: SentTimes::default(),
+            rack: Rack::default(),
             congestion: Congestion::new(config, mss),
             board: None,
             undo: None,
@@ -166,7 +184,8 @@ impl Sender {
             probes: 0,
             shift: 0,
             phase: Phase::Open,
-            style: Style::of(config.variant, false),
+            alarm: Alarm::Timeout,
+            style: Style::of(config, false),
             closing: false,
             stage: Stage::Begun,
             sacking: false,
@@ -230,7 +249,7 @@ impl Sender {
     pub(crate) fn keep_near(&mut self, from: u64) {
         if (from ^ self.una) >> 30 != 0 {
             let behind = Low::of(self.una - 1);
-            for offset in [&mut self.edge, &mut self.recover, &mut self.ecn_until] {
+            for offset in [&mut self.edge, &mut self.recover, &mut self.ecn_until, &mut self.rack.dsack_round] {
                 if offset.ahead_of(self.una) < -1 {
                     *offset = behind;
                 }
@@ -259,6 +278,7 @@ impl Sender {
     pub(crate) fn in_flight(&self) -> u64 {
         match &self.board {
             Some(board) if self.sacking => board.pipe(self.una, self.max),
+            None if self.style == Style::Rack => self.rack.pipe(self.max - self.una),
             _ => self.nxt() - self.una,
         }
     }
@@ -279,7 +299,11 @@ impl Sender {
         if self.una == self.max {
             self.restart_if_idle(now, config);
         }
-        let plan = if self.sacking { self.next_by_sack(config) } else { self.next_in_order(config) };
+        let plan = match (self.sacking, self.style) {
+            (false, _) => self.next_in_order(config),
+            (true, Style::Rack) => self.next_by_rack(config),
+            (true, _) => self.next_by_sack(config),
+        };
         match plan {
             Ok(plan) => {
                 self.note_sent(now, config, plan);
@@ -407,8 +431,41 @@ impl Sender {
         Err(limit)
     }
 
+    /// What is lost, then new data: as Linux does with RACK, nothing is sent again that is not known to be lost.
+    fn next_by_rack(&mut self, config: &Config) -> Result<Plan, Limit> {
+        let mss = u32::from(self.mss);
+        let cwnd = u64::from(self.congestion.cwnd());
+        let open = self.phase == Phase::Open;
+        let counted = if open && !config.limited_transmit { self.max - self.una } else { self.in_flight() };
+        if counted + u64::from(mss) > cwnd {
+            return Err(self.shut_by_cwnd(cwnd, false));
+        }
+        let new_first = self.stage == Stage::SecondAnswer;
+        if self.rack.lost > 0
+            && !new_first
+            && let Some(part) = self.sent.first_lost(self.una, mss)
+        {
+            return Ok(part.again());
+        }
+        match self.next_new() {
+            Ok(plan) => {
+                if open && self.dup_acks > 0 {
+                    let sent = (plan.end - plan.start) as u32;
+                    self.congestion.limited_sent = self.congestion.limited_sent.saturating_add(sent);
+                }
+                Ok(plan)
+            }
+            Err(_) if new_first => {
+                // RFC 5682, section 2.1, step 2b: without new data the timeout is taken for right.
+                self.stage = Stage::Begun;
+                self.next_by_rack(config)
+            }
+            Err(limit) => Err(limit),
+        }
+    }
+
     /// RFC 6675, section 4, NextSeg, rule 2: octets never sent before, as the receiver's window allows.
-    fn next_new(&mut self) -> Result<Plan, Limit> {
+    pub(crate) fn next_new(&mut self) -> Result<Plan, Limit> {
         let start = self.max;
         let mut len = self.end.saturating_sub(start).min(u64::from(self.mss));
         if len == 0 {
@@ -430,12 +487,15 @@ impl Sender {
     /// What goes out whatever the congestion window says: the first segment again, or a probe.
     #[cold]
     fn next_urgent(&mut self, now: Instant, config: &Config) -> Option<Plan> {
-        if core::mem::replace(&mut self.urgent, Urgent::Nothing) == Urgent::Probe {
-            return self.next_probe(now, config);
+        match core::mem::replace(&mut self.urgent, Urgent::Nothing) {
+            Urgent::Probe => return self.next_probe(now, config),
+            Urgent::Tail => return self.next_tail(now, config),
+            Urgent::First | Urgent::Nothing => {}
         }
         let (una, max, mss) = (self.una, self.max, self.mss);
         let part = match &mut self.board {
             Some(board) if self.sacking => board.resend_first(una, max, u32::from(mss)),
+            None if self.style == Style::Rack => self.sent.first_lost(una, u32::from(mss))?,
             _ => {
                 // The FIN rides along if it did before.
                 let last = if una + u64::from(mss) >= self.end { max } else { una + u64::from(mss) };
@@ -471,13 +531,15 @@ impl Sender {
 
     /// Books a segment as sent.
     #[inline]
-    fn note_sent(&mut self, now: Instant, config: &Config, plan: Plan) {
+    pub(crate) fn note_sent(&mut self, now: Instant, config: &Config, plan: Plan) {
         self.max = self.max.max(self.nxt());
         if plan.again {
             self.count_again(now, config, (plan.end - plan.start) as u32);
         }
         if self.rtt.is_linux() {
-            if plan.again {
+            if plan.again && self.style == Style::Rack {
+                self.send_again_by_time(now, Range { start: plan.start, end: plan.end });
+            } else if plan.again {
                 self.sent.note_again(now, self.una, plan.start, plan.end);
             } else {
                 self.sent.note(now, plan.end);
@@ -494,9 +556,35 @@ impl Sender {
         // RFC 6298 (5.1) Every time a packet containing data is sent (including a retransmission), if the timer is not
         // running, start it.
         if self.timer.is_off() || self.persisting {
-            self.persisting = false;
-            self.timer = Timer::at(config.deadline(now, self.rtt.rto()));
+            self.arm(now, config, true);
+        } else if self.style == Style::Rack {
+            // As in Linux: what goes out puts a tail loss probe off, and the first segment sent again the timeout.
+            if self.phase == Phase::Open {
+                self.put_probe_off(now, config);
+            } else if plan.again && plan.start == self.una && self.alarm != Alarm::Reordering {
+                self.set_rto(now, config);
+            }
         }
+    }
+
+    /// RFC 6298: starts the retransmission timer.
+    #[inline]
+    pub(crate) fn set_rto(&mut self, now: Instant, config: &Config) {
+        self.alarm = Alarm::Timeout;
+        self.timer = Timer::at(config.deadline(now, self.rtt.rto()));
+    }
+
+    /// The timer fired after the handshake. False: give up (R2 of RFC 9293, section 3.8.3).
+    pub(crate) fn on_timer(&mut self, now: Instant, config: &Config) -> bool {
+        if self.persisting {
+            return self.on_probe_timer(now, config);
+        }
+        match self.alarm {
+            Alarm::Timeout => return self.on_retransmission_timer(now, config),
+            Alarm::Reordering => self.on_reordering_timer(now, config),
+            Alarm::Tail => self.on_probe_timeout(now, config),
+        }
+        true
     }
 
     /// RFC 5681, section 4.1: after more than one retransmission timeout without sending, the window is at most the
@@ -508,7 +596,7 @@ impl Sender {
     }
 
     /// The probe timer fired. False: give up (R2 of RFC 9293, section 3.8.3).
-    pub(crate) fn on_probe_timer(&mut self, now: Instant, config: &Config) -> bool {
+    fn on_probe_timer(&mut self, now: Instant, config: &Config) -> bool {
         // A receiver that answers may keep its window shut as long as it likes: RFC 9293, section 3.8.6.1. Only those
         // that are not answered count.
         if self.backoff >= config.max_retries {

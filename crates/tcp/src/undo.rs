@@ -77,7 +77,7 @@ impl Sender {
     /// A repair begins, and is about to reduce the window.
     #[cold]
     pub(crate) fn keep_for_undo(&mut self, config: &Config) {
-        if !config.undo || !matches!(self.style, Style::NewReno | Style::Sack) {
+        if !config.undo || !matches!(self.style, Style::NewReno | Style::Sack | Style::Rack) {
             return;
         }
         self.undo = Some(Box::new(Undo {
@@ -93,7 +93,7 @@ impl Sender {
     /// The timer expired; `recovering`: in the midst of a fast recovery.
     #[cold]
     pub(crate) fn start_frto(&mut self, config: &Config, recovering: bool) {
-        let starts = config.frto && self.style == Style::Sack && self.undo.is_some() && !recovering;
+        let starts = config.frto && self.style.is_sack() && self.undo.is_some() && !recovering;
         self.stage = if starts { Stage::FirstAnswer } else { Stage::Begun };
     }
 
@@ -111,17 +111,24 @@ impl Sender {
     /// within the second. RFC 3708, section 2: it is taken off what was sent again.
     #[cold]
     pub(crate) fn note_duplicate(&mut self, segment: &Meta) {
-        let (una, wire) = (self.una, self.wire(self.una));
+        let una = self.una;
+        let Some((left, right)) = self.reported_duplicate(segment) else { return };
         let Some(undo) = &mut self.undo else { return };
+        if left >= undo.from.ahead_of(una) {
+            undo.unreported = undo.unreported.saturating_sub((right - left) as u32);
+        }
+    }
+
+    /// The duplicate that a segment reports, by how far its edges lie ahead of the cumulative acknowledgement.
+    pub(crate) fn reported_duplicate(&self, segment: &Meta) -> Option<(i64, i64)> {
+        let wire = self.wire(self.una);
         let options = segment.options();
         let mut blocks = options.sack_blocks();
-        let Some(first) = blocks.next() else { return };
+        let first = blocks.next()?;
         let ahead = |edge: SeqNumber| i64::from(edge.distance_from(wire).cast_signed());
         let (left, right) = (ahead(first.left), ahead(first.right));
         let within = blocks.next().is_some_and(|second| ahead(second.left) <= left && right <= ahead(second.right));
-        if left < right && (right <= 0 || within) && left >= undo.from.ahead_of(una) {
-            undo.unreported = undo.unreported.saturating_sub((right - left) as u32);
-        }
+        (left < right && (right <= 0 || within)).then_some((left, right))
     }
 
     /// Octets that a timeout took for lost and that were not sent again, as long as F-RTO asks.
@@ -140,6 +147,7 @@ impl Sender {
         let Some(undo) = &mut self.undo else { return };
         if undo.is_reported()
             || (evidence.advanced && undo.is_answered_by_original(evidence.segment))
+            || (evidence.news.original && matches!(self.stage, Stage::FirstAnswer | Stage::SecondAnswer))
             || untouched < evidence.untouched
         {
             self.take_back();
@@ -171,6 +179,7 @@ impl Sender {
         if let Some(board) = &mut self.board {
             board.forget_timeout(self.una);
         }
+        self.forgive();
         self.settle_board();
     }
 }

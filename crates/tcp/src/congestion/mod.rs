@@ -15,6 +15,7 @@ mod tahoe;
 use lastmile_units::{ByteCount, Duration, Instant};
 
 use crate::config::MAX_WINDOW;
+use crate::config::{LossDetection, Rto};
 use crate::{ByteCounting, Config, Variant};
 use cubic::Cubic;
 
@@ -26,17 +27,29 @@ pub(crate) enum Style {
     Reno,
     NewReno,
     Sack,
+    /// By SACK, too, and losses are found by time (RFC 8985).
+    Rack,
 }
 
 impl Style {
-    pub(crate) fn of(variant: Variant, sack_permitted: bool) -> Self {
-        match variant {
+    pub(crate) fn of(config: &Config, sack_permitted: bool) -> Self {
+        match config.variant {
             Variant::Tahoe => Self::Tahoe,
             Variant::Reno => Self::Reno,
             Variant::NewReno => Self::NewReno,
-            Variant::Sack | Variant::Cubic if sack_permitted => Self::Sack,
-            Variant::Sack | Variant::Cubic => Self::NewReno,
+            Variant::Sack | Variant::Cubic if !sack_permitted => Self::NewReno,
+            // The times of sending are kept for Linux's timer alone.
+            Variant::Sack | Variant::Cubic => match (config.loss_detection, config.rto) {
+                (LossDetection::Rack, Rto::Linux) => Self::Rack,
+                _ => Self::Sack,
+            },
         }
+    }
+
+    /// Repairs follow what is SACKed.
+    #[inline]
+    pub(crate) fn is_sack(self) -> bool {
+        matches!(self, Self::Sack | Self::Rack)
     }
 }
 
@@ -154,7 +167,7 @@ impl Congestion {
         self.set_cwnd(match style {
             Style::Tahoe => tahoe::after_loss(mss),
             Style::Reno | Style::NewReno => reno::inflated(self.ssthresh, mss),
-            Style::Sack => sack::in_recovery(self.ssthresh),
+            Style::Sack | Style::Rack => sack::in_recovery(self.ssthresh),
         });
     }
 
@@ -173,7 +186,7 @@ impl Congestion {
     pub(crate) fn on_recovered(&mut self, style: Style, flight: u32, mss: u32) {
         self.set_cwnd(match style {
             Style::NewReno => newreno::after_recovery(self.ssthresh, flight, mss),
-            Style::Tahoe | Style::Reno | Style::Sack => self.ssthresh,
+            Style::Tahoe | Style::Reno | Style::Sack | Style::Rack => self.ssthresh,
         });
     }
 
@@ -191,6 +204,11 @@ impl Congestion {
         }
         // RFC 5681, section 3.1: cwnd is set to no more than the loss window, 1 full-sized segment.
         self.set_cwnd(mss);
+    }
+
+    /// At least this much, after a timeout: what was sent last may not be lost.
+    pub(crate) fn allow(&mut self, bytes: u64) {
+        self.cwnd = self.cwnd.max(u32::try_from(bytes).unwrap_or(MAX_WINDOW)).min(MAX_WINDOW);
     }
 
     /// A reduction is taken back: no less than before it (RFC 4015, section 3.2).

@@ -38,6 +38,8 @@ pub(crate) struct Linux {
     round_end: Low,
     /// The timeout now, doublings included, in microseconds.
     rto: u32,
+    /// The shortest that was measured, in microseconds.
+    least: u32,
 }
 
 impl Linux {
@@ -49,6 +51,7 @@ impl Linux {
             variance: 0,
             round_end: Low::of(0),
             rto: micros(config.initial_rto).max(1),
+            least: u32::MAX,
         }
     }
 
@@ -62,6 +65,10 @@ impl Linux {
         Duration::from_us(u64::from(self.rto))
     }
 
+    pub(super) fn least_us(&self) -> u32 {
+        self.least
+    }
+
     pub(super) fn set_rto(&mut self, rto: Duration) {
         self.rto = micros(rto);
     }
@@ -69,6 +76,7 @@ impl Linux {
     pub(super) fn sample(&mut self, rtt: Duration, place: Place, config: &Config) {
         let rtt = rtt.as_ps() / 1_000_000;
         let rtt = rtt.clamp(1, LONGEST) as u32;
+        self.least = self.least.min(rtt);
         let floor = micros(config.min_rto.max(config.clock_granularity)).max(1);
         if self.srtt8 == 0 {
             self.srtt8 = rtt * 8;

@@ -53,6 +53,14 @@ impl Rtt {
         }
     }
 
+    /// The shortest round trip that was measured, in microseconds, where Linux's timer is kept.
+    pub(crate) fn least_us(&self) -> Option<u32> {
+        match self {
+            Self::Rfc6298(_) => None,
+            Self::Linux(rtt) => Some(rtt.least_us()),
+        }
+    }
+
     #[inline]
     pub(crate) fn rto(&self) -> Duration {
         match self {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lastmile_packet::{FlowId, Meta, Options, Protocol, SackBlock, SeqNumber, SynOptions, TcpFlags};
-use lastmile_tcp::{Config, Endpoint, Open, Rto, Variant};
+use lastmile_tcp::{Config, Endpoint, LossDetection, Open, Rto, Variant};
 use lastmile_units::{ByteCount, Duration, Instant};
 use proptest::prelude::*;
 
@@ -98,20 +98,24 @@ fn config() -> impl Strategy<Value = Config> {
         Just(Variant::Sack),
         Just(Variant::Cubic)
     ];
-    (variant, any::<u16>(), any::<u64>(), any::<[bool; 7]>(), any::<u8>()).prop_map(
-        |(variant, mss, window, [sack, timestamps, ecn, sane, linux, undo, frto], ack_every)| Config {
-            variant,
-            // Whatever is out of range is held within it.
-            mss: if sane { 1_000 } else { mss },
-            receive_window: ByteCount::new(if sane { 30_000 } else { window }),
-            sack,
-            timestamps,
-            ecn,
-            ack_every,
-            undo,
-            frto,
-            rto: if linux { Rto::Linux } else { Rto::Rfc6298 },
-            ..Config::default()
+    (variant, any::<u16>(), any::<u64>(), any::<[bool; 9]>(), any::<u8>()).prop_map(
+        |(variant, mss, window, [sack, timestamps, ecn, sane, linux, undo, frto, rack, tail_loss_probe], ack_every)| {
+            Config {
+                variant,
+                // Whatever is out of range is held within it.
+                mss: if sane { 1_000 } else { mss },
+                receive_window: ByteCount::new(if sane { 30_000 } else { window }),
+                sack,
+                timestamps,
+                ecn,
+                ack_every,
+                undo,
+                frto,
+                loss_detection: if rack { LossDetection::Rack } else { LossDetection::Rfc6675 },
+                tail_loss_probe,
+                rto: if linux { Rto::Linux } else { Rto::Rfc6298 },
+                ..Config::default()
+            }
         },
     )
 }

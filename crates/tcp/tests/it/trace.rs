@@ -18,7 +18,8 @@
 //! echo`, `sack left:right ...`. Behind them `[ect0]` or `[ce]` for the ECN field, and `again` where the sender marks a
 //! retransmission.
 //!
-//! What `open` does not set is as in `Config::default`, but for the timer of RFC 6298, and no repair that is taken back.
+//! What `open` does not set is as in `Config::default`, but for the timer of RFC 6298, losses found by counting (RFC 6675),
+//! no tail loss probe, and no repair that is taken back.
 //!
 //! `replay` runs the input lines and writes the whole file anew: input lines and comments as they were, output lines as
 //! they happened. Timers fire at their exact times; those due at the time of an input line fire before it. Comments
@@ -29,7 +30,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use lastmile_packet::{FlowId, Meta, Protocol, SeqNumber, TcpFlags};
-use lastmile_tcp::{ByteCounting, Config, Endpoint, InitialWindow, Open, Rto, Variant, WindowScale};
+use lastmile_tcp::{ByteCounting, Config, Endpoint, InitialWindow, LossDetection, Open, Rto, Variant, WindowScale};
 use lastmile_units::{ByteCount, Duration, Instant};
 
 use crate::notation::{format_flags, format_options, format_time, parse_flags, parse_options, parse_time};
@@ -165,7 +166,15 @@ fn open(line: &str) -> Outcome<Subject> {
         Some("passive") => Open::Passive,
         other => return Err(format!("open what? {other:?}")),
     };
-    let mut config = Config { mss: 1000, rto: Rto::Rfc6298, undo: false, frto: false, ..Config::default() };
+    let mut config = Config {
+        mss: 1000,
+        rto: Rto::Rfc6298,
+        undo: false,
+        frto: false,
+        loss_detection: LossDetection::Rfc6675,
+        tail_loss_probe: false,
+        ..Config::default()
+    };
     for word in words {
         let (key, value) = word.split_once('=').ok_or_else(|| format!("no `key=value`: {word}"))?;
         set(&mut config, key, value).ok_or_else(|| format!("cannot set {word}"))?;
@@ -218,6 +227,14 @@ fn set(config: &mut Config, key: &str, value: &str) -> Option<()> {
         "max_rto_ms" => config.max_rto = ms()?,
         "undo" => config.undo = on()?,
         "frto" => config.frto = on()?,
+        "loss" => {
+            config.loss_detection = match value {
+                "rfc6675" => LossDetection::Rfc6675,
+                "rack" => LossDetection::Rack,
+                _ => return None,
+            };
+        }
+        "tlp" => config.tail_loss_probe = on()?,
         "tick_ms" => config.clock_granularity = ms()?,
         "count" if value == "acks" => config.byte_counting = ByteCounting::PerAck,
         "count" => config.byte_counting = ByteCounting::Abc { limit: value.parse().ok()? },

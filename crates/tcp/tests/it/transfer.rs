@@ -1,7 +1,7 @@
 //! Whatever the channel does, every byte arrives once and in order, the connection closes, and no rule is broken on the
 //! way.
 
-use lastmile_tcp::{ByteCounting, Config, InitialWindow, Rto, Variant, WindowScale};
+use lastmile_tcp::{ByteCounting, Config, InitialWindow, LossDetection, Rto, Variant, WindowScale};
 use lastmile_units::{ByteCount, Duration};
 use proptest::prelude::*;
 
@@ -42,7 +42,7 @@ prop_compose! {
         tick in prop_oneof![4 => Just(0_u64), 1 => Just(100), 1 => Just(500)],
         byte_counting in byte_counting(),
         rto in prop_oneof![Just(Rto::Rfc6298), Just(Rto::Linux)],
-        (undo, frto) in any::<(bool, bool)>(),
+        (undo, frto, rack, tail_loss_probe) in any::<(bool, bool, bool, bool)>(),
         (sack, dsack, timestamps, ecn, limited_transmit, idle_restart) in any::<(bool, bool, bool, bool, bool, bool)>(),
     ) -> Config {
         Config {
@@ -60,6 +60,8 @@ prop_compose! {
             rto,
             undo,
             frto,
+            loss_detection: if rack { LossDetection::Rack } else { LossDetection::Rfc6675 },
+            tail_loss_probe,
             max_rto: Duration::from_s(60),
             clock_granularity: Duration::from_ms(tick),
             byte_counting,
