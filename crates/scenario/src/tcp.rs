@@ -1,6 +1,6 @@
 //! The `tcp` tables: what a TCP endpoint does. Each key overrides the file's `[tcp]`, which overrides the defaults.
 
-use lastmile_tcp::{ByteCounting, Config, InitialWindow, Rto, Variant, WindowScale};
+use lastmile_tcp::{ByteCounting, Config, InitialWindow, LossDetection, Rto, Variant, WindowScale};
 use lastmile_units::{ByteCount, Duration};
 
 use crate::reader::Table;
@@ -99,6 +99,20 @@ pub(crate) static TCP: Section = Section {
             "true",
             "Find needless timeouts by what answers the first retransmission (F-RTO, RFC 5682); needs SACK and `undo`.",
         ),
+        Key::with_default(
+            "loss_detection",
+            Kind::Choice(&["rfc6675", "rack"]),
+            "rack",
+            "How a sender with SACK finds losses: by counting what is SACKed above (RFC 6675), or by the times of sending \
+             (RACK, RFC 8985), which also finds the loss of what was sent again; `\"rack\"` needs `rto = \"linux\"`, and is \
+             as `\"rfc6675\"` without.",
+        ),
+        Key::with_default(
+            "tail_loss_probe",
+            Kind::Flag,
+            "true",
+            "Where no ACK comes for two round trips, send one segment more (RFC 8985, section 7); needs `\"rack\"`.",
+        ),
         Key::with_default("clock_granularity", Kind::Time, "0 ms", "Tick of the host's clock; the 1990s had 500 ms.")
             .at_most("10 s"),
         Key::with_default(
@@ -134,6 +148,8 @@ const VARIANTS: &[(&str, Variant)] = &[
 
 const RTOS: &[(&str, Rto)] = &[("rfc6298", Rto::Rfc6298), ("linux", Rto::Linux)];
 
+const LOSS_DETECTIONS: &[(&str, LossDetection)] = &[("rfc6675", LossDetection::Rfc6675), ("rack", LossDetection::Rack)];
+
 /// `base` with what `table` says.
 pub(crate) fn read(table: &Table<'_>, base: &Config) -> Config {
     let flag = |key, base| table.optional::<bool>(key).unwrap_or(base);
@@ -156,6 +172,8 @@ pub(crate) fn read(table: &Table<'_>, base: &Config) -> Config {
         initial_rto: time("initial_rto", base.initial_rto),
         undo: flag("undo", base.undo),
         frto: flag("frto", base.frto),
+        loss_detection: table.optional_choice("loss_detection", LOSS_DETECTIONS).unwrap_or(base.loss_detection),
+        tail_loss_probe: flag("tail_loss_probe", base.tail_loss_probe),
         clock_granularity: time("clock_granularity", base.clock_granularity),
         byte_counting: byte_counting(table).unwrap_or(base.byte_counting),
         ecn: flag("ecn", base.ecn),

@@ -258,6 +258,7 @@ impl Sender {
 
     /// Steps aside once all that was SACKed or sent again is acknowledged.
     pub(crate) fn settle_rack(&mut self) {
+        debug_assert_eq!(self.sent.sums(self.una), (self.rack.sacked, self.rack.lost), "the marks tell the same");
         let again = self.sent.again(self.una) > self.una;
         self.sacking = again || self.phase != Phase::Open || !self.rack.is_clean() || self.urgent == Urgent::Tail;
     }

@@ -309,6 +309,18 @@ impl SentTimes {
         Some(Range { start, end: self.end_of(index, una).min(most) })
     }
 
+    /// Octets that are SACKed, and that are lost.
+    pub(crate) fn sums(&self, una: u64) -> (u32, u32) {
+        let (mut start, mut held, mut lost) = (una, 0, 0);
+        for mark in (0..self.marks.len()).filter_map(|index| self.marks.get(index)) {
+            let end = mark.end.near(una);
+            held += if mark.fate.is_held() { end - start } else { 0 };
+            lost += if mark.fate.is_lost() { end - start } else { 0 };
+            start = end;
+        }
+        (held as u32, lost as u32)
+    }
+
     fn is_lost(&self, index: usize) -> bool {
         self.marks.get(index).is_some_and(|mark| mark.fate.is_lost())
     }

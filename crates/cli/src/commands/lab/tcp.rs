@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use lastmile_live::lab::Hosts;
-use lastmile_tcp::{ByteCounting, Config, InitialWindow, Rto, Variant, WindowScale};
+use lastmile_tcp::{ByteCounting, Config, InitialWindow, LossDetection, Rto, Variant, WindowScale};
 
 /// The kernel's name of a variant's congestion control.
 pub(super) fn congestion(variant: Variant) -> &'static str {
@@ -68,6 +68,9 @@ pub(super) fn warnings(config: &Config, warnings: &mut BTreeSet<String>) {
     own(config.rto == Rto::Rfc6298, "rto", "the kernel keeps its timer in its own way, as \"linux\" says");
     own(!config.undo, "undo", "the kernel takes needless repairs back");
     own(config.undo && !config.frto, "frto", "the kernel looks for needless timeouts by F-RTO");
+    let counts = config.loss_detection == LossDetection::Rfc6675;
+    own(counts, "loss_detection", "the kernel finds losses by time, as \"rack\" says");
+    own(!counts && !config.tail_loss_probe, "tail_loss_probe", "the kernel sends tail loss probes");
     own(config.initial_rto != default.initial_rto, "initial_rto", "the kernel starts with 1 s");
     own(!config.clock_granularity.is_zero(), "clock_granularity", "the kernel's clock has the tick that it has");
     let counting = config.byte_counting == ByteCounting::Abc { limit: 2 };
