@@ -1,19 +1,20 @@
 //! A list that holds a few values within itself, some in a block of the heap, and many in a ring there.
 //!
-//! Cost: at the end and the front O(1), elsewhere a shift of the shorter side; 24 bytes for values of eight, and 48 of the
-//! heap for three to five of them.
+//! Cost: at the end and the front O(1), elsewhere a shift of the shorter side, or of at most 24; 24 bytes for values of
+//! eight, and 48 of the heap for three to five of them.
 
 use std::collections::VecDeque;
 
 /// So many values need no memory of their own: enough for most of those who hold any.
 const FEW: usize = 2;
-/// So many need no ring, which takes a block for itself and one for its values.
-const SOME: usize = 5;
+/// Blocks hold so many: with values of eight bytes, and the heap's own, each fills what it takes. Beyond the last a ring is
+/// worth the block that it takes for itself.
+const SOME: [usize; 5] = [5, 7, 11, 17, 25];
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum List<T> {
     Few(u8, [T; FEW]),
-    Some(u8, Box<[T; SOME]>),
+    Some(u8, Box<[T]>),
     // Boxed: one pointer, so that the whole is no larger than the few.
     #[expect(clippy::box_collection, reason = "a ring alone takes four words in every list")]
     Many(Box<VecDeque<T>>),
@@ -71,7 +72,7 @@ impl<T: Copy + Default> List<T> {
                 few[usize::from(*len)] = value;
                 *len += 1;
             }
-            Self::Some(len, some) if usize::from(*len) < SOME => {
+            Self::Some(len, some) if usize::from(*len) < some.len() => {
                 some[usize::from(*len)] = value;
                 *len += 1;
             }
@@ -87,24 +88,13 @@ impl<T: Copy + Default> List<T> {
                 few[index] = value;
                 *len += 1;
             }
-            Self::Some(len, some) if usize::from(*len) < SOME => {
+            Self::Some(len, some) if usize::from(*len) < some.len() => {
                 some.copy_within(index..usize::from(*len), index + 1);
                 some[index] = value;
                 *len += 1;
             }
-            Self::Few(_, few) => {
-                let mut some = Box::new([T::default(); SOME]);
-                some[..FEW].copy_from_slice(few);
-                some.copy_within(index..FEW, index + 1);
-                some[index] = value;
-                *self = Self::Some(FEW as u8 + 1, some);
-            }
-            Self::Some(_, some) => {
-                let mut ring = VecDeque::with_capacity(2 * SOME);
-                ring.extend(some.iter());
-                ring.insert(index, value);
-                *self = Self::Many(Box::new(ring));
-            }
+            Self::Few(_, few) => *self = Self::larger(few, index, value),
+            Self::Some(_, some) => *self = Self::larger(some, index, value),
             Self::Many(ring) => ring.insert(index, value),
         }
     }
@@ -135,6 +125,22 @@ impl<T: Copy + Default> List<T> {
                 }
             }
         }
+    }
+
+    /// The same in the next larger block, and `value`.
+    #[cold]
+    fn larger(values: &[T], index: usize, value: T) -> Self {
+        let Some(room) = SOME.into_iter().find(|room| *room > values.len()) else {
+            let mut ring = VecDeque::with_capacity(2 * values.len());
+            ring.extend(values);
+            ring.insert(index, value);
+            return Self::Many(Box::new(ring));
+        };
+        let mut some = vec![T::default(); room].into_boxed_slice();
+        some[..index].copy_from_slice(&values[..index]);
+        some[index] = value;
+        some[index + 1..=values.len()].copy_from_slice(&values[index..]);
+        Self::Some(values.len() as u8 + 1, some)
     }
 
     fn few(values: &[T]) -> Self {

@@ -6,5 +6,6 @@ mod diff;
 mod golden;
 mod notation;
 mod pair;
+mod rack;
 mod trace;
 mod transfer;
