@@ -558,11 +558,9 @@ impl Sender {
         if self.timer.is_off() || self.persisting {
             self.arm(now, config, true);
         } else if self.style == Style::Rack {
-            // As in Linux: the first segment sent again puts the timeout off.
+            // As in Linux: what goes out puts a tail loss probe off, and the first segment sent again the timeout.
             if self.phase == Phase::Open {
-                if plan.start - self.una <= u64::from(self.mss) {
-                    self.bring_probe_forward(now, config);
-                }
+                self.put_probe_off(now, config);
             } else if plan.again && plan.start == self.una && self.alarm != Alarm::Reordering {
                 self.set_rto(now, config);
             }

@@ -6,8 +6,7 @@
 //! segment itself was what was lost, the probe repaired it, and the window is reduced once that is certain.
 //! Differs: the probe of two round trips is not put off by two ticks of the kernel's clock (2 to 20 ms). Where a single
 //! segment is out, [`Config::min_rto`] is added for its delayed acknowledgement, as in Linux.
-//! Cost: a dozen operations for each acknowledgement; what is sent puts the probe off, but the timer stays as it is until it
-//! expires.
+//! Cost: a dozen operations for each segment sent and each acknowledgement.
 
 use lastmile_units::{Duration, Instant};
 
@@ -43,9 +42,9 @@ impl Sender {
         self.timer = Timer::at(config.deadline(now, span));
     }
 
-    /// More than one segment is out: a probe need not wait for a delayed acknowledgement.
-    #[cold]
-    pub(crate) fn bring_probe_forward(&mut self, now: Instant, config: &Config) {
+    /// New data go out: if a probe would follow, then later.
+    #[inline]
+    pub(crate) fn put_probe_off(&mut self, now: Instant, config: &Config) {
         if let Some(timeout) = self.probe_timeout(config) {
             self.alarm = Alarm::Tail;
             self.timer = Timer::at(config.deadline(now, timeout.min(self.timeout_left(now))));
@@ -70,18 +69,9 @@ impl Sender {
         Some(if single { Duration::from_ps(twice.as_ps().saturating_add(config.min_rto.as_ps())) } else { twice })
     }
 
-    /// The probe timeout expired: RFC 8985, section 7.3. At most one probe is out. What went out since the timer was set puts
-    /// it off; that is looked at only here.
+    /// The probe timeout expired: RFC 8985, section 7.3. At most one probe is out.
     #[cold]
     pub(crate) fn on_probe_timeout(&mut self, now: Instant, config: &Config) {
-        if let Some(timeout) = self.probe_timeout(config) {
-            let left = timeout.saturating_sub(now.since(self.last_sent));
-            let left = left.min(self.rtt.rto().saturating_sub(self.sent.first_age(now)));
-            if !left.is_zero() {
-                self.timer = Timer::at(config.deadline(now, left));
-                return;
-            }
-        }
         self.alarm = Alarm::Timeout;
         self.timer = Timer::at(config.deadline(now, self.timeout_left(now)));
         if self.rack.probe == Probe::None {
