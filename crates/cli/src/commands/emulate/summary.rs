@@ -88,6 +88,7 @@ pub(super) fn document(arguments: &Start, scenario: &Scenario, path: &Path<'_>, 
         snapshots: Vec::new(),
         series: Vec::new(),
         conservation: conservation(outcome),
+        atm: None,
     };
     let summary = Summary { clock: Clock::Monotonic, ..summarise(&origin, &path.network(), &run) };
     Document { summary, live: Live::new(outcome) }

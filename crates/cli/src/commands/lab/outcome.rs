@@ -186,6 +186,7 @@ pub(super) fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outc
         snapshots: snapshots(&outcome.samples, &outcome.glances),
         series,
         conservation: line::conservation(emulated),
+        atm: None,
     }
 }
 
