@@ -519,7 +519,7 @@ mod tests {
                     let latest_end = una + place + 1;
                     let fate = if latest.again { Fate::sent_again(at(latest.at)) } else { Fate::sent(at(latest.at)) };
                     sent.lose(at(now), una, Bounds { latest: fate, latest_end: Low::of(latest_end), due_us }, |part| {
-                        assert!(!part.fate.is_lost())
+                        assert!(!part.fate.is_lost());
                     });
                     let base = self.base;
                     for (index, octet) in self.octets.iter_mut().enumerate().skip((una - base) as usize) {

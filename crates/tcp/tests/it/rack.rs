@@ -26,8 +26,8 @@ fn run(config: &Config, segments: u64, delay: Duration, mut loses: impl FnMut(u6
     ends[0].connect(now);
     ends[0].write(segments * MSS);
     for _ in 0..1_000_000 {
-        for from in 0..2 {
-            while let Some(segment) = ends[from].poll_transmit(now) {
+        for (from, end) in ends.iter_mut().enumerate() {
+            while let Some(segment) = end.poll_transmit(now) {
                 let place = u64::from(segment.seq.distance_from(ISS.add(1))) / MSS;
                 let data = from == 0 && segment.payload_len() > 0;
                 let times = sent.entry(place).or_insert(0);

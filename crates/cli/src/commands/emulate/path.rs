@@ -33,7 +33,22 @@ impl<'s> Path<'s> {
                 Failure::new(format_args!("{}: no link leads from \"{from}\" to \"{to}\"", scenario.name()))
             })
         };
-        Ok(Self { network, ends: [client, server], up: way(client, server)?, down: way(server, client)? })
+        let path = Self { network, ends: [client, server], up: way(client, server)?, down: way(server, client)? };
+        path.refuse_cells(scenario)?;
+        Ok(path)
+    }
+
+    /// Switches and their contracts are simulated; real packets cross lines alone.
+    fn refuse_cells(&self, scenario: &Scenario) -> Result<()> {
+        let Some(atm) = &self.network.atm else { return Ok(()) };
+        match self.up.iter().chain(&self.down).find(|link| atm.links.contains(link)) {
+            Some(link) => {
+                let name = &self.network.links[*link].name;
+                let refused = format_args!("{}: link \"{name}\" carries cells of a switch", scenario.name());
+                Err(Failure::new(refused).hint("switches are simulated only: `lastmile run` runs this scenario"))
+            }
+            None => Ok(()),
+        }
     }
 
     /// The nodes at both ends: the client and the server.
@@ -54,7 +69,7 @@ impl<'s> Path<'s> {
     /// The network with these links alone, those up and then those down, and no traffic.
     pub(in crate::commands) fn network(&self) -> Network {
         let links = self.up.iter().chain(&self.down).map(|link| self.network.links[*link].clone());
-        Network { links: links.collect(), traffic: Vec::new(), ..self.network.clone() }
+        Network { links: links.collect(), traffic: Vec::new(), atm: None, ..self.network.clone() }
     }
 
     /// As the simulator makes a line of a link: what the node at its end takes for a packet is part of its delay.
