@@ -1,6 +1,7 @@
 //! What each fuzz target asserts, as plain functions: libFuzzer calls them with what it makes up, the tests with the seeds.
 
 pub mod atm;
+pub mod capture;
 pub mod packet;
 pub mod policy;
 pub mod scenario;

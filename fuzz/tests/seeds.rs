@@ -20,6 +20,11 @@ fn atm() {
 }
 
 #[test]
+fn capture() {
+    replay("capture", lastmile_fuzz::capture::check);
+}
+
+#[test]
 fn packet() {
     replay("packet", lastmile_fuzz::packet::check);
 }

@@ -1,5 +1,6 @@
 //! One file a command. Each has its `Arguments`, as clap reads them, and a `run` that does the job.
 
+pub(crate) mod analyse;
 pub(crate) mod compare;
 pub(crate) mod completions;
 #[cfg(target_os = "linux")]

@@ -36,6 +36,7 @@ enum Command {
     Run(commands::run::Arguments),
     Compare(commands::compare::Arguments),
     Report(commands::report::Arguments),
+    Analyse(commands::analyse::Arguments),
     Policy(commands::policy::Arguments),
     #[cfg(target_os = "linux")]
     Emulate(commands::emulate::Arguments),
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => commands::run::run(&arguments, &mut printer),
         Command::Compare(arguments) => commands::compare::run(&arguments, &mut printer),
         Command::Report(arguments) => commands::report::run(&arguments, &mut printer),
+        Command::Analyse(arguments) => commands::analyse::run(&arguments, &mut printer),
         Command::Policy(arguments) => commands::policy::run(&arguments, &mut printer),
         #[cfg(target_os = "linux")]
         Command::Emulate(arguments) => commands::emulate::run(&arguments, &mut printer),

@@ -1,19 +1,19 @@
 //! Numbers for people: three or four digits and the unit in which they read best. Programs get the bare numbers.
 
 /// A unit of a kind of quantity: what one of it is in the base unit, and its symbol.
-pub(crate) type Unit = (f64, &'static str);
+pub type Unit = (f64, &'static str);
 
 /// Bits per second.
-pub(crate) const RATES: &[Unit] = &[(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")];
+pub const RATES: &[Unit] = &[(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")];
 /// Bytes, in powers of 1000.
-pub(crate) const BYTES: &[Unit] = &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
+pub const BYTES: &[Unit] = &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
 /// Cells.
-pub(crate) const CELLS: &[Unit] = &[(1.0, "cells")];
+pub const CELLS: &[Unit] = &[(1.0, "cells")];
 /// Seconds.
-pub(crate) const SECONDS: &[Unit] = &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
+pub const SECONDS: &[Unit] = &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
 
 /// The largest unit of `units` that leaves a whole part of `value`; the smallest one if none does, the base unit for zero.
-pub(crate) fn unit_for(value: f64, units: &'static [Unit]) -> Unit {
+pub fn unit_for(value: f64, units: &'static [Unit]) -> Unit {
     let base = units.iter().find(|(scale, _)| (*scale - 1.0).abs() < f64::EPSILON).or_else(|| units.first());
     if value == 0.0 || !value.is_finite() {
         return *base.expect("a table of units has entries");
@@ -25,7 +25,7 @@ pub(crate) fn unit_for(value: f64, units: &'static [Unit]) -> Unit {
 }
 
 /// `value` with at least three significant digits, no more decimals than that needs, and trailing zeros cut.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     let magnitude = value.abs();
     if !value.is_finite() {
         return "-".to_owned();
@@ -45,29 +45,29 @@ pub(crate) fn number(value: f64) -> String {
 }
 
 /// `value` in the unit of `units` in which it reads best.
-pub(crate) fn with_unit(value: f64, units: &'static [Unit]) -> String {
+pub fn with_unit(value: f64, units: &'static [Unit]) -> String {
     let (scale, symbol) = unit_for(value, units);
     let text = number(value / scale);
     if symbol.is_empty() { text } else { format!("{text} {symbol}") }
 }
 
 /// `1.69 Mbit/s`.
-pub(crate) fn rate(bps: f64) -> String {
+pub fn rate(bps: f64) -> String {
     with_unit(bps, RATES)
 }
 
 /// `3.2 s`, `48.1 ms`.
-pub(crate) fn seconds(s: f64) -> String {
+pub fn seconds(s: f64) -> String {
     with_unit(s, SECONDS)
 }
 
 /// `206 kB`.
-pub(crate) fn bytes(count: u64) -> String {
+pub fn bytes(count: u64) -> String {
     with_unit(to_f64(count), BYTES)
 }
 
 /// A window as people write it: `64 KiB` where it is a multiple of 1024, else `65535 bytes`.
-pub(crate) fn window(count: u64) -> String {
+pub fn window(count: u64) -> String {
     match count {
         0 => "0 bytes".to_owned(),
         n if n % (1 << 20) == 0 => format!("{} MiB", n >> 20),
@@ -77,12 +77,12 @@ pub(crate) fn window(count: u64) -> String {
 }
 
 /// `98.3 %`: a share of one as percent.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     format!("{} %", number(share * 100.0))
 }
 
 /// Digits in groups of three: `1 234 567`, with narrow no-break spaces.
-pub(crate) fn grouped(count: u64) -> String {
+pub fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::with_capacity(digits.len() * 2);
     for (place, digit) in digits.chars().enumerate() {
@@ -95,13 +95,13 @@ pub(crate) fn grouped(count: u64) -> String {
 }
 
 /// `value` formatted, or a dash for none.
-pub(crate) fn or_dash<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> String {
+pub fn or_dash<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), format)
 }
 
 /// A count as a float: exact to 2^53, for statistics and printing.
 #[expect(clippy::cast_precision_loss, reason = "statistics and printing")]
-pub(crate) fn to_f64(count: u64) -> f64 {
+pub fn to_f64(count: u64) -> f64 {
     count as f64
 }
 

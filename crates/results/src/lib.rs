@@ -11,6 +11,7 @@
 //! | `lines` | access lines that share a DSLAM |
 //! | [`series`], [`parquet`] | samples over time, and `series.parquet` |
 //! | [`report`] | `report.html`, comparisons, and pictures in the one plot style |
+//! | [`mod@format`] | numbers for people |
 //! | [`atomic`] | files that are there whole or not at all |
 //! | [`capture`] | packets as pcapng |
 //! | [`table`] | the same on a terminal |
@@ -24,7 +25,7 @@ pub mod beside;
 mod bounds;
 pub mod capture;
 pub mod comparison;
-mod format;
+pub mod format;
 mod limits;
 mod lines;
 pub mod parquet;

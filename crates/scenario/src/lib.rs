@@ -13,6 +13,7 @@
 //! | `scenario.rs` | the file as a whole |
 //! | `access.rs`, `topology.rs`, `line.rs`, `queue.rs` | access line, nodes and links, one direction of a line, its queue |
 //! | `traffic.rs`, `names.rs`, `tcp.rs` | what runs |
+//! | `capture.rs`, `replay.rs` | capture files, and their packets as traffic |
 //! | `policy/` | the policy file: line, classes, rules; the policies that come with the program |
 //! | `atm/` | switches, links of cells, contracts, virtual channels |
 //! | `reference.rs` | the reference of all keys, printed from the schema |
@@ -20,6 +21,7 @@
 mod access;
 mod apps;
 mod atm;
+pub mod capture;
 pub mod diagnostics;
 mod document;
 mod ends;

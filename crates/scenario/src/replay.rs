@@ -1,26 +1,20 @@
 //! `kind = "replay"`: the packets of a capture file.
 //!
-//! Reads pcap and pcapng: Ethernet with VLAN tags and PPPoE, PPP, raw IP, Linux cooked and loopback captures. What is no IP is left out; what
-//! cannot be read, because its headers were not captured or contradict themselves, is left out and counted. A file that ends in the middle of a
-//! packet is read up to there. Payloads need not be there: packets have the length that their IP header gives.
-//!
-//! Times are nanoseconds after the first packet of the file. pcapng tells their unit interface by interface (`if_tsresol`, by default the
-//! microsecond).
+//! Reads what [`crate::capture`] reads. What is no IP is left out; what cannot be read, because its headers were not captured or contradict
+//! themselves, is left out and counted. Payloads need not be there: packets have the length that their IP header gives. Times count from the
+//! first packet of the file.
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{BufReader, Read};
 use std::net::IpAddr;
 use std::path::Path;
 
 use lastmile_packet::{FlowId, FlowKey, parse_headers};
 use lastmile_sim::spec::Replay;
 use lastmile_units::Duration;
-use pcap_file::pcap::PcapReader;
-use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
-use pcap_file::pcapng::{Block, PcapNgReader};
-use pcap_file::{DataLink, PcapError};
 
+use crate::capture::Frame;
 use crate::document::Value;
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
@@ -28,8 +22,6 @@ use crate::value::FromNode;
 
 /// Most packets of a capture: 720 MB of memory.
 const MOST_PACKETS: usize = 10_000_000;
-/// First four bytes of a pcapng file, in either byte order.
-const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
 pub(crate) static REPLAY: Section = Section {
     heading: "`kind = \"replay\"`",
@@ -218,106 +210,31 @@ fn replay(capture: &Capture, way: Way, offset: Duration, speed: Factor) -> Repla
 }
 
 fn load(path: &Path) -> Result<Capture, String> {
-    let mut file = File::open(path).map_err(|error| match error.kind() {
+    let file = File::open(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => "no such file".to_owned(),
         _ => error.to_string(),
     })?;
-    let mut magic = [0; 4];
-    file.read_exact(&mut magic).map_err(|_| "too short for a capture".to_owned())?;
-    file.seek(SeekFrom::Start(0)).map_err(|error| error.to_string())?;
-    let file = BufReader::with_capacity(1 << 16, file);
-    let mut capture = if magic == PCAPNG { pcapng(file)? } else { pcap(file)? };
+    let mut capture = Capture::read(BufReader::with_capacity(1 << 16, file))?;
     // Captures of several interfaces, or processors, are not quite in order.
     capture.packets.sort_by_key(|(at, _)| *at);
     Ok(capture)
 }
 
-fn pcap(file: impl Read) -> Result<Capture, String> {
-    let mut reader = PcapReader::new(file).map_err(|_| "neither pcap nor pcapng".to_owned())?;
-    let link = reader.header().datalink;
-    check_link(link)?;
-    let mut capture = Capture::default();
-    while let Some(packet) = reader.next_packet() {
-        match packet {
-            Ok(packet) => {
-                let at = u64::try_from(packet.timestamp.as_nanos()).ok();
-                capture.take(at, link, &packet.data)?;
-            }
-            Err(error) => {
-                capture.broken = Some(broken(&error));
-                break;
-            }
-        }
-    }
-    Ok(capture)
-}
-
-fn pcapng(file: impl Read) -> Result<Capture, String> {
-    let mut reader = PcapNgReader::new(file).map_err(|error| format!("no pcapng: {}", broken(&error)))?;
-    let mut capture = Capture::default();
-    loop {
-        // A block borrows the reader, which knows the interfaces.
-        let (interface, raw, data) = match reader.next_block() {
-            None => break,
-            Some(Err(error)) => {
-                capture.broken = Some(broken(&error));
-                break;
-            }
-            // Their library takes every time for nanoseconds: the number is as in the file.
-            Some(Ok(Block::EnhancedPacket(packet))) => {
-                (packet.interface_id, u64::try_from(packet.timestamp.as_nanos()).ok(), packet.data.into_owned())
-            }
-            Some(Ok(Block::Packet(packet))) => {
-                (packet.interface_id.into(), Some(packet.timestamp), packet.data.into_owned())
-            }
-            Some(Ok(Block::SimplePacket(_))) => {
-                // It has no time.
-                capture.unreadable += 1;
-                continue;
-            }
-            Some(Ok(_)) => continue,
-        };
-        let Some(description) = reader.interfaces().get(interface as usize) else {
-            capture.unreadable += 1;
-            continue;
-        };
-        check_link(description.linktype)?;
-        let at = raw.and_then(|raw| to_ns(raw, description));
-        capture.take(at, description.linktype, &data)?;
-    }
-    Ok(capture)
-}
-
-/// A time of an interface in nanoseconds: `if_tsresol` is a negative power of ten, or of two where its highest bit is set.
-fn to_ns(raw: u64, interface: &InterfaceDescriptionBlock<'_>) -> Option<u64> {
-    let resolution = interface.options.iter().find_map(|option| match option {
-        InterfaceDescriptionOption::IfTsResol(resolution) => Some(*resolution),
-        _ => None,
-    });
-    let resolution = resolution.unwrap_or(6);
-    let power = u32::from(resolution & 0x7f);
-    let per_second = if resolution & 0x80 == 0 { 10_u128.checked_pow(power)? } else { 2_u128.checked_pow(power)? };
-    u64::try_from(u128::from(raw).checked_mul(1_000_000_000)? / per_second).ok()
-}
-
-fn broken(error: &PcapError) -> String {
-    match error {
-        PcapError::IncompleteBuffer => "it ends in the middle of a packet".to_owned(),
-        PcapError::IoError(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-            "it ends in the middle of a packet".to_owned()
-        }
-        other => other.to_string(),
-    }
-}
-
 impl Capture {
+    fn read(file: impl Read) -> Result<Self, String> {
+        let mut capture = Self::default();
+        let broken = crate::capture::read(file, &mut |frame| capture.take(frame))?;
+        capture.broken = broken;
+        Ok(capture)
+    }
+
     /// Takes a frame.
-    fn take(&mut self, at: Option<u64>, link: DataLink, frame: &[u8]) -> Result<(), String> {
-        let Some(ip) = ip_of(link, frame) else {
+    fn take(&mut self, frame: Frame<'_>) -> Result<(), String> {
+        let Some(ip) = frame.ip else {
             self.foreign += 1;
             return Ok(());
         };
-        let Some((at, parsed)) = at.zip(parse_headers(ip).ok()) else {
+        let Some((at, parsed)) = frame.at_ns.zip(parse_headers(ip).ok()) else {
             self.unreadable += 1;
             return Ok(());
         };
@@ -329,64 +246,11 @@ impl Capture {
     }
 }
 
-fn check_link(link: DataLink) -> Result<(), String> {
-    const KNOWN: [DataLink; 9] = [
-        DataLink::ETHERNET,
-        DataLink::RAW,
-        DataLink::IPV4,
-        DataLink::IPV6,
-        DataLink::PPP,
-        DataLink::LINUX_SLL,
-        DataLink::LINUX_SLL2,
-        DataLink::NULL,
-        DataLink::LOOP,
-    ];
-    if KNOWN.contains(&link) { Ok(()) } else { Err(format!("link type {link:?} is not known")) }
-}
-
-/// The IP packet in a frame, if there is one.
-fn ip_of(link: DataLink, frame: &[u8]) -> Option<&[u8]> {
-    let ethertype = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
-    match link {
-        DataLink::RAW | DataLink::IPV4 | DataLink::IPV6 => Some(frame),
-        DataLink::ETHERNET => by_type(ethertype(12)?, frame.get(14..)?),
-        DataLink::LINUX_SLL => by_type(ethertype(14)?, frame.get(16..)?),
-        DataLink::LINUX_SLL2 => by_type(ethertype(0)?, frame.get(20..)?),
-        // The address family, whose numbers differ by system: the packet itself tells the version.
-        DataLink::NULL | DataLink::LOOP => frame.get(4..).filter(|ip| is_ip(ip)),
-        DataLink::PPP => ppp(frame.strip_prefix(&[0xff, 0x03]).unwrap_or(frame)),
-        _ => None,
-    }
-}
-
-/// What an Ethernet type says of the bytes after it.
-fn by_type(ethertype: u16, rest: &[u8]) -> Option<&[u8]> {
-    match ethertype {
-        0x0800 | 0x86dd => Some(rest),
-        // VLAN tags: four bytes, of which the last two are the next type (IEEE 802.1Q, 802.1ad).
-        0x8100 | 0x88a8 => by_type(u16::from_be_bytes([*rest.get(2)?, *rest.get(3)?]), rest.get(4..)?),
-        // PPPoE session: six bytes of header (RFC 2516).
-        0x8864 => ppp(rest.get(6..)?),
-        _ => None,
-    }
-}
-
-/// What a PPP frame without address and control carries.
-fn ppp(frame: &[u8]) -> Option<&[u8]> {
-    match frame {
-        [0x00, 0x21 | 0x57, ip @ ..] | [0x21 | 0x57, ip @ ..] => Some(ip),
-        _ => None,
-    }
-}
-
-fn is_ip(packet: &[u8]) -> bool {
-    packet.first().is_some_and(|byte| matches!(byte >> 4, 4 | 6))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use lastmile_packet::{FlowAddresses, Meta, Protocol, write_packet};
+    use pcap_file::DataLink;
     use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
     use std::time::Duration as WallDuration;
 
@@ -412,20 +276,6 @@ mod tests {
     }
 
     #[test]
-    fn ip_is_found_under_tags_and_sessions() {
-        let ip = packet(0, 100);
-        let pppoe = [&[0x88, 0x64, 0x11, 0, 0, 1, 0, 102, 0, 0x21][..]].concat();
-        let tagged = [0x81, 0x00, 0x00, 0x05, 0x08, 0x00];
-        for head in [&[0x08, 0x00][..], &tagged, &pppoe] {
-            assert_eq!(ip_of(DataLink::ETHERNET, &ethernet(head, &ip)), Some(&ip[..]), "{head:02x?}");
-        }
-        assert_eq!(ip_of(DataLink::ETHERNET, &ethernet(&[0x08, 0x06], &[0; 28])), None, "ARP");
-        assert_eq!(ip_of(DataLink::PPP, &[&[0xff, 0x03, 0x00, 0x21], &ip[..]].concat()), Some(&ip[..]));
-        assert_eq!(ip_of(DataLink::NULL, &[&[2, 0, 0, 0], &ip[..]].concat()), Some(&ip[..]));
-        assert_eq!(ip_of(DataLink::ETHERNET, &[0; 10]), None);
-    }
-
-    #[test]
     fn what_cannot_be_read_is_counted_and_what_is_no_ip_left_out() {
         let whole = packet(0, 100);
         let frames = [
@@ -436,20 +286,20 @@ mod tests {
             (40, ethernet(&[0x08, 0x00], &whole[..28])),
         ];
         let bytes = file(DataLink::ETHERNET, &frames);
-        let capture = pcap(&bytes[..]).unwrap();
+        let capture = Capture::read(&bytes[..]).unwrap();
         assert_eq!((capture.packets.len(), capture.foreign, capture.unreadable), (2, 1, 1));
         assert_eq!(capture.packets[1].1.meta.ip_len, 100);
         assert_eq!(capture.broken, None);
-        let cut = pcap(&bytes[..bytes.len() - 5]).unwrap();
+        let cut = Capture::read(&bytes[..bytes.len() - 5]).unwrap();
         assert_eq!(cut.packets.len(), 1);
         assert_eq!(cut.broken.as_deref(), Some("it ends in the middle of a packet"));
-        assert_eq!(pcap(&b"no capture at all, but a text"[..]).unwrap_err(), "neither pcap nor pcapng");
+        assert_eq!(Capture::read(&b"no capture at all, but a text"[..]).unwrap_err(), "neither pcap nor pcapng");
     }
 
     #[test]
     fn packets_keep_their_times_and_flows_and_speed_divides_the_gaps() {
         let frames = [(1_000, packet(0, 100)), (3_000, packet(2, 60)), (2_000, packet(1, 50)), (9_000, packet(0, 100))];
-        let mut capture = pcap(&file(DataLink::RAW, &frames)[..]).unwrap();
+        let mut capture = Capture::read(&file(DataLink::RAW, &frames)[..]).unwrap();
         capture.packets.sort_by_key(|(at, _)| *at);
         let times = |replay: &Replay| replay.packets.iter().map(|(at, _)| at.as_ns() / 1_000).collect::<Vec<_>>();
         let all = replay(&capture, Way::All, Duration::ZERO, Factor(1_000));
@@ -463,16 +313,6 @@ mod tests {
         let client = Prefix::from_default("10.0.0.0/8");
         assert_eq!(times(&replay(&capture, Way::Up(client), Duration::ZERO, Factor(1_000))), [0, 2_000, 8_000]);
         assert_eq!(times(&replay(&capture, Way::Down(client), Duration::ZERO, Factor(1_000))), [1_000]);
-    }
-
-    #[test]
-    fn times_of_an_interface_count_in_its_unit() {
-        let mut interface = InterfaceDescriptionBlock::new(DataLink::RAW, 0);
-        assert_eq!(to_ns(3, &interface), Some(3_000), "microseconds where nothing is said");
-        interface.options.push(InterfaceDescriptionOption::IfTsResol(9));
-        assert_eq!(to_ns(3, &interface), Some(3));
-        interface.options[0] = InterfaceDescriptionOption::IfTsResol(0x80 | 10);
-        assert_eq!(to_ns(512, &interface), Some(500_000_000), "1024ths of a second");
     }
 
     #[test]

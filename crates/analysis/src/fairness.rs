@@ -1,0 +1,217 @@
+//! How evenly connections shared, and what explains it.
+//!
+//! Published: Jain, Chiu and Hawe 1984 (the index); Ano, Decre and Hasegawa 2002, section 5, explain unequal goodputs by the timeouts that some
+//! connections wait for.
+
+use lastmile_theory::fairness::jain;
+
+/// What is asked of one direction of a connection.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Share {
+    /// Number of the connection, for the sentence.
+    pub number: usize,
+    /// Its goodput.
+    pub goodput_bps: f64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Fast retransmits.
+    pub fast_retransmits: u64,
+    /// The share of its time that it waited for retransmission timers, 0 to 1.
+    pub timer_share: f64,
+    /// The share of its time that the receiver's window held it, 0 to 1.
+    pub window_share: f64,
+    /// The share of its time that it had nothing to send, 0 to 1.
+    pub idle_share: f64,
+    /// Median round trip.
+    pub rtt_s: Option<f64>,
+}
+
+/// How evenly a group shared.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Fairness {
+    /// How many connections.
+    pub connections: usize,
+    /// Their goodput together.
+    pub goodput_bps: f64,
+    /// Jain's index, from 1/n to 1; `None` where nobody has anything.
+    pub jain_index: Option<f64>,
+    /// The index if nobody had waited for timers, each at the rate that it had otherwise.
+    pub jain_index_without_timers: Option<f64>,
+    /// Standard deviation of goodput over its mean.
+    pub coefficient_of_variation: Option<f64>,
+    /// Timeouts of all.
+    pub timeouts: u64,
+    /// Fast retransmits of all.
+    pub fast_retransmits: u64,
+    /// Correlation of goodput with the number of timeouts (Pearson), -1 to 1.
+    pub correlation_with_timeouts: Option<f64>,
+    /// What one timeout more goes with, in goodput: the slope of the least-squares line.
+    pub bps_per_timeout: Option<f64>,
+    /// Correlation of goodput with the inverse of the round trip.
+    pub correlation_with_inverse_rtt: Option<f64>,
+    /// In words.
+    pub explanation: String,
+}
+
+/// A shared index above this needs no explanation.
+const EVEN: f64 = 0.98;
+/// A correlation from here on is told.
+const TELLING: f64 = 0.7;
+/// A share of time that counts as much.
+const MUCH: f64 = 0.1;
+/// Most connections that a sentence names.
+const MOST_NAMED: usize = 8;
+
+/// How evenly `shares` are.
+#[must_use]
+pub fn fairness(shares: &[Share]) -> Fairness {
+    let goodputs = || shares.iter().map(|share| share.goodput_bps);
+    let freed = |share: &Share| share.goodput_bps / (1.0 - share.timer_share.clamp(0.0, 0.99));
+    #[expect(clippy::cast_precision_loss, reason = "statistics")]
+    let timeouts = || shares.iter().map(|share| share.timeouts as f64);
+    let inverse =
+        shares.iter().filter_map(|share| Some((share.rtt_s.filter(|rtt| *rtt > 0.0)?.recip(), share.goodput_bps)));
+    let line = Line::through(timeouts().zip(goodputs()));
+    let mut fairness = Fairness {
+        connections: shares.len(),
+        goodput_bps: goodputs().sum(),
+        jain_index: jain(goodputs()),
+        jain_index_without_timers: jain(shares.iter().map(freed)),
+        coefficient_of_variation: variation(goodputs()),
+        timeouts: shares.iter().map(|share| share.timeouts).sum(),
+        fast_retransmits: shares.iter().map(|share| share.fast_retransmits).sum(),
+        correlation_with_timeouts: line.as_ref().map(|line| line.correlation),
+        bps_per_timeout: line.map(|line| line.slope),
+        correlation_with_inverse_rtt: Line::through(inverse).map(|line| line.correlation),
+        explanation: String::new(),
+    };
+    fairness.explanation = explain(shares, &fairness);
+    fairness
+}
+
+/// Why goodputs differ, as far as was measured.
+fn explain(shares: &[Share], fairness: &Fairness) -> String {
+    let Some(index) = fairness.jain_index.filter(|_| shares.len() > 1) else { return String::new() };
+    if index >= EVEN {
+        return format!("goodputs are even (index {index:.2})");
+    }
+    let waiting = above(shares, |share| share.timer_share);
+    if let Some(without) = fairness.jain_index_without_timers
+        && !waiting.is_empty()
+        && (without - index) * 3.0 >= 1.0 - index
+    {
+        let mean = mean(waiting.iter().map(|share| share.timer_share)) * 100.0;
+        let names = names(&waiting);
+        return format!(
+            "{names} spent {mean:.0} % of the time waiting for retransmission timers; without these waits the index would be {without:.2} instead of {index:.2}"
+        );
+    }
+    if let Some(correlation) = fairness.correlation_with_timeouts.filter(|correlation| *correlation <= -TELLING) {
+        return format!(
+            "goodput falls with the number of timeouts (correlation {correlation:.2}, {:.0} bit/s for each), and not by the waiting alone: each also closes the congestion window",
+            fairness.bps_per_timeout.unwrap_or(0.0)
+        );
+    }
+    let idle = above(shares, |share| share.idle_share);
+    if !idle.is_empty() && idle.len() < shares.len() {
+        let mean = mean(idle.iter().map(|share| share.idle_share)) * 100.0;
+        return format!("{} had nothing to send for {mean:.0} % of the time", names(&idle));
+    }
+    if let Some(correlation) = fairness.correlation_with_inverse_rtt.filter(|correlation| *correlation >= TELLING) {
+        return format!("goodput goes with the inverse of the round trip (correlation {correlation:.2})");
+    }
+    let held = above(shares, |share| share.window_share);
+    if !held.is_empty() && held.len() < shares.len() {
+        let mean = mean(held.iter().map(|share| share.window_share)) * 100.0;
+        return format!("{} were held by the receiver's window for {mean:.0} % of the time", names(&held));
+    }
+    format!("neither timeouts, round trips, windows nor idle applications explain it (index {index:.2})")
+}
+
+/// Those of which this share is much, and twice the mean of the others.
+fn above(shares: &[Share], of: impl Fn(&Share) -> f64) -> Vec<&Share> {
+    shares.iter().filter(|share| of(share) >= MUCH).collect()
+}
+
+fn names(shares: &[&Share]) -> String {
+    let numbers: Vec<String> = shares.iter().take(MOST_NAMED).map(|share| share.number.to_string()).collect();
+    match (&numbers[..], shares.len().saturating_sub(MOST_NAMED)) {
+        ([only], 0) => format!("connection {only}"),
+        ([others @ .., last], 0) => format!("connections {} and {last}", others.join(", ")),
+        (some, more) => format!("connections {} and {more} others", some.join(", ")),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "statistics")]
+fn mean(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let count = values.clone().count();
+    if count == 0 { 0.0 } else { values.sum::<f64>() / count as f64 }
+}
+
+/// Standard deviation over mean, of the whole population.
+fn variation(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
+    let mean_value = mean(values.clone());
+    let variance = mean(values.map(|value| (value - mean_value).powi(2)));
+    (mean_value > 0.0).then(|| variance.sqrt() / mean_value)
+}
+
+/// A least-squares line.
+struct Line {
+    slope: f64,
+    correlation: f64,
+}
+
+impl Line {
+    /// `None` for fewer than three points, or where nothing varies.
+    fn through(points: impl Iterator<Item = (f64, f64)> + Clone) -> Option<Self> {
+        if points.clone().count() < 3 {
+            return None;
+        }
+        let (x_mean, y_mean) = (mean(points.clone().map(|point| point.0)), mean(points.clone().map(|point| point.1)));
+        let sums = points.fold((0.0, 0.0, 0.0), |(xx, xy, yy), (x, y)| {
+            let (x, y) = (x - x_mean, y - y_mean);
+            (xx + x * x, xy + x * y, yy + y * y)
+        });
+        let (xx, xy, yy) = sums;
+        (xx > 0.0 && yy > 0.0).then(|| Self { slope: xy / xx, correlation: xy / (xx * yy).sqrt() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(number: usize, goodput_bps: f64, timeouts: u64, timer_share: f64) -> Share {
+        Share { number, goodput_bps, timeouts, timer_share, ..Share::default() }
+    }
+
+    /// 100, 100 and 50 of which half the time went by waiting: (250)^2 / (3 * 22500) = 0.926, without 1.
+    #[test]
+    fn timers_that_explain_everything_are_named_with_the_index_without_them() {
+        let shares = [share(1, 100.0, 0, 0.0), share(2, 100.0, 0, 0.0), share(3, 50.0, 4, 0.5)];
+        let fairness = fairness(&shares);
+        assert!((fairness.jain_index.unwrap() - 0.926).abs() < 0.001);
+        assert!((fairness.jain_index_without_timers.unwrap() - 1.0).abs() < 1e-9);
+        assert!((fairness.correlation_with_timeouts.unwrap() + 1.0).abs() < 1e-9);
+        assert!((fairness.bps_per_timeout.unwrap() + 12.5).abs() < 1e-9);
+        assert_eq!(
+            fairness.explanation,
+            "connection 3 spent 50 % of the time waiting for retransmission timers; without these waits the index would be 1.00 instead of 0.93"
+        );
+    }
+
+    #[test]
+    fn what_nothing_explains_is_told_as_such_and_one_alone_needs_no_explanation() {
+        let shares = [share(1, 100.0, 0, 0.0), share(2, 10.0, 0, 0.0)];
+        assert!(fairness(&shares).explanation.starts_with("neither timeouts"));
+        assert_eq!(fairness(&shares[..1]).explanation, "");
+        assert_eq!(fairness(&[]).jain_index, None);
+    }
+
+    #[test]
+    fn unequal_round_trips_are_found_where_there_is_no_timeout() {
+        let at = |number, goodput_bps, rtt| Share { rtt_s: Some(rtt), ..share(number, goodput_bps, 0, 0.0) };
+        let shares = [at(1, 100.0, 0.1), at(2, 50.0, 0.2), at(3, 25.0, 0.4)];
+        assert!(fairness(&shares).explanation.starts_with("goodput goes with the inverse"));
+    }
+}

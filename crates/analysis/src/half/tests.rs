@@ -1,0 +1,331 @@
+//! Conversations made by hand, packet by packet: a client of 10.0.0.1 sends to a server, the capture stands at the client.
+
+use lastmile_packet::{
+    FlowAddresses, FlowId, FlowKey, Meta, Options, Parsed, SackBlock, SeqNumber, SynOptions, TcpFlags,
+};
+use lastmile_units::{Duration, Instant};
+
+use crate::{Analysis, Connection, Direction, Limit};
+
+const MSS: u32 = 1000;
+
+/// Sequence numbers begin so that the 5000th byte wraps.
+const ISN: u32 = u32::MAX - 5_000;
+
+struct Talk {
+    analysis: Analysis,
+    options: Options,
+    id: u16,
+}
+
+impl Talk {
+    /// The handshake: 0 to 100 ms.
+    fn open() -> Self {
+        let mut talk = Self { analysis: Analysis::new(), options: Options::NONE, id: 1 };
+        let options = Options::syn(SynOptions { mss: Some(1460), window_scale: Some(2), sack_permitted: true });
+        talk.packet(0, true, Meta { seq: SeqNumber::new(ISN), flags: TcpFlags::SYN, ..Meta::default() }, options, 0);
+        let answer = Meta {
+            seq: SeqNumber::new(7),
+            ack: SeqNumber::new(ISN).add(1),
+            flags: TcpFlags::SYN.with(TcpFlags::ACK),
+            window: 1000,
+            ..Meta::default()
+        };
+        talk.packet(100, false, answer, options, 0);
+        talk.ack_of_client(100);
+        talk
+    }
+
+    fn packet(&mut self, ms: u64, up: bool, meta: Meta, options: Options, payload: u16) {
+        let forward = FlowAddresses::of_simulated(FlowId::new(0));
+        let addresses = if up { forward } else { forward.reversed() };
+        let header_len = 40 + options.header_bytes();
+        let mut meta = Meta { header_len, ip_len: u16::from(header_len) + payload, ip_id: self.id, ..meta };
+        meta.set_options(options);
+        self.id += 1;
+        let key = FlowKey { addresses, protocol: 6 };
+        let at = Instant::ZERO.saturating_add(Duration::from_ms(ms));
+        self.analysis.packet(at, &Parsed { meta, key, transport_offset: 20 });
+    }
+
+    fn ack_of_client(&mut self, ms: u64) {
+        let meta =
+            Meta { seq: SeqNumber::new(ISN).add(1), ack: SeqNumber::new(8), flags: TcpFlags::ACK, ..Meta::default() };
+        self.packet(ms, true, meta, Options::NONE, 0);
+    }
+
+    /// The `number`th full segment, counted from 0.
+    fn data(&mut self, ms: u64, number: u32) {
+        let meta = Meta {
+            seq: SeqNumber::new(ISN).add(1 + number * MSS),
+            ack: SeqNumber::new(8),
+            flags: TcpFlags::ACK,
+            window: 1000,
+            ..Meta::default()
+        };
+        self.packet(ms, true, meta, self.options, MSS as u16);
+    }
+
+    /// All segments before the `number`th have arrived, and blocks `left..right` of them beyond.
+    fn ack(&mut self, ms: u64, number: u32, blocks: &[(u32, u32)]) {
+        let at = |number: u32| SeqNumber::new(ISN).add(1 + number * MSS);
+        let blocks: Vec<SackBlock> =
+            blocks.iter().map(|&(left, right)| SackBlock { left: at(left), right: at(right) }).collect();
+        let meta =
+            Meta { seq: SeqNumber::new(8), ack: at(number), flags: TcpFlags::ACK, window: 16_000, ..Meta::default() };
+        let options = self.options.with_sack(&blocks);
+        self.packet(ms, false, meta, options, 0);
+    }
+
+    fn end(self) -> Connection {
+        let mut connections = self.analysis.finish();
+        assert_eq!(connections.len(), 1);
+        connections.remove(0)
+    }
+
+    fn up(self) -> Direction {
+        self.end().up
+    }
+}
+
+#[test]
+fn numbers_wrap_and_every_byte_is_new_once() {
+    let mut talk = Talk::open();
+    for number in 0..10 {
+        talk.data(200 + u64::from(number), number);
+    }
+    talk.ack(300, 10, &[]);
+    let connection = talk.end();
+    assert_eq!(connection.handshake.took, Some(Duration::from_ms(100)));
+    assert_eq!(connection.handshake.syn.unwrap().0.mss, Some(1460));
+    let up = connection.up;
+    assert_eq!((up.bytes_new, up.bytes_repeated, up.bytes_acknowledged), (10_000, 0, 10_000));
+    assert_eq!((up.initial_window, up.max_in_flight, up.repeats.packets()), (Some(10_000), 10_000, 0));
+    // The SYN took 100 ms, the last segment 91.
+    assert_eq!((up.round_trips.count, up.round_trips.least), (2, Some(Duration::from_ms(91))));
+    // 16 000 in units of 4.
+    assert_eq!(up.max_window, Some(64_000));
+    // 80 000 bits from 0 to 300 ms.
+    assert!((up.goodput_bps - 80_000.0 / 0.3).abs() < 1e-6);
+}
+
+/// RFC 5681, section 3.2: the third duplicate ACK sends the segment again; RFC 6582: partial ACKs send the next.
+#[test]
+fn three_duplicate_acks_are_a_fast_retransmit_and_what_follows_is_of_its_recovery() {
+    let mut talk = Talk::open();
+    for number in 0..8 {
+        talk.data(200, number);
+    }
+    for _ in 0..4 {
+        talk.ack(300, 1, &[]);
+    }
+    talk.data(301, 1);
+    talk.ack(400, 3, &[]);
+    talk.data(401, 3);
+    talk.ack(500, 8, &[]);
+    let up = talk.up();
+    let repeats = up.repeats;
+    assert_eq!((repeats.fast, repeats.in_recovery, repeats.timeouts, repeats.packets()), (1, 1, 0, 2));
+    assert_eq!((up.duplicate_acks, up.bytes_repeated), (3, 2_000));
+}
+
+/// RFC 6298 (5.5): each expiry doubles the timer. RFC 5681: after it the window opens by ACKs again.
+#[test]
+fn timeouts_in_a_row_are_counted_with_their_stall_and_their_waiting() {
+    let mut talk = Talk::open();
+    for number in 0..4 {
+        talk.data(200, number);
+    }
+    talk.data(1_200, 0);
+    talk.data(3_200, 0);
+    talk.ack(3_300, 1, &[]);
+    talk.data(3_300, 1);
+    talk.data(3_300, 2);
+    talk.ack(3_400, 4, &[]);
+    let up = talk.up();
+    let repeats = up.repeats;
+    assert_eq!((repeats.timeouts, repeats.after_timeout, repeats.fast, repeats.most_in_a_row), (2, 2, 0, 2));
+    assert_eq!(up.longest_stall, Duration::from_ms(3_100));
+    assert_eq!(up.limits.of(Limit::Timer), Duration::from_ms(3_000));
+    // 1000 ms is no more than a second.
+    assert_eq!(up.pauses.iter().map(|pause| pause.span.as_ms()).collect::<Vec<_>>(), [2_000]);
+}
+
+/// RFC 6675, section 5: SACK tells of the loss; the retransmission is lost, and the timer sends it again.
+#[test]
+fn a_lost_retransmission_of_a_sack_recovery_is_a_timeout() {
+    let mut talk = Talk::open();
+    for number in 0..6 {
+        talk.data(200, number);
+    }
+    for right in 2..6 {
+        talk.ack(300, 0, &[(1, right)]);
+    }
+    talk.data(300, 0);
+    talk.ack(310, 0, &[(1, 6)]);
+    talk.data(900, 0);
+    talk.ack(1_000, 6, &[]);
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.fast, repeats.timeouts, repeats.packets()), (1, 1, 2));
+}
+
+/// RFC 8985, section 6.2: with SACK a retransmission that something sent later has overtaken is sent again at once.
+#[test]
+fn a_lost_retransmission_that_was_overtaken_is_part_of_the_recovery() {
+    let mut talk = Talk::open();
+    for number in 0..6 {
+        talk.data(200, number);
+    }
+    talk.ack(300, 0, &[(1, 5)]);
+    talk.data(300, 0);
+    talk.data(350, 6);
+    talk.ack(460, 0, &[(1, 7)]);
+    talk.data(461, 0);
+    talk.ack(600, 7, &[]);
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.fast, repeats.in_recovery, repeats.timeouts), (1, 1, 0));
+}
+
+/// RFC 8985, section 7: no ACK for two round trips, so the last segment goes out again; its SACK then starts a recovery.
+#[test]
+fn a_tail_loss_probe_repeats_the_last_of_several_segments() {
+    let mut talk = Talk::open();
+    for number in 0..4 {
+        talk.data(200, number);
+    }
+    talk.ack(300, 2, &[]);
+    talk.data(500, 3);
+    talk.ack(600, 2, &[(3, 4)]);
+    talk.data(626, 2);
+    talk.ack(700, 4, &[]);
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.tail_probes, repeats.fast, repeats.timeouts), (1, 1, 0));
+}
+
+/// RFC 2883, section 4.1.1: the first block lies below the cumulative acknowledgement.
+#[test]
+fn a_report_of_a_duplicate_makes_a_repeat_spurious() {
+    let mut talk = Talk::open();
+    talk.data(200, 0);
+    talk.data(200, 1);
+    talk.data(1_300, 0);
+    talk.ack(1_400, 2, &[(0, 1)]);
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.timeouts, repeats.spurious), (1, 1));
+}
+
+/// RFC 3522: the echo of a timestamp from before the retransmission. Without timestamps: an answer 1 ms after it.
+#[test]
+fn an_answer_to_the_original_makes_a_timeout_spurious() {
+    for timestamps in [true, false] {
+        let mut talk = Talk::open();
+        let stamped = |value, echo| {
+            if timestamps { Options::NONE.with_timestamps(value, echo) } else { Options::NONE }
+        };
+        talk.options = stamped(200, 1);
+        talk.data(200, 0);
+        talk.options = stamped(1_300, 1);
+        talk.data(1_300, 0);
+        talk.options = stamped(1, 200);
+        talk.ack(1_301, 1, &[]);
+        let repeats = talk.up().repeats;
+        assert_eq!((repeats.timeouts, repeats.spurious_timeouts), (1, 1), "timestamps: {timestamps}");
+    }
+}
+
+#[test]
+fn what_the_network_duplicates_or_reorders_is_no_repeat() {
+    let mut talk = Talk::open();
+    talk.data(200, 0);
+    talk.id -= 1;
+    talk.data(200, 0);
+    talk.data(201, 2);
+    talk.data(201, 1);
+    talk.ack(300, 3, &[]);
+    let up = talk.up();
+    assert_eq!((up.repeats.duplicated, up.repeats.out_of_order, up.repeats.packets()), (1, 1, 0));
+    assert_eq!((up.bytes_new, up.bytes_repeated), (3_000, 1_000));
+}
+
+/// What was lost before the capture shows as a hole; what fills it after three duplicate ACKs is its retransmission.
+#[test]
+fn a_repeat_of_what_was_lost_before_the_capture_is_known_by_its_hole() {
+    let mut talk = Talk::open();
+    talk.data(200, 0);
+    for number in 2..6 {
+        talk.data(200, number);
+    }
+    for _ in 0..4 {
+        talk.ack(300, 1, &[]);
+    }
+    talk.data(301, 1);
+    talk.ack(400, 6, &[]);
+    let up = talk.up();
+    assert_eq!((up.repeats.fast, up.repeats.lost_before_capture, up.bytes_new), (1, 1, 6_000));
+    // The ACK of the hole waited for it: only the SYN and the first segment were measured.
+    assert_eq!(up.round_trips.count, 2);
+}
+
+#[test]
+fn a_syn_that_is_sent_again_is_a_timeout_and_one_with_another_number_a_new_connection() {
+    let mut talk = Talk { analysis: Analysis::new(), options: Options::NONE, id: 1 };
+    let syn = |isn| Meta { seq: SeqNumber::new(isn), flags: TcpFlags::SYN, ..Meta::default() };
+    talk.packet(0, true, syn(1), Options::NONE, 0);
+    talk.packet(1_000, true, syn(1), Options::NONE, 0);
+    talk.packet(9_000, true, syn(77), Options::NONE, 0);
+    let connections = talk.analysis.finish();
+    assert_eq!(connections.iter().map(|connection| connection.up.repeats.packets()).collect::<Vec<_>>(), [1, 0]);
+}
+
+#[test]
+fn a_closed_window_is_counted_and_its_probes_are_no_repeats() {
+    let mut talk = Talk::open();
+    talk.data(200, 0);
+    let closed =
+        Meta { seq: SeqNumber::new(8), ack: SeqNumber::new(ISN).add(1 + MSS), flags: TcpFlags::ACK, ..Meta::default() };
+    talk.packet(300, false, closed, Options::NONE, 0);
+    for ms in [600, 1_200] {
+        let probe = Meta {
+            seq: SeqNumber::new(ISN).add(1 + MSS),
+            ack: SeqNumber::new(8),
+            flags: TcpFlags::ACK,
+            ..Meta::default()
+        };
+        talk.packet(ms, true, probe, Options::NONE, 1);
+        talk.packet(ms + 100, false, closed, Options::NONE, 0);
+    }
+    talk.ack(2_300, 1, &[]);
+    talk.data(2_300, 1);
+    talk.ack(2_400, 2, &[]);
+    let up = talk.up();
+    assert_eq!((up.repeats.probes, up.repeats.packets(), up.zero_windows), (2, 0, 1));
+    assert_eq!((up.zero_window, up.bytes_new), (Duration::from_s(2), 2_000));
+    assert!(up.limits.of(Limit::ReceiveWindow) >= Duration::from_s(1));
+}
+
+/// Zhang, Shenker and Clark 1991: ACKs that queued behind one another arrive closer than the data that caused them went out.
+#[test]
+fn acks_closer_than_their_data_are_compressed() {
+    let mut talk = Talk::open();
+    for number in 0..5 {
+        talk.data(200 + 10 * u64::from(number), number);
+    }
+    for number in 1..6 {
+        talk.ack(400 + u64::from(number), number, &[]);
+    }
+    let up = talk.up();
+    assert_eq!((up.spaced_acks, up.compressed_acks), (4, 4));
+}
+
+/// A capture that begins in the middle: the side with the larger port counts as the one that opened.
+#[test]
+fn without_a_syn_windows_are_not_known_and_the_rest_is() {
+    let mut talk = Talk { analysis: Analysis::new(), options: Options::NONE, id: 1 };
+    talk.data(0, 3);
+    talk.data(1, 4);
+    talk.ack(50, 5, &[]);
+    let connection = talk.end();
+    assert_eq!(connection.opener, crate::Opener::Guessed);
+    assert_eq!((connection.up.bytes_acknowledged, connection.up.max_window), (2_000, None));
+    assert_eq!(connection.up.initial_window, None);
+}

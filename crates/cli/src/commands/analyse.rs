@@ -1,0 +1,105 @@
+//! `lastmile analyse`: what captures and results tell of their TCP connections: repeats and their causes, limits, fairness.
+
+mod csv;
+mod document;
+mod group;
+mod read;
+mod run;
+mod samples;
+mod tables;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use lastmile_results::write::SERIES;
+use lastmile_results::{atomic, parquet};
+
+use self::document::Document;
+use self::group::GroupBy;
+use crate::exit::{Exit, Failure, Result};
+use crate::printer::Printer;
+
+/// Name of the file with everything that was found.
+const ANALYSIS: &str = "analysis.json";
+
+/// Analyse captures: why TCP sent again, what limited each connection, why goodputs differ
+///
+/// Reads pcap and pcapng, and the folders that `run --out` writes: then the run's own counters stand beside those of its captures. `up` is
+/// what was sent by the side that opened a connection, `down` what was sent to it. Captures near the sender tell most.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Captures (pcap, pcapng), or folders with the results of a run
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Compare groups: dscp, port (of the side that was called), prefix/BITS (address of the side that opened it)
+    #[arg(long, value_name = "KEY", value_parser = GroupBy::parse)]
+    group_by: Option<GroupBy>,
+
+    /// Tell everything of this connection, by its number in the table
+    #[arg(long, value_name = "N", conflicts_with_all = ["json", "csv"])]
+    connection: Option<usize>,
+
+    /// Rows of the table of connections, the largest first; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    most: usize,
+
+    /// Print JSON
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+
+    /// Print comma-separated values: a row for each connection and direction
+    #[arg(long)]
+    csv: bool,
+
+    /// Write analysis.json, and series.parquet with timeouts, fast retransmits and pauses by time, into this folder; of one FILE only
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
+    if arguments.out.is_some() && arguments.files.len() > 1 {
+        return Err(Failure::new("--out: of one FILE only").hint("analyse them one after the other"));
+    }
+    let mut analysed = Vec::new();
+    for file in &arguments.files {
+        analysed.extend(read::all(file)?);
+    }
+    let documents: Vec<Document> =
+        analysed.iter().map(|file| Document::new(file, arguments.group_by.as_ref())).collect();
+    for document in &documents {
+        tables::tell(document, printer);
+    }
+    if let Some(number) = arguments.connection {
+        for (file, document) in analysed.iter().zip(&documents) {
+            tables::one(file, document, number, printer)?;
+        }
+    } else if arguments.json {
+        printer.json(&document::Files { files: &documents })?;
+    } else if arguments.csv {
+        printer.write(|to| csv::write(&documents, to))?;
+    } else {
+        for document in &documents {
+            tables::all(document, arguments.most, printer)?;
+        }
+    }
+    if let Some(directory) = &arguments.out {
+        write(directory, &analysed, &documents)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn write(directory: &Path, analysed: &[read::Analysed], documents: &[Document]) -> Result<()> {
+    let failed = |path: &Path, error: &dyn std::fmt::Display| {
+        Failure::new(format_args!("cannot write {}: {error}", path.display()))
+    };
+    std::fs::create_dir_all(directory).map_err(|error| failed(directory, &error))?;
+    let path = directory.join(SERIES);
+    let mut rows = Vec::new();
+    let series: Vec<_> = analysed.iter().flat_map(samples::of).collect();
+    parquet::write(&series, &mut rows).map_err(|error| failed(&path, &error))?;
+    atomic::write(&path, &rows).map_err(|error| failed(&path, &error))?;
+    let path = directory.join(ANALYSIS);
+    let text = serde_json::to_string_pretty(&document::Files { files: documents }).map_err(Failure::new)?;
+    atomic::write(&path, format!("{text}\n").as_bytes()).map_err(|error| failed(&path, &error))
+}

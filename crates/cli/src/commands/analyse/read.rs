@@ -1,0 +1,112 @@
+//! What is analysed: capture files, and folders with the results of a run.
+
+use std::fs::File;
+use std::io::{BufReader, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use lastmile_analysis::{Analysis, Connection, parse_captured};
+use lastmile_results::Summary;
+use lastmile_results::write::SUMMARY;
+use lastmile_scenario::capture;
+use lastmile_units::Instant;
+
+use crate::exit::{Failure, Result};
+
+/// A file, and what was found in it.
+pub(super) struct Analysed {
+    pub(super) path: PathBuf,
+    /// The summary of the run whose folder this is, or in whose folder the capture was found.
+    pub(super) run: Option<Summary>,
+    pub(super) connections: Vec<Connection>,
+    pub(super) counts: Counts,
+}
+
+/// Packets of a capture.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) packets: u64,
+    /// Without IP.
+    pub(super) foreign: u64,
+    /// With headers that were not captured, or contradict themselves, and those without a time.
+    pub(super) unreadable: u64,
+    /// The number of the first of them, and what is wrong with it.
+    pub(super) first_unreadable: Option<(u64, String)>,
+    /// IP, but no TCP that can be read.
+    pub(super) other: u64,
+    /// With options that the snap length cut.
+    pub(super) cut: u64,
+    pub(super) back_in_time: u64,
+    /// Why the file could not be read to its end.
+    pub(super) broken: Option<String>,
+    pub(super) duration_s: f64,
+}
+
+/// Analyses a capture, or all of a folder.
+pub(super) fn all(path: &Path) -> Result<Vec<Analysed>> {
+    if path.is_dir() { folder(path) } else { Ok(vec![one(path, None)?]) }
+}
+
+fn folder(path: &Path) -> Result<Vec<Analysed>> {
+    let failed = |path: &Path, error: &dyn std::fmt::Display| Failure::new(format_args!("{}: {error}", path.display()));
+    let summary = path.join(SUMMARY);
+    let text = std::fs::read_to_string(&summary).map_err(|error| {
+        failed(&summary, &error)
+            .hint("a folder must hold the results of a run, as `lastmile run --out DIR` writes them")
+    })?;
+    let summary: Summary = serde_json::from_str(&text).map_err(|error| failed(&summary, &error))?;
+    let entries = std::fs::read_dir(path).map_err(|error| failed(path, &error))?;
+    let mut captures: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    captures.retain(|path| path.extension().is_some_and(|extension| extension == "pcapng" || extension == "pcap"));
+    captures.sort();
+    if captures.is_empty() {
+        let (connections, counts) = (Vec::new(), Counts::default());
+        return Ok(vec![Analysed { path: path.to_owned(), run: Some(summary), connections, counts }]);
+    }
+    captures.iter().map(|capture| one(capture, Some(summary.clone()))).collect()
+}
+
+fn one(path: &Path, run: Option<Summary>) -> Result<Analysed> {
+    let wrong = |message: String| Failure::new(format_args!("{}: {message}", path.display()));
+    let file = File::open(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            wrong("no such file".to_owned()).hint("pcap and pcapng can be read, and folders of `run --out`")
+        }
+        _ => wrong(error.to_string()),
+    })?;
+    let mut analysis = Analysis::new();
+    let mut counts = Counts::default();
+    let mut first_ns = None;
+    let mut last = Instant::ZERO;
+    let broken = capture::read(BufReader::with_capacity(1 << 18, file), &mut |frame| {
+        counts.packets += 1;
+        let Some(ip) = frame.ip else {
+            counts.foreign += 1;
+            return Ok(());
+        };
+        let parsed = match (frame.at_ns, parse_captured(ip)) {
+            (Some(at_ns), Ok(parsed)) => Ok((at_ns, parsed)),
+            (None, _) => Err("it has no time".to_owned()),
+            (_, Err(error)) => Err(error.to_string()),
+        };
+        match parsed {
+            Ok((at_ns, (parsed, cut))) => {
+                let since = at_ns.saturating_sub(*first_ns.get_or_insert(at_ns));
+                last = last.max(Instant::from_ps(since.saturating_mul(1_000)));
+                counts.cut += u64::from(cut);
+                analysis.packet(Instant::from_ps(since.saturating_mul(1_000)), &parsed);
+            }
+            Err(why) => {
+                counts.unreadable += 1;
+                counts.first_unreadable.get_or_insert((counts.packets, why));
+            }
+        }
+        Ok(())
+    });
+    counts.broken = broken.map_err(|problem| {
+        wrong(problem).hint("pcap and pcapng of Ethernet, raw IP, PPP, Linux cooked and loopback captures can be read")
+    })?;
+    counts.duration_s = last.as_secs_f64();
+    counts.other = analysis.other_packets();
+    counts.back_in_time = analysis.packets_back_in_time();
+    Ok(Analysed { path: path.to_owned(), run, connections: analysis.finish(), counts })
+}

@@ -1,0 +1,51 @@
+//! The run's own counters beside those of a capture.
+
+use lastmile_results::Summary;
+use serde::Serialize;
+
+use super::document::Row;
+
+/// Counters of a run and of the capture, of all TCP flows together.
+#[derive(Serialize)]
+pub(super) struct Beside {
+    pub(super) scenario: String,
+    pub(super) counters: Vec<Counter>,
+}
+
+/// A counter twice.
+#[derive(Serialize)]
+pub(super) struct Counter {
+    pub(super) direction: String,
+    pub(super) name: &'static str,
+    pub(super) run: u64,
+    /// `null` without a capture.
+    pub(super) capture: Option<u64>,
+}
+
+impl Beside {
+    pub(super) fn new(summary: &Summary, rows: &[Row]) -> Self {
+        let mut counters = Vec::new();
+        let mut directions: Vec<&str> = Vec::new();
+        for flow in summary.flows.iter().filter(|flow| flow.timeouts.is_some()) {
+            if !directions.contains(&&*flow.direction) {
+                directions.push(&flow.direction);
+            }
+        }
+        for direction in directions {
+            let flows = || summary.flows.iter().filter(|flow| *flow.direction == *direction);
+            let own = |of: fn(&Row) -> u64| {
+                let rows = || rows.iter().filter(|row| row.direction == direction);
+                (rows().count() > 0).then(|| rows().map(of).sum())
+            };
+            let mut counter = |name, run, capture| {
+                counters.push(Counter { direction: direction.to_owned(), name, run, capture });
+            };
+            counter("timeouts", flows().filter_map(|flow| flow.timeouts).sum(), own(|row| row.timeouts));
+            let fast = flows().filter_map(|flow| flow.fast_retransmits).sum();
+            counter("fast retransmits", fast, own(|row| row.fast_retransmits));
+            let again = flows().filter_map(|flow| flow.retransmissions).sum();
+            counter("retransmissions", again, own(|row| row.retransmissions));
+        }
+        Self { scenario: summary.scenario.clone(), counters }
+    }
+}

@@ -1,0 +1,230 @@
+//! What people read: a table of connections, how evenly they shared, and all of one connection.
+
+use std::fmt::Write as _;
+
+use lastmile_analysis::{Direction, Limit};
+use lastmile_results::format::{bytes, grouped, number, or_dash, percent, rate, seconds, window};
+
+use super::document::{Document, Row};
+use super::read::Analysed;
+use crate::exit::{Failure, Result};
+use crate::printer::Printer;
+use crate::table::{Align, Table};
+
+/// What is odd about the file, on standard error.
+pub(super) fn tell(document: &Document, printer: &mut Printer) {
+    let Document { file, packets, .. } = document;
+    let mut warn = |text: String| printer.talk(&format!("warning: {file}: {text}"));
+    if let Some(broken) = &document.broken {
+        warn(format!("the file breaks off {broken}; what comes before is analysed"));
+    }
+    if let Some(first) = &document.first_unreadable {
+        warn(format!(
+            "{} of {packets} packets cannot be read and are left out, the first is {first}",
+            document.packets_unreadable
+        ));
+    }
+    if document.packets_with_cut_options > 0 {
+        let count = document.packets_with_cut_options;
+        warn(format!(
+            "options of {count} packets were cut by the snap length; capture at least 128 bytes of each packet"
+        ));
+    }
+}
+
+/// A capture: its connections, how evenly they shared, and the run beside it.
+pub(super) fn all(document: &Document, most: usize, printer: &mut Printer) -> Result<()> {
+    printer.heading(&document.file)?;
+    let mut text = String::new();
+    if document.packets > 0 {
+        let tcp =
+            document.packets - document.packets_without_ip - document.packets_not_tcp - document.packets_unreadable;
+        let connections = document.connections.iter().map(|row| row.connection).max().unwrap_or(0);
+        let plural = if connections == 1 { "" } else { "s" };
+        let _ = writeln!(
+            text,
+            "{} packets in {}, {} of TCP; {connections} connection{plural} with data",
+            grouped(document.packets),
+            seconds(document.duration_s),
+            grouped(tcp)
+        );
+    }
+    if !document.connections.is_empty() {
+        let _ = write!(text, "\n{}", connections(document, most));
+    }
+    groups(&mut text, document);
+    if let Some(run) = &document.run {
+        let mut table = Table::new([
+            ("counter", Align::Left),
+            ("direction", Align::Left),
+            ("run", Align::Right),
+            ("capture", Align::Right),
+        ]);
+        for counter in &run.counters {
+            let capture = or_dash(counter.capture, grouped);
+            table.row([counter.name.to_owned(), counter.direction.clone(), grouped(counter.run), capture]);
+        }
+        let _ = write!(text, "\nThe run itself: {}\n{}", run.scenario, table.render());
+    }
+    text.push('\n');
+    Ok(printer.data(&text)?)
+}
+
+fn connections(document: &Document, most: usize) -> String {
+    use Align::{Left, Right};
+    let mut table = Table::new([
+        ("#", Right),
+        ("from", Left),
+        ("to", Left),
+        ("", Left),
+        ("bytes", Right),
+        ("goodput", Right),
+        ("RTT", Right),
+        ("p95", Right),
+        ("again", Right),
+        ("timeouts", Right),
+        ("fast", Right),
+        ("spurious", Right),
+        ("stall", Right),
+        ("limited by", Left),
+    ]);
+    let mut rows: Vec<&Row> = document.connections.iter().collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.bytes_acknowledged.max(row.bytes_new)));
+    let shown = if most == 0 { rows.len() } else { rows.len().min(most) };
+    let hidden = rows.len() - shown;
+    rows.truncate(shown);
+    rows.sort_by_key(|row| (row.connection, row.direction == "down"));
+    for row in rows {
+        table.row([
+            row.connection.to_string(),
+            row.from.clone(),
+            row.to.clone(),
+            row.direction.to_owned(),
+            bytes(row.bytes_acknowledged.max(row.bytes_new)),
+            rate(row.goodput_bps),
+            or_dash(row.rtt_median_s, seconds),
+            or_dash(row.rtt_p95_s, seconds),
+            grouped(row.retransmissions),
+            grouped(row.timeouts),
+            grouped(row.fast_retransmits),
+            grouped(row.spurious),
+            seconds(row.longest_stall_s),
+            row.limit.clone(),
+        ]);
+    }
+    let mut text = table.render();
+    if hidden > 0 {
+        let _ = writeln!(text, "... and {hidden} smaller ones (--most 0 shows all)");
+    }
+    text
+}
+
+fn groups(text: &mut String, document: &Document) {
+    use Align::{Left, Right};
+    if document.groups.is_empty() {
+        return;
+    }
+    let grouped_by = document.groups.iter().any(|group| group.group.is_some());
+    let mut table = Table::new([
+        (if grouped_by { "group" } else { "direction" }, Left),
+        ("connections", Right),
+        ("goodput", Right),
+        ("Jain's index", Right),
+        ("without timers", Right),
+        ("variation", Right),
+        ("timeouts", Right),
+        ("fast", Right),
+        ("by timeout", Right),
+        ("goodput/timeouts", Right),
+    ]);
+    let name = |group: &super::document::Group| match &group.group {
+        Some(name) => format!("{name}, {}", group.direction),
+        None => group.direction.to_owned(),
+    };
+    let two = |value: f64| format!("{value:.3}");
+    for group in &document.groups {
+        #[expect(clippy::cast_precision_loss, reason = "for printing")]
+        let share = |all: u64| group.timeouts as f64 / all as f64;
+        let all = group.timeouts + group.fast_retransmits;
+        table.row([
+            name(group),
+            group.connections.to_string(),
+            rate(group.goodput_bps),
+            or_dash(group.jain_index, two),
+            or_dash(group.jain_index_without_timers, two),
+            or_dash(group.coefficient_of_variation, two),
+            grouped(group.timeouts),
+            grouped(group.fast_retransmits),
+            or_dash((all > 0).then_some(all), |all| percent(share(all))),
+            or_dash(group.correlation_with_timeouts, |value| format!("{value:+.2}")),
+        ]);
+    }
+    let _ = write!(text, "\n{}", table.render());
+    for group in document.groups.iter().filter(|group| !group.explanation.is_empty()) {
+        let _ = writeln!(text, "{}: {}", name(group), group.explanation);
+    }
+}
+
+/// What held a direction most, in words; with the bound where that is a window.
+pub(super) fn limit(direction: &Direction) -> String {
+    let Some(limit) = Limit::ALL
+        .into_iter()
+        .max_by_key(|limit| direction.limits.of(*limit))
+        .filter(|_| !direction.limits.total().is_zero())
+    else {
+        return "–".to_owned();
+    };
+    let share = percent(direction.limits.share(limit));
+    let trip = direction.round_trips.median.map(|own| (own + direction.turnaround.unwrap_or_default()).as_secs_f64());
+    match (limit, direction.max_window, trip) {
+        (Limit::ReceiveWindow, Some(bytes), Some(trip)) => {
+            format!("receive window {share}: {} / {}", window(bytes), seconds(trip))
+        }
+        (Limit::CongestionWindow, _, Some(trip)) => {
+            let least = direction.round_trips.least.map_or(trip, |least| least.as_secs_f64());
+            // A round trip that has doubled has a full queue in it.
+            let queue = if trip >= 2.0 * least { " (a queue stands on the line)" } else { "" };
+            format!("congestion window {share}{queue}")
+        }
+        (limit, ..) => format!("{} {share}", limit.name().replace('_', " ")),
+    }
+}
+
+/// Everything of one connection.
+pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize, printer: &mut Printer) -> Result<()> {
+    let count = analysed.connections.len();
+    let Some(connection) = wanted.checked_sub(1).and_then(|index| analysed.connections.get(index)) else {
+        return Err(Failure::new(format_args!("{}: no connection {wanted}", document.file))
+            .hint(format!("connections are numbered from 1 to {count}")));
+    };
+    printer.heading(&format!("{}: connection {wanted}", document.file))?;
+    let mut text = String::new();
+    for row in document.connections.iter().filter(|row| row.connection == wanted) {
+        let direction = if row.direction == "up" { &connection.up } else { &connection.down };
+        let _ = writeln!(text, "\n{}: {} to {}", row.direction, row.from, row.to);
+        let values = serde_json::to_value(row).map_err(Failure::new)?;
+        let mut table = Table::new([("value", Align::Left), ("", Align::Left)]);
+        for (name, value) in values.as_object().into_iter().flatten() {
+            if !value.is_object()
+                && !value.is_null()
+                && !["connection", "direction", "from", "to"].contains(&name.as_str())
+            {
+                let value = value.as_f64().filter(|_| value.is_f64()).map_or_else(|| value.to_string(), number);
+                table.row([name.clone(), value.trim_matches('"').to_owned()]);
+            }
+        }
+        for limit in Limit::ALL {
+            table.row([format!("time limited by {}", limit.name()), percent(direction.limits.share(limit))]);
+        }
+        text.push_str(&table.render());
+        let mut pauses = Table::new([("pause at", Align::Right), ("for", Align::Right), ("waiting for", Align::Left)]);
+        for pause in &direction.pauses {
+            let at = format!("{:.3} s", pause.from.as_secs_f64());
+            pauses.row([at, seconds(pause.span.as_secs_f64()), pause.limit.name().replace('_', " ")]);
+        }
+        if !direction.pauses.is_empty() {
+            let _ = write!(text, "\n{}", pauses.render());
+        }
+    }
+    Ok(printer.data(&text)?)
+}

@@ -1,0 +1,190 @@
+//! `lastmile analyse` against those who know better: the counters of the simulator whose captures it reads, and tshark.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// The sender's end of a download and of an upload, and what is lost on the way.
+const SENDERS: [(&str, &str); 2] = [("server-gateway", "down"), ("client-cpe", "up")];
+const VARIANTS: [&str; 5] = ["tahoe", "reno", "newreno", "sack", "cubic"];
+const LOSSES: [&[&str]; 3] = [
+    &["access.down.loss=2 %", "access.up.loss=2 %"],
+    &["access.down.loss=10 %", "access.up.loss=5 %"],
+    &["access.down.loss=5 %", "tcp.timestamps=true", "tcp.min_rto=1 s"],
+];
+
+const SCENARIO: &str = r#"
+name = "Losses in both directions"
+duration = "60 s"
+
+[access]
+encapsulation = "bridged-vcmux-fcs"
+down = { rate = "4 Mbit/s", delay = "10 ms", queue = { kind = "fifo", limit = "40 packets" } }
+up = { rate = "1 Mbit/s", delay = "10 ms", queue = { kind = "fifo", limit = "40 packets" } }
+
+[[traffic]]
+name = "download"
+kind = "bulk"
+direction = "down"
+count = 2
+
+[[traffic]]
+name = "upload"
+kind = "bulk"
+direction = "up"
+start = "5 s"
+"#;
+
+fn lastmile(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lastmile")).args(arguments).output().unwrap()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = lastmile(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn folder(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+/// Runs the scenario with captures at both senders; returns the folder of its results.
+fn simulate(name: &str, overrides: &[&str]) -> String {
+    let dir = folder(name);
+    let file = dir.join("losses.toml");
+    std::fs::write(&file, SCENARIO).unwrap();
+    let (file, out) = (file.to_str().unwrap().to_owned(), dir.join("out").to_str().unwrap().to_owned());
+    let mut arguments = vec!["run", &file, "--out", &out, "--json"];
+    for (link, _) in SENDERS {
+        arguments.extend(["--capture", link]);
+    }
+    for change in overrides {
+        arguments.extend(["--set", change]);
+    }
+    json(&arguments);
+    out
+}
+
+fn sum(rows: &Value, direction: &str, name: &str) -> u64 {
+    let rows = rows.as_array().unwrap().iter().filter(|row| row["direction"] == direction);
+    rows.filter_map(|row| row[name].as_u64()).sum()
+}
+
+/// At its sender every expiry of a timer and every fast retransmit shows, and the simulator has counted them.
+#[test]
+fn timeouts_and_fast_retransmits_are_those_that_the_simulator_counted() {
+    let mut failures = Vec::new();
+    let mut seen = [0; 2];
+    for variant in &VARIANTS {
+        for (number, losses) in LOSSES.iter().enumerate() {
+            let tcp = format!("tcp.variant={variant}");
+            let overrides: Vec<&str> = losses.iter().copied().chain([tcp.as_str()]).collect();
+            let out = simulate(&format!("analyse-{variant}-{number}"), &overrides);
+            let summary: Value =
+                serde_json::from_slice(&std::fs::read(Path::new(&out).join("summary.json")).unwrap()).unwrap();
+            for (link, direction) in SENDERS {
+                let capture = format!("{out}/{link}.pcapng");
+                let analysis = json(&["analyse", &capture, "--json"]);
+                for (kind, name) in ["timeouts", "fast_retransmits", "retransmissions"].iter().enumerate() {
+                    let own = sum(&analysis["files"][0]["connections"], direction, name);
+                    let run = sum(&summary["flows"], direction, name);
+                    if let Some(seen) = seen.get_mut(kind) {
+                        *seen += run;
+                    }
+                    // A sender with SACK that takes a repair back as needless may begin another at once, which looks like part of it.
+                    let selective = ["sack", "cubic"].contains(variant);
+                    let allowed = match *name {
+                        "fast_retransmits" if selective => run - run / 20..=run,
+                        "timeouts" if selective => run..=run + run / 50,
+                        _ => run..=run,
+                    };
+                    if !allowed.contains(&own) {
+                        failures.push(format!("{overrides:?} {direction}: {name} {own}, simulator {run}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(seen.iter().all(|count| *count > 500), "{seen:?}");
+}
+
+#[test]
+fn the_folder_of_a_run_has_its_counters_beside_those_of_its_captures() {
+    let out = simulate("analyse-folder", &["access.down.loss=2 %"]);
+    let document = json(&["analyse", &out, "--json"]);
+    let files = document["files"].as_array().unwrap();
+    assert_eq!(files.len(), 2);
+    for (file, (_, direction)) in files.iter().zip([("", "up"), ("", "down")]) {
+        let counters = file["run"]["counters"].as_array().unwrap();
+        for counter in counters.iter().filter(|counter| counter["direction"] == direction) {
+            assert_eq!(counter["run"], counter["capture"], "{counter}");
+        }
+    }
+    let csv = lastmile(&["analyse", &out, "--csv"]);
+    let text = String::from_utf8(csv.stdout).unwrap();
+    let mut lines = text.lines();
+    let columns = lines.next().unwrap().split(',').count();
+    assert!(columns > 50 && lines.clone().count() >= 6);
+    assert!(lines.all(|line| line.split(',').count() == columns), "{text}");
+    let text = String::from_utf8(lastmile(&["analyse", &out]).stdout).unwrap();
+    assert!(text.contains("Jain's index") && text.contains("The run itself"), "{text}");
+}
+
+#[test]
+fn a_damaged_capture_is_analysed_up_to_the_damage_and_what_is_none_is_refused() {
+    let out = simulate("analyse-damaged", &[]);
+    let whole = std::fs::read(format!("{out}/server-gateway.pcapng")).unwrap();
+    let cut = format!("{out}/cut.pcapng");
+    std::fs::write(&cut, &whole[..whole.len() / 2 + 1]).unwrap();
+    let output = lastmile(&["analyse", &cut, "--json"]);
+    assert!(output.status.success());
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert!(talk.contains("cut.pcapng: the file breaks off after packet"), "{talk}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(document["files"][0]["packets"].as_u64().unwrap() > 1_000);
+    for (file, text) in [
+        ("no-such-file.pcap", "no such file"),
+        (concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"), "neither pcap nor pcapng"),
+    ] {
+        let output = lastmile(&["analyse", file]);
+        assert_eq!(output.status.code(), Some(2));
+        let talk = String::from_utf8(output.stderr).unwrap();
+        assert!(talk.contains(text) && talk.contains("hint:"), "{talk}");
+    }
+    let output = lastmile(&["analyse", &cut, "--connection", "99"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+/// tshark counts bytes and repeats of the same packets. Skipped where it is not installed.
+#[test]
+fn tshark_counts_the_same_bytes_and_repeats() {
+    if Command::new("tshark").arg("--version").output().is_err() {
+        eprintln!("skipped: tshark is not installed");
+        return;
+    }
+    let out = simulate("analyse-tshark", &["access.down.loss=2 %", "tcp.variant=cubic"]);
+    let capture = format!("{out}/server-gateway.pcapng");
+    let fields =
+        ["ip.src", "tcp.len", "tcp.analysis.retransmission", "tcp.analysis.out_of_order", "tcp.analysis.duplicate_ack"];
+    let mut command = Command::new("tshark");
+    command.args(["-r", &capture, "-T", "fields"]);
+    for field in fields {
+        command.args(["-e", field]);
+    }
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
+    let sent = || rows.iter().filter(|row| row[0] == "10.0.0.5");
+    let bytes: u64 = sent().filter_map(|row| row[1].parse::<u64>().ok()).sum();
+    let again = sent().filter(|row| !row[2].is_empty() || !row[3].is_empty()).count() as u64;
+    let document = json(&["analyse", &capture, "--json"]);
+    let connections = &document["files"][0]["connections"];
+    let own = |name| sum(connections, "down", name);
+    assert_eq!(own("bytes_new") + own("bytes_repeated"), bytes);
+    assert_eq!(own("retransmissions"), again);
+}

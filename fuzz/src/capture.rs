@@ -1,0 +1,28 @@
+//! Capture files, link layers, cut headers, and the analysis of whatever connections come out.
+
+use lastmile_analysis::{Analysis, Direction, parse_captured};
+use lastmile_scenario::capture;
+use lastmile_units::Instant;
+
+/// Panics when a property does not hold.
+pub fn check(input: &[u8]) {
+    let mut analysis = Analysis::new();
+    let mut payload = 0;
+    let _ = capture::read(input, &mut |frame| {
+        let (Some(at_ns), Some(ip)) = (frame.at_ns, frame.ip) else { return Ok(()) };
+        if let Ok((parsed, _)) = parse_captured(ip) {
+            assert!(u16::from(parsed.meta.header_len) <= parsed.meta.ip_len, "headers are part of the packet");
+            payload += u64::from(parsed.meta.payload_len());
+            analysis.packet(Instant::from_ps(at_ns.saturating_mul(1_000)), &parsed);
+        }
+        Ok(())
+    });
+    let counted: u64 =
+        analysis.finish().iter().flat_map(|connection| [&connection.up, &connection.down]).map(bytes).sum();
+    assert!(counted <= payload, "no byte is counted twice");
+}
+
+fn bytes(direction: &Direction) -> u64 {
+    assert!(direction.repeats.packets() <= direction.packets, "a packet is one repeat at most");
+    direction.bytes_new + direction.bytes_repeated + direction.bytes_probed
+}
