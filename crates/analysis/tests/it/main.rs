@@ -1,7 +1,5 @@
 //! What holds for any packets whatever.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use lastmile_analysis::{Analysis, Connection, Direction};
 use lastmile_packet::{
     FlowAddresses, FlowId, FlowKey, Meta, Options, Parsed, SackBlock, SeqNumber, SynOptions, TcpFlags, parse_headers,
