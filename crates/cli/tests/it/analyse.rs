@@ -116,7 +116,10 @@ fn timeouts_and_fast_retransmits_are_those_that_the_simulator_counted() {
 
 #[test]
 fn the_folder_of_a_run_has_its_counters_beside_those_of_its_captures() {
-    let out = simulate("analyse-folder", &["access.down.loss=2 %"]);
+    let out = simulate(
+        "analyse-folder",
+        &["access.down.loss=2 %", "tcp.loss_detection=rfc6675", "tcp.tail_loss_probe=false"],
+    );
     let document = json(&["analyse", &out, "--json"]);
     let files = document["files"].as_array().unwrap();
     assert_eq!(files.len(), 2);
