@@ -156,7 +156,6 @@ impl Document {
 }
 
 impl Row {
-    #[expect(clippy::cast_precision_loss, reason = "statistics")]
     fn new(number: usize, connection: &Connection, name: &'static str, direction: &Direction) -> Self {
         let up = name == "up";
         let addresses = if up { connection.addresses } else { connection.addresses.reversed() };
@@ -166,12 +165,7 @@ impl Row {
         let both = handshake.syn.zip(handshake.syn_ack);
         let seconds = |span: Option<Duration>| span.map(Duration::as_secs_f64);
         let repeats = direction.repeats;
-        let share = |part: u64, all: u64| (all > 0).then(|| part as f64 / all as f64);
         let other = if up { &connection.down } else { &connection.up };
-        let payload = (direction.bytes_new + other.bytes_new) as f64;
-        let counts = direction.bytes_new as f64 >= OF_THE_PAYLOAD * payload
-            && direction.bytes_new >= direction.largest_segment.max(1)
-            && direction.data_packets > 1;
         Self {
             connection: number,
             direction: name,
@@ -231,7 +225,7 @@ impl Row {
             pauses: direction.pauses_count,
             limited_by: Limit::ALL.map(|limit| (limit.name(), direction.limits.share(limit))).into(),
             limit: super::tables::limit(direction),
-            counts,
+            counts: counts_for_fairness(direction, other),
             group: None,
         }
     }
@@ -249,6 +243,20 @@ impl Row {
             rtt_s: self.rtt_median_s.map(|own| own + self.turnaround_s.unwrap_or(0.0)),
         }
     }
+}
+
+/// A transfer, not what asks for one.
+#[expect(clippy::cast_precision_loss, reason = "statistics")]
+fn counts_for_fairness(direction: &Direction, other: &Direction) -> bool {
+    let payload = (direction.bytes_new + other.bytes_new) as f64;
+    direction.bytes_new as f64 >= OF_THE_PAYLOAD * payload
+        && direction.bytes_new >= direction.largest_segment.max(1)
+        && direction.data_packets > 1
+}
+
+#[expect(clippy::cast_precision_loss, reason = "statistics")]
+fn share(part: u64, all: u64) -> Option<f64> {
+    (all > 0).then(|| part as f64 / all as f64)
 }
 
 /// By group and direction, in the order of their names; without groups by direction alone.

@@ -181,7 +181,7 @@ pub(super) fn limit(direction: &Direction) -> String {
             format!("receive window {share}: {} / {}", window(bytes), seconds(trip))
         }
         (Limit::CongestionWindow, _, Some(trip)) => {
-            let least = direction.round_trips.least.map_or(trip, |least| least.as_secs_f64());
+            let least = direction.round_trips.least.map_or(trip, lastmile_units::Duration::as_secs_f64);
             // A round trip that has doubled has a full queue in it.
             let queue = if trip >= 2.0 * least { " (a queue stands on the line)" } else { "" };
             format!("congestion window {share}{queue}")
