@@ -203,24 +203,18 @@ impl SentTimes {
     }
 
     /// Octets of `range`, above `una`, are SACKed; `each` is told of those that were not.
-    pub(crate) fn hold(&mut self, una: u64, range: Range, mut each: impl FnMut(Part)) {
-        let (mut index, mut start) = (self.find(range.start), range.start);
-        while start < range.end
-            && let Some(mark) = self.marks.get(index)
-        {
-            if !mark.fate.is_held() {
-                let part = Range { start, end: mark.end.near(una).min(range.end) };
-                each(Part { range: part, fate: mark.fate });
-                index = self.carve(index, una, part, Fate::HELD);
-            }
-            start = self.end_of(index, una);
-            index += 1;
-        }
+    pub(crate) fn hold(&mut self, una: u64, range: Range, each: impl FnMut(Part)) {
+        self.mark(una, range, Fate::HELD, each);
     }
 
     /// Octets of `range` went out again, and are in flight.
-    pub(crate) fn send_again(&mut self, now: Instant, una: u64, range: Range, mut each: impl FnMut(Part)) {
+    pub(crate) fn send_again(&mut self, now: Instant, una: u64, range: Range, each: impl FnMut(Part)) {
         self.again = Low::of(self.again.near(una).max(range.end));
+        self.mark(una, range, Fate::sent_again(now), each);
+    }
+
+    /// What of `range` is not SACKed has this fate from now on; `each` is told of it, and of its fate before.
+    fn mark(&mut self, una: u64, range: Range, fate: Fate, mut each: impl FnMut(Part)) {
         let (mut index, mut start) = (self.find(range.start), range.start);
         while start < range.end
             && let Some(mark) = self.marks.get(index)
@@ -228,7 +222,7 @@ impl SentTimes {
             if !mark.fate.is_held() {
                 let part = Range { start, end: mark.end.near(una).min(range.end) };
                 each(Part { range: part, fate: mark.fate });
-                index = self.carve(index, una, part, Fate::sent_again(now));
+                index = self.carve(index, una, part, fate);
             }
             start = self.end_of(index, una);
             index += 1;
