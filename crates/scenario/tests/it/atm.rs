@@ -156,3 +156,43 @@ fn what_a_link_of_cells_cannot_be() {
     let island = format!("{CELLS}[[node]]\nname = \"island\"\n{}", TRAFFIC.replace("right", "island"));
     refused(&island, "error: x.toml:24:8: no links lead from \"left\" to \"island\"");
 }
+
+/// A ready scenario, so long.
+fn ready(name: &str, duration: &str) -> lastmile_sim::outcome::Outcome {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/atm").join(name);
+    let scenario = Scenario::load(&path, &[format!("duration={duration}")]).unwrap_or_else(|report| panic!("{report}"));
+    run(&scenario.network()).expect("it can be built")
+}
+
+/// Early packet discard at the bottleneck is all that drops, and nearly all that crosses it is of whole packets.
+#[test]
+fn the_ready_scenario_of_sun_drops_whole_frames_at_its_bottleneck_alone() {
+    let outcome = ready("sun-epd.toml", "5 s");
+    assert!(outcome.conservation.holds());
+    let atm = outcome.atm.unwrap();
+    assert!(atm.holds());
+    let dropping: Vec<_> = atm.ports.iter().filter(|port| port.cells.dropped.iter().any(|cells| *cells > 0)).collect();
+    let [bottleneck] = dropping[..] else { panic!("{dropping:?}") };
+    for drop in lastmile_atm::CellDrop::ALL {
+        let dropped = bottleneck.cells.dropped[drop.index()];
+        assert_eq!(dropped > 0, drop == lastmile_atm::CellDrop::Epd, "{drop:?}: {dropped}");
+    }
+    assert!(bottleneck.good_cells * 100 >= bottleneck.cells.sent * 98, "{bottleneck:?}");
+}
+
+/// What a contract assures is had: connections of the assured paths get more than those of the others.
+#[test]
+fn the_ready_scenario_of_assured_forwarding_assures() {
+    let outcome = ready("af-over-sbr3.toml", "5 s");
+    assert!(outcome.conservation.holds());
+    let atm = outcome.atm.unwrap();
+    assert!(atm.holds());
+    let mean = |assured: bool| {
+        let of = outcome.flows.iter().filter(|flow| flow.name.starts_with("af") == assured);
+        let bytes: Vec<u64> = of.map(|flow| flow.bytes_delivered).collect();
+        (bytes.len(), bytes.iter().sum::<u64>() as f64 / bytes.len() as f64)
+    };
+    let ((assured, of_assured), (others, of_others)) = (mean(true), mean(false));
+    assert_eq!((assured, others), (12, 36));
+    assert!(of_assured > 1.5 * of_others, "{of_assured} {of_others}");
+}
