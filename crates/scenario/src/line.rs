@@ -53,6 +53,10 @@ pub(crate) const RATE: Key =
     Key::optional("rate", Kind::Rate, "transmission takes no time", "Rate of the wire, headers and cells included.");
 pub(crate) const DELAY: Key =
     Key::with_default("delay", Kind::Time, "0 ms", "Propagation delay, one way.").at_most(MAX_DELAY);
+/// The key that opens `section`: the other direction of a link.
+pub(crate) const fn back(section: &'static str) -> Key {
+    Key::optional("back", Kind::Table(section), "the same as the way there", "What differs on the way back.")
+}
 pub(crate) const LOSS: Key =
     Key::with_default("loss", Kind::Share, "0 %", "Share of packets lost on the wire, at random.");
 pub(crate) const ENCAPSULATION: Key = Key::optional(

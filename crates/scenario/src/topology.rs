@@ -64,12 +64,7 @@ pub(crate) static LINK: Section = Section {
         line::COMPRESSION,
         line::SLOTS,
         line::QUEUE,
-        Key::optional(
-            "back",
-            Kind::Table("`[link.back]`"),
-            "the same as the way there",
-            "What differs on the way back.",
-        ),
+        line::back("`[link.back]`"),
     ],
 };
 

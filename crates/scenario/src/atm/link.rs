@@ -50,12 +50,7 @@ pub(crate) static CELL_LINK: Section = Section {
         PACE,
         line::DELAY,
         QUEUE,
-        Key::optional(
-            "back",
-            Kind::Table("`[link.back]` of cells"),
-            "the same as the way there",
-            "What differs on the way back.",
-        ),
+        line::back("`[link.back]` of cells"),
     ],
 };
 
