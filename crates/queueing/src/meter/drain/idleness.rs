@@ -9,8 +9,10 @@ use lastmile_units::{BitRate, ByteCount, Duration, Instant, Ratio, Serialiser, W
 
 /// A bucket of idle time: idle time fills it, time empties it at the share that is wanted.
 ///
-/// Gaps count with their sign: a packet that is stamped late seems to follow idle time, and the next, which then seems to come
-/// before it could, takes that back. So lateness adds up to nothing over any number of packets.
+/// What has come is work of the line, one packet after the other, and only what lies between the end of that work and the next packet
+/// is idle. So packets that come together, faster than the line could carry them, take up time that is still to come: where the line
+/// is a token bucket, where a modem or a driver hands over several at once, or where stamps are late, a bunch is neither taken
+/// for a queue, nor is the pause after it taken for idle time.
 #[derive(Clone, Debug)]
 pub(super) struct Idleness {
     line: Serialiser,
@@ -22,8 +24,10 @@ pub(super) struct Idleness {
     full: Duration,
     /// What the bucket holds at most: `full`, and more after a drain that came to nothing.
     most: Duration,
-    /// Up to when the line's time is accounted for. `None`: before the first arrival.
+    /// Up to when the line's time is accounted for: the end of what has come. `None`: before the first arrival.
     until: Option<Instant>,
+    /// How far that may lie ahead of the last arrival, so that a line which is faster than told is not taken for busy for long.
+    ahead: Duration,
 }
 
 impl Idleness {
@@ -45,6 +49,7 @@ impl Idleness {
             full,
             most: full,
             until: None,
+            ahead: patience,
         }
     }
 
@@ -52,10 +57,13 @@ impl Idleness {
     pub(super) fn arrival(&mut self, at: Instant, size: ByteCount) -> WireBytes {
         let wire = self.meter.on_wire(size);
         let busy = self.line.advance(wire);
-        if let Some(until) = self.until {
-            self.account(at.since(until), busy);
-        }
-        self.until = Some(self.until.map_or(at, |until| until.max(at)));
+        let end = self.until.map_or(at, |until| {
+            let end = until.saturating_add(busy).min(at.saturating_add(self.ahead)).max(at).max(until);
+            let span = end.since(until);
+            self.account(span, busy.min(span));
+            end
+        });
+        self.until = Some(end);
         wire
     }
 

@@ -121,9 +121,9 @@ fn arrivals_at_the_share_are_never_taken_for_a_queue() {
     assert_eq!(counter(&shaper, "drains"), 0);
 }
 
-/// Every other packet stamped late, by an eighth of a packet: the next gap takes back what the last one pretended.
+/// Every other packet stamped late, by an eighth of a packet: the first millisecond passes for idle time, and no other.
 #[test]
-fn late_stamps_add_up_to_nothing() {
+fn late_stamps_pass_for_idle_time_once() {
     let mut shaper = shaper(&config());
     let mut packets = 0;
     while !shaper.is_draining() {
@@ -131,12 +131,55 @@ fn late_stamps_add_up_to_nothing() {
         packets += 1;
         assert!(packets < 200, "lateness passes for idle time");
     }
-    // A full bucket has no room for the first millisecond of lateness, which is then taken back: it empties 12 packets earlier.
-    assert!((112..=127).contains(&packets), "{packets}");
+    // A full bucket has no room for the first millisecond.
+    assert!((126..=127).contains(&packets), "{packets}");
     for more in packets..packets + 100 {
         arrive(&mut shaper, us(8_000 * more + 1_000 * (more % 2)));
     }
     assert!(shaper.is_draining(), "lateness ended the drain");
+}
+
+/// A bucket of 10 ms, and bunches of five packets of 8 ms each at 97 % of the line: no queue stands anywhere, and none is drained.
+#[test]
+fn bunches_are_not_taken_for_a_queue() {
+    let mut shaper = shaper(&config());
+    for number in 0..2_000 {
+        arrive(&mut shaper, us(5 * 8_250 * (number / 5)));
+    }
+    assert_eq!(counter(&shaper, "drains"), 0);
+}
+
+/// The same without a pause between them, as from a line that hands over what it carries five by five: a queue stands.
+#[test]
+fn bunches_without_idle_time_between_them_are_a_queue() {
+    let mut shaper = shaper(&config());
+    let mut packets = 0;
+    while !shaper.is_draining() {
+        arrive(&mut shaper, us(5 * 8_000 * (packets / 5)));
+        packets += 1;
+        assert!(packets < 200, "the pause between bunches passes for idle time");
+    }
+    assert!((121..=131).contains(&packets), "{packets}");
+    for more in packets..packets + 100 {
+        arrive(&mut shaper, us(5 * 8_000 * (more / 5)));
+    }
+    assert!(shaper.is_draining(), "the pause between bunches ended the drain");
+}
+
+/// A line that carries a tenth more than told: what came in excess is not held against it for longer than the patience.
+#[test]
+fn a_line_that_is_faster_than_told_is_not_taken_for_busy_for_long() {
+    let mut shaper = shaper(&config());
+    for number in 0..10_000 {
+        arrive(&mut shaper, us(7_200 * number));
+    }
+    let mut now = us(7_200 * 9_999);
+    if !shaper.is_draining() {
+        until_it_turns(&mut shaper, &mut now, Duration::from_ms(8));
+    }
+    // A second ahead: at 80 % of the line one fifth of the time is idle, so that it takes five.
+    let packets = until_it_turns(&mut shaper, &mut now, Duration::from_ms(10));
+    assert!((490..=510).contains(&packets), "{packets}");
 }
 
 /// Nothing slows this down. After 5 s a drain is given up; the next begins after 2 s, then 4 s.
