@@ -26,13 +26,14 @@ else
     bash -c 'scripts/peers/trials.sh "$SAVE" < "$LIST"'
 fi
 
-while IFS=, read -r name _ _ policy up down link _ window start _; do
-  simulated=$folder/${name%%-*}-simulated-$(basename "$policy" .toml)
+while IFS=, read -r name remedy line policy up down link _ window start _ downloads offset; do
+  simulated=$folder/${name/-"$remedy"-"$line"-/-simulated-}
   [ ! -e "$simulated" ] || continue
   choice=()
   [ "$policy" = none ] || choice=(--policy "$policy")
   "$lastmile" run scripts/peers/line.toml "${choice[@]}" --set "duration=$DURATION s" --set "traffic.ping.start=$start s" \
     --set "access.up.rate=$up" --set "access.down.rate=$down" --set "access.encapsulation=$link" --set "tcp.receive_window=$window B" \
+    --set "traffic.download.count=${downloads:-1}" --set "traffic.upload.start=${offset:-0} ms" \
     --out "$simulated.part" > /dev/null
   mv "$simulated.part" "$simulated"
 done < "$folder/list"

@@ -5,20 +5,26 @@
 set -euo pipefail
 own=scripts/peers/policies
 margins=$1
-on() { # NAME of the line, its UP,DOWN,LINK,OVERHEAD,WINDOW,START,JUMPS, and trials as words REMEDY:LINE:POLICY
-  local name=$1 rest=$2 trial remedy line policy
+on() { # NAME of the line, its UP,DOWN,LINK,OVERHEAD,WINDOW,START,JUMPS,DOWNLOADS,OFFSET, and trials as words REMEDY:LINE:POLICY
+  local name=$1 rest=$2 trial remedy line policy after
+  IFS=, read -r _ _ _ _ _ _ _ _ after <<< "$rest"
   for trial in "${@:3}"; do
     IFS=: read -r remedy line policy <<< "$trial"
-    printf '%s-%s-%s-%s,%s,%s,%s,%s\n' "$name" "$remedy" "$line" "$(basename "$policy" .toml)" "$remedy" "$line" "$policy" "$rest"
+    printf '%s-%s-%s-%s%s,%s,%s,%s,%s\n' "$name" "$remedy" "$line" "$(basename "$policy" .toml)" "${after:+-after-$after}" "$remedy" "$line" "$policy" "$rest"
   done
 }
 bridged() { on bridged "512 kbit/s,2 Mbit/s,bridged-vcmux-fcs,28,65536,10," "$@"; }
 pppoa() { on pppoa "768 kbit/s,8 Mbit/s,pppoa-vcmux,10,65536,10," "$@"; }
+# Windows of 44 whole segments: what a simulated sender makes of 64 KiB.
+whole() { on whole "512 kbit/s,2 Mbit/s,bridged-vcmux-fcs,28,64240,10," "$@"; }
 # Windows that the line's queues cannot hold, and the ping there while they grow.
 wide() { on wide "512 kbit/s,2 Mbit/s,bridged-vcmux-fcs,28,1048576,1," "$@"; }
 # As scripts/both-ways.py has them.
 full2() { on full2 "512 kbit/s,2 Mbit/s,bridged-vcmux-fcs,28,262144,10," "$@"; }
 full8() { on full8 "768 kbit/s,8 Mbit/s,pppoa-vcmux,10,262144,10," "$@"; }
+# What full-both-ways is to keep, with so many downloads and windows of so many KiB, the upload so many milliseconds after them.
+claim2() { on "claim2x$1w$2" "512 kbit/s,2 Mbit/s,bridged-vcmux-fcs,28,$(($2 * 1024)),10,,$1,$3" shape:emulate:full-both-ways; }
+claim8() { on "claim8x$1w$2" "768 kbit/s,8 Mbit/s,pppoa-vcmux,10,$(($2 * 1024)),10,,$1,$3" shape:emulate:full-both-ways; }
 # While the clocks jump.
 clock() { on clock "512 kbit/s,2 Mbit/s,bridged-vcmux-fcs,28,65536,10,scripts/peers/jumps" "$@"; }
 
@@ -35,13 +41,25 @@ for share in 97 90 99 95; do curve+=("shape:emulate:$margins/full-$share.toml" "
 full2 "${curve[@]}"
 full8 "${curve[@]}"
 clock shape:emulate:full-both-ways
-bridged none:kernel:none tc:kernel:$acks tc:kernel:cake shape:kernel:full-both-ways
+bridged none:kernel:none tc:kernel:cake shape:kernel:full-both-ways
 pppoa none:kernel:none tc:kernel:$acks tc:kernel:cake shape:kernel:full-both-ways
 bridged tc:emulate:$own/both-90.toml tc:emulate:$own/both-97.toml tc:emulate:full-both-ways
 for share in 90 97 99 95; do bridged "tc:emulate:$margins/margin-$share.toml"; done
+whole tc:emulate:cake "shape:emulate:$fq_codel"
+# The same on a line by the kernel: ACK remedies, and a transmitter in place of a token bucket.
+for policy in $acks $own/sad-cbq-and-ping.toml adsl-optimizer; do bridged "shape:kernel:$policy" "tc:kernel:$policy"; done
+bridged none:netem:none shape:netem:full-both-ways
 # The ready policies, by the kernel and by shape.
 for policy in ack-priority adsl-optimizer fifo fq-codel-sqm sad sad-cbq; do bridged "tc:emulate:$policy" "shape:emulate:$policy"; done
 for share in 90 97; do pppoa "tc:emulate:$margins/margin-$share.toml"; done
 pppoa tc:emulate:$own/both-90.toml tc:emulate:$own/both-97.toml shape:emulate:$own/sad-cbq-and-ping.toml shape:emulate:adsl-optimizer
-bridged shape:kernel:$acks shape:kernel:cake shape:emulate:$cake shape:emulate:$own/sad-cbq-and-ping.toml
+bridged shape:kernel:cake shape:emulate:$cake shape:emulate:$own/sad-cbq-and-ping.toml
 pppoa shape:kernel:$acks shape:kernel:cake shape:emulate:$cake
+for offset in 0 137 411 822 1507; do
+  for load in "1 64" "1 1024" "4 64" "4 1024"; do
+    # shellcheck disable=SC2086 # Two words.
+    claim2 $load $offset
+    # shellcheck disable=SC2086
+    claim8 $load $offset
+  done
+done

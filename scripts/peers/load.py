@@ -1,10 +1,10 @@
-"""The load of a trial: one download, one upload, and what came of them, every tenth of a second.
+"""The load of a trial: downloads, one upload, and what came of them, every tenth of a second.
 
-    load.py server FILE DEVICE DURATION WINDOW
-    load.py client FILE DEVICE DURATION WINDOW
+    load.py server FILE DEVICE DURATION WINDOW DOWNLOADS
+    load.py client FILE DEVICE DURATION WINDOW DOWNLOADS OFFSET
 
-Both ends are the kernel's TCP (cubic) with windows of WINDOW bytes. FILE gets a list of rows: time on the monotonic clock, payload received, packets
-received by the device, and the kernel's account of the socket that sends and of the one that receives.
+Both ends are the kernel's TCP (cubic) with windows of WINDOW bytes. The upload begins OFFSET ms after the downloads. FILE gets a list of rows: time on
+the monotonic clock, payload received, packets received by the device, and the kernel's account of the sockets that send and of those that receive.
 """
 
 import json
@@ -34,6 +34,8 @@ FIELDS = [
     ("window_limited_us", 176, "Q"),
     ("buffer_limited_us", 184, "Q"),
 ]
+# Of several sockets these add up; of the others it is the mean.
+SUMMED = {"unacked", "ssthresh", "cwnd", "retransmissions", "acked_bytes", "packets_out", "packets_in", "data_in", "data_out"}
 CHUNK = bytes(65536)
 
 
@@ -58,15 +60,25 @@ def account(sock):
     return {name: struct.unpack_from("=" + kind, info, offset)[0] for name, offset, kind in FIELDS}
 
 
+def together(socks):
+    accounts = [account(sock) for sock in socks]
+    return {name: sum(one[name] for one in accounts) // (1 if name in SUMMED else len(accounts)) for name, _, _ in FIELDS}
+
+
 class Endpoint:
     def __init__(self, device, window):
         self.device, self.window = device, window
-        self.received = 0
+        self.received = []
         self.series = []
         self.over = threading.Event()
 
     def sink(self, sock):
         buffer = memoryview(bytearray(262144))
+        number = len(self.received)
+        self.received.append(0)
+        threading.Thread(target=self.read, args=(sock, buffer, number), daemon=True).start()
+
+    def read(self, sock, buffer, number):
         while not self.over.is_set():
             try:
                 count = sock.recv_into(buffer)
@@ -74,32 +86,38 @@ class Endpoint:
                 return
             if count == 0:
                 return
-            self.received += count
+            self.received[number] += count
 
-    def source(self, sock):
+    def source(self, sock, offset):
+        threading.Thread(target=self.write, args=(sock, offset), daemon=True).start()
+
+    def write(self, sock, offset):
+        time.sleep(offset)
         while not self.over.is_set():
             try:
                 sock.send(CHUNK)
             except OSError:
                 return
 
-    def watch(self, sockets, duration):
+    def watch(self, writing, reading, duration):
         start = time.monotonic()
         step = 0
         while step <= 10 * duration:
-            accounts = [account(sock) for sock in sockets]
-            self.series.append((time.monotonic(), self.received, received_packets(self.device), *accounts))
+            accounts = together(writing), together(reading)
+            self.series.append((time.monotonic(), sum(self.received), received_packets(self.device), *accounts))
             # The kernel sets a clamp of its own when it learns of another segment size.
-            for sock in sockets:
+            for sock in writing + reading:
                 sock.setsockopt(socket.IPPROTO_TCP, TCP_WINDOW_CLAMP, self.window)
             step += 1
             time.sleep(max(0.0, start + step / 10 - time.monotonic()))
         self.over.set()
 
-    def run(self, reading, writing, duration):
-        for target, sock in ((self.sink, reading), (self.source, writing)):
-            threading.Thread(target=target, args=(sock,), daemon=True).start()
-        self.watch([writing, reading], duration)
+    def run(self, reading, writing, duration, offset):
+        for sock in reading:
+            self.sink(sock)
+        for sock in writing:
+            self.source(sock, offset)
+        self.watch(writing, reading, duration)
 
 
 def listening(port, window):
@@ -112,20 +130,22 @@ def listening(port, window):
 
 
 def main():
-    role, path, device, duration, window = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
+    role, path, device = sys.argv[1:4]
+    duration, window, downloads, *offset = map(int, sys.argv[4:])
     endpoint = Endpoint(device, window)
     if role == "server":
         down, up = listening(DOWNLOAD, window), listening(UPLOAD, window)
-        writing, reading = down.accept()[0], up.accept()[0]
+        writing, reading = [down.accept()[0] for _ in range(downloads)], [up.accept()[0]]
     else:
         sockets = []
-        for port in (DOWNLOAD, UPLOAD):
+        for port in [DOWNLOAD] * downloads + [UPLOAD]:
             sock = socket.socket()
             prepare(sock, window)
             sock.connect(("198.18.0.1", port))
             sockets.append(sock)
-        reading, writing = sockets
-    endpoint.run(reading, writing, duration)
+        *reading, upload = sockets
+        writing = [upload]
+    endpoint.run(reading, writing, duration, offset[0] / 1e3 if offset else 0.0)
     with open(path, "w", encoding="ascii") as out:
         json.dump(endpoint.series, out)
 

@@ -13,8 +13,16 @@ LINES = {
     "wide": ("2 Mbit/s down, 512 kbit/s up, windows of 1 MiB, the ping from the first second on", 2e6, 512e3, 28),
     "full2": ("2 Mbit/s down, 512 kbit/s up, windows of 256 KiB, margin by margin", 2e6, 512e3, 28),
     "full8": ("8 Mbit/s down, 768 kbit/s up, windows of 256 KiB, margin by margin", 8e6, 768e3, 10),
+    "whole": ("2 Mbit/s down, 512 kbit/s up, windows of 44 whole segments", 2e6, 512e3, 28),
     "clock": ("2 Mbit/s down, 512 kbit/s up, while the clocks jump", 2e6, 512e3, 28),
 }
+# How full-both-ways keeps what it is to keep: so many downloads, windows of so many KiB.
+LOADS = [(downloads, window) for downloads in (1, 4) for window in (64, 1024)]
+CLAIMS = {f"claim{line}x{downloads}w{window}": (line, downloads, window) for line in (2, 8) for downloads, window in LOADS}
+BRIDGED, PPPOA = LINES["bridged"], LINES["pppoa"]
+for name, (line, downloads, window) in CLAIMS.items():
+    heading, *rest = {2: BRIDGED, 8: PPPOA}[line]
+    LINES[name] = (f"{heading}, {downloads} download{'s' if downloads > 1 else ''}, windows of {window} KiB", *rest)
 NAMES = {
     "none": "nothing",
     "ack-priority-and-ping": "ACK class",
@@ -35,6 +43,7 @@ JUMPS = {
     "back": "it is set back two hours",
     "stop": "both programs are stopped for 0.5 s",
 }
+LINE_BY = {"emulate": "`emulate`", "kernel": "kernel", "netem": "kernel, netem"}
 BY = {"none": "", "tc": "kernel, `tc`", "shape": "`lastmile shape`"}
 
 
@@ -43,13 +52,15 @@ def bound(rate, overhead):
     return rate / (-(-(1500 + overhead) // 48) * 424) * 1460 * 8
 
 
-def simulated(folder, line, policy):
-    path = folder / f"{line}-simulated-{policy}" / "summary.json"
+def simulated(folder, name):
+    path = folder / name / "summary.json"
     if not path.exists():
         return None
     document = json.loads(path.read_text())
     phase = document["phases"][-1]
-    goodput = {flow["name"]: flow["goodput_bps"] for flow in phase["flows"]}
+    goodput = {"download": 0.0, "upload": 0.0}
+    for flow in phase["flows"]:
+        goodput["upload" if flow["name"] == "upload" else "download"] += flow["goodput_bps"]
     up = next(link for link in phase["links"] if link["name"] == "up")
     rtt = document["probes"][0]["rtt_s"]
     return {
@@ -63,7 +74,7 @@ def simulated(folder, line, policy):
 
 def rows(folder):
     for entry in (folder / "list").read_text().splitlines():
-        name, remedy, line_by, policy = entry.split(",")[:4]
+        name, remedy, line_by, policy, *_, offset = [*entry.split(","), "", ""][:13]
         line = name.split("-")[0]
         policy = pathlib.PurePath(policy).stem
         path = folder / name / "trial.json"
@@ -88,9 +99,17 @@ def rows(folder):
                 "after_jumps": live["after_jumps"],
                 "conservation": live["conservation"],
             },
-            "simulated": simulated(folder, line, policy),
+            "simulated": simulated(folder, name.replace(f"-{remedy}-{line_by}-", "-simulated-", 1)),
             "download_bound_bps": bound(down, overhead),
+            "ping_allowed_ms": allowed_ms(down, up, overhead),
+            "upload_after_ms": int(offset or 0),
         }
+
+
+def allowed_ms(down, up, overhead):
+    """Each way a ping of 84 bytes and 4 ms, a full packet before it; and 10 ms."""
+    sizes = (-(-(84 + overhead) // 48) + -(-(1500 + overhead) // 48)) * 424
+    return sizes / up * 1e3 + sizes / down * 1e3 + 18
 
 
 def milliseconds(value):
@@ -106,9 +125,9 @@ def table(line, found):
     for row in sorted(found, key=lambda row: (row["line_by"] != "emulate", order[row["remedy"]])):
         live, sim = row["live"], row["simulated"]
         cells = [
-            NAMES.get(row["policy"], row["policy"]),
+            NAMES.get(row["policy"], row["policy"]) + (f", the upload {row['upload_after_ms']} ms later" if row["upload_after_ms"] else ""),
             BY[row["remedy"]],
-            "`emulate`" if row["line_by"] == "emulate" else "kernel",
+            LINE_BY[row["line_by"]],
             f"{live['download_bps'] / 1e3:.0f}",
             f"{live['download_bps'] / row['download_bound_bps']:.1%}".replace("%", " %"),
             f"{live['upload_bps'] / 1e3:.0f}",
@@ -131,10 +150,6 @@ def curve(found):
     for row in found:
         if row["line"] not in ("full2", "full8") or row["remedy"] == "none":
             continue
-        _, down, up, overhead = LINES[row["line"]]
-        # Each way a ping of 84 bytes and 4 ms, a full packet before it; and 10 ms.
-        sizes = (-(-(84 + overhead) // 48) + -(-(1500 + overhead) // 48)) * 424
-        allowed_ms = sizes / up * 1e3 + sizes / down * 1e3 + 18
         live = row["live"]
         yield {
             "line": {"full2": "2M", "full8": "8M"}[row["line"]],
@@ -144,8 +159,28 @@ def curve(found):
             "upload": round(live["upload_busy"], 4),
             "p50_ms": live["ping_p50_ms"],
             "p99_ms": live["ping_p99_ms"],
-            "allowed_ms": round(allowed_ms, 2),
+            "allowed_ms": round(row["ping_allowed_ms"], 2),
         }
+
+
+def claims(found):
+    """Whether full-both-ways keeps 97 % of the upload's bound, 95 % of the downloads', and the ping within what is allowed: worst of the runs."""
+    print("## What full-both-ways is to keep\n")
+    print("| line | downloads | windows | runs | download, at least | upload, its cells, at least | ping p99, ms, at most | allowed | all three |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for name, (line, downloads, window) in CLAIMS.items():
+        runs = [row for row in found if row["line"] == name]
+        if not runs:
+            continue
+        kept = [
+            (row["live"]["download_bps"] / row["download_bound_bps"], row["live"]["upload_busy"], row["live"]["ping_p99_ms"], row["ping_allowed_ms"])
+            for row in runs
+        ]
+        down, up, p99, allowed = zip(*kept)
+        hold = sum(one[0] >= 0.95 and one[1] >= 0.97 and one[2] <= one[3] for one in kept)
+        cells = [LINES[name][0].split(",")[0], downloads, f"{window} KiB", len(runs), f"{min(down):.1%}", f"{min(up):.1%}", milliseconds(max(p99))]
+        print("| " + " | ".join(str(cell).replace("%", " %") for cell in [*cells, milliseconds(allowed[0]), f"{hold} of {len(runs)}"]) + " |")
+    print()
 
 
 def jumps(row):
@@ -174,6 +209,8 @@ def main():
     points = ",\n".join(json.dumps(point) for point in curve(found))
     (folder / "curve.json").write_text(f"[\n{points}\n]\n")
     print(f"Linux {kernel}\n")
+    if any(row["line"] in CLAIMS for row in found):
+        claims(found)
     for line in LINES:
         of_line = [row for row in found if row["line"] == line]
         if of_line:

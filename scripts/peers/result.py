@@ -3,7 +3,7 @@
     result.py FOLDER OUT KEY=VALUE...
 
 OUT gets summary.json, series.csv, and trial.json: what the schema has no place for, and the numbers of the tables.
-Keys: start, duration (s), overhead (bytes), busy (share of the processor), ticks (of the shaper), up, down, link, remedy, line, policy, window.
+Keys: start, duration (s), offset (of the upload, ms), overhead (bytes), busy (share of the processor), ticks (of the shaper), up, down, link, remedy, line, policy, window.
 
 The links are those of the line, over its whole life, which is some two seconds longer than the traffic; and of the remedy in the box before it.
 What a kernel's queue does not tell (how long packets waited, why they were dropped) is null, or goes by the name of its discipline.
@@ -102,7 +102,7 @@ def flow(name, direction, sender, receiver, about):
         "payload_bytes": last_sent["mss"],
         "data_path": [link for link in paths[direction] if link in there],
         "ack_path": [link for link in paths[other] if link in there],
-        "start_s": 0.0,
+        "start_s": about["offset"] / 1e3 if direction == "up" else 0.0,
         "end_s": None,
         "bytes_delivered": delivered,
         "goodput_bps": delivered * 8 / duration,
@@ -367,7 +367,7 @@ def main():
     folder, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     about = dict(argument.split("=", 1) for argument in sys.argv[3:])
     about |= {key: float(about[key]) for key in ("start", "duration", "busy")}
-    about |= {key: int(about[key]) for key in ("overhead", "ticks", "window")}
+    about |= {key: int(about[key]) for key in ("overhead", "ticks", "window", "offset")}
     about["links"] = links(folder, about)
     client = Side(folder / "client.json", None)
     server = Side(folder / "server.json", client.origin)

@@ -5,17 +5,17 @@
 #   trial.sh REMEDY LINE POLICY OUT
 #
 #   REMEDY  none; tc (the kernel's queues, by `lastmile tc POLICY`); shape (`lastmile shape POLICY`)
-#   LINE    emulate (`lastmile emulate`); kernel (HTB with a size table, and netem for the delay)
+#   LINE    emulate (`lastmile emulate`); kernel (HTB with a size table, and netem for the delay); netem (its rate, with cells)
 #   OUT     a folder for the results: see result.py
 #
 # Environment: LASTMILE, UP, DOWN, LINK (the line), OVERHEAD (bytes over an IP packet before cells), WINDOW (of TCP, in bytes),
-#              DURATION, START (of the ping, in s), JUMPS (a file of lines SECOND WHAT: what happens to the clocks, see jump; in the guest only)
+#              DURATION, START (of the ping, in s), DOWNLOADS (how many), OFFSET (ms from them to the upload), JUMPS (a file of lines SECOND WHAT: what happens to the clocks, see jump; in the guest only)
 #
 #   client --- box (bridge: the remedy) --- modem [--- dslam] --- server
 set -euo pipefail
 remedy=$1 line=$2 policy=$3 out=$4
 here=$(cd "$(dirname "$0")" && pwd)
-: "${LASTMILE:?}" "${UP:?}" "${DOWN:?}" "${LINK:?}" "${OVERHEAD:?}" "${WINDOW:=65536}" "${DURATION:=40}" "${START:=10}"
+: "${LASTMILE:?}" "${UP:?}" "${DOWN:?}" "${LINK:?}" "${OVERHEAD:?}" "${WINDOW:=65536}" "${DURATION:=40}" "${START:=10}" "${DOWNLOADS:=1}" "${OFFSET:=0}"
 PYTHON=${PYTHON:-/usr/bin/python3}
 work=$(mktemp -d)
 spaces=(client wire box modem dslam server)
@@ -48,7 +48,7 @@ else
   cable wire w1 box b0
 fi
 cable box b1 modem m0
-if [ "$line" = kernel ]; then
+if [ "$line" != emulate ]; then
   cable modem m1 dslam d0
   cable dslam d1 server s0
 else
@@ -91,8 +91,8 @@ for space in "${spaces[@]}"; do
         echo "neigh replace 198.18.0.2 lladdr 02:00:00:00:01:01 dev s0"
         ;;
       box) [ "$remedy" = shape ] || bridge box b0 b1 ;;
-      modem) [ "$line" != kernel ] || bridge modem m0 m1 ;;
-      dslam) [ "$line" != kernel ] || bridge dslam d0 d1 ;;
+      modem) [ "$line" = emulate ] || bridge modem m0 m1 ;;
+      dslam) [ "$line" = emulate ] || bridge dslam d0 d1 ;;
     esac
   } | ip -n "peers-$space" -batch -
 done
@@ -106,9 +106,14 @@ fi
 
 emulator=
 case $line in
-  kernel)
-    # A size table counts from the frame, which has 14 bytes in front of the IP packet.
+  kernel | netem)
+    # A size table and netem's packet overhead count from the frame, which has 14 bytes in front of the IP packet.
     shaped() {
+      if [ "$line" = netem ]; then
+        # One packet after the other, as a line sends them. Its limit is in packets, whatever their size.
+        tc -n "peers-$1" qdisc add dev "$2" root handle 1: netem rate "$3" $((OVERHEAD - 14)) 48 5 limit $(($4 / 1696))
+        return
+      fi
       tc -n "peers-$1" qdisc add dev "$2" root handle 1: stab overhead $((OVERHEAD - 14)) mpu "${MPU:-0}" linklayer atm mtu 2047 tsize 2048 htb default 1
       tc -n "peers-$1" class add dev "$2" parent 1: classid 1:1 htb rate "$3" burst 5088 cburst 5088 quantum 1696
       tc -n "peers-$1" qdisc add dev "$2" parent 1:1 handle 2: bfifo limit "$4"
@@ -156,14 +161,14 @@ if [ $reached = no ]; then
   exit 1
 fi
 
-ip netns exec peers-server "$PYTHON" -I -S "$here/load.py" server "$work/server.json" s0 "$DURATION" "$WINDOW" &
+ip netns exec peers-server "$PYTHON" -I -S "$here/load.py" server "$work/server.json" s0 "$DURATION" "$WINDOW" "$DOWNLOADS" &
 server=$!
 sleep 0.5
 busy() { awk '/^cpu /{print $2+$3+$4+$6+$7+$8, $2+$3+$4+$5+$6+$7+$8}' /proc/stat; }
 used() { [ -z "$shaper" ] || awk '{print $14+$15}' "/proc/$shaper/stat"; }
 read -r busy_before all_before <<< "$(busy)"
 used_before=$(used)
-ip netns exec peers-client "$PYTHON" -I -S "$here/load.py" client "$work/client.json" c0 "$DURATION" "$WINDOW" &
+ip netns exec peers-client "$PYTHON" -I -S "$here/load.py" client "$work/client.json" c0 "$DURATION" "$WINDOW" "$DOWNLOADS" "$OFFSET" &
 client=$!
 sleep "$START"
 # What happens to the clocks while packets pass.
@@ -196,13 +201,13 @@ used_after=$(used)
 [ "$remedy" != shape ] || in_space box "$LASTMILE" shape status --control "$work/control" --json > "$work/status.json" || true
 tc -n peers-box -s -j qdisc show dev b1 > "$work/tc.json"
 tc -n peers-box -s -j qdisc show dev ifb-b1 > "$work/tc-down.json" 2> /dev/null || true
-if [ "$line" = kernel ]; then
+if [ "$line" != emulate ]; then
   tc -n peers-modem -s -j qdisc show dev m1 > "$work/line-up.json"
   tc -n peers-dslam -s -j qdisc show dev d0 > "$work/line-down.json"
 fi
 # It tells what it did when it ends.
 [ -z "$emulator" ] || { kill "$emulator" && wait "$emulator" || true; }
-"$PYTHON" -I -S "$here/result.py" "$work" "$out.part" "start=$START" "duration=$DURATION" "overhead=$OVERHEAD" "window=$WINDOW" \
+"$PYTHON" -I -S "$here/result.py" "$work" "$out.part" "start=$START" "duration=$DURATION" "overhead=$OVERHEAD" "window=$WINDOW" "offset=$OFFSET" \
   "busy=$(awk "BEGIN{print ($busy_after-$busy_before)/($all_after-$all_before)}")" "ticks=$(( ${used_after:-0} - ${used_before:-0} ))" \
   "up=$UP" "down=$DOWN" "link=$LINK" "remedy=$remedy" "line=$line" "policy=$policy"
 mv "$out.part" "$out"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Trials, one after the other, each to a folder of $SAVE (or of the folder FOLDER): what the guest runs.
 #
-#   trials.sh FOLDER < list     lines of: NAME REMEDY LINE POLICY "UP" "DOWN" LINK OVERHEAD WINDOW START JUMPS, separated by commas; see trial.sh
+#   trials.sh FOLDER < list     lines of: NAME REMEDY LINE POLICY "UP" "DOWN" LINK OVERHEAD WINDOW START JUMPS DOWNLOADS OFFSET, separated by commas; see trial.sh
 set -uo pipefail
 folder=$1
 here=$(cd "$(dirname "$0")" && pwd)
@@ -10,9 +10,9 @@ own=$(mktemp -d)
 /usr/bin/python3 -I -S -c 'import csv, json, pathlib, socket, threading'
 "$LASTMILE" --version > /dev/null
 uname -r > "$folder/kernel"
-while IFS=, read -r name remedy line policy up down link overhead window start jumps; do
+while IFS=, read -r name remedy line policy up down link overhead window start jumps downloads offset; do
   [ ! -e "$folder/$name" ] || continue
-  if UP=$up DOWN=$down LINK=$link OVERHEAD=$overhead WINDOW=$window START=$start JUMPS=$jumps "$here/trial.sh" "$remedy" "$line" "$policy" "$own/$name" < /dev/null; then
+  if UP=$up DOWN=$down LINK=$link OVERHEAD=$overhead WINDOW=$window START=$start JUMPS=$jumps DOWNLOADS=${downloads:-1} OFFSET=${offset:-0} "$here/trial.sh" "$remedy" "$line" "$policy" "$own/$name" < /dev/null; then
     cp -r "$own/$name" "$folder/$name.part"
     mv "$folder/$name.part" "$folder/$name"
     echo "$name: $(cut -c1-190 "$own/$name/trial.json")" >&2
