@@ -13,7 +13,7 @@ LASTMILE = $(CARGO) run --release --locked --quiet --package lastmile-cli --
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Where `make demo` leaves its reports.
 OUT ?= out/demo
-# Where `make peers` leaves its results, and which of its trials it runs (a pattern for grep -E).
+# Where `make peers` leaves its results, and which of its trials it runs (an extended regular expression).
 PEERS_OUT ?= out/peers
 PEERS ?= .
 # The profile that `make test` holds beside that of its tests: `make test PROFILE=release` takes what users get, and minutes longer.

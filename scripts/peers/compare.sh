@@ -1,11 +1,16 @@
 #!/usr/bin/env bash
 # The comparison with the kernel's queues: every trial of list.sh in the guest, the same simulated, and the tables.
 #
-#   compare.sh LASTMILE FOLDER [PATTERN]     only trials whose name matches the pattern (grep -E)
+#   compare.sh LASTMILE FOLDER [PATTERN]     only trials whose name matches the pattern (an extended regular expression)
 #
 # What has a result in FOLDER already is not run again. With HERE=yes the trials run on this machine in place of the guest (as root; the
-# kernel must have what they ask for).
+# kernel must have what they ask for). Exits with 1 where a trial failed, 2 where it could not begin.
 set -euo pipefail
+say() { printf 'peers: %s\n' "$*" >&2; }
+die() { say "error: $*"; exit 2; }
+[ $# -ge 2 ] || die "which program, and where to? compare.sh LASTMILE FOLDER [PATTERN]"
+[ -x "$1" ] || die "no program $1: cargo build --release --package lastmile-cli"
+[ -x /usr/bin/python3 ] || die "no /usr/bin/python3"
 lastmile=$(realpath "$1")
 folder=$2
 pattern=${3:-.}
@@ -15,13 +20,21 @@ mkdir -p "$folder"
 folder=$(realpath "$folder")
 export DURATION=${DURATION:-30}
 scripts/peers/margins.sh "$folder/margins"
-scripts/peers/list.sh "$folder/margins" | grep -E "$pattern" > "$folder/list"
+scripts/peers/list.sh "$folder/margins" > "$folder/all"
+awk -F, -v pattern="$pattern" '$1 ~ pattern' "$folder/all" > "$folder/list"
+[ -s "$folder/list" ] || die "no trial's name matches '$pattern'; all are in $folder/all"
+without_result() { while IFS=, read -r name _; do [ -e "$folder/$name/trial.json" ] || echo "$name"; done < "$folder/list"; }
+total=$(wc -l < "$folder/list") pending=$(without_result | wc -l)
+say "$total trials, $pending of them without a result in $folder; half a minute of processor time each"
 
-if [ "${HERE:-no}" = yes ]; then
+if [ "$pending" = 0 ]; then
+  :
+elif [ "${HERE:-no}" = yes ]; then
+  [ "$(id -u)" = 0 ] || die "on this machine it takes root, for namespaces and the kernel's queues"
   LASTMILE=$lastmile scripts/peers/trials.sh "$folder" < "$folder/list"
 else
   # shellcheck disable=SC2016 # The guest knows what $SAVE is.
-  scripts/peers/guest.sh --timeout 7200 --keep "$lastmile" --out "$folder" \
+  scripts/peers/guest.sh --timeout $((600 + 240 * pending)) --keep "$lastmile" --out "$folder" \
     env "LASTMILE=$lastmile" "DURATION=$DURATION" "LIST=$folder/list" \
     bash -c 'scripts/peers/trials.sh "$SAVE" < "$LIST"'
 fi
@@ -42,3 +55,6 @@ for line in $(cut -d- -f1 "$folder/list" | sort -u); do
 done
 /usr/bin/python3 scripts/peers/report.py "$folder" > "$folder/tables.md"
 cat "$folder/tables.md"
+failed=$(without_result | tr '\n' ' ')
+say "$((SECONDS / 60)) min $((SECONDS % 60)) s"
+[ -z "$failed" ] || { say "failed: $failed"; exit 1; }
