@@ -114,6 +114,35 @@ fn timeouts_and_fast_retransmits_are_those_that_the_simulator_counted() {
     assert!(seen.iter().all(|count| *count > 500), "{seen:?}");
 }
 
+/// With RACK and probes (RFC 8985) a capture cannot tell the probe of a lone segment from a timeout, nor a timeout from a reordering timer that
+/// waited for long; all else is equal.
+#[test]
+fn senders_with_rack_and_probes_are_told_nearly_as_well() {
+    let mut seen = [0; 3];
+    for (number, losses) in LOSSES.iter().enumerate() {
+        let out = simulate(&format!("analyse-rack-{number}"), losses);
+        let summary: Value =
+            serde_json::from_slice(&std::fs::read(Path::new(&out).join("summary.json")).unwrap()).unwrap();
+        for (link, direction) in SENDERS {
+            let analysis = json(&["analyse", &format!("{out}/{link}.pcapng"), "--json"]);
+            let both = |name: &str| {
+                (sum(&analysis["files"][0]["connections"], direction, name), sum(&summary["flows"], direction, name))
+            };
+            let told = format!("{losses:?} {direction}");
+            let (own, run) = both("retransmissions");
+            assert_eq!(own, run, "{told}: retransmissions");
+            seen[0] += run;
+            let (own, run) = both("fast_retransmits");
+            assert!(own.abs_diff(run) <= 1 + run / 50, "{told}: fast retransmits {own}, simulator {run}");
+            seen[1] += run;
+            let (own, run) = both("timeouts");
+            assert!((run..=run + 3 + run / 2).contains(&own), "{told}: timeouts {own}, simulator {run}");
+            seen[2] += run;
+        }
+    }
+    assert!(seen[0] > 900 && seen[1] > 600 && seen[2] > 10, "{seen:?}");
+}
+
 #[test]
 fn the_folder_of_a_run_has_its_counters_beside_those_of_its_captures() {
     let out = simulate(
