@@ -37,6 +37,6 @@ pub mod trial;
 pub use contract::Contract;
 pub use discard::{CellDrop, Discard};
 pub use network::{
-    Departure, Fate, LinkId, LinkSpec, Network, NetworkError, NetworkSpec, NodeId, QueueSpec, Queues, VcId, VcSpec,
-    VpId,
+    Clp, Departure, Fate, LinkId, LinkSpec, Network, NetworkError, NetworkSpec, NodeId, QueueSpec, Queues, VcId,
+    VcSpec, VpId,
 };

@@ -54,6 +54,16 @@ pub struct Network {
     paths: Vec<Option<(u32, u16)>>,
 }
 
+/// Cell loss priority of a packet's cells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Clp {
+    /// CLP = 0: what a contract promises holds for these.
+    #[default]
+    Zero,
+    /// CLP = 1: they go first where room is short.
+    One,
+}
+
 /// Where a link's port is.
 #[derive(Clone, Copy, Debug)]
 struct Link {
@@ -88,7 +98,7 @@ impl Network {
 
     /// Hands a packet of `bytes` to the source of `vc`, which makes cells of it behind those of earlier packets. `packet` says in
     /// [`Departure::packet`] which it was, and means nothing here. `now` is not before [`Network::now`] nor before an earlier
-    /// offer to the same VC.
+    /// offer to the same VC. Its cells have the loss priority of the VC ([`VcSpec::low_priority`]).
     ///
     /// # Errors
     /// [`NetworkError::PacketTooLarge`] above 65 527 bytes.
@@ -96,16 +106,39 @@ impl Network {
     /// # Panics
     /// If `now` is before [`Network::now`]: what would have come of it may have left already.
     pub fn offer(&mut self, now: Instant, vc: VcId, bytes: ByteCount, packet: u64) -> Result<(), NetworkError> {
+        self.offer_marked(now, vc, bytes, Clp::Zero, packet)
+    }
+
+    /// The same of a packet whose cells leave the source with this loss priority, or with CLP = 1 because all of the VC do.
+    ///
+    /// # Errors
+    /// [`NetworkError::PacketTooLarge`] above 65 527 bytes.
+    ///
+    /// # Panics
+    /// If `now` is before [`Network::now`]: what would have come of it may have left already.
+    pub fn offer_marked(
+        &mut self,
+        now: Instant,
+        vc: VcId,
+        bytes: ByteCount,
+        clp: Clp,
+        packet: u64,
+    ) -> Result<(), NetworkError> {
         assert!(now >= self.now, "offered at {now}, when time has gone to {}", self.now);
         let state = &mut self.vcs[vc.index()];
         let cells = state.encapsulation.cells(bytes).ok_or(NetworkError::PacketTooLarge { bytes })?;
         let fabric = &mut self.fabric;
-        let frame = fabric.frames.add(vc.0, packet, bytes, cells);
+        let flags = if clp == Clp::One { state.flags | LOW } else { state.flags };
+        let low = flags & LOW != 0;
+        let frame = fabric.frames.add(vc.0, packet, bytes, cells, low);
         state.stats.offered.add(cells, bytes);
+        if low {
+            state.stats.offered_low_priority.add(cells, bytes);
+        }
         let start = state.free.max(Moment::at(now));
         let spacing = fabric.spacings[state.class as usize];
         state.free = start.plus(spacing.times(cells.into()));
-        let mut run = Run::new(start, frame, state.label, cells, state.class, state.flags | END);
+        let mut run = Run::new(start, frame, state.label, cells, state.class, flags | END);
         while !fabric.trains && run.cells > 1 {
             let cell = run.split(1, spacing);
             fabric.push(state.source, cell);
@@ -172,9 +205,9 @@ impl Network {
             let frame = fabric.frames.get(run.frame);
             let ps = run.last_at(spacing).ps();
             let low = if run.flags & LOW == 0 { 0 } else { run.cells };
-            let bytes = frame.bytes();
+            let (bytes, offered_low) = (frame.bytes(), frame.low_priority);
             let outcome = vc.far_end.take(frame.key(), run.cells, run.ends(), frame.cells);
-            vc.stats.arrived(run.cells, low, outcome, bytes);
+            vc.stats.arrived(run.cells, low, outcome, bytes, offered_low);
             let whole = matches!(outcome, Some(Reassembled::Whole(_)));
             fabric.frames.end_cells(run.frame, run.cells, ps, whole);
         }

@@ -32,6 +32,8 @@ pub enum Verdict {
 pub struct Conformance {
     /// Cells that conform.
     pub passed: u64,
+    /// Those of them that came with CLP = 1.
+    pub passed_low_priority: u64,
     /// Cells that went on with CLP = 1 instead of 0.
     pub tagged: u64,
     /// Cells above the peak rate, and what followed them in GFR's frames.
@@ -221,6 +223,7 @@ impl Policer {
             Verdict::DropFrame => &mut self.counts.dropped_frame,
         };
         *counter += 1;
+        self.counts.passed_low_priority += u64::from(verdict == Verdict::Pass && cell.low_priority);
         let passes = matches!(verdict, Verdict::Pass | Verdict::Tag);
         if passes && let Some(peak) = &mut self.peak {
             peak.take(at);

@@ -10,7 +10,8 @@ use crate::aal5::Encapsulation;
 use crate::contract::{Contract, Peak, Sbr, Sustainable};
 use crate::discard::{CellDrop, Discard, LastCell, Measure, Scheme};
 use crate::network::{
-    ClassSpec, Departure, Fate, LinkId, LinkSpec, Network, NetworkSpec, NodeId, QueueSpec, Queues, Upc, VcId, VcSpec,
+    ClassSpec, Clp, Departure, Fate, LinkId, LinkSpec, Network, NetworkSpec, NodeId, QueueSpec, Queues, Upc, VcId,
+    VcSpec,
 };
 
 /// Panics when something does not hold of the network that `input` makes up, or of what goes through it.
@@ -37,7 +38,8 @@ pub fn check(input: &[u8]) {
             same(&events, &singles);
         }
         for network in [&mut by_event, &mut by_cell, &mut at_once] {
-            network.offer(offer.at, offer.vc, offer.bytes, offer.packet).expect("a packet that fits");
+            let Offer { at, vc, bytes, clp, packet } = *offer;
+            network.offer_marked(at, vc, bytes, clp, packet).expect("a packet that fits");
         }
     }
     let end = Instant::ZERO + Duration::from_s(60);
@@ -81,14 +83,19 @@ fn compare(spec: &NetworkSpec, one: &Network, other: &Network) {
         assert_eq!(one.vc_stats(id), other.vc_stats(id), "{}", vc.name);
         assert_eq!(one.conformance(id), other.conformance(id), "{}", vc.name);
         let mut came = u64::MAX;
+        let mut low = one.vc_stats(id).offered_low_priority.cells;
         for hop in 0..vc.route.len() {
             let stats = one.hop_stats(id, hop);
             assert_eq!(stats, other.hop_stats(id, hop), "{} at hop {hop}", vc.name);
             assert_eq!(stats.arrived, stats.sent + stats.dropped_cells() + stats.waiting);
             assert!(stats.arrived <= came, "no hop gets more than was sent to it");
+            assert!(stats.dropped_low_priority <= stats.arrived_low_priority + stats.tagged);
+            assert!(stats.arrived_low_priority <= low, "CLP = 1 comes from the source or a policer");
+            low = stats.arrived_low_priority + stats.tagged - stats.dropped_low_priority;
             came = stats.sent;
         }
         assert!(one.vc_stats(id).arrived_cells <= came);
+        assert!(one.vc_stats(id).arrived_low_priority_cells <= low);
     }
     for index in 0..spec.links.len() {
         let link = LinkId(index as u32);
@@ -137,6 +144,7 @@ struct Offer {
     at: Instant,
     vc: VcId,
     bytes: ByteCount,
+    clp: Clp,
     packet: u64,
 }
 
@@ -170,7 +178,8 @@ fn offers(bytes: &mut Bytes<'_>, vcs: usize) -> Vec<Offer> {
         at += Duration::from_ps(bytes.one_of(&[0, 1, 7_919, 2_831_196, 40_000_003, 500_000_000, 3_000_000_000]));
         let vc = VcId(u32::from(bytes.take()) % vcs as u32);
         let size = bytes.one_of(&[0, 40, 41, 88, 300, 1064, 1500, 8232]) + u64::from(bytes.below(49));
-        offers.push(Offer { at, vc, bytes: ByteCount::new(size), packet: offers.len() as u64 });
+        let clp = if size % 3 == 0 { Clp::One } else { Clp::Zero };
+        offers.push(Offer { at, vc, bytes: ByteCount::new(size), clp, packet: offers.len() as u64 });
     }
     offers
 }

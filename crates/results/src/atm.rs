@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use lastmile_atm::network::{HopStats, LinkStats};
 use lastmile_atm::policer::Conformance;
 use lastmile_atm::{CellDrop, QueueSpec, Queues};
-use lastmile_sim::outcome::{AtmOutcome, Outcome, VcOutcome};
+use lastmile_queueing::meter::conditioner::{self, Counts};
+use lastmile_sim::outcome::{AtmOutcome, EdgeOutcome, Outcome, VcOutcome};
 use lastmile_sim::spec::{Atm as Spec, Network};
 use lastmile_units::CellCount;
 
 use crate::format::to_f64;
-use crate::schema::{Atm, CellConservation, CellPort, Policed, VirtualChannel, VirtualPath};
+use crate::schema::{Atm, CellConservation, CellPort, Counted, EdgeClass, Policed, VirtualChannel, VirtualPath};
 
 /// The rows of `network`'s cells; `None` without any.
 pub(crate) fn atm(network: &Network, outcome: &Outcome) -> Option<Atm> {
@@ -28,6 +29,7 @@ pub(crate) fn atm(network: &Network, outcome: &Outcome) -> Option<Atm> {
         vps: paths
             .map(|(path, counts)| VirtualPath { name: path.name.clone(), policed: counts.map(policed) })
             .collect(),
+        edges: outcome.edges.iter().map(|edge| edge_class(spec, edge)).collect(),
         conservation: CellConservation {
             offered: cells.offered,
             arrived: cells.arrived,
@@ -37,6 +39,19 @@ pub(crate) fn atm(network: &Network, outcome: &Outcome) -> Option<Atm> {
         },
         goodput_cells: whole(outcome),
     })
+}
+
+fn edge_class(spec: &Spec, edge: &EdgeOutcome) -> EdgeClass {
+    let counted = |count: conditioner::Count| Counted { packets: count.packets, bytes: count.bytes };
+    let Counts { colors, clp, dropped } = edge.counts;
+    EdgeClass {
+        name: spec.edges[edge.edge].name.clone(),
+        node: spec.network.nodes[edge.node].name.clone(),
+        colors: ["green", "yellow", "red"].map(str::to_owned).into_iter().zip(colors.map(counted)).collect(),
+        clp_0: counted(clp[0]),
+        clp_1: counted(clp[1]),
+        dropped: counted(dropped),
+    }
 }
 
 /// Cells of frames that arrived whole.
@@ -65,6 +80,8 @@ fn port(stats: &LinkStats) -> CellPort {
         dropped_cells: stats.cells.dropped_cells(),
         drops_cells: reasons(&stats.cells.dropped),
         tagged_cells: tagged,
+        low_priority_cells: stats.cells.arrived_low_priority,
+        dropped_low_priority_cells: stats.cells.dropped_low_priority,
         goodput_cells: stats.good_cells,
         goodput_share: (sent > 0).then(|| to_f64(stats.good_cells) / to_f64(sent)),
         max_queue_cells: stats.peak,
@@ -74,11 +91,11 @@ fn port(stats: &LinkStats) -> CellPort {
 
 fn channel(network: &Network, spec: &Spec, index: usize, vc: &VcOutcome) -> VirtualChannel {
     let own = &spec.network.vcs[index];
-    let VcOutcome { stats, hops, conformance, lost, joined, too_large, transit, .. } = vc;
+    let VcOutcome { stats, hops, conformance, lost, joined, too_large, policed: at_edge, transit, .. } = vc;
     let mut dropped = [0; CellDrop::ALL.len()];
     hops.iter().for_each(|hop| dropped.iter_mut().zip(hop.dropped).for_each(|(sum, cells)| *sum += cells));
     let mut frames_lost = reasons(lost);
-    for (reason, frames) in [("joined", *joined), ("too_large", *too_large)] {
+    for (reason, frames) in [("joined", *joined), ("too_large", *too_large), ("policed", *at_edge)] {
         if frames > 0 {
             frames_lost.insert(reason.to_owned(), frames);
         }
@@ -92,6 +109,8 @@ fn channel(network: &Network, spec: &Spec, index: usize, vc: &VcOutcome) -> Virt
         offered_frames: stats.offered.frames,
         offered_cells: stats.offered.cells,
         whole_frames: stats.whole.frames,
+        offered_low_priority_frames: stats.offered_low_priority.frames,
+        whole_low_priority_frames: stats.whole_low_priority.frames,
         lost_frames: frames_lost,
         goodput_cells: stats.whole.cells,
         badput_cells: stats.bad_cells,
@@ -104,9 +123,19 @@ fn channel(network: &Network, spec: &Spec, index: usize, vc: &VcOutcome) -> Virt
 }
 
 fn policed(counts: Conformance) -> Policed {
-    let Conformance { passed, tagged, dropped_peak, dropped_sustainable, dropped_frame, eligible_frames, .. } = counts;
+    let Conformance {
+        passed,
+        passed_low_priority,
+        tagged,
+        dropped_peak,
+        dropped_sustainable,
+        dropped_frame,
+        eligible_frames,
+        ..
+    } = counts;
     Policed {
         conforming_cells: passed,
+        conforming_low_priority_cells: passed_low_priority,
         tagged_cells: tagged,
         peak_cells: dropped_peak,
         sustainable_cells: dropped_sustainable,

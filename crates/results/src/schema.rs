@@ -72,6 +72,9 @@ pub struct Atm {
     pub vcs: Vec<VirtualChannel>,
     /// A row a virtual path.
     pub vps: Vec<VirtualPath>,
+    /// A row a class of packets and node at which they become cells.
+    #[serde(default)]
+    pub edges: Vec<EdgeClass>,
     /// Cells of packets that arrived whole.
     pub goodput_cells: u64,
     /// Where every cell went.
@@ -95,6 +98,12 @@ pub struct CellPort {
     pub drops_cells: BTreeMap<String, u64>,
     /// Cells that a policer tagged here.
     pub tagged_cells: u64,
+    /// Cells that came with CLP = 1.
+    #[serde(default)]
+    pub low_priority_cells: u64,
+    /// Cells dropped here with CLP = 1, those tagged here among them.
+    #[serde(default)]
+    pub dropped_low_priority_cells: u64,
     /// Cells of packets that crossed this link and arrived whole where they were bound for.
     pub goodput_cells: u64,
     /// Their share of the cells sent here.
@@ -124,6 +133,12 @@ pub struct VirtualChannel {
     pub offered_cells: u64,
     /// Packets that arrived whole.
     pub whole_frames: u64,
+    /// Packets that came to its source and whose cells left it with CLP = 1.
+    #[serde(default)]
+    pub offered_low_priority_frames: u64,
+    /// Those of them that arrived whole.
+    #[serde(default)]
+    pub whole_low_priority_frames: u64,
     /// Packets lost, by why the first cell was; reasons with none are left out.
     pub lost_frames: BTreeMap<String, u64>,
     /// Cells of packets that arrived whole.
@@ -151,11 +166,40 @@ pub struct VirtualPath {
     pub policed: Option<Policed>,
 }
 
+/// What an edge device did with the packets of a class.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct EdgeClass {
+    /// Name of the edge.
+    pub name: String,
+    /// The node.
+    pub node: String,
+    /// Packets by color: `green`, `yellow`, `red`, with their IP bytes.
+    pub colors: BTreeMap<String, Counted>,
+    /// Packets that became cells of CLP = 0.
+    pub clp_0: Counted,
+    /// Packets that became cells of CLP = 1.
+    pub clp_1: Counted,
+    /// Packets that the edge dropped.
+    pub dropped: Counted,
+}
+
+/// Packets and their IP bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Counted {
+    /// Packets.
+    pub packets: u64,
+    /// IP bytes.
+    pub bytes: u64,
+}
+
 /// Cells by what a policer found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Policed {
     /// Cells that conform.
     pub conforming_cells: u64,
+    /// Those of them that came with CLP = 1.
+    #[serde(default)]
+    pub conforming_low_priority_cells: u64,
     /// Cells that do not, and went on with CLP = 1.
     pub tagged_cells: u64,
     /// Cells dropped above the peak rate.

@@ -31,6 +31,7 @@ pub fn run(summary: &Summary, width: u16) -> String {
     table(&mut text, &tabular::lines(summary), width);
     table(&mut text, &tabular::links(summary), width);
     table(&mut text, &tabular::ports(summary), width);
+    table(&mut text, &tabular::edges(summary), width);
     table(&mut text, &tabular::virtual_paths(summary), width);
     if !summary.conservation.holds {
         table(&mut text, &tabular::conservation(summary), width);

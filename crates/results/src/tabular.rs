@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::Run;
 use crate::format;
 use crate::schema::{
-    CellPort, Delay, Flow, Line, Link, PageResponse, Pages, Phase, Probe, RoundTrip, Shares, Summary, VirtualChannel,
-    VirtualPath,
+    CellPort, Counted, Delay, EdgeClass, Flow, Line, Link, PageResponse, Pages, Phase, Probe, RoundTrip, Shares,
+    Summary, VirtualChannel, VirtualPath,
 };
 use crate::summarise::LOST_CELLS;
 
@@ -176,6 +176,8 @@ pub(crate) fn ports(summary: &Summary) -> Table {
         ("Buffer\nin cells", Number),
         ("Largest\nqueue", Number),
         ("Tagged", Number),
+        ("CLP = 1\nin", Number),
+        ("dropped", Number),
         ("Cells dropped", Text),
     ]);
     let ports = summary.atm.iter().flat_map(|atm| &atm.ports);
@@ -190,6 +192,11 @@ pub(crate) fn ports(summary: &Summary) -> Table {
             format::or_dash(port.buffer_cells, format::grouped),
             format::grouped(port.max_queue_cells),
             format::or_dash((port.tagged_cells > 0).then_some(port.tagged_cells), format::grouped),
+            format::or_dash((port.low_priority_cells > 0).then_some(port.low_priority_cells), format::grouped),
+            format::or_dash(
+                (port.dropped_low_priority_cells > 0).then_some(port.dropped_low_priority_cells),
+                format::grouped,
+            ),
             reasons(&port.drops_cells),
         ]
     };
@@ -205,6 +212,7 @@ pub(crate) fn channels(summary: &Summary) -> Table {
         ("VPI/VCI", Text),
         ("Packets", Number),
         ("whole", Number),
+        ("of CLP = 1", Number),
         ("Cells", Number),
         ("of whole packets", Number),
         ("in vain", Number),
@@ -219,6 +227,10 @@ pub(crate) fn channels(summary: &Summary) -> Table {
             format!("{}/{}", vc.vpi, vc.vci),
             format::grouped(vc.offered_frames),
             format::grouped(vc.whole_frames),
+            format::or_dash(
+                (vc.offered_low_priority_frames > 0).then_some(vc.whole_low_priority_frames),
+                format::grouped,
+            ),
             format::grouped(vc.offered_cells),
             format::grouped(vc.goodput_cells),
             format::grouped(vc.badput_cells),
@@ -229,6 +241,35 @@ pub(crate) fn channels(summary: &Summary) -> Table {
     };
     let table = Table { title: "Virtual channels".to_owned(), columns, rows: channels.map(row).collect() };
     table.without_empty_columns()
+}
+
+/// Classes of packets at the edges of the cells.
+pub(crate) fn edges(summary: &Summary) -> Table {
+    use Kind::{Name, Number};
+    let columns = columns(&[
+        ("Edge", Name),
+        ("Node", Name),
+        ("Green\npackets", Number),
+        ("Yellow", Number),
+        ("Red", Number),
+        ("CLP = 0", Number),
+        ("CLP = 1", Number),
+        ("Dropped", Number),
+    ]);
+    let row = |edge: &EdgeClass| {
+        let color = |name: &str| edge.colors.get(name).copied().unwrap_or_default();
+        let counts = [color("green"), color("yellow"), color("red"), edge.clp_0, edge.clp_1, edge.dropped];
+        [edge.name.clone(), edge.node.clone()].into_iter().chain(counts.map(counted)).collect()
+    };
+    let edges = summary.atm.iter().flat_map(|atm| &atm.edges);
+    let rows = edges.filter(|edge| edge.colors.values().any(|count| count.packets > 0)).map(row).collect();
+    Table { title: "Edges of cells".to_owned(), columns, rows }.without_empty_columns()
+}
+
+/// `1 234 (1.2 MB)`; a dash for none.
+fn counted(count: Counted) -> String {
+    let text = || format!("{} ({})", format::grouped(count.packets), format::bytes(count.bytes));
+    format::or_dash((count.packets > 0).then(text), |text| text)
 }
 
 /// Policed virtual paths.

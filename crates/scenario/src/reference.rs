@@ -48,6 +48,7 @@ pub(crate) const CHAPTERS: &[(&str, &str, &[&Section])] = &[
             &atm::contract::SBR3,
             &atm::contract::GFR,
             &atm::contract::VP,
+            &atm::edge::EDGE,
         ],
     ),
     ("Encapsulations", ENCAPSULATIONS, &[&line::CUSTOM]),

@@ -9,6 +9,7 @@ use lastmile_units::{ByteCount, Duration};
 
 use crate::access::{self, ACCESS, Access};
 use crate::atm::contract::Contracts;
+use crate::atm::edge::Edges;
 use crate::atm::{self, circuits};
 use crate::diagnostics::{Diagnostic, Place, Report, Source as Text};
 use crate::document::Document;
@@ -44,6 +45,12 @@ pub(crate) static ROOT: Section = Section {
             Kind::Tables("`[[contract]]`"),
             "none",
             "Traffic contracts of virtual channels and paths.",
+        ),
+        Key::optional(
+            "edge",
+            Kind::Tables("`[[edge]]`"),
+            "none",
+            "What packets get where they become cells: drop precedence, cell loss priority, contract.",
         ),
         Key::optional("vp", Kind::Tables("`[[vp]]`"), "none", "Virtual paths that are policed as a whole."),
         Key::optional("traffic", Kind::Tables("`[[traffic]]`"), "none", "What runs."),
@@ -247,7 +254,8 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
     let contracts = Contracts::read(root, topology.is_complete().then(|| topology.classes()));
     let traffic = traffic::read(root, &around);
     let cells = if topology.is_complete() && !contracts.incomplete {
-        circuits::build(root, &topology, &settings, &contracts, &traffic)
+        let edges = Edges::read(root, &topology, &settings, &contracts);
+        circuits::build(root, &topology, &settings, (&contracts, edges), &traffic)
     } else {
         None
     };

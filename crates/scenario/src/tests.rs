@@ -181,6 +181,10 @@ mbs = "100 cells"
 [[vp]]
 name = "path"
 contract = "three"
+[[edge]]
+name = "assured"
+dscp = ["af11", "af12", "af13"]
+meter = { kind = "srtcm", rate = "1 Mbit/s", burst = "10 kB", excess_burst = "20 kB" }
 [[traffic]]
 name = "in cells"
 kind = "bulk"

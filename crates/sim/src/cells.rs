@@ -5,13 +5,16 @@
 //! the pending set. Looking (a sample, a snapshot) brings it up to the picosecond before, so that what is offered at the same time
 //! does not depend on who looked.
 
+use std::collections::BTreeMap;
+
 use lastmile_atm::discard::CellDrop;
-use lastmile_atm::{Departure, Fate, LinkId, Queues, VcId, VpId};
+use lastmile_atm::{Clp, Departure, Fate, LinkId, Queues, VcId, VpId};
 use lastmile_packet::Meta;
 use lastmile_queueing::DropReason;
 use lastmile_units::Instant;
 
 use crate::BuildError;
+use crate::edges::Edges;
 use crate::engine::Handle;
 use crate::outcome::{Amount, AtmOutcome, VcOutcome, Waits};
 use crate::route::LinkIndex;
@@ -31,6 +34,7 @@ pub(crate) struct Cells {
     links: Vec<(LinkId, usize)>,
     /// Links whose queues have an end, which are worth a look.
     bounded: Vec<(LinkId, usize)>,
+    edges: Edges,
     packets: Packets,
     vcs: Vec<(VcId, VcCount)>,
     vps: Vec<VpId>,
@@ -47,6 +51,8 @@ struct Crossing {
     /// The first flow of the traffic.
     first: u32,
     vcs: Vec<VcId>,
+    /// By VC; empty where no edge conditions its packets.
+    conditioners: Vec<usize>,
 }
 
 /// What is counted of a VC beside its cells.
@@ -56,6 +62,7 @@ struct VcCount {
     lost: [u64; CellDrop::ALL.len()],
     joined: u64,
     too_large: u64,
+    policed: u64,
     lost_bytes: u64,
     transit: Waits,
 }
@@ -102,6 +109,7 @@ impl Cells {
         let cells = lastmile_atm::Network::new(&atm.network)?;
         let ours = |link: LinkId| u32::try_from(atm.links[link.index()]).expect("the network was checked");
         let exits = atm.network.vcs.iter().map(|vc| ours(*vc.route.last().expect("checked"))).collect();
+        let (mut edges, mut nodes) = (Edges::new(atm), BTreeMap::new());
         let mut first = 0;
         let mut crossings: Vec<[Vec<Crossing>; 2]> = Vec::new();
         for (index, traffic) in network.traffic.iter().enumerate() {
@@ -111,6 +119,7 @@ impl Cells {
                     entry: ours(atm.network.vcs[circuit.vcs[0].index()].route[0]),
                     first,
                     vcs: circuit.vcs.clone(),
+                    conditioners: edges.of(atm, circuit, &mut nodes),
                 };
                 own.map(crossing).collect()
             });
@@ -130,6 +139,7 @@ impl Cells {
             exits,
             links,
             bounded,
+            edges,
             packets: Packets::default(),
             vcs: atm.network.vc_ids().zip(counts).collect(),
             vps: atm.network.vp_ids().collect(),
@@ -140,29 +150,37 @@ impl Cells {
         })
     }
 
-    /// A packet of a flow comes to a link of cells. `None` if it is a frame now, else why it cannot be.
+    /// A packet of a flow comes to a link of cells, and is marked by the edge. `None` if it is a frame now, else why it cannot be.
     pub(crate) fn offer(
         &mut self,
         now: Instant,
         (entry, traffic): (LinkIndex, u32),
-        packet: Meta,
+        packet: &mut Meta,
     ) -> Option<DropReason> {
         let number = packet.flow.index();
         let ways = &self.crossings[traffic as usize][number as usize % 2];
         let Some(crossing) = ways.iter().find(|crossing| crossing.entry == entry) else {
-            self.dropped.add(&packet);
+            self.dropped.add(packet);
             return Some(DropReason::Unreachable);
         };
         let member = (number / 2).wrapping_sub(crossing.first) as usize % crossing.vcs.len();
         let vc = crossing.vcs[member];
+        let conditioner = crossing.conditioners.get(member).copied();
+        let count = &mut self.vcs[vc.index()].1;
+        if conditioner.is_some_and(|conditioner| !self.edges.pass(now, conditioner, vc, packet)) {
+            count.policed += 1;
+            count.lost_bytes += u64::from(packet.ip_len);
+            self.dropped.add(packet);
+            return Some(DropReason::Policed);
+        }
         let bytes = lastmile_units::ByteCount::new(packet.ip_len.into());
-        let slot = self.packets.put(now, packet);
-        if self.network.offer(now, vc, bytes, slot.into()).is_err() {
+        let clp = if packet.mark.clp() { Clp::One } else { Clp::Zero };
+        let slot = self.packets.put(now, *packet);
+        if self.network.offer_marked(now, vc, bytes, clp, slot.into()).is_err() {
             self.packets.take(slot.into());
-            let count = &mut self.vcs[vc.index()].1;
             count.too_large += 1;
             count.lost_bytes += u64::from(packet.ip_len);
-            self.dropped.add(&packet);
+            self.dropped.add(packet);
             return Some(DropReason::TooLarge);
         }
         None
@@ -238,6 +256,7 @@ impl Cells {
             lost: count.lost,
             joined: count.joined,
             too_large: count.too_large,
+            policed: count.policed,
             lost_bytes: count.lost_bytes,
             transit: count.transit,
         });
@@ -245,6 +264,7 @@ impl Cells {
             vcs: vcs.collect(),
             ports: self.links.iter().map(|(link, _)| self.network.link_stats(*link)).collect(),
             paths: self.vps.iter().map(|vp| self.network.path_conformance(*vp)).collect(),
+            edges: self.edges.outcome(),
             cells: self.network.stats(),
             frames_inside: self.packets.inside.packets,
         }

@@ -28,8 +28,10 @@ pub(crate) fn network(network: &Network) -> Result<(), BuildError> {
     }
     if let Some(atm) = &network.atm {
         let known = |link: &usize| *link < network.links.len();
-        let named =
-            atm.circuits.iter().all(|circuit| circuit.traffic < network.traffic.len() && !circuit.vcs.is_empty());
+        let named = atm.circuits.iter().all(|circuit| {
+            let edge = circuit.edge.is_none_or(|edge| edge < atm.edges.len());
+            circuit.traffic < network.traffic.len() && !circuit.vcs.is_empty() && edge
+        });
         if atm.links.len() != atm.network.links.len() || !atm.links.iter().all(known) || !named {
             return Err(BuildError::Circuits);
         }

@@ -93,7 +93,8 @@ pub enum BuildError {
     /// Cells that cannot be.
     #[error(transparent)]
     Cells(#[from] lastmile_atm::NetworkError),
-    /// Links of cells that are not told which links they are, or circuits of no traffic or no virtual channel.
+    /// Links of cells that are not told which links they are, or circuits of no traffic, no virtual channel
+    /// or a class that is not there.
     #[error("the links of cells and their circuits do not fit the links and the traffic of the network")]
     Circuits,
     /// A traffic whose packets come to a link of cells on which it has no virtual channel.

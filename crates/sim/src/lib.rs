@@ -8,6 +8,7 @@
 //! | `engine/wheel.rs` | what is pending, in order |
 //! | `net.rs` | links, paths, conservation |
 //! | `cells.rs` | links that carry cells |
+//! | `edges.rs` | what is done with packets before they become cells |
 //! | `host/` | TCP transfers, datagram sources, pings, web users, swarms, replays |
 //! | `owned.rs` | connections that come and go |
 //! | `directory.rs` | addresses, ports and first payload bytes of flows |
@@ -18,6 +19,7 @@ mod capture;
 mod cells;
 mod check;
 mod directory;
+mod edges;
 pub mod engine;
 mod error;
 mod host;

@@ -302,10 +302,10 @@ impl Net {
     }
 
     /// Makes a frame of a packet that comes to a link of cells.
-    fn offer(&mut self, now: Instant, index: LinkIndex, packet: Meta) {
+    fn offer(&mut self, now: Instant, index: LinkIndex, mut packet: Meta) {
         let traffic = self.flows[packet.flow.index() as usize / 2].traffic;
         let cells = self.cells.as_mut().expect("there are links of cells");
-        let refused = cells.offer(now, (index, traffic), packet);
+        let refused = cells.offer(now, (index, traffic), &mut packet);
         if let Some(capture) = &mut self.capture {
             let passage = refused.map_or(Passage::Transmitted, Passage::Dropped);
             capture.packet(now, index as usize, passage, &packet);

@@ -7,6 +7,7 @@ use lastmile_atm::CellDrop;
 use lastmile_atm::network::{HopStats, LinkStats, NetworkStats, VcStats};
 use lastmile_atm::policer::Conformance;
 use lastmile_queueing::line::Stats as LineStats;
+use lastmile_queueing::meter::conditioner;
 use lastmile_tcp::LimitedTime;
 use lastmile_units::{Duration, Instant};
 
@@ -45,10 +46,23 @@ pub struct AtmOutcome {
     pub ports: Vec<LinkStats>,
     /// A row a virtual path, in its order: what its policer found. `None`: it has none.
     pub paths: Vec<Option<Conformance>>,
+    /// A row a class of packets and node at which they become cells.
+    pub edges: Vec<EdgeOutcome>,
     /// All cells together.
     pub cells: NetworkStats,
     /// Packets that were frames at the end, as the simulator counts them: to be compared with what the cells say.
     pub frames_inside: u64,
+}
+
+/// What an edge device did with the packets of a class.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EdgeOutcome {
+    /// Index into [`crate::spec::Atm::edges`].
+    pub edge: usize,
+    /// Index of the node, of [`crate::spec::Atm::network`].
+    pub node: usize,
+    /// Packets by color, cell loss priority and drop.
+    pub counts: conditioner::Counts,
 }
 
 /// What became of a virtual channel.
@@ -66,6 +80,8 @@ pub struct VcOutcome {
     pub joined: u64,
     /// Packets that no frame holds.
     pub too_large: u64,
+    /// Packets that the edge dropped.
+    pub policed: u64,
     /// IP bytes of all that were lost.
     pub lost_bytes: u64,
     /// Packets that arrived, and the time from their coming to the source of the VC to that.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use lastmile_atm::{NetworkSpec, VcId};
 use lastmile_linklayer::LinkLayer;
 pub use lastmile_queueing::compress::Compression;
+use lastmile_queueing::meter::conditioner;
 use lastmile_queueing::spec::Spec as QueueSpec;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
@@ -45,6 +46,29 @@ pub struct Atm {
     pub links: Vec<usize>,
     /// Which packets take which virtual channel.
     pub circuits: Vec<Circuit>,
+    /// Classes of packets that edge devices color and mark before they become cells.
+    pub edges: Vec<Edge>,
+}
+
+/// A class of packets at the edge of the cells.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Edge {
+    /// Name, unique among classes.
+    pub name: String,
+    /// What is done with its packets.
+    pub conditioner: conditioner::Config,
+    /// What shares a meter.
+    pub scope: MeterScope,
+}
+
+/// Whose packets one meter counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MeterScope {
+    /// Those of the class that become cells at one node.
+    #[default]
+    Node,
+    /// Those of a virtual channel.
+    Vc,
 }
 
 /// The virtual channels that the packets of a traffic take, one way.
@@ -56,6 +80,8 @@ pub struct Circuit {
     pub back: bool,
     /// All between the same two nodes. The first flow of the traffic takes the first, the next the next, and so on in turn.
     pub vcs: Vec<VcId>,
+    /// The class of [`Atm::edges`] that its packets are of where they become cells.
+    pub edge: Option<usize>,
 }
 
 /// An access line of a network: which links it is.

@@ -223,6 +223,8 @@ impl<'a> Builder<'a> {
             out: 0,
             waiting: 0,
             arrived: 0,
+            arrived_low: 0,
+            dropped_low: 0,
             dropped: Default::default(),
             tagged: 0,
         });

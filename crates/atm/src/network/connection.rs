@@ -23,6 +23,10 @@ pub(super) struct Connection {
     pub(super) waiting: u32,
     /// Cells that came.
     pub(super) arrived: u64,
+    /// Those of them with CLP = 1.
+    pub(super) arrived_low: u64,
+    /// Cells dropped with CLP = 1.
+    pub(super) dropped_low: u64,
     /// Cells dropped, by [`CellDrop::index`].
     pub(super) dropped: [u64; CellDrop::ALL.len()],
     /// Cells whose CLP a policer set.

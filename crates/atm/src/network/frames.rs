@@ -41,6 +41,8 @@ pub(super) struct Frame {
     live: u16,
     /// Cells of it when it was offered.
     pub(super) cells: u16,
+    /// They were offered with CLP = 1.
+    pub(super) low_priority: bool,
     /// When the last of those that ended did, picoseconds.
     ended: u64,
     /// When the first of it was dropped, picoseconds, and why.
@@ -70,9 +72,10 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    pub(super) fn add(&mut self, vc: u32, packet: u64, bytes: ByteCount, cells: u16) -> u32 {
+    pub(super) fn add(&mut self, vc: u32, packet: u64, bytes: ByteCount, cells: u16, low_priority: bool) -> u32 {
         let bytes = u32::try_from(bytes.as_u64()).unwrap_or(u32::MAX);
-        let frame = Frame { packet, serial: self.offered, bytes, vc, live: cells, cells, ended: 0, lost: None };
+        let serial = self.offered;
+        let frame = Frame { packet, serial, bytes, vc, live: cells, cells, low_priority, ended: 0, lost: None };
         self.offered += 1;
         if let Some(slot) = self.free.pop() {
             self.slots[slot as usize] = frame;

@@ -146,6 +146,7 @@ impl Stage {
     fn receive(&mut self, run: Run, spacing: Spacing, fabric: &mut Fabric) {
         let connection = &mut self.connections[run.label as usize];
         connection.arrived += u64::from(run.cells);
+        connection.arrived_low += if run.low() { u64::from(run.cells) } else { 0 };
         let (own, path) = (connection.policer, connection.path_policer);
         self.police(run, spacing, [own, path], fabric);
     }
@@ -233,7 +234,9 @@ impl Stage {
 
     #[cold]
     fn drop(&mut self, run: Run, spacing: Spacing, reason: CellDrop, fabric: &mut Fabric) {
-        self.connections[run.label as usize].dropped[reason.index()] += u64::from(run.cells);
+        let connection = &mut self.connections[run.label as usize];
+        connection.dropped[reason.index()] += u64::from(run.cells);
+        connection.dropped_low += if run.low() { u64::from(run.cells) } else { 0 };
         let ps = [run.at().ps(), run.last_at(spacing).ps()];
         fabric.frames.drop_cells(run.frame, run.cells, reason, ps);
     }

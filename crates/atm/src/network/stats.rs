@@ -37,8 +37,12 @@ impl FrameCount {
 pub struct VcStats {
     /// What was offered.
     pub offered: FrameCount,
+    /// Those of it whose cells left the source with CLP = 1.
+    pub offered_low_priority: FrameCount,
     /// What arrived whole: goodput.
     pub whole: FrameCount,
+    /// Those of it whose cells left the source with CLP = 1.
+    pub whole_low_priority: FrameCount,
     /// Cells that arrived.
     pub arrived_cells: u64,
     /// Those of them with CLP = 1.
@@ -51,12 +55,24 @@ pub struct VcStats {
 
 impl VcStats {
     #[inline]
-    pub(super) fn arrived(&mut self, cells: u16, low: u16, outcome: Option<Reassembled>, bytes: ByteCount) {
+    pub(super) fn arrived(
+        &mut self,
+        cells: u16,
+        low: u16,
+        outcome: Option<Reassembled>,
+        bytes: ByteCount,
+        offered_low: bool,
+    ) {
         self.arrived_cells += u64::from(cells);
         self.arrived_low_priority_cells += u64::from(low);
         match outcome {
             None => {}
-            Some(Reassembled::Whole(cells)) => self.whole.add(cells as u16, bytes),
+            Some(Reassembled::Whole(cells)) => {
+                self.whole.add(cells as u16, bytes);
+                if offered_low {
+                    self.whole_low_priority.add(cells as u16, bytes);
+                }
+            }
             Some(Reassembled::Damaged(cells)) => {
                 self.bad_cells += u64::from(cells);
                 self.damaged += 1;
@@ -70,12 +86,16 @@ impl VcStats {
 pub struct HopStats {
     /// Cells that came to the port.
     pub arrived: u64,
+    /// Those of them that came with CLP = 1.
+    pub arrived_low_priority: u64,
     /// Cells whose transmission began.
     pub sent: u64,
     /// Cells that wait.
     pub waiting: u64,
     /// Cells dropped, by [`CellDrop::index`].
     pub dropped: [u64; CellDrop::ALL.len()],
+    /// Those of them with CLP = 1, tagged here or before.
+    pub dropped_low_priority: u64,
     /// Cells whose CLP a policer set.
     pub tagged: u64,
 }
@@ -95,6 +115,8 @@ impl HopStats {
 
     fn add(&mut self, other: &Self) {
         self.arrived += other.arrived;
+        self.arrived_low_priority += other.arrived_low_priority;
+        self.dropped_low_priority += other.dropped_low_priority;
         self.sent += other.sent;
         self.waiting += other.waiting;
         self.tagged += other.tagged;
@@ -159,6 +181,8 @@ impl Network {
         let waiting = self.vc_waiting(vc, hop);
         HopStats {
             arrived: connection.arrived,
+            arrived_low_priority: connection.arrived_low,
+            dropped_low_priority: connection.dropped_low,
             sent: connection.arrived - connection.dropped_cells() - waiting,
             waiting,
             dropped: connection.dropped,

@@ -30,7 +30,10 @@ fn dbr_drops_what_is_above_the_peak_rate() {
     assert_eq!(cell(&mut policer, 0, false), Verdict::Pass);
     assert_eq!(cell(&mut policer, 105, false), Verdict::DropPeak);
     assert_eq!(cell(&mut policer, 106, true), Verdict::Pass, "a dropped cell took nothing");
-    assert_eq!(policer.counts(), Conformance { passed: 2, dropped_peak: 1, ..Conformance::default() });
+    assert_eq!(
+        policer.counts(),
+        Conformance { passed: 2, passed_low_priority: 1, dropped_peak: 1, ..Conformance::default() }
+    );
 }
 
 /// MBS 3 at the peak rate: after three TAT is 1272 us, tau is 2 * (424 - 106) = 636 us. So the next that conforms comes at 636 us, the

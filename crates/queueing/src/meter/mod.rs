@@ -5,6 +5,7 @@
 //! a better one, and a [`Drain`] waits for a queue that is not its own, too.
 
 pub mod car;
+pub mod conditioner;
 pub mod drain;
 pub mod gcra;
 pub mod police;
@@ -17,6 +18,7 @@ pub mod trtcm;
 use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
 pub use car::Car;
+pub use conditioner::Conditioner;
 pub use drain::Drain;
 pub use gcra::Gcra;
 pub use police::Police;
@@ -150,6 +152,12 @@ impl Config {
     #[must_use]
     pub const fn counts_cells(&self) -> bool {
         matches!(self, Self::Gcra(_))
+    }
+
+    /// True for a meter that tells three colors apart; others have two, green and yellow.
+    #[must_use]
+    pub const fn has_red(&self) -> bool {
+        matches!(self, Self::SrTcm(_) | Self::TrTcm(_))
     }
 
     pub(crate) fn meter(&self) -> Meter {

@@ -51,7 +51,7 @@ pub enum Coming {
 }
 
 impl Coming {
-    fn color(self, meta: &Meta) -> Color {
+    pub(super) fn color(self, meta: &Meta) -> Color {
         match self {
             Self::Blind => Color::Green,
             // AFxy is 8x + 2y, for x from 1 to 4 and y from 1 to 3.

@@ -60,6 +60,7 @@ pub(crate) fn all(summary: &Summary) -> Markup {
         tabular::lines(summary),
         tabular::links(summary),
         tabular::ports(summary),
+        tabular::edges(summary),
         tabular::virtual_paths(summary),
         tabular::channels(summary),
         tabular::conservation(summary),

@@ -7,6 +7,7 @@ use lastmile_units::Duration;
 
 use super::Settings;
 use super::contract::{Contracts, Service};
+use super::edge::Edges;
 use crate::reader::Table;
 use crate::schema::{Key, Kind};
 use crate::topology::{self, Topology};
@@ -46,6 +47,7 @@ struct Plan<'a, 'd> {
     links: Vec<usize>,
     service: Option<&'a Service>,
     policed: bool,
+    edge: Option<usize>,
     path: Option<usize>,
     names: Vec<String>,
     table: &'a Table<'d>,
@@ -56,7 +58,7 @@ pub(crate) fn build<'d>(
     root: &Table<'d>,
     topology: &Topology<'d>,
     settings: &Settings,
-    contracts: &Contracts,
+    (contracts, edges): (&Contracts, Edges),
     traffic: &[(Traffic, Table<'d>)],
 ) -> Option<Atm> {
     if topology.cells.is_empty() {
@@ -69,7 +71,7 @@ pub(crate) fn build<'d>(
         }
         return None;
     }
-    let plans = plans(topology, contracts, traffic)?;
+    let plans = plans(topology, contracts, &edges, traffic)?;
     let mut spec = NetworkSpec::new();
     spec.trains = settings.trains;
     let (ids, links) = links(&mut spec, topology);
@@ -95,14 +97,15 @@ pub(crate) fn build<'d>(
             }
             spec.vc(vc)
         });
-        circuits.push(Circuit { traffic: plan.traffic, back: plan.back, vcs: vcs.collect::<Vec<VcId>>() });
+        let Plan { traffic, back, edge, .. } = *plan;
+        circuits.push(Circuit { traffic, back, vcs: vcs.collect::<Vec<VcId>>(), edge });
     }
     // What the tables could not see.
     if let Err(error) = CellNetwork::new(&spec) {
         root.error("switch", error.to_string(), None);
         return None;
     }
-    Some(Atm { network: spec, links, circuits })
+    Some(Atm { network: spec, links, circuits, edges: edges.into_spec() })
 }
 
 /// All links of cells: their ids, and which links of the topology they are.
@@ -148,6 +151,7 @@ fn paths(
 fn plans<'a, 'd>(
     topology: &Topology<'d>,
     contracts: &'a Contracts,
+    edges: &Edges,
     traffic: &'a [(Traffic, Table<'d>)],
 ) -> Option<Vec<Plan<'a, 'd>>> {
     let mut plans: Vec<Plan<'a, 'd>> = Vec::new();
@@ -169,12 +173,15 @@ fn plans<'a, 'd>(
                     return None;
                 }
                 let name = |member| vc_name(traffic, (shared, member), back, nth);
+                let edge = edges.find(traffic.dscp, topology.links[links[0]].from, back);
+                let at_edge = edge.and_then(|edge| edge.contract).map(|contract| &contracts.services[contract]);
                 plans.push(Plan {
                     traffic: index,
                     back,
-                    service: if back { back_own.or(by_dscp) } else { own.or(by_dscp) },
-                    policed: !back || back_own.is_some(),
-                    path: path.filter(|_| !back),
+                    service: if back { back_own } else { own }.or(at_edge).or(by_dscp),
+                    policed: !back || back_own.is_some() || at_edge.is_some(),
+                    edge: edge.map(|edge| edge.edge),
+                    path: path.filter(|_| !back).or(edge.and_then(|edge| edge.path)),
                     names: (1..=members).map(name).collect(),
                     links,
                     table,

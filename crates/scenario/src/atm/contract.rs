@@ -187,8 +187,13 @@ impl Contracts {
 
     /// The contract that `key` names, or an error at it.
     pub(crate) fn find(&self, table: &Table<'_>, key: &'static str) -> Option<&Service> {
+        self.find_index(table, key).map(|index| &self.services[index])
+    }
+
+    /// The same, by its place.
+    pub(crate) fn find_index(&self, table: &Table<'_>, key: &'static str) -> Option<usize> {
         let name: String = table.optional(key)?;
-        let found = self.services.iter().find(|service| service.name == name);
+        let found = self.services.iter().position(|service| service.name == name);
         if found.is_none() && !self.incomplete {
             let names = self.services.iter().map(|service| service.name.as_str());
             table.error(key, format!("no contract is called {name:?}"), known(&name, names, "contract"));

@@ -5,6 +5,7 @@
 
 pub(crate) mod circuits;
 pub(crate) mod contract;
+pub(crate) mod edge;
 pub(crate) mod link;
 pub(crate) mod queue;
 pub(crate) mod switch;

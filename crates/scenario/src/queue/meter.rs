@@ -9,7 +9,7 @@ use lastmile_units::{BitRate, ByteCount, Duration, WireBytes};
 
 use super::matching::matching;
 use super::{BELOW, DROP, LIMIT, below};
-use crate::reader::{Table, Variant};
+use crate::reader::{Table, Unopened, Variant};
 use crate::schema::{Key, Kind, Section};
 
 const ACTIONS: Kind = Kind::Choice(&[
@@ -183,6 +183,10 @@ const METERS: [Variant<Form>; 6] = [
     Variant { name: "police", section: &POLICE, value: Form::Police },
 ];
 
+/// The colors that packets come with, as files name them.
+pub(crate) const COMING: &[(&str, Coming)] =
+    &[("blind", Coming::Blind), ("drop-precedence", Coming::DropPrecedence), ("clp", Coming::CellLossPriority)];
+
 pub(super) fn policer(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
     let rules = rules(table, link_layer);
     let queue = below(table, link_layer, depth);
@@ -214,16 +218,11 @@ fn rule(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Rule> {
         Some(condition) => matching(condition),
         None => Some(Match::Any),
     };
-    let colors =
-        &[("blind", Coming::Blind), ("drop-precedence", Coming::DropPrecedence), ("clp", Coming::CellLossPriority)];
-    let coming = table.choice("colors", colors);
+    let coming = table.choice("colors", COMING);
     let [conform, exceed, violate] =
         [("conform", "conform_dscp"), ("exceed", "exceed_dscp"), ("violate", "violate_dscp")]
             .map(|(key, dscp)| action(table, key, dscp));
-    let meter = table.required_table("meter").and_then(|meter| {
-        let (form, table) = meter.open_kind(&METER, &METERS)?;
-        meter_of(form, &table, link_layer)
-    });
+    let meter = table.required_table("meter").and_then(|meter| read(meter, link_layer));
     let (meter, largest) = meter?;
     let (matches, coming, conform, exceed, violate) = (matches?, coming?, conform?, exceed?, violate?);
     Some(Rule { matches, meter, coming, largest, conform, exceed, violate })
@@ -263,6 +262,12 @@ fn action(table: &Table<'_>, key: &'static str, dscp_key: &'static str) -> Optio
         Sets::Nothing => None,
     };
     Some(Action { mark, then })
+}
+
+/// A meter, and the largest packet that it expects.
+pub(crate) fn read(meter: Unopened<'_>, link_layer: &LinkLayer) -> Option<(Config, ByteCount)> {
+    let (form, table) = meter.open_kind(&METER, &METERS)?;
+    meter_of(form, &table, link_layer)
 }
 
 fn meter_of(form: Form, table: &Table<'_>, link_layer: &LinkLayer) -> Option<(Config, ByteCount)> {

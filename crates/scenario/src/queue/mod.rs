@@ -23,7 +23,7 @@ use crate::schema::{Key, Kind, Section};
 
 pub use remedy::Remedy;
 pub(crate) use remedy::with_remedy;
-pub(crate) use words::{CodePoint, Several};
+pub(crate) use words::{CodePoint, ColorName, Several};
 
 pub(crate) static QUEUE: Section = Section {
     heading: "Queues",

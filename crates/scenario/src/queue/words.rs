@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use lastmile_packet::{Protocol, TcpFlags};
 use lastmile_queueing::Match;
 use lastmile_queueing::classify::{Bound, Pattern, Prefix};
+use lastmile_queueing::meter::Color;
 use lastmile_units::Duration;
 use lastmile_units::parse::ParseError;
 
@@ -163,6 +164,18 @@ reads!(CodePoint, value => match value {
     },
     Value::String(text) => named(text, &CODE_POINTS, "code point").map(Self),
     other => Err(format!("{}, where a code point is expected, such as 46 or \"EF\"", other.name())),
+});
+
+/// A color of RFC 2697.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ColorName(pub(crate) Color);
+
+reads!(ColorName, value => match value {
+    Value::String(text) => {
+        let colors = [("green", Color::Green), ("yellow", Color::Yellow), ("red", Color::Red)];
+        named(text, &colors, "color").map(Self)
+    }
+    other => Err(format!("{}, where a color is expected, such as \"yellow\"", other.name())),
 });
 
 /// A type of service by name, or a value of the TOS byte with or without a mask: `"0x10/0x1c"`.

@@ -55,12 +55,12 @@ fn switched(traffic: Vec<Traffic>, bottleneck: BitRate, discard: Discard) -> Net
                 let vci = 32 + 2 * spec.vcs.len() as u16 + u16::from(back);
                 spec.vc(VcSpec::new(format!("{}-{member}", traffic.name), vci, route.clone()))
             });
-            circuits.push(Circuit { traffic: index, back, vcs: vcs.collect() });
+            circuits.push(Circuit { traffic: index, back, vcs: vcs.collect(), edge: None });
         }
     }
     network.traffic = traffic;
     let links = (0..network.links.len()).collect();
-    network.atm = Some(Atm { network: spec, links, circuits });
+    network.atm = Some(Atm { network: spec, links, circuits, edges: Vec::new() });
     network
 }
 
