@@ -184,7 +184,7 @@ contract = "three"
 [[edge]]
 name = "assured"
 dscp = ["af11", "af12", "af13"]
-meter = { kind = "srtcm", rate = "1 Mbit/s", burst = "10 kB", excess_burst = "20 kB" }
+meter = { kind = "srtcm", rate = "1 Mbit/s", burst = "9000 wire bytes", excess_burst = "20000 wire bytes" }
 [[traffic]]
 name = "in cells"
 kind = "bulk"

@@ -1,10 +1,11 @@
 //! Times, shares and losses of small networks, worked out by hand.
 
+use lastmile_atm::contract::{Contract, Peak, Sbr, Sustainable};
 use lastmile_atm::discard::{LastCell, Scheme};
-use lastmile_atm::network::{ClassSpec, HopStats};
+use lastmile_atm::network::{ClassSpec, HopStats, Upc};
 use lastmile_atm::{
-    CellDrop, Departure, Discard, Fate, LinkId, LinkSpec, Network, NetworkError, NetworkSpec, QueueSpec, Queues, VcId,
-    VcSpec,
+    CellDrop, Clp, Departure, Discard, Fate, LinkId, LinkSpec, Network, NetworkError, NetworkSpec, QueueSpec, Queues,
+    VcId, VcSpec,
 };
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant};
 
@@ -110,6 +111,52 @@ fn a_queue_is_sampled_while_it_fills_and_drains() {
     assert_eq!(network.link_stats(trunk).peak, 10);
     let stats = network.link_stats(trunk);
     assert_eq!((stats.cells.sent, stats.good_cells), (20, 20));
+}
+
+/// Ano et al. 2002, in small: 20 cells of room, CLP = 1 from 10 on dropped. Two hosts send a frame of 30 cells each at the rate of the link:
+/// one cell more waits after each pair, so that the marked frame is cut and the other is not.
+#[test]
+fn a_marked_packet_goes_first_where_room_is_short() {
+    let discard = Discard { low_priority_limit: Some(CellCount::new(10)), ..Discard::default() };
+    let (spec, trunk) = star(2, Queues::fifo(CellCount::new(40), discard));
+    for marked in [0, 1] {
+        let (mut network, vcs) = build(&spec);
+        for (index, vc) in vcs.iter().enumerate() {
+            let clp = if index == marked { Clp::One } else { Clp::Zero };
+            network.offer_marked(us(0), *vc, packet(30), clp, index as u64).expect("a packet");
+        }
+        let left = run(&mut network);
+        let fate = |packet| left.iter().find(|left| left.packet == packet).expect("it left").fate;
+        assert_eq!(fate(marked as u64), Fate::Dropped(CellDrop::Selective));
+        assert_eq!(fate(1 - marked as u64), Fate::Whole);
+        let stats = network.vc_stats(vcs[marked]);
+        assert_eq!((stats.offered_low_priority.frames, stats.whole_low_priority.frames), (1, 0));
+        let port = network.link_stats(trunk).cells;
+        assert_eq!(port.arrived_low_priority, 30);
+        assert_eq!(port.dropped_low_priority, port.dropped_cells());
+        assert!(port.dropped_low_priority > 0);
+    }
+}
+
+/// SBR3 of one cell in four of the link and MBS 5: the sustainable rate is asked for cells of CLP = 0 alone, the peak rate for all.
+#[test]
+fn marked_packets_do_not_use_up_the_sustainable_rate() {
+    let rate = |bps| BitRate::from_bps(bps).expect("a rate");
+    let peak = Peak { rate: RATE, cdvt: Duration::ZERO };
+    let sustainable = Sustainable { rate: rate(10_600_000), mbs: CellCount::new(5), cdvt: Duration::ZERO };
+    let contract = Contract::Sbr { variant: Sbr::Three, peak, sustainable };
+    let (mut spec, trunk) = star(1, Queues::fifo(CellCount::new(100), Discard::default()));
+    spec.vcs[0].upc = Some(Upc { at: trunk, contract });
+    let (mut network, vcs) = build(&spec);
+    for (n, clp) in [Clp::One, Clp::Zero, Clp::Zero].into_iter().enumerate() {
+        network.offer_marked(us(0), vcs[0], packet(5), clp, n as u64).expect("a packet");
+    }
+    run(&mut network);
+    let found = network.conformance(vcs[0]).expect("a policer");
+    // Five cells from 50 us on leave TAT at 250 us; tau is 4 * 30 us. So of those at 100 to 140 us only the one at 130 us conforms.
+    assert_eq!((found.passed_low_priority, found.passed - found.passed_low_priority, found.tagged), (5, 6, 4));
+    let stats = network.vc_stats(vcs[0]);
+    assert_eq!((stats.arrived_cells, stats.arrived_low_priority_cells), (15, 9));
 }
 
 /// A voice cell comes while a data frame of 100 cells is being sent: it waits for the cell in transmission, not for the frame.

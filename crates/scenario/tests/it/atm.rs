@@ -98,6 +98,103 @@ fn a_code_point_finds_its_contract_and_a_path_is_policed_where_it_enters() {
     assert!(atm.paths[0].is_some());
 }
 
+/// A trickle of 1 Mbit/s as AF1 over a contract of an edge: of each packet of 1000 bytes 22 cells, 1166 bytes on the wire. A bucket of
+/// 400 kbit/s makes a third of it green; what is yellow is another third at most, since it is what the committed bucket cannot hold.
+const EDGE: &str = r#"[[contract]]
+name = "sbr"
+kind = "sbr3"
+pcr = "10 Mbit/s"
+scr = "1 Mbit/s"
+mbs = "100 cells"
+[[vp]]
+name = "p"
+contract = "sbr"
+[[edge]]
+name = "assured"
+dscp = ["af11", "af12", "af13"]
+vp = "p"
+low_priority = ["yellow", "red"]
+meter = { kind = "trtcm", rate = "400 kbit/s", burst = "3000 wire bytes", peak = "800 kbit/s", peak_burst = "3000 wire bytes" }
+[[traffic]]
+kind = "blast"
+rate = "1 Mbit/s"
+size = "1000 B"
+from = "left"
+to = "right"
+dscp = 10
+"#;
+
+#[test]
+fn an_edge_colors_by_bucket_depth_and_cells_have_its_image() {
+    let network = parsed(&format!("{CELLS}{EDGE}")).network();
+    let spec = network.atm.as_ref().unwrap();
+    assert!(spec.network.vps[0].upc.is_some() && spec.network.vcs[0].vp.is_some());
+    let outcome = run(&network).unwrap().atm.unwrap();
+    let counts = outcome.edges[0].counts;
+    // In 2 s 251 packets, 292 666 bytes on the wire; 100 000 and a bucket are green, 200 000 and a bucket are not red.
+    let packets = counts.colors.map(|count| count.packets);
+    assert_eq!(packets.iter().sum::<u64>(), 251, "the last leaves with the end");
+    let green = (100_000 + 3_000) / 1166;
+    assert!(packets[0].abs_diff(green) <= 1, "{packets:?}");
+    assert!((packets[0] + packets[1]).abs_diff((200_000 + 3_000) / 1166) <= 1, "{packets:?}");
+    assert_eq!(counts.clp.map(|count| count.packets), [packets[0], packets[1] + packets[2]]);
+    let vc = outcome.vcs[0].stats;
+    assert_eq!(vc.offered_low_priority.frames, packets[1] + packets[2]);
+    assert_eq!((vc.offered.frames, outcome.edges[0].counts.dropped.packets), (251, 0));
+}
+
+#[test]
+fn an_edge_may_drop_a_color_and_meter_each_virtual_channel() {
+    let two = EDGE.replace("low_priority", "drop").replace("dscp = 10", "dscp = 10\ncount = 2");
+    let of = |per: &str| {
+        let text = format!("{CELLS}{}", two.replace("[[traffic]]", &format!("per = \"{per}\"\n[[traffic]]")));
+        let outcome = run(&parsed(&text).network()).unwrap();
+        assert!(outcome.conservation.holds());
+        outcome.atm.unwrap()
+    };
+    let green = |atm: &lastmile_sim::outcome::AtmOutcome| {
+        assert_eq!(atm.edges.len(), 1);
+        let counts = atm.edges[0].counts;
+        assert_eq!(counts.dropped.packets, counts.colors[1].packets + counts.colors[2].packets);
+        assert_eq!(atm.vcs.iter().map(|vc| vc.policed).sum::<u64>(), counts.dropped.packets);
+        counts.colors[0].packets
+    };
+    let (together, each) = (green(&of("node")), green(&of("vc")));
+    assert!(each.abs_diff(2 * together) <= 2, "{each} of two buckets, {together} of one");
+}
+
+#[test]
+fn what_an_edge_cannot_be() {
+    let edge = |keys: &str| format!("{CELLS}[[edge]]\nname = \"e\"\n{keys}{TRAFFIC}");
+    refused(
+        &edge("dscp = \"ef\"\nlow_priority = \"yellow\"\n"),
+        "error: x.toml:23:16: edge.e.low_priority: nothing colors these packets: no meter, and no code point of assured forwarding (AFxy)",
+    );
+    let bucket = "meter = { kind = \"token-bucket\", rate = \"1 Mbit/s\", burst = \"10000 wire bytes\" }\n";
+    refused(
+        &edge(&format!("dscp = \"af11\"\ndrop = [\"red\"]\n{bucket}")),
+        "error: x.toml:23:8: edge.e.drop: this meter has two answers, green and yellow",
+    );
+    refused(&edge("dscp = \"af11\"\ncolors = \"clp\"\n"), "error: x.toml:23:10: edge.e.colors: no meter asks for it");
+    refused(
+        &edge("dscp = \"af15\"\n"),
+        "error: x.toml:22:8: edge.e.dscp: unknown code point \"af15\"; did you mean \"AF11\"?",
+    );
+    refused(&edge("dscp = \"af11\"\ncontract = \"gold\"\n"), "error: x.toml:23:12: no contract is called \"gold\"");
+    refused(
+        &edge("dscp = \"af11\"\nat = \"a\"\n"),
+        "error: x.toml:23:6: \"a\" is a switch, and what comes to it is cells already",
+    );
+    refused(
+        &edge("dscp = 10\n[[edge]]\nname = \"f\"\ndscp = [12, 10]\n"),
+        "error: x.toml:25:8: edge.f.dscp: code point 10 is of edge \"e\" already",
+    );
+    refused(
+        "[[edge]]\nname = \"e\"\ndscp = 10\n[[link]]\nfrom = \"a\"\nto = \"b\"\n",
+        "error: x.toml:1:1: edge: no links of cells",
+    );
+}
+
 #[test]
 fn contracts_that_contradict_themselves() {
     let contract = |rest: &str| {
