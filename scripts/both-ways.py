@@ -8,6 +8,7 @@ named. Downloads and an upload run from the beginning, a ping from the tenth sec
 
     scripts/both-ways.py                                    both lines, cubic and reno, the policy as it is
     scripts/both-ways.py --shares 85,90,95,97,98,99 --remedies shape,htb --tcp cubic --json > runs.json
+    scripts/both-ways.py --tcp cubic --downloads 1,4 --window 65536,1048576 --offset 0,137,411,822,1507
 
 The middlebox is `lastmile shape full-both-ways` with another share of the downstream, or what `lastmile tc full-both-ways` makes of the same file:
 HTB with a size table, ACKs in a class of their own, the downstream through an intermediate device. As root, on a machine that does nothing else:
@@ -16,6 +17,7 @@ run one or two lines at a time (--parallel). Makes and removes its own namespace
 
 import argparse
 import ctypes
+import itertools
 import json
 import os
 import pathlib
@@ -176,9 +178,10 @@ class Chain:
 class Transfer(threading.Thread):
     """Sends without end from one namespace to another, and counts what arrives."""
 
-    def __init__(self, chain, down, port, tcp, window):
+    def __init__(self, chain, down, port, load, after=0.0):
         super().__init__(daemon=True)
-        self.bytes, self.down, self.ended = 0, down, False
+        self.bytes, self.down, self.ended, self.after = 0, down, False, after
+        tcp, window = load["tcp"], load["window"]
         with Within(chain.server):
             listener = socket.socket()
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -198,6 +201,7 @@ class Transfer(threading.Thread):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window)
 
     def run(self):
+        time.sleep(self.after)
         try:
             self.client.connect(("198.18.0.1", self.port))
             server, _ = self.listener.accept()
@@ -242,7 +246,8 @@ class Counter(threading.Thread):
                 self.cells += cells(self.line, int.from_bytes(packet[2:4], "big") if packet[0] >> 4 == 4 else len(packet))
 
 
-def one(lastmile, number, name, remedy, share, tcp, arguments):
+def one(lastmile, number, load, arguments):
+    name, remedy, share = load["line"], load["remedy"], load["share"]
     line = LINES[name]
     with Chain(lastmile, line, number) as chain:
         chain.begin_line(arguments.delay, arguments.dslam)
@@ -256,8 +261,8 @@ def one(lastmile, number, name, remedy, share, tcp, arguments):
             sys.exit(f"{name} {remedy}: nothing crosses the line\n{logs}")
         alone = pinged(chain, 30, 0.05)
         counter = Counter(chain)
-        transfers = [Transfer(chain, True, 5001 + n, tcp, arguments.window) for n in range(arguments.downloads)]
-        transfers.append(Transfer(chain, False, 5000, tcp, arguments.window))
+        transfers = [Transfer(chain, True, 5001 + n, load) for n in range(load["downloads"])]
+        transfers.append(Transfer(chain, False, 5000, load, load["offset_ms"] / 1e3))
         for thread in (counter, *transfers):
             thread.start()
         time.sleep(10)
@@ -274,7 +279,7 @@ def one(lastmile, number, name, remedy, share, tcp, arguments):
         unloaded = alone[len(alone) // 2]
         p99 = pings[min(len(pings) - 1, -(-len(pings) * 99 // 100) - 1)]
         result = {
-            "line": name, "remedy": remedy, "share": share, "tcp": tcp, "downloads": arguments.downloads, "window": arguments.window,
+            **load,
             "download": round(sum(got[:-1]) / PAYLOAD / packets / seconds, 4),
             "upload": round((after[1] - before[1]) * CELL_BITS / seconds / line["up"], 4),
             "upload_kbps": round(got[-1] * 8 / seconds / 1e3, 1),
@@ -299,8 +304,9 @@ def main():
     parse.add_argument("--remedies", default="shape", help="shape, htb, none")
     parse.add_argument("--shares", default="98", help="shares of the downstream, in per cent")
     parse.add_argument("--tcp", default="cubic,reno")
-    parse.add_argument("--downloads", type=int, default=1)
-    parse.add_argument("--window", type=int, default=262144, help="receive buffer; 0 for what the kernel does by itself")
+    parse.add_argument("--downloads", default="1", help="how many at a time")
+    parse.add_argument("--window", default="262144", help="receive buffers in bytes; 0 for what the kernel does by itself")
+    parse.add_argument("--offset", default="0", help="milliseconds from the beginning of the downloads to that of the upload")
     parse.add_argument("--delay", default="4 ms", help="of the line, one way")
     parse.add_argument("--dslam", default="64 kB")
     parse.add_argument("--seconds", type=float, default=30)
@@ -310,22 +316,23 @@ def main():
     if os.geteuid():
         sys.exit("network namespaces need root")
     lastmile = str(pathlib.Path(arguments.lastmile).resolve())
-    runs = [
-        (name, remedy, share, tcp)
-        for remedy in arguments.remedies.split(",")
-        for share in arguments.shares.split(",")
-        for tcp in arguments.tcp.split(",")
-        for name in arguments.lines.split(",")
-    ]
+    # Each with each of the others; the lines, of which two run at a time, one beside the other.
+    words = {
+        "remedy": arguments.remedies, "share": arguments.shares, "tcp": arguments.tcp, "downloads": arguments.downloads,
+        "window": arguments.window, "offset_ms": arguments.offset, "line": arguments.lines,
+    }
+    numbers = {"downloads", "window", "offset_ms"}
+    choices = ([int(word) if key in numbers else word for word in text.split(",")] for key, text in words.items())
+    runs = [dict(zip(words, chosen)) for chosen in itertools.product(*choices)]
     results, places = [None] * len(runs), threading.Semaphore(arguments.parallel)
 
     def work(number):
         with places:
-            results[number] = one(lastmile, number, *runs[number], arguments)
+            results[number] = one(lastmile, number, runs[number], arguments)
             if not arguments.json:
                 told = results[number]
                 print(
-                    f"{told['line']} {told['remedy']} {told['share']} % {told['tcp']}: download {told['download']:.1%}, upload {told['upload']:.1%}, "
+                    f"{told['line']} {told['remedy']} {told['share']} % {told['tcp']} {told['downloads']} x {told['window']} +{told['offset_ms']} ms: download {told['download']:.1%}, upload {told['upload']:.1%}, "
                     f"ping {told['unloaded_ms']} ms alone, p50 {told['p50_ms']}, p99 {told['p99_ms']} of {told['allowed_ms']} ms"
                     f"{'' if told['holds'] else ': NOT as claimed'}",
                     flush=True,

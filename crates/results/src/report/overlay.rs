@@ -121,6 +121,7 @@ fn panel(quantity: &Quantity, runs: &[Run], subject: &str, lines: Vec<Points>, p
         references: reference.into_iter().map(|(_, value)| Reference { label: String::new(), value }).collect(),
         notes,
         named_by,
+        marks: false,
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct Panel {
     pub(crate) notes: Vec<String>,
     /// From when to when the height of each line is that of its name, in the margin for all; `None` where lines are named at their ends.
     pub(crate) named_by: Option<(f64, f64)>,
+    /// A mark at each point: where there are few, each of them a run.
+    pub(crate) marks: bool,
 }
 
 /// One line of a panel.
@@ -112,6 +114,9 @@ impl Panel {
             @for line in &self.lines {
                 @let class = if line.bound { "bound" } else if line.faint { "line faint" } else { "line" };
                 path class={ (class) " c" (line.colour % COLOURS) } d=(path(&self.place(line, frame), plot)) {}
+                @for (x, y) in self.place(line, frame).into_iter().filter(|_| self.marks) {
+                    circle class={ (class) " c" (line.colour % COLOURS) } cx=(coordinate(x)) cy=(coordinate(y)) r="2.5" {}
+                }
             }
             (self.labels(frame, plot, &columns))
         }

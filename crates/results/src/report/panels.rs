@@ -211,6 +211,7 @@ impl Common {
             references,
             notes: self.notes(quantity, run),
             named_by: None,
+            marks: false,
         }
     }
 

@@ -87,6 +87,7 @@ fn panel(line: &TradeOff) -> Panel {
         }],
         notes: Vec::new(),
         named_by: None,
+        marks: true,
     }
 }
 
@@ -105,6 +106,7 @@ mod tests {
             drawing.contains("Download kept, % of the line") && drawing.contains("99th percentile, ms"),
             "{drawing}"
         );
+        assert_eq!(drawing.matches("<circle").count(), 2 * 2, "a mark at each point that is in the plot");
         assert!(drawing.contains("shaped") && drawing.contains("10 ms: 55 ms"), "{drawing}");
         assert_eq!(drawing.matches("2 Mbit/s").count(), 2);
         assert!(!drawing.contains("Time"), "{drawing}");

@@ -1,12 +1,13 @@
-//! The picture of the guide to the downstream is drawn from what was measured.
+//! The pictures of a guide and of a reference page are drawn from what was measured.
 
 #[path = "../../examples/both-ways.rs"]
 mod picture;
 
 #[test]
-fn the_picture_of_the_guide_shows_what_was_measured() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/images/both-ways.svg");
-    let shown = std::fs::read_to_string(path).unwrap_or_default();
-    let again = "cargo run -p lastmile-results --example both-ways > docs/images/both-ways.svg";
-    assert!(shown == picture::picture(), "draw it again: {again}");
+fn the_pictures_show_what_was_measured() {
+    let images = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/images");
+    for (name, drawn) in picture::pictures() {
+        let shown = std::fs::read_to_string(images.join(name).with_extension("svg")).unwrap_or_default();
+        assert!(shown == drawn, "draw {name}.svg again: cargo run -p lastmile-results --example both-ways -- guest, or without guest");
+    }
 }
