@@ -178,7 +178,7 @@ fn offers(bytes: &mut Bytes<'_>, vcs: usize) -> Vec<Offer> {
         at += Duration::from_ps(bytes.one_of(&[0, 1, 7_919, 2_831_196, 40_000_003, 500_000_000, 3_000_000_000]));
         let vc = VcId(u32::from(bytes.take()) % vcs as u32);
         let size = bytes.one_of(&[0, 40, 41, 88, 300, 1064, 1500, 8232]) + u64::from(bytes.below(49));
-        let clp = if size % 3 == 0 { Clp::One } else { Clp::Zero };
+        let clp = if size.is_multiple_of(3) { Clp::One } else { Clp::Zero };
         offers.push(Offer { at, vc, bytes: ByteCount::new(size), clp, packet: offers.len() as u64 });
     }
     offers
