@@ -1,6 +1,6 @@
 //! The `tcp` tables: what a TCP endpoint does. Each key overrides the file's `[tcp]`, which overrides the defaults.
 
-use lastmile_tcp::{ByteCounting, Config, InitialWindow, LossDetection, Rto, Variant, WindowScale};
+use lastmile_tcp::{ByteCounting, Config, InitialWindow, LossDetection, Recovery, Rto, SlowStart, Variant, WindowScale};
 use lastmile_units::{ByteCount, Duration};
 
 use crate::reader::Table;
@@ -51,6 +51,14 @@ pub(crate) static TCP: Section = Section {
         Key::with_default("ack_every", Kind::Count, "2", "Segments after which an ACK is due whatever the time.")
             .at_least("1")
             .at_most("255"),
+        Key::with_default(
+            "quick_acks",
+            Kind::Flag,
+            "false",
+            "Acknowledge as Linux does: one by one at the beginning, after a pause of a timeout and after duplicates, and at once \
+             what ends a burst (PSH); else after `ack_every` full segments, held back for 40 ms, and up to `delayed_ack` (Linux: \
+             200 ms) where segments come slowly.",
+        ),
         Key::with_default("sack", Kind::Flag, "true", "Offer selective acknowledgements (RFC 2018)."),
         Key::with_default("dsack", Kind::Flag, "true", "Report duplicates in a first SACK block (RFC 2883)."),
         Key::with_default(
@@ -113,6 +121,20 @@ pub(crate) static TCP: Section = Section {
             "true",
             "Where no ACK comes for two round trips, send one segment more (RFC 8985, section 7); needs `\"rack\"`.",
         ),
+        Key::with_default(
+            "slow_start",
+            Kind::Choice(&["standard", "hystart", "hystart++"]),
+            "hystart",
+            "How slow start may end before a loss ends it, by round trips that grow: HyStart as in Linux, where it is a part of \
+             CUBIC (other variants do standard slow start), or HyStart++ (RFC 9406) with every variant; needs `rto = \"linux\"`.",
+        ),
+        Key::with_default(
+            "recovery",
+            Kind::Choice(&["rfc6675", "prr"]),
+            "prr",
+            "The window of a sender with SACK while it repairs a loss: the slow start threshold from the beginning (RFC 6675), or \
+             proportional to what is delivered (PRR, RFC 9937), as in Linux.",
+        ),
         Key::with_default("clock_granularity", Kind::Time, "0 ms", "Tick of the host's clock; the 1990s had 500 ms.")
             .at_most("10 s"),
         Key::with_default(
@@ -150,6 +172,14 @@ const RTOS: &[(&str, Rto)] = &[("rfc6298", Rto::Rfc6298), ("linux", Rto::Linux)]
 
 const LOSS_DETECTIONS: &[(&str, LossDetection)] = &[("rfc6675", LossDetection::Rfc6675), ("rack", LossDetection::Rack)];
 
+const SLOW_STARTS: &[(&str, SlowStart)] = &[
+    ("standard", SlowStart::Standard),
+    ("hystart", SlowStart::HyStart),
+    ("hystart++", SlowStart::HyStartPlusPlus),
+];
+
+const RECOVERIES: &[(&str, Recovery)] = &[("rfc6675", Recovery::Rfc6675), ("prr", Recovery::Prr)];
+
 /// `base` with what `table` says.
 pub(crate) fn read(table: &Table<'_>, base: &Config) -> Config {
     let flag = |key, base| table.optional::<bool>(key).unwrap_or(base);
@@ -162,6 +192,7 @@ pub(crate) fn read(table: &Table<'_>, base: &Config) -> Config {
         initial_ssthresh: table.optional("initial_ssthresh").or(base.initial_ssthresh),
         delayed_ack: time("delayed_ack", base.delayed_ack),
         ack_every: table.optional::<u64>("ack_every").and_then(|n| u8::try_from(n).ok()).unwrap_or(base.ack_every),
+        quick_acks: flag("quick_acks", base.quick_acks),
         sack: flag("sack", base.sack),
         dsack: flag("dsack", base.dsack),
         timestamps: flag("timestamps", base.timestamps),
@@ -174,6 +205,8 @@ pub(crate) fn read(table: &Table<'_>, base: &Config) -> Config {
         frto: flag("frto", base.frto),
         loss_detection: table.optional_choice("loss_detection", LOSS_DETECTIONS).unwrap_or(base.loss_detection),
         tail_loss_probe: flag("tail_loss_probe", base.tail_loss_probe),
+        slow_start: table.optional_choice("slow_start", SLOW_STARTS).unwrap_or(base.slow_start),
+        recovery: table.optional_choice("recovery", RECOVERIES).unwrap_or(base.recovery),
         clock_granularity: time("clock_granularity", base.clock_granularity),
         byte_counting: byte_counting(table).unwrap_or(base.byte_counting),
         ecn: flag("ecn", base.ecn),

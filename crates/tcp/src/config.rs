@@ -87,6 +87,27 @@ pub enum LossDetection {
     Rack,
 }
 
+/// The congestion window while a sender with SACK repairs a loss.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Recovery {
+    /// RFC 6675, section 5, step 4.2: the slow start threshold, from the beginning.
+    Rfc6675,
+    /// Proportional rate reduction (RFC 9937), Linux's only way: as much as was delivered, and less at first.
+    Prr,
+}
+
+/// How slow start may end before a loss ends it. Needs the round trips that [`Rto::Linux`] measures; without them as
+/// [`SlowStart::Standard`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SlowStart {
+    /// Not at all (RFC 5681, section 3.1).
+    Standard,
+    /// HyStart (Ha and Rhee 2011) as in Linux, where it is a part of CUBIC: others do standard slow start.
+    HyStart,
+    /// HyStart++ (RFC 9406), with every variant.
+    HyStartPlusPlus,
+}
+
 /// Everything that can be set of an endpoint. Equal endpoints share one.
 ///
 /// Every field may be changed from [`Config::default`]; [`Config::check`] says whether the result makes sense.
@@ -110,6 +131,10 @@ pub struct Config {
     /// Data segments after which an acknowledgement is due whatever the time. Default 2 (RFC 5681, section 4.2). At
     /// least 1.
     pub ack_every: u8,
+    /// Acknowledge as Linux does: one by one at the beginning and after a pause, at once what ends a burst; else after
+    /// `ack_every` full segments, held back for 40 ms up to `delayed_ack`. Senders mark what ends a burst (PSH) as Linux does.
+    /// Default off: every `ack_every`-th segment.
+    pub quick_acks: bool,
     /// Offer SACK (RFC 2018), and send blocks when the peer permits too. Default on.
     pub sack: bool,
     /// Report duplicate segments in a first SACK block (RFC 2883). Default on.
@@ -137,6 +162,10 @@ pub struct Config {
     /// Ask for an acknowledgement after two round trips without one (tail loss probe, RFC 8985, section 7); needs
     /// [`LossDetection::Rack`]. Default on.
     pub tail_loss_probe: bool,
+    /// How slow start may end early. Default [`SlowStart::HyStart`].
+    pub slow_start: SlowStart,
+    /// How much may be in flight while a loss is repaired; needs SACK. Default [`Recovery::Prr`].
+    pub recovery: Recovery,
     /// Tick of the host's clock; zero: exact. With a tick G, round trips are measured in whole ticks (at least one) and
     /// timers fire at multiples of G as BSD counts them: a timer of n ticks fires at the n-th tick from now, up to G
     /// early. The retransmission timeout is then at least 2 ticks. The 1990s had 500 ms. Default zero.
@@ -173,6 +202,7 @@ impl Default for Config {
             initial_ssthresh: None,
             delayed_ack: Duration::from_ms(40),
             ack_every: 2,
+            quick_acks: false,
             sack: true,
             dsack: true,
             timestamps: false,
@@ -185,6 +215,8 @@ impl Default for Config {
             frto: true,
             loss_detection: LossDetection::Rack,
             tail_loss_probe: true,
+            slow_start: SlowStart::HyStart,
+            recovery: Recovery::Prr,
             clock_granularity: Duration::ZERO,
             byte_counting: ByteCounting::Abc { limit: 2 },
             ecn: false,

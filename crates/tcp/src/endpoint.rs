@@ -14,9 +14,10 @@ use lastmile_units::{Duration, Instant};
 use crate::ranges::Range;
 use crate::receiver::{Arrival, Receiver};
 use crate::recovery::{AckInfo, AckVerdict};
-use crate::sender::{Plan, Sender};
+use crate::sender::Sender;
 use crate::sending::Sending;
 use crate::timer::Timer;
+use crate::transmit::Plan;
 use crate::{Config, Limit};
 
 /// Which end an endpoint is.
@@ -172,6 +173,10 @@ impl Endpoint {
         if self.rcv.ack_timer.is_due(now) {
             self.rcv.ack_timer = Timer::OFF;
             self.rcv.ack_due = true;
+            if self.config.quick_acks {
+                let rto = self.see(|snd| snd.rtt.rto());
+                self.rcv.quick().on_timer(rto);
+            }
         }
         if !self.snd.timer(&self.config).is_due(now) {
             return;
@@ -323,6 +328,10 @@ impl Endpoint {
             return;
         }
         match self.rcv.on_data(now, &self.config, ahead, len, fin) {
+            Arrival::InOrder if self.config.quick_acks => {
+                let ends = segment.flags.contains(TcpFlags::PSH) || len < self.config.own_mss();
+                self.schedule_quick_ack(now, ends);
+            }
             Arrival::InOrder => {}
             Arrival::OutOfOrder => self.rcv.out_of_order += 1,
             Arrival::Duplicate => self.rcv.duplicates += u32::from(len > 0),
@@ -403,9 +412,16 @@ impl Endpoint {
         if len > 0 {
             snd.stats.count_data();
             snd.stats.data_bytes_sent += u64::from(len);
-            // Real stacks push at the end of what was written; here that is when nothing more is offered.
-            if data_end == snd.end {
+            // Real stacks push at the end of what was written; here that is when nothing more is offered. Linux pushes
+            // within a long write, too.
+            let pushes = |half: u64| plan.start / half != data_end / half;
+            if data_end == snd.end
+                || (self.config.quick_acks && pushes(u64::from(snd.stats.window_max / 2).max(1)))
+            {
                 flags = flags.with(TcpFlags::PSH);
+            }
+            if self.config.quick_acks {
+                self.rcv.quick().on_data_sent(now);
             }
         }
         // RFC 3168, sections 6.1.1 and 6.1.5: new data only are ECN-capable; 6.1.2: the first tells of the reduction.

@@ -32,11 +32,12 @@
 //! | --- | --- |
 //! | `config` | what a user may set, shared by all endpoints alike |
 //! | `endpoint` | the public face and the connection states of RFC 9293; `handshake` opens a connection, `observe` shows it |
-//! | `sender` | what to send next; `recovery` is its answer to acknowledgements and timeouts, `sending` what stands for a sender with nothing to send |
-//! | `congestion` | the congestion window: Tahoe, Reno, NewReno, SACK, CUBIC |
+//! | `sender` | what is known of the stream; `transmit` chooses what goes out next, `persist` asks a shut window, `recovery` is the answer to acknowledgements and timeouts, `sending` what stands for a sender with nothing to send |
+//! | `congestion` | the congestion window: Tahoe, Reno, NewReno, SACK, CUBIC; HyStart and HyStart++ |
 //! | `scoreboard` | what the receiver holds, by SACK (RFC 6675) |
 //! | `rack`, `tail` | losses found by time, and a probe where nothing comes back (RFC 8985) |
-//! | `receiver`, `reassembly` | acknowledgements, windows, data out of order |
+//! | `prr` | the window while a loss is repaired (RFC 9937) |
+//! | `receiver`, `reassembly` | acknowledgements, windows, data out of order; `quick_acks` is Linux's way to acknowledge |
 //! | `rtt`, `sent` | retransmission timeout (RFC 6298, Linux), and when what is in flight went out |
 //! | `undo` | taking back a repair that proves needless: Eifel, DSACK, F-RTO |
 //! | `stats` | counters, and what limited the sender |
@@ -47,6 +48,9 @@ mod endpoint;
 mod handshake;
 mod list;
 mod observe;
+mod persist;
+mod prr;
+mod quick_acks;
 mod rack;
 mod ranges;
 mod reassembly;
@@ -60,8 +64,9 @@ mod sent;
 mod stats;
 mod tail;
 mod timer;
+mod transmit;
 mod undo;
 
-pub use config::{ByteCounting, Config, ConfigError, InitialWindow, LossDetection, Rto, Variant, WindowScale};
+pub use config::{ByteCounting, Config, ConfigError, InitialWindow, LossDetection, Recovery, Rto, SlowStart, Variant, WindowScale};
 pub use endpoint::{Endpoint, Open, State};
 pub use stats::{Limit, LimitedTime, Stats};

@@ -69,6 +69,11 @@ impl Rack {
         out - u64::from(self.sacked) - u64::from(self.lost)
     }
 
+    /// Octets in flight that are SACKed.
+    pub(crate) fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
     pub(crate) fn is_clean(&self) -> bool {
         self.sacked == 0 && self.lost == 0
     }
@@ -117,7 +122,7 @@ impl Sender {
         }
         self.adapt(info, from);
         let least_us = self.rtt.least_us().unwrap_or(0);
-        let highest = self.rack.highest;
+        let (highest, sacked) = (self.rack.highest, self.rack.sacked);
         let mut news = News { by_time: true, ..News::default() };
         let Self { sent, rack, .. } = self;
         let mut again = false;
@@ -149,6 +154,7 @@ impl Sender {
             });
         }
         news.age_us = news.age_us.or(sacked_us);
+        news.delivered = ((una - from) as u32).wrapping_add(self.rack.sacked).wrapping_sub(sacked);
         if self.undo.is_some() {
             self.note_duplicate(info.segment);
         }
@@ -184,10 +190,10 @@ impl Sender {
         (quarter * (u64::from(rack.wider) + 1)).min(srtt) as u32
     }
 
-    /// RFC 8985, section 6.2, step 5, and what follows from it.
+    /// RFC 8985, section 6.2, step 5, and what follows from it, after `delivered` octets were. True: something is newly lost.
     #[cold]
-    pub(crate) fn find_losses(&mut self, now: Instant, config: &Config) {
-        let mut repair_lost = false;
+    pub(crate) fn find_losses(&mut self, now: Instant, config: &Config, delivered: u32) -> bool {
+        let (mut newly_lost, mut repair_lost) = (false, false);
         let mut wait = 0;
         if self.rack.known {
             let due_us = self.rack.rtt_us.saturating_add(self.reordering_window_us());
@@ -196,25 +202,32 @@ impl Sender {
             let bounds = Bounds { latest: rack.latest, latest_end: rack.latest_end, due_us };
             wait = sent.lose(now, una, bounds, |part| {
                 rack.lost += part.range.len() as u32;
+                newly_lost = true;
                 repair_lost |= part.fate.is_again();
             });
         }
         match self.phase {
-            Phase::Open if self.rack.lost > 0 => self.start_recovery(now, config),
+            Phase::Open if self.rack.lost > 0 => self.start_recovery(now, config, delivered),
             // As in Linux: the repair after a timeout met with another loss.
-            Phase::Loss if repair_lost => self.start_recovery(now, config),
+            Phase::Loss if repair_lost => self.start_recovery(now, config, delivered),
             _ => {}
         }
         if wait > 0 {
             self.alarm = Alarm::Reordering;
             self.timer = Timer::at(config.deadline(now, Duration::from_us(u64::from(wait))));
         }
+        newly_lost
     }
 
     /// What is missing has been out for long enough.
     pub(crate) fn on_reordering_timer(&mut self, now: Instant, config: &Config) {
         self.arm(now, config, false);
-        self.find_losses(now, config);
+        let phase = self.phase;
+        let lost = self.find_losses(now, config, 0);
+        if self.prr.is_some() && self.phase != phase {
+            // As in Linux: as if a segment were delivered.
+            self.pace_recovery(News { delivered: u32::from(self.mss), lost, ..News::default() });
+        }
     }
 
     /// RFC 8985, section 6.3: the retransmission timer expired.

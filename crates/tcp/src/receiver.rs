@@ -11,6 +11,7 @@ use lastmile_packet::SeqNumber;
 use lastmile_units::Instant;
 
 use crate::Config;
+use crate::quick_acks::QuickAcks;
 use crate::ranges::Low;
 use crate::reassembly::Reassembly;
 use crate::timer::Timer;
@@ -79,6 +80,8 @@ pub(crate) struct Rare {
     unread: u32,
     /// The application does not read.
     paused: bool,
+    /// Acknowledging as Linux does.
+    quick: Option<Box<QuickAcks>>,
     /// High halves of counters.
     data_received: u32,
     acks_sent: u32,
@@ -112,6 +115,11 @@ impl Receiver {
 
     pub(crate) fn rare(&mut self) -> &mut Rare {
         self.rare.get_or_insert_default()
+    }
+
+    /// What acknowledging as Linux does remembers.
+    pub(crate) fn quick(&mut self) -> &mut QuickAcks {
+        self.rare().quick.get_or_insert_default()
     }
 
     /// Counts a segment with payload.
@@ -225,6 +233,10 @@ impl Receiver {
     /// the delay.
     #[inline]
     fn schedule_ack(&mut self, now: Instant, config: &Config) {
+        if config.quick_acks {
+            // By `quick_acks`.
+            return;
+        }
         self.unacked = self.unacked.saturating_add(1);
         if self.unacked >= config.ack_every || config.delayed_ack.is_zero() {
             self.ack_due = true;
@@ -264,6 +276,9 @@ impl Receiver {
 
     fn on_duplicate(&mut self, config: &Config, start: u64, end: u64) {
         self.force_ack();
+        if config.quick_acks {
+            self.quick().on_duplicate(config);
+        }
         if config.dsack && start < end {
             self.reassembly.get_or_insert_default().report_duplicate(start, end);
         }
@@ -338,6 +353,9 @@ impl Receiver {
         let units = right.saturating_sub(self.next) >> self.shift;
         let units = units.min(0xffff);
         self.edge = Low::of(edge.max(self.next + (units << self.shift)));
+        if config.quick_acks && (self.ack_due || !self.ack_timer.is_off()) {
+            self.quick().on_ack_sent();
+        }
         self.last_ack = self.wire_next();
         self.unacked = 0;
         self.ack_due = false;

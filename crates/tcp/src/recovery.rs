@@ -10,8 +10,7 @@
 use lastmile_packet::{Meta, SeqNumber};
 use lastmile_units::{Duration, Instant};
 
-use crate::Config;
-use crate::congestion::{Acked, Style};
+use crate::congestion::{Acked, RoundTrip, Style};
 use crate::ranges::{Low, Range};
 use crate::rtt::Place;
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
@@ -19,6 +18,7 @@ use crate::sender::{Alarm, Phase, Sender, Stage, Urgent};
 use crate::tail::Probe;
 use crate::timer::Timer;
 use crate::undo::Evidence;
+use crate::{Config, SlowStart};
 
 /// The parts of a segment that the sender looks at.
 #[derive(Clone, Copy, Debug)]
@@ -43,18 +43,22 @@ pub(crate) enum AckVerdict {
     Unsent,
 }
 
-/// What the SACK blocks of a segment told anew; where losses are found by time, its number too.
+/// What a segment told anew while something is missing: by its number and by its SACK blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct News {
     pub(crate) any: bool,
-    /// The first octet of it that was sent once, where losses are found by counting.
+    /// The first SACKed octet of it that was sent once, where losses are found by counting.
     pub(crate) once: Option<u64>,
-    /// Losses are found by time; the rest is for that alone.
-    pub(crate) by_time: bool,
     /// The cumulative acknowledgement moved.
     pub(crate) advanced: bool,
+    /// Losses are found by time.
+    pub(crate) by_time: bool,
     /// Octets that were out before the repair, and that were sent once, are delivered.
     pub(crate) original: bool,
+    /// Octets that the receiver is newly known to hold (RFC 9937: DeliveredData), while something is missing.
+    pub(crate) delivered: u32,
+    /// Something is newly lost.
+    pub(crate) lost: bool,
     /// The round trip in microseconds that was measured.
     pub(crate) age_us: Option<u32>,
 }
@@ -68,6 +72,17 @@ impl News {
             self.once = Some(self.once.map_or(first, |once| once.min(first)));
         }
     }
+}
+
+/// What an acknowledgement of new data means for the window outside of fast recovery.
+#[derive(Clone, Copy, Debug)]
+struct Growth {
+    /// Octets that it covers, and that were in flight before it.
+    acked: u64,
+    flight: u64,
+    ecn_echo: bool,
+    /// Since the newest octets that it covers went out, if that is looked at.
+    newest: Option<Duration>,
 }
 
 impl Sender {
@@ -120,6 +135,7 @@ impl Sender {
         self.probed = false;
         let untouched = self.untouched();
         let mut news = News::default();
+        let newest = if self.congestion.watches(config) && !self.sacking { self.sent.age(now, ack - 1) } else { None };
         if self.sacking || (self.style.is_sack() && info.segment.options().sack_count() > 0) {
             news = if self.style == Style::Rack { self.deliver(now, info, from) } else { self.board_after(from, info) };
         }
@@ -146,12 +162,15 @@ impl Sender {
         if self.phase == Phase::Recovery {
             self.recover_by_ack(acked);
         } else {
-            self.grow(now, config, acked, flight, info.ecn_echo);
+            self.grow(now, config, Growth { acked, flight, ecn_echo: info.ecn_echo, newest });
         }
         self.dup_acks = 0;
         self.congestion.limited_sent = 0;
         if self.style == Style::Rack {
-            self.after_new_ack(now, config, news);
+            self.after_new_ack(now, config, &mut news);
+        }
+        if self.prr.is_some() {
+            self.pace_recovery(news);
         }
         if info.ecn_echo {
             self.on_ecn_echo(config);
@@ -195,7 +214,11 @@ impl Sender {
     }
 
     #[inline]
-    fn grow(&mut self, now: Instant, config: &Config, acked: u64, flight: u64, ecn_echo: bool) {
+    fn grow(&mut self, now: Instant, config: &Config, growth: Growth) {
+        let Growth { acked, flight, ecn_echo, newest } = growth;
+        if newest.is_some() && config.slow_start == SlowStart::HyStart {
+            self.watch_slow_start(now, config, newest);
+        }
         let cwnd = u64::from(self.congestion.cwnd());
         let mss = u32::from(self.mss);
         // RFC 7661, section 4.3, in Linux's form: a window that is not used does not grow; in slow start half of it is
@@ -209,9 +232,26 @@ impl Sender {
         } else {
             self.congestion.rest(now);
         }
+        if newest.is_some() && config.slow_start == SlowStart::HyStartPlusPlus {
+            self.watch_slow_start(now, config, newest);
+        }
         if after_timeout && self.recover.ahead_of(self.una) <= 0 {
             self.end_repair();
         }
+    }
+
+    #[cold]
+    fn watch_slow_start(&mut self, now: Instant, config: &Config, newest: Option<Duration>) {
+        let Some(age) = newest else { return };
+        let trip = RoundTrip {
+            now,
+            us: ((age.as_ps() / 1_000_000) as u32).max(1),
+            una: self.una,
+            max: self.max,
+            mss: u32::from(self.mss),
+            srtt: self.rtt.srtt().unwrap_or_default(),
+        };
+        self.congestion.watch(&trip, config);
     }
 
     /// New data are acknowledged in fast recovery.
@@ -267,15 +307,18 @@ impl Sender {
         let duplicate = outstanding && if self.style.is_sack() { news.any } else { info.bare && same_window };
         if duplicate {
             self.stats.dup_acks_received += 1;
-            self.on_duplicate(now, config);
+            self.on_duplicate(now, config, news.delivered);
         }
         if self.style == Style::Rack {
             if self.rack.probe != Probe::None {
                 self.on_probe_answer(config, info.bare && same_window && !news.any);
             }
             if self.sacking {
-                self.find_losses_by(now, config, news);
+                self.find_losses_by(now, config, &mut news);
             }
+        }
+        if self.prr.is_some() {
+            self.pace_recovery(news);
         }
         if info.ecn_echo {
             self.on_ecn_echo(config);
@@ -284,7 +327,7 @@ impl Sender {
 
     /// Losses are found by time, and an acknowledgement has moved SND.UNA.
     #[inline]
-    fn after_new_ack(&mut self, now: Instant, config: &Config, news: News) {
+    fn after_new_ack(&mut self, now: Instant, config: &Config, news: &mut News) {
         if self.rack.probe != Probe::None {
             self.on_probe_answer(config, false);
         }
@@ -298,9 +341,9 @@ impl Sender {
 
     /// RFC 8985, section 6.2: whatever was delivered may tell of a loss.
     #[cold]
-    fn find_losses_by(&mut self, now: Instant, config: &Config, news: News) {
+    fn find_losses_by(&mut self, now: Instant, config: &Config, news: &mut News) {
         if self.una != self.max && (news.any || news.advanced) {
-            self.find_losses(now, config);
+            news.lost = self.find_losses(now, config, news.delivered);
         }
         self.settle_rack();
     }
@@ -315,7 +358,8 @@ impl Sender {
         }
     }
 
-    fn on_duplicate(&mut self, now: Instant, config: &Config) {
+    /// `delivered`: octets that are newly SACKed.
+    fn on_duplicate(&mut self, now: Instant, config: &Config, delivered: u32) {
         self.dup_acks = self.dup_acks.saturating_add(1);
         match (self.phase, self.style) {
             // RFC 5681, section 3.2, step 4.
@@ -325,21 +369,21 @@ impl Sender {
             (Phase::Open, Style::Sack) => {
                 let lost = self.board.as_ref().is_some_and(|board| board.is_lost(self.una));
                 if (self.dup_acks >= DUP_THRESH || lost) && self.recover.ahead_of(self.una) <= 0 {
-                    self.start_recovery(now, config);
+                    self.start_recovery(now, config, delivered);
                 }
             }
             // RFC 6582, section 3.2, step 2: the acknowledgement covers more than `recover`.
             (Phase::Open, _) => {
                 if self.dup_acks == DUP_THRESH && self.recover.ahead_of(self.una) < 0 {
-                    self.start_recovery(now, config);
+                    self.start_recovery(now, config, delivered);
                 }
             }
         }
     }
 
-    /// Fast retransmit.
+    /// Fast retransmit, at an acknowledgement that newly delivered so many octets.
     #[cold]
-    pub(crate) fn start_recovery(&mut self, now: Instant, config: &Config) {
+    pub(crate) fn start_recovery(&mut self, now: Instant, config: &Config, delivered: u32) {
         self.stats.fast_retransmits += 1;
         let mss = u32::from(self.mss);
         // RFC 3168, section 6.1.2: at most one reduction for a window of data.
@@ -353,6 +397,7 @@ impl Sender {
             _ => self.flight_size(),
         };
         self.congestion.on_fast_retransmit(config, self.style, flight, mss, reduce);
+        self.begin_prr(config, delivered);
         self.stage = Stage::Begun;
         self.rack.probe = Probe::None;
         self.set_rto(now, config);
@@ -429,12 +474,16 @@ impl Sender {
     #[cold]
     fn board_after(&mut self, from: u64, info: AckInfo<'_>) -> News {
         let una = self.una;
+        let sacked = self.board.as_ref().map_or(0, |board| board.sacked());
         if let Some(board) = &mut self.board
             && self.sacking
         {
             board.advance(from, una);
         }
-        let news = self.record_sack(info);
+        let passed = self.board.as_ref().map_or(0, |board| board.sacked());
+        let mut news = self.record_sack(info);
+        news.advanced = true;
+        news.delivered += (una - from) as u32 - (sacked - passed);
         if self.phase == Phase::Open {
             self.settle_board();
         }
@@ -447,6 +496,7 @@ impl Sender {
         let options = info.segment.options();
         let again = self.sent.again(una);
         let mut news = News::default();
+        let (sacked, lost) = self.board.as_ref().map_or((0, 0), |board| (board.sacked(), board.lost()));
         if self.undo.is_some() {
             self.note_duplicate(info.segment);
         }
@@ -458,6 +508,8 @@ impl Sender {
         if let Some(board) = &mut self.board {
             board.update(una, u32::from(mss));
             self.sacking |= !board.is_empty();
+            news.delivered = board.sacked() - sacked;
+            news.lost = board.lost() > lost;
         }
         debug_assert!(!news.any || max > una, "a block lies within what is out");
         news

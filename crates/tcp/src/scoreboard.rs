@@ -53,6 +53,16 @@ impl Scoreboard {
         }
     }
 
+    /// Octets that are SACKed.
+    pub(crate) fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    /// Octets that are lost.
+    pub(crate) fn lost(&self) -> u32 {
+        self.lost
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.held.is_empty()
     }

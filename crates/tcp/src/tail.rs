@@ -13,8 +13,9 @@ use lastmile_units::{Duration, Instant};
 use crate::Config;
 use crate::congestion::Style;
 use crate::ranges::{Low, Range};
-use crate::sender::{Alarm, Phase, Plan, Sender, Urgent};
+use crate::sender::{Alarm, Phase, Sender, Urgent};
 use crate::timer::Timer;
+use crate::transmit::Plan;
 
 /// The probe that is out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -58,8 +58,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME")]
     pub(super) congestion: Option<String>,
 
-    /// Receivers acknowledge by the kernel's own choice: 16 segments one by one at the beginning and after each pause, and one that ends a
-    /// burst at once; otherwise every second segment, as the scenario has it
+    /// Receivers acknowledge as Linux does by itself (as --set tcp.quick_acks=true): 16 segments one by one at the beginning and after each
+    /// pause, and one that ends a burst at once; otherwise every second segment
     #[arg(long)]
     pub(super) quick_acks: bool,
 
@@ -118,7 +118,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let variant = Variant::new("", &overrides(arguments), Vec::new());
     let scenario = Scenario::load(&arguments.scenario, &variant.overrides).map_err(Failure::Report)?;
     printer.warnings(scenario.warnings());
-    let kernel = Kernel { congestion: arguments.congestion.as_deref(), quick_acks: arguments.quick_acks };
+    let kernel = Kernel { congestion: arguments.congestion.as_deref() };
     let plan = Plan::of(&scenario, arguments.between.as_ref(), kernel)?;
     make_room(&plan)?;
     for warning in plan.warnings() {
@@ -147,7 +147,8 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
 fn overrides(arguments: &Arguments) -> Vec<String> {
     let duration = arguments.duration.map(|duration| format!("duration={duration}"));
     let policy = arguments.policy.as_deref().map(policy_override);
-    arguments.set.iter().cloned().chain(duration).chain(policy).collect()
+    let quick_acks = arguments.quick_acks.then(|| "tcp.quick_acks=true".to_owned());
+    arguments.set.iter().cloned().chain(quick_acks).chain(duration).chain(policy).collect()
 }
 
 /// The same with simulated time, if it is asked for. The inner error is how the program is to end, since a signal has come.

@@ -2,7 +2,7 @@
 //!
 //! Differs: integers. Time counts in 2^-20 s (0.954 us), windows in bytes, and K comes from an exact integer cube root,
 //! so that every machine gets the same bits. Divisions carry their remainders. Recovery and slow start are those of the
-//! other variants; HyStart++ is not here.
+//! other variants.
 //! Cost: four 64-bit divisions and one 128-bit product for each acknowledgement in congestion avoidance; 48 bytes,
 //! boxed.
 

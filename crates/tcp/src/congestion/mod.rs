@@ -7,6 +7,8 @@
 //! Cost: additions and comparisons for each acknowledgement; CUBIC alone divides.
 
 mod cubic;
+mod hystart;
+mod hystart_plus_plus;
 mod newreno;
 mod reno;
 mod sack;
@@ -16,8 +18,10 @@ use lastmile_units::{ByteCount, Duration, Instant};
 
 use crate::config::MAX_WINDOW;
 use crate::config::{LossDetection, Rto};
-use crate::{ByteCounting, Config, Variant};
+use crate::{ByteCounting, Config, SlowStart, Variant};
 use cubic::Cubic;
+use hystart::HyStart;
+use hystart_plus_plus::HyStartPlusPlus;
 
 /// How a loss is repaired: the variant, after it is known whether the peer permits SACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +68,26 @@ pub(crate) struct Acked {
     pub(crate) srtt: Duration,
 }
 
+/// A round trip that was measured in slow start, and where the stream stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RoundTrip {
+    pub(crate) now: Instant,
+    /// Of the newest octets that were acknowledged, in microseconds.
+    pub(crate) us: u32,
+    /// First octet that is not acknowledged, and one past the highest sent.
+    pub(crate) una: u64,
+    pub(crate) max: u64,
+    pub(crate) mss: u32,
+    pub(crate) srtt: Duration,
+}
+
+/// What looks for the end of slow start before a loss tells it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Watch {
+    HyStart(HyStart),
+    PlusPlus(HyStartPlusPlus),
+}
+
 /// Congestion window and slow start threshold, in bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Congestion {
@@ -74,6 +98,8 @@ pub(crate) struct Congestion {
     /// Octets sent by limited transmit: no part of FlightSize when loss is found (RFC 5681, section 3.2, step 2).
     pub(crate) limited_sent: u32,
     cubic: Option<Box<Cubic>>,
+    /// In slow start, where it may end early.
+    watch: Option<Box<Watch>>,
 }
 
 impl Congestion {
@@ -85,6 +111,7 @@ impl Congestion {
             counted: 0,
             limited_sent: 0,
             cubic: None,
+            watch: None,
         }
     }
 
@@ -107,6 +134,11 @@ impl Congestion {
         self.counted = 0;
     }
 
+    /// The window that the repair of a loss allows now.
+    pub(crate) fn set_window(&mut self, bytes: u64) {
+        self.set_cwnd(u32::try_from(bytes).unwrap_or(MAX_WINDOW));
+    }
+
     /// Growth by an acknowledgement of new data, outside of fast recovery, of a sender that used its window.
     #[inline]
     pub(crate) fn grow(&mut self, acked: &Acked, config: &Config) {
@@ -119,7 +151,7 @@ impl Congestion {
                 ByteCounting::Abc { limit } if !acked.after_timeout => u32::from(limit.max(1)) * mss,
                 ByteCounting::Abc { .. } => mss,
             };
-            let growth = acked.bytes.min(u64::from(most)) as u32;
+            let growth = acked.bytes.min(u64::from(most)) as u32 / self.slow_start_divisor();
             self.cwnd = (self.cwnd + growth).min(MAX_WINDOW);
             return;
         }
@@ -140,6 +172,47 @@ impl Congestion {
         }
     }
 
+    /// RFC 9406, section 4.2: the growth of slow start is divided by this.
+    fn slow_start_divisor(&self) -> u32 {
+        match self.watch.as_deref() {
+            Some(Watch::PlusPlus(state)) => state.divisor(),
+            _ => 1,
+        }
+    }
+
+    /// Round trips may end slow start.
+    #[inline]
+    pub(crate) fn watches(&self, config: &Config) -> bool {
+        self.in_slow_start()
+            && match config.slow_start {
+                SlowStart::Standard => false,
+                // In Linux it is a part of CUBIC.
+                SlowStart::HyStart => config.variant == Variant::Cubic,
+                // RFC 9406, section 4.3: in the first slow start alone.
+                SlowStart::HyStartPlusPlus => self.ssthresh == MAX_WINDOW,
+            }
+    }
+
+    /// A round trip was measured, before the window grows (HyStart) or after (HyStart++).
+    #[cold]
+    pub(crate) fn watch(&mut self, trip: &RoundTrip, config: &Config) {
+        let cwnd = self.cwnd;
+        let watch = self.watch.get_or_insert_with(|| {
+            Box::new(match config.slow_start {
+                SlowStart::HyStartPlusPlus => Watch::PlusPlus(HyStartPlusPlus::new(trip)),
+                _ => Watch::HyStart(HyStart::new(trip)),
+            })
+        });
+        let ends = match &mut **watch {
+            Watch::HyStart(state) => state.ends(trip, cwnd),
+            Watch::PlusPlus(state) => state.ends(trip),
+        };
+        if ends {
+            self.ssthresh = cwnd;
+            self.watch = None;
+        }
+    }
+
     /// The acknowledgement came while the window was not the limit: it does not grow (RFC 7661, section 4.3), and time
     /// that passes so is none of CUBIC's (RFC 9438, section 4.2).
     #[inline]
@@ -151,6 +224,7 @@ impl Congestion {
 
     /// The threshold after a loss with `flight` bytes out.
     fn reduced(&mut self, config: &Config, flight: u32, mss: u32) -> u32 {
+        self.watch = None;
         if config.variant == Variant::Cubic {
             self.cubic.get_or_insert_default().on_congestion(self.cwnd);
             return cubic::reduced(flight, mss);

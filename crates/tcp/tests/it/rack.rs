@@ -85,7 +85,8 @@ proptest! {
         times in 1_u32..5,
         delay_ms in 1_u64..300,
     ) {
-        let stats = run(&config(), 400, Duration::from_ms(delay_ms), |at, before| at == place && before < times);
+        // Long enough for something to follow the last repair.
+        let stats = run(&config(), 800, Duration::from_ms(delay_ms), |at, before| at == place && before < times);
         prop_assert_eq!((stats.retransmissions, stats.timeouts), (times, 0));
     }
 

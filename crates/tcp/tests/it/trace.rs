@@ -30,7 +30,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use lastmile_packet::{FlowId, Meta, Protocol, SeqNumber, TcpFlags};
-use lastmile_tcp::{ByteCounting, Config, Endpoint, InitialWindow, LossDetection, Open, Rto, Variant, WindowScale};
+use lastmile_tcp::{
+    ByteCounting, Config, Endpoint, InitialWindow, LossDetection, Open, Recovery, Rto, SlowStart, Variant, WindowScale,
+};
 use lastmile_units::{ByteCount, Duration, Instant};
 
 use crate::notation::{format_flags, format_options, format_time, parse_flags, parse_options, parse_time};
@@ -173,6 +175,8 @@ fn open(line: &str) -> Outcome<Subject> {
         frto: false,
         loss_detection: LossDetection::Rfc6675,
         tail_loss_probe: false,
+        slow_start: SlowStart::Standard,
+        recovery: Recovery::Rfc6675,
         ..Config::default()
     };
     for word in words {
@@ -211,6 +215,7 @@ fn set(config: &mut Config, key: &str, value: &str) -> Option<()> {
         "ssthresh" => config.initial_ssthresh = Some(ByteCount::new(number()?)),
         "delayed_ack_ms" => config.delayed_ack = ms()?,
         "ack_every" => config.ack_every = value.parse().ok()?,
+        "quick_acks" => config.quick_acks = on()?,
         "sack" => config.sack = on()?,
         "dsack" => config.dsack = on()?,
         "timestamps" => config.timestamps = on()?,
@@ -231,6 +236,21 @@ fn set(config: &mut Config, key: &str, value: &str) -> Option<()> {
             config.loss_detection = match value {
                 "rfc6675" => LossDetection::Rfc6675,
                 "rack" => LossDetection::Rack,
+                _ => return None,
+            };
+        }
+        "recovery" => {
+            config.recovery = match value {
+                "rfc6675" => Recovery::Rfc6675,
+                "prr" => Recovery::Prr,
+                _ => return None,
+            };
+        }
+        "slow_start" => {
+            config.slow_start = match value {
+                "standard" => SlowStart::Standard,
+                "hystart" => SlowStart::HyStart,
+                "hystart++" => SlowStart::HyStartPlusPlus,
                 _ => return None,
             };
         }

@@ -29,8 +29,6 @@ const TIMESTAMPS: u16 = 12;
 pub(super) struct Kernel<'a> {
     /// Congestion control of every transfer, in place of that of its variant.
     pub(super) congestion: Option<&'a str>,
-    /// Receivers acknowledge at once where the kernel does by itself.
-    pub(super) quick_acks: bool,
 }
 
 /// What the lab is to do with a scenario.
@@ -53,7 +51,6 @@ struct Planned<'s> {
     from: End,
     addresses: FlowAddresses,
     congestion: String,
-    quick_acks: bool,
     timestamps: bool,
 }
 
@@ -144,7 +141,6 @@ impl<'s> Plan<'s> {
                 from,
                 addresses: directory.addresses(FlowId::new(2 * (first + member))),
                 congestion: kernel.congestion.unwrap_or(own).to_owned(),
-                quick_acks: kernel.quick_acks,
                 timestamps: false,
             });
         }
@@ -324,7 +320,7 @@ impl Planned<'_> {
             min_rto: sender.min_rto,
             max_rto: sender.max_rto,
             delayed_ack: receiver.delayed_ack,
-            quick_acks: self.quick_acks || receiver.ack_every < 2,
+            quick_acks: receiver.quick_acks || receiver.ack_every < 2,
         }
     }
 }

@@ -1,0 +1,145 @@
+//! HyStart++: slow start that grows slowly for a while, once round trips grow, before it ends.
+//!
+//! Published: RFC 9406. Constants are those that section 4.3 recommends.
+//! When the least round trip of a round is an eighth, but 4 to 16 ms, above that of the round before, conservative slow start
+//! (CSS) begins: a quarter of the growth. If the round trips come down again it was jitter, and slow start goes on; after five
+//! rounds the threshold is the window.
+//! Differs: how many segments an acknowledgement adds is what [`ByteCounting`](crate::ByteCounting) says (L; the RFC has 8
+//! without pacing). Needs the times of sending, which are kept for Linux's timer.
+//! Cost: a dozen operations for each acknowledgement in slow start, none after; 20 bytes, boxed, as long as it lasts.
+
+use super::RoundTrip;
+use crate::ranges::Low;
+
+/// `MIN_RTT_THRESH` and `MAX_RTT_THRESH`, in microseconds.
+const RTT_THRESH_US: (u32, u32) = (4_000, 16_000);
+/// `MIN_RTT_DIVISOR`.
+const MIN_RTT_DIVISOR: u32 = 8;
+/// `N_RTT_SAMPLE`.
+const N_RTT_SAMPLE: u8 = 8;
+/// `CSS_GROWTH_DIVISOR`.
+const CSS_GROWTH_DIVISOR: u32 = 4;
+/// `CSS_ROUNDS`.
+const CSS_ROUNDS: u8 = 5;
+const NEVER: u32 = u32::MAX;
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct HyStartPlusPlus {
+    /// `windowEnd`.
+    window_end: Low,
+    /// `lastRoundMinRTT`, `currentRoundMinRTT` and `cssBaselineMinRtt` in microseconds; the last only in CSS.
+    last_us: u32,
+    current_us: u32,
+    baseline_us: Option<u32>,
+    /// `rttSampleCount`, as far as it matters.
+    samples: u8,
+    /// Rounds of CSS, the first of them in part.
+    rounds: u8,
+}
+
+impl HyStartPlusPlus {
+    pub(super) fn new(trip: &RoundTrip) -> Self {
+        let window_end = Low::of(trip.max);
+        Self { window_end, last_us: NEVER, current_us: NEVER, baseline_us: None, samples: 0, rounds: 0 }
+    }
+
+    /// What the growth of slow start is divided by.
+    pub(super) fn divisor(&self) -> u32 {
+        if self.baseline_us.is_some() { CSS_GROWTH_DIVISOR } else { 1 }
+    }
+
+    /// Section 4.2, after the window has grown. True: slow start is over.
+    pub(super) fn ends(&mut self, trip: &RoundTrip) -> bool {
+        if self.window_end.ahead_of(trip.una) <= 0 {
+            (self.last_us, self.current_us, self.samples) = (self.current_us, NEVER, 0);
+            self.window_end = Low::of(trip.max);
+            if self.baseline_us.is_some() {
+                self.rounds += 1;
+                if self.rounds >= CSS_ROUNDS {
+                    return true;
+                }
+            }
+        }
+        self.current_us = self.current_us.min(trip.us);
+        self.samples = self.samples.saturating_add(1);
+        if self.samples < N_RTT_SAMPLE {
+            return false;
+        }
+        match self.baseline_us {
+            Some(baseline) if self.current_us < baseline => self.baseline_us = None,
+            Some(_) => {}
+            None if self.last_us == NEVER => {}
+            None => {
+                let (least, most) = RTT_THRESH_US;
+                let threshold = (self.last_us / MIN_RTT_DIVISOR).clamp(least, most);
+                if self.current_us >= self.last_us.saturating_add(threshold) {
+                    self.baseline_us = Some(self.current_us);
+                    self.rounds = 0;
+                }
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_units::{Duration, Instant};
+
+    use super::*;
+
+    /// A round of `count` round trips; returns whether slow start ended, and the divisor after it.
+    fn round(state: &mut HyStartPlusPlus, number: u64, us: u32, count: u64) -> (bool, u32) {
+        let base = number * 100;
+        let mut ended = false;
+        for n in 0..count {
+            ended |= state.ends(&RoundTrip {
+                now: Instant::ZERO,
+                us,
+                una: base + n,
+                max: base + 100,
+                mss: 1000,
+                srtt: Duration::ZERO,
+            });
+        }
+        (ended, state.divisor())
+    }
+
+    fn begun() -> HyStartPlusPlus {
+        let first = RoundTrip { now: Instant::ZERO, us: 0, una: 0, max: 100, mss: 1000, srtt: Duration::ZERO };
+        HyStartPlusPlus::new(&first)
+    }
+
+    /// Section 4.2: RttThresh = max(4 ms, min(lastRoundMinRTT / 8, 16 ms)), and eight samples.
+    #[test]
+    fn a_round_an_eighth_longer_than_the_last_begins_css() {
+        for (last, longer) in [(80_000, 90_000), (16_000, 20_000), (400_000, 416_000)] {
+            for (us, count, divisor) in [(longer, 8, 4), (longer - 1, 8, 1), (longer, 7, 1)] {
+                let mut state = begun();
+                assert_eq!(round(&mut state, 0, last, 10), (false, 1));
+                assert_eq!(round(&mut state, 1, us, count), (false, divisor), "{us} after {last}");
+            }
+        }
+    }
+
+    /// Section 4.2: at most CSS_ROUNDS, of which the round in which it began is one.
+    #[test]
+    fn css_lasts_five_rounds() {
+        let mut state = begun();
+        round(&mut state, 0, 40_000, 10);
+        assert_eq!(round(&mut state, 1, 50_000, 10), (false, 4));
+        for number in 2..6 {
+            assert_eq!(round(&mut state, number, 60_000, 10), (false, 4), "{number}");
+        }
+        assert_eq!(round(&mut state, 6, 60_000, 1), (true, 4));
+    }
+
+    /// Section 4.2: a round trip below the baseline was jitter.
+    #[test]
+    fn slow_start_goes_on_when_round_trips_come_down() {
+        let mut state = begun();
+        round(&mut state, 0, 40_000, 10);
+        assert_eq!(round(&mut state, 1, 50_000, 10), (false, 4));
+        assert_eq!(round(&mut state, 2, 49_999, 10), (false, 1));
+    }
+}
