@@ -1,6 +1,8 @@
 //! The `tcp` tables: what a TCP endpoint does. Each key overrides the file's `[tcp]`, which overrides the defaults.
 
-use lastmile_tcp::{ByteCounting, Config, InitialWindow, LossDetection, Recovery, Rto, SlowStart, Variant, WindowScale};
+use lastmile_tcp::{
+    ByteCounting, Config, InitialWindow, LossDetection, Recovery, Rto, SlowStart, Variant, WindowScale,
+};
 use lastmile_units::{ByteCount, Duration};
 
 use crate::reader::Table;
@@ -172,11 +174,8 @@ const RTOS: &[(&str, Rto)] = &[("rfc6298", Rto::Rfc6298), ("linux", Rto::Linux)]
 
 const LOSS_DETECTIONS: &[(&str, LossDetection)] = &[("rfc6675", LossDetection::Rfc6675), ("rack", LossDetection::Rack)];
 
-const SLOW_STARTS: &[(&str, SlowStart)] = &[
-    ("standard", SlowStart::Standard),
-    ("hystart", SlowStart::HyStart),
-    ("hystart++", SlowStart::HyStartPlusPlus),
-];
+const SLOW_STARTS: &[(&str, SlowStart)] =
+    &[("standard", SlowStart::Standard), ("hystart", SlowStart::HyStart), ("hystart++", SlowStart::HyStartPlusPlus)];
 
 const RECOVERIES: &[(&str, Recovery)] = &[("rfc6675", Recovery::Rfc6675), ("prr", Recovery::Prr)];
 

@@ -415,9 +415,7 @@ impl Endpoint {
             // Real stacks push at the end of what was written; here that is when nothing more is offered. Linux pushes
             // within a long write, too.
             let pushes = |half: u64| plan.start / half != data_end / half;
-            if data_end == snd.end
-                || (self.config.quick_acks && pushes(u64::from(snd.stats.window_max / 2).max(1)))
-            {
+            if data_end == snd.end || (self.config.quick_acks && pushes(u64::from(snd.stats.window_max / 2).max(1))) {
                 flags = flags.with(TcpFlags::PSH);
             }
             if self.config.quick_acks {

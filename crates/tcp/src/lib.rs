@@ -67,6 +67,8 @@ mod timer;
 mod transmit;
 mod undo;
 
-pub use config::{ByteCounting, Config, ConfigError, InitialWindow, LossDetection, Recovery, Rto, SlowStart, Variant, WindowScale};
+pub use config::{
+    ByteCounting, Config, ConfigError, InitialWindow, LossDetection, Recovery, Rto, SlowStart, Variant, WindowScale,
+};
 pub use endpoint::{Endpoint, Open, State};
 pub use stats::{Limit, LimitedTime, Stats};

@@ -391,9 +391,10 @@ impl Sender {
         if reduce {
             self.keep_for_undo(config);
         }
-        let flight = match self.phase {
-            // The repair after a timeout has had little out.
-            Phase::Loss => self.flight_size().min(self.congestion.cwnd()),
+        let flight = match (self.phase, self.style) {
+            // The repair after a timeout has had little out. And as in Linux: what is SACKed above a segment that was lost again and
+            // again is not in flight, so that more than the window may be out when the next repair begins.
+            (Phase::Loss, _) | (_, Style::Rack) => self.flight_size().min(self.congestion.cwnd()),
             _ => self.flight_size(),
         };
         self.congestion.on_fast_retransmit(config, self.style, flight, mss, reduce);

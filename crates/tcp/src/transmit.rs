@@ -22,7 +22,6 @@ pub(crate) struct Plan {
     pub(crate) probe: bool,
 }
 
-
 impl Sender {
     /// The segment to send now, or what forbids it.
     #[inline]

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use lastmile_live::lab::Hosts;
-use lastmile_tcp::{ByteCounting, Config, InitialWindow, LossDetection, Recovery, Rto, SlowStart, Variant, WindowScale};
+use lastmile_tcp::{
+    ByteCounting, Config, InitialWindow, LossDetection, Recovery, Rto, SlowStart, Variant, WindowScale,
+};
 
 /// The kernel's name of a variant's congestion control.
 pub(super) fn congestion(variant: Variant) -> &'static str {
@@ -75,7 +77,11 @@ pub(super) fn warnings(config: &Config, warnings: &mut BTreeSet<String>) {
     own(cubic && hystart != SlowStart::HyStart, "slow_start", "the kernel's cubic does HyStart, as \"hystart\" says");
     let plus_plus = !cubic && hystart == SlowStart::HyStartPlusPlus;
     own(plus_plus, "slow_start", "the kernel's reno does standard slow start");
-    own(config.recovery == Recovery::Rfc6675, "recovery", "the kernel's window follows what is delivered, as \"prr\" says");
+    own(
+        config.recovery == Recovery::Rfc6675,
+        "recovery",
+        "the kernel's window follows what is delivered, as \"prr\" says",
+    );
     own(config.initial_rto != default.initial_rto, "initial_rto", "the kernel starts with 1 s");
     own(!config.clock_granularity.is_zero(), "clock_granularity", "the kernel's clock has the tick that it has");
     let counting = config.byte_counting == ByteCounting::Abc { limit: 2 };
