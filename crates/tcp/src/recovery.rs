@@ -147,7 +147,9 @@ impl Sender {
         // received that acknowledges new data, restart it.
         if self.una == self.max {
             self.timer = Timer::OFF;
-            self.persisting = false;
+            if self.alarm == Alarm::Window {
+                self.alarm = Alarm::Timeout;
+            }
             self.probes = 0;
         } else if self.style == Style::Rack {
             // By what the acknowledgement leads to, below.
@@ -273,12 +275,12 @@ impl Sender {
 
     /// SND.UNA stays.
     fn on_same_ack(&mut self, now: Instant, config: &Config, info: AckInfo<'_>, same_window: bool) {
-        if self.persisting {
+        if self.alarm == Alarm::Window {
             // The receiver answers: it is only slow.
             self.backoff = 0;
             if self.edge() > self.max {
                 self.timer = Timer::OFF;
-                self.persisting = false;
+                self.alarm = Alarm::Timeout;
                 self.urgent = Urgent::Nothing;
                 self.probes = 0;
             }

@@ -34,7 +34,6 @@ impl Sender {
     #[inline]
     pub(crate) fn arm(&mut self, now: Instant, config: &Config, anew: bool) {
         let left = if anew { self.rtt.rto() } else { self.timeout_left(now) };
-        self.persisting = false;
         let (alarm, span) = match self.probe_timeout(config) {
             Some(timeout) => (Alarm::Tail, timeout.min(left)),
             None => (Alarm::Timeout, left),

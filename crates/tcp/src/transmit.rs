@@ -9,7 +9,7 @@ use lastmile_units::Instant;
 
 use crate::congestion::Style;
 use crate::ranges::{Low, Range};
-use crate::sender::{Phase, Sender, Stage, Urgent};
+use crate::sender::{Alarm, Phase, Sender, Stage, Urgent};
 use crate::timer::Timer;
 use crate::{Config, Limit};
 
@@ -47,7 +47,7 @@ impl Sender {
             Err(limit) => {
                 if self.una == self.max && limit == Limit::ReceiveWindow && self.timer.is_off() {
                     // RFC 9293, section 3.8.6.1: the first probe after one retransmission timeout.
-                    self.persisting = true;
+                    self.alarm = Alarm::Window;
                     self.timer = Timer::at(config.deadline(now, self.rtt.rto()));
                 }
                 Err(limit)
@@ -245,7 +245,7 @@ impl Sender {
     /// RFC 5681, section 4.1: after more than one retransmission timeout without sending, the window is at most the
     /// initial one.
     fn restart_if_idle(&mut self, now: Instant, config: &Config) {
-        if config.idle_restart && self.max > 1 && now.since(self.last_sent) > self.rtt.rto() && !self.persisting {
+        if config.idle_restart && self.max > 1 && now.since(self.last_sent) > self.rtt.rto() && self.alarm != Alarm::Window {
             self.congestion.hold_at(config.initial_window.bytes(self.mss));
         }
     }

@@ -5,8 +5,8 @@
 //! Two signs, each enough, from 16 segments on: acknowledgements that follow one another within 2 ms and last for half of the least
 //! round trip (the flight fills the path), and a least round trip of this round, of at least nine, that lies an eighth, but
 //! 4 to 16 ms, above the least of all. Then the threshold is the window.
-//! Differs: the least round trip is that of this slow start; a second slow start without a timeout before it (after idle time)
-//! looks again, where Linux does not once something was found. Needs the times of sending, which are kept for Linux's timer.
+//! Differs: in the first slow start alone; Linux looks again in that after a timeout, which ends at a threshold anyway. Needs the
+//! times of sending, which are kept for Linux's timer.
 //! Cost: a dozen operations for each acknowledgement in slow start, none after; 40 bytes, boxed, as long as it lasts.
 
 use lastmile_units::{Duration, Instant};

@@ -81,11 +81,12 @@ pub(crate) struct RoundTrip {
     pub(crate) srtt: Duration,
 }
 
-/// What looks for the end of slow start before a loss tells it.
+/// What growth remembers beyond the window: first for the end of slow start, then for CUBIC.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Watch {
+enum Growth {
     HyStart(HyStart),
     PlusPlus(HyStartPlusPlus),
+    Cubic(Cubic),
 }
 
 /// Congestion window and slow start threshold, in bytes.
@@ -97,9 +98,7 @@ pub(crate) struct Congestion {
     counted: u32,
     /// Octets sent by limited transmit: no part of FlightSize when loss is found (RFC 5681, section 3.2, step 2).
     pub(crate) limited_sent: u32,
-    cubic: Option<Box<Cubic>>,
-    /// In slow start, where it may end early.
-    watch: Option<Box<Watch>>,
+    growth: Option<Box<Growth>>,
 }
 
 impl Congestion {
@@ -110,8 +109,7 @@ impl Congestion {
             ssthresh: u32::try_from(ssthresh).unwrap_or(MAX_WINDOW).clamp(1, MAX_WINDOW),
             counted: 0,
             limited_sent: 0,
-            cubic: None,
-            watch: None,
+            growth: None,
         }
     }
 
@@ -160,8 +158,8 @@ impl Congestion {
             ByteCounting::Abc { .. } => acked.bytes.min(u64::from(MAX_WINDOW)) as u32,
         };
         if config.variant == Variant::Cubic {
-            let cubic = self.cubic.get_or_insert_default();
-            self.cwnd = cubic.grow(self.cwnd, counted, acked).min(MAX_WINDOW);
+            let cwnd = self.cwnd;
+            self.cwnd = self.cubic().grow(cwnd, counted, acked).min(MAX_WINDOW);
             return;
         }
         // RFC 3465, section 2.1, and RFC 5681, section 3.1: one segment for each window's worth.
@@ -174,22 +172,39 @@ impl Congestion {
 
     /// RFC 9406, section 4.2: the growth of slow start is divided by this.
     fn slow_start_divisor(&self) -> u32 {
-        match self.watch.as_deref() {
-            Some(Watch::PlusPlus(state)) => state.divisor(),
+        match self.growth.as_deref() {
+            Some(Growth::PlusPlus(state)) => state.divisor(),
             _ => 1,
         }
     }
 
-    /// Round trips may end slow start.
+    /// The state of CUBIC, made now if there is none.
+    fn cubic(&mut self) -> &mut Cubic {
+        if !matches!(self.growth.as_deref(), Some(Growth::Cubic(_))) {
+            self.growth = Some(Box::new(Growth::Cubic(Cubic::default())));
+        }
+        let Some(Growth::Cubic(cubic)) = self.growth.as_deref_mut() else { unreachable!("it is there by now") };
+        cubic
+    }
+
+    /// The state of CUBIC, if there is one.
+    #[inline]
+    fn cubic_if_any(&mut self) -> Option<&mut Cubic> {
+        match self.growth.as_deref_mut() {
+            Some(Growth::Cubic(cubic)) => Some(cubic),
+            _ => None,
+        }
+    }
+
+    /// Round trips may end slow start: the first one alone (RFC 9406, section 4.3), before a threshold is set.
     #[inline]
     pub(crate) fn watches(&self, config: &Config) -> bool {
-        self.in_slow_start()
+        self.ssthresh == MAX_WINDOW
             && match config.slow_start {
                 SlowStart::Standard => false,
                 // In Linux it is a part of CUBIC.
                 SlowStart::HyStart => config.variant == Variant::Cubic,
-                // RFC 9406, section 4.3: in the first slow start alone.
-                SlowStart::HyStartPlusPlus => self.ssthresh == MAX_WINDOW,
+                SlowStart::HyStartPlusPlus => true,
             }
     }
 
@@ -197,19 +212,20 @@ impl Congestion {
     #[cold]
     pub(crate) fn watch(&mut self, trip: &RoundTrip, config: &Config) {
         let cwnd = self.cwnd;
-        let watch = self.watch.get_or_insert_with(|| {
+        let growth = self.growth.get_or_insert_with(|| {
             Box::new(match config.slow_start {
-                SlowStart::HyStartPlusPlus => Watch::PlusPlus(HyStartPlusPlus::new(trip)),
-                _ => Watch::HyStart(HyStart::new(trip)),
+                SlowStart::HyStartPlusPlus => Growth::PlusPlus(HyStartPlusPlus::new(trip)),
+                _ => Growth::HyStart(HyStart::new(trip)),
             })
         });
-        let ends = match &mut **watch {
-            Watch::HyStart(state) => state.ends(trip, cwnd),
-            Watch::PlusPlus(state) => state.ends(trip),
+        let ends = match &mut **growth {
+            Growth::HyStart(state) => state.ends(trip, cwnd),
+            Growth::PlusPlus(state) => state.ends(trip),
+            Growth::Cubic(_) => false,
         };
         if ends {
             self.ssthresh = cwnd;
-            self.watch = None;
+            self.growth = None;
         }
     }
 
@@ -217,18 +233,19 @@ impl Congestion {
     /// that passes so is none of CUBIC's (RFC 9438, section 4.2).
     #[inline]
     pub(crate) fn rest(&mut self, now: Instant) {
-        if let Some(cubic) = &mut self.cubic {
+        if let Some(cubic) = self.cubic_if_any() {
             cubic.rest(now);
         }
     }
 
     /// The threshold after a loss with `flight` bytes out.
     fn reduced(&mut self, config: &Config, flight: u32, mss: u32) -> u32 {
-        self.watch = None;
         if config.variant == Variant::Cubic {
-            self.cubic.get_or_insert_default().on_congestion(self.cwnd);
+            let cwnd = self.cwnd;
+            self.cubic().on_congestion(cwnd);
             return cubic::reduced(flight, mss);
         }
+        self.growth = None;
         reno::reduced(flight, mss)
     }
 
@@ -272,7 +289,7 @@ impl Congestion {
             let reduced = self.reduced(config, flight, mss);
             // Section 3.1 says "no more than": what the duplicate ACKs of a recovery let out on top is no sign of more room.
             self.ssthresh = if recovering { reduced.min(self.ssthresh) } else { reduced };
-            if let Some(cubic) = &mut self.cubic {
+            if let Some(cubic) = self.cubic_if_any() {
                 cubic.on_timeout();
             }
         }
@@ -290,7 +307,7 @@ impl Congestion {
         self.set_cwnd(self.cwnd.max(cwnd));
         self.ssthresh = self.ssthresh.max(ssthresh);
         self.limited_sent = 0;
-        if let Some(cubic) = &mut self.cubic {
+        if let Some(cubic) = self.cubic_if_any() {
             cubic.begin_anew();
         }
     }

@@ -72,12 +72,12 @@ fn cubic_reduces_by_three_tenths_and_makes_room_by_fast_convergence() {
     congestion.cwnd = 100_000;
     congestion.on_fast_retransmit(&config, Style::Sack, 100_000, MSS, true);
     assert_eq!((congestion.cwnd(), congestion.ssthresh()), (70_000, 70_000));
-    let plateau = |congestion: &Congestion| congestion.cubic.as_ref().map(|cubic| cubic.w_max());
-    assert_eq!(plateau(&congestion), Some(100_000));
+    let plateau = |congestion: &mut Congestion| congestion.cubic_if_any().map(|cubic| cubic.w_max());
+    assert_eq!(plateau(&mut congestion), Some(100_000));
     congestion.on_recovered(Style::Sack, 0, MSS);
     congestion.on_fast_retransmit(&config, Style::Sack, 70_000, MSS, true);
     assert_eq!(congestion.cwnd(), 49_000);
-    assert_eq!(plateau(&congestion), Some(59_500));
+    assert_eq!(plateau(&mut congestion), Some(59_500));
 }
 
 #[test]

@@ -23,6 +23,7 @@ fn run(config: &Config, segments: u64, delay: Duration, mut loses: impl FnMut(u6
     let mut wire: BTreeMap<(Instant, u64), (usize, Meta)> = BTreeMap::new();
     let mut sent = BTreeMap::new();
     let mut count = 0;
+    let mut latest = [now; 2];
     ends[0].connect(now);
     ends[0].write(segments * MSS);
     for _ in 0..1_000_000 {
@@ -33,7 +34,9 @@ fn run(config: &Config, segments: u64, delay: Duration, mut loses: impl FnMut(u6
                 let times = sent.entry(place).or_insert(0);
                 if !data || !loses(place, *times) {
                     count += 1;
-                    wire.insert((now + delay, count), (1 - from, segment));
+                    // Microseconds apart: RACK tells what went out within one by its place in the stream alone.
+                    latest[from] = (now + delay).max(latest[from] + Duration::from_us(2));
+                    wire.insert((latest[from], count), (1 - from, segment));
                 }
                 *times += u32::from(data);
             }
