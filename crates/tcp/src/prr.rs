@@ -4,8 +4,8 @@
 //! While more is in flight than the threshold, of each ssthresh/RecoverFS octets delivered one may go, so that the window
 //! shrinks over a round trip and ends at the threshold. Once less is in flight, because more was lost than the reduction
 //! takes, as much may go as was delivered (packet conservation), and a segment more with each acknowledgement that moves
-//! SND.UNA and tells of no new loss. RFC 6675 would send all up to the threshold at once: into a queue that has just
-//! overflowed, where what is sent again is lost again, and, once that is found by time (RACK), sent a third time.
+//! SND.UNA and tells of no new loss. RFC 6675 would send all up to the threshold at once, into a queue that has just
+//! overflowed.
 //! Differs: what may go is rounded up to whole segments, as in Linux, which counts these. The answer to an ECN echo is that of
 //! RFC 3168, at once. With [`Style::NewReno`] and before (no SACK) the window is that of RFC 5681 and RFC 6582.
 //! What was delivered and sent since the repair began is not counted: both follow from numbers that are kept anyway.

@@ -82,7 +82,7 @@ fn timeouts_and_fast_retransmits_are_those_that_the_simulator_counted() {
     for variant in &VARIANTS {
         for (number, losses) in LOSSES.iter().enumerate() {
             let tcp = format!("tcp.variant={variant}");
-            let by_number = ["tcp.loss_detection=rfc6675", "tcp.tail_loss_probe=false", tcp.as_str()];
+            let by_number = ["tcp.loss_detection=rfc6675", "tcp.recovery=rfc6675", "tcp.tail_loss_probe=false", tcp.as_str()];
             let overrides: Vec<&str> = losses.iter().copied().chain(by_number).collect();
             let out = simulate(&format!("analyse-{variant}-{number}"), &overrides);
             let summary: Value =
@@ -147,7 +147,7 @@ fn senders_with_rack_and_probes_are_told_nearly_as_well() {
 fn the_folder_of_a_run_has_its_counters_beside_those_of_its_captures() {
     let out = simulate(
         "analyse-folder",
-        &["access.down.loss=2 %", "tcp.loss_detection=rfc6675", "tcp.tail_loss_probe=false"],
+        &["access.down.loss=2 %", "tcp.loss_detection=rfc6675", "tcp.recovery=rfc6675", "tcp.tail_loss_probe=false"],
     );
     let document = json(&["analyse", &out, "--json"]);
     let files = document["files"].as_array().unwrap();
