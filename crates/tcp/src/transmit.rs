@@ -245,7 +245,11 @@ impl Sender {
     /// RFC 5681, section 4.1: after more than one retransmission timeout without sending, the window is at most the
     /// initial one.
     fn restart_if_idle(&mut self, now: Instant, config: &Config) {
-        if config.idle_restart && self.max > 1 && now.since(self.last_sent) > self.rtt.rto() && self.alarm != Alarm::Window {
+        if config.idle_restart
+            && self.max > 1
+            && now.since(self.last_sent) > self.rtt.rto()
+            && self.alarm != Alarm::Window
+        {
             self.congestion.hold_at(config.initial_window.bytes(self.mss));
         }
     }

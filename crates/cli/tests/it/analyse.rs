@@ -82,7 +82,8 @@ fn timeouts_and_fast_retransmits_are_those_that_the_simulator_counted() {
     for variant in &VARIANTS {
         for (number, losses) in LOSSES.iter().enumerate() {
             let tcp = format!("tcp.variant={variant}");
-            let by_number = ["tcp.loss_detection=rfc6675", "tcp.recovery=rfc6675", "tcp.tail_loss_probe=false", tcp.as_str()];
+            let by_number =
+                ["tcp.loss_detection=rfc6675", "tcp.recovery=rfc6675", "tcp.tail_loss_probe=false", tcp.as_str()];
             let overrides: Vec<&str> = losses.iter().copied().chain(by_number).collect();
             let out = simulate(&format!("analyse-{variant}-{number}"), &overrides);
             let summary: Value =
