@@ -26,7 +26,7 @@ const FLOWS: [u32; 4] = [1, 1_000, 100_000, EVER_NEW];
 /// More than there are packets: each is of a flow that was never seen.
 const EVER_NEW: u32 = 1 << 24;
 const SIZES: [u16; 2] = [64, 1_500];
-/// Time between two packets.
+/// Time between two packets, in the mean.
 const STEP: Duration = Duration::from_us(1);
 /// More than comes, so that a queue forms for moments at the most.
 const LINE: BitRate = BitRate::from_mbit_per_s(100_000);
@@ -58,6 +58,52 @@ impl Between {
     }
 }
 
+/// When packets come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pace {
+    /// Each at a time of its own, as packet sockets have it: it finds the middlebox empty.
+    Apart,
+    /// A batch at one time, as AF_XDP has it: all but the first wait for those before them.
+    AtOnce,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Case {
+    between: Between,
+    pace: Pace,
+    ip_len: u16,
+    flows: u32,
+}
+
+impl Case {
+    fn all() -> impl Iterator<Item = Self> {
+        let apart = Between::ALL.map(|between| (between, Pace::Apart));
+        let ways = apart.into_iter().chain([(Between::SixClasses, Pace::AtOnce)]);
+        let sizes = |(between, pace)| {
+            SIZES.into_iter().flat_map(move |ip_len| FLOWS.map(|flows| Self { between, pace, ip_len, flows }))
+        };
+        ways.flat_map(sizes)
+    }
+
+    fn way(self) -> String {
+        let pace = match self.pace {
+            Pace::Apart => "",
+            Pace::AtOnce => ", at once",
+        };
+        format!("{}{pace}", self.between.name())
+    }
+
+    fn name(self) -> String {
+        let flows = match self.flows {
+            1 => "1 flow".to_owned(),
+            EVER_NEW => "ever new flows".to_owned(),
+            flows => format!("{flows} flows"),
+        };
+        format!("datapath: {}, {} bytes, at {flows}", self.way(), self.ip_len)
+    }
+}
+
 /// The queues of a middlebox with six classes and the Smart ACK Dropper: from the LAN to the line, and back.
 pub(crate) fn six_classes(rate: BitRate) -> [(Spec, LinkLayer); 2] {
     let text = lastmile_scenario::policy::ready::text("adsl-optimizer").expect("a ready policy");
@@ -76,29 +122,14 @@ pub(crate) fn hop(queue: Spec, link_layer: LinkLayer) -> HopConfig {
 }
 
 pub(crate) fn names() -> Vec<String> {
-    cases().map(|(between, ip_len, flows)| name(between, ip_len, flows)).collect()
-}
-
-fn cases() -> impl Iterator<Item = (Between, u16, u32)> {
-    let sizes = |between| SIZES.into_iter().flat_map(move |ip_len| FLOWS.map(|flows| (between, ip_len, flows)));
-    Between::ALL.into_iter().flat_map(sizes)
-}
-
-fn name(between: Between, ip_len: u16, flows: u32) -> String {
-    let flows = match flows {
-        1 => "1 flow".to_owned(),
-        EVER_NEW => "ever new flows".to_owned(),
-        flows => format!("{flows} flows"),
-    };
-    format!("datapath: {}, {ip_len} bytes, at {flows}", between.name())
+    Case::all().map(Case::name).collect()
 }
 
 /// `brief`: one round, for a run whose instructions are counted.
 pub(crate) fn run(wanted: &str, brief: bool) -> Option<Measurement> {
-    let (between, ip_len, flows) =
-        cases().find(|(between, ip_len, flows)| name(*between, *ip_len, *flows) == wanted)?;
-    let mut way = Way::new(between, ip_len, flows);
-    let (warm_up, rounds) = match (flows, brief) {
+    let case = Case::all().find(|case| case.name() == wanted)?;
+    let mut way = Way::new(case);
+    let (warm_up, rounds) = match (case.flows, brief) {
         // No more than the table of flows has numbers for.
         (EVER_NEW, _) => (MEASURED, 1),
         (_, true) => (WARM_UP, 1),
@@ -113,9 +144,9 @@ pub(crate) fn run(wanted: &str, brief: bool) -> Option<Measurement> {
     }
     assert_eq!(way.to.sent, way.from.given, "whatever comes leaves");
     let cost = Cost {
-        what: between.name().to_owned(),
-        load: format!("{ip_len} bytes"),
-        flows,
+        what: case.way(),
+        load: format!("{} bytes", case.ip_len),
+        flows: case.flows,
         ns_per_packet: wall_s * 1e9 / MEASURED as f64,
         instructions_per_packet: None,
     };
@@ -146,7 +177,7 @@ struct Way {
 }
 
 impl Way {
-    fn new(between: Between, ip_len: u16, flows: u32) -> Self {
+    fn new(Case { between, pace, ip_len, flows }: Case) -> Self {
         let layer = LinkLayer::from_name("ip").expect("a preset");
         let queues = match between {
             Between::Bare => None,
@@ -158,7 +189,7 @@ impl Way {
             let config = BumpConfig { up, down, mtu: u16::MAX, seed: 1, hash_key: HashKey::default() };
             Bump::new(&config).expect("queues that can be built")
         });
-        let from = Source { traffic: Traffic::new(ip_len, flows), now: Instant::ZERO, given: 0 };
+        let from = Source { traffic: Traffic::new(ip_len, flows), pace, now: Instant::ZERO, given: 0 };
         Self { bump, from, to: Sink::default(), spare: Vec::new(), frames: Vec::with_capacity(BATCH) }
     }
 
@@ -199,9 +230,10 @@ impl lastmile_live::clock::Clock for Stopped {
     }
 }
 
-/// Gives a packet each step of time.
+/// Gives a packet for each step of time.
 struct Source {
     traffic: Traffic,
+    pace: Pace,
     now: Instant,
     given: u64,
 }
@@ -217,8 +249,13 @@ impl Port for Source {
         limit: usize,
         take: &mut dyn FnMut(Instant, &[u8]),
     ) -> io::Result<Instant> {
+        if self.pace == Pace::AtOnce {
+            self.now += STEP * limit as u64;
+        }
         for _ in 0..limit {
-            self.now += STEP;
+            if self.pace == Pace::Apart {
+                self.now += STEP;
+            }
             self.given += 1;
             take(self.now, self.traffic.next());
         }
@@ -265,6 +302,6 @@ impl Port for Sink {
 pub(crate) fn print_table(rows: &[Measurement]) {
     let costs: Vec<&Cost> = rows.iter().filter_map(|row| row.datapath.as_ref()).collect();
     let legend = "a packet from one port to the other, both in memory, at so many flows; half TCP data, a quarter pure ACKs of \
-                  52 bytes, a quarter UDP; at 16777216 flows each packet is the first of its own";
+                  52 bytes, a quarter UDP; each at a time of its own, or 64 at once; at 16777216 flows each is the first of its own";
     costs::print_table(&costs, ["datapath", "packets"], FLOWS, legend);
 }
