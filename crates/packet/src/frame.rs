@@ -2,7 +2,7 @@
 
 use crate::checksum::{Sum, mend};
 use crate::ethernet::{self, FrameError, Located, Prefix};
-use crate::parse::{ParseError, parse};
+use crate::parse::{self, ParseError};
 use crate::{AckFields, AckList, FlowDirectory, FlowKey, MAX_HEADER_LEN, Meta, Options, Packet, Protocol};
 use crate::{ipv4, ipv6, list, tcp, write_packet};
 
@@ -200,14 +200,14 @@ impl Body {
     /// Reads the packet that stands behind `prefix` and ends before `end`.
     fn read_behind(&mut self, prefix: Prefix, end: usize) -> Result<(), ParseError> {
         let start = usize::from(prefix.len);
-        match parse(&self.bytes[start..end]) {
-            Ok(parsed) => {
-                self.meta = parsed.meta;
-                self.key = Some(parsed.key);
-                (self.prefix, self.transport_offset) = (prefix, parsed.transport_offset);
-                self.bytes.truncate(start + usize::from(parsed.meta.ip_len));
+        match parse::read(&self.bytes[start..end], &mut self.meta) {
+            Ok((key, transport_offset)) => {
+                let ip_len = self.meta.ip_len;
+                self.key = Some(key);
+                (self.prefix, self.transport_offset) = (prefix, transport_offset);
+                self.bytes.truncate(start + usize::from(ip_len));
                 // PPPoE may have padding of its own inside its length.
-                prefix.mend(&mut self.bytes, parsed.meta.ip_len);
+                prefix.mend(&mut self.bytes, ip_len);
                 Ok(())
             }
             Err(error) => {
@@ -337,6 +337,10 @@ impl Packet for Frame {
 
     fn key(&self, _flows: &dyn FlowDirectory) -> Option<FlowKey> {
         self.body.key
+    }
+
+    fn own_key(&self) -> Option<&FlowKey> {
+        self.body.key.as_ref()
     }
 
     fn payload<'a>(&'a self, _flows: &'a dyn FlowDirectory) -> &'a [u8] {

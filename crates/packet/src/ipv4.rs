@@ -4,7 +4,7 @@ use core::net::Ipv4Addr;
 
 use crate::checksum::Sum;
 use crate::parse::{IpHeader, ParseError, header, word};
-use crate::{AckList, IpAddresses, list};
+use crate::{IpAddresses, list};
 
 /// Bytes of a header without options.
 pub(crate) const HEADER_LEN: usize = 20;
@@ -18,6 +18,7 @@ const DO_NOT_FRAGMENT: u16 = 0x4000;
 const FRAGMENT: u16 = 0x3FFF;
 
 /// Reads a header. Options other than a list are passed over.
+#[inline]
 pub(crate) fn read(bytes: &[u8]) -> Result<IpHeader, ParseError> {
     let fixed: &[u8; HEADER_LEN] = header(bytes, 0)?;
     let len = fixed[0] & 0x0F;
@@ -42,7 +43,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<IpHeader, ParseError> {
         id: word(fixed, 4),
         traffic_class: fixed[1],
         opaque: word(fixed, 6) & FRAGMENT != 0,
-        list: list::read_ipv4(&bytes[HEADER_LEN..header_len]).unwrap_or(AckList::EMPTY),
+        list: if header_len == HEADER_LEN { None } else { list::read_ipv4(&bytes[HEADER_LEN..header_len]) },
     })
 }
 

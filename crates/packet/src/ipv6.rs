@@ -48,7 +48,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<IpHeader, ParseError> {
         id: 0,
         traffic_class: (double_word(fixed, 0) >> 20) as u8,
         opaque: walk.opaque,
-        list: read_list(bytes, fixed[6], &walk).unwrap_or(AckList::EMPTY),
+        list: read_list(bytes, fixed[6], &walk),
     })
 }
 

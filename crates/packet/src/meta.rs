@@ -81,6 +81,11 @@ pub trait Packet: Sized {
         Some(FlowKey { addresses, protocol: protocol.number(addresses.ip.is_ipv6()) })
     }
 
+    /// The same where the packet itself has it, so that nothing is copied. `None`: only [`Packet::key`] knows.
+    fn own_key(&self) -> Option<&FlowKey> {
+        None
+    }
+
     /// The payload as far as its bytes are known: those of the packet, or for a simulated packet that has a payload the
     /// first bytes of its flow by `flows`, whichever of its packets it is.
     fn payload<'a>(&'a self, flows: &'a dyn FlowDirectory) -> &'a [u8] {

@@ -63,8 +63,8 @@ pub(crate) struct IpHeader {
     pub(crate) traffic_class: u8,
     /// True when the transport header must not be read: a fragment, or the checksum covers other addresses.
     pub(crate) opaque: bool,
-    /// The list that a pure ACK carries.
-    pub(crate) list: AckList,
+    /// The list that a pure ACK carries, if there is something that may be one.
+    pub(crate) list: Option<AckList>,
 }
 
 /// Reads an IP packet that is there whole.
@@ -73,12 +73,9 @@ pub(crate) struct IpHeader {
 ///
 /// When the bytes end too early or contradict themselves.
 pub fn parse(bytes: &[u8]) -> Result<Parsed, ParseError> {
-    let parsed = parse_headers(bytes)?;
-    let needed = usize::from(parsed.meta.ip_len);
-    if bytes.len() < needed {
-        return Err(ParseError::Truncated { offset: bytes.len(), needed });
-    }
-    Ok(parsed)
+    let mut meta = Meta::default();
+    let (key, transport_offset) = read(bytes, &mut meta)?;
+    Ok(Parsed { meta, key, transport_offset })
 }
 
 /// Reads an IP packet of which the payload may be missing, as in captures that keep the headers only.
@@ -87,9 +84,28 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed, ParseError> {
 ///
 /// When the bytes end inside a header or contradict themselves.
 pub fn parse_headers(bytes: &[u8]) -> Result<Parsed, ParseError> {
+    let mut meta = Meta::default();
+    let (key, transport_offset) = read_headers(bytes, &mut meta)?;
+    Ok(Parsed { meta, key, transport_offset })
+}
+
+/// As [`parse`], the metadata where they are to stay; returns flow and transport offset. After an error they say nothing.
+#[inline]
+pub(crate) fn read(bytes: &[u8], meta: &mut Meta) -> Result<(FlowKey, u8), ParseError> {
+    let read = read_headers(bytes, meta)?;
+    let needed = usize::from(meta.ip_len);
+    if bytes.len() < needed {
+        return Err(ParseError::Truncated { offset: bytes.len(), needed });
+    }
+    Ok(read)
+}
+
+// A caller that copies what this returns pays for it with every packet.
+#[inline]
+fn read_headers(bytes: &[u8], meta: &mut Meta) -> Result<(FlowKey, u8), ParseError> {
     let ip = read_ip(bytes)?;
     let packet = &bytes[..bytes.len().min(usize::from(ip.packet_len))];
-    let mut meta = Meta {
+    *meta = Meta {
         ip_len: ip.packet_len,
         ip_id: ip.id,
         traffic_class: ip.traffic_class,
@@ -100,23 +116,27 @@ pub fn parse_headers(bytes: &[u8]) -> Result<Parsed, ParseError> {
     };
     let offset = usize::from(ip.len);
     let ports = match (ip.opaque, ip.protocol) {
-        (false, tcp::PROTOCOL) => tcp::read(packet, offset, &mut meta)?,
-        (false, udp::PROTOCOL) => udp::read(packet, offset, &mut meta)?,
-        (false, icmp::PROTOCOL_V4) if !ip.addresses.is_ipv6() => icmp::read(packet, offset, icmp::V4, &mut meta)?,
-        (false, icmp::PROTOCOL_V6) if ip.addresses.is_ipv6() => icmp::read(packet, offset, icmp::V6, &mut meta)?,
+        (false, tcp::PROTOCOL) => tcp::read(packet, offset, meta)?,
+        (false, udp::PROTOCOL) => udp::read(packet, offset, meta)?,
+        (false, icmp::PROTOCOL_V4) if !ip.addresses.is_ipv6() => icmp::read(packet, offset, icmp::V4, meta)?,
+        (false, icmp::PROTOCOL_V6) if ip.addresses.is_ipv6() => icmp::read(packet, offset, icmp::V6, meta)?,
         (false, signal::PROTOCOL) => {
             let payload = if packet.len() < usize::from(ip.packet_len) { &[] } else { &packet[offset..] };
-            signal::read(payload, &ip.addresses, &mut meta).unwrap_or_default()
+            signal::read(payload, &ip.addresses, meta).unwrap_or_default()
         }
         _ => (0, 0),
     };
-    if !ip.list.is_empty() && meta.is_pure_ack() && meta.options().may_have_list() {
-        meta.set_options(meta.options().with_list(&ip.list));
+    if let Some(list) = &ip.list
+        && !list.is_empty()
+        && meta.is_pure_ack()
+        && meta.options().may_have_list()
+    {
+        meta.set_options(meta.options().with_list(list));
     }
     // A signal is of the flow of its ACK.
     let protocol = if meta.protocol == Protocol::AckSignal { tcp::PROTOCOL } else { ip.protocol };
     let addresses = FlowAddresses { ip: ip.addresses, source_port: ports.0, destination_port: ports.1 };
-    Ok(Parsed { meta, key: FlowKey { addresses, protocol }, transport_offset: ip.len })
+    Ok((FlowKey { addresses, protocol }, ip.len))
 }
 
 /// True when the checksums of IPv4, TCP, UDP and ICMP echo are right; those that a packet lacks (IPv6, UDP over IPv4 with a
@@ -152,6 +172,7 @@ pub fn checksums_hold(bytes: &[u8]) -> Result<bool, ParseError> {
     Ok(pseudo_header.bytes(covered).checksum() == 0)
 }
 
+#[inline]
 fn read_ip(bytes: &[u8]) -> Result<IpHeader, ParseError> {
     match bytes.first() {
         None => Err(ParseError::Truncated { offset: 0, needed: 1 }),

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::parse::parse;
 use crate::testing::{ack_options, packet, pure_ack};
 use crate::{NumberedFlows, Options, SackBlock, SeqNumber, checksums_hold, write_packet};
 

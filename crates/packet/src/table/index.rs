@@ -27,10 +27,18 @@ impl Index {
     /// The number with this hash that `is_it`.
     #[inline]
     pub(super) fn find(&self, hash: u32, is_it: impl Fn(u32) -> bool) -> Option<u32> {
-        self.places_of(hash).map(|at| self.places[at]).take_while(|place| place.number != FREE).find_map(|place| {
-            let found = place.hash == hash && is_it(place.number);
-            found.then_some(place.number)
-        })
+        let mask = self.places.len().checked_sub(1)?;
+        let mut at = hash as usize & mask;
+        loop {
+            let place = self.places[at];
+            if place.number == FREE {
+                return None;
+            }
+            if place.hash == hash && is_it(place.number) {
+                return Some(place.number);
+            }
+            at = (at + 1) & mask;
+        }
     }
 
     /// Reads the first place where something of this hash may stand.

@@ -8,11 +8,12 @@
 //!
 //! Cost: two look-ups among the ports that the rules name, and a few words for each 64 rules.
 
-use lastmile_packet::{Meta, Protocol, TcpFlags};
+use lastmile_packet::{FlowKey, Meta, Protocol, TcpFlags};
 
 use super::condition::Facts;
 use super::matching::{End, Match};
 use super::rules::Rule;
+use super::tracker::Direction;
 
 /// Bits for each value of a field: so many words for each value.
 #[derive(Clone, Debug)]
@@ -145,37 +146,39 @@ impl Candidates {
     }
 
     /// The span of a port.
-    #[inline]
-    fn span(&self, port: u16) -> usize {
+    fn span(&self, port: u16) -> u16 {
         let (first, last) = self.blocks[usize::from(port >> 8)];
-        let (first, last) = (usize::from(first), usize::from(last));
-        if first == last {
-            return first;
-        }
-        first + self.spans[first + 1..=last].partition_point(|start| *start <= port)
+        let rest = &self.spans[usize::from(first)..=usize::from(last)];
+        first + (rest.partition_point(|start| *start <= port) - 1) as u16
     }
 
     pub(super) const fn words(&self) -> usize {
         self.words
     }
 
-    pub(super) fn places(&self, facts: &Facts<'_>) -> Places {
+    #[inline]
+    pub(super) fn places(&self, facts: &mut Facts<'_>) -> Places {
         let meta: &Meta = facts.meta;
         let (pure_ack, sack) = (meta.is_pure_ack(), meta.options().sack_count() > 0);
-        let (patterns, ftp_data) =
-            facts.connection.map_or((false, false), |connection| (connection.patterns != 0, connection.ftp_data));
+        let mut connection = 0;
+        if let Some(Direction { connection: known, .. }) = &facts.connection {
+            connection = usize::from(known.patterns != 0) * 2 + usize::from(known.ftp_data);
+        }
+        let ports = facts.key.map(|FlowKey { addresses, .. }| {
+            let find = || [addresses.source_port, addresses.destination_port].map(|port| self.span(port));
+            facts.connection.as_mut().map_or_else(find, |connection| connection.ports(find)).map(usize::from)
+        });
         Places {
             shape: meta.protocol as usize * 4 + usize::from(pure_ack) * 2 + usize::from(sack),
             traffic_class: meta.traffic_class.into(),
             flags: (meta.protocol == Protocol::Tcp).then_some(meta.flags.bits().into()),
-            connection: usize::from(patterns) * 2 + usize::from(ftp_data),
-            ports: facts
-                .key
-                .map(|key| [key.addresses.source_port, key.addresses.destination_port].map(|port| self.span(port))),
+            connection,
+            ports,
         }
     }
 
     /// Of the 64 rules of this word, those that may match.
+    #[inline]
     pub(super) fn among(&self, places: &Places, word: usize) -> u64 {
         let at = |field: &Field, value: usize| field.0[value * self.words + word];
         let mut left = at(&self.shapes, places.shape)

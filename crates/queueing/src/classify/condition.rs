@@ -11,7 +11,7 @@ use lastmile_units::{Duration, Instant};
 
 use super::Matcher;
 use super::matching::{Bound, Match};
-use super::tracker::{Connection, Tracker};
+use super::tracker::{Connection, Direction, Tracker};
 use crate::Environment;
 
 /// A [`Match`] at work.
@@ -39,7 +39,8 @@ impl From<Match> for Condition {
 
 impl<P: Packet> Matcher<P> for Condition {
     fn matches(&mut self, now: Instant, packet: &P) -> bool {
-        let facts = self.observer.observe(now, packet);
+        let mut found = None;
+        let facts = self.observer.observe(now, packet, &mut found);
         self.check.holds(&facts)
     }
 }
@@ -58,8 +59,14 @@ pub(super) struct Observer {
 pub(super) struct Facts<'a> {
     now: Instant,
     pub(super) meta: &'a Meta,
-    pub(super) key: Option<FlowKey>,
-    pub(super) connection: Option<&'a Connection>,
+    pub(super) key: Option<&'a FlowKey>,
+    pub(super) connection: Option<Direction<'a>>,
+}
+
+impl Facts<'_> {
+    fn connection(&self) -> Option<&Connection> {
+        self.connection.as_ref().map(|direction| &*direction.connection)
+    }
 }
 
 impl Observer {
@@ -68,10 +75,24 @@ impl Observer {
         Self { flows, hash_key: environment.hash_key, asks_for_key: false, tracker: None }
     }
 
-    pub(super) fn observe<'a>(&'a mut self, now: Instant, packet: &'a impl Packet) -> Facts<'a> {
+    /// `found` holds the key of a packet that does not have it itself.
+    #[inline]
+    pub(super) fn observe<'a>(
+        &'a mut self,
+        now: Instant,
+        packet: &'a impl Packet,
+        found: &'a mut Option<FlowKey>,
+    ) -> Facts<'a> {
         let meta = packet.meta();
-        let key = if self.asks_for_key { packet.key(&*self.flows) } else { None };
-        let connection = match (&mut self.tracker, &key) {
+        let key = match (self.asks_for_key, packet.own_key()) {
+            (false, _) => None,
+            (true, Some(own)) => Some(own),
+            (true, None) => {
+                *found = packet.key(&*self.flows);
+                found.as_ref()
+            }
+        };
+        let connection = match (&mut self.tracker, key) {
             (Some(tracker), Some(key)) if matches!(meta.protocol, Protocol::Tcp | Protocol::Udp) => {
                 tracker.observe(now, packet, key, &*self.flows)
             }
@@ -154,7 +175,7 @@ impl Check {
     pub(super) fn holds(&mut self, facts: &Facts<'_>) -> bool {
         match self {
             Self::Plain(condition) => plain(condition, facts),
-            Self::FirstPayload(bit) => facts.connection.is_some_and(|connection| connection.patterns & *bit != 0),
+            Self::FirstPayload(bit) => facts.connection().is_some_and(|connection| connection.patterns & *bit != 0),
             Self::NewConnections(limit) => limit.holds(facts),
             Self::Class(class, current) => current.load(Ordering::Relaxed) == *class,
             Self::Not(inner) => !inner.holds(facts),
@@ -166,7 +187,8 @@ impl Check {
 
 /// A condition without parts and without a memory of its own.
 fn plain(condition: &Match, facts: &Facts<'_>) -> bool {
-    let Facts { meta, key, connection, .. } = facts;
+    let Facts { meta, key, .. } = facts;
+    let connection = facts.connection();
     let is_tcp = meta.protocol == Protocol::Tcp;
     match condition {
         Match::Any => true,
@@ -229,7 +251,7 @@ impl NewConnections {
         let opens = facts.meta.protocol == Protocol::Tcp
             && facts.meta.flags.contains(TcpFlags::SYN)
             && !facts.meta.flags.contains(TcpFlags::ACK);
-        match (opens, &facts.key) {
+        match (opens, facts.key) {
             (true, Some(key)) => self.takes(facts.now, key) == (self.bound == Bound::Below),
             _ => false,
         }

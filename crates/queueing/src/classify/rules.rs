@@ -110,8 +110,9 @@ impl<P: Packet, D: Discipline<P>> Rules<P, D> {
 
     /// The class of a packet that comes.
     fn class_of(&mut self, now: Instant, packet: &P) -> u16 {
-        let facts = self.observer.observe(now, packet);
-        let places = self.candidates.places(&facts);
+        let mut found = None;
+        let mut facts = self.observer.observe(now, packet, &mut found);
+        let places = self.candidates.places(&mut facts);
         let mut decider = None;
         'rules: for word in 0..self.candidates.words() {
             let mut left = self.candidates.among(&places, word);

@@ -34,10 +34,30 @@ pub(super) struct Connection {
     pub(super) patterns: u64,
     /// FTP announced it.
     pub(super) ftp_data: bool,
+    /// Where its ports stand among those that rules name, that of the lower address first; `None`: nobody has looked.
+    ports: Option<[u16; 2]>,
     bytes_in_this_second: u64,
     second_began: Instant,
     /// The first payload was looked at: of the direction from the lower address, of the other.
     looked: [bool; 2],
+}
+
+/// A connection as a packet of one of its directions sees it.
+#[derive(Debug)]
+pub(super) struct Direction<'a> {
+    pub(super) connection: &'a mut Connection,
+    /// The packet does not come from the lower address.
+    reversed: bool,
+}
+
+impl Direction<'_> {
+    /// What `find` makes of source and destination port, remembered with the connection.
+    #[inline]
+    pub(super) fn ports(&mut self, find: impl FnOnce() -> [u16; 2]) -> [u16; 2] {
+        let reversed = self.reversed;
+        let turn = |[one, other]: [u16; 2]| if reversed { [other, one] } else { [one, other] };
+        turn(*self.connection.ports.get_or_insert_with(|| turn(find())))
+    }
 }
 
 /// The connections that pass a classifier.
@@ -74,18 +94,20 @@ impl Tracker {
     }
 
     /// Takes note of a packet; returns what is known of its connection then.
+    #[inline]
     pub(super) fn observe(
         &mut self,
         now: Instant,
         packet: &impl Packet,
         key: &FlowKey,
         flows: &dyn FlowDirectory,
-    ) -> Option<&Connection> {
-        let (id, direction) = self.number(now, packet.meta().flow, key)?;
-        let place = id.index() as usize;
-        self.connections[place].count(now, packet.meta());
-        self.look(now, packet, key, direction, id, flows);
-        Some(&self.connections[place])
+    ) -> Option<Direction<'_>> {
+        let (id, reversed) = self.number(now, packet.meta().flow, key)?;
+        self.listen(now, packet, key, flows);
+        let connection = &mut self.connections[id.index() as usize];
+        connection.count(now, packet.meta());
+        connection.search(packet, reversed, &self.patterns, flows);
+        Some(Direction { connection, reversed })
     }
 
     /// Reads what the next packet of a flow needs, so that it is in a cache by then.
@@ -96,16 +118,25 @@ impl Tracker {
         }
     }
 
-    /// The number of a connection, of which `flow` is a direction with these addresses, and which one: 0 from the lower address.
-    fn number(&mut self, now: Instant, flow: FlowId, key: &FlowKey) -> Option<(FlowId, usize)> {
+    /// The number of a connection, of which `flow` is a direction with these addresses, and whether that is the one to the lower
+    /// address.
+    #[inline]
+    fn number(&mut self, now: Instant, flow: FlowId, key: &FlowKey) -> Option<(FlowId, bool)> {
         let flow = flow.index() as usize;
         if let Some(id) = self.by_flow.get(flow)
             && let Some(reversed) = self.table.touch_either_way(now, *id, key)
         {
-            return Some((*id, usize::from(reversed)));
+            return Some((*id, reversed));
         }
+        self.intern(now, flow, key)
+    }
+
+    /// The same for a flow of which nothing is remembered.
+    #[cold]
+    #[inline(never)]
+    fn intern(&mut self, now: Instant, flow: usize, key: &FlowKey) -> Option<(FlowId, bool)> {
         let reverse = key.reversed();
-        let (canonical, direction) = if *key <= reverse { (*key, 0) } else { (reverse, 1) };
+        let (canonical, reversed) = if *key <= reverse { (*key, false) } else { (reverse, true) };
         let Interned { id, new } = self.table.intern_or_tell(now, &canonical, |_, _| {})?;
         if new {
             let place = id.index() as usize;
@@ -121,43 +152,48 @@ impl Tracker {
             }
             self.by_flow[flow] = id;
         }
-        Some((id, direction))
+        Some((id, reversed))
     }
 
-    fn look(
-        &mut self,
-        now: Instant,
-        packet: &impl Packet,
-        key: &FlowKey,
-        direction: usize,
-        id: FlowId,
-        flows: &dyn FlowDirectory,
-    ) {
-        let payload = packet.payload(flows);
-        // What the other end began with is known of simulated flows only, and true once the connection stands.
-        let answer = if packet.meta().flags.contains(TcpFlags::SYN) { &[][..] } else { packet.answer(flows) };
+    /// Reads a packet of an FTP control connection, if this is one.
+    #[inline]
+    fn listen(&mut self, now: Instant, packet: &impl Packet, key: &FlowKey, flows: &dyn FlowDirectory) {
         if let Some(ftp) = &mut self.ftp
             && Announced::listens_to(&key.addresses)
         {
-            ftp.hear(now, &key.addresses, payload);
-            ftp.hear(now, &key.addresses.reversed(), answer);
-        }
-        let connection = &mut self.connections[id.index() as usize];
-        for (text, direction) in [(payload, direction), (answer, 1 - direction)] {
-            if text.is_empty() || connection.looked[direction] {
-                continue;
-            }
-            connection.looked[direction] = true;
-            for (index, pattern) in self.patterns.iter().enumerate() {
-                if pattern.is_in(text) {
-                    connection.patterns |= 1 << index.min(63);
-                }
-            }
+            ftp.hear(now, &key.addresses, packet.payload(flows));
+            ftp.hear(now, &key.addresses.reversed(), answer(packet, flows));
         }
     }
 }
 
+/// What the other end began with: known of simulated flows only, and true once the connection stands.
+fn answer<'a>(packet: &'a impl Packet, flows: &'a dyn FlowDirectory) -> &'a [u8] {
+    if packet.meta().flags.contains(TcpFlags::SYN) { &[] } else { packet.answer(flows) }
+}
+
 impl Connection {
+    /// Looks for the patterns in the first payload of either direction.
+    #[inline]
+    fn search(&mut self, packet: &impl Packet, reversed: bool, patterns: &[Pattern], flows: &dyn FlowDirectory) {
+        if self.looked == [true; 2] {
+            return;
+        }
+        let direction = usize::from(reversed);
+        for (text, direction) in [(packet.payload(flows), direction), (answer(packet, flows), 1 - direction)] {
+            if text.is_empty() || self.looked[direction] {
+                continue;
+            }
+            self.looked[direction] = true;
+            for (index, pattern) in patterns.iter().enumerate() {
+                if pattern.is_in(text) {
+                    self.patterns |= 1 << index.min(63);
+                }
+            }
+        }
+    }
+
+    #[inline]
     fn count(&mut self, now: Instant, meta: &Meta) {
         let bytes = u64::from(meta.ip_len);
         let elapsed = now.since(self.second_began);
