@@ -38,7 +38,11 @@ impl From<Match> for Condition {
 }
 
 impl<P: Packet> Matcher<P> for Condition {
+    #[inline]
     fn matches(&mut self, now: Instant, packet: &P) -> bool {
+        if matches!(self.check, Check::Plain(Match::Never)) {
+            return false;
+        }
         let mut found = None;
         let facts = self.observer.observe(now, packet, &mut found);
         self.check.holds(&facts)

@@ -228,7 +228,9 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for Htb<P, C> {
     }
 
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
-        if let Some(packet) = self.direct.dequeue(now, drops) {
+        if self.direct.next_ready(now).is_some()
+            && let Some(packet) = self.direct.dequeue(now, drops)
+        {
             self.direct_packets += 1;
             return Some(packet);
         }

@@ -304,10 +304,14 @@ pub struct Rules {
 }
 
 impl<P: Packet> Classifier<P> for Rules {
+    #[inline]
     fn classify(&mut self, now: Instant, packet: &P) -> ClassIndex {
         let flow = if self.flows.is_empty() { None } else { self.flows.get(&packet.meta().flow) };
         let mark = self.marks.get(usize::from(self.mark.load(Ordering::Relaxed))).and_then(Option::as_ref);
-        let known = [flow, mark].into_iter().flatten().min_by_key(|(number, _)| *number);
+        let known = match (flow, mark) {
+            (Some(flow), Some(mark)) => Some(if flow.0 < mark.0 { flow } else { mark }),
+            (flow, mark) => flow.or(mark),
+        };
         let before = known.map_or(usize::MAX, |(number, _)| *number);
         for (number, condition, class) in &mut self.others {
             if *number > before {

@@ -27,6 +27,7 @@ impl Events {
     }
 
     /// The class whose time is the earliest, if it has come.
+    #[inline]
     pub(super) fn due(&self, now: Instant) -> Option<usize> {
         self.heap.first().filter(|(at, _)| *at <= now).map(|(_, class)| *class as usize)
     }
@@ -58,12 +59,15 @@ impl Events {
     }
 
     /// Takes the class's time away, if it has one.
+    #[inline]
     pub(super) fn cancel(&mut self, class: usize) {
-        let place = std::mem::replace(&mut self.places[class], NOWHERE);
-        if place == NOWHERE {
-            return;
+        if self.has(class) {
+            self.take_out(class);
         }
-        let place = place as usize;
+    }
+
+    fn take_out(&mut self, class: usize) {
+        let place = std::mem::replace(&mut self.places[class], NOWHERE) as usize;
         let removed = self.heap.swap_remove(place);
         if let Some(&moved) = self.heap.get(place) {
             if moved < removed {

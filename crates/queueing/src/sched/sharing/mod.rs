@@ -107,13 +107,27 @@ struct Class {
     /// Which queue, or which set of turns.
     content: u32,
     own: Bound,
+    /// `None`: there is none, or it is like its own and is charged whenever that is, at the root.
     ceil: Option<Bucket>,
+    ceil_is_own: bool,
     tally: Tally,
 }
 
 impl Class {
     const fn is_leaf(&self) -> bool {
         self.level == 0
+    }
+
+    /// It may send whatever it did before, of its own.
+    #[inline]
+    fn owes_nothing(&self, now: Instant) -> bool {
+        let pays = |bucket: &Bucket| bucket.ready_at() <= now;
+        self.ceil.as_ref().is_none_or(pays)
+            && match &self.own {
+                Bound::None => true,
+                Bound::Bucket(own) => pays(own),
+                Bound::Closed => false,
+            }
     }
 }
 
@@ -153,6 +167,7 @@ impl Waiting {
     }
 
     /// The priorities of `mask` that had nobody before.
+    #[inline]
     fn insert(&mut self, member: usize, mask: u8) -> u8 {
         let new = mask & !self.priorities;
         for priority in bits(mask) {
@@ -163,6 +178,7 @@ impl Waiting {
     }
 
     /// The priorities of `mask` that have nobody left.
+    #[inline]
     fn remove(&mut self, member: usize, mask: u8) -> u8 {
         let mut gone = 0;
         for priority in bits(mask) {
@@ -239,6 +255,8 @@ impl<P: Packet> Sharing<P> {
                 borrowers.len() - 1
             };
             let parent = plan.parent.map(|parent| parent as u32);
+            // Nobody above could lend it what its own is short of.
+            let ceil_is_own = parent.is_none() && plan.ceil.is_some_and(|ceil| plan.own == Own::Rate(ceil));
             classes.push(Class {
                 mode: Mode::CanSend,
                 active: 0,
@@ -256,7 +274,8 @@ impl<P: Packet> Sharing<P> {
                     Own::Rate(tokens) => Bound::Bucket(Bucket::new(tokens.rate, tokens.burst)),
                     Own::Nothing => Bound::Closed,
                 },
-                ceil: plan.ceil.map(|tokens| Bucket::new(tokens.rate, tokens.burst)),
+                ceil: plan.ceil.filter(|_| !ceil_is_own).map(|tokens| Bucket::new(tokens.rate, tokens.burst)),
+                ceil_is_own,
                 tally: Tally::default(),
             });
             levels[level].push(id as u32);
@@ -339,6 +358,10 @@ impl<P: Packet> Sharing<P> {
         let ready = self.leaves[self.classes[id].content as usize].queue.next_ready(now);
         let awake = ready.is_some_and(|ready| ready <= now);
         let class = &mut self.classes[id];
+        if awake != (class.active == 0) && (awake || ready.is_none() && !self.events.has(id)) {
+            // As before.
+            return;
+        }
         if awake && class.active == 0 {
             class.active = 1 << class.priority;
             self.settle(id, now);
@@ -356,8 +379,12 @@ impl<P: Packet> Sharing<P> {
     }
 
     /// What the class may do at `now`, and when it may do more.
+    #[inline]
     fn mode_at(&self, id: usize, now: Instant) -> (Mode, Option<Instant>) {
         let class = &self.classes[id];
+        if class.owes_nothing(now) {
+            return (Mode::CanSend, None);
+        }
         if let Some(ceil) = &class.ceil
             && !ceil.conforms(now, self.slack.hysteresis && class.mode != Mode::CannotSend)
         {
@@ -394,7 +421,16 @@ impl<P: Packet> Sharing<P> {
     }
 
     /// Looks at the tokens of a class, which may change its mode and so what it offers to whom.
+    #[inline]
     fn judge(&mut self, id: usize, now: Instant) {
+        let class = &self.classes[id];
+        if class.mode == Mode::CanSend && class.owes_nothing(now) && !self.events.has(id) {
+            return;
+        }
+        self.judge_in_full(id, now);
+    }
+
+    fn judge_in_full(&mut self, id: usize, now: Instant) {
         let class = &self.classes[id];
         let (before, active) = (class.mode, class.active);
         let judged = self.mode_at(id, now);
@@ -562,8 +598,8 @@ impl<P: Packet> Sharing<P> {
             let tally = &class.tally;
             let own = if let Bound::Bucket(own) = &class.own { Some(own) } else { None };
             let tokens = |bucket: Option<&Bucket>| bucket.map_or((0, 0), |bucket| bucket.tokens(tally.at));
-            let ((tokens_bytes, debt_bytes), (ceil_bytes, ceil_debt_bytes)) =
-                (tokens(own), tokens(class.ceil.as_ref()));
+            let ceil = if class.ceil_is_own { own } else { class.ceil.as_ref() };
+            let ((tokens_bytes, debt_bytes), (ceil_bytes, ceil_debt_bytes)) = (tokens(own), tokens(ceil));
             for (name, value) in [
                 ("sent_packets", tally.packets),
                 ("sent_bytes", tally.bytes),

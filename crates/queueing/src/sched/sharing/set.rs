@@ -138,6 +138,7 @@ impl Turns {
     }
 
     /// Who has the turn. `None`: the round is over, and the next begins.
+    #[inline]
     pub(super) fn current(&mut self) -> Option<usize> {
         let current = self.members.next(self.from);
         if current.is_none() {
