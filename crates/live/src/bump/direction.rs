@@ -3,7 +3,6 @@
 use std::io;
 use std::sync::Arc;
 
-use hdrhistogram::Histogram;
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowId, FlowTable, Frame, HashKey, KeyHash, Packet, Protocol};
 use lastmile_queueing::ack::Handshakes;
@@ -14,7 +13,7 @@ use lastmile_queueing::{Backlog, Counter, Environment, Node, random::Stream};
 use lastmile_units::{Duration, Instant};
 
 use super::tap::{AtHop, Passage, Taps};
-use super::waits::{Distribution, Waits, histogram};
+use super::waits::{Distribution, Waits};
 use super::{BATCH, CounterValue, DirectionReport, HopConfig, HopGlance, HopReport, MAX_FLOWS};
 use crate::clock::Clock;
 use crate::io::{Counters, Framing, Port, Refusal};
@@ -41,7 +40,7 @@ pub(super) struct Direction {
     unnumbered: u64,
     sent: Count,
     refused: [Count; Refusal::ALL.len()],
-    pub(super) lateness: Histogram<u64>,
+    pub(super) lateness: Distribution,
     /// Packets that have been read and are about to be told apart and enqueued.
     arriving: Vec<Arriving>,
     /// Packets that have crossed the last hop and are about to be sent.
@@ -103,7 +102,7 @@ impl Direction {
             unnumbered: 0,
             sent: Count::default(),
             refused: Default::default(),
-            lateness: histogram(3),
+            lateness: Distribution::new(3),
             arriving: Vec::with_capacity(TOGETHER),
             leaving: Vec::with_capacity(BATCH),
             spare: Spare(Vec::new()),
@@ -179,8 +178,10 @@ impl Direction {
             return;
         }
         let hash = frame.flow_key().map(|key| flows.hash(key));
-        if hash.is_none() {
-            *(if not_ip { &mut self.not_ip } else { &mut self.unreadable }) += 1;
+        match hash {
+            // While the next ones are read.
+            Some(hash) => flows.read_ahead(hash),
+            None => *(if not_ip { &mut self.not_ip } else { &mut self.unreadable }) += 1,
         }
         self.arriving.push(Arriving { at: self.latest, frame, hash });
     }
@@ -189,9 +190,7 @@ impl Direction {
     fn take_in(&mut self, flows: &mut FlowTable, taps: &mut Taps<'_>) {
         let Self { arriving, hops, spare, unnumbered, .. } = self;
         let Some(first) = hops.first_mut() else { return };
-        let hashes = || arriving.iter().filter_map(|packet| packet.hash);
-        hashes().for_each(|hash| flows.read_ahead(hash));
-        hashes().for_each(|hash| flows.read_further_ahead(hash));
+        arriving.iter().filter_map(|packet| packet.hash).for_each(|hash| flows.read_further_ahead(hash));
         for Arriving { at, frame, hash } in arriving.iter_mut() {
             *unnumbered += u64::from(!number(*at, frame, *hash, flows));
         }
@@ -229,7 +228,7 @@ impl Direction {
         let now = clock.now();
         let Self { leaving, lateness, sent, refused, spare, .. } = self;
         port.send(leaving, &mut |frame, result| {
-            lateness.saturating_record(now.since(frame.meta().arrived).as_ns());
+            lateness.record(now.since(frame.meta().arrived).as_ns());
             match result {
                 Ok(()) => sent.add(&frame),
                 Err(refusal) => refused[refusal.index()].add(&frame),
@@ -262,7 +261,7 @@ impl Direction {
             refused: self.refused,
             port: Counters::default(),
             overslept: self.overslept,
-            lateness: self.lateness.clone(),
+            lateness: self.lateness.whole(),
         }
     }
 }
