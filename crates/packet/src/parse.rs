@@ -105,15 +105,13 @@ pub(crate) fn read(bytes: &[u8], meta: &mut Meta) -> Result<(FlowKey, u8), Parse
 fn read_headers(bytes: &[u8], meta: &mut Meta) -> Result<(FlowKey, u8), ParseError> {
     let ip = read_ip(bytes)?;
     let packet = &bytes[..bytes.len().min(usize::from(ip.packet_len))];
-    *meta = Meta {
-        ip_len: ip.packet_len,
-        ip_id: ip.id,
-        traffic_class: ip.traffic_class,
-        header_len: ip.len,
-        protocol: Protocol::Other,
-        mark: mark(&ip.addresses),
-        ..Meta::default()
-    };
+    *meta = Meta::default();
+    meta.ip_len = ip.packet_len;
+    meta.ip_id = ip.id;
+    meta.traffic_class = ip.traffic_class;
+    meta.header_len = ip.len;
+    meta.protocol = Protocol::Other;
+    meta.mark = mark(&ip.addresses);
     let offset = usize::from(ip.len);
     let ports = match (ip.opaque, ip.protocol) {
         (false, tcp::PROTOCOL) => tcp::read(packet, offset, meta)?,

@@ -178,7 +178,8 @@ impl Candidates {
     }
 
     /// Of the 64 rules of this word, those that may match.
-    #[inline]
+    // Inlined into the loop over words, it takes twice the instructions, for places in memory that are looked up in advance.
+    #[inline(never)]
     pub(super) fn among(&self, places: &Places, word: usize) -> u64 {
         let at = |field: &Field, value: usize| field.0[value * self.words + word];
         let mut left = at(&self.shapes, places.shape)
