@@ -178,10 +178,8 @@ impl Direction {
             return;
         }
         let hash = frame.flow_key().map(|key| flows.hash(key));
-        match hash {
-            // While the next ones are read.
-            Some(hash) => flows.read_ahead(hash),
-            None => *(if not_ip { &mut self.not_ip } else { &mut self.unreadable }) += 1,
+        if hash.is_none() {
+            *(if not_ip { &mut self.not_ip } else { &mut self.unreadable }) += 1;
         }
         self.arriving.push(Arriving { at: self.latest, frame, hash });
     }
@@ -190,7 +188,10 @@ impl Direction {
     fn take_in(&mut self, flows: &mut FlowTable, taps: &mut Taps<'_>) {
         let Self { arriving, hops, spare, unnumbered, .. } = self;
         let Some(first) = hops.first_mut() else { return };
-        arriving.iter().filter_map(|packet| packet.hash).for_each(|hash| flows.read_further_ahead(hash));
+        // One after the other for all, not each while it is read: only then are the misses of several under way at once.
+        let hashes = || arriving.iter().filter_map(|packet| packet.hash);
+        hashes().for_each(|hash| flows.read_ahead(hash));
+        hashes().for_each(|hash| flows.read_further_ahead(hash));
         for Arriving { at, frame, hash } in arriving.iter_mut() {
             *unnumbered += u64::from(!number(*at, frame, *hash, flows));
         }

@@ -62,7 +62,7 @@ impl Waits {
     }
 }
 
-/// Counts of waits to so many digits, in the places of an HDR histogram, of which it makes one when somebody asks: a quarter of the
+/// Counts of waits to so many digits, in the places of an HDR histogram, of which it makes one when somebody asks: a third of the
 /// instructions of the histogram's own counting, which looks for the least, the greatest and an overflow with every packet.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Distribution {
@@ -81,12 +81,26 @@ impl Distribution {
 
     #[inline]
     pub(super) fn record(&mut self, ns: u64) {
-        let mut place = ns;
-        if let Some(more) = (ns >> self.bits).checked_ilog2() {
-            place = (u64::from(more + 1) << (self.bits - 1)) + (ns >> (more + 1));
+        let place = self.place(ns);
+        match self.counts.get_mut(place) {
+            Some(count) => *count += 1,
+            None => self.record_longest(),
         }
-        let last = self.counts.len() - 1;
-        self.counts[usize::try_from(place).unwrap_or(last).min(last)] += 1;
+    }
+
+    /// Beyond the last place: as long as any.
+    #[cold]
+    fn record_longest(&mut self) {
+        let longest = self.place(LONGEST_NS);
+        self.counts[longest] += 1;
+    }
+
+    #[inline]
+    fn place(&self, ns: u64) -> usize {
+        match (ns >> self.bits).checked_ilog2() {
+            None => ns as usize,
+            Some(more) => ((more as usize + 1) << (self.bits - 1)) + (ns >> (more + 1)) as usize,
+        }
     }
 
     /// All of them.
@@ -100,9 +114,12 @@ impl Distribution {
     }
 }
 
+/// An hour.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
 /// Nanoseconds up to an hour, to so many digits: 264 kB at three, 36 kB at two.
 pub(super) fn histogram(digits: u8) -> Histogram<u64> {
-    Histogram::new_with_max(3_600_000_000_000, digits).expect("bounds and digits in range")
+    Histogram::new_with_max(LONGEST_NS, digits).expect("bounds and digits in range")
 }
 
 #[cfg(test)]
