@@ -6,7 +6,7 @@
 //! ([`Candidates::settles`]). So the bits need not be exact; they only must never leave out a rule that would match, or one that takes
 //! note of what it is asked.
 //!
-//! Cost: two look-ups among the ports that the rules name, and a few words for each 64 rules.
+//! Cost: two look-ups among the ports that the rules name, once for a connection that is remembered, and a few words for each 64 rules.
 
 use lastmile_packet::{FlowKey, Meta, Protocol, TcpFlags};
 
