@@ -25,7 +25,7 @@ awk -F, -v pattern="$pattern" '$1 ~ pattern' "$folder/all" > "$folder/list"
 [ -s "$folder/list" ] || die "no trial's name matches '$pattern'; all are in $folder/all"
 without_result() { while IFS=, read -r name _; do [ -e "$folder/$name/trial.json" ] || echo "$name"; done < "$folder/list"; }
 total=$(wc -l < "$folder/list") pending=$(without_result | wc -l)
-say "$total trials, $pending of them without a result in $folder; half a minute of processor time each"
+say "$pending of $total trials to run, results in $folder: half a minute to a minute of processor time each"
 
 if [ "$pending" = 0 ]; then
   :
