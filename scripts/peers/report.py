@@ -29,7 +29,7 @@ NAMES = {
     "one-fq-codel": "FQ-CoDel",
     "cake-plain": "CAKE",
     "cake": "CAKE with its ACK filter",
-    "sad-cbq-and-ping": "sad-cbq",
+    "sad-cbq-and-ping": "sad-cbq, the ping in the ACK class",
     "both-90": "ACK class; downstream shaped to 90 %",
     "both-97": "ACK class; downstream shaped to 97 %",
     **{f"margin-{share}": f"ACK class; both ways shaped to {share} %" for share in (90, 93, 95, 97, 98, 99)},
