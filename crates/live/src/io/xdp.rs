@@ -30,9 +30,6 @@ use crate::lab::Namespace;
 use crate::sys::xdp::{self, Mode, XdpSocket};
 use crate::sys::{device, packet, wait};
 
-/// Of so many readings that bring nothing, one asks whether the device is still there.
-const ASKED_FOR_ERRORS: u32 = 16;
-
 /// A device, by AF_XDP sockets on all its queues.
 #[derive(Debug)]
 pub struct Xdp {
@@ -46,8 +43,6 @@ pub struct Xdp {
     native: bool,
     /// The queue that frames are read from first, so that none has to wait for another for ever.
     first: usize,
-    /// How often nothing had come.
-    silent: u32,
     counters: Counters,
 }
 
@@ -86,7 +81,7 @@ impl Xdp {
             several => Some(wait::any_of(several)?),
         };
         let counters = Counters::default();
-        Ok(Self { _link: link, sockets, any, _promiscuous: promiscuous, native, first: 0, silent: 0, counters })
+        Ok(Self { _link: link, sockets, any, _promiscuous: promiscuous, native, first: 0, counters })
     }
 
     /// True when the program runs in the device's driver.
@@ -108,7 +103,7 @@ impl Port for Xdp {
         take: &mut dyn FnMut(Instant, &[u8]),
     ) -> io::Result<Instant> {
         let now = clock.now();
-        let Self { sockets, first, silent, counters, .. } = self;
+        let Self { sockets, first, counters, .. } = self;
         let (count, mut taken) = (sockets.len(), 0);
         for index in 0..count {
             taken += sockets[(*first + index) % count].receive(limit - taken, &mut |frame| {
@@ -118,11 +113,7 @@ impl Port for Xdp {
         }
         *first = (*first + 1) % count;
         if taken == 0 {
-            // A system call. A device that is gone keeps its socket readable, so that it is soon asked often enough.
-            *silent = silent.wrapping_add(1);
-            if silent.is_multiple_of(ASKED_FOR_ERRORS) {
-                sockets.iter().try_for_each(XdpSocket::check)?;
-            }
+            sockets.iter().try_for_each(XdpSocket::check)?;
         }
         // What is still unread has not arrived yet, in the sense of this device.
         Ok(now)
