@@ -6,8 +6,10 @@
 mod brouer2005;
 mod closed_form;
 mod kalyanaraman1999;
+mod open;
 mod phanse2000;
 mod seeds;
+mod sun1998;
 mod trial;
 
 use lastmile_scenario::Scenario;
@@ -90,8 +92,8 @@ pub enum ExperimentError {
 /// Every experiment there is, in the order of publications and tables.
 pub const EXPERIMENTS: &[Experiment] = &joined::<{ count(&BY_PUBLICATION) }>(&BY_PUBLICATION);
 
-const BY_PUBLICATION: [&[Experiment]; 3] =
-    [brouer2005::EXPERIMENTS, kalyanaraman1999::EXPERIMENTS, phanse2000::EXPERIMENTS];
+const BY_PUBLICATION: [&[Experiment]; 4] =
+    [brouer2005::EXPERIMENTS, kalyanaraman1999::EXPERIMENTS, phanse2000::EXPERIMENTS, sun1998::EXPERIMENTS];
 
 const fn count(lists: &[&[Experiment]]) -> usize {
     let (mut sum, mut list) = (0, 0);

@@ -31,6 +31,8 @@ pub struct TableResult {
     pub live_claims: Vec<Claim>,
     /// What the publication leaves open and had to be chosen here.
     pub assumptions: Vec<String>,
+    /// What other choices would have given; empty where none was tried.
+    pub sensitivity: Vec<Sensitivity>,
     /// The seeds of the runs behind each row; empty where nothing is random.
     pub seeds: Vec<u64>,
 }
@@ -56,6 +58,21 @@ pub struct RowResult {
     pub deviation: Values,
     /// The same for the live figures.
     pub live_deviation: Values,
+}
+
+/// What a table gives when one thing that the publication leaves open is answered otherwise.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Sensitivity {
+    /// What is open.
+    pub question: String,
+    /// What was taken in place of the base case.
+    pub answer: String,
+    /// The root mean square of the relative deviations from all figures published, in percent; `None` where none has a number.
+    pub deviation_rms_pct: Option<f64>,
+    /// True when the table's claim is shown even so.
+    pub shown: bool,
+    /// The figures that do or do not.
+    pub evidence: String,
 }
 
 /// Something that a table is to show.
@@ -93,6 +110,20 @@ impl RowResult {
     pub fn set_live(&mut self, live: Values) {
         self.live_deviation = self.deviation_of(&live);
         self.live = live;
+    }
+
+    /// A row that the publication does not have, or not here, beside the means over several seeds.
+    #[must_use]
+    pub fn unpublished(params: Values, means: Means) -> Self {
+        let row = Row {
+            params,
+            published: Values::new(),
+            theory: Values::new(),
+            theory_printed: Values::new(),
+            check: Values::new(),
+            note: None,
+        };
+        Self::of_means(&row, means)
     }
 
     fn deviation_of(&self, ours: &Values) -> Values {
@@ -151,6 +182,7 @@ impl TableResult {
             claims: Vec::new(),
             live_claims: Vec::new(),
             assumptions: Vec::new(),
+            sensitivity: Vec::new(),
             seeds: Vec::new(),
         }
     }
@@ -192,7 +224,7 @@ mod tests {
         let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
         assert_eq!(keys(&json), "tables");
         let table = &json["tables"][0];
-        assert_eq!(keys(table), "assumptions claims id live_claims publication rows seeds title");
+        assert_eq!(keys(table), "assumptions claims id live_claims publication rows seeds sensitivity title");
         assert_eq!(
             keys(&table["rows"][0]),
             "ci95 deviation live live_deviation live_simulated params published simulated theory"

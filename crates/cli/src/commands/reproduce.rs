@@ -230,12 +230,37 @@ fn print(published: &PublishedTable, result: &TableResult, printer: &mut Printer
     for assumption in &result.assumptions {
         writeln!(text, "assumed: {assumption}").expect("a string takes all");
     }
+    if !result.sensitivity.is_empty() {
+        writeln!(text, "\nwhat other assumptions give, one at a time; deviation is the root mean square of the relative ones")
+            .expect("a string takes all");
+        printer.data(&text)?;
+        printer.data(&sensitivity(result))?;
+        text.clear();
+    }
     for contradiction in &published.contradictions {
         writeln!(text, "the publication contradicts itself: {contradiction}").expect("a string takes all");
     }
     text.push('\n');
     printer.data(&text)?;
     Ok(())
+}
+
+fn sensitivity(result: &TableResult) -> String {
+    let columns = ["left open", "taken instead"].map(|name| (name, Align::Left));
+    let figures = [("deviation, %", Align::Right), ("claim", Align::Left)];
+    let mut table = Table::new(columns.into_iter().chain(figures));
+    let mut before = "";
+    for tried in &result.sensitivity {
+        let question = if tried.question == before { "" } else { &tried.question };
+        before = &tried.question;
+        table.row([
+            question.to_owned(),
+            tried.answer.clone(),
+            tried.deviation_rms_pct.map_or_else(String::new, |deviation| rounded(deviation).to_string()),
+            if tried.shown { "shown" } else { "NOT SHOWN" }.to_owned(),
+        ]);
+    }
+    table.render()
 }
 
 /// The quantities of a row: those published, then those simulated besides, or computed where nothing is simulated.

@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+use lastmile_atm::CellDrop;
+use lastmile_atm::network::LinkStats;
 use lastmile_queueing::DropReason;
 use lastmile_scenario::Scenario;
 use lastmile_sim::outcome::{FlowOutcome, LinkOutcome, Outcome, Series};
@@ -16,6 +18,8 @@ pub(super) struct Trial {
     outcome: Outcome,
     flows: Vec<FlowShape>,
     links: Vec<String>,
+    /// Names of the links of cells, in their order.
+    ports: Vec<String>,
     rates_bps: Vec<u64>,
 }
 
@@ -79,9 +83,11 @@ impl Trial {
             };
             FlowShape { traffic: traffic.name.clone(), mss }
         };
+        let ports = network.atm.iter().flat_map(|atm| &atm.links).map(|link| network.links[*link].name.clone());
         Self {
             flows: outcome.flows.iter().map(shape).collect(),
             outcome,
+            ports: ports.collect(),
             links: network.links.iter().map(|link| link.name.clone()).collect(),
             rates_bps: network.links.iter().map(|link| link.rate.map_or(0, lastmile_units::BitRate::as_bps)).collect(),
         }
@@ -261,6 +267,18 @@ impl Trial {
     /// Segments that the flows of `traffic` sent again.
     pub(super) fn sent_again(&self, traffic: &str) -> u64 {
         self.of_traffic(traffic).filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.retransmissions).sum()
+    }
+
+    /// What the port of a link of cells did.
+    pub(super) fn cells(&self, link: &str) -> LinkStats {
+        let port = self.ports.iter().position(|port| port == link).expect("the scenario has this link");
+        self.outcome.atm.as_ref().expect("the scenario has cells").ports[port]
+    }
+
+    /// Cells that found the buffer of a link of cells full, and the rest of their packets.
+    pub(super) fn lost_to_full_buffer(&self, link: &str) -> u64 {
+        let cells = self.cells(link).cells;
+        cells.dropped_for(CellDrop::QueueFull) + cells.dropped_for(CellDrop::Ppd)
     }
 
     /// Packets that a link dropped, for whatever reason.

@@ -1,0 +1,177 @@
+//! What a publication leaves open: a base case that is fixed for stated reasons, and what would come of other answers.
+//!
+//! The base case is what the program reproduces with. Every other answer is tried one at a time and told beside each table, and
+//! [`Explore`] tries them together; neither ever changes the base case.
+
+use crate::data::Table;
+use crate::reproduction::{Claim, RowResult, Sensitivity, TableResult};
+
+use super::ExperimentError;
+use super::seeds::SEEDS;
+
+/// Something that a publication does not say. `S` is what an experiment is set up by.
+pub(super) struct Question<S: 'static> {
+    /// What is not said.
+    pub(super) asks: &'static str,
+    /// What the base case takes.
+    pub(super) taken: &'static str,
+    /// Why, told without looking at what comes of it.
+    pub(super) because: &'static str,
+    /// What may be meant as well, and how it is set.
+    pub(super) others: &'static [Answer<S>],
+    /// The tables to which it matters; empty for all that are simulated.
+    pub(super) tables: &'static [&'static str],
+}
+
+/// What may be meant, and how it is set.
+pub(super) type Answer<S> = (&'static str, fn(&mut S));
+
+impl<S> Question<S> {
+    fn concerns(&self, table: &Table) -> bool {
+        self.tables.is_empty() || self.tables.contains(&table.id.as_str())
+    }
+}
+
+/// The simulated tables of a publication that leaves things open.
+pub(super) struct Model<S: 'static> {
+    pub(super) publication: &'static str,
+    /// Its simulated tables.
+    pub(super) tables: &'static [Simulated<S>],
+    pub(super) base: fn() -> S,
+    pub(super) questions: &'static [Question<S>],
+}
+
+/// A table that is simulated.
+pub(super) struct Simulated<S: 'static> {
+    pub(super) id: &'static str,
+    /// Simulates every row with each of these seeds.
+    pub(super) rows: fn(&Table, &S, &[u64]) -> Result<Vec<RowResult>, ExperimentError>,
+    /// Whether the rows show what the table claims, and by which figures.
+    pub(super) judge: fn(&Table, &[RowResult]) -> (bool, String),
+    /// What else there is to know.
+    pub(super) notes: &'static [&'static str],
+}
+
+/// Seeds of what is tried beside the base case.
+const FEW: usize = 3;
+
+impl<S> Model<S> {
+    fn simulated(&self, table: &Table) -> Result<&Simulated<S>, ExperimentError> {
+        self.tables.iter().find(|known| known.id == table.id).ok_or(ExperimentError::MissingSetting("rows"))
+    }
+
+    /// The table in the base case, with what other answers would give.
+    pub(super) fn reproduce(&self, table: &Table) -> Result<TableResult, ExperimentError> {
+        let simulated = self.simulated(table)?;
+        let mut result = TableResult::new(self.publication, table);
+        result.seeds = SEEDS.to_vec();
+        result.rows = (simulated.rows)(table, &(self.base)(), &SEEDS)?;
+        let (shown, evidence) = (simulated.judge)(table, &result.rows);
+        result.claims.push(Claim { text: table.claim.clone(), shown, evidence });
+        let open: Vec<&Question<S>> = self.questions.iter().filter(|question| question.concerns(table)).collect();
+        result.assumptions = open.iter().map(|open| open.told()).collect();
+        result.assumptions.extend(simulated.notes.iter().copied().map(String::from));
+        let few = (simulated.rows)(table, &(self.base)(), &SEEDS[..FEW])?;
+        result.sensitivity.push(tried("the base case, with as few seeds", "", &few, (simulated.judge)(table, &few)));
+        for question in open {
+            for (answer, set) in question.others {
+                let mut setup = (self.base)();
+                set(&mut setup);
+                let rows = (simulated.rows)(table, &setup, &SEEDS[..FEW])?;
+                result.sensitivity.push(tried(question.asks, answer, &rows, (simulated.judge)(table, &rows)));
+            }
+        }
+        Ok(result)
+    }
+}
+
+impl<S> Question<S> {
+    fn told(&self) -> String {
+        format!("{}: {}. {}", self.asks, self.taken, self.because)
+    }
+}
+
+fn tried(question: &str, answer: &str, rows: &[RowResult], (shown, evidence): (bool, String)) -> Sensitivity {
+    Sensitivity {
+        question: question.to_owned(),
+        answer: answer.to_owned(),
+        deviation_rms_pct: deviation_rms_pct(rows),
+        shown,
+        evidence,
+    }
+}
+
+/// The root mean square of the relative deviations from all figures published; `None` where none has a number.
+pub(super) fn deviation_rms_pct(rows: &[RowResult]) -> Option<f64> {
+    let relative = rows.iter().flat_map(|row| {
+        row.deviation.iter().filter_map(|(name, deviation)| Some(deviation.as_f64()? / row.published.number(name)?))
+    });
+    let (count, squares) = relative.fold((0_u32, 0.0), |(count, sum), relative| (count + 1, sum + relative * relative));
+    (count > 0).then(|| super::significant(100.0 * (squares / f64::from(count)).sqrt()))
+}
+
+/// A question, as those see it who try answers: what is taken first, then the others.
+#[derive(Clone, Debug)]
+pub struct Open {
+    /// What the publication does not say.
+    pub asks: &'static str,
+    /// What may be meant; the first is the base case.
+    pub answers: Vec<&'static str>,
+    /// Tables to which it matters; empty for all.
+    pub tables: &'static [&'static str],
+}
+
+/// A table under some answers.
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Judged {
+    /// The root mean square of the relative deviations from all figures published, in percent; `None` where none has a number.
+    pub deviation_rms_pct: Option<f64>,
+    /// Whether the table's claim is shown.
+    pub shown: bool,
+}
+
+/// A publication whose open questions can be answered otherwise.
+pub trait Explore: Sync {
+    /// What it leaves open.
+    fn open(&self) -> Vec<Open>;
+
+    /// Its simulated tables, by id.
+    fn tables(&self) -> Vec<&'static str>;
+
+    /// Simulates a table with few seeds under these answers, one a question by its place in [`Open::answers`].
+    ///
+    /// # Errors
+    /// As the experiment's.
+    fn judge(&self, table: &Table, answers: &[usize]) -> Result<Judged, ExperimentError>;
+}
+
+impl<S> Explore for Model<S> {
+    fn open(&self) -> Vec<Open> {
+        let answers = |question: &Question<S>| {
+            std::iter::once(question.taken).chain(question.others.iter().map(|(answer, _)| *answer)).collect()
+        };
+        let open = |question: &Question<S>| Open {
+            asks: question.asks,
+            answers: answers(question),
+            tables: question.tables,
+        };
+        self.questions.iter().map(open).collect()
+    }
+
+    fn tables(&self) -> Vec<&'static str> {
+        self.tables.iter().map(|table| table.id).collect()
+    }
+
+    fn judge(&self, table: &Table, answers: &[usize]) -> Result<Judged, ExperimentError> {
+        let simulated = self.simulated(table)?;
+        let mut setup = (self.base)();
+        for (question, answer) in self.questions.iter().zip(answers) {
+            if let Some((_, set)) = answer.checked_sub(1).and_then(|other| question.others.get(other)) {
+                set(&mut setup);
+            }
+        }
+        let rows = (simulated.rows)(table, &setup, &SEEDS[..FEW])?;
+        let (shown, _) = (simulated.judge)(table, &rows);
+        Ok(Judged { deviation_rms_pct: deviation_rms_pct(&rows), shown })
+    }
+}

@@ -1,0 +1,141 @@
+//! Sun 1998, section 5.5: the queue of Switch2 against time under the three schemes.
+
+use crate::data::{Row, Table};
+use crate::reproduction::RowResult;
+use crate::value::Values;
+
+use super::super::ExperimentError;
+use super::super::seeds::means;
+use super::super::trial::{Overrides, Trial};
+use super::network::{Point, Scheme, Setup};
+use super::whole;
+
+/// SPDth and CongestTh of chapter 4.
+const SPD: Scheme = Scheme::Spd { from: 20, activation: 200 };
+
+/// Cells with which the queue counts as drained, and with which it has a peak: less than one packet, and the bandwidth-delay product.
+const DRAINED: f64 = 20.0;
+const PEAK: f64 = 283.0;
+
+pub(super) const NOTES: &[&str] = &[
+    "The queue is sampled every millisecond, in which 24 cells leave. A peak is the most between two times at which it had drained (20 cells or \
+     fewer), if that is more than the bandwidth-delay product of 283 cells.",
+    "`lastmile reproduce sun1998/fig-5.12 --out DIR` draws the three queues against time.",
+];
+
+const MEAN: &str = "peak_queue_cells_mean";
+const MOST: &str = "peak_queue_cells_max";
+const AT_THRESHOLD: &str = "time_at_epd_threshold_pct";
+const REACHED: &str = "peaks_at_epd_threshold_pct";
+const EMPTY: &str = "time_drained_pct";
+const PARTIAL: &str = "cells_lost_to_full_buffer";
+
+fn scheme(row: &Row) -> Scheme {
+    match row.params.text("scheme") {
+        Some("EPD aggregate") => Scheme::Epd,
+        Some("EPD per-VC") => Scheme::EpdPerVc,
+        _ => SPD,
+    }
+}
+
+/// The run whose queue a row is about.
+pub(super) fn run(table: &Table, row: &Row, setup: &Setup, seed: u64) -> Result<Trial, ExperimentError> {
+    let settings = table.settings(row);
+    let point = Point {
+        vcs: whole(&settings, "vcs")?,
+        buffer: whole(&settings, "switch_buffer_cells")?,
+        threshold: whole(&settings, "epd_threshold_cells")?,
+        scheme: scheme(row),
+    };
+    point.run(setup, seed, sampled)
+}
+
+fn sampled(overrides: &mut Overrides) {
+    overrides.set("record.series", true);
+    overrides.set("record.interval", "1 ms");
+}
+
+pub(super) fn rows(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
+    let mut rows = Vec::new();
+    for row in &table.rows {
+        let threshold = whole(&table.settings(row), "epd_threshold_cells")? as f64;
+        let once = |seed: &u64| Ok(measured(&run(table, row, setup, *seed)?, threshold));
+        let runs = seeds.iter().map(once).collect::<Result<Vec<Values>, ExperimentError>>()?;
+        let mut result = RowResult::of_means(row, means(&runs));
+        let of = |name| result.simulated.number(name).unwrap_or_default();
+        let (typical, reached) = (of(MEAN), of(REACHED));
+        // The same quantities by the names under which they were published.
+        for (name, ours) in [("peak_queue_cells_about", typical), ("peak_queue_cells_above", typical)] {
+            if let Some(published) = row.published.number(name) {
+                result.simulated.set(name, ours);
+                result.deviation.set(name, ours - published);
+            }
+        }
+        if row.published.get("peak_reaches_epd_threshold").is_some() {
+            result.simulated.set("peak_reaches_epd_threshold", if reached < RARELY_PCT { "rarely" } else { "often" });
+        }
+        rows.push(result);
+    }
+    Ok(rows)
+}
+
+/// Peaks that reach a threshold rarely: one of four at most.
+const RARELY_PCT: f64 = 25.0;
+
+fn measured(trial: &Trial, threshold: f64) -> Values {
+    let samples: Vec<f64> = trial.samples("queue_cells", "link23").map(|(_, cells)| cells).collect();
+    let share = |of: &dyn Fn(f64) -> bool| {
+        100.0 * samples.iter().filter(|cells| of(**cells)).count() as f64 / samples.len().max(1) as f64
+    };
+    let peaks = peaks(&samples);
+    let reached = peaks.iter().filter(|peak| **peak >= threshold).count();
+    let mut values = Values::new();
+    values.set(MEAN, peaks.iter().sum::<f64>() / peaks.len().max(1) as f64);
+    values.set(MOST, peaks.iter().copied().fold(0.0, f64::max));
+    values.set(REACHED, 100.0 * reached as f64 / peaks.len().max(1) as f64);
+    values.set(AT_THRESHOLD, share(&|cells| cells >= threshold));
+    values.set(EMPTY, share(&|cells| cells <= DRAINED));
+    values.set("peaks", peaks.len() as f64);
+    values.set(PARTIAL, trial.lost_to_full_buffer("link23") as f64);
+    values
+}
+
+/// The most between two times at which the queue had drained, where that is a peak.
+fn peaks(samples: &[f64]) -> Vec<f64> {
+    let between = samples.split(|cells| *cells <= DRAINED);
+    between.map(|cells| cells.iter().copied().fold(0.0, f64::max)).filter(|peak| *peak > PEAK).collect()
+}
+
+pub(super) fn judge(_: &Table, rows: &[RowResult]) -> (bool, String) {
+    let [epd, per_vc, spd] = rows else { return (false, "three schemes are compared".to_owned()) };
+    let of = |row: &RowResult, name| row.simulated.number(name).unwrap_or_default();
+    // Packets that had begun when the threshold was reached still come in whole: a few dozen cells.
+    let held = (550.0..=700.0).contains(&of(epd, MEAN));
+    let above = of(per_vc, MEAN) > of(epd, MEAN) && of(per_vc, MOST) > 600.0 && of(per_vc, PARTIAL) > 0.0;
+    let rarely = of(spd, REACHED) < RARELY_PCT;
+    let drains = rows.iter().all(|row| of(row, EMPTY) > 1.0);
+    let told = |name: &str, row| {
+        format!(
+            "{name}: peaks of {:.0} cells, {:.0} at most, {:.0} % of them at 600 or more, drained {:.0} % of the time, {:.0} cells lost to the full \
+             buffer",
+            of(row, MEAN),
+            of(row, MOST),
+            of(row, REACHED),
+            of(row, EMPTY),
+            of(row, PARTIAL)
+        )
+    };
+    (held && above && rarely && drains, format!("{}; {}; {}", told("EPD", epd), told("per VC", per_vc), told("SPD", spd)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peak_lies_between_two_times_at_which_the_queue_had_drained() {
+        let samples = [0.0, 400.0, 700.0, 500.0, 10.0, 200.0, 0.0, 0.0, 300.0, 290.0];
+        assert_eq!(peaks(&samples), [700.0, 300.0], "200 cells are no peak");
+        assert!(peaks(&[0.0, 5.0]).is_empty());
+    }
+}

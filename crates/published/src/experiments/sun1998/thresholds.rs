@@ -1,0 +1,51 @@
+//! Sun 1998, section 5.2: the ratio of goodput to input against the threshold of SPD.
+
+use crate::data::{Row, Table};
+use crate::reproduction::RowResult;
+use crate::value::Values;
+
+use super::super::ExperimentError;
+use super::super::seeds::means;
+use super::network::{Point, Scheme, Setup, goodput_to_input};
+use super::whole;
+
+const RATIO: &str = "goodput_to_input";
+
+pub(super) fn rows(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
+    table.rows.iter().map(|row| one(table, row, setup, seeds)).collect()
+}
+
+fn one(table: &Table, row: &Row, setup: &Setup, seeds: &[u64]) -> Result<RowResult, ExperimentError> {
+    let settings = table.settings(row);
+    let from = whole(&settings, "spd_threshold_cells")?;
+    let point = Point {
+        vcs: whole(&settings, "vcs")?,
+        buffer: whole(&settings, "switch_buffer_cells")?,
+        threshold: whole(&settings, "epd_threshold_cells")?,
+        scheme: Scheme::Spd { from, activation: setup.activation },
+    };
+    let once = |seed: &u64| {
+        let trial = point.run(setup, *seed, |_| ())?;
+        Ok([(RATIO, goodput_to_input(&trial))].into_iter().collect())
+    };
+    let runs = seeds.iter().map(once).collect::<Result<Vec<Values>, ExperimentError>>()?;
+    Ok(RowResult::of_means(row, means(&runs)))
+}
+
+/// One cell on either side of the 19 to 20 of the claim.
+const NEAR: std::ops::RangeInclusive<u64> = 18..=21;
+
+pub(super) fn judge(_: &Table, rows: &[RowResult]) -> (bool, String) {
+    let ratio = |row: &RowResult| row.simulated.number(RATIO).unwrap_or_default();
+    let at = |row: &RowResult| row.params.integer("spd_threshold_cells").unwrap_or_default();
+    let error = |row: &RowResult| row.ci95.number(RATIO).unwrap_or_default();
+    let best = rows.iter().max_by(|one, other| ratio(one).total_cmp(&ratio(other)));
+    let (Some(best), Some(first), Some(last)) = (best, rows.first(), rows.last()) else {
+        return (false, "no figures".to_owned());
+    };
+    // An end of the table that is itself near the peak says nothing of that side.
+    let lower = |end: &RowResult| NEAR.contains(&at(end)) || ratio(end) + error(end) < ratio(best) - error(best);
+    let shown = NEAR.contains(&at(best)) && lower(first) && lower(last);
+    let told = |row: &RowResult| format!("{:.3} at {} cells", ratio(row), at(row));
+    (shown, format!("highest {}; {} and {} at the ends", told(best), told(first), told(last)))
+}
