@@ -10,6 +10,7 @@ mod bytes;
 mod commands;
 mod exit;
 mod interrupt;
+mod parallel;
 mod printer;
 mod table;
 

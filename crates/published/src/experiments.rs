@@ -17,6 +17,8 @@ use lastmile_sim::outcome::Outcome;
 use lastmile_sim::spec::Network;
 use lastmile_units::Duration;
 
+pub use open::{Explore, Judged, Open};
+
 use crate::data::Table;
 use crate::reproduction::TableResult;
 
@@ -123,6 +125,32 @@ const fn joined<const N: usize>(lists: &[&[Experiment]]) -> [Experiment; N] {
 #[must_use]
 pub fn experiment(publication: &str, table: &str) -> Option<Experiment> {
     EXPERIMENTS.iter().copied().find(|known| known.publication == publication && known.table == table)
+}
+
+/// A run whose series a table is about, to be drawn.
+#[derive(Debug)]
+pub struct Drawing {
+    /// What it is called beside the others.
+    pub label: String,
+    /// The run.
+    pub scenario: Scenario,
+}
+
+/// The runs whose series a table is about: of its base case, with the first seed. Empty for most tables.
+///
+/// # Errors
+/// As those of the experiment.
+pub fn drawings(publication: &str, table: &Table) -> Result<Vec<Drawing>, ExperimentError> {
+    match publication {
+        sun1998::KEY => sun1998::drawings(table),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// A publication whose open questions can be answered otherwise, by its key.
+#[must_use]
+pub fn explorable(publication: &str) -> Option<&'static dyn Explore> {
+    [(sun1998::KEY, sun1998::EXPLORE)].into_iter().find(|(key, _)| *key == publication).map(|(_, explore)| explore)
 }
 
 /// As many decimals as tell something.

@@ -9,16 +9,21 @@
 //! | [`value`] | [`Values`]: named numbers and words in the order of the file |
 //! | [`mod@select`] | `phanse2000/5.1 5.2`: which tables a user means |
 //! | [`experiments`] | [`Experiment`]: what reproduces a table |
+//! | [`explore`] | a search for the assumptions that bring figures closest |
 //! | [`reproduction`] | [`Reproduction`]: published, theory, simulated and live side by side, in the shape that `--json` prints |
 
 pub mod data;
 pub mod experiments;
+pub mod explore;
 pub mod reproduction;
 pub mod select;
 pub mod value;
 
 pub use data::{DataError, Kind, Publication, Row, Table, publications};
-pub use experiments::{EXPERIMENTS, Experiment, ExperimentError, Lab, LiveExperiment, experiment, live};
-pub use reproduction::{Claim, Reproduction, RowResult, TableResult};
+pub use experiments::{
+    Drawing, EXPERIMENTS, Experiment, ExperimentError, Explore, Judged, Lab, LiveExperiment, Open, drawings,
+    experiment, explorable, live,
+};
+pub use reproduction::{Claim, Reproduction, RowResult, Sensitivity, TableResult};
 pub use select::{SelectError, select};
 pub use value::{Value, Values};

@@ -1,8 +1,14 @@
 //! `lastmile reproduce`: published figures beside the closed form and what lastmile simulates, and with `--live` beside real packets.
 
+mod draw;
+mod explore;
+
 use std::fmt::Write as _;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lastmile_published::{
     EXPERIMENTS, Experiment, Publication, Reproduction, RowResult, Table as PublishedTable, TableResult, Value, Values,
     experiment, publications, select,
@@ -15,6 +21,7 @@ use {
 };
 
 use crate::exit::{Exit, Failure, Result};
+use crate::parallel::in_order;
 use crate::printer::Printer;
 use crate::table::{Align, Table};
 
@@ -35,8 +42,21 @@ pub(crate) struct Arguments {
 
     /// Measure with real packets too what can be, as root: tables of brouer2005; how long it takes is told first
     #[cfg(target_os = "linux")]
-    #[arg(long, conflicts_with = "list")]
+    #[arg(long, conflicts_with_all = ["list", "explore"])]
     live: bool,
+
+    /// Search the space of what sun1998 and ano2002 leave open for the assumptions that bring the published figures closest, and tell what
+    /// was found; nothing else is done with it. Tens of minutes for a whole publication
+    #[arg(long, conflicts_with = "list")]
+    explore: bool,
+
+    /// Draw the series that a table is about, such as the queues of sun1998/fig-5.12, into this directory; made if it is not there
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["list", "explore"])]
+    out: Option<PathBuf>,
+
+    /// Threads for the tables; they change nothing in the results [default: one a processor]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
 
     /// Print JSON
     #[arg(long)]
@@ -51,31 +71,74 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         return Ok(Exit::Done);
     }
     let experiments = experiments(&chosen, &arguments.tables)?;
+    if arguments.explore {
+        let tables: Vec<_> = experiments.iter().map(|(table, known)| (known.publication, *table)).collect();
+        return explore::explore(&tables, arguments.json, printer);
+    }
     #[cfg(target_os = "linux")]
     let mut laboratory = if arguments.live { Some(Laboratory::new(&experiments, printer)?) } else { None };
+    let bar = bar(experiments.len(), printer);
     let mut reproduction = Reproduction::default();
-    for (table, experiment) in experiments {
-        let failed = |error| Failure::new(format_args!("{}/{}: {error}", experiment.publication, table.id));
+    let simulate = |number: usize| {
+        let (table, experiment) = experiments[number];
+        let result = (experiment.run)(table);
+        bar.inc(1);
+        result.map_err(|error| Failure::new(format_args!("{}/{}: {error}", experiment.publication, table.id)))
+    };
+    let mut finish = |number: usize, simulated: Result<TableResult>| -> Result<()> {
+        let (table, experiment) = experiments[number];
         #[cfg_attr(not(target_os = "linux"), expect(unused_mut, reason = "nothing runs live"))]
-        let mut result = (experiment.run)(table).map_err(failed)?;
+        let mut result = simulated?;
         #[cfg(target_os = "linux")]
-        if let (Some(laboratory), Some(live)) = (&mut laboratory, live(experiment.publication, &table.id)) {
-            live.simulate(table, &mut result).map_err(failed)?;
-            let measured = (live.run)(table, &mut result, &mut |scenario| laboratory.run(scenario));
-            match laboratory.ended.take() {
-                Some(ended) => return ended,
-                None => measured.map_err(failed)?,
-            }
+        if let Some(laboratory) = &mut laboratory {
+            laboratory.measure(table, experiment, &mut result)?;
+        }
+        if let Some(out) = &arguments.out {
+            draw::draw(experiment.publication, table, out, printer)?;
         }
         if !arguments.json {
-            print(table, &result, printer)?;
+            bar.suspend(|| print(table, &result, printer))?;
         }
         reproduction.tables.push(result);
+        Ok(())
+    };
+    let mut ended = Ok(());
+    if live_too(arguments) {
+        // What is measured live has the machine to itself.
+        ended = (0..experiments.len()).try_for_each(|number| finish(number, simulate(number)));
+    } else {
+        let mut numbers = 0..experiments.len();
+        in_order(experiments.len(), arguments.threads, simulate, |simulated| {
+            ended = numbers.next().map_or(Ok(()), |number| finish(number, simulated));
+            ended.is_ok()
+        });
     }
+    bar.finish_and_clear();
+    #[cfg(target_os = "linux")]
+    if let Some(early) = laboratory.and_then(|laboratory| laboratory.ended) {
+        return early;
+    }
+    ended?;
     if arguments.json {
         printer.json(&reproduction)?;
     }
     Ok(if reproduction.tables.iter().all(TableResult::holds) { Exit::Done } else { Exit::No })
+}
+
+fn live_too(arguments: &Arguments) -> bool {
+    #[cfg(target_os = "linux")]
+    let live = arguments.live;
+    #[cfg(not(target_os = "linux"))]
+    let (live, _) = (false, arguments);
+    live
+}
+
+fn bar(tables: usize, printer: &Printer) -> ProgressBar {
+    let style = ProgressStyle::with_template("reproducing {bar:40} {pos} of {len} tables")
+        .expect("the template is a constant")
+        .progress_chars("\u{2501}\u{2501} ");
+    let target = if printer.is_watched() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    ProgressBar::with_draw_target(u64::try_from(tables).ok(), target).with_style(style)
 }
 
 /// What runs experiments with real packets.
@@ -106,6 +169,14 @@ impl Laboratory {
         ));
         // Before anything is made: from here on a signal ends a run, and the run takes away what it made.
         Ok(Self { stop: Stop::on_signals()?, ended: None })
+    }
+
+    /// Measures a table that can be, beside a simulation of the very runs.
+    fn measure(&mut self, table: &PublishedTable, experiment: Experiment, result: &mut TableResult) -> Result<()> {
+        let Some(live) = live(experiment.publication, &table.id) else { return Ok(()) };
+        let failed = |error| Failure::new(format_args!("{}/{}: {error}", experiment.publication, table.id));
+        live.simulate(table, result).map_err(failed)?;
+        (live.run)(table, result, &mut |scenario| self.run(scenario)).map_err(failed)
     }
 
     fn run(&mut self, scenario: &Scenario) -> std::result::Result<(Network, Outcome), String> {
@@ -231,8 +302,11 @@ fn print(published: &PublishedTable, result: &TableResult, printer: &mut Printer
         writeln!(text, "assumed: {assumption}").expect("a string takes all");
     }
     if !result.sensitivity.is_empty() {
-        writeln!(text, "\nwhat other assumptions give, one at a time; deviation is the root mean square of the relative ones")
-            .expect("a string takes all");
+        writeln!(
+            text,
+            "\nwhat other assumptions give, one at a time; deviation is the root mean square of the relative ones"
+        )
+        .expect("a string takes all");
         printer.data(&text)?;
         printer.data(&sensitivity(result))?;
         text.clear();

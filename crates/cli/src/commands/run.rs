@@ -7,7 +7,6 @@ pub(super) mod variants;
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::Args;
 use indicatif::{MultiProgress, ProgressDrawTarget};
@@ -18,6 +17,7 @@ use serde::Serialize;
 
 use crate::exit::{Exit, Failure, Result};
 use crate::interrupt::Interrupt;
+use crate::parallel::in_parallel;
 use crate::printer::Printer;
 
 pub(super) use self::simulate::Done;
@@ -174,28 +174,6 @@ pub(super) fn simulate_all(
         }
     }
     Ok(Ok(done))
-}
-
-/// Does `count` jobs on so many threads, each job on one; what they return comes in their order.
-fn in_parallel<T: Send>(count: usize, threads: Option<NonZeroUsize>, job: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let threads = threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut ended = Vec::new();
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= count {
-                return ended;
-            }
-            ended.push((number, job(number)));
-        }
-    };
-    let mut ended: Vec<(usize, T)> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads.min(count)).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().flat_map(|worker| worker.join().expect("a run does not panic")).collect()
-    });
-    ended.sort_by_key(|(number, _)| *number);
-    ended.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Writes the files of each run, and of several their comparison, beside the goodput of the downloads alone if that is known; returns

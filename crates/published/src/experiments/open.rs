@@ -45,15 +45,21 @@ pub(super) struct Model<S: 'static> {
 pub(super) struct Simulated<S: 'static> {
     pub(super) id: &'static str,
     /// Simulates every row with each of these seeds.
-    pub(super) rows: fn(&Table, &S, &[u64]) -> Result<Vec<RowResult>, ExperimentError>,
+    pub(super) rows: Rows<S>,
     /// Whether the rows show what the table claims, and by which figures.
-    pub(super) judge: fn(&Table, &[RowResult]) -> (bool, String),
+    pub(super) judge: Judge,
     /// What else there is to know.
     pub(super) notes: &'static [&'static str],
 }
 
+/// Simulates every row with each of these seeds.
+pub(super) type Rows<S> = fn(&Table, &S, &[u64]) -> Result<Vec<RowResult>, ExperimentError>;
+
+/// Whether rows show what a table claims, and by which figures.
+pub(super) type Judge = fn(&Table, &[RowResult]) -> (bool, String);
+
 /// Seeds of what is tried beside the base case.
-const FEW: usize = 3;
+const FEW: usize = 2;
 
 impl<S> Model<S> {
     fn simulated(&self, table: &Table) -> Result<&Simulated<S>, ExperimentError> {
@@ -150,11 +156,8 @@ impl<S> Explore for Model<S> {
         let answers = |question: &Question<S>| {
             std::iter::once(question.taken).chain(question.others.iter().map(|(answer, _)| *answer)).collect()
         };
-        let open = |question: &Question<S>| Open {
-            asks: question.asks,
-            answers: answers(question),
-            tables: question.tables,
-        };
+        let open =
+            |question: &Question<S>| Open { asks: question.asks, answers: answers(question), tables: question.tables };
         self.questions.iter().map(open).collect()
     }
 

@@ -39,6 +39,11 @@ impl Overrides {
     pub(super) fn set(&mut self, key: &str, value: impl Display) {
         self.0.push(format!("{key}={value}"));
     }
+
+    /// The scenario `text`, which ships as `name`, with these.
+    pub(super) fn scenario(&self, name: &str, text: &str) -> Result<Scenario, ExperimentError> {
+        Scenario::parse(name, text, &self.0).map_err(|report| ExperimentError::Network(report.to_string()))
+    }
 }
 
 impl Trial {
@@ -64,10 +69,14 @@ impl Trial {
         overrides: &Overrides,
         lab: &mut Lab<'_>,
     ) -> Result<Self, ExperimentError> {
-        let scenario =
-            Scenario::parse(name, text, &overrides.0).map_err(|report| ExperimentError::Network(report.to_string()))?;
+        let scenario = overrides.scenario(name, text)?;
         let (network, outcome) = lab(&scenario).map_err(ExperimentError::Live)?;
         Ok(Self::new(&network, outcome))
+    }
+
+    /// Runs a scenario.
+    pub(super) fn of_scenario(scenario: &Scenario) -> Result<Self, ExperimentError> {
+        Self::of(scenario.network_ref())
     }
 
     fn of(network: &Network) -> Result<Self, ExperimentError> {
@@ -306,9 +315,7 @@ impl Trial {
 }
 
 fn network(name: &str, text: &str, overrides: &Overrides) -> Result<Network, ExperimentError> {
-    let scenario =
-        Scenario::parse(name, text, &overrides.0).map_err(|report| ExperimentError::Network(report.to_string()))?;
-    Ok(scenario.network())
+    Ok(overrides.scenario(name, text)?.network())
 }
 
 fn network_error(error: &lastmile_sim::BuildError) -> ExperimentError {

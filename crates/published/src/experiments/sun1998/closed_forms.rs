@@ -130,7 +130,7 @@ pub(super) fn room(table: &Table) -> Result<TableResult, ExperimentError> {
         theory.set("gap_packets_of_23_cells", Value::List(packets.map(Value::Float).collect()));
         result.rows.push(RowResult::closed_form(row, theory));
     }
-    let (with, without) = published_wins(2.0 * packet as f64, from)?;
+    let [with, without] = published_wins(2.0 * packet as f64, from)?;
     let evidence = format!(
         "of the published rows of tables 5.7, 5.8 and 5.10, SPD wins in {} of {} where two packets fit, and in {} of {} where they do not: the rule does not tell them apart",
         with.0, with.1, without.0, without.1
@@ -151,7 +151,7 @@ fn gaps(row: &Row, from: u64) -> Result<Vec<f64>, ExperimentError> {
 }
 
 /// Published rows in which SPD wins, of all: with at least so much room, and with less.
-fn published_wins(room: f64, from: u64) -> Result<((u32, u32), (u32, u32)), ExperimentError> {
+fn published_wins(room: f64, from: u64) -> Result<[(u32, u32); 2], ExperimentError> {
     let publications = crate::publications().map_err(|error| ExperimentError::Network(error.to_string()))?;
     let ours = publications.iter().find(|publication| publication.key == KEY);
     let tables = ["5.7", "5.8", "5.10"].iter().filter_map(|id| ours?.table(id));
@@ -165,5 +165,5 @@ fn published_wins(room: f64, from: u64) -> Result<((u32, u32), (u32, u32)), Expe
             side.1 += 1;
         }
     }
-    Ok((with, without))
+    Ok([with, without])
 }

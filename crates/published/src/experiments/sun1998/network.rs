@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use lastmile_queueing::random::Stream;
+use lastmile_scenario::Scenario;
 
 use super::super::ExperimentError;
 use super::super::trial::{Overrides, Trial};
 
-const NETWORK: (&str, &str) =
-    ("sun1998/network.toml", include_str!("../../../scenarios/sun1998/network.toml"));
+const NETWORK: (&str, &str) = ("sun1998/network.toml", include_str!("../../../scenarios/sun1998/network.toml"));
 
 /// What the thesis leaves open, in the base case or otherwise.
 #[derive(Clone)]
@@ -123,6 +123,16 @@ impl Point {
 
     /// The run with a seed.
     pub(super) fn run(&self, setup: &Setup, seed: u64, set: impl Fn(&mut Overrides)) -> Result<Trial, ExperimentError> {
+        Trial::of_scenario(&self.scenario(setup, seed, set)?)
+    }
+
+    /// The scenario of that run.
+    pub(super) fn scenario(
+        &self,
+        setup: &Setup,
+        seed: u64,
+        set: impl Fn(&mut Overrides),
+    ) -> Result<Scenario, ExperimentError> {
         let mut overrides = setup.common(seed);
         let queue = self.queue(setup);
         let plain = format!("{{ kind = \"ppd\", limit = \"{} cells\" }}", self.buffer);
@@ -133,7 +143,7 @@ impl Point {
         set(&mut overrides);
         let mut edges = Edges::new(setup, seed);
         edges.add("source", self.vcs, ("one", "three"));
-        Trial::whole(NETWORK.0, &format!("{}\n{}", NETWORK.1, edges.text), &overrides)
+        overrides.scenario(NETWORK.0, &format!("{}\n{}", NETWORK.1, edges.text))
     }
 }
 
@@ -152,10 +162,10 @@ impl<'a> Edges<'a> {
     /// So many sources at one switch, with sinks at another.
     pub(super) fn add(&mut self, name: &str, count: u64, (near, far): (&str, &str)) {
         // 1064 bytes in 0.3 ms are 28.4 Mbit/s.
-        let (delay, rate) =
-            if self.setup.serial_hosts { ("0 ms", "rate = \"28.4 Mbit/s\"\n") } else { ("0.3 ms", "") };
+        let (delay, rate) = if self.setup.serial_hosts { ("0 ms", "rate = \"28.4 Mbit/s\"\n") } else { ("0.3 ms", "") };
         for number in 1..=count {
-            let start = if self.setup.starts_within_us == 0 { 0 } else { self.starts.below(self.setup.starts_within_us) };
+            let start =
+                if self.setup.starts_within_us == 0 { 0 } else { self.starts.below(self.setup.starts_within_us) };
             let (from, to) = (format!("{name}-host-{number}"), format!("{name}-sink-{number}"));
             for (host, switch) in [(&from, near), (&to, far)] {
                 write!(
@@ -179,4 +189,10 @@ impl<'a> Edges<'a> {
 /// Cells from Switch2 to Switch3 of packets that are complete, as a share of those from Switch1 to Switch2.
 pub(super) fn goodput_to_input(trial: &Trial) -> f64 {
     trial.cells("link23").good_cells as f64 / trial.cells("link12").cells.sent.max(1) as f64
+}
+
+/// Share of the rate of the link from Switch2 to Switch3 that complete packets took, in percent: what the ratio does not tell.
+pub(super) fn carried_pct(trial: &Trial) -> f64 {
+    const LINK23_CELLS_PER_S: f64 = 10e6 / 424.0;
+    100.0 * trial.cells("link23").good_cells as f64 / trial.time_s() / LINK23_CELLS_PER_S
 }

@@ -1,12 +1,14 @@
 //! Sun 1998, section 5.5: the queue of Switch2 against time under the three schemes.
 
+use lastmile_scenario::Scenario;
+
 use crate::data::{Row, Table};
 use crate::reproduction::RowResult;
 use crate::value::Values;
 
-use super::super::ExperimentError;
-use super::super::seeds::means;
-use super::super::trial::{Overrides, Trial};
+use super::super::seeds::{SEEDS, means};
+use super::super::trial::Trial;
+use super::super::{Drawing, ExperimentError};
 use super::network::{Point, Scheme, Setup};
 use super::whole;
 
@@ -39,7 +41,7 @@ fn scheme(row: &Row) -> Scheme {
 }
 
 /// The run whose queue a row is about.
-pub(super) fn run(table: &Table, row: &Row, setup: &Setup, seed: u64) -> Result<Trial, ExperimentError> {
+fn scenario(table: &Table, row: &Row, setup: &Setup, seed: u64) -> Result<Scenario, ExperimentError> {
     let settings = table.settings(row);
     let point = Point {
         vcs: whole(&settings, "vcs")?,
@@ -47,19 +49,27 @@ pub(super) fn run(table: &Table, row: &Row, setup: &Setup, seed: u64) -> Result<
         threshold: whole(&settings, "epd_threshold_cells")?,
         scheme: scheme(row),
     };
-    point.run(setup, seed, sampled)
+    point.scenario(setup, seed, |overrides| {
+        overrides.set("record.series", true);
+        overrides.set("record.interval", "1 ms");
+        overrides.set("record.flows", 0);
+    })
 }
 
-fn sampled(overrides: &mut Overrides) {
-    overrides.set("record.series", true);
-    overrides.set("record.interval", "1 ms");
+/// The three runs, for their queues to be drawn.
+pub(super) fn drawings(table: &Table, setup: &Setup) -> Result<Vec<Drawing>, ExperimentError> {
+    let drawing = |row: &Row| {
+        let label = row.params.text("scheme").unwrap_or_default().to_owned();
+        Ok(Drawing { label, scenario: scenario(table, row, setup, SEEDS[0])? })
+    };
+    table.rows.iter().map(drawing).collect()
 }
 
 pub(super) fn rows(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     let mut rows = Vec::new();
     for row in &table.rows {
         let threshold = whole(&table.settings(row), "epd_threshold_cells")? as f64;
-        let once = |seed: &u64| Ok(measured(&run(table, row, setup, *seed)?, threshold));
+        let once = |seed: &u64| Ok(measured(&Trial::of_scenario(&scenario(table, row, setup, *seed)?)?, threshold));
         let runs = seeds.iter().map(once).collect::<Result<Vec<Values>, ExperimentError>>()?;
         let mut result = RowResult::of_means(row, means(&runs));
         let of = |name| result.simulated.number(name).unwrap_or_default();
@@ -125,7 +135,10 @@ pub(super) fn judge(_: &Table, rows: &[RowResult]) -> (bool, String) {
             of(row, PARTIAL)
         )
     };
-    (held && above && rarely && drains, format!("{}; {}; {}", told("EPD", epd), told("per VC", per_vc), told("SPD", spd)))
+    (
+        held && above && rarely && drains,
+        format!("{}; {}; {}", told("EPD", epd), told("per VC", per_vc), told("SPD", spd)),
+    )
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::value::Values;
 
 use super::super::ExperimentError;
 use super::super::seeds::means;
-use super::network::{Point, Scheme, Setup, goodput_to_input};
+use super::network::{Point, Scheme, Setup, carried_pct, goodput_to_input};
 use super::whole;
 
 const EPD: &str = "goodput_to_input_epd_aggregate";
@@ -41,7 +41,6 @@ fn predicted(id: &str) -> Vec<(Option<i64>, &'static [i64])> {
     match id {
         "5.7" => vec![(None, &[120, 180])],
         "5.8" => vec![(None, &[600, 900]), (Some(20), &[500, 600, 700, 800, 900, 1000])],
-        "5.11" => vec![(None, &[600, 1000])],
         _ => Vec::new(),
     }
 }
@@ -52,15 +51,21 @@ fn compared(table: &Table, settings: &Values, setup: &Setup, seeds: &[u64]) -> R
         _ => (whole(settings, "switch_buffer_cells")?, whole(settings, "spd_congest_threshold_cells")?),
     };
     let from = whole(settings, "spd_threshold_cells")?;
-    let schemes = [(EPD, Scheme::Epd), (SPD, Scheme::Spd { from, activation }), (PER_VC, Scheme::EpdPerVc)];
+    let schemes = [
+        (EPD, "link23_goodput_epd_aggregate_pct", Scheme::Epd),
+        (SPD, "link23_goodput_spd_pct", Scheme::Spd { from, activation }),
+        (PER_VC, "link23_goodput_epd_per_vc_pct", Scheme::EpdPerVc),
+    ];
     let (vcs, threshold) = (whole(settings, "vcs")?, whole(settings, "epd_threshold_cells")?);
     let once = |seed: &u64| {
         let mut values = Values::new();
-        for (name, scheme) in schemes {
+        let mut carried = Values::new();
+        for (ratio, share, scheme) in schemes {
             let trial = Point { vcs, buffer, threshold, scheme }.run(setup, *seed, |_| ())?;
-            values.set(name, goodput_to_input(&trial));
+            values.set(ratio, goodput_to_input(&trial));
+            carried.set(share, carried_pct(&trial));
         }
-        Ok(values)
+        Ok(values.overlaid(&carried))
     };
     let runs = seeds.iter().map(once).collect::<Result<Vec<Values>, ExperimentError>>()?;
     Ok(means(&runs))
@@ -115,21 +120,4 @@ pub(super) fn about_level(_: &Table, rows: &[RowResult]) -> (bool, String) {
     let rows = Compared::all(rows);
     let ahead = |row: &Compared| (row.threshold == 500) != (row.lead() > 0.0);
     (rows.iter().all(|row| row.lead().abs() < 0.1 && ahead(row)), leads(&rows))
-}
-
-/// Table 5.11.
-pub(super) fn rises_with_threshold(_: &Table, rows: &[RowResult]) -> (bool, String) {
-    let rows = Compared::all(rows);
-    let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return (false, "no figures".to_owned()) };
-    let falls = last.epd < first.epd && last.per_vc < first.per_vc;
-    let shown = rows.iter().all(|row| row.lead() > 0.0) && falls && last.spd >= first.spd;
-    let told = |first: f64, last: f64| format!("{first:.3} to {last:.3}");
-    let evidence = format!(
-        "{}; from the lowest to the highest threshold EPD goes from {}, per VC from {}, SPD from {}",
-        leads(&rows),
-        told(first.epd, last.epd),
-        told(first.per_vc, last.per_vc),
-        told(first.spd, last.spd)
-    );
-    (shown, evidence)
 }

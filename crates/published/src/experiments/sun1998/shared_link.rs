@@ -10,8 +10,7 @@ use super::super::trial::{Overrides, Trial};
 use super::network::{Edges, Point, Scheme, Setup};
 use super::whole;
 
-const NETWORK: (&str, &str) =
-    ("sun1998/two-sets.toml", include_str!("../../../scenarios/sun1998/two-sets.toml"));
+const NETWORK: (&str, &str) = ("sun1998/two-sets.toml", include_str!("../../../scenarios/sun1998/two-sets.toml"));
 
 const EPD: &str = "goodput_epd_cells_per_s";
 const SPD: &str = "goodput_spd_cells_per_s";
@@ -59,7 +58,9 @@ fn one(settings: &Values, setup: &Setup, seeds: &[u64]) -> Result<Means, Experim
         values.set(IMPROVEMENT, 100.0 * (spd / epd - 1.0));
         values.set(EPD, epd);
         values.set(SPD, spd);
-        for (name, trial) in [("congested_set_epd_cells_per_s", &trials[0]), ("congested_set_spd_cells_per_s", &trials[1])] {
+        for (name, trial) in
+            [("congested_set_epd_cells_per_s", &trials[0]), ("congested_set_spd_cells_per_s", &trials[1])]
+        {
             values.set(name, trial.cells("link23").good_cells as f64 / trial.time_s());
         }
         Ok(values)

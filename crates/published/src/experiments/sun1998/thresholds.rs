@@ -6,10 +6,11 @@ use crate::value::Values;
 
 use super::super::ExperimentError;
 use super::super::seeds::means;
-use super::network::{Point, Scheme, Setup, goodput_to_input};
+use super::network::{Point, Scheme, Setup, carried_pct, goodput_to_input};
 use super::whole;
 
 const RATIO: &str = "goodput_to_input";
+const CARRIED: &str = "link23_goodput_pct";
 
 pub(super) fn rows(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     table.rows.iter().map(|row| one(table, row, setup, seeds)).collect()
@@ -26,7 +27,7 @@ fn one(table: &Table, row: &Row, setup: &Setup, seeds: &[u64]) -> Result<RowResu
     };
     let once = |seed: &u64| {
         let trial = point.run(setup, *seed, |_| ())?;
-        Ok([(RATIO, goodput_to_input(&trial))].into_iter().collect())
+        Ok([(RATIO, goodput_to_input(&trial)), (CARRIED, carried_pct(&trial))].into_iter().collect())
     };
     let runs = seeds.iter().map(once).collect::<Result<Vec<Values>, ExperimentError>>()?;
     Ok(RowResult::of_means(row, means(&runs)))
@@ -46,6 +47,7 @@ pub(super) fn judge(_: &Table, rows: &[RowResult]) -> (bool, String) {
     // An end of the table that is itself near the peak says nothing of that side.
     let lower = |end: &RowResult| NEAR.contains(&at(end)) || ratio(end) + error(end) < ratio(best) - error(best);
     let shown = NEAR.contains(&at(best)) && lower(first) && lower(last);
-    let told = |row: &RowResult| format!("{:.3} at {} cells", ratio(row), at(row));
+    let carried = |row: &RowResult| row.simulated.number(CARRIED).unwrap_or_default();
+    let told = |row: &RowResult| format!("{:.3} at {} cells ({:.0} % of the link)", ratio(row), at(row), carried(row));
     (shown, format!("highest {}; {} and {} at the ends", told(best), told(first), told(last)))
 }

@@ -1,0 +1,44 @@
+//! `lastmile reproduce --out`: the runs whose series a table is about, drawn.
+
+use std::path::Path;
+
+use lastmile_published::{Drawing, Table, drawings};
+use lastmile_results::schema::Inputs;
+use lastmile_results::{Origin, Run, Series, summarise, write};
+
+use crate::exit::{Failure, Result};
+use crate::printer::Printer;
+
+/// Runs what `table` has to draw, and writes it to a directory of its own: a report of each run, and one of all side by side.
+pub(super) fn draw(publication: &str, table: &Table, out: &Path, printer: &mut Printer) -> Result<()> {
+    let failed = |error| Failure::new(format_args!("{publication}/{}: {error}", table.id));
+    let drawings = drawings(publication, table).map_err(failed)?;
+    if drawings.is_empty() {
+        return Ok(());
+    }
+    let directory = out.join(format!("{publication}-{}", table.id));
+    let mut runs = Vec::new();
+    for drawing in &drawings {
+        let run = run(drawing)?;
+        let name: String = run.label.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
+        write::write_all(&directory.join(name), &run).map_err(Failure::new)?;
+        runs.push(run);
+    }
+    let report = directory.join(write::REPORT);
+    write::write_comparison(&report, &runs, None).map_err(Failure::new)?;
+    printer.talk(&format!("drawn: {}", report.display()));
+    Ok(())
+}
+
+fn run(drawing: &Drawing) -> Result<Run> {
+    let network = drawing.scenario.network_ref();
+    let outcome = lastmile_sim::run(network).map_err(Failure::new)?;
+    let origin = Origin {
+        scenario: drawing.scenario.name().to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        inputs: Inputs::default(),
+    };
+    let series = outcome.series.iter().map(Series::from).collect();
+    let summary = summarise(&origin, network, &outcome);
+    Ok(Run { label: drawing.label.clone(), own: Vec::new(), summary, series })
+}

@@ -1,0 +1,84 @@
+//! Jobs on several threads, whose results come in the order of the jobs whoever ends first.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+/// Does `count` jobs on so many threads, each job on one; what they return comes in their order. By default a thread a processor.
+pub(crate) fn in_parallel<T: Send>(
+    count: usize,
+    threads: Option<NonZeroUsize>,
+    job: impl Fn(usize) -> T + Sync,
+) -> Vec<T> {
+    let mut results = Vec::with_capacity(count);
+    in_order(count, threads, job, |result| {
+        results.push(result);
+        true
+    });
+    results
+}
+
+/// The same, where each result is handed over as soon as it and all before it are there. With the first that is answered by `false` no
+/// further job begins, and nothing more is handed over.
+pub(crate) fn in_order<T: Send>(
+    count: usize,
+    threads: Option<NonZeroUsize>,
+    job: impl Fn(usize) -> T + Sync,
+    mut each: impl FnMut(T) -> bool,
+) {
+    let threads = threads.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        let (sender, receiver) = mpsc::channel();
+        for _ in 0..threads.min(count) {
+            let (sender, next, job) = (sender.clone(), &next, &job);
+            scope.spawn(move || {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    // Nobody receives after a panic of the caller.
+                    if number >= count || sender.send((number, job(number))).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let mut early = BTreeMap::new();
+        let mut due = 0;
+        for (number, result) in receiver {
+            early.insert(number, result);
+            while let Some(result) = early.remove(&due) {
+                if !each(result) {
+                    next.store(count, Ordering::Relaxed);
+                    return;
+                }
+                due += 1;
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn results_come_in_the_order_of_the_jobs_whoever_ends_first() {
+        let mut told = Vec::new();
+        let late = |number: usize| {
+            thread::sleep(Duration::from_millis(if number.is_multiple_of(3) { 8 } else { 0 }));
+            number
+        };
+        in_order(20, NonZeroUsize::new(4), late, |number| {
+            told.push(number);
+            number < 11
+        });
+        assert_eq!(told, (0..12).collect::<Vec<_>>(), "11 was the last that was wanted");
+        assert_eq!(in_parallel(3, NonZeroUsize::new(8), late), [0, 1, 2]);
+        assert!(in_parallel(0, None, late).is_empty());
+    }
+}
