@@ -3,6 +3,7 @@
 //! An experiment takes the table's settings, chooses what the publication leaves open and says so under
 //! [`TableResult::assumptions`], simulates every row, and judges the table's claim by its own figures.
 
+mod ano2002;
 mod brouer2005;
 mod closed_form;
 mod kalyanaraman1999;
@@ -94,8 +95,13 @@ pub enum ExperimentError {
 /// Every experiment there is, in the order of publications and tables.
 pub const EXPERIMENTS: &[Experiment] = &joined::<{ count(&BY_PUBLICATION) }>(&BY_PUBLICATION);
 
-const BY_PUBLICATION: [&[Experiment]; 4] =
-    [brouer2005::EXPERIMENTS, kalyanaraman1999::EXPERIMENTS, phanse2000::EXPERIMENTS, sun1998::EXPERIMENTS];
+const BY_PUBLICATION: [&[Experiment]; 5] = [
+    ano2002::EXPERIMENTS,
+    brouer2005::EXPERIMENTS,
+    kalyanaraman1999::EXPERIMENTS,
+    phanse2000::EXPERIMENTS,
+    sun1998::EXPERIMENTS,
+];
 
 const fn count(lists: &[&[Experiment]]) -> usize {
     let (mut sum, mut list) = (0, 0);
@@ -150,7 +156,8 @@ pub fn drawings(publication: &str, table: &Table) -> Result<Vec<Drawing>, Experi
 /// A publication whose open questions can be answered otherwise, by its key.
 #[must_use]
 pub fn explorable(publication: &str) -> Option<&'static dyn Explore> {
-    [(sun1998::KEY, sun1998::EXPLORE)].into_iter().find(|(key, _)| *key == publication).map(|(_, explore)| explore)
+    let known = [(ano2002::KEY, ano2002::EXPLORE), (sun1998::KEY, sun1998::EXPLORE)];
+    known.into_iter().find(|(key, _)| *key == publication).map(|(_, explore)| explore)
 }
 
 /// As many decimals as tell something.
@@ -192,6 +199,8 @@ mod tests {
             ("phanse2000", ["2.1", "text-4.2", "text-3.4", "text-3.7.2", "text-5.2.1", "text-5.3", "5.10"].as_slice()),
             ("kalyanaraman1999", ["text-1", "text-2-example", "text-2-cbq", "1", "2", "3", "4", "5", "6"].as_slice()),
             ("brouer2005", ["text-2.4", "fig-3.6", "fig-6.1", "fig-7.1", "fig-7.3", "A.1"].as_slice()),
+            ("sun1998", ["text-3.3", "text-4.1"].as_slice()),
+            ("ano2002", ["fig-4", "text-3.2", "text-4.1"].as_slice()),
         ];
         for (key, ids) in tables {
             let publication = publications.iter().find(|publication| publication.key == key).unwrap();

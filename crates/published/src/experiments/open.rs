@@ -38,6 +38,10 @@ pub(super) struct Model<S: 'static> {
     /// Its simulated tables.
     pub(super) tables: &'static [Simulated<S>],
     pub(super) base: fn() -> S,
+    /// With how many seeds the base case runs.
+    pub(super) seeds: usize,
+    /// Shortens what is tried beside the base case.
+    pub(super) brief: fn(&mut S),
     pub(super) questions: &'static [Question<S>],
 }
 
@@ -70,21 +74,26 @@ impl<S> Model<S> {
     pub(super) fn reproduce(&self, table: &Table) -> Result<TableResult, ExperimentError> {
         let simulated = self.simulated(table)?;
         let mut result = TableResult::new(self.publication, table);
-        result.seeds = SEEDS.to_vec();
-        result.rows = (simulated.rows)(table, &(self.base)(), &SEEDS)?;
+        let seeds = &SEEDS[..self.seeds];
+        result.seeds = seeds.to_vec();
+        result.rows = (simulated.rows)(table, &(self.base)(), seeds)?;
         let (shown, evidence) = (simulated.judge)(table, &result.rows);
         result.claims.push(Claim { text: table.claim.clone(), shown, evidence });
         let open: Vec<&Question<S>> = self.questions.iter().filter(|question| question.concerns(table)).collect();
         result.assumptions = open.iter().map(|open| open.told()).collect();
         result.assumptions.extend(simulated.notes.iter().copied().map(String::from));
-        let few = (simulated.rows)(table, &(self.base)(), &SEEDS[..FEW])?;
-        result.sensitivity.push(tried("the base case, with as few seeds", "", &few, (simulated.judge)(table, &few)));
+        let mut attempt = |asks: &str, answer: &str, set: fn(&mut S)| -> Result<(), ExperimentError> {
+            let mut setup = (self.base)();
+            (self.brief)(&mut setup);
+            set(&mut setup);
+            let rows = (simulated.rows)(table, &setup, &SEEDS[..FEW])?;
+            result.sensitivity.push(tried(asks, answer, &rows, (simulated.judge)(table, &rows)));
+            Ok(())
+        };
+        attempt("nothing: the base case, as short as the others", "", |_| ())?;
         for question in open {
             for (answer, set) in question.others {
-                let mut setup = (self.base)();
-                set(&mut setup);
-                let rows = (simulated.rows)(table, &setup, &SEEDS[..FEW])?;
-                result.sensitivity.push(tried(question.asks, answer, &rows, (simulated.judge)(table, &rows)));
+                attempt(question.asks, answer, *set)?;
             }
         }
         Ok(result)
@@ -168,6 +177,7 @@ impl<S> Explore for Model<S> {
     fn judge(&self, table: &Table, answers: &[usize]) -> Result<Judged, ExperimentError> {
         let simulated = self.simulated(table)?;
         let mut setup = (self.base)();
+        (self.brief)(&mut setup);
         for (question, answer) in self.questions.iter().zip(answers) {
             if let Some((_, set)) = answer.checked_sub(1).and_then(|other| question.others.get(other)) {
                 set(&mut setup);

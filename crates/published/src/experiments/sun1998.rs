@@ -66,6 +66,8 @@ const MODEL: Model<Setup> = Model {
         Simulated { id: "5.12", rows: shared_link::rows, judge: shared_link::judge, notes: shared_link::NOTES },
     ],
     base: Setup::base,
+    seeds: 10,
+    brief: |_| (),
     questions: QUESTIONS,
 };
 
@@ -207,4 +209,71 @@ const QUESTIONS: &[Question<Setup>] = &[
 
 fn whole(settings: &Values, name: &'static str) -> Result<u64, ExperimentError> {
     settings.integer(name).ok_or(ExperimentError::MissingSetting(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduction::RowResult;
+
+    fn tables() -> Vec<Table> {
+        let publications = crate::publications().unwrap();
+        publications.into_iter().find(|publication| publication.key == KEY).unwrap().tables
+    }
+
+    /// The criteria are those of the publication: its own figures meet them.
+    #[test]
+    fn the_published_figures_show_what_is_claimed() {
+        for table in tables() {
+            let Some(simulated) = MODEL.tables.iter().find(|known| known.id == table.id) else { continue };
+            let rows: Vec<RowResult> =
+                table.rows.iter().map(|row| RowResult::new(row, row.published.clone())).collect();
+            // The queues of figure 5.12 are told in words.
+            if table.id != "fig-5.12" {
+                let (shown, evidence) = (simulated.judge)(&table, &rows);
+                assert!(shown, "{}: {evidence}", table.id);
+            }
+        }
+    }
+
+    /// One row of each kind, briefly: what it measures is there, under the names of the publication.
+    #[test]
+    fn every_kind_of_table_measures_what_was_published() {
+        let brief = Setup { duration_s: 2, shared_s: 1, ..Setup::base() };
+        for id in ["5.1", "5.7", "fig-5.12", "5.12"] {
+            let mut table = tables().into_iter().find(|table| table.id == id).unwrap();
+            if id != "fig-5.12" {
+                table.rows.truncate(1);
+            }
+            let simulated = MODEL.tables.iter().find(|known| known.id == id).unwrap();
+            let rows = (simulated.rows)(&table, &brief, &[1, 2]).unwrap();
+            for row in &rows {
+                for (name, value) in row.published.iter().filter(|(name, _)| !name.starts_with("goodput_epd_cells")) {
+                    if name != "goodput_spd_cells" {
+                        assert!(row.simulated.get(name).is_some(), "{id}: no {name} beside {value}");
+                    }
+                }
+                for (name, ratio) in row.simulated.iter().filter(|(name, _)| name.starts_with("goodput_to_input")) {
+                    assert!((0.2..=1.0).contains(&ratio.as_f64().unwrap()), "{id}: {name} is {ratio}");
+                }
+            }
+        }
+    }
+
+    /// Every answer makes a network, in every table that it concerns.
+    #[test]
+    fn every_answer_can_be_tried() {
+        let mut table = tables().into_iter().find(|table| table.id == "5.7").unwrap();
+        table.rows.truncate(1);
+        let base = || Setup { duration_s: 1, shared_s: 1, ..Setup::base() };
+        for question in QUESTIONS {
+            for (answer, set) in question.others {
+                let mut setup = base();
+                set(&mut setup);
+                setup.duration_s = 1;
+                let ran = schemes::rows(&table, &setup, &[1]);
+                assert!(ran.is_ok(), "{}: {answer}: {ran:?}", question.asks);
+            }
+        }
+    }
 }

@@ -31,6 +31,14 @@ struct FlowShape {
     mss: Option<f64>,
 }
 
+/// What became of a TCP connection.
+pub(super) struct Connection {
+    pub(super) name: String,
+    pub(super) goodput_bps: f64,
+    pub(super) timeouts: u64,
+    pub(super) fast_retransmits: u64,
+}
+
 /// The overrides of one row: `key=value`, as `--set` takes them.
 #[derive(Clone, Default)]
 pub(super) struct Overrides(Vec<String>);
@@ -276,6 +284,21 @@ impl Trial {
     /// Segments that the flows of `traffic` sent again.
     pub(super) fn sent_again(&self, traffic: &str) -> u64 {
         self.of_traffic(traffic).filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.retransmissions).sum()
+    }
+
+    /// The TCP connections of a traffic, in their order.
+    pub(super) fn connections(&self, traffic: &str) -> Vec<Connection> {
+        let seconds = self.time_s();
+        let connection = |flow: &FlowOutcome| {
+            let tcp = flow.tcp.as_ref();
+            Connection {
+                name: flow.name.clone(),
+                goodput_bps: flow.bytes_delivered as f64 * 8.0 / seconds,
+                timeouts: tcp.map_or(0, |tcp| tcp.timeouts),
+                fast_retransmits: tcp.map_or(0, |tcp| tcp.fast_retransmits),
+            }
+        };
+        self.of_traffic(traffic).map(connection).collect()
     }
 
     /// What the port of a link of cells did.

@@ -1,0 +1,115 @@
+//! Ano et al. 2002, section 4.2: what a path gets for its sustainable rate, and for its burst size.
+
+use crate::data::Table;
+use crate::reproduction::{Means, RowResult};
+use crate::value::Values;
+
+use super::super::ExperimentError;
+use super::super::seeds::means;
+use super::super::trial::Trial;
+use super::testbed::{AF, PATHS, PAYLOAD, Point, Setup, TRUNK_MBPS};
+use super::whole;
+
+const AGGREGATE: &str = "aggregate_throughput_mbps";
+
+/// Of the connections of one path, in Mbit/s.
+fn aggregate(trial: &Trial, path: &str) -> f64 {
+    trial.connections(path).iter().map(|connection| connection.goodput_bps / 1e6).sum()
+}
+
+fn of_second_path(point: Point, setup: &Setup, seeds: &[u64]) -> Result<Means, ExperimentError> {
+    let once = |seed: &u64| {
+        let trial = point.run(setup, *seed, |_| ())?;
+        let values = [(AGGREGATE, aggregate(&trial, "af-2")), ("aggregate_of_af_1_mbps", aggregate(&trial, "af-1"))];
+        Ok(values.into_iter().collect())
+    };
+    Ok(means(&seeds.iter().map(once).collect::<Result<Vec<Values>, ExperimentError>>()?))
+}
+
+/// Table 1.
+pub(super) fn rates(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
+    let rtt = whole(&table.scenario, "rtt_ms")?;
+    let point = |mbps: f64| Point { scr_kbps: (mbps * 1e3).round() as u64, ..Point::at(rtt) };
+    let mut rows = Vec::new();
+    for row in &table.rows {
+        let mbps = super::number(&row.params, "scr0_af2_mbps")?;
+        rows.push(RowResult::of_means(row, of_second_path(point(mbps), setup, seeds)?));
+    }
+    if seeds.len() > 2 {
+        for mbps in [14.84, 5.3] {
+            let params: Values = [("scr0_af2_mbps", mbps)].into_iter().collect();
+            let mut row = RowResult::unpublished(params, of_second_path(point(mbps), setup, seeds)?);
+            row.theory.set("aggregate_mbps", super::super::significant(share_mbps(mbps)));
+            rows.push(row);
+        }
+    }
+    Ok(rows)
+}
+
+/// What the share formula gives the second path, in Mbit/s of payload.
+pub(super) fn share_mbps(scr: f64) -> f64 {
+    let rest = TRUNK_MBPS - 18.72 - scr;
+    (scr + rest / PATHS as f64) * PAYLOAD
+}
+
+/// As predicted: falling with the contract, and as near to what the formula or the window allows as the published figures are.
+pub(super) fn judge_rates(_: &Table, rows: &[RowResult]) -> (bool, String) {
+    const CLOSE: f64 = 0.13;
+    let published: Vec<&RowResult> = rows.iter().filter(|row| !row.published.is_empty()).collect();
+    let of = |row: &RowResult| row.simulated.number(AGGREGATE).unwrap_or_default();
+    let expected = |row: &RowResult| {
+        let bounds = ["aggregate_mbps", "window_bound_with_35mbps_shaping_mbps"].map(|name| row.theory.number(name));
+        bounds.into_iter().flatten().fold(f64::INFINITY, f64::min)
+    };
+    let falls = published.windows(2).all(|pair| of(pair[1]) < of(pair[0]));
+    let near = published.iter().all(|row| (of(row) / expected(row) - 1.0).abs() <= CLOSE);
+    let told = published.iter().map(|row| {
+        let scr = row.params.number("scr0_af2_mbps").unwrap_or_default();
+        format!("{:.2} with {scr} ({:.2} by formula or window)", of(row), expected(row))
+    });
+    (falls && near, format!("Mbit/s of AF #2: {}", told.collect::<Vec<_>>().join(", ")))
+}
+
+/// Burst sizes that are tried, in cells: one and six windows of 48 kbytes, six of 64, twelve.
+const BURSTS: [u64; 4] = [1032, 6192, 8256, 16_512];
+
+/// Figure 7.
+pub(super) fn bursts(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
+    let setup = Setup { duration_s: 30, ..setup.clone() };
+    let seeds = &seeds[..seeds.len().min(3)];
+    let mut predicted = Vec::new();
+    let mut most = 0.0_f64;
+    for rtt in [20, 80, 160] {
+        let mut by_burst = Vec::new();
+        for mbs in BURSTS {
+            let once = |seed: &u64| {
+                let trial = Point { mbs, ..Point::at(rtt) }.run(&setup, *seed, |_| ())?;
+                let each = (1..=AF).map(|path| aggregate(&trial, &format!("af-{path}"))).sum::<f64>() / AF as f64;
+                Ok([(AGGREGATE, each)].into_iter().collect())
+            };
+            let means = means(&seeds.iter().map(once).collect::<Result<Vec<Values>, ExperimentError>>()?);
+            by_burst.push(means.mean.number(AGGREGATE).unwrap_or_default());
+            let params = [("mbs0", mbs as i64), ("rtt_ms", rtt as i64)].into_iter().collect();
+            predicted.push(RowResult::unpublished(params, means));
+        }
+        let (least, largest) = by_burst.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), x| (a.min(*x), b.max(*x)));
+        most = most.max(100.0 * (largest / least - 1.0));
+    }
+    let row = table.rows.first().ok_or(ExperimentError::MissingSetting("rows"))?;
+    let mut told: Values = [("largest_change_pct", super::super::significant(most))].into_iter().collect();
+    told.set("throughput_change", if most < UNCHANGED_PCT { "none" } else { "some" });
+    let mut rows = vec![RowResult::new(row, told)];
+    rows.append(&mut predicted);
+    Ok(rows)
+}
+
+/// A change that nobody sees in a bar of a figure.
+const UNCHANGED_PCT: f64 = 3.0;
+
+pub(super) fn judge_bursts(_: &Table, rows: &[RowResult]) -> (bool, String) {
+    let most = rows.first().and_then(|row| row.simulated.number("largest_change_pct")).unwrap_or(f64::INFINITY);
+    (
+        most < UNCHANGED_PCT,
+        format!("from {} to {} cells throughput changes by {most:.2} % at most", BURSTS[0], BURSTS[3]),
+    )
+}

@@ -1,0 +1,158 @@
+//! Ano et al. 2002, section 4.1: what connections get with and without congestion, and how long packets wait.
+
+use crate::data::{Row, Table};
+use crate::reproduction::{Means, RowResult};
+use crate::value::Values;
+
+use super::super::seeds::means;
+use super::super::trial::Trial;
+use super::super::{ExperimentError, significant};
+use super::testbed::{Point, Setup, connections, mbps, mean, spread_pct};
+use super::{number, whole};
+
+const MEAN: &str = "tcp_throughput_mbps";
+const SPREAD: &str = "throughput_spread_pct";
+
+fn runs(point: Point, setup: &Setup, seeds: &[u64]) -> Result<Vec<Trial>, ExperimentError> {
+    seeds.iter().map(|seed| point.run(setup, *seed, |_| ())).collect()
+}
+
+fn throughput(runs: &[Trial], class: &str) -> Means {
+    let measured = |trial: &Trial| {
+        let all = mbps(&connections(trial, class));
+        let mut values = Values::new();
+        values.set(MEAN, mean(&all));
+        values.set("lowest_mbps", all.iter().copied().fold(f64::INFINITY, f64::min));
+        values.set("highest_mbps", all.iter().copied().fold(0.0, f64::max));
+        values.set(SPREAD, spread_pct(&all));
+        values
+    };
+    means(&runs.iter().map(measured).collect::<Vec<_>>())
+}
+
+/// What the paper calls almost the same: its own figures are up to 13 % from its estimates.
+const CLOSE: f64 = 0.13;
+/// Standard deviation over mean up to which unfairness is called small, in percent: connections differ by a tenth or so.
+const SMALL_PCT: f64 = 5.0;
+
+/// Figure 3, and the same at 20 ms.
+pub(super) fn congested(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
+    let mut rows = Vec::new();
+    for rtt in [whole(&table.scenario, "rtt_ms")?, 20] {
+        let runs = runs(Point::at(rtt), setup, seeds)?;
+        for row in &table.rows {
+            let class = class(row);
+            let means = throughput(&runs, &class);
+            let estimate = number(&row.theory, "estimate_mbps")?;
+            let of = |name| means.mean.number(name).unwrap_or_default();
+            let (close, small) = ((of(MEAN) / estimate - 1.0).abs() <= CLOSE, of(SPREAD) <= SMALL_PCT);
+            let mut result = if rtt == 20 {
+                let params = [("phb", class.to_uppercase().as_str()), ("rtt_ms", "20")].into_iter().collect();
+                RowResult::unpublished(params, means)
+            } else {
+                RowResult::of_means(row, means)
+            };
+            result.simulated.set("close_to_estimate", close);
+            result.simulated.set("unfairness", if small { "small" } else { "large" });
+            rows.push(result);
+        }
+    }
+    Ok(rows)
+}
+
+/// `af` or `df`.
+fn class(row: &Row) -> String {
+    row.params.text("phb").unwrap_or("DF").to_lowercase()
+}
+
+fn figure(row: &RowResult, name: &str) -> f64 {
+    row.simulated.number(name).unwrap_or_default()
+}
+
+pub(super) fn judge_congested(_: &Table, rows: &[RowResult]) -> (bool, String) {
+    let [af, df, ..] = rows else { return (false, "two classes are compared".to_owned()) };
+    let ratio = figure(af, MEAN) / figure(df, MEAN);
+    let close = [af, df].iter().all(|row| row.simulated.switch("close_to_estimate") == Some(true));
+    let told = |row: &RowResult| format!("{:.2} Mbit/s, spread {:.1} %", figure(row, MEAN), figure(row, SPREAD));
+    let evidence = format!("AF {}; DF {}; {ratio:.2} times as much", told(af), told(df));
+    (ratio >= 2.0 && figure(af, SPREAD) < figure(df, SPREAD) && close, evidence)
+}
+
+/// Section 4.1: pings of both classes at 20 and 80 ms.
+pub(super) fn delays(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
+    let mut all: Vec<(u64, Trial)> = Vec::new();
+    for rtt in [20, 80] {
+        all.extend(runs(Point::at(rtt), setup, seeds)?.into_iter().map(|trial| (rtt, trial)));
+    }
+    let of = |class: &str| {
+        // Seeds of both delays together.
+        let waits = |trial: &Trial| waits_ms(trial, &format!("ping-{class}"));
+        let values: Vec<Values> = all
+            .iter()
+            .map(|(_, trial)| {
+                let waits = waits(trial);
+                let most = waits.iter().copied().fold(0.0, f64::max);
+                [("queue_delay_mean_ms", mean(&waits)), ("queue_delay_max_each_run_ms", most)].into_iter().collect()
+            })
+            .collect();
+        let most = all.iter().flat_map(|(_, trial)| waits(trial)).fold(0.0, f64::max);
+        (means(&values), significant(most))
+    };
+    let mut rows = Vec::new();
+    for class in ["af", "df"] {
+        let (means, most) = of(class);
+        let published = table.rows.iter().find(|row| self::class(row) == class);
+        let mut row = match published {
+            Some(row) => RowResult::of_means(row, means),
+            None => RowResult::unpublished([("phb", class.to_uppercase().as_str())].into_iter().collect(), means),
+        };
+        row.simulated.set("queue_delay_max_ms", most);
+        if let Some(published) = row.published.number("queue_delay_max_ms") {
+            row.deviation.set("queue_delay_max_ms", most - published);
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// What pings took beyond the fastest of them.
+fn waits_ms(trial: &Trial, ping: &str) -> Vec<f64> {
+    let trips: Vec<f64> = trial.round_trips(ping).map(|(_, took)| took).collect();
+    let least = trial
+        .round_trips("ping-af")
+        .chain(trial.round_trips("ping-df"))
+        .map(|(_, took)| took)
+        .fold(f64::INFINITY, f64::min);
+    trips.into_iter().map(|took| took - least).collect()
+}
+
+pub(super) fn judge_delays(_: &Table, rows: &[RowResult]) -> (bool, String) {
+    let [af, df] = rows else { return (false, "two classes are compared".to_owned()) };
+    let (mean, most) = (figure(af, "queue_delay_mean_ms"), figure(af, "queue_delay_max_ms"));
+    let worst = figure(df, "queue_delay_max_ms");
+    let evidence = format!(
+        "AF waits {mean:.1} ms in the mean and {most:.1} at most, DF {:.1} and {worst:.1}",
+        figure(df, "queue_delay_mean_ms")
+    );
+    (mean < 1.0 && most < 10.0 && (10.0..100.0).contains(&worst), evidence)
+}
+
+/// Figure 5.
+pub(super) fn uncongested(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
+    let runs = runs(Point::at(whole(&table.scenario, "rtt_ms")?), setup, seeds)?;
+    let mut rows: Vec<RowResult> =
+        table.rows.iter().map(|row| RowResult::of_means(row, throughput(&runs, &class(row)))).collect();
+    for class in ["AF", "DF"] {
+        if !table.rows.iter().any(|row| row.params.text("phb") == Some(class)) {
+            let params = [("phb", class)].into_iter().collect();
+            rows.push(RowResult::unpublished(params, throughput(&runs, &class.to_lowercase())));
+        }
+    }
+    Ok(rows)
+}
+
+pub(super) fn judge_uncongested(_: &Table, rows: &[RowResult]) -> (bool, String) {
+    let [af, df] = rows else { return (false, "two classes are compared".to_owned()) };
+    let (af, df) = (figure(af, MEAN), figure(df, MEAN));
+    ((af / df - 1.0).abs() < 0.05, format!("AF {af:.3} Mbit/s, DF {df:.3}"))
+}
