@@ -140,6 +140,10 @@ pub struct Drawing {
     pub label: String,
     /// The run.
     pub scenario: Scenario,
+    /// The series to be drawn, by name.
+    pub series: &'static str,
+    /// Of which link or flow; those whose names begin so.
+    pub of: &'static str,
 }
 
 /// The runs whose series a table is about: of its base case, with the first seed. Empty for most tables.
@@ -148,6 +152,7 @@ pub struct Drawing {
 /// As those of the experiment.
 pub fn drawings(publication: &str, table: &Table) -> Result<Vec<Drawing>, ExperimentError> {
     match publication {
+        ano2002::KEY => ano2002::drawings(table),
         sun1998::KEY => sun1998::drawings(table),
         _ => Ok(Vec::new()),
     }

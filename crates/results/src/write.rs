@@ -56,11 +56,23 @@ pub fn write_all_with(dir: &Path, run: &Run, more: &[(&str, &[u8])]) -> Result<V
 /// # Errors
 /// What the file system refuses; then `path` is as it was before.
 pub fn write_comparison(path: &Path, runs: &[Run], alone_bps: Option<f64>) -> Result<(), WriteError> {
+    write_text(path, &report::comparison(runs, alone_bps))
+}
+
+/// Writes some series of several runs side by side, by name, as one drawing (SVG): [`report::figure`].
+///
+/// # Errors
+/// What the file system refuses; then `path` is as it was before.
+pub fn write_figure(path: &Path, runs: &[Run], series: &[&str]) -> Result<(), WriteError> {
+    write_text(path, &report::figure(runs, series))
+}
+
+fn write_text(path: &Path, text: &str) -> Result<(), WriteError> {
     let failed = |source| WriteError { path: path.to_owned(), source };
     if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
         fs::create_dir_all(dir).map_err(|source| WriteError { path: dir.to_owned(), source })?;
     }
-    crate::atomic::write(path, report::comparison(runs, alone_bps).as_bytes()).map_err(failed)
+    crate::atomic::write(path, text.as_bytes()).map_err(failed)
 }
 
 /// Every file complete under a hidden name. Dropped, they are removed.

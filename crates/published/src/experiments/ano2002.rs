@@ -14,7 +14,7 @@ use crate::reproduction::TableResult;
 use crate::value::Values;
 
 use super::open::{Explore, Judge, Model, Question, Rows, Simulated};
-use super::{Experiment, ExperimentError};
+use super::{Drawing, Experiment, ExperimentError};
 use testbed::{Setup, Weights};
 
 pub(super) const KEY: &str = "ano2002";
@@ -38,6 +38,11 @@ const fn table(table: &'static str, run: fn(&Table) -> Result<TableResult, Exper
 
 fn simulated(table: &Table) -> Result<TableResult, ExperimentError> {
     MODEL.reproduce(table)
+}
+
+/// The progress of connections of both classes, as in figures 8 and 9.
+pub(super) fn drawings(table: &Table) -> Result<Vec<Drawing>, ExperimentError> {
+    if table.id == "fig-8" { recovery::drawings(&Setup::base()) } else { Ok(Vec::new()) }
 }
 
 /// What the paper leaves open, for [`Explore`].

@@ -129,7 +129,11 @@ const QUESTIONS: &[Question<Setup>] = &[
         asks: "run length",
         taken: "20 s from the first SYN, without warm-up",
         because: "Long beside the timeouts, so that the start weighs little.",
-        others: &[("5 s", |setup| setup.duration_s = 5), ("40 s", |setup| setup.duration_s = 40)],
+        others: &[
+            ("0.3 s, which the counts of section 5.6 suggest", |setup| setup.duration_ms = 300),
+            ("1 s", |setup| setup.duration_ms = 1000),
+            ("5 s", |setup| setup.duration_ms = 5000),
+        ],
         tables: &["5.1", "5.3", "5.4", "5.6", "5.7", "5.8", "5.10", "5.11", "fig-5.12"],
     },
     Question {
@@ -195,7 +199,10 @@ const QUESTIONS: &[Question<Setup>] = &[
         asks: "interval over which cells are counted in section 5.6",
         taken: "10 s from the first SYN",
         because: "Several timeouts long; the counts are compared for each second.",
-        others: &[("1 s", |setup| setup.shared_s = 1), ("30 s", |setup| setup.shared_s = 30)],
+        others: &[
+            ("0.3 s, in which Link12 can carry 60 000 cells", |setup| setup.shared_ms = 300),
+            ("1 s", |setup| setup.shared_ms = 1000),
+        ],
         tables: &["5.12"],
     },
     Question {
@@ -239,7 +246,7 @@ mod tests {
     /// One row of each kind, briefly: what it measures is there, under the names of the publication.
     #[test]
     fn every_kind_of_table_measures_what_was_published() {
-        let brief = Setup { duration_s: 2, shared_s: 1, ..Setup::base() };
+        let brief = Setup { duration_ms: 2000, shared_ms: 500, ..Setup::base() };
         for id in ["5.1", "5.7", "fig-5.12", "5.12"] {
             let mut table = tables().into_iter().find(|table| table.id == id).unwrap();
             if id != "fig-5.12" {
@@ -265,12 +272,12 @@ mod tests {
     fn every_answer_can_be_tried() {
         let mut table = tables().into_iter().find(|table| table.id == "5.7").unwrap();
         table.rows.truncate(1);
-        let base = || Setup { duration_s: 1, shared_s: 1, ..Setup::base() };
+        let base = || Setup { duration_ms: 500, shared_ms: 500, ..Setup::base() };
         for question in QUESTIONS {
             for (answer, set) in question.others {
                 let mut setup = base();
                 set(&mut setup);
-                setup.duration_s = 1;
+                setup.duration_ms = 500;
                 let ran = schemes::rows(&table, &setup, &[1]);
                 assert!(ran.is_ok(), "{}: {answer}: {ran:?}", question.asks);
             }

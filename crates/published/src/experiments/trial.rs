@@ -2,7 +2,6 @@
 
 use std::fmt::Display;
 
-use lastmile_atm::CellDrop;
 use lastmile_atm::network::LinkStats;
 use lastmile_queueing::DropReason;
 use lastmile_scenario::Scenario;
@@ -305,12 +304,6 @@ impl Trial {
     pub(super) fn cells(&self, link: &str) -> LinkStats {
         let port = self.ports.iter().position(|port| port == link).expect("the scenario has this link");
         self.outcome.atm.as_ref().expect("the scenario has cells").ports[port]
-    }
-
-    /// Cells that found the buffer of a link of cells full, and the rest of their packets.
-    pub(super) fn lost_to_full_buffer(&self, link: &str) -> u64 {
-        let cells = self.cells(link).cells;
-        cells.dropped_for(CellDrop::QueueFull) + cells.dropped_for(CellDrop::Ppd)
     }
 
     /// Packets that a link dropped, for whatever reason.

@@ -9,24 +9,23 @@ use lastmile_results::{Origin, Run, Series, summarise, write};
 use crate::exit::{Failure, Result};
 use crate::printer::Printer;
 
-/// Runs what `table` has to draw, and writes it to a directory of its own: a report of each run, and one of all side by side.
+/// Runs what `table` has to draw, and writes it to a directory of its own: one drawing with all side by side, and the results of each run.
 pub(super) fn draw(publication: &str, table: &Table, out: &Path, printer: &mut Printer) -> Result<()> {
     let failed = |error| Failure::new(format_args!("{publication}/{}: {error}", table.id));
     let drawings = drawings(publication, table).map_err(failed)?;
-    if drawings.is_empty() {
-        return Ok(());
-    }
+    let Some(series) = drawings.first().map(|drawing| drawing.series) else { return Ok(()) };
     let directory = out.join(format!("{publication}-{}", table.id));
-    let mut runs = Vec::new();
+    let mut drawn = Vec::new();
     for drawing in &drawings {
-        let run = run(drawing)?;
+        let mut run = run(drawing)?;
         let name: String = run.label.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
         write::write_all(&directory.join(name), &run).map_err(Failure::new)?;
-        runs.push(run);
+        run.series.retain(|series| series.name == drawing.series && series.entity.starts_with(drawing.of));
+        drawn.push(run);
     }
-    let report = directory.join(write::REPORT);
-    write::write_comparison(&report, &runs, None).map_err(Failure::new)?;
-    printer.talk(&format!("drawn: {}", report.display()));
+    let path = directory.join(format!("{series}.svg"));
+    write::write_figure(&path, &drawn, &[series]).map_err(Failure::new)?;
+    printer.talk(&format!("drawn: {}", path.display()));
     Ok(())
 }
 

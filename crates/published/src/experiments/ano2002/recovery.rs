@@ -24,12 +24,7 @@ fn long(setup: &Setup) -> Setup {
 
 pub(super) fn rows(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     let setup = long(setup);
-    let sampled = |seed: &u64| {
-        Point::at(80).run(&setup, *seed, |overrides| {
-            overrides.set("record.series", true);
-            overrides.set("record.interval", "100 ms");
-        })
-    };
+    let sampled = |seed: &u64| Point::at(80).run(&setup, *seed, sampled);
     let runs = seeds.iter().map(sampled).collect::<Result<Vec<Trial>, ExperimentError>>()?;
     let mut rows = Vec::new();
     for class in ["DF", "AF"] {
@@ -50,6 +45,19 @@ pub(super) fn rows(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<Ro
         rows.push(row);
     }
     Ok(rows)
+}
+
+fn sampled(overrides: &mut Overrides) {
+    overrides.set("record.series", true);
+    overrides.set("record.interval", "100 ms");
+}
+
+/// Windows of one path of each class, for their recoveries to be drawn.
+pub(super) fn drawings(setup: &Setup) -> Result<Vec<Drawing>, ExperimentError> {
+    let scenario = Point::at(80).scenario(setup, SEEDS[0], sampled)?;
+    let drawing =
+        |label: &str, of| Drawing { label: label.to_owned(), scenario: scenario.clone(), series: "cwnd_bytes", of };
+    Ok(vec![drawing("AF", "af-1-"), drawing("DF", "df-1-")])
 }
 
 fn recovery(trial: &Trial, class: &str) -> Values {

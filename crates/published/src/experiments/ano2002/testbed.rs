@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use lastmile_queueing::random::Stream;
+use lastmile_scenario::Scenario;
 
 use super::super::ExperimentError;
 use super::super::trial::{Connection, Overrides, Trial};
@@ -94,6 +95,15 @@ impl Point {
     }
 
     pub(super) fn run(&self, setup: &Setup, seed: u64, set: impl Fn(&mut Overrides)) -> Result<Trial, ExperimentError> {
+        Trial::of_scenario(&self.scenario(setup, seed, set)?)
+    }
+
+    pub(super) fn scenario(
+        &self,
+        setup: &Setup,
+        seed: u64,
+        set: impl Fn(&mut Overrides),
+    ) -> Result<Scenario, ExperimentError> {
         let mut overrides = Overrides::default();
         overrides.set("seed", seed);
         overrides.set("duration", format_args!("{} s", setup.duration_s));
@@ -113,7 +123,7 @@ impl Point {
             ),
         );
         set(&mut overrides);
-        Trial::whole(TESTBED.0, &format!("{}\n{}", TESTBED.1, self.hosts(setup, seed)), &overrides)
+        overrides.scenario(TESTBED.0, &format!("{}\n{}", TESTBED.1, self.hosts(setup, seed)))
     }
 
     /// Contracts, paths, hosts, peers, connections and pings.

@@ -21,8 +21,8 @@ pub(super) struct Setup {
     pub(super) delayed_ack: (&'static str, u8),
     /// Sources start within so many microseconds.
     pub(super) starts_within_us: u64,
-    /// How long a run is, in seconds.
-    pub(super) duration_s: u32,
+    /// How long a run is, in ms.
+    pub(super) duration_ms: u32,
     /// `last_cell` of the switches.
     pub(super) last_cell: &'static str,
     /// Discard at Switch2 alone; elsewhere cells are lost only when the buffer is full.
@@ -39,8 +39,8 @@ pub(super) struct Setup {
     pub(super) active_share: bool,
     /// CongestTh with the buffer of 5000 cells.
     pub(super) large_activation: u64,
-    /// Seconds over which two traffic sets are counted.
-    pub(super) shared_s: u32,
+    /// How long two traffic sets are counted, in ms.
+    pub(super) shared_ms: u32,
     /// One-way delay of each trunk where two traffic sets share one, in ms.
     pub(super) shared_delay_ms: u32,
 }
@@ -52,7 +52,7 @@ impl Setup {
             clock: ("500 ms", "1 s"),
             delayed_ack: ("0 ms", 2),
             starts_within_us: 10_000,
-            duration_s: 20,
+            duration_ms: 20_000,
             last_cell: "pass",
             second_switch_alone: false,
             serial_hosts: false,
@@ -61,7 +61,7 @@ impl Setup {
             small: (200, 40),
             active_share: false,
             large_activation: 1000,
-            shared_s: 10,
+            shared_ms: 10_000,
             shared_delay_ms: 3,
         }
     }
@@ -70,7 +70,7 @@ impl Setup {
     pub(super) fn common(&self, seed: u64) -> Overrides {
         let mut overrides = Overrides::default();
         overrides.set("seed", seed);
-        overrides.set("duration", format_args!("{} s", self.duration_s));
+        overrides.set("duration", format_args!("{} ms", self.duration_ms));
         overrides.set("tcp.mss", format_args!("{} B", self.mss));
         overrides.set("tcp.clock_granularity", self.clock.0);
         overrides.set("tcp.min_rto", self.clock.1);

@@ -71,7 +71,7 @@ fn one(settings: &Values, setup: &Setup, seeds: &[u64]) -> Result<Means, Experim
 
 fn run(point: &Point, sets: [u64; 2], setup: &Setup, seed: u64) -> Result<Trial, ExperimentError> {
     let mut overrides: Overrides = setup.common(seed);
-    overrides.set("duration", format_args!("{} s", setup.shared_s));
+    overrides.set("duration", format_args!("{} ms", setup.shared_ms));
     for switch in ["one", "two", "three", "four"] {
         overrides.set(&format!("switch.{switch}.queue"), point.queue(setup));
     }
