@@ -6,9 +6,9 @@ use crate::data::Table;
 use crate::reproduction::RowResult;
 use crate::value::Values;
 
-use super::super::ExperimentError;
-use super::super::seeds::means;
-use super::super::trial::Trial;
+use super::super::seeds::{SEEDS, means};
+use super::super::trial::{Overrides, Trial};
+use super::super::{Drawing, ExperimentError};
 use super::testbed::{Point, Setup, connections, mean};
 
 const TIMEOUTS: &str = "timeouts_per_connection";
