@@ -186,7 +186,7 @@ mod tests {
     /// Every answer makes a network; and windows limit connections where nothing else does (figure 5).
     #[test]
     fn every_answer_can_be_tried() {
-        let base = || Setup { duration_s: 4, ..Setup::base() };
+        let base = || Setup { duration_s: 8, ..Setup::base() };
         let table = table("fig-5");
         let mbps = |setup: &Setup| {
             let rows = throughput::uncongested(&table, setup, &[1]).unwrap();
