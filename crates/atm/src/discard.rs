@@ -288,12 +288,17 @@ impl Rules {
     }
 
     /// Whether a cell is dropped. `last`: it ends its frame; `low`: CLP = 1.
+    #[inline]
     pub fn admit(&self, state: &mut FrameState, seen: &Occupancy, last: bool, low: bool) -> Option<CellDrop> {
-        if seen.vc == 0 {
-            state.armed = true;
-        }
         if self.scheme == Compact::Tail {
             return self.full(seen, low);
+        }
+        self.admit_by_frame(state, seen, last, low)
+    }
+
+    fn admit_by_frame(&self, state: &mut FrameState, seen: &Occupancy, last: bool, low: bool) -> Option<CellDrop> {
+        if seen.vc == 0 {
+            state.armed = true;
         }
         let first = !state.receiving;
         state.receiving = !last;
@@ -324,6 +329,9 @@ impl Rules {
         seen: &Occupancy,
         (cells, end, low): (u16, bool, bool),
     ) -> (u16, Option<CellDrop>) {
+        if cells == 1 {
+            return (1, self.admit(state, seen, end, low));
+        }
         if let Some(reason) = state.discarding {
             // Only the end of the frame can change that.
             let same = cells - u16::from(end);
@@ -334,8 +342,8 @@ impl Rules {
                 return (same, Some(reason));
             }
         }
-        let reason = self.admit(state, seen, end && cells == 1, low);
-        if cells == 1 || reason.is_some() || self.room(seen, low) < u32::from(cells) {
+        let reason = self.admit(state, seen, false, low);
+        if reason.is_some() || self.room(seen, low) < u32::from(cells) {
             return (1, reason);
         }
         state.receiving = !end && self.scheme != Compact::Tail;

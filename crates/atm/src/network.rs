@@ -9,16 +9,19 @@
 //! form a ring there is no such order; then time goes in steps of the shortest delay by which something comes back, and in such a step nothing
 //! can.
 
+mod alone;
 mod build;
 mod check;
 mod connection;
 mod fifo;
 mod frames;
+mod heads;
 mod run;
 mod scheduled;
 mod spec;
 mod stage;
 mod stats;
+mod turns;
 
 use lastmile_units::{ByteCount, Instant};
 
@@ -30,7 +33,7 @@ pub use spec::{
 pub use stats::{FrameCount, HopStats, LinkStats, NetworkStats, VcStats};
 
 use crate::aal5::{Encapsulation, Reassembled, Reassembler};
-use crate::time::Moment;
+use crate::time::{Moment, Spacing};
 use run::{END, Fabric, LOW, Run};
 use stage::Stage;
 
@@ -64,11 +67,22 @@ pub enum Clp {
     One,
 }
 
-/// Where a link's port is.
-#[derive(Clone, Copy, Debug)]
+/// Where a link's port is, and who crosses it: VCs, and the how manieth of their links it is.
+#[derive(Clone, Debug)]
 struct Link {
     stage: u32,
     port: u16,
+    crossed_by: Vec<(u32, u16)>,
+}
+
+/// A VC at one of its links.
+#[derive(Clone, Copy, Debug)]
+struct Hop {
+    stage: u32,
+    /// What the stage knows the VC by.
+    label: u16,
+    /// For a port at which nothing ever waits, and which is left out ([`build`]): from there to the end of the stream that goes past it.
+    past: Option<Spacing>,
 }
 
 #[derive(Debug)]
@@ -81,10 +95,11 @@ struct Vc {
     class: u16,
     /// What the first stage knows it by.
     label: u16,
+    /// From the source to that stage: past ports at which nothing waits.
+    lead: Spacing,
     /// When the next cell may leave the source.
     free: Moment,
-    /// Its stages, and what they know it by.
-    hops: Vec<(u32, u16)>,
+    hops: Vec<Hop>,
     far_end: Reassembler,
     stats: VcStats,
 }
@@ -138,8 +153,8 @@ impl Network {
         let start = state.free.max(Moment::at(now));
         let spacing = fabric.spacings[state.class as usize];
         state.free = start.plus(spacing.times(cells.into()));
-        let mut run = Run::new(start, frame, state.label, cells, state.class, flags | END);
-        while !fabric.trains && run.cells > 1 {
+        let mut run = Run::new(start.plus(state.lead), frame, state.label, cells, state.class, flags | END);
+        while !fabric.trains && run.cells() > 1 {
             let cell = run.split(1, spacing);
             fabric.push(state.source, cell);
         }
@@ -200,16 +215,16 @@ impl Network {
         while fabric.next[target] <= until {
             let (run, next) = fabric.take(self.sinks[sink], until);
             fabric.next[target] = next.unwrap_or(u64::MAX);
-            let spacing = fabric.spacings[run.class as usize];
-            let vc = &mut self.vcs[run.label as usize];
+            let spacing = fabric.spacings[run.class() as usize];
+            let vc = &mut self.vcs[run.label() as usize];
             let frame = fabric.frames.get(run.frame);
             let ps = run.last_at(spacing).ps();
-            let low = if run.flags & LOW == 0 { 0 } else { run.cells };
+            let low = if run.low() { run.cells() } else { 0 };
             let (bytes, offered_low) = (frame.bytes(), frame.low_priority);
-            let outcome = vc.far_end.take(frame.key(), run.cells, run.ends(), frame.cells);
-            vc.stats.arrived(run.cells, low, outcome, bytes, offered_low);
+            let outcome = vc.far_end.take(frame.key(), run.cells(), run.ends(), frame.cells);
+            vc.stats.arrived(run.cells(), low, outcome, bytes, offered_low);
             let whole = matches!(outcome, Some(Reassembled::Whole(_)));
-            fabric.frames.end_cells(run.frame, run.cells, ps, whole);
+            fabric.frames.end_cells(run.frame, run.cells(), ps, whole);
         }
         fabric.woken[target].clear();
     }

@@ -78,6 +78,8 @@ impl Moment {
 impl Spacing {
     /// No time: all at once.
     pub const ZERO: Self = Self(0);
+    /// Longer than all that [`Moment`] tells: times at its end stay there.
+    pub(crate) const LONGEST: Self = Self((u64::MAX as u128) << FRACTION_BITS);
 
     /// The time of a cell at `rate`: 424 bits.
     #[must_use]

@@ -27,7 +27,7 @@ use lastmile_sim::outcome::Outcome;
 use lastmile_sim::spec::{Link, Network, Replay, Source, Traffic};
 use lastmile_tcp::{Config, WindowScale};
 use lastmile_theory::delay;
-use lastmile_units::{ByteCount, Duration, Instant};
+use lastmile_units::{ByteCount, Instant};
 
 use crate::format;
 use crate::phases::Interval;
@@ -53,6 +53,8 @@ pub(crate) struct Bound {
 /// What a source's packets are like, and which way they go.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
+    /// Index of the traffic.
+    traffic: usize,
     /// Payload of a full packet.
     pub(crate) payload: u64,
     /// IP bytes of a full packet.
@@ -81,8 +83,9 @@ pub(crate) struct TcpShape {
 }
 
 impl Shape {
-    /// The shape of `traffic` whose flows take these paths; `None` for pings and replays.
-    pub(crate) fn new(traffic: &Traffic, data_path: &[usize], ack_path: &[usize]) -> Option<Self> {
+    /// The shape of the traffic of this index whose flows take these paths; `None` for pings and replays.
+    pub(crate) fn new(network: &Network, index: usize, data_path: &[usize], ack_path: &[usize]) -> Option<Self> {
+        let traffic = &network.traffic[index];
         let (payload, header, tcp) = match &traffic.source {
             Source::Bulk { sender, receiver, .. } => segments(sender, receiver),
             Source::Web(web) => segments(&web.server, &web.browser),
@@ -95,6 +98,7 @@ impl Shape {
         };
         let data = ByteCount::new(payload + header);
         Some(Self {
+            traffic: index,
             payload,
             data,
             tcp,
@@ -125,11 +129,9 @@ impl Shape {
 
     /// The round trip of an empty path in seconds: propagation, processing, and the transmission of one full segment and one ACK.
     pub(crate) fn base_rtt_s(&self, network: &Network) -> f64 {
-        let leg = |path: &[usize], size: &dyn Fn(&Link) -> ByteCount| {
-            path.iter().map(|index| crossing(network, &network.links[*index], size)).sum::<Duration>()
-        };
-        let there = leg(&self.data_path, &|link| self.data_over(link));
-        let back = leg(&self.ack_path, &|link| self.tcp.map_or(ByteCount::ZERO, |tcp| self.ack_over(link, tcp)));
+        let ack = |link: &Link| self.tcp.map_or(ByteCount::ZERO, |tcp| self.ack_over(link, tcp));
+        let there = network.crossing((self.traffic, false), &self.data_path, &|link| self.data_over(link));
+        let back = network.crossing((self.traffic, true), &self.ack_path, &ack);
         (there + back).as_secs_f64()
     }
 }
@@ -156,13 +158,6 @@ impl TcpShape {
             Compression::None | Compression::Rfc1144 { .. } => packet,
         }
     }
-}
-
-/// The time to the far end of an idle link, what stands there included.
-fn crossing(network: &Network, link: &Link, size: &dyn Fn(&Link) -> ByteCount) -> Duration {
-    let wire = link.link_layer.on_wire(size(link));
-    let transmission = link.rate.map_or(Duration::ZERO, |rate| rate.time_for(wire));
-    transmission + link.delay + network.nodes[link.to].processing
 }
 
 /// Packets of `ip` bytes that `link` carries in a second, OAM cells off; `None` where transmission takes no time.

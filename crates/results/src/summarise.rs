@@ -117,7 +117,7 @@ impl<'a> Run<'a> {
             names[flow.traffic] = Names::new(network, flow);
             let shape = &mut shapes[flow.traffic];
             if shape.is_none() {
-                *shape = Shape::new(&network.traffic[flow.traffic], &flow.data_path, &flow.ack_path);
+                *shape = Shape::new(network, flow.traffic, &flow.data_path, &flow.ack_path);
             }
         }
         let parts = phases::intervals(network, outcome);

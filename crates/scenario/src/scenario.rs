@@ -180,22 +180,16 @@ impl Scenario {
     }
 
     /// The round-trip time of a traffic over empty queues: a packet of `out` IP bytes there, one of `back` back.
-    /// Transmission, propagation and processing; header compression and OAM cells left out. `None` where there is no way back.
+    /// Transmission, propagation and processing; header compression and OAM cells left out. Over links of cells a packet is not
+    /// stored on the way. `None` where there is no way back.
     ///
     /// # Panics
     /// If the network has no such traffic.
     #[must_use]
     pub fn base_rtt(&self, traffic: usize, out: ByteCount, back: ByteCount) -> Option<Duration> {
         let (there, here) = self.ways(traffic);
-        let delay = |links: Vec<usize>, size| {
-            links.into_iter().fold(Duration::ZERO, |sum, index| {
-                let link = &self.network.links[index];
-                let transmission =
-                    link.rate.map_or(Duration::ZERO, |rate| rate.time_for(link.link_layer.on_wire(size)));
-                sum + transmission + link.delay + self.network.nodes[link.to].processing
-            })
-        };
-        Some(delay(there?, out) + delay(here?, back))
+        let there = self.network.crossing((traffic, false), &there?, &|_| out);
+        Some(there + self.network.crossing((traffic, true), &here?, &|_| back))
     }
 }
 

@@ -58,7 +58,6 @@ struct Crossing {
 /// What is counted of a VC beside its cells.
 #[derive(Clone, Default)]
 struct VcCount {
-    hops: usize,
     lost: [u64; CellDrop::ALL.len()],
     joined: u64,
     too_large: u64,
@@ -132,7 +131,6 @@ impl Cells {
         };
         let links: Vec<(LinkId, usize)> = atm.network.link_ids().zip(atm.links.iter().copied()).collect();
         let bounded = links.iter().copied().filter(|(link, _)| ends(&atm.network.links[link.index()])).collect();
-        let counts = atm.network.vcs.iter().map(|vc| VcCount { hops: vc.route.len(), ..VcCount::default() });
         Ok(Self {
             network: cells,
             crossings,
@@ -141,7 +139,7 @@ impl Cells {
             bounded,
             edges,
             packets: Packets::default(),
-            vcs: atm.network.vc_ids().zip(counts).collect(),
+            vcs: atm.network.vc_ids().map(|vc| (vc, VcCount::default())).collect(),
             vps: atm.network.vp_ids().collect(),
             wake: Handle::NONE,
             wake_at: None,
@@ -245,13 +243,13 @@ impl Cells {
 
     /// Bits that each link of cells has sent, with ours.
     pub(crate) fn bits_sent(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        self.links.iter().map(|(link, ours)| (*ours, self.network.link_stats(*link).cells.sent * CELL_BITS))
+        self.links.iter().map(|(link, ours)| (*ours, self.network.sent(*link) * CELL_BITS))
     }
 
     pub(crate) fn outcome(&self) -> AtmOutcome {
-        let vcs = self.vcs.iter().map(|(vc, count)| VcOutcome {
+        let vcs = self.vcs.iter().zip(self.network.all_hop_stats()).map(|((vc, count), hops)| VcOutcome {
             stats: self.network.vc_stats(*vc),
-            hops: (0..count.hops).map(|hop| self.network.hop_stats(*vc, hop)).collect(),
+            hops,
             conformance: self.network.conformance(*vc),
             lost: count.lost,
             joined: count.joined,
@@ -272,30 +270,33 @@ impl Cells {
 }
 
 /// The first link of cells on a path that no VC of this traffic and way carries along it.
-pub(crate) fn uncarried(atm: &Atm, (traffic, back): (usize, bool), path: &[usize]) -> Option<usize> {
+pub(crate) fn uncarried(atm: &Atm, way: (usize, bool), path: &[usize]) -> Option<usize> {
     let mut rest = path;
     while let Some((&link, after)) = rest.split_first() {
-        if !atm.links.contains(&link) {
-            rest = after;
-            continue;
-        }
-        let own = atm.circuits.iter().filter(|circuit| (circuit.traffic, circuit.back) == (traffic, back));
-        let carried = own.filter_map(|circuit| {
-            let along = |vc: &VcId| {
-                let route = &atm.network.vcs[vc.index()].route;
-                let along =
-                    route.len() <= rest.len() && route.iter().zip(rest).all(|(a, b)| atm.links[a.index()] == *b);
-                along.then_some(route.len())
-            };
-            let first = along(circuit.vcs.first()?)?;
-            circuit.vcs.iter().all(|vc| along(vc) == Some(first)).then_some(first)
-        });
-        match carried.max() {
-            Some(links) => rest = &rest[links..],
-            None => return Some(link),
-        }
+        rest = if atm.links.contains(&link) {
+            let Some((_, links)) = carrier(atm, way, rest) else { return Some(link) };
+            &rest[links..]
+        } else {
+            after
+        };
     }
     None
+}
+
+/// A VC that carries this traffic, data or what comes back, along the first links of a path, and how many those are: the most.
+pub(crate) fn carrier(atm: &Atm, (traffic, back): (usize, bool), path: &[usize]) -> Option<(VcId, usize)> {
+    let own = atm.circuits.iter().filter(|circuit| (circuit.traffic, circuit.back) == (traffic, back));
+    let carried = own.filter_map(|circuit| {
+        let along = |vc: &VcId| {
+            let route = &atm.network.vcs[vc.index()].route;
+            let along = route.len() <= path.len() && route.iter().zip(path).all(|(a, b)| atm.links[a.index()] == *b);
+            along.then_some(route.len())
+        };
+        let vc = circuit.vcs.first()?;
+        let links = along(vc)?;
+        circuit.vcs.iter().all(|vc| along(vc) == Some(links)).then_some((*vc, links))
+    });
+    carried.max_by_key(|(_, links)| *links)
 }
 
 /// What captures and counters of packets call it.

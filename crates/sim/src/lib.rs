@@ -18,6 +18,7 @@
 mod capture;
 mod cells;
 mod check;
+mod crossing;
 mod directory;
 mod edges;
 pub mod engine;

@@ -1,8 +1,12 @@
 //! Networks from what describes them: stages, labels, streams, and the order in which stages are gone through.
+//!
+//! A port to which cells come no closer than it sends them is a delay: each finds it idle, and none is ever dropped there. Such
+//! ports are left out: what comes to them goes past, with their time added. They are those with one FIFO in a memory of its own and no
+//! policer, to which all comes over one link that is no faster, or from one source that is shaped. Without trains none is left out.
 
 use std::collections::BTreeMap;
 
-use lastmile_units::Instant;
+use lastmile_units::{Duration, Instant};
 
 use super::check::check;
 use super::connection::{Connection, NONE};
@@ -10,9 +14,9 @@ use super::fifo::Fifo;
 use super::frames::Frames;
 use super::run::{Fabric, LOW, Stream};
 use super::scheduled::{Queue, Scheduled};
-use super::spec::{ClassSpec, LinkId, LinkSpec, NetworkError, NetworkSpec, QueueSpec, Queues, VcSpec};
+use super::spec::{ClassSpec, LinkId, LinkSpec, NetworkError, NetworkSpec, QueueSpec, Queues, Upc, VcSpec};
 use super::stage::{Port, Stage};
-use super::{Link, Network, Vc, VcStats};
+use super::{Hop, Link, Network, Vc, VcStats};
 use crate::aal5::Reassembler;
 use crate::contract::Contract;
 use crate::discard::{FrameState, Rules};
@@ -50,6 +54,8 @@ struct Builder<'a> {
     by_link: BTreeMap<(usize, Option<u32>), u32>,
     vcs: Vec<Vc>,
     paths: Vec<Option<(u32, u16)>>,
+    /// By link: its port is left out.
+    idle: Vec<bool>,
     /// From which stage to which, and how long that takes at the least.
     edges: BTreeMap<(u32, u32), u64>,
 }
@@ -79,6 +85,7 @@ impl<'a> Builder<'a> {
             by_link: BTreeMap::new(),
             vcs: Vec::new(),
             paths: Vec::new(),
+            idle: (0..spec.links.len()).map(|link| spec.trains && never_waits(spec, LinkId(link as u32))).collect(),
             edges: BTreeMap::new(),
         }
     }
@@ -104,22 +111,21 @@ impl<'a> Builder<'a> {
             },
             |other| self.links[other].stage,
         );
-        let interval = Spacing::of_cell(link.pace.unwrap_or(link.rate));
+        let interval = interval(link);
         let class = self.class(interval);
-        let transit = transit(link);
         let port = match &link.queues {
-            Queues::Fifo(queue) => Port::Fifo(Fifo::new(self.rules(link, queue), interval, class, transit)),
+            Queues::Fifo(queue) => Port::Fifo(Fifo::new(self.rules(link, queue), interval, class)),
             Queues::Classes(classes) => {
-                Port::Scheduled(Scheduled::new(self.class_queues(link, classes), interval, class, transit))
+                Port::Scheduled(Scheduled::new(self.class_queues(link, classes), interval, class))
             }
             Queues::PerVc(queue) => {
                 let queues = self.vc_queues(LinkId(index as u32), self.rules(link, queue));
-                Port::Scheduled(Scheduled::new(queues, interval, class, transit))
+                Port::Scheduled(Scheduled::new(queues, interval, class))
             }
         };
         let ports = &mut self.stages[stage as usize].ports;
         ports.push(port);
-        self.links.push(Link { stage, port: (ports.len() - 1) as u16 });
+        self.links.push(Link { stage, port: (ports.len() - 1) as u16, crossed_by: Vec::new() });
     }
 
     fn rules(&self, link: &LinkSpec, queue: &QueueSpec) -> Rules {
@@ -156,32 +162,43 @@ impl<'a> Builder<'a> {
 
     fn add_vc(&mut self, index: usize) {
         let vc = &self.spec.vcs[index];
-        let labels: Vec<(u32, u16)> = vc.route.iter().map(|link| self.add_connection(index, *link)).collect();
-        let mut remaining = 0_u64;
+        let mut hops: Vec<Hop> = vc.route.iter().map(|link| self.add_connection(index, *link)).collect();
+        // From the far end back: what stands behind, over which link it is reached, how far its entry is and how far the far end from there.
+        let mut next: Option<(u32, u16)> = None;
+        let mut over = vc.route.last().expect("checked").index();
+        let (mut ahead, mut remaining) = (Spacing::ZERO, 0_u64);
         for hop in (0..vc.route.len()).rev() {
             let link = vc.route[hop].index();
-            let next = vc.route.get(hop + 1).map(|next| self.links[next.index()].stage);
-            let out = self.link_stream(link, next);
+            self.links[link].crossed_by.push((index as u32, hop as u16));
+            ahead = ahead.plus(transit(&self.spec.links[link]));
+            if self.idle[link] {
+                hops[hop].past = Some(ahead);
+                continue;
+            }
+            let out = self.link_stream(over, next.map(|(stage, _)| stage));
             let draft = &mut self.streams[out as usize];
             draft.remaining = draft.remaining.min(remaining);
-            let own = transit(&self.spec.links[link]).ps();
-            remaining = remaining.saturating_add(own);
-            let (stage, label) = labels[hop];
-            if let Some(next) = next {
+            let onward = ahead.plus(Spacing::of(Duration::from_ps(remaining)));
+            remaining = onward.ps();
+            let Hop { stage, label, .. } = hops[hop];
+            if let Some((next, _)) = next {
                 let edge = self.edges.entry((stage, next)).or_insert(u64::MAX);
-                *edge = (*edge).min(own);
+                *edge = (*edge).min(ahead.ps());
             }
             let port = self.links[link].port as usize;
-            let stage = &mut self.stages[stage as usize];
-            let connection = &mut stage.connections[label as usize];
+            let own = &mut self.stages[stage as usize];
+            let connection = &mut own.connections[label as usize];
             connection.out = out;
-            connection.label = labels.get(hop + 1).map_or(index as u16, |(_, label)| *label);
-            if let Port::Scheduled(port) = &mut stage.ports[port] {
-                port.remaining = port.remaining.min(remaining);
+            connection.transit = ahead;
+            connection.label = next.map_or(index as u16, |(_, label)| label);
+            if let Port::Scheduled(port) = &mut own.ports[port] {
+                port.onward = port.onward.min(onward);
             }
+            next = Some((stage, label));
+            ahead = Spacing::ZERO;
+            over = hop.checked_sub(1).map_or(over, |before| vc.route[before].index());
         }
-        let (stage, label) = labels[0];
-        let source = self.stream(Some(stage), 0);
+        let source = self.stream(next.map(|(stage, _)| stage), over);
         self.streams[source as usize].remaining = remaining;
         let class = vc.pcr.map_or(0, |pcr| self.class(Spacing::of_cell(pcr)));
         self.vcs.push(Vc {
@@ -189,18 +206,19 @@ impl<'a> Builder<'a> {
             flags: if vc.low_priority { LOW } else { 0 },
             source,
             class,
-            label,
+            label: next.map_or(index as u16, |(_, label)| label),
+            lead: ahead,
             free: Moment::default(),
-            hops: labels,
+            hops,
             far_end: Reassembler::default(),
             stats: VcStats::default(),
         });
     }
 
-    /// The VC at the stage of one of its links. Gives the stage and its label there.
-    fn add_connection(&mut self, index: usize, link: LinkId) -> (u32, u16) {
+    /// The VC at the stage of one of its links.
+    fn add_connection(&mut self, index: usize, link: LinkId) -> Hop {
         let vc = &self.spec.vcs[index];
-        let Link { stage, port } = self.links[link.index()];
+        let Link { stage, port, .. } = self.links[link.index()];
         let policer = vc.upc.as_ref().filter(|upc| upc.at == link).map(|upc| self.add_policer(link, &upc.contract).1);
         let path = vc.vp.filter(|vp| self.spec.vps[vp.index()].upc.is_some_and(|upc| upc.at == link));
         let path_policer = path.and_then(|vp| self.paths[vp.index()]).map(|(_, policer)| policer);
@@ -221,6 +239,7 @@ impl<'a> Builder<'a> {
             path_policer: path_policer.unwrap_or(NONE),
             state: FrameState::default(),
             out: 0,
+            transit: Spacing::ZERO,
             waiting: 0,
             arrived: 0,
             arrived_low: 0,
@@ -228,7 +247,7 @@ impl<'a> Builder<'a> {
             dropped: Default::default(),
             tagged: 0,
         });
-        (stage, (connections.len() - 1) as u16)
+        Hop { stage, label: (connections.len() - 1) as u16, past: None }
     }
 
     /// The stream of what a link carries to a stage, or to its far end.
@@ -301,6 +320,35 @@ impl<'a> Builder<'a> {
 /// From the start of a cell's transmission to its arrival.
 pub(super) fn transit(link: &LinkSpec) -> Spacing {
     Spacing::of_cell(link.rate).plus(Spacing::of(link.delay))
+}
+
+/// From one start of a transmission to the next, at the least.
+pub(super) fn interval(link: &LinkSpec) -> Spacing {
+    Spacing::of_cell(link.pace.unwrap_or(link.rate))
+}
+
+/// True for a port to which no cell comes earlier than one interval behind the one before, and which drops none that finds it idle.
+fn never_waits(spec: &NetworkSpec, id: LinkId) -> bool {
+    let link = &spec.links[id.index()];
+    let own_memory = spec.nodes[link.from.index()].shared_memory.is_none();
+    let policed = |upc: &Option<Upc>| upc.is_some_and(|upc| upc.at == id);
+    let free = !spec.vcs.iter().any(|vc| policed(&vc.upc)) && !spec.vps.iter().any(|vp| policed(&vp.upc));
+    if !own_memory || !free || !matches!(link.queues, Queues::Fifo(_)) {
+        return false;
+    }
+    // The link before it, or the source, by VC.
+    let mut before = spec.vcs.iter().filter_map(|vc| {
+        let hop = vc.route.iter().position(|link| *link == id)?;
+        Some((hop.checked_sub(1).map(|hop| vc.route[hop]), vc.pcr))
+    });
+    match before.next() {
+        None => false,
+        Some((None, pcr)) => before.next().is_none() && pcr.is_some_and(|pcr| Spacing::of_cell(pcr) >= interval(link)),
+        Some((first, _)) => {
+            before.all(|(other, _)| other == first)
+                && first.is_some_and(|first| interval(&spec.links[first.index()]) >= interval(link))
+        }
+    }
 }
 
 /// The rank of each priority among those in use.

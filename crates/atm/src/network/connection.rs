@@ -1,6 +1,7 @@
 //! What a stage knows of a VC that crosses it.
 
 use crate::discard::{CellDrop, FrameState};
+use crate::time::Spacing;
 
 /// No policer.
 pub(super) const NONE: u16 = u16::MAX;
@@ -19,6 +20,8 @@ pub(super) struct Connection {
     pub(super) state: FrameState,
     /// The stream to the next stage.
     pub(super) out: u32,
+    /// From the start of a transmission to when the cell is in that stage.
+    pub(super) transit: Spacing,
     /// Cells that wait, where that is counted.
     pub(super) waiting: u32,
     /// Cells that came.

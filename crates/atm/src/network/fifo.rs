@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 
 use super::connection::Connection;
 use super::run::{Fabric, Run};
+use super::stage::Output;
 use crate::discard::{Occupancy, Rules};
 use crate::time::{Moment, Spacing};
 
@@ -24,8 +25,6 @@ pub(super) struct Fifo {
     pub(super) interval: Spacing,
     /// Of the interval.
     pub(super) class: u16,
-    /// From a start to the arrival at the far end of the link.
-    pub(super) transit: Spacing,
     /// When the next transmission may start.
     free: Moment,
     /// When that of the cell at the head starts, if one waits.
@@ -43,19 +42,9 @@ struct ByVc {
 }
 
 impl Fifo {
-    pub(super) fn new(rules: Rules, interval: Spacing, class: u16, transit: Spacing) -> Self {
+    pub(super) fn new(rules: Rules, interval: Spacing, class: u16) -> Self {
         let by_vc = rules.counts_vcs().then(ByVc::default);
-        Self {
-            rules,
-            interval,
-            class,
-            transit,
-            free: Moment::default(),
-            head: Moment::default(),
-            waiting: 0,
-            peak: 0,
-            by_vc,
-        }
+        Self { rules, interval, class, free: Moment::default(), head: Moment::default(), waiting: 0, peak: 0, by_vc }
     }
 
     /// Takes those whose transmission has begun off the count. Gives how many.
@@ -89,76 +78,6 @@ impl Fifo {
         self.waiting - begun.min(self.waiting.into()) as u32
     }
 
-    #[inline]
-    pub(super) fn seen(&self, connection: &Connection, memory: u32) -> Occupancy {
-        let active = self.by_vc.as_ref().map_or(0, |by_vc| by_vc.active);
-        Occupancy { queue: self.waiting, memory, vc: connection.waiting, active }
-    }
-
-    /// How many cells of a run may be judged together: where cells are counted by VC, and some may have left before the next
-    /// comes, one.
-    #[inline]
-    pub(super) fn at_once(&self, run: &Run, spacing: Spacing) -> u16 {
-        if self.by_vc.is_some() && spacing > self.interval && run.at() < self.free { 1 } else { run.cells }
-    }
-
-    /// Lets a run in. Gives how many cells wait more than before.
-    #[inline]
-    pub(super) fn accept(
-        &mut self,
-        mut run: Run,
-        spacing: Spacing,
-        connections: &mut [Connection],
-        fabric: &mut Fabric,
-    ) -> i64 {
-        let mut more = 0;
-        loop {
-            let (at, label) = (run.at(), run.label);
-            let idle = at >= self.free;
-            let together = if idle || run.cells == 1 || spacing <= self.interval {
-                run.cells
-            } else {
-                // The first to find the port idle comes later.
-                let busy = self.free.since(at).multiples_below(spacing.minus(self.interval));
-                busy.min(run.cells.into()) as u16
-            };
-            let done = together == run.cells;
-            let mut piece = if done { run } else { run.split(together, spacing) };
-            let last_at = piece.last_at(spacing);
-            let count = u64::from(piece.cells);
-            let (start, queued) = if idle {
-                if spacing >= self.interval {
-                    self.free = last_at.plus(self.interval);
-                    (at, 0)
-                } else {
-                    self.head = at.plus(self.interval);
-                    self.free = at.plus(self.interval.times(count));
-                    piece.class = self.class;
-                    (at, piece.cells - 1)
-                }
-            } else {
-                let start = self.free;
-                if self.waiting == 0 {
-                    self.head = start;
-                }
-                self.free = start.plus(self.interval.times(count));
-                piece.class = self.class;
-                (start, piece.cells)
-            };
-            let connection = &mut connections[label as usize];
-            let out = connection.out;
-            piece.label = connection.label;
-            fabric.push(out, piece.moved(start.plus(self.transit)));
-            if queued > 0 {
-                more += self.wait(queued, label, spacing, last_at, connections);
-            }
-            if done {
-                return more;
-            }
-            more -= i64::from(self.drain(run.at(), connections));
-        }
-    }
-
     /// So many cells wait, of a run that came until `last_at`. Gives how many cells wait more than before.
     #[inline]
     fn wait(
@@ -172,7 +91,7 @@ impl Fifo {
         let before = self.waiting;
         self.waiting += u32::from(cells);
         if let Some(by_vc) = &mut self.by_vc {
-            by_vc.wait(label, cells.into(), connections);
+            by_vc.wait(label, cells.into(), &mut connections[label as usize]);
         }
         let mut left = 0;
         if cells > 1 && spacing > self.interval {
@@ -187,9 +106,98 @@ impl Fifo {
     }
 }
 
+impl Output for Fifo {
+    #[inline]
+    fn seen(&self, connection: &Connection, memory: u32) -> (Occupancy, &Rules) {
+        let active = self.by_vc.as_ref().map_or(0, |by_vc| by_vc.active);
+        (Occupancy { queue: self.waiting, memory, vc: connection.waiting, active }, &self.rules)
+    }
+
+    /// How many cells of a run may be judged together: where cells are counted by VC, and some may have left before the next
+    /// comes, one.
+    #[inline]
+    fn at_once(&self, run: &Run, spacing: Spacing) -> u16 {
+        if self.by_vc.is_some() && spacing > self.interval && run.at() < self.free { 1 } else { run.cells() }
+    }
+
+    #[inline]
+    fn accept_cell(&mut self, cell: Run, connection: &mut Connection, fabric: &mut Fabric) -> u32 {
+        let at = cell.at();
+        let waits = at < self.free;
+        let start = if waits { self.free } else { at };
+        self.free = start.plus(self.interval);
+        let sent = cell.towards(connection.label, start.plus(connection.transit));
+        fabric.push(connection.out, sent);
+        if waits {
+            if self.waiting == 0 {
+                self.head = start;
+            }
+            self.waiting += 1;
+            self.peak = self.peak.max(self.waiting);
+            if let Some(by_vc) = &mut self.by_vc {
+                by_vc.wait(cell.label(), 1, connection);
+            }
+        }
+        waits.into()
+    }
+
+    /// Lets a run in. Gives how many cells wait more than before.
+    fn accept(&mut self, mut run: Run, spacing: Spacing, connections: &mut [Connection], fabric: &mut Fabric) -> i64 {
+        let mut more = 0;
+        loop {
+            let (at, label) = (run.at(), run.label());
+            let idle = at >= self.free;
+            let together = if idle || run.cells() == 1 || spacing <= self.interval {
+                run.cells()
+            } else {
+                // The first to find the port idle comes later.
+                let busy = self.free.since(at).multiples_below(spacing.minus(self.interval));
+                busy.min(run.cells().into()) as u16
+            };
+            let done = together == run.cells();
+            let mut piece = if done { run } else { run.split(together, spacing) };
+            let last_at = piece.last_at(spacing);
+            let count = u64::from(piece.cells());
+            let (start, queued) = if idle {
+                if spacing >= self.interval {
+                    self.free = last_at.plus(self.interval);
+                    (at, 0)
+                } else {
+                    self.head = at.plus(self.interval);
+                    self.free = at.plus(self.interval.times(count));
+                    piece.set_class(self.class);
+                    (at, piece.cells() - 1)
+                }
+            } else {
+                let start = self.free;
+                if self.waiting == 0 {
+                    self.head = start;
+                }
+                self.free = start.plus(self.interval.times(count));
+                piece.set_class(self.class);
+                (start, piece.cells())
+            };
+            let connection = &mut connections[label as usize];
+            fabric.push(connection.out, piece.towards(connection.label, start.plus(connection.transit)));
+            if queued > 0 {
+                more += self.wait(queued, label, spacing, last_at, connections);
+            }
+            if done {
+                return more;
+            }
+            more -= i64::from(self.drain(run.at(), connections));
+        }
+    }
+
+    #[inline]
+    fn waiting(&self) -> u32 {
+        self.waiting
+    }
+}
+
 impl ByVc {
-    fn wait(&mut self, label: u16, cells: u32, connections: &mut [Connection]) {
-        if connections[label as usize].waits(cells) {
+    fn wait(&mut self, label: u16, cells: u32, connection: &mut Connection) {
+        if connection.waits(cells) {
             self.active += 1;
         }
         match self.order.back_mut() {

@@ -15,6 +15,76 @@ pub(super) const END: u16 = 1;
 /// CLP = 1.
 pub(super) const LOW: u16 = 2;
 
+/// Number, VC, spacing and flags of a run in one word, so that a run is three words to copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct About(u64);
+
+const CLASS: u32 = 16;
+const LABEL: u32 = 32;
+const FLAGS: u32 = 48;
+const FIELD: u64 = 0xffff;
+
+impl About {
+    #[inline]
+    const fn new(label: u16, cells: u16, class: u16, flags: u16) -> Self {
+        Self(cells as u64 | (class as u64) << CLASS | (label as u64) << LABEL | (flags as u64) << FLAGS)
+    }
+
+    /// At least 1, at most those of a frame.
+    #[inline]
+    pub(super) const fn cells(self) -> u16 {
+        self.0 as u16
+    }
+
+    /// Which spacing; of no meaning for one cell.
+    #[inline]
+    const fn class(self) -> u16 {
+        (self.0 >> CLASS) as u16
+    }
+
+    /// What the receiving stage knows the VC by.
+    #[inline]
+    pub(super) const fn label(self) -> u16 {
+        (self.0 >> LABEL) as u16
+    }
+
+    #[inline]
+    pub(super) const fn ends(self) -> bool {
+        self.0 & (END as u64) << FLAGS != 0
+    }
+
+    #[inline]
+    pub(super) const fn low(self) -> bool {
+        self.0 & (LOW as u64) << FLAGS != 0
+    }
+
+    #[inline]
+    pub(super) const fn with_cells(self, cells: u16) -> Self {
+        Self(self.0 & !FIELD | cells as u64)
+    }
+
+    #[inline]
+    pub(super) const fn with_class(self, class: u16) -> Self {
+        Self(self.0 & !(FIELD << CLASS) | (class as u64) << CLASS)
+    }
+
+    #[inline]
+    pub(super) const fn with_label(self, label: u16) -> Self {
+        Self(self.0 & !(FIELD << LABEL) | (label as u64) << LABEL)
+    }
+
+    #[inline]
+    pub(super) const fn without_end(self) -> Self {
+        Self(self.0 & !((END as u64) << FLAGS))
+    }
+
+    /// True if cells of the same frame, told by `next`, may be counted with these: of one CLP, and not behind the end.
+    #[inline]
+    pub(super) const fn continued_by(self, next: Self) -> bool {
+        self.0 >> FLAGS == next.without_end().0 >> FLAGS
+    }
+}
+
 /// Cells of one frame, evenly spaced. 24 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
@@ -22,18 +92,17 @@ pub(super) struct Run {
     fraction: u32,
     /// Its slot among the frames.
     pub(super) frame: u32,
-    /// What the receiving stage knows the VC by.
-    pub(super) label: u16,
-    /// At least 1, at most those of a frame.
-    pub(super) cells: u16,
-    /// Which spacing; of no meaning for one cell.
-    pub(super) class: u16,
-    pub(super) flags: u16,
+    pub(super) about: About,
 }
 
 impl Run {
     pub(super) fn new(at: Moment, frame: u32, label: u16, cells: u16, class: u16, flags: u16) -> Self {
-        Self { ps: at.ps(), fraction: at.fraction(), frame, label, cells, class, flags }
+        Self::of(at, frame, About::new(label, cells, class, flags))
+    }
+
+    #[inline]
+    pub(super) fn of(at: Moment, frame: u32, about: About) -> Self {
+        Self { ps: at.ps(), fraction: at.fraction(), frame, about }
     }
 
     /// When its first cell is there.
@@ -43,52 +112,73 @@ impl Run {
     }
 
     #[inline]
+    pub(super) fn cells(&self) -> u16 {
+        self.about.cells()
+    }
+
+    #[inline]
+    pub(super) fn class(&self) -> u16 {
+        self.about.class()
+    }
+
+    #[inline]
+    pub(super) fn set_class(&mut self, class: u16) {
+        self.about = self.about.with_class(class);
+    }
+
+    #[inline]
+    pub(super) fn label(&self) -> u16 {
+        self.about.label()
+    }
+
+    #[inline]
     pub(super) fn ends(&self) -> bool {
-        self.flags & END != 0
+        self.about.ends()
     }
 
     #[inline]
     pub(super) fn low(&self) -> bool {
-        self.flags & LOW != 0
+        self.about.low()
+    }
+
+    #[inline]
+    pub(super) fn set_low(&mut self) {
+        self.about.0 |= u64::from(LOW) << FLAGS;
     }
 
     /// When its last cell is there.
     #[inline]
     pub(super) fn last_at(&self, spacing: Spacing) -> Moment {
-        if self.cells == 1 { self.at() } else { self.at().plus(spacing.times(u64::from(self.cells) - 1)) }
+        if self.cells() == 1 { self.at() } else { self.at().plus(spacing.times(u64::from(self.cells()) - 1)) }
     }
 
-    /// The same, its first cell at another time.
+    /// The same at the next stage, its first cell there at `at`.
     #[inline]
-    pub(super) fn moved(mut self, at: Moment) -> Self {
-        (self.ps, self.fraction) = (at.ps(), at.fraction());
-        self
+    pub(super) fn towards(self, label: u16, at: Moment) -> Self {
+        Self::of(at, self.frame, self.about.with_label(label))
     }
 
     /// Takes the first `cells` away, of more.
     #[inline]
     pub(super) fn split(&mut self, cells: u16, spacing: Spacing) -> Self {
-        if cells == self.cells {
+        if cells == self.cells() {
             return *self;
         }
-        let front = Self { cells, flags: self.flags & !END, ..*self };
-        *self = self.moved(self.at().plus(spacing.times(cells.into())));
-        self.cells -= cells;
+        let front = Self { about: self.about.with_cells(cells).without_end(), ..*self };
+        let rest = self.about.with_cells(self.cells() - cells);
+        *self = Self::of(self.at().plus(spacing.times(cells.into())), self.frame, rest);
         front
     }
 
     /// How many of its cells come in picosecond `bound` or before. The first does.
     #[inline]
     fn cells_until(&self, bound: u64, spacing: Spacing) -> u16 {
-        if self.cells == 1 {
-            return 1;
-        }
         let at = self.at();
         if at.plus(spacing).ps() > bound {
             return 1;
         }
         if self.last_at(spacing).ps() <= bound {
-            return self.cells;
+            return self.cells();
         }
         // The last moment of the picosecond; there is a second cell beyond the first, so the spacing is not zero.
         let span = Moment::from_parts(bound, u32::MAX).since(at);
@@ -100,19 +190,25 @@ impl Run {
     /// How many of its cells come after `moment`.
     pub(super) fn cells_after(&self, moment: Moment, spacing: Spacing) -> u16 {
         if self.at() > moment {
-            return self.cells;
+            return self.cells();
         }
         if self.last_at(spacing) <= moment {
             return 0;
         }
         let begun = moment.since(self.at()).divided_by(spacing) + 1;
-        self.cells - begun as u16
+        self.cells() - begun as u16
     }
 }
+
+/// No run.
+const NONE: Run = Run { ps: 0, fraction: 0, frame: 0, about: About::new(0, 0, 0, 0) };
 
 /// Runs on their way to a stage, in order of time.
 #[derive(Debug)]
 pub(super) struct Stream {
+    /// The first run; of no cells if there is none.
+    front: Run,
+    /// Those behind it.
     ring: VecDeque<Run>,
     /// When the ends of frames among them are there, picoseconds.
     ends: VecDeque<u64>,
@@ -126,16 +222,16 @@ pub(super) struct Stream {
 
 impl Stream {
     pub(super) fn new(target: u32, input: u32, remaining: u64) -> Self {
-        Self { ring: VecDeque::new(), ends: VecDeque::new(), target, input, remaining }
+        Self { front: NONE, ring: VecDeque::new(), ends: VecDeque::new(), target, input, remaining }
     }
 
     #[inline]
     pub(super) fn front_ps(&self) -> Option<u64> {
-        self.ring.front().map(|run| run.ps)
+        (self.front.cells() > 0).then_some(self.front.ps)
     }
 
     pub(super) fn runs(&self) -> impl DoubleEndedIterator<Item = &Run> {
-        self.ring.iter()
+        Some(&self.front).filter(|front| front.cells() > 0).into_iter().chain(&self.ring)
     }
 }
 
@@ -160,60 +256,81 @@ impl Fabric {
     /// Appends `run` to a stream; never earlier than what is in it.
     #[inline]
     pub(super) fn push(&mut self, stream: u32, run: Run) {
-        let spacing = self.spacings[run.class as usize];
-        let index = stream as usize;
-        let stream = &mut self.streams[index];
         if run.ends() {
-            if stream.ends.is_empty() {
-                self.bounds[index] = run.last_at(spacing).ps().saturating_add(stream.remaining);
-            }
-            stream.ends.push_back(run.last_at(spacing).ps());
+            self.push_end(stream, &run);
         }
-        if let Some(back) = stream.ring.back_mut() {
-            if self.trains && back.frame == run.frame && join(back, &run, spacing) {
-                return;
-            }
-        } else {
+        let stream = &mut self.streams[stream as usize];
+        if stream.front.cells() == 0 {
             let target = stream.target as usize;
             self.next[target] = self.next[target].min(run.ps);
             self.woken[target].push(stream.input);
+            stream.front = run;
+            return;
+        }
+        let back = stream.ring.back_mut().unwrap_or(&mut stream.front);
+        if self.trains && back.frame == run.frame && join(back, &run, &self.spacings) {
+            return;
         }
         stream.ring.push_back(run);
+    }
+
+    fn push_end(&mut self, stream: u32, run: &Run) {
+        let ps = run.last_at(self.spacings[run.class() as usize]).ps();
+        let index = stream as usize;
+        let stream = &mut self.streams[index];
+        if stream.ends.is_empty() {
+            self.bounds[index] = ps.saturating_add(stream.remaining);
+        }
+        stream.ends.push_back(ps);
+    }
+
+    fn take_end(&mut self, stream: u32) {
+        let index = stream as usize;
+        let stream = &mut self.streams[index];
+        stream.ends.pop_front();
+        self.bounds[index] = stream.ends.front().map_or(u64::MAX, |ps| ps.saturating_add(stream.remaining));
     }
 
     /// Takes the cells at the front of a stream that come in picosecond `bound` or before; the first does. Then tells when
     /// the next is there.
     #[inline]
     pub(super) fn take(&mut self, stream: u32, bound: u64) -> (Run, Option<u64>) {
-        let index = stream as usize;
-        let stream = &mut self.streams[index];
-        let front = stream.ring.front_mut().expect("a stream that has something");
-        let spacing = self.spacings[front.class as usize];
-        let cells = front.cells_until(bound, spacing);
-        if cells < front.cells {
-            let run = front.split(cells, spacing);
-            return (run, Some(front.ps));
+        let source = &mut self.streams[stream as usize];
+        let run = source.front;
+        if run.cells() > 1 {
+            let spacing = self.spacings[run.class() as usize];
+            let cells = run.cells_until(bound, spacing);
+            if cells < run.cells() {
+                let run = source.front.split(cells, spacing);
+                return (run, Some(source.front.ps));
+            }
         }
-        let run = *front;
-        stream.ring.pop_front();
+        let next = source.ring.pop_front();
+        source.front = next.unwrap_or(NONE);
         if run.ends() {
-            stream.ends.pop_front();
-            let next = stream.ends.front().map_or(u64::MAX, |ps| ps.saturating_add(stream.remaining));
-            self.bounds[index] = next;
+            self.take_end(stream);
         }
-        (run, stream.front_ps())
+        (run, next.map(|next| next.ps))
     }
 }
 
 /// Joins `run` to the one before it if it continues that: the same cells, one spacing on.
 #[inline]
-fn join(back: &mut Run, run: &Run, spacing: Spacing) -> bool {
-    let alike = back.flags == run.flags & !END && (back.class == run.class || back.cells == 1);
-    if !alike || back.at().plus(spacing.times(back.cells.into())) != run.at() {
+fn join(back: &mut Run, run: &Run, spacings: &[Spacing]) -> bool {
+    if !back.about.continued_by(run.about) {
         return false;
     }
-    back.cells += run.cells;
-    (back.class, back.flags) = (run.class, run.flags);
+    let expected = if back.cells() == 1 {
+        back.at().plus(spacings[run.class() as usize])
+    } else if back.class() == run.class() {
+        back.at().plus(spacings[run.class() as usize].times(back.cells().into()))
+    } else {
+        return false;
+    };
+    if expected != run.at() {
+        return false;
+    }
+    back.about = run.about.with_cells(back.cells() + run.cells());
     true
 }
 
@@ -245,12 +362,13 @@ mod tests {
     #[test]
     fn a_run_splits_and_joins_again() {
         let spacing = Spacing::of(Duration::from_ps(10));
+        let spacings = [Spacing::ZERO, spacing];
         let mut rest = run(100, 8);
         let mut front = rest.split(3, spacing);
-        assert_eq!((front.cells, front.ends(), rest.cells, rest.ends(), rest.ps), (3, false, 5, true, 130));
-        assert!(join(&mut front, &rest, spacing));
-        assert_eq!((front.cells, front.ends(), front.last_at(spacing).ps()), (8, true, 170));
+        assert_eq!((front.cells(), front.ends(), rest.cells(), rest.ends(), rest.ps), (3, false, 5, true, 130));
+        assert!(join(&mut front, &rest, &spacings));
+        assert_eq!((front.cells(), front.ends(), front.last_at(spacing).ps()), (8, true, 170));
         let mut end = run(100, 1);
-        assert!(!join(&mut end, &run(110, 1), spacing), "nothing follows the end of a frame");
+        assert!(!join(&mut end, &run(110, 1), &spacings), "nothing follows the end of a frame");
     }
 }

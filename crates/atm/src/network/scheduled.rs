@@ -7,12 +7,15 @@
 //!
 //! A cell that comes in the picosecond in which a transmission may start, or later, no longer takes part in that choice.
 //! Cost: a heap of the queues in which something waits; a queue that is alone in its level is served a run at a time.
+//! When a cell leaves if nothing else comes is told in closed form, since tags of a queue are one step apart.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use super::connection::Connection;
-use super::run::{END, Fabric, Run};
+use super::run::{About, Fabric, Run};
+use super::stage::Output;
+use super::stats::Cells;
+use super::turns::{Turn, Turns};
 use crate::discard::{Occupancy, Rules};
 use crate::time::{Moment, Spacing};
 
@@ -24,25 +27,25 @@ pub(super) struct Scheduled {
     pub(super) interval: Spacing,
     /// Of the interval.
     pub(super) class: u16,
-    /// From a start to the arrival at the far end of the link.
-    pub(super) transit: Spacing,
     /// When the next transmission may start.
     pub(super) free: Moment,
     pub(super) queues: Vec<Queue>,
     levels: Vec<Level>,
-    /// Queues in which something waits: level, tag of the next cell, which.
-    active: BinaryHeap<Reverse<(u16, u64, u16)>>,
+    /// Queues in which something waits, with the tags of their next cells.
+    turns: Turns,
     pub(super) waiting: u32,
-    /// Ends of frames among those.
-    pub(super) ends: u32,
-    /// From here to the far end at the least, picoseconds.
-    pub(super) remaining: u64,
+    /// From the start of a transmission to the far end of its VC at the least.
+    pub(super) onward: Spacing,
 }
 
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) rules: Rules,
     items: VecDeque<Item>,
+    /// Ends of frames that wait: how many cells have waited here up to each.
+    ends: VecDeque<u64>,
+    /// Cells that ever waited here and do so no longer.
+    left: u64,
     pub(super) waiting: u32,
     pub(super) peak: u32,
     active_vcs: u32,
@@ -65,38 +68,59 @@ struct Level {
 /// Cells of one frame that wait one behind the other.
 #[derive(Clone, Copy, Debug)]
 struct Item {
+    about: About,
     frame: u32,
-    label: u16,
-    cells: u16,
-    flags: u16,
 }
 
 impl Queue {
     /// `level` counts from 0 without gaps; lower ones go first.
     pub(super) fn new(rules: Rules, level: u16, weight: u16) -> Self {
-        let step = CELL_TAG / u64::from(weight);
-        Self { rules, items: VecDeque::new(), waiting: 0, peak: 0, active_vcs: 0, level, step, finish: 0 }
+        Self {
+            rules,
+            items: VecDeque::new(),
+            ends: VecDeque::new(),
+            left: 0,
+            waiting: 0,
+            peak: 0,
+            active_vcs: 0,
+            level,
+            step: CELL_TAG / u64::from(weight),
+            finish: 0,
+        }
+    }
+
+    /// How many of its cells have tags that come before `turn`, the first of them having `tag`.
+    fn before(&self, turn: Turn, first: Turn) -> u64 {
+        if first >= turn {
+            return 0;
+        }
+        if first.level() < turn.level() {
+            return self.waiting.into();
+        }
+        let apart = turn.tag() - first.tag();
+        // Of equal tags the queue that stands first goes first.
+        let one_more = !apart.is_multiple_of(self.step) || first.queue() < turn.queue();
+        (apart / self.step + u64::from(one_more)).min(self.waiting.into())
     }
 }
 
 impl Scheduled {
-    pub(super) fn new(queues: Vec<Queue>, interval: Spacing, class: u16, transit: Spacing) -> Self {
+    pub(super) fn new(queues: Vec<Queue>, interval: Spacing, class: u16) -> Self {
         let levels = queues.iter().map(|queue| usize::from(queue.level) + 1).max().unwrap_or(0);
         Self {
             interval,
             class,
-            transit,
             free: Moment::default(),
             queues,
             levels: vec![Level::default(); levels],
-            active: BinaryHeap::new(),
+            turns: Turns::default(),
             waiting: 0,
-            ends: 0,
-            remaining: u64::MAX,
+            onward: Spacing::LONGEST,
         }
     }
 
     /// Starts every transmission that is due by `now`. Gives how many cells left.
+    #[inline]
     pub(super) fn serve(&mut self, now: Moment, connections: &mut [Connection], fabric: &mut Fabric) -> u32 {
         let before = self.waiting;
         while self.waiting > 0 && self.free <= now {
@@ -106,107 +130,150 @@ impl Scheduled {
     }
 
     /// Sends the next cell, or of a queue that has no rival as many as are due.
+    #[inline]
     fn send(&mut self, now: Moment, connections: &mut [Connection], fabric: &mut Fabric) {
-        let Reverse((level, tag, index)) = self.active.pop().expect("something waits");
-        let queue = &mut self.queues[index as usize];
+        let turn = self.turns.first().expect("something waits");
+        let queue = &mut self.queues[turn.queue() as usize];
+        let level = &mut self.levels[turn.level() as usize];
         let item = queue.items.front_mut().expect("a queue that is active");
-        let cells = if self.levels[level as usize].active == 1 {
-            let due = now.since(self.free).divided_by(self.interval) + 1;
-            due.min(item.cells.into()) as u16
-        } else {
+        let next = self.free.plus(self.interval);
+        let waiting = item.about.cells();
+        let cells = if waiting == 1 || level.active > 1 || next > now {
             1
+        } else {
+            let due = now.since(self.free).divided_by(self.interval) + 1;
+            due.min(waiting.into()) as u16
         };
-        let sent = Item { cells, ..*item };
-        item.cells -= cells;
-        let flags = if item.cells == 0 { item.flags } else { item.flags & !END };
-        if item.cells == 0 {
+        let Item { mut about, frame } = *item;
+        if cells == waiting {
             queue.items.pop_front();
+        } else {
+            item.about = about.with_cells(waiting - cells);
+            about = about.with_cells(cells).without_end();
         }
         let count = u32::from(cells);
-        (queue.waiting, self.waiting) = (queue.waiting - count, self.waiting - count);
-        let last_tag = tag + queue.step * u64::from(cells - 1);
-        (queue.finish, self.levels[level as usize].clock) = (last_tag, last_tag);
+        queue.waiting -= count;
+        self.waiting -= count;
+        queue.left += u64::from(cells);
+        let tag = turn.tag() + queue.step * u64::from(cells - 1);
+        (queue.finish, level.clock) = (tag, tag);
         if queue.waiting == 0 {
-            self.levels[level as usize].active -= 1;
+            level.active -= 1;
+            self.turns.remove_first();
         } else {
-            self.active.push(Reverse((level, last_tag + queue.step, index)));
+            self.turns.replace_first(Turn::new(turn.level(), tag + queue.step, turn.queue()));
         }
-        let connection = &mut connections[sent.label as usize];
+        let connection = &mut connections[about.label() as usize];
         if connection.leaves(count) {
             queue.active_vcs -= 1;
         }
-        if flags & END != 0 {
-            self.ends -= 1;
+        if about.ends() {
+            queue.ends.pop_front();
         }
-        let at = self.free.plus(self.transit);
-        fabric.push(connection.out, Run::new(at, sent.frame, connection.label, cells, self.class, flags));
-        self.free = self.free.plus(self.interval.times(cells.into()));
+        let at = self.free.plus(connection.transit);
+        let about = about.with_label(connection.label).with_class(self.class);
+        fabric.push(connection.out, Run::of(at, frame, about));
+        self.free = if cells == 1 { next } else { self.free.plus(self.interval.times(cells.into())) };
     }
 
+    /// Cells of a VC that wait. Walks through all of its queue.
+    pub(super) fn waiting_of(&self, queue: u16, label: u16) -> Cells {
+        let mut cells = Cells::default();
+        let own = self.queues[queue as usize].items.iter().filter(|item| item.about.label() == label);
+        own.for_each(|item| cells.add(item.about.cells(), item.about.low()));
+        cells
+    }
+
+    /// Before when no frame that waits here is at the far end: when the first of their ends leaves, if nothing else comes, and the least
+    /// way from here. What comes yet can only put it off, since tags of cells that wait stay what they are. `None`: no end waits.
+    pub(super) fn bound(&self) -> Option<u64> {
+        let ends = self.turns.all().iter().filter_map(|first| {
+            let queue = &self.queues[first.queue() as usize];
+            let end = queue.ends.front()?;
+            let tag = first.tag() + queue.step * (end - queue.left - 1);
+            Some(Turn::new(first.level(), tag, first.queue()))
+        });
+        let turn = ends.min()?;
+        let before = self.turns.all().iter().map(|first| self.queues[first.queue() as usize].before(turn, *first));
+        Some(self.free.plus(self.interval.times(before.sum())).plus(self.onward).ps())
+    }
+}
+
+impl Output for Scheduled {
     #[inline]
-    pub(super) fn seen(&self, connection: &Connection, memory: u32) -> Occupancy {
+    fn seen(&self, connection: &Connection, memory: u32) -> (Occupancy, &Rules) {
         let queue = &self.queues[connection.queue as usize];
-        Occupancy { queue: queue.waiting, memory, vc: connection.waiting, active: queue.active_vcs }
+        let seen = Occupancy { queue: queue.waiting, memory, vc: connection.waiting, active: queue.active_vcs };
+        (seen, &queue.rules)
     }
 
     /// How many cells of a run may be judged together: none of them may find that another has left since.
-    pub(super) fn at_once(&self, run: &Run, spacing: Spacing) -> u16 {
+    fn at_once(&self, run: &Run, spacing: Spacing) -> u16 {
         let at = run.at();
-        if run.cells == 1 {
+        if run.cells() == 1 {
             return 1;
         }
         if at >= self.free {
-            return if spacing >= self.interval { run.cells } else { 1 };
+            return if spacing >= self.interval { run.cells() } else { 1 };
         }
         if run.last_at(spacing) < self.free {
-            return run.cells;
+            return run.cells();
         }
-        self.free.since(at).multiples_below(spacing).min(run.cells.into()) as u16
+        self.free.since(at).multiples_below(spacing).min(run.cells().into()) as u16
+    }
+
+    #[inline]
+    fn accept_cell(&mut self, cell: Run, connection: &mut Connection, fabric: &mut Fabric) -> u32 {
+        self.take_in(cell, Spacing::ZERO, connection, fabric) as u32
     }
 
     /// Lets in cells that [`Self::at_once`] allows. Gives how many wait more than before.
-    pub(super) fn accept(
-        &mut self,
-        run: Run,
-        spacing: Spacing,
-        connections: &mut [Connection],
-        fabric: &mut Fabric,
-    ) -> i64 {
-        let connection = &mut connections[run.label as usize];
+    #[inline]
+    fn accept(&mut self, run: Run, spacing: Spacing, connections: &mut [Connection], fabric: &mut Fabric) -> i64 {
+        self.take_in(run, spacing, &mut connections[run.label() as usize], fabric)
+    }
+
+    #[inline]
+    fn waiting(&self) -> u32 {
+        self.waiting
+    }
+}
+
+impl Scheduled {
+    /// Lets in a run, or a cell. Gives how many cells wait more than before.
+    #[inline]
+    fn take_in(&mut self, run: Run, spacing: Spacing, connection: &mut Connection, fabric: &mut Fabric) -> i64 {
         let index = connection.queue;
         let queue = &mut self.queues[index as usize];
         let level = &mut self.levels[queue.level as usize];
         if run.at() >= self.free {
             // Nothing waits: it starts when it comes, and so does each that follows.
-            let tag = queue.finish.max(level.clock) + queue.step * u64::from(run.cells);
+            let tag = queue.finish.max(level.clock) + queue.step * u64::from(run.cells());
             (queue.finish, level.clock) = (tag, tag);
             self.free = run.last_at(spacing).plus(self.interval);
-            let mut sent = run.moved(run.at().plus(self.transit));
-            sent.label = connection.label;
-            fabric.push(connection.out, sent);
+            fabric.push(connection.out, run.towards(connection.label, run.at().plus(connection.transit)));
             return 0;
         }
-        let cells = u32::from(run.cells);
+        let cells = u32::from(run.cells());
         if queue.waiting == 0 {
             level.active += 1;
             let tag = queue.finish.max(level.clock) + queue.step;
-            self.active.push(Reverse((queue.level, tag, index)));
+            self.turns.add(Turn::new(queue.level, tag, index));
         }
         if connection.waits(cells) {
             queue.active_vcs += 1;
         }
-        (queue.waiting, self.waiting) = (queue.waiting + cells, self.waiting + cells);
+        queue.waiting += cells;
+        self.waiting += cells;
         queue.peak = queue.peak.max(queue.waiting);
-        self.ends += u32::from(run.ends());
+        if run.ends() {
+            queue.ends.push_back(queue.left + u64::from(queue.waiting));
+        }
         match queue.items.back_mut() {
-            Some(back) if fabric.trains && back.frame == run.frame && back.flags == run.flags & !END => {
-                back.cells += run.cells;
-                back.flags = run.flags;
+            Some(back) if fabric.trains && back.frame == run.frame && back.about.continued_by(run.about) => {
+                back.about = run.about.with_cells(back.about.cells() + run.cells());
             }
-            _ => {
-                let Run { frame, label, cells, flags, .. } = run;
-                queue.items.push_back(Item { frame, label, cells, flags });
-            }
+            _ => queue.items.push_back(Item { about: run.about, frame: run.frame }),
         }
         cells.into()
     }

@@ -3,14 +3,16 @@
 //! A cell is *sent* by a port once its transmission has begun; it waits before, and is on the wire after. Nothing is counted by what is
 //! missing: what is inside is looked up cell by cell, so that *offered = arrived + dropped + inside* can fail.
 
+use std::collections::BTreeMap;
+
 use lastmile_units::{ByteCount, Instant};
 
 use super::stage::Port;
-use super::{LinkId, Network, VcId, VpId};
+use super::{Hop, LinkId, Network, VcId, VpId};
 use crate::aal5::Reassembled;
 use crate::discard::CellDrop;
 use crate::policer::Conformance;
-use crate::time::Moment;
+use crate::time::{Moment, Spacing};
 
 /// Frames with their cells and the bytes of their packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -126,6 +128,20 @@ impl HopStats {
     }
 }
 
+/// Cells, and those of them with CLP = 1.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cells {
+    all: u64,
+    low: u64,
+}
+
+impl Cells {
+    pub(super) fn add(&mut self, cells: u16, low: bool) {
+        self.all += u64::from(cells);
+        self.low += if low { u64::from(cells) } else { 0 };
+    }
+}
+
 /// A link, all its VCs together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LinkStats {
@@ -173,12 +189,37 @@ impl Network {
         self.vcs[vc.index()].stats
     }
 
-    /// A VC at the link that is its `hop`th, from 0. Walks through what is on the wire.
+    /// A VC at the link that is its `hop`th, from 0. Walks through what is on the wire; of many VCs [`Network::all_hop_stats`] does that
+    /// once.
     #[must_use]
     pub fn hop_stats(&self, vc: VcId, hop: usize) -> HopStats {
-        let (stage, label) = self.vcs[vc.index()].hops[hop];
-        let connection = &self.stages[stage as usize].connections[label as usize];
-        let waiting = self.vc_waiting(vc, hop);
+        self.hop(vc.index(), hop, &mut |stream, lag, label| self.later(stream, lag).get(&label).copied().unwrap_or_default())
+    }
+
+    /// Every VC at each of its links.
+    #[must_use]
+    pub fn all_hop_stats(&self) -> Vec<Vec<HopStats>> {
+        let mut later = self.looking_once();
+        let vcs = self.vcs.iter().enumerate();
+        vcs.map(|(vc, state)| (0..state.hops.len()).map(|hop| self.hop(vc, hop, &mut later)).collect()).collect()
+    }
+
+    /// `later` tells how many cells of a label are at the end of a stream more than some span from now.
+    fn hop(&self, vc: usize, hop: usize, later: &mut impl FnMut(u32, Spacing, u16) -> Cells) -> HopStats {
+        let Hop { stage, label, past } = self.vcs[vc].hops[hop];
+        if let Some(past) = past {
+            let (joined, stream, label) = self.stream_past(vc, hop);
+            let later = later(stream, past, label);
+            let came = joined.all - later.all;
+            let low = joined.low - later.low;
+            return HopStats { arrived: came, arrived_low_priority: low, sent: came, ..HopStats::default() };
+        }
+        let stage = &self.stages[stage as usize];
+        let connection = &stage.connections[label as usize];
+        let waiting = match &stage.ports[connection.port as usize] {
+            Port::Fifo(_) => later(connection.out, connection.transit, connection.label).all,
+            Port::Scheduled(_) => connection.waiting.into(),
+        };
         HopStats {
             arrived: connection.arrived,
             arrived_low_priority: connection.arrived_low,
@@ -190,19 +231,58 @@ impl Network {
         }
     }
 
-    /// A link, all its VCs together. Walks through what is on the wire, once for each VC.
+    /// The stream that goes past a port that is left out: how many cells of the VC ever joined it, which it is, and their label in it.
+    fn stream_past(&self, vc: usize, hop: usize) -> (Cells, u32, u16) {
+        let vc = &self.vcs[vc];
+        let Some(from) = vc.hops[..hop].iter().rfind(|hop| hop.past.is_none()) else {
+            let offered = Cells { all: vc.stats.offered.cells, low: vc.stats.offered_low_priority.cells };
+            return (offered, vc.source, vc.label);
+        };
+        let stage = &self.stages[from.stage as usize];
+        let connection = &stage.connections[from.label as usize];
+        let waiting = match &stage.ports[connection.port as usize] {
+            // They are in the stream already.
+            Port::Fifo(_) => Cells::default(),
+            Port::Scheduled(port) => port.waiting_of(connection.queue, from.label),
+        };
+        let joined = Cells {
+            all: connection.arrived - connection.dropped_cells() - waiting.all,
+            low: connection.arrived_low + connection.tagged - connection.dropped_low - waiting.low,
+        };
+        (joined, connection.out, connection.label)
+    }
+
+    /// [`Self::later`] of a label, which looks at each stream once.
+    fn looking_once(&self) -> impl FnMut(u32, Spacing, u16) -> Cells {
+        let mut known: BTreeMap<(u32, Spacing), BTreeMap<u16, Cells>> = BTreeMap::new();
+        move |stream, lag, label| {
+            let cells = known.entry((stream, lag)).or_insert_with(|| self.later(stream, lag));
+            cells.get(&label).copied().unwrap_or_default()
+        }
+    }
+
+    /// Cells that are at the end of a stream more than `lag` from now, by label.
+    fn later(&self, stream: u32, lag: Spacing) -> BTreeMap<u16, Cells> {
+        let now = self.moment().plus(lag);
+        let mut cells: BTreeMap<u16, Cells> = BTreeMap::new();
+        for run in self.fabric.streams[stream as usize].runs().rev() {
+            match run.cells_after(now, self.fabric.spacings[run.class() as usize]) {
+                0 => break,
+                later => cells.entry(run.label()).or_default().add(later, run.low()),
+            }
+        }
+        cells
+    }
+
+    /// A link, all its VCs together. Walks through what is on the wire.
     #[must_use]
     pub fn link_stats(&self, link: LinkId) -> LinkStats {
         let mut stats = LinkStats::default();
-        let at = self.links[link.index()];
-        for (index, vc) in self.vcs.iter().enumerate() {
-            for (hop, &(stage, label)) in vc.hops.iter().enumerate() {
-                let connection = &self.stages[stage as usize].connections[label as usize];
-                if (stage, connection.port) == (at.stage, at.port) {
-                    stats.cells.add(&self.hop_stats(VcId(index as u32), hop));
-                    stats.good_cells += vc.stats.whole.cells;
-                }
-            }
+        let at = &self.links[link.index()];
+        let mut later = self.looking_once();
+        for (vc, hop) in &at.crossed_by {
+            stats.cells.add(&self.hop(*vc as usize, *hop as usize, &mut later));
+            stats.good_cells += self.vcs[*vc as usize].stats.whole.cells;
         }
         stats.peak = match &self.stages[at.stage as usize].ports[at.port as usize] {
             Port::Fifo(port) => port.peak.into(),
@@ -211,10 +291,27 @@ impl Network {
         stats
     }
 
+    /// Cells whose transmission on a link has begun.
+    #[must_use]
+    pub fn sent(&self, link: LinkId) -> u64 {
+        let at = &self.links[link.index()];
+        let stage = &self.stages[at.stage as usize];
+        let mut sent = 0;
+        for (vc, hop) in &at.crossed_by {
+            let Hop { label, past, .. } = self.vcs[*vc as usize].hops[*hop as usize];
+            if past.is_some() {
+                return self.link_stats(link).cells.sent;
+            }
+            let connection = &stage.connections[label as usize];
+            sent += connection.arrived - connection.dropped_cells();
+        }
+        sent - self.waiting(link)
+    }
+
     /// Cells that wait at the port of a link, in all its queues. Cheap: for samples against time.
     #[must_use]
     pub fn waiting(&self, link: LinkId) -> u64 {
-        let at = self.links[link.index()];
+        let at = &self.links[link.index()];
         match &self.stages[at.stage as usize].ports[at.port as usize] {
             Port::Fifo(port) => port.waiting_at(self.moment()).into(),
             Port::Scheduled(port) => port.waiting.into(),
@@ -224,7 +321,7 @@ impl Network {
     /// Cells that wait in one queue of a link's port: of a class, or of the VC that is the nth of that link.
     #[must_use]
     pub fn queue_waiting(&self, link: LinkId, queue: usize) -> u64 {
-        let at = self.links[link.index()];
+        let at = &self.links[link.index()];
         match &self.stages[at.stage as usize].ports[at.port as usize] {
             Port::Fifo(_) => self.waiting(link),
             Port::Scheduled(port) => port.queues[queue].waiting.into(),
@@ -234,29 +331,15 @@ impl Network {
     /// Cells of a VC that wait at the link that is its `hop`th, from 0. Walks through what is on the wire behind a FIFO.
     #[must_use]
     pub fn vc_waiting(&self, vc: VcId, hop: usize) -> u64 {
-        let (stage, label) = self.vcs[vc.index()].hops[hop];
-        let stage = &self.stages[stage as usize];
-        let connection = &stage.connections[label as usize];
-        let Port::Fifo(port) = &stage.ports[connection.port as usize] else {
-            return connection.waiting.into();
-        };
-        // Those of them that will have begun later.
-        let begun = self.moment().plus(port.transit);
-        let runs = self.fabric.streams[connection.out as usize].runs().rev();
-        let spacing = |class: u16| self.fabric.spacings[class as usize];
-        let later = runs.map_while(|run| match run.cells_after(begun, spacing(run.class)) {
-            0 => None,
-            cells => Some((run.label, cells)),
-        });
-        later.filter(|(label, _)| *label == connection.label).map(|(_, cells)| u64::from(cells)).sum()
+        self.hop_stats(vc, hop).waiting
     }
 
     /// What the policer of a VC found. `None`: it has none.
     #[must_use]
     pub fn conformance(&self, vc: VcId) -> Option<Conformance> {
-        let mut policed = self.vcs[vc.index()].hops.iter().filter_map(|&(stage, label)| {
-            let stage = &self.stages[stage as usize];
-            stage.policers.get(stage.connections[label as usize].policer as usize)
+        let mut policed = self.vcs[vc.index()].hops.iter().filter_map(|hop| {
+            let stage = &self.stages[hop.stage as usize];
+            stage.policers.get(stage.connections[hop.label as usize].policer as usize)
         });
         policed.next().map(crate::policer::Policer::counts)
     }
@@ -286,7 +369,7 @@ impl Network {
             }
         }
         let runs = self.fabric.streams.iter().flat_map(super::run::Stream::runs);
-        stats.inside += runs.map(|run| u64::from(run.cells)).sum::<u64>();
+        stats.inside += runs.map(|run| u64::from(run.cells())).sum::<u64>();
         stats
     }
 

@@ -8,6 +8,7 @@ use lastmile_atm::{
     VcId, VcSpec,
 };
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant};
+use proptest::prelude::*;
 
 /// A cell takes 10 us.
 const RATE: BitRate = match BitRate::from_bps(42_400_000) {
@@ -305,4 +306,94 @@ fn networks_that_make_no_sense_are_refused_by_name() {
         refused(|spec| spec.vcs[0].pcr = Some(BitRate::from_mbit_per_s(50))),
         "VC \"vc 0\" is paced at 50 Mbit/s, above 42.4 Mbit/s of its link"
     );
+}
+
+/// Frames of several lengths wait in queues of two priorities and four weights; nothing else comes. Whoever goes from event to event
+/// meets one departure at each, at its picosecond: no time is told at which nothing happens.
+#[test]
+fn the_next_event_at_a_weighted_last_hop_is_the_next_departure() {
+    let class = |priority, weight| ClassSpec { queue: QueueSpec::default(), priority, weight };
+    let classes = vec![class(1, 1), class(0, 3), class(1, 5), class(1, 2)];
+    let (mut spec, trunk) = star(4, Queues::Classes(classes));
+    for (index, vc) in spec.vcs.iter_mut().enumerate() {
+        vc.class = index;
+    }
+    // The trunk is so slow that all cells wait there before the first frame has left.
+    spec.links[0].rate = BitRate::from_kbit_per_s(424);
+    let (mut network, vcs) = build(&spec);
+    for (index, vc) in vcs.iter().enumerate() {
+        for n in 0..6 {
+            network.offer(us(0), *vc, packet(7 + 5 * n + index as u64), n).expect("a packet");
+        }
+    }
+    network.advance(us(2_000));
+    assert_eq!(network.waiting(trunk), 504 - 2, "one cell has been sent, one is being sent");
+    let (mut left, mut events) = (Vec::new(), 0);
+    while let Some(next) = network.next_event() {
+        network.advance(next);
+        network.departures(&mut left);
+        events += 1;
+        assert_eq!((left.len(), left.last().map(|gone| gone.at)), (events, Some(next)));
+    }
+    assert_eq!(events, 24);
+}
+
+/// Hosts behind links as fast as the trunk cannot make its cells wait: those ports are left out where trains are on, and all that is
+/// counted there is the same at any time.
+#[test]
+fn a_port_at_which_nothing_waits_counts_what_goes_past() {
+    let mut spec = NetworkSpec::new();
+    let nodes = ["a", "b", "c", "d"].map(|name| spec.node(name));
+    let rates = [42_400, 30_000, 30_000, 42_400].map(BitRate::from_kbit_per_s);
+    for (pair, rate) in nodes.windows(2).zip(rates) {
+        spec.link(LinkSpec::new(pair[0], pair[1], rate, Duration::from_us(70)));
+    }
+    let route = spec.route(&["a", "b", "c", "d"]).expect("links");
+    for (vci, pcr) in [(32, None), (33, Some(BitRate::from_mbit_per_s(9)))] {
+        spec.vc(VcSpec { pcr, ..VcSpec::new(format!("vc {vci}"), vci, route.clone()) });
+    }
+    let (mut trains, vcs) = build(&spec);
+    let mut cells = Network::new(&NetworkSpec { trains: false, ..spec.clone() }).expect("a network");
+    for (vc, at) in vcs.iter().zip([3, 400]) {
+        for network in [&mut trains, &mut cells] {
+            network.offer(us(at), *vc, packet(60), 0).expect("a packet");
+        }
+    }
+    for n in 0..360 {
+        for network in [&mut trains, &mut cells] {
+            network.advance(us(10 * n + n % 7));
+        }
+        assert_eq!(trains.all_hop_stats(), cells.all_hop_stats());
+        for link in spec.link_ids() {
+            assert_eq!(trains.link_stats(link), cells.link_stats(link));
+            assert_eq!(trains.sent(link), cells.link_stats(link).cells.sent);
+        }
+    }
+    assert_eq!(trains.hop_stats(vcs[1], 2).sent, 60);
+}
+
+proptest! {
+    /// One frame alone over any chain of links: cut through at every port, stored at the far end alone.
+    #[test]
+    fn a_frame_alone_takes_the_time_in_closed_form(
+        rates in prop::collection::vec((1_000_u64..155_000, 0_u64..4_000, prop::option::of(500_u64..1_000)), 1..5),
+        pcr in prop::option::of(400_u64..1_000),
+        bytes in 0_u64..9_000,
+    ) {
+        let mut spec = NetworkSpec::new();
+        let mut from = spec.node("first");
+        for (kbit, delay_us, pace) in &rates {
+            let to = spec.node("next");
+            let link = LinkSpec::new(from, to, BitRate::from_kbit_per_s(*kbit), Duration::from_us(*delay_us));
+            spec.link(LinkSpec { pace: pace.map(BitRate::from_kbit_per_s), ..link });
+            from = to;
+        }
+        let route = spec.link_ids().collect();
+        let vc = spec.vc(VcSpec { pcr: pcr.map(BitRate::from_kbit_per_s), ..VcSpec::new("vc", 32, route) });
+        for trains in [false, true] {
+            let mut network = Network::new(&NetworkSpec { trains, ..spec.clone() }).expect("a network");
+            network.offer(us(5), vc, ByteCount::new(bytes), 0).expect("a packet");
+            prop_assert_eq!(Some(run(&mut network)[0].at.since(us(5))), spec.alone(vc, ByteCount::new(bytes)));
+        }
+    }
 }

@@ -293,3 +293,25 @@ fn the_ready_scenario_of_assured_forwarding_assures() {
     assert_eq!((assured, others), (12, 36));
     assert!(of_assured > 1.5 * of_others, "{of_assured} {of_others}");
 }
+
+/// A ping alone, over switches, a router between them, a link of packets and processing delays: it takes the round trip that bounds are
+/// worked out with, to the picosecond.
+#[test]
+fn a_ping_alone_over_cells_takes_the_base_round_trip() {
+    for size in [28_u32, 84, 1500] {
+        let text = CELLS.replace("to = \"right\"\ninterface", "to = \"router\"\ninterface")
+            + "[[node]]\nname = \"router\"\nprocessing = \"700 us\"\n[[switch]]\nname = \"c\"\nprocessing = \"30 us\"\n\
+               [[link]]\nfrom = \"router\"\nto = \"c\"\nrate = \"34 Mbit/s\"\n\
+               [[link]]\nfrom = \"c\"\nto = \"right\"\nrate = \"2 Mbit/s\"\npace = \"1 Mbit/s\"\ndelay = \"4 ms\"\n"
+            + &TRAFFIC.replace("persistent", "ping")
+            + &format!("size = \"{size} B\"\ninterval = \"500 ms\"\n");
+        let scenario = parsed(&text);
+        let size = lastmile_units::ByteCount::new(size.into());
+        let expected = scenario.base_rtt(0, size, size).expect("a way back");
+        let outcome = run(&scenario.network()).expect("a network");
+        assert!(outcome.probes[0].replies.len() >= 3);
+        for (_, rtt) in &outcome.probes[0].replies {
+            assert_eq!(*rtt, expected, "{size}");
+        }
+    }
+}
