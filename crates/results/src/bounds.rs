@@ -27,7 +27,7 @@ use lastmile_sim::outcome::Outcome;
 use lastmile_sim::spec::{Link, Network, Replay, Source, Traffic};
 use lastmile_tcp::{Config, WindowScale};
 use lastmile_theory::delay;
-use lastmile_units::{ByteCount, Instant};
+use lastmile_units::{ByteCount, Duration, Instant};
 
 use crate::format;
 use crate::phases::Interval;

@@ -193,7 +193,9 @@ impl Network {
     /// once.
     #[must_use]
     pub fn hop_stats(&self, vc: VcId, hop: usize) -> HopStats {
-        self.hop(vc.index(), hop, &mut |stream, lag, label| self.later(stream, lag).get(&label).copied().unwrap_or_default())
+        self.hop(vc.index(), hop, &mut |stream, lag, label| {
+            self.later(stream, lag).get(&label).copied().unwrap_or_default()
+        })
     }
 
     /// Every VC at each of its links.
