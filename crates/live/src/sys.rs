@@ -13,6 +13,8 @@
 //! | `random` | getrandom(2) |
 //! | `bpf` | two small programs in the kernel, and the links that hold them: bpf(2) |
 //! | `nft` | a chain of nftables that drops what comes in, and ends with its socket |
+//! | `outgoing` | when the kernel gave each packet to a device: a ring of packet(7) |
+//! | `mapping` | memory shared with the kernel: mmap(2) |
 //! | `packet` | packet sockets: packet(7), recvmmsg(2), sendmmsg(2) |
 //! | `stamped` | packets with the kernel's receive time; the buffers of a socket |
 //! | `xdp` | AF_XDP sockets |
@@ -26,8 +28,10 @@ pub(crate) mod device;
 pub(crate) mod icmp;
 pub(crate) mod limits;
 pub(crate) mod link;
+mod mapping;
 pub(crate) mod namespace;
 pub(crate) mod nft;
+pub(crate) mod outgoing;
 pub(crate) mod packet;
 pub(crate) mod poll;
 pub(crate) mod random;

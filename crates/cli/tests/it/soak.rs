@@ -1,24 +1,28 @@
-//! The middlebox with six classes and a Smart ACK Dropper under loads that go on: nothing is lost untold, nothing overtakes within its
-//! flow, memory stays what it is; also where every packet is a new flow, and where very many flows wait at once.
+//! The middlebox with six classes and a Smart ACK Dropper, and the emulated line, under loads that go on: nothing is lost untold,
+//! nothing overtakes within its flow, memory stays what it is; also where every packet is a new flow, and where very many flows wait
+//! at once.
 //!
 //! Needs root and network namespaces, so it runs only when asked for (`scripts/live-tests.sh`), and for long where `LASTMILE_LONG`
-//! is set (`make soak`); if that is a number above 1, so many packets go.
+//! is set (`make soak`); if that is a number above 1, so many packets go. Then each hundredth of them is a line on standard error.
 
 use std::fs;
 use std::thread;
 use std::time::Duration as StdDuration;
 
 use lastmile_linklayer::LinkLayer;
+use lastmile_live::bump::HopConfig;
 use lastmile_live::clock::{Clock as _, MonotonicClock};
+use lastmile_live::emulate;
 use lastmile_live::io::{PacketSocket, Path, Port as _};
 use lastmile_live::lab::Namespace;
-use lastmile_live::shape::{Config, Direction, Handle, Snapshot, Tuning, World};
+use lastmile_live::shape::{Config, Direction, Snapshot, Tuning, World};
 use lastmile_live::stop::Stop;
 use lastmile_packet::Frame;
-use lastmile_queueing::DropReason;
+use lastmile_queueing::compress::Compression;
 use lastmile_queueing::spec::Spec;
+use lastmile_queueing::{DropReason, line};
 use lastmile_scenario::policy::{Line, Policy, ready};
-use lastmile_units::{BitRate, Duration};
+use lastmile_units::{BitRate, Duration, Instant};
 
 #[path = "../../../live/tests/it/frames.rs"]
 #[expect(dead_code, reason = "the tests of the live crate use more of it")]
@@ -109,13 +113,15 @@ fn resident() -> u64 {
 
 /// A host that sends, and one that hears what comes through the middlebox.
 struct Load<'a> {
-    handle: &'a Handle,
+    /// What the program in between has done.
+    report: &'a dyn Fn() -> Snapshot,
+    asked: Instant,
     from: PacketSocket,
     to: PacketSocket,
     clock: MonotonicClock,
     sent: u64,
     came: u64,
-    /// By the middlebox, when it was last asked.
+    /// By the program in between, when it was last asked.
     dropped: u64,
     /// The last place that came, by flow.
     last: Vec<u32>,
@@ -124,10 +130,11 @@ struct Load<'a> {
 }
 
 impl<'a> Load<'a> {
-    fn new(hosts: &Hosts, handle: &'a Handle, flows: usize) -> Self {
+    fn new(hosts: &Hosts, report: &'a dyn Fn() -> Snapshot, flows: usize) -> Self {
         let open = |host| PacketSocket::open(Some(host), "eth").unwrap();
         Self {
-            handle,
+            report,
+            asked: Instant::ZERO,
             from: open(&hosts.left),
             to: open(&hosts.right),
             clock: MonotonicClock::start(),
@@ -166,17 +173,25 @@ impl<'a> Load<'a> {
             if self.on_their_way() < window {
                 break;
             }
-            self.dropped = self.handle.report().unwrap().up.hops[0].dropped_packets();
+            // No packet moves while a report is made.
+            if self.clock.now() - self.asked > Duration::from_ms(5) {
+                self.ask();
+            }
             thread::sleep(StdDuration::from_micros(100));
         }
         self.sent += batch.len() as u64;
         send(&mut self.from, batch);
     }
 
+    fn ask(&mut self) {
+        self.dropped = (self.report)().up.hops[0].dropped_packets();
+        self.asked = self.clock.now();
+    }
+
     /// Until the middlebox has read all that was sent, whatever it does with it: the kernel keeps only so much.
     fn wait_until_read(&mut self) {
         let end = self.clock.now() + Duration::from_s(2);
-        while self.handle.report().unwrap().up.received.packets < self.sent && self.clock.now() < end {
+        while (self.report)().up.received.packets < self.sent && self.clock.now() < end {
             thread::sleep(StdDuration::from_millis(1));
         }
         self.receive();
@@ -191,7 +206,7 @@ impl<'a> Load<'a> {
             if self.came != came {
                 quiet_since = self.clock.now();
             }
-            self.dropped = self.handle.report().unwrap().up.hops[0].dropped_packets();
+            self.ask();
             if self.on_their_way() == 0 {
                 return true;
             }
@@ -208,9 +223,10 @@ struct Outcome {
     sent: u64,
 }
 
-/// Runs a middlebox by `policy` under a load; everything that was sent came in its order, was dropped for a reason, or is in a
-/// counter of the kernel.
-#[expect(clippy::print_stderr, reason = "a measurement that the tests are about")]
+/// Asleep until a packet is due.
+const TUNING: Tuning = Tuning { spin: Duration::ZERO, realtime: false, awake: Duration::ZERO };
+
+/// Runs a middlebox by `policy` under a load: [`settle`].
 fn under_load(policy: &Policy, flows: usize, load: impl FnOnce(&mut Load<'_>)) -> Outcome {
     let hosts = Hosts::new(true);
     let world = World::build(&Config {
@@ -221,15 +237,55 @@ fn under_load(policy: &Policy, flows: usize, load: impl FnOnce(&mut Load<'_>)) -
         up: Direction { queue: policy.up.clone(), link_layer: policy.line.up_layer },
         down: Direction { queue: Spec::fifo(1000), link_layer: policy.line.down_layer },
         path: Path::default(),
-        tuning: Tuning { spin: Duration::ZERO, realtime: false, awake: Duration::ZERO },
+        tuning: TUNING,
     });
     let (world, stop) = (world.unwrap(), Stop::new().unwrap());
     let handle = world.handle();
-    let before = dropped_by_the_kernel(&hosts);
+    let (report, end) = (|| handle.report().unwrap(), || handle.stop());
+    settle(&hosts, flows, load, || world.run(&stop).unwrap(), &report, &end)
+}
+
+/// The same with an emulated line in its place, which loses one packet of a thousand.
+fn along_a_line(flows: usize, load: impl FnOnce(&mut Load<'_>)) -> Outcome {
+    let hosts = Hosts::new(true);
+    let place =
+        |name: &str| emulate::Place::Interface { namespace: Some(hosts.middle.name().to_owned()), name: name.into() };
+    let line = line::Config {
+        rate: Some(BitRate::from_mbit_per_s(400)),
+        link_layer: LinkLayer::from_name("pppoa-vcmux").unwrap(),
+        delay: Duration::from_ms(1),
+        loss_ppb: 1_000_000,
+        compression: Compression::None,
+    };
+    let hop = HopConfig { name: "line".into(), line, queue: Spec::fifo(500) };
+    let config = emulate::Config::new(vec![hop.clone()], vec![hop]);
+    let config = emulate::Config { client: place("west"), server: place("east"), tuning: TUNING, ..config };
+    let (mut world, stop) = (emulate::World::build(&config).unwrap(), Stop::new().unwrap());
+    let handle = world.handle();
+    let (report, end) = (|| handle.report().unwrap(), || handle.stop());
+    let carry = || {
+        let emulate::Outcome { elapsed, up, down, .. } = world.run(&stop, None).unwrap();
+        Snapshot { uptime: elapsed, hand_overs: 0, up, down }
+    };
+    settle(&hosts, flows, load, carry, &report, &end)
+}
+
+/// Loads what `carry` carries until the `end`: everything that was sent came in its order, was dropped for a reason, or is in a
+/// counter of the kernel.
+#[expect(clippy::print_stderr, reason = "a measurement that the tests are about")]
+fn settle(
+    hosts: &Hosts,
+    flows: usize,
+    load: impl FnOnce(&mut Load<'_>),
+    carry: impl FnOnce() -> Snapshot + Send,
+    report: &dyn Fn() -> Snapshot,
+    end: &dyn Fn(),
+) -> Outcome {
+    let before = dropped_by_the_kernel(hosts);
     let (snapshot, mut driver) = thread::scope(|scope| {
-        let carrier = scope.spawn(|| world.run(&stop).unwrap());
-        let ending = AtEnd(|| handle.stop());
-        let mut driver = Load::new(&hosts, &handle, flows);
+        let carrier = scope.spawn(carry);
+        let ending = AtEnd(end);
+        let mut driver = Load::new(hosts, report, flows);
         load(&mut driver);
         driver.finish();
         drop(ending);
@@ -237,7 +293,7 @@ fn under_load(policy: &Policy, flows: usize, load: impl FnOnce(&mut Load<'_>)) -
     });
     driver.receive();
     let (up, unread) = (&snapshot.up, snapshot.up.port.dropped_unread);
-    let by_kernel = dropped_by_the_kernel(&hosts) - before;
+    let by_kernel = dropped_by_the_kernel(hosts) - before;
     let unheard = driver.to.counters().unwrap().dropped_unread;
     let dropped = |reason: DropReason| up.hops[0].line.dropped[reason.index()].packets;
     let reasons = DropReason::ALL.into_iter().filter(|reason| dropped(*reason) > 0);
@@ -268,44 +324,89 @@ fn packets(short: u64, long: u64) -> u64 {
     }
 }
 
-/// Looks ten times in a run at how fast it goes and what memory is in use.
+/// Looks a hundred times in a run at how fast it goes and what memory is in use.
 struct Watch {
-    every: u64,
-    next: u64,
+    packets: u64,
     clock: MonotonicClock,
-    began: Duration,
+    began: Instant,
     memory: Vec<u64>,
     rates: Vec<f64>,
 }
 
 impl Watch {
+    const LOOKS: u64 = 100;
+
     fn new(packets: u64) -> Self {
-        let (every, clock) = (packets / 10, MonotonicClock::start());
-        Self { every, next: every, clock, began: Duration::ZERO, memory: Vec::new(), rates: Vec::new() }
+        let clock = MonotonicClock::start();
+        Self { packets, clock, began: clock.now(), memory: Vec::new(), rates: Vec::new() }
     }
 
+    #[expect(clippy::print_stderr, reason = "who waits for long wants to see that it goes on")]
     fn at(&mut self, sent: u64) {
-        if sent < self.next {
+        let looks = self.rates.len() as u64 + 1;
+        if sent < self.packets / Self::LOOKS * looks {
             return;
         }
-        let now = self.clock.now() - lastmile_units::Instant::ZERO;
-        self.rates.push(self.every as f64 / (now - self.began).as_secs_f64());
+        let now = self.clock.now();
+        let rate = (self.packets / Self::LOOKS) as f64 / (now - self.began).as_secs_f64();
+        self.began = now;
+        self.rates.push(rate);
         self.memory.push(resident());
-        (self.began, self.next) = (now, self.next + self.every);
+        if is_long() {
+            let mib = resident() as f64 / MIB as f64;
+            let left = self.packets.saturating_sub(sent) as f64 / rate;
+            eprintln!("{looks} %: {sent} packets, {rate:.0} a second, {mib:.1} MiB; {left:.0} s to go");
+        }
     }
 
-    /// The most that memory has grown since so many tenths of the run were over.
+    /// The most that memory has grown since so many hundredths of the run were over.
     #[expect(clippy::print_stderr, reason = "a measurement that the tests are about")]
-    fn growth_since(&self, tenths: usize) -> u64 {
-        let mib: Vec<String> = self.memory.iter().map(|bytes| format!("{:.1}", *bytes as f64 / MIB as f64)).collect();
-        let rates: Vec<String> = self.rates.iter().map(|rate| format!("{:.0}", rate / 1e3)).collect();
+    fn growth_since(&self, hundredths: usize) -> u64 {
+        let each = |index: usize| index % 10 == 9;
+        let tenths = |index: usize, text: String| each(index).then_some(text);
+        let mib = self.memory.iter().enumerate();
+        let mib: Vec<_> = mib.filter_map(|(i, bytes)| tenths(i, format!("{:.1}", *bytes as f64 / MIB as f64))).collect();
+        let rates: Vec<String> = self.rates.chunks(10).map(|ten| format!("{:.0}", harmonic_mean(ten) / 1e3)).collect();
         eprintln!("resident MiB: {}; thousand packets/s: {}", mib.join(" "), rates.join(" "));
-        let base = self.memory[tenths - 1];
-        self.memory[tenths..].iter().map(|bytes| bytes.saturating_sub(base)).max().unwrap()
+        let base = self.memory[hundredths - 1];
+        self.memory[hundredths..].iter().map(|bytes| bytes.saturating_sub(base)).max().unwrap()
     }
 }
 
+/// Of rates over equal numbers of packets: the rate over all of them.
+fn harmonic_mean(rates: &[f64]) -> f64 {
+    rates.len() as f64 / rates.iter().map(|rate| 1.0 / rate).sum::<f64>()
+}
+
 const MIB: u64 = 1 << 20;
+
+/// How many flows send in turn.
+const FLOWS: u32 = 60;
+
+/// Sends so many packets of these flows.
+fn of_some_flows(load: &mut Load<'_>, count: u64, watch: &mut Watch) {
+    let mut places = [0_u32; FLOWS as usize];
+    while load.sent < count {
+        let batch = (0..64.min(count - load.sent)).map(|index| {
+            let flow = ((load.sent + index) % u64::from(FLOWS)) as u32;
+            let place = &mut places[flow as usize];
+            // Pure ACKs acknowledge something each time.
+            *place = place.wrapping_add(100);
+            packet(flow, *place)
+        });
+        let batch = batch.collect();
+        load.send(2048, batch);
+        watch.at(load.sent);
+    }
+}
+
+/// All that were sent are accounted for, and these reasons were among those for which some were dropped.
+fn is_accounted_for(outcome: &Outcome, count: u64, reasons: [DropReason; 2]) {
+    assert_eq!(outcome.sent, count);
+    assert!(outcome.came > count / 4, "hardly anything came");
+    let dropped = reasons.map(|reason| outcome.snapshot.up.hops[0].line.dropped[reason.index()].packets);
+    assert!(!dropped.contains(&0), "{reasons:?}: {dropped:?}");
+}
 
 #[test]
 #[ignore = "needs root: real packets"]
@@ -313,30 +414,25 @@ fn what_goes_in_comes_out_in_order_or_is_counted() {
     if !can_run() {
         return;
     }
-    const FLOWS: u32 = 60;
     let count = packets(300_000, 100_000_000);
     let policy = policy(BitRate::from_mbit_per_s(400), BitRate::from_mbit_per_s(1000), 200);
     let mut watch = Watch::new(count);
-    let outcome = under_load(&policy, FLOWS as usize, |load| {
-        let mut places = [0_u32; FLOWS as usize];
-        while load.sent < count {
-            let batch = (0..64.min(count - load.sent)).map(|index| {
-                let flow = ((load.sent + index) % u64::from(FLOWS)) as u32;
-                let place = &mut places[flow as usize];
-                // Pure ACKs acknowledge something each time.
-                *place = place.wrapping_add(100);
-                packet(flow, *place)
-            });
-            let batch = batch.collect();
-            load.send(2048, batch);
-            watch.at(load.sent);
-        }
-    });
-    assert_eq!(outcome.sent, count);
-    assert!(outcome.came > count / 4, "hardly anything came");
-    let dropped = |reason: DropReason| outcome.snapshot.up.hops[0].line.dropped[reason.index()].packets;
-    assert!(dropped(DropReason::Tail) > 0 && dropped(DropReason::AckMerged) > 0, "nothing waited");
-    assert!(watch.growth_since(2) < 4 * MIB);
+    let outcome = under_load(&policy, FLOWS as usize, |load| of_some_flows(load, count, &mut watch));
+    is_accounted_for(&outcome, count, [DropReason::Tail, DropReason::AckMerged]);
+    assert!(watch.growth_since(20) < 4 * MIB);
+}
+
+#[test]
+#[ignore = "needs root: real packets"]
+fn what_goes_into_an_emulated_line_comes_out_in_order_or_is_counted() {
+    if !can_run() {
+        return;
+    }
+    let count = packets(100_000, 100_000_000);
+    let mut watch = Watch::new(count);
+    let outcome = along_a_line(FLOWS as usize, |load| of_some_flows(load, count, &mut watch));
+    is_accounted_for(&outcome, count, [DropReason::Tail, DropReason::WireLoss]);
+    assert!(watch.growth_since(20) < 4 * MIB);
 }
 
 /// Each packet is a flow of its own, as when somebody scans: after a quarter of a million of them there is no number left for more,
@@ -360,8 +456,8 @@ fn ever_new_flows_take_bounded_memory_and_bounded_time() {
     let up = &outcome.snapshot.up;
     assert_eq!(up.unnumbered, up.received.packets - (1 << 18), "all but as many as have a number");
     // By then every table is full.
-    assert!(watch.growth_since(6) < 4 * MIB);
-    let (first, last) = (watch.rates[0], watch.rates[9]);
+    assert!(watch.growth_since(60) < 4 * MIB);
+    let (first, last) = (harmonic_mean(&watch.rates[..10]), harmonic_mean(&watch.rates[90..]));
     assert!(last > first / 3.0, "{first} packets/s became {last}");
 }
 

@@ -1,21 +1,29 @@
 //! A TUN device: a network device of the kernel whose other end is this program (tun of the kernel's documentation).
 //!
 //! Without `IFF_VNET_HDR`, so the kernel finishes checksums and cuts large segments before packets come here, and a packet
-//! is at most one MTU long. Packets carry no time stamp: they count as arrived when they are read. One packet a system call.
+//! is at most one MTU long. One packet a system call.
+//!
+//! Packets carry no time stamp. A packet socket beside the device tells when each was given to it ([`given`]), and that is when
+//! it arrived; where there can be none, or its ring was full, a packet counts as arrived when it is read.
+
+mod given;
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::SystemTime;
 
 use lastmile_packet::Frame;
 use lastmile_units::Instant;
 
 use super::{Counters, Framing, Port, Refusal};
-use crate::clock::Clock;
+use crate::clock::{Arrivals, Clock, StampMap};
 use crate::error::{Context, Error};
 use crate::lab::Namespace;
+use crate::sys::outgoing::Outgoing;
 use crate::sys::{device, link};
+use given::Times;
 
 /// What the kernel keeps for this program while it is not running: enough for the longest lateness seen at the highest
 /// packet rate, since a packet that is lost here would be missing from the line's own queue.
@@ -47,6 +55,9 @@ pub struct Tun {
     /// The counters of all devices in the namespace of this one: proc_net_dev(5).
     statistics: File,
     buffer: Vec<u8>,
+    times: Option<Times<Outgoing>>,
+    /// Up to when all packets have been handed over.
+    arrivals: Arrivals,
 }
 
 impl Tun {
@@ -74,12 +85,15 @@ impl Tun {
         device::set_mtu(&name, settings.mtu).context(what)?;
         link::set_tx_queue_len(&name, TX_QUEUE_LEN).context(what)?;
         device::set_address(&name, settings.address, settings.prefix_len).context(what)?;
+        // Before anything can be given to the device. A kernel without packet sockets has none.
+        let times = Outgoing::open(&name).ok().map(Times::new);
         device::bring_up(&name).context(what)?;
         if settings.default_route {
             device::set_default_route(&name).context(what)?;
         }
         let statistics = File::open("/proc/thread-self/net/dev").context(what)?;
-        Ok(Self { file, name, statistics, buffer: vec![0; MAX_PACKET] })
+        let (buffer, arrivals) = (vec![0; MAX_PACKET], Arrivals::new());
+        Ok(Self { file, name, statistics, buffer, times, arrivals })
     }
 
     /// The device's name.
@@ -109,16 +123,33 @@ impl Port for Tun {
         limit: usize,
         take: &mut dyn FnMut(Instant, &[u8]),
     ) -> io::Result<Instant> {
+        let Self { file, buffer, times, arrivals, .. } = self;
+        let (before, mut map) = (clock.now(), None);
+        let mut complete_to = before;
         for _ in 0..limit {
-            match (&self.file).read(&mut self.buffer) {
-                Ok(len) => take(clock.now(), &self.buffer[..len]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            match (&*file).read(buffer) {
+                Ok(len) => {
+                    let packet = &buffer[..len];
+                    complete_to = match times.as_mut().and_then(|times| times.of(packet)) {
+                        Some(given) => {
+                            // Not before the packet was there: the wall clock may have been set since.
+                            let map = map.get_or_insert_with(|| StampMap::measure(clock));
+                            arrivals.stamped(map, given, clock.now())
+                        }
+                        None => arrivals.at(clock.now()),
+                    };
+                    take(complete_to, packet);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    times.iter_mut().for_each(|times| times.nothing_waits(SystemTime::now));
+                    // What is still unread came after this call.
+                    return Ok(arrivals.at(before));
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        // What is still unread has not arrived yet, in the sense of this device.
-        Ok(clock.now())
+        Ok(complete_to)
     }
 
     fn send(&mut self, frames: &mut Vec<Frame>, done: &mut dyn FnMut(Frame, Result<(), Refusal>)) {

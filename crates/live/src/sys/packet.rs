@@ -224,7 +224,7 @@ fn tag(auxiliary: &[u8]) -> Option<(u16, u16)> {
     (status & libc::TP_STATUS_VLAN_VALID != 0).then(|| (protocol, u16::from_ne_bytes([*tci0, *tci1])))
 }
 
-fn open() -> io::Result<OwnedFd> {
+pub(super) fn open() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: takes three numbers.
     check_fd(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })
@@ -240,7 +240,7 @@ pub(crate) fn index_of(device: &str) -> io::Result<libc::c_int> {
     }
 }
 
-fn bind(socket: BorrowedFd<'_>, index: libc::c_int, protocol: u16) -> io::Result<()> {
+pub(super) fn bind(socket: BorrowedFd<'_>, index: libc::c_int, protocol: u16) -> io::Result<()> {
     let address = libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as u16,
         sll_protocol: protocol.to_be(),

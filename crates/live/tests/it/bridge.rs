@@ -1,7 +1,8 @@
 //! Frames between two interfaces: through packet sockets and AF_XDP, on a bridge of the kernel that carries on when the program is gone.
 
+use std::io::{BufRead as _, BufReader};
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
@@ -19,6 +20,7 @@ use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Overflow, line};
 use lastmile_units::{BitRate, ByteCount, Duration};
 
+use crate::frames::{INTERVAL, everything_until, numbered, send};
 use crate::hosts::{AtEnd, Hosts, ip};
 use crate::line::download;
 use crate::world::{adsl, crossing, is_long, needs_live, two_megabit, two_megabit_first};
@@ -180,14 +182,8 @@ fn frames_pass_unchanged(path: Path) {
     let (outcome, came) = across(&hosts, Config { path, ..wire() }, || {
         let mut from = PacketSocket::open(Some(&hosts.left), "eth").unwrap();
         let mut to = PacketSocket::open(Some(&hosts.right), "eth").unwrap();
-        let mut sending = frames.iter().map(|frame| Frame::ethernet(frame.clone()).0).collect();
-        from.send(&mut sending, &mut |_, result| assert_eq!(result, Ok(())));
-        let (clock, mut came) = (MonotonicClock::start(), Vec::new());
-        for _ in 0..100 {
-            thread::sleep(StdDuration::from_millis(10));
-            to.receive(&clock, 64, &mut |_, frame| came.push(frame.to_vec())).unwrap();
-        }
-        came
+        send(&mut from, frames.iter().map(|frame| Frame::ethernet(frame.clone()).0).collect());
+        everything_until(&mut to, |came| came.len() == frames.len())
     });
     assert_eq!(came, frames);
     // PPPoE discovery, ARP, an experimental protocol and LLC.
@@ -293,10 +289,11 @@ fn the_program_in_the_middle() {
     let path = Path::ALL.into_iter().find(|path| std::env::var(PATH).as_deref() == Ok(path.name())).unwrap();
     let config = Config { client: place("west"), server: place("east"), path, ..wire() };
     let mut world = World::build(&config).unwrap();
+    say_ready();
     world.run(&Stop::new().unwrap(), Some(Duration::from_s(30))).unwrap();
 }
 
-/// Pings go on across the start of the program, its kill by SIGKILL, and a second start.
+/// Datagrams go on across the start of the program, its kill by SIGKILL, and a second start.
 #[test]
 #[ignore = "needs root: real packets"]
 fn the_line_lives_when_the_program_is_killed() {
@@ -310,40 +307,47 @@ fn the_line_lives_when_the_program_is_killed() {
 fn the_line_lives(path: Path) {
     let hosts = Hosts::new(true);
     let start = || {
-        Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "bridge::the_program_in_the_middle"])
-            .env(MIDDLE, hosts.middle.name())
-            .env(PATH, path.name())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap()
+        let mut command = part("bridge::the_program_in_the_middle");
+        started(command.env(MIDDLE, hosts.middle.name()).env(PATH, path.name()))
     };
-    let interval = Duration::from_ms(2);
-    let replies = thread::scope(|scope| {
-        let pinging = scope.spawn(|| pings(&hosts.left, 1500, interval));
+    let datagrams = numbered(&hosts.left, &hosts.right, || {
         for _ in 0..2 {
-            thread::sleep(StdDuration::from_millis(500));
+            thread::sleep(StdDuration::from_millis(100));
             let mut child = start();
-            thread::sleep(StdDuration::from_millis(700));
+            thread::sleep(StdDuration::from_millis(200));
             child.kill().unwrap();
             child.wait().unwrap();
         }
-        pinging.join().unwrap()
+        thread::sleep(StdDuration::from_millis(100));
     });
-    let (mut longest, mut gap) = (0_u64, 0);
-    for reply in &replies.round_trips {
-        gap = if reply.is_some() { 0 } else { gap + 1 };
-        longest = longest.max(gap);
-    }
-    let answered = replies.sorted().len();
-    eprintln!(
-        "{path}: {answered} of 1500 pings answered, {} twice; longest gap {} ms",
-        replies.duplicates,
-        longest * 2
-    );
-    assert!(longest * 2 < 500, "a gap of {longest} pings");
-    assert!(answered > 1300);
+    let (sent, came, gap) = (datagrams.sent, datagrams.came(), datagrams.longest_gap());
+    let gap_ms = u128::from(gap) * INTERVAL.as_millis();
+    eprintln!("{path}: {came} of {sent} came, {} twice; longest gap {gap_ms} ms", datagrams.doubled());
+    assert!(gap_ms < 500, "a gap of {gap} datagrams");
     // Between the tap and what drops behind it a frame can pass twice.
-    assert!(replies.duplicates < 50, "{} came twice", replies.duplicates);
+    assert!(datagrams.doubled() < 50, "{} came twice", datagrams.doubled());
+}
+
+/// What the parts of other tests say when packets go through them.
+const READY: &str = "packets are carried";
+
+/// Said by a part of another test.
+#[expect(clippy::print_stdout, reason = "the test that has started it waits for that")]
+pub(crate) fn say_ready() {
+    println!("{READY}");
+}
+
+/// This program, to run the part of a test that has this name.
+pub(crate) fn part(name: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", "--nocapture", name]).stderr(Stdio::null());
+    command
+}
+
+/// Started, and carrying packets.
+pub(crate) fn started(command: &mut Command) -> Child {
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains(READY)), "it ended at once");
+    child
 }

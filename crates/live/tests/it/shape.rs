@@ -1,24 +1,23 @@
 //! The middlebox between two interfaces: what passes, how fast, in which order, and what lives on when it is changed or killed.
 
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_live::Error;
-use lastmile_live::clock::{Clock as _, MonotonicClock};
-use lastmile_live::io::{PacketSocket, Path, Port};
+use lastmile_live::io::{PacketSocket, Path};
 use lastmile_live::lab::Namespace;
 use lastmile_live::shape::{Config, Direction, Handle, Snapshot, Tuning, World};
 use lastmile_live::stop::Stop;
 use lastmile_packet::Frame;
 use lastmile_queueing::spec::{ClassSpec, Spec};
 use lastmile_queueing::{Limit, Match, Overflow};
-use lastmile_units::{BitRate, ByteCount, Duration, Instant};
+use lastmile_units::{BitRate, ByteCount, Duration};
 
-use crate::bridge::{RIGHT, pings};
+use crate::bridge::{RIGHT, part, pings, say_ready, started};
+use crate::frames::{self, INTERVAL, everything_until, numbered, read_datagram, send};
 use crate::hosts::{AtEnd, Hosts, ip};
 use crate::line::download;
 use crate::world::{TOLERANCE, deviation, deviation_over, needs_live};
@@ -88,6 +87,11 @@ pub(crate) fn shaping_by<T>(config: &Config, work: impl FnOnce(&Handle) -> T) ->
     })
 }
 
+/// What sends frames, and what hears them.
+fn ports(hosts: &Hosts) -> [PacketSocket; 2] {
+    [&hosts.left, &hosts.right].map(|host| PacketSocket::open(Some(host), "eth").unwrap())
+}
+
 /// Two sockets, the second of which hears what the first sends.
 fn sockets(hosts: &Hosts) -> (UdpSocket, UdpSocket) {
     let open = |place: &Namespace, at| place.run(|| UdpSocket::bind(SocketAddrV4::new(at, 9100))).unwrap().unwrap();
@@ -104,15 +108,11 @@ fn datagram(number: u32, ip_len: usize) -> Vec<u8> {
     payload
 }
 
-/// The numbers of all datagrams that come, until none comes for half a second.
-fn numbers(receiver: &UdpSocket) -> Vec<u32> {
-    let mut buffer = [0; 2000];
-    let mut numbers = Vec::new();
-    while let Ok(len) = receiver.recv(&mut buffer) {
-        assert!(len >= 4);
-        numbers.push(u32::from_be_bytes([buffer[0], buffer[1], buffer[2], buffer[3]]));
-    }
-    numbers
+/// The numbers of the datagrams that come, until so many have come, or been dropped by the middlebox.
+fn numbers(to: &mut PacketSocket, handle: &Handle, sent: u32) -> Vec<u32> {
+    let dropped = || handle.report().unwrap().up.hops[0].dropped_packets() as usize;
+    let came = everything_until(to, |came| came.len() + dropped() >= sent as usize);
+    came.iter().map(|frame| read_datagram(frame).unwrap().2).collect()
 }
 
 #[test]
@@ -203,26 +203,19 @@ fn packets_are_conserved_and_keep_their_order_under_overload() {
     const COUNT: u32 = 20_000;
     let hosts = Hosts::new(true);
     let up = shaped(BitRate::from_mbit_per_s(4), Spec::fifo(100));
-    let (snapshot, came) = shaping(&hosts, up, unshaped(), |_| {
-        let (sender, receiver) = sockets(&hosts);
-        thread::scope(|scope| {
-            let receiving = scope.spawn(|| numbers(&receiver));
-            for number in 0..COUNT {
-                sender.send(&datagram(number, 100)).unwrap();
-                if number % 64 == 0 {
-                    thread::sleep(StdDuration::from_millis(2));
-                }
-            }
-            receiving.join().unwrap()
-        })
+    let (snapshot, came) = shaping(&hosts, up, unshaped(), |handle| {
+        let [mut from, mut to] = ports(&hosts);
+        for first in (0..COUNT).step_by(64) {
+            send(&mut from, (first..COUNT.min(first + 64)).map(|number| frames::datagram(number, 0, 100)).collect());
+            thread::sleep(StdDuration::from_millis(2));
+        }
+        numbers(&mut to, handle, COUNT)
     });
     assert!(came.is_sorted_by(|a, b| a < b), "reordered or doubled");
     let hop = &snapshot.up.hops[0];
     assert!(hop.dropped_packets() > 1000, "no overload: {hop:?}");
     assert_eq!(hop.queued.packets.as_u64(), 0);
-    // Beside the datagrams there may be ARP.
-    let others = snapshot.up.not_ip;
-    assert_eq!(snapshot.up.received.packets, u64::from(COUNT) + others);
+    assert_eq!(snapshot.up.received.packets, u64::from(COUNT));
     assert_eq!(came.len() as u64 + hop.dropped_packets(), u64::from(COUNT), "{hop:?}");
 }
 
@@ -235,32 +228,27 @@ fn no_packet_is_lost_or_overtaken_when_the_policy_changes() {
     let hosts = Hosts::new(true);
     let policy = |kbit| shaped(BitRate::from_kbit_per_s(kbit), bytes(10_000_000));
     let (snapshot, came) = shaping(&hosts, policy(4000), unshaped(), |handle| {
-        let (sender, receiver) = sockets(&hosts);
-        thread::scope(|scope| {
-            let receiving = scope.spawn(|| numbers(&receiver));
-            for number in 0..COUNT {
-                sender.send(&datagram(number, 500)).unwrap();
-                if number % 10 == 0 {
-                    thread::sleep(StdDuration::from_millis(3));
-                }
-                if number % 500 == 250 {
-                    handle.hand_over(&policy(4000 + u64::from(number)), &unshaped()).unwrap();
-                }
+        let [mut from, mut to] = ports(&hosts);
+        for first in (0..COUNT).step_by(10) {
+            send(&mut from, (first..first + 10).map(|number| frames::datagram(number, 0, 500)).collect());
+            thread::sleep(StdDuration::from_millis(3));
+            if first % 500 == 250 {
+                handle.hand_over(&policy(4000 + u64::from(first)), &unshaped()).unwrap();
             }
-            // One that cannot be: what is in force stays.
-            let cells = Direction { link_layer: LinkLayer::from_name("ip").unwrap(), ..unshaped() };
-            let small = Spec::Tbf {
-                rate: BitRate::from_mbit_per_s(1),
-                burst: lastmile_units::WireBytes::new(1),
-                peak: None,
-                largest: LARGEST,
-                catch_up: Duration::ZERO,
-                queue: Box::new(Spec::fifo(1)),
-            };
-            let refused = handle.hand_over(&Direction { queue: small, ..cells }, &unshaped());
-            assert!(matches!(refused, Err(Error::Queue(_))), "{refused:?}");
-            receiving.join().unwrap()
-        })
+        }
+        // One that cannot be: what is in force stays.
+        let cells = Direction { link_layer: LinkLayer::from_name("ip").unwrap(), ..unshaped() };
+        let small = Spec::Tbf {
+            rate: BitRate::from_mbit_per_s(1),
+            burst: lastmile_units::WireBytes::new(1),
+            peak: None,
+            largest: LARGEST,
+            catch_up: Duration::ZERO,
+            queue: Box::new(Spec::fifo(1)),
+        };
+        let refused = handle.hand_over(&Direction { queue: small, ..cells }, &unshaped());
+        assert!(matches!(refused, Err(Error::Queue(_))), "{refused:?}");
+        numbers(&mut to, handle, COUNT)
     });
     assert_eq!(came, (0..COUNT).collect::<Vec<_>>());
     assert_eq!((snapshot.hand_overs, snapshot.up.hops[0].dropped_packets()), (6, 0));
@@ -341,17 +329,9 @@ fn what_cannot_be_understood_is_carried() {
     ];
     let up = shaped(BitRate::from_mbit_per_s(10), bytes(100_000));
     let (snapshot, came) = shaping(&hosts, up, unshaped(), |_| {
-        let mut from = PacketSocket::open(Some(&hosts.left), "eth").unwrap();
-        let mut to = PacketSocket::open(Some(&hosts.right), "eth").unwrap();
-        let mut sending = frames.iter().map(|frame| Frame::ethernet(frame.clone()).0).collect();
-        from.send(&mut sending, &mut |_, result| assert_eq!(result, Ok(())));
-        let (clock, mut came) = (MonotonicClock::start(), Vec::new());
-        let end = Instant::ZERO + Duration::from_s(1);
-        while clock.now() < end {
-            thread::sleep(StdDuration::from_millis(10));
-            to.receive(&clock, 64, &mut |_, frame| came.push(frame.to_vec())).unwrap();
-        }
-        came
+        let [mut from, mut to] = ports(&hosts);
+        send(&mut from, frames.iter().map(|frame| Frame::ethernet(frame.clone()).0).collect());
+        everything_until(&mut to, |came| came.len() == frames.len())
     });
     assert_eq!(came, frames);
     assert_eq!(snapshot.up.received.packets, frames.len() as u64);
@@ -408,6 +388,7 @@ fn the_shaper_in_the_middle() {
         tuning: Tuning::default(),
     })
     .unwrap();
+    say_ready();
     world.run(&Stop::new().unwrap()).unwrap();
 }
 
@@ -417,39 +398,18 @@ fn the_shaper_in_the_middle() {
 fn the_line_lives_when_the_shaper_is_killed_under_load() {
     needs_live!();
     let hosts = Hosts::new(true);
-    let (sender, receiver) = sockets(&hosts);
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "shape::the_shaper_in_the_middle"])
-        .env(MIDDLE, hosts.middle.name())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    thread::sleep(StdDuration::from_millis(500));
-    let done = AtomicBool::new(false);
-    let longest = thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
-                sender.send(&datagram(0, 500)).unwrap();
-                thread::sleep(StdDuration::from_millis(2));
-            }
-        });
-        scope.spawn(|| {
-            thread::sleep(StdDuration::from_millis(1500));
-            child.kill().unwrap();
-            child.wait().unwrap();
-        });
-        let (start, mut buffer) = (StdInstant::now(), [0; 2000]);
-        let (mut last, mut longest) = (None, StdDuration::ZERO);
-        while start.elapsed() < StdDuration::from_secs(3) {
-            receiver.recv(&mut buffer).unwrap();
-            let now = start.elapsed();
-            longest = longest.max(last.map_or(StdDuration::ZERO, |last| now - last));
-            last = Some(now);
-        }
-        done.store(true, Ordering::Relaxed);
-        longest
+    let mut command = part("shape::the_shaper_in_the_middle");
+    let mut child = started(command.env(MIDDLE, hosts.middle.name()));
+    let datagrams = numbered(&hosts.left, &hosts.right, || {
+        thread::sleep(StdDuration::from_millis(1500));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        thread::sleep(StdDuration::from_millis(200));
     });
-    eprintln!("longest gap {} ms", longest.as_millis());
-    assert!(longest < StdDuration::from_millis(500), "{longest:?}");
+    // Of 500 a second the line takes 145, so most of what was sent before was dropped or waited.
+    let (sent, came, gap) = (datagrams.sent, datagrams.came(), datagrams.longest_gap());
+    let gap_ms = u128::from(gap) * INTERVAL.as_millis();
+    eprintln!("{came} of {sent} came, longest gap {gap_ms} ms");
+    assert!(came < sent as usize, "nothing waited");
+    assert!(gap_ms < 500, "a gap of {gap} datagrams");
 }
