@@ -1,7 +1,7 @@
 //! Frames of every kind, from one host to another that knows nothing of them.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration as StdDuration;
 
@@ -10,6 +10,8 @@ use lastmile_live::io::{PacketSocket, Port};
 use lastmile_live::lab::Namespace;
 use lastmile_packet::Frame;
 use lastmile_units::{Duration, Instant};
+
+use crate::hosts::AtEnd;
 
 /// Who gets the frames: no host.
 pub(crate) const NOBODY: [u8; 6] = [2, 0, 0, 0, 0, 0x99];
@@ -90,59 +92,76 @@ pub(crate) fn everything_until(port: &mut PacketSocket, mut all: impl FnMut(&[Ve
 }
 
 /// The interval of the datagrams of [`numbered`].
-pub(crate) const INTERVAL: StdDuration = StdDuration::from_millis(2);
+const INTERVAL: StdDuration = StdDuration::from_millis(2);
 
-/// What became of numbered datagrams of 500 bytes, of which one went every [`INTERVAL`] at most.
+/// Numbered datagrams of 500 bytes on their way, of which one goes every [`INTERVAL`] at most.
+#[derive(Default)]
 pub(crate) struct Numbered {
-    pub(crate) sent: u32,
-    /// How often each came that did.
-    came: BTreeMap<u32, u32>,
+    sent: AtomicU32,
+    came: AtomicU32,
+    /// One more than the highest number that came.
+    newest: AtomicU32,
+    doubled: AtomicU32,
+    over: AtomicBool,
 }
 
 impl Numbered {
-    /// How many came.
-    pub(crate) fn came(&self) -> usize {
-        self.came.len()
+    /// How many were sent and have not come.
+    pub(crate) fn missing(&self) -> u32 {
+        self.sent.load(Ordering::Relaxed) - self.came.load(Ordering::Relaxed)
     }
 
-    /// How many came more than once.
-    pub(crate) fn doubled(&self) -> usize {
-        self.came.values().filter(|times| **times > 1).count()
+    /// How many came a second time.
+    pub(crate) fn doubled(&self) -> u32 {
+        self.doubled.load(Ordering::Relaxed)
     }
 
-    /// The most in a row that did not come, between those that did. What counts is what was sent, so a sender that has to wait for its
-    /// turn makes no gap.
-    pub(crate) fn longest_gap(&self) -> u32 {
-        let numbers = || self.came.keys().copied();
-        numbers().zip(numbers().skip(1)).map(|(one, next)| next - one - 1).max().unwrap_or(self.sent)
+    /// Waits until one comes that is sent from now on; for how long none did, in ms. What counts is what was sent, so a sender that has
+    /// to wait for its turn makes no gap.
+    pub(crate) fn gap_ms(&self) -> u128 {
+        let next = self.sent.load(Ordering::Relaxed);
+        wait_until("datagrams come", || self.newest.load(Ordering::Relaxed) > next);
+        u128::from(self.newest.load(Ordering::Relaxed) - 1 - next) * INTERVAL.as_millis()
+    }
+
+    fn hear(&self, to: &mut PacketSocket) {
+        let (clock, mut seen) = (MonotonicClock::start(), BTreeSet::new());
+        while !self.over.load(Ordering::Relaxed) {
+            everything(to, &clock, &mut |_, frame| {
+                let Some((_, _, number)) = read_datagram(frame) else { return };
+                let counter = if seen.insert(number) { &self.came } else { &self.doubled };
+                counter.fetch_add(1, Ordering::Relaxed);
+                self.newest.fetch_max(number + 1, Ordering::Relaxed);
+            });
+            thread::sleep(StdDuration::from_micros(300));
+        }
+    }
+}
+
+/// Waits until it is so, for ten seconds at most.
+pub(crate) fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
+    let clock = MonotonicClock::start();
+    while !so() {
+        assert!(clock.now() - Instant::ZERO < Duration::from_s(10), "not within ten seconds: {what}");
+        thread::sleep(StdDuration::from_micros(300));
     }
 }
 
 /// Sends datagrams from one host to the other while `work` runs.
-pub(crate) fn numbered(left: &Namespace, right: &Namespace, work: impl FnOnce()) -> Numbered {
+pub(crate) fn numbered(left: &Namespace, right: &Namespace, work: impl FnOnce(&Numbered)) {
     let open = |host| PacketSocket::open(Some(host), "eth").unwrap();
-    let (mut from, mut to, over) = (open(left), open(right), AtomicBool::new(false));
+    let (mut from, mut to, datagrams) = (open(left), open(right), Numbered::default());
     thread::scope(|scope| {
-        let sender = scope.spawn(|| {
-            let mut sent = 0;
-            while !over.load(Ordering::Relaxed) {
-                send(&mut from, vec![datagram(sent, 0, 500)]);
-                sent += 1;
+        // Also at the end of a test that fails.
+        let _ending = AtEnd(|| datagrams.over.store(true, Ordering::Relaxed));
+        scope.spawn(|| {
+            while !datagrams.over.load(Ordering::Relaxed) {
+                send(&mut from, vec![datagram(datagrams.sent.load(Ordering::Relaxed), 0, 500)]);
+                datagrams.sent.fetch_add(1, Ordering::Relaxed);
                 thread::sleep(INTERVAL);
             }
-            sent
         });
-        work();
-        over.store(true, Ordering::Relaxed);
-        let sent = sender.join().unwrap();
-        let mut came = BTreeMap::new();
-        for frame in everything_until(&mut to, |came| came.iter().any(|frame| number_of(frame) == Some(sent - 1))) {
-            number_of(&frame).into_iter().for_each(|number| *came.entry(number).or_insert(0) += 1);
-        }
-        Numbered { sent, came }
-    })
-}
-
-fn number_of(frame: &[u8]) -> Option<u32> {
-    read_datagram(frame).map(|(_, _, number)| number)
+        scope.spawn(|| datagrams.hear(&mut to));
+        work(&datagrams);
+    });
 }

@@ -12,7 +12,7 @@ use lastmile_queueing::ack::{filter, sad};
 use lastmile_queueing::random::Stream;
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{End, Match};
-use lastmile_units::{BitRate, ByteCount, Duration, Instant};
+use lastmile_units::{BitRate, ByteCount, Duration};
 
 use crate::frames::{ethernet, everything, everything_until, ipv4, send};
 use crate::hosts::{Hosts, ip};
