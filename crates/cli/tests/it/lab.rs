@@ -266,8 +266,6 @@ fn read_by_tshark(capture: &Path) {
     for host in ["198.18.0.1", "198.18.0.2"] {
         assert!(rows.iter().any(|row| row[1] == host && ["1", "True"].contains(&row[2])), "{host} opens or accepts");
     }
-    assert!(
-        rows.iter().all(|row| row[3].is_empty() && row[4] != "0" && row[5] != "0"),
-        "nothing malformed, no bad checksum"
-    );
+    let bad: Vec<_> = rows.iter().filter(|row| !row[3].is_empty() || row[4] == "0" || row[5] == "0").collect();
+    assert!(bad.is_empty(), "malformed, or a bad checksum, of {} packets: {bad:?}", rows.len());
 }

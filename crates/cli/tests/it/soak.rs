@@ -245,7 +245,7 @@ fn under_load(policy: &Policy, flows: usize, load: impl FnOnce(&mut Load<'_>)) -
     settle(&hosts, flows, load, || world.run(&stop).unwrap(), &report, &end)
 }
 
-/// The same with an emulated line in its place, which loses one packet of a thousand.
+/// The same with an emulated line in its place, which loses one packet of a thousand, and whose queue is shorter than what is sent at once.
 fn along_a_line(flows: usize, load: impl FnOnce(&mut Load<'_>)) -> Outcome {
     let hosts = Hosts::new(true);
     let place =
@@ -257,7 +257,7 @@ fn along_a_line(flows: usize, load: impl FnOnce(&mut Load<'_>)) -> Outcome {
         loss_ppb: 1_000_000,
         compression: Compression::None,
     };
-    let hop = HopConfig { name: "line".into(), line, queue: Spec::fifo(500) };
+    let hop = HopConfig { name: "line".into(), line, queue: Spec::fifo(40) };
     let config = emulate::Config::new(vec![hop.clone()], vec![hop]);
     let config = emulate::Config { client: place("west"), server: place("east"), tuning: TUNING, ..config };
     let (mut world, stop) = (emulate::World::build(&config).unwrap(), Stop::new().unwrap());
@@ -365,7 +365,8 @@ impl Watch {
         let each = |index: usize| index % 10 == 9;
         let tenths = |index: usize, text: String| each(index).then_some(text);
         let mib = self.memory.iter().enumerate();
-        let mib: Vec<_> = mib.filter_map(|(i, bytes)| tenths(i, format!("{:.1}", *bytes as f64 / MIB as f64))).collect();
+        let mib: Vec<_> =
+            mib.filter_map(|(i, bytes)| tenths(i, format!("{:.1}", *bytes as f64 / MIB as f64))).collect();
         let rates: Vec<String> = self.rates.chunks(10).map(|ten| format!("{:.0}", harmonic_mean(ten) / 1e3)).collect();
         eprintln!("resident MiB: {}; thousand packets/s: {}", mib.join(" "), rates.join(" "));
         let base = self.memory[hundredths - 1];

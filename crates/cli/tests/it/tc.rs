@@ -30,6 +30,12 @@ fn pair() -> Option<Pair> {
         return None;
     }
     shell(pair.sender(), "tc qdisc del dev veth0 root");
+    // A veth tells that its other end is up when the kernel comes to it.
+    let end = Instant::now() + Duration::from_secs(10);
+    while !shown(pair.sender(), "ip -br link show veth0").contains(" UP ") {
+        assert!(Instant::now() < end, "veth0 does not come up");
+        thread::sleep(Duration::from_millis(5));
+    }
     Some(pair)
 }
 

@@ -33,11 +33,8 @@ const LARGEST: u64 = 1500;
 /// How long a size is looked at, in s.
 const SPANS: [f64; 5] = [0.2, 0.4, 0.8, 1.6, 3.2];
 
-/// Asleep until a packet is due: later than a program that stays awake, and just as exact.
-const TUNING: Tuning = Tuning { spin: Duration::ZERO, awake: Duration::ZERO, realtime: false };
-
-/// How much is sent ahead, so that the queue outlasts whatever keeps the sender from its work.
-const AHEAD_NS: f64 = 30e6;
+/// Asleep until a packet is due: later than a program that stays awake, and just as exact; and then before all else.
+const TUNING: Tuning = Tuning { spin: Duration::ZERO, awake: Duration::ZERO, realtime: true };
 
 /// Bytes on the wire, worked out from the headers that the preset lists.
 fn wire_bytes(preset: &Preset, ip_len: u64) -> u64 {
@@ -103,25 +100,17 @@ impl Stream {
         Self { from: open(&hosts.left), to: open(&hosts.right), clock: MonotonicClock::start() }
     }
 
-    /// When `count` datagrams came that were sent twice as fast as one every `interval_ns`, by the kernel's clock, in ns; all of
-    /// them and in order. `None` if one is missing.
+    /// When `count` datagrams came, by the kernel's clock, in ns; all of them and in order. They leave one every `interval_ns`, and all are
+    /// sent at once, so that the queue never runs empty, whatever keeps the sender from its work. `None` if one is missing.
     fn arrivals(&mut self, ip_len: u64, interval_ns: f64, count: usize) -> Option<Vec<f64>> {
         let Self { from, to, clock } = self;
         let (start, mut sent, mut came) = (clock.now(), 0, Vec::with_capacity(count));
-        let patience = 2.0 * interval_ns * count as f64 + 1e9;
-        loop {
-            let elapsed = (clock.now() - start).as_ns() as f64;
-            if came.len() == count || elapsed > patience {
-                break;
-            }
-            let due = count.min(((AHEAD_NS + 2.0 * elapsed) / interval_ns) as usize);
-            while sent < due {
-                // No faster than the kernel hands them over.
-                let next = due.min(sent + 32);
-                send(from, (sent..next).map(|number| datagram(number as u32, 0, ip_len as u16)).collect());
-                sent = next;
-                thread::yield_now();
-            }
+        let patience = 2.0 * interval_ns * count as f64 + 5e9;
+        while came.len() < count && ((clock.now() - start).as_ns() as f64) < patience {
+            // No faster than the kernel hands them over.
+            let next = count.min(sent + 32);
+            send(from, (sent..next).map(|number| datagram(number as u32, 0, ip_len as u16)).collect());
+            sent = next;
             let mut in_order = true;
             everything(to, clock, &mut |at, bytes| {
                 if let Some((_, len, number)) = read_datagram(bytes) {
@@ -132,7 +121,7 @@ impl Stream {
             if !in_order {
                 break;
             }
-            thread::sleep(StdDuration::from_micros(300));
+            thread::sleep(StdDuration::from_micros(if sent < count { 50 } else { 500 }));
         }
         if came.len() == count {
             return Some(came);

@@ -9,6 +9,7 @@ use lastmile_live::clock::{Clock as _, MonotonicClock};
 use lastmile_live::io::{PacketSocket, Port};
 use lastmile_live::lab::Namespace;
 use lastmile_packet::Frame;
+use lastmile_packet::checksum::Sum;
 use lastmile_units::{Duration, Instant};
 
 use crate::hosts::AtEnd;
@@ -37,11 +38,15 @@ pub(crate) fn ipv4(protocol: u8, dscp: u8, ip_len: u16, carried: &[u8]) -> Vec<u
 /// Where the number of a [`datagram`] stands.
 const NUMBER_AT: usize = 14 + 20 + 8;
 
-/// A UDP datagram as an IP packet of `ip_len` bytes, at least 32, with its number behind the headers.
+/// A UDP datagram as an IP packet of `ip_len` bytes, at least 32, with its number behind the headers; a bridge that looks into packets for
+/// filters takes it.
 pub(crate) fn datagram(number: u32, dscp: u8, ip_len: u16) -> Frame {
     let [high, low] = (ip_len - 20).to_be_bytes();
     let carried = [&[0x23, 0x8C, 0, 9, high, low, 0, 0], &number.to_be_bytes()[..]].concat();
-    Frame::ethernet(ethernet(0x0800, &ipv4(17, dscp, ip_len, &carried))).0
+    let mut packet = ipv4(17, dscp, ip_len, &carried);
+    let checksum = Sum::ZERO.bytes(&packet[..20]).checksum();
+    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+    Frame::ethernet(ethernet(0x0800, &packet)).0
 }
 
 /// DSCP, length as an IP packet and number of what [`datagram`] made; `None` for anything else.

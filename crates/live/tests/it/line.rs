@@ -148,13 +148,14 @@ fn a_tcp_download_gets_the_lines_payload_rate() {
     let mut config = two_megabit();
     config.down = vec![adsl(BitRate::from_mbit_per_s(8), Duration::from_ms(4))];
     let exact = 8e6 * 1448.0 / (32.0 * 53.0);
-    let (_, goodput) = emulating(&config, |client, server| download(client, server, PORT));
+    let (_, goodput) = emulating(&config, |client, server| download(client, server, PORT, exact));
     eprintln!("TCP: {:.3} Mbit/s, the line's payload rate is {:.3}", goodput / 1e6, exact / 1e6);
     assert!(goodput > 0.96 * exact && goodput < 1.01 * exact, "{goodput} bit/s, exact {exact}");
 }
 
-/// Bits of payload a second that the client's kernel gets from the server's by TCP, after a second.
-pub(crate) fn download(client: &Namespace, server: &Namespace, from: SocketAddrV4) -> f64 {
+/// Bits of payload a second that the client's kernel gets from the server's by TCP, after a second, over a line that takes `exact` of them. Bytes
+/// are read late and never early, so the rate is that between the least late of the first and of the last quarter.
+pub(crate) fn download(client: &Namespace, server: &Namespace, from: SocketAddrV4, exact: f64) -> f64 {
     let listener = server.run(|| TcpListener::bind(from)).unwrap().unwrap();
     thread::scope(|scope| {
         scope.spawn(move || {
@@ -165,15 +166,16 @@ pub(crate) fn download(client: &Namespace, server: &Namespace, from: SocketAddrV
         });
         let mut stream = client.run(|| TcpStream::connect(from)).unwrap().unwrap();
         stream.set_read_timeout(Some(StdDuration::from_secs(5))).unwrap();
-        let mut buffer = vec![0; 1 << 16];
-        let mut read_for = |seconds: f64| {
-            let (start, mut bytes) = (StdInstant::now(), 0);
-            while start.elapsed().as_secs_f64() < seconds {
-                bytes += stream.read(&mut buffer).unwrap();
-            }
-            bytes as f64 * 8.0 / start.elapsed().as_secs_f64()
+        let (start, mut buffer, mut bits, mut reads) = (StdInstant::now(), vec![0; 1 << 16], 0.0, Vec::new());
+        while start.elapsed() < StdDuration::from_secs(3) {
+            bits += 8.0 * stream.read(&mut buffer).unwrap() as f64;
+            reads.push((start.elapsed().as_secs_f64(), bits));
+        }
+        let least_late = |from_s: f64, to_s: f64| {
+            let part = reads.iter().filter(|(at, _)| (from_s..to_s).contains(at));
+            part.copied().min_by(|a, b| (a.0 - a.1 / exact).total_cmp(&(b.0 - b.1 / exact))).unwrap()
         };
-        read_for(1.0);
-        read_for(2.0)
+        let (first, last) = (least_late(1.0, 1.5), least_late(2.5, 3.1));
+        (last.1 - first.1) / (last.0 - first.0)
     })
 }

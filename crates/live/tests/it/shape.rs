@@ -3,10 +3,11 @@
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration as StdDuration, Instant as StdInstant};
+use std::time::Duration as StdDuration;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_live::Error;
+use lastmile_live::clock::{Clock as _, MonotonicClock};
 use lastmile_live::io::{PacketSocket, Path};
 use lastmile_live::lab::Namespace;
 use lastmile_live::shape::{Config, Direction, Handle, Snapshot, Tuning, World};
@@ -14,10 +15,10 @@ use lastmile_live::stop::Stop;
 use lastmile_packet::Frame;
 use lastmile_queueing::spec::{ClassSpec, Spec};
 use lastmile_queueing::{Limit, Match, Overflow};
-use lastmile_units::{BitRate, ByteCount, Duration};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
 use crate::bridge::{RIGHT, part, pings, say_ready, started};
-use crate::frames::{self, everything_until, numbered, read_datagram, send, wait_until};
+use crate::frames::{self, everything, everything_until, numbered, read_datagram, send, wait_until};
 use crate::hosts::{AtEnd, Hosts, ip};
 use crate::line::download;
 use crate::world::{TOLERANCE, deviation, deviation_over, needs_live};
@@ -155,14 +156,18 @@ fn packet_rates_under_overload_are_those_of_the_wire() {
         (from..).find(|&size| cost(size) != cost(size + 1)).unwrap()
     };
     let sizes = [40, 200, 700, 1400].map(boundary).into_iter().flat_map(|size| [size, size + 1]).chain([1500]);
-    shaping(&hosts, shaped(rate, bytes(20_000)), unshaped(), |_| {
-        let (sender, receiver) = sockets(&hosts);
+    // Half a second of packets waits, so the queue outlasts what keeps the sender from its work; the shaper goes before all else.
+    let config = config(&hosts, shaped(rate, bytes(250_000)), unshaped());
+    let config = Config { tuning: Tuning { realtime: true, ..config.tuning }, ..config };
+    shaping_by(&config, |_| {
+        let mut ports = ports(&hosts);
         for size in sizes {
             let interval_ns = link_layer().on_wire(ByteCount::new(size)).as_u64() as f64 * 8e9 / rate.as_bps() as f64;
-            let (deviation, looks) = deviation_over([800, 3000], |span_ms| {
-                let arrivals = overloaded(&sender, &receiver, size, StdDuration::from_millis(span_ms));
+            let (deviation, looks) = deviation_over([600, 1200, 2400], |span_ms| {
+                let arrivals = overloaded(&mut ports, size, Duration::from_ms(span_ms));
                 // The first packets find an empty queue.
-                let arrivals: Vec<f64> = arrivals.iter().skip(50).map(|at| at.as_nanos() as f64).collect();
+                let arrivals: Vec<f64> =
+                    arrivals.iter().skip(50).map(|at| at.since(arrivals[0]).as_ns() as f64).collect();
                 deviation(&arrivals, interval_ns)
             });
             eprintln!("{size} bytes: {deviation:+.1e} of the closed form, looks: {looks}");
@@ -171,26 +176,25 @@ fn packet_rates_under_overload_are_those_of_the_wire() {
     });
 }
 
-/// Arrival times of datagrams that come faster than they may leave.
-fn overloaded(sender: &UdpSocket, receiver: &UdpSocket, ip_len: u64, lasting: StdDuration) -> Vec<StdDuration> {
-    let done = AtomicBool::new(false);
-    let start = StdInstant::now();
+/// When the kernel received datagrams of this size that came faster than they might leave, for so long after the first of them.
+fn overloaded([from, to]: &mut [PacketSocket; 2], ip_len: u64, lasting: Duration) -> Vec<Instant> {
+    let (done, clock) = (AtomicBool::new(false), MonotonicClock::start());
     thread::scope(|scope| {
+        let _ending = AtEnd(|| done.store(true, Ordering::Relaxed));
         scope.spawn(|| {
-            let datagram = datagram(0, ip_len as usize);
             while !done.load(Ordering::Relaxed) {
-                for _ in 0..64 {
-                    sender.send(&datagram).unwrap();
-                }
+                send(from, (0..64).map(|_| frames::datagram(0, 0, ip_len as u16)).collect());
                 thread::sleep(StdDuration::from_millis(4));
             }
         });
-        let (mut buffer, mut arrivals) = ([0; 2000], Vec::new());
-        while start.elapsed() < lasting {
-            receiver.recv(&mut buffer).unwrap();
-            arrivals.push(start.elapsed());
+        let mut arrivals: Vec<Instant> = Vec::new();
+        while arrivals.first().is_none_or(|first| clock.now().since(*first) < lasting) {
+            // Some of the size before may still wait.
+            everything(to, &clock, &mut |at, frame| {
+                arrivals.extend(read_datagram(frame).is_some_and(|(_, len, _)| u64::from(len) == ip_len).then_some(at));
+            });
+            thread::sleep(StdDuration::from_millis(1));
         }
-        done.store(true, Ordering::Relaxed);
         arrivals
     })
 }
@@ -275,7 +279,7 @@ fn acks_first_keeps_the_download() {
                     thread::sleep(StdDuration::from_millis(5));
                 }
             });
-            let goodput = download(&hosts.left, &hosts.right, SocketAddrV4::new(RIGHT, 9000));
+            let goodput = download(&hosts.left, &hosts.right, SocketAddrV4::new(RIGHT, 9000), exact);
             done.store(true, Ordering::Relaxed);
             drop(receiver);
             goodput
