@@ -75,6 +75,12 @@ pub enum Error {
         /// Its name.
         name: String,
     },
+    /// Another process carries the frames of this device.
+    #[error("another lastmile carries what comes in through {name} already")]
+    InterfaceTaken {
+        /// Its name.
+        name: String,
+    },
     /// One interface for both sides.
     #[error("{name} cannot be both the interface of the LAN and that of the line")]
     OneInterface {
@@ -171,6 +177,9 @@ impl Error {
             ),
             Self::NoInterface { known, .. } => Some(format!("interfaces are {}", known.join(", "))),
             Self::InterfaceDown { name } => Some(format!("ip link set {name} up")),
+            Self::InterfaceTaken { .. } => {
+                Some("`lastmile shape stop` or Ctrl-C ends it; two at once would carry each frame twice".to_owned())
+            }
             Self::NoBridge { remedy, .. } => Some(remedy.clone()),
             Self::InUse { .. } => Some("another --control path serves a second line".to_owned()),
             Self::NoAnswer { .. } => Some("is it running? --control names the socket of another".to_owned()),

@@ -1,13 +1,15 @@
 //! An interface between which and another this program is the only way: by packet sockets or by AF_XDP.
 
-use std::fmt;
-use std::io;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::{fmt, fs, io};
 
 use super::bypass::Means;
 use super::{Bypass, Device, PacketSocket, Xdp};
 use crate::error::{Context, Error};
 use crate::lab::Namespace;
 use crate::sys::device;
+use crate::sys::link::{self, Link};
 
 /// By what frames shall come and go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -53,19 +55,30 @@ pub struct Interface {
     pub path: String,
     /// AF_XDP needs none of it.
     _bypass: Option<Bypass>,
+    /// That this process has it.
+    _claim: Option<UnixDatagram>,
 }
 
 impl Interface {
     /// Opens the interface of this name in `namespace`, or in that of the calling thread.
     ///
     /// # Errors
-    /// Not root, no such interface, or a kernel without what it takes.
+    /// Not root, no such interface, one that is down or that another process has opened so, or a kernel without what it takes.
     pub fn open(namespace: Option<&Namespace>, name: &str, path: Path) -> Result<Self, Error> {
+        let claim = match namespace {
+            Some(namespace) => namespace.run(|| claim(name))?,
+            None => claim(name),
+        }?;
+        let opened = Self::by(namespace, name, path)?;
+        Ok(Self { _claim: Some(claim), ..opened })
+    }
+
+    fn by(namespace: Option<&Namespace>, name: &str, path: Path) -> Result<Self, Error> {
         match path {
             Path::Xdp => {
                 let device = Xdp::open(namespace, name)?;
                 let path = format!("AF_XDP {}, as asked for", in_the_driver(&device));
-                Ok(Self { device: Box::new(device), path, _bypass: None })
+                Ok(Self { device: Box::new(device), path, _bypass: None, _claim: None })
             }
             Path::PacketSockets => Self::by_packet_sockets(namespace, name, &BOTH, "as asked for"),
             Path::PacketSocketsNft => Self::by_packet_sockets(namespace, name, &[Means::Nft], "as asked for"),
@@ -92,7 +105,7 @@ impl Interface {
                     "AF_XDP {}, because the driver has it and {name} takes off no VLAN tags",
                     in_the_driver(&device)
                 );
-                Ok(Self { device: Box::new(device), path, _bypass: None })
+                Ok(Self { device: Box::new(device), path, _bypass: None, _claim: None })
             }
             Ok(generic) => {
                 // One or the other: AF_XDP takes the frames before packet sockets can have them.
@@ -104,7 +117,7 @@ impl Interface {
                             "AF_XDP {}, because the kernel has nothing else that lets the bridge carry on when this ends",
                             in_the_driver(&device)
                         );
-                        Ok(Self { device: Box::new(device), path, _bypass: None })
+                        Ok(Self { device: Box::new(device), path, _bypass: None, _claim: None })
                     }
                     other => other,
                 }
@@ -120,12 +133,42 @@ impl Interface {
         let device = Box::new(PacketSocket::open(namespace, name)?);
         let bypass = Bypass::hold(namespace, name, means)?;
         let path = format!("packet sockets, {why}; bypass by {}", bypass.means().name());
-        Ok(Self { device, path, _bypass: Some(bypass) })
+        Ok(Self { device, path, _bypass: Some(bypass), _claim: None })
     }
 }
 
 /// What may hold frames back, the cheaper first.
 const BOTH: [Means; 2] = [Means::Tcx, Means::Nft];
+
+/// An interface of the calling thread's namespace that is up.
+pub(crate) fn find(name: &str) -> Result<Link, Error> {
+    let found = link::find(name).context(|| format!("asking for the interface {name}"))?;
+    match found {
+        Some(link) if link.up => Ok(link),
+        Some(_) => Err(Error::InterfaceDown { name: name.to_owned() }),
+        None => {
+            let known = names().context(|| "reading the names of interfaces")?;
+            Err(Error::NoInterface { name: name.to_owned(), known })
+        }
+    }
+}
+
+/// The interfaces of the calling thread's namespace, by proc_net_dev(5).
+fn names() -> io::Result<Vec<String>> {
+    let table = fs::read_to_string("/proc/thread-self/net/dev")?;
+    Ok(table.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect())
+}
+
+/// Takes an interface for this process: two that carry its frames would carry each of them twice. What says so is a socket with an abstract
+/// name, of which a network namespace has one (unix(7)); it goes with the process, however that ends.
+fn claim(name: &str) -> Result<UnixDatagram, Error> {
+    find(name)?;
+    let address = SocketAddr::from_abstract_name(format!("lastmile/interface/{name}"));
+    match address.and_then(|address| UnixDatagram::bind_addr(&address)) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(Error::InterfaceTaken { name: name.to_owned() }),
+        other => other.context(|| format!("taking the interface {name}")),
+    }
+}
 
 fn in_the_driver(device: &Xdp) -> &'static str {
     if device.is_native() { "native copy" } else { "generic copy" }

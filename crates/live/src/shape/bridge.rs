@@ -1,11 +1,9 @@
 //! The bridge of the kernel that carries on when the program does not.
 
-use std::fs;
-use std::io;
-
 use crate::error::{Context, Error};
+use crate::io::interface;
 use crate::lab::Namespace;
-use crate::sys::link::{self, Link};
+use crate::sys::link;
 
 /// Checks that `lan` and `wan` are two interfaces that are up and ports of one bridge, and returns its name. With `make`, they
 /// become ports of a new bridge of that name if neither is a port of anything.
@@ -21,7 +19,7 @@ pub(super) fn under(namespace: Option<&Namespace>, lan: &str, wan: &str, make: O
 
 /// In the namespace of the calling thread.
 fn here(lan: &str, wan: &str, make: Option<&str>) -> Result<String, Error> {
-    let (a, b) = (interface(lan)?, interface(wan)?);
+    let (a, b) = (interface::find(lan)?, interface::find(wan)?);
     if let (Some(bridge), true) = (a.master, a.master == b.master && a.bridge_port && b.bridge_port) {
         return link::name_of(bridge).context(|| "asking for the name of the bridge");
     }
@@ -43,24 +41,6 @@ fn here(lan: &str, wan: &str, make: Option<&str>) -> Result<String, Error> {
         link::join(port, bridge).context(|| format!("making {port} a port of {bridge}"))?;
     }
     Ok(bridge.to_owned())
-}
-
-fn interface(name: &str) -> Result<Link, Error> {
-    let found = link::find(name).context(|| format!("asking for the interface {name}"))?;
-    match found {
-        Some(link) if link.up => Ok(link),
-        Some(_) => Err(Error::InterfaceDown { name: name.to_owned() }),
-        None => {
-            let known = names().context(|| "reading the names of interfaces")?;
-            Err(Error::NoInterface { name: name.to_owned(), known })
-        }
-    }
-}
-
-/// The interfaces of the calling thread's namespace, by proc_net_dev(5).
-fn names() -> io::Result<Vec<String>> {
-    let table = fs::read_to_string("/proc/thread-self/net/dev")?;
-    Ok(table.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect())
 }
 
 #[cfg(test)]

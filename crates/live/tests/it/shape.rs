@@ -137,6 +137,8 @@ fn what_is_wrong_with_the_interfaces_is_said_with_what_would_help() {
     ip(&format!("-n {middle} link set east up"));
     let world = build("west", "east", Some("lm0")).unwrap();
     assert_eq!(world.bridge(), "lm0");
+    let second = refused("west", "east");
+    assert!(matches!(&second, Error::InterfaceTaken { name } if name == "west"), "{second}");
     drop(world);
     // It stays, and carries.
     assert_eq!(build("west", "east", None).unwrap().bridge(), "lm0");
