@@ -18,6 +18,8 @@ PEERS_OUT ?= out/peers
 PEERS ?= .
 # The profile that `make test` holds beside that of its tests: `make test PROFILE=release` takes what users get, and minutes longer.
 PROFILE ?= ci
+# Packets of each soak, if not a hundred million (twenty million where each is a new flow).
+PACKETS ?= 1
 # Seconds that each fuzz target runs.
 FUZZ_SECONDS ?= 60
 
@@ -66,9 +68,9 @@ exactness: ## Rates of every seventh size on every preset, with real packets: an
 	LASTMILE_LONG=1 scripts/live-tests.sh --nocapture exact:: queue_control::
 
 .PHONY: soak
-soak: ## A hundred million packets through the middlebox, ever new flows, damaged packets: half an hour, as root
+soak: ## PACKETS packets (10^8) through middlebox and emulated line, ever new flows, damaged packets: an hour, as root
 	@scripts/setup.sh test
-	LASTMILE_LONG=1 scripts/live-tests.sh --nocapture soak:: passing::
+	LASTMILE_LONG=$(PACKETS) scripts/live-tests.sh --nocapture soak:: passing::
 
 .PHONY: docs
 docs: ## API reference, and the output shown in README.md and docs/ brought up to date

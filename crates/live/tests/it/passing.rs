@@ -111,6 +111,13 @@ fn left_alone(ack: u32) -> Vec<(&'static str, Vec<u8>)> {
         ("an experimental option", with_options(&[253, 4, 0xBE, 0xEF])),
         ("Multipath TCP", with_options(&[30, 8, 0x20, 1, 0, 0, 0, 9])),
         ("TCP-AO", with_options(&[29, 16, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
+        ("an option of Accurate ECN", with_options(&[172, 5, 0, 0, 1, 1, 1, 1])),
+        ("a mark by Accurate ECN", {
+            // The bit beside the offset of the data, which ACKs without it do not have.
+            let mut segment = segment.clone();
+            segment[12] |= 0x01;
+            ethernet(IPV4, &ip_of(TCP, &segment))
+        }),
         ("a damaged option", with_options(&[8, 40, 0, 0])),
         ("the exception list", ethernet(IPV4, &ip_of(TCP, &tcp(ack, ACK, EXEMPT, &[])))),
         ("FIN", ethernet(IPV4, &ip_of(TCP, &tcp(ack, ACK | 1, 80, &[])))),

@@ -45,8 +45,11 @@ impl<R: Record> Times<R> {
 
     /// When the device was given `packet`, the next that it has handed over; `None` if that is not known.
     pub(super) fn of(&mut self, packet: &[u8]) -> Option<SystemTime> {
-        let looked_at = if self.in_step { PASSED_OVER } else { 0 };
-        for _ in 0..looked_at {
+        // Out of step the ring is left full: where more comes than is read, neither side then spends time on it.
+        if !self.in_step {
+            return None;
+        }
+        for _ in 0..PASSED_OVER {
             let Some(given) = self.record.first() else { break };
             let (at, is_it) = (given.at, given.len == packet.len() && packet.starts_with(given.beginning));
             self.record.consume();
@@ -55,7 +58,6 @@ impl<R: Record> Times<R> {
             }
         }
         self.in_step = false;
-        self.forget(|_| true);
         None
     }
 
