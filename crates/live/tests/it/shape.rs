@@ -162,11 +162,12 @@ fn packet_rates_under_overload_are_those_of_the_wire() {
     let config = config(&hosts, shaped(rate, bytes(250_000)), unshaped());
     let config = Config { tuning: Tuning { realtime: true, ..config.tuning }, ..config };
     shaping_by(&config, |_| {
-        let mut ports = ports(&hosts);
+        // One for all, since a port's times never go back.
+        let (mut ports, clock) = (ports(&hosts), MonotonicClock::start());
         for size in sizes {
             let interval_ns = link_layer().on_wire(ByteCount::new(size)).as_u64() as f64 * 8e9 / rate.as_bps() as f64;
             let (deviation, looks) = deviation_over([600, 1200, 2400], |span_ms| {
-                let arrivals = overloaded(&mut ports, size, Duration::from_ms(span_ms));
+                let arrivals = overloaded(&mut ports, &clock, size, Duration::from_ms(span_ms));
                 // The first packets find an empty queue.
                 let arrivals: Vec<f64> =
                     arrivals.iter().skip(50).map(|at| at.since(arrivals[0]).as_ns() as f64).collect();
@@ -179,8 +180,13 @@ fn packet_rates_under_overload_are_those_of_the_wire() {
 }
 
 /// When the kernel received datagrams of this size that came faster than they might leave, for so long after the first of them.
-fn overloaded([from, to]: &mut [PacketSocket; 2], ip_len: u64, lasting: Duration) -> Vec<Instant> {
-    let (done, clock) = (AtomicBool::new(false), MonotonicClock::start());
+fn overloaded(
+    [from, to]: &mut [PacketSocket; 2],
+    clock: &MonotonicClock,
+    ip_len: u64,
+    lasting: Duration,
+) -> Vec<Instant> {
+    let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let _ending = AtEnd(|| done.store(true, Ordering::Relaxed));
         scope.spawn(|| {
@@ -192,7 +198,7 @@ fn overloaded([from, to]: &mut [PacketSocket; 2], ip_len: u64, lasting: Duration
         let mut arrivals: Vec<Instant> = Vec::new();
         while arrivals.first().is_none_or(|first| clock.now().since(*first) < lasting) {
             // Some of the size before may still wait.
-            everything(to, &clock, &mut |at, frame| {
+            everything(to, clock, &mut |at, frame| {
                 arrivals.extend(read_datagram(frame).is_some_and(|(_, len, _)| u64::from(len) == ip_len).then_some(at));
             });
             thread::sleep(StdDuration::from_millis(1));
