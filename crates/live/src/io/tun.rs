@@ -3,7 +3,7 @@
 //! Without `IFF_VNET_HDR`, so the kernel finishes checksums and cuts large segments before packets come here, and a packet
 //! is at most one MTU long. One packet a system call.
 //!
-//! Packets carry no time stamp. A packet socket beside the device tells when each was given to it ([`given`]), and that is when
+//! Packets carry no time stamp. A packet socket beside the device tells when each was given to it, and that is when
 //! it arrived; where there can be none, or its ring was full, a packet counts as arrived when it is read.
 
 mod given;
