@@ -6,7 +6,9 @@
 //! later, not by the timer. The window is zero once three segments are SACKed or a repair is under way; where reordering was
 //! seen it is a quarter of the least round trip, and with each round trip that reports a duplicate (DSACK) a quarter
 //! more, up to the smoothed round trip, until sixteen repairs went without.
-//! Differs: what was sent within one microsecond is told apart by its place in the stream alone. The least round trip is
+//! Differs: what an acknowledgement delivers is looked at in the order of the stream, as in Linux, and the last sets the round trip (RFC 8985: in the
+//! order of sending). Where the first segment may have been answered twice over, the next, which went out once, so tells that the others are not
+//! late. What was sent within one microsecond is told apart by its place in the stream alone. The least round trip is
 //! that of the connection (Linux: of five minutes). At a timeout without anything SACKed before, RACK.rtt is the smoothed
 //! round trip. Needs SACK and the times of sending, which are kept for Linux's timer alone; without them losses are found by
 //! counting (RFC 6675).
@@ -37,7 +39,7 @@ pub(crate) struct Rack {
     latest: Fate,
     /// One past its last octet (RACK.end_seq).
     latest_end: Low,
-    /// Its round trip in microseconds (RACK.rtt).
+    /// The round trip of what was delivered last, in microseconds (RACK.rtt).
     rtt_us: u32,
     /// One past the highest octet that was delivered (RACK.fack).
     highest: Low,
@@ -93,11 +95,11 @@ impl Rack {
         if again && age < least_us {
             return age;
         }
+        self.rtt_us = age;
         let lag = self.latest.age_us(now);
         let later = age < lag || (age == lag && self.latest_end.ahead_of(part.range.end) < 0);
         if !self.known || later {
             (self.known, self.latest, self.latest_end) = (true, part.fate, Low::of(part.range.end));
-            self.rtt_us = age;
         }
         age
     }
