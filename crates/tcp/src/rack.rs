@@ -224,6 +224,8 @@ impl Sender {
     /// What is missing has been out for long enough.
     pub(crate) fn on_reordering_timer(&mut self, now: Instant, config: &Config) {
         self.arm(now, config, false);
+        // What is found to be lost is accounted for, though nothing may be SACKed or have gone again.
+        self.sacking = true;
         let phase = self.phase;
         let lost = self.find_losses(now, config, 0);
         if self.prr.is_some() && self.phase != phase {
