@@ -1,6 +1,6 @@
 //! Generic cell rate algorithm, GCRA(T, tau): cells no closer than T, and early by tau at most.
 //!
-//! Published: ITU-T I.371, annex A; ATM Forum TM 4.0, section 4.4.2; as *virtual scheduling*. The continuous-state leaky
+//! Published: ITU-T I.371; ATM Forum TM 4.0; as *virtual scheduling*. The continuous-state leaky
 //! bucket of the same texts gives the same verdicts, which a test shows.
 //!
 //! T = 1/PCR is 424 bits at the rate of the contract and seldom a whole number of picoseconds. All times here are multiples of
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(Config { rate, tolerance: needed }.check(size), Ok(()));
     }
 
-    /// The other form of the algorithm (I.371, annex A): a bucket that drains by one a unit of time and takes T for each
+    /// The other form of the algorithm (I.371): a bucket that drains by one a unit of time and takes T for each
     /// cell that finds it at tau or below.
     struct LeakyBucket {
         rate: u128,

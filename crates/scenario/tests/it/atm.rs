@@ -315,3 +315,29 @@ fn a_ping_alone_over_cells_takes_the_base_round_trip() {
         }
     }
 }
+
+/// The ready scenario of assured forwarding with edges: each customer gets its rate and more, the marks are the meters', voice loses nothing.
+#[test]
+fn the_ready_scenario_of_edges_assures_what_its_meters_say() {
+    let outcome = ready("af-edge.toml", "6 s");
+    assert!(outcome.conservation.holds());
+    let atm = outcome.atm.unwrap();
+    assert!(atm.holds());
+    let [one, two, voice] = atm.edges[..] else { panic!("{:?}", atm.edges) };
+    for edge in [one, two] {
+        let [green, yellow, red] = edge.counts.colors;
+        assert!(green.packets > 0 && yellow.packets > 0 && red.packets > 0, "{edge:?}");
+        assert_eq!(edge.counts.clp[1].packets, yellow.packets + red.packets);
+    }
+    assert!(one.counts.colors[0].bytes > two.counts.colors[0].bytes);
+    assert_eq!((voice.counts.dropped.packets, voice.counts.colors[1].packets), (0, 0));
+    let bytes = |name: &str| -> u64 {
+        let own = outcome.flows.iter().filter(|flow| flow.name.starts_with(name));
+        own.map(|flow| flow.bytes_delivered).sum()
+    };
+    // Of 8 and 4 Mbit/s in cells 86 % are payload: 1460 bytes in 32 cells. In 6 s 5.16 and 2.58 MB.
+    assert!(bytes("one") > 4_900_000 && bytes("two") > 2_450_000, "{} {}", bytes("one"), bytes("two"));
+    assert!(bytes("rest") > 1_000_000, "{}", bytes("rest"));
+    let call = outcome.flows.iter().find(|flow| flow.name == "call").unwrap();
+    assert!(call.data_packets - call.data_packets_received <= 3, "{call:?}");
+}
