@@ -44,8 +44,11 @@ pub(super) fn judge(_: &Table, rows: &[RowResult]) -> (bool, String) {
     let (Some(best), Some(first), Some(last)) = (best, rows.first(), rows.last()) else {
         return (false, "no figures".to_owned());
     };
-    // An end of the table that is itself near the peak says nothing of that side.
-    let lower = |end: &RowResult| NEAR.contains(&at(end)) || ratio(end) + error(end) < ratio(best) - error(best);
+    // An end of the table that is itself near the peak has little room to fall: it is the peak, or is asked only not to be as high.
+    let lower = |end: &RowResult| {
+        let apart = if NEAR.contains(&at(end)) { 0.0 } else { error(end) + error(best) };
+        ratio(end) + apart < ratio(best) || std::ptr::eq(end, best) && NEAR.contains(&at(end))
+    };
     let shown = NEAR.contains(&at(best)) && lower(first) && lower(last);
     let carried = |row: &RowResult| row.simulated.number(CARRIED).unwrap_or_default();
     let told = |row: &RowResult| format!("{:.3} at {} cells ({:.0} % of the link)", ratio(row), at(row), carried(row));
