@@ -22,6 +22,7 @@ pub use open::{Explore, Judged, Open};
 
 use crate::data::Table;
 use crate::reproduction::TableResult;
+use crate::value::Values;
 
 /// How a table is reproduced.
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +91,16 @@ pub enum ExperimentError {
     /// The transfer that the table measures did not end.
     #[error("the download is not complete after {0}")]
     Unfinished(Duration),
+}
+
+/// A setting that is a whole number.
+fn whole(settings: &Values, name: &'static str) -> Result<u64, ExperimentError> {
+    settings.integer(name).ok_or(ExperimentError::MissingSetting(name))
+}
+
+/// A setting that is a number.
+fn number(settings: &Values, name: &'static str) -> Result<f64, ExperimentError> {
+    settings.number(name).ok_or(ExperimentError::MissingSetting(name))
 }
 
 /// Every experiment there is, in the order of publications and tables.

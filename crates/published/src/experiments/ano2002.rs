@@ -11,10 +11,9 @@ mod throughput;
 
 use crate::data::Table;
 use crate::reproduction::TableResult;
-use crate::value::Values;
 
 use super::open::{Explore, Judge, Model, Question, Rows, Simulated};
-use super::{Drawing, Experiment, ExperimentError};
+use super::{Drawing, Experiment, ExperimentError, number, whole};
 use testbed::{Setup, Weights};
 
 pub(super) const KEY: &str = "ano2002";
@@ -144,14 +143,6 @@ const QUESTIONS: &[Question<Setup>] = &[
         tables: CONGESTED,
     },
 ];
-
-fn whole(settings: &Values, name: &'static str) -> Result<u64, ExperimentError> {
-    settings.integer(name).ok_or(ExperimentError::MissingSetting(name))
-}
-
-fn number(settings: &Values, name: &'static str) -> Result<f64, ExperimentError> {
-    settings.number(name).ok_or(ExperimentError::MissingSetting(name))
-}
 
 #[cfg(test)]
 mod tests {

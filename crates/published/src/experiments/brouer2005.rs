@@ -20,9 +20,8 @@ mod starvation;
 
 use crate::data::Table;
 use crate::reproduction::TableResult;
-use crate::value::Values;
 
-use super::{Experiment, ExperimentError};
+use super::{Experiment, ExperimentError, number, whole};
 pub(super) use live::LIVE;
 
 const KEY: &str = "brouer2005";
@@ -95,14 +94,6 @@ pub(super) const EXPERIMENTS: &[Experiment] = &[
 
 const fn table(table: &'static str, run: fn(&Table) -> Result<TableResult, ExperimentError>) -> Experiment {
     Experiment { publication: KEY, table, run }
-}
-
-fn whole(settings: &Values, name: &'static str) -> Result<u64, ExperimentError> {
-    settings.integer(name).ok_or(ExperimentError::MissingSetting(name))
-}
-
-fn number(settings: &Values, name: &'static str) -> Result<f64, ExperimentError> {
-    settings.number(name).ok_or(ExperimentError::MissingSetting(name))
 }
 
 #[cfg(test)]

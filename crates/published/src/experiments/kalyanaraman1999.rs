@@ -9,10 +9,9 @@ mod two_way;
 
 use crate::data::Table;
 use crate::reproduction::TableResult;
-use crate::value::Values;
 
 use super::trial::Overrides;
-use super::{Experiment, ExperimentError};
+use super::{Experiment, ExperimentError, whole};
 
 const KEY: &str = "kalyanaraman1999";
 
@@ -46,11 +45,7 @@ const OPEN: [&str; 5] = [
 fn overrides(table: &Table, row: &crate::data::Row) -> Result<Overrides, ExperimentError> {
     let settings = table.settings(row);
     let mut overrides = Overrides::default();
-    overrides.set("access.down.rate", format_args!("{} bit/s", integer(&settings, "down_bps")?));
-    overrides.set("access.up.rate", format_args!("{} bit/s", integer(&settings, "up_bps")?));
+    overrides.set("access.down.rate", format_args!("{} bit/s", whole(&settings, "down_bps")?));
+    overrides.set("access.up.rate", format_args!("{} bit/s", whole(&settings, "up_bps")?));
     Ok(overrides)
-}
-
-fn integer(settings: &Values, name: &'static str) -> Result<u64, ExperimentError> {
-    settings.integer(name).ok_or(ExperimentError::MissingSetting(name))
 }

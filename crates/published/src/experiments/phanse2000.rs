@@ -17,7 +17,7 @@ use crate::reproduction::{RowResult, TableResult};
 use crate::value::Values;
 
 use super::trial::{Overrides, Trial};
-use super::{Experiment, ExperimentError, rounded};
+use super::{Experiment, ExperimentError, rounded, whole};
 
 const KEY: &str = "phanse2000";
 const DOWNLOAD: (&str, &str) = ("phanse2000/download.toml", include_str!("../../scenarios/phanse2000/download.toml"));
@@ -159,7 +159,7 @@ fn run((name, text): (&str, &str), overrides: &Overrides) -> Result<Trial, Exper
 fn overrides(table: &Table, row: &Row) -> Result<Overrides, ExperimentError> {
     let settings = table.settings(row);
     let mut overrides = base_overrides(&settings)?;
-    overrides.set("tcp.delayed_ack", format_args!("{} ms", integer(&settings, "delayed_ack_ms")?));
+    overrides.set("tcp.delayed_ack", format_args!("{} ms", whole(&settings, "delayed_ack_ms")?));
     if let Some(bytes) = table.inferred.integer("file_bytes").or_else(|| table.inferred.integer("download_bytes")) {
         overrides.set("traffic.download.bytes", format_args!("{bytes} B"));
     }
@@ -176,17 +176,13 @@ fn overrides(table: &Table, row: &Row) -> Result<Overrides, ExperimentError> {
 fn base_overrides(settings: &Values) -> Result<Overrides, ExperimentError> {
     let encapsulation = settings.text("link_layer").ok_or(ExperimentError::MissingSetting("link_layer"))?;
     // The rule that the data infer: the MTU less 40 bytes of headers.
-    let mss = settings.integer("mss_bytes").map_or_else(|| Ok(integer(settings, "ip_mtu_bytes")? - 40), Ok)?;
+    let mss = settings.integer("mss_bytes").map_or_else(|| Ok(whole(settings, "ip_mtu_bytes")? - 40), Ok)?;
     let mut overrides = Overrides::default();
     overrides.set("access.encapsulation", encapsulation);
-    overrides.set("access.down.rate", format_args!("{} bit/s", integer(settings, "down_bps")?));
-    overrides.set("access.up.rate", format_args!("{} bit/s", integer(settings, "up_bps")?));
+    overrides.set("access.down.rate", format_args!("{} bit/s", whole(settings, "down_bps")?));
+    overrides.set("access.up.rate", format_args!("{} bit/s", whole(settings, "up_bps")?));
     overrides.set("tcp.mss", format_args!("{mss} B"));
     Ok(overrides)
-}
-
-fn integer(settings: &Values, name: &'static str) -> Result<u64, ExperimentError> {
-    settings.integer(name).ok_or(ExperimentError::MissingSetting(name))
 }
 
 /// A row beside what was simulated, its time also with the start-up that the published times contain.

@@ -12,10 +12,9 @@ mod thresholds;
 
 use crate::data::Table;
 use crate::reproduction::TableResult;
-use crate::value::Values;
 
 use super::open::{Explore, Judge, Model, Question, Rows, Simulated};
-use super::{Drawing, Experiment, ExperimentError};
+use super::{Drawing, Experiment, ExperimentError, whole};
 use network::Setup;
 
 pub(super) const KEY: &str = "sun1998";
@@ -213,10 +212,6 @@ const QUESTIONS: &[Question<Setup>] = &[
         tables: &["5.12"],
     },
 ];
-
-fn whole(settings: &Values, name: &'static str) -> Result<u64, ExperimentError> {
-    settings.integer(name).ok_or(ExperimentError::MissingSetting(name))
-}
 
 #[cfg(test)]
 mod tests {

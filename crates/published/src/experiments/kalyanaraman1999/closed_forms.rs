@@ -11,7 +11,7 @@ use crate::value::Values;
 
 use super::super::ExperimentError;
 use super::super::closed_form::{closed_form, quoted, range};
-use super::{KEY, integer};
+use super::{KEY, whole};
 
 /// Section 1.
 pub(super) fn rates(table: &Table) -> Result<TableResult, ExperimentError> {
@@ -34,8 +34,7 @@ pub(super) fn worked_example(table: &Table) -> Result<TableResult, ExperimentErr
 
 fn example(table: &Table, row: &Row) -> Result<Values, ExperimentError> {
     let settings = table.settings(row);
-    let line =
-        line(&settings, integer(&settings, "down_bps")?, integer(&settings, "up_bps")?, integer(&settings, "M")?)?;
+    let line = line(&settings, whole(&settings, "down_bps")?, whole(&settings, "up_bps")?, whole(&settings, "M")?)?;
     let amp = line.one_way().ok_or(ExperimentError::MissingSetting("packet_bytes"))?;
     let mut values = Values::new();
     values.set("acks_per_s", amp.acks_per_s.as_f64());
@@ -113,9 +112,9 @@ pub(super) fn cell_tax(table: &Table) -> Result<TableResult, ExperimentError> {
 
 fn asymmetry_with_atm(table: &Table, row: &Row) -> Result<Values, ExperimentError> {
     let settings = table.settings(row);
-    let rate = |name| Ok::<_, ExperimentError>(Fraction::whole(integer(&settings, name)?));
+    let rate = |name| Ok::<_, ExperimentError>(Fraction::whole(whole(&settings, name)?));
     let k = |data, ack| -> Result<f64, ExperimentError> {
-        let sizes = (integer(&settings, data)?, integer(&settings, ack)?);
+        let sizes = (whole(&settings, data)?, whole(&settings, ack)?);
         let k = asymmetry::normalised(rate("down_bps")?, rate("up_bps")?, sizes.0, sizes.1);
         k.map(Fraction::as_f64).ok_or(ExperimentError::MissingSetting(data))
     };
@@ -135,8 +134,8 @@ fn line(sizes: &Values, down: u64, up: u64, packets_per_ack: u64) -> Result<Line
         reverse: BitRate::from_bps(up).ok_or(ExperimentError::MissingSetting("up_bps"))?,
         forward_link: ip,
         reverse_link: ip,
-        data: ByteCount::new(integer(sizes, "packet_bytes")?),
-        ack: ByteCount::new(integer(sizes, "ack_bytes")?),
+        data: ByteCount::new(whole(sizes, "packet_bytes")?),
+        ack: ByteCount::new(whole(sizes, "ack_bytes")?),
         packets_per_ack: Fraction::whole(packets_per_ack),
     })
 }

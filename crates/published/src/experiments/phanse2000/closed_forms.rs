@@ -10,7 +10,7 @@ use crate::value::Values;
 
 use super::super::ExperimentError;
 use super::super::closed_form::{closed_form, quoted, range};
-use super::{KEY, integer};
+use super::{KEY, whole};
 
 /// Table 2.1.
 pub(super) fn applications(table: &Table) -> Result<TableResult, ExperimentError> {
@@ -40,9 +40,9 @@ pub(super) fn worked_example(table: &Table) -> Result<TableResult, ExperimentErr
 
 fn example(table: &Table, row: &Row) -> Result<Values, ExperimentError> {
     let settings = table.settings(row);
-    let whole = |name| Ok(Fraction::whole(integer(&settings, name)?));
-    let (down, up) = (whole("down_bps")?, whole("up_bps")?);
-    let k = asymmetry::normalised(down, up, integer(&settings, "data_bytes")?, integer(&settings, "ack_bytes")?);
+    let fraction = |name| Ok(Fraction::whole(whole(&settings, name)?));
+    let (down, up) = (fraction("down_bps")?, fraction("up_bps")?);
+    let k = asymmetry::normalised(down, up, whole(&settings, "data_bytes")?, whole(&settings, "ack_bytes")?);
     let k = k.ok_or(ExperimentError::MissingSetting("data_bytes"))?;
     let bound = asymmetry::utilisation_bound(k, Fraction::ONE).checked_mul(down);
     let mut values = Values::new();
@@ -59,7 +59,7 @@ pub(super) fn ppp_header(table: &Table) -> Result<TableResult, ExperimentError> 
 fn ppp(table: &Table, row: &Row) -> Result<Values, ExperimentError> {
     let settings = table.settings(row);
     let link = link(&settings)?;
-    let trailer = i64::try_from(integer(&settings, "aal5_trailer_bytes")?).unwrap_or_default();
+    let trailer = i64::try_from(whole(&settings, "aal5_trailer_bytes")?).unwrap_or_default();
     let total = i64::from(link.overhead());
     let mut values = Values::new();
     values.set("ppp_llc_overhead_bytes", total - trailer);
@@ -93,8 +93,8 @@ fn cell_tax(table: &Table, row: &Row) -> Result<Values, ExperimentError> {
         values.set("overhead_bytes", count(wire - bytes));
         return Ok(values);
     }
-    let (down, up) = (integer(&settings, "down_bps")?, integer(&settings, "up_bps")?);
-    let (data, ack) = (integer(&settings, "ip_mtu_bytes")?, integer(&settings, "ack_bytes")?);
+    let (down, up) = (whole(&settings, "down_bps")?, whole(&settings, "up_bps")?);
+    let (data, ack) = (whole(&settings, "ip_mtu_bytes")?, whole(&settings, "ack_bytes")?);
     let on_wire = |bytes| link.on_wire(ByteCount::new(bytes)).as_u64();
     let k = |data, ack| {
         let k = asymmetry::normalised(Fraction::whole(down), Fraction::whole(up), data, ack);
@@ -132,7 +132,7 @@ fn pdu(table: &Table, row: &Row) -> Result<Values, ExperimentError> {
     let case = settings.text("case").unwrap_or_default();
     let link = if case.ends_with("without PPP") { preset("aal5")? } else { link(&settings)? };
     let size = if case.starts_with("ack") { "ack_bytes" } else { "ip_mtu_bytes" };
-    let ip = ByteCount::new(integer(&settings, size)?);
+    let ip = ByteCount::new(whole(&settings, size)?);
     let count = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
     let mut values = Values::new();
     values.set("aal5_pdu_bytes", count(link.frame(ip)));

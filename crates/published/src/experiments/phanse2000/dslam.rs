@@ -12,7 +12,7 @@ use crate::value::Values;
 use super::super::ExperimentError;
 use super::super::seeds::{SEEDS, Sample, over_seeds};
 use super::super::trial::{Overrides, Trial};
-use super::{KEY, integer};
+use super::{KEY, whole};
 
 const SCENARIO: &str = include_str!("../../../scenarios/phanse2000/shared-dslam.toml");
 
@@ -25,7 +25,7 @@ pub(super) fn shared_uplink(table: &Table) -> Result<TableResult, ExperimentErro
     result.seeds = SEEDS.to_vec();
     for row in &table.rows {
         let up = upstream_bps(table, row)?;
-        let clients = integer(&row.params, "clients")?;
+        let clients = whole(&row.params, "clients")?;
         let means = if clients == 1 {
             alone(up)?
         } else {
@@ -53,7 +53,7 @@ pub(super) fn shared_uplink(table: &Table) -> Result<TableResult, ExperimentErro
 }
 
 fn claim(table: &Table) -> Result<Claim, ExperimentError> {
-    let up = |name| integer(&table.scenario, name);
+    let up = |name| whole(&table.scenario, name);
     let (slow, fast) = (up("up_bps_asymmetric")?, up("up_bps_symmetric")?);
     let mixed =
         |clients, two_way, up| Sample::of(|seed| Ok(shares_fairness(&run(clients, two_way, up, seed)?) * 100.0));
@@ -139,5 +139,5 @@ fn run(clients: u64, two_way: u64, up: u64, seed: u64) -> Result<Trial, Experime
 
 fn upstream_bps(table: &Table, row: &Row) -> Result<u64, ExperimentError> {
     let symmetric = row.params.text("scenario") == Some("symmetric");
-    integer(&table.scenario, if symmetric { "up_bps_symmetric" } else { "up_bps_asymmetric" })
+    whole(&table.scenario, if symmetric { "up_bps_symmetric" } else { "up_bps_asymmetric" })
 }
