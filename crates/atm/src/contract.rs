@@ -1,6 +1,6 @@
 //! Traffic contracts: what a connection may send, in the words of ITU-T I.371 (ATM transfer capabilities).
 //!
-//! Published: ITU-T I.371 (2004), sections 6.4 (DBR), 6.5 (SBR1 to SBR3) and 6.8 (GFR); ATM Forum TM 4.1, sections 2.2 and 4.5,
+//! Published: ITU-T I.371 (2004), sections 6.4 (DBR), 6.5 (SBR1 to SBR3) and 6.8 (GFR); ATM Forum TM 4.1
 //! calls them CBR, VBR.1 to VBR.3, UBR.1, UBR.2, GFR.1 and GFR.2. Real-time and non-real-time VBR differ in what the network promises,
 //! not in conformance.
 

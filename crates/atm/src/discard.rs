@@ -107,11 +107,13 @@ pub enum CellDrop {
     SustainableRate,
     /// Policed: no frame may have it (GFR).
     FrameConformance,
+    /// The edge device had no room for its packet (ABR).
+    EdgeFull,
 }
 
 impl CellDrop {
     /// All reasons, in the order of their index.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::QueueFull,
         Self::MemoryFull,
         Self::Ppd,
@@ -121,6 +123,7 @@ impl CellDrop {
         Self::PeakRate,
         Self::SustainableRate,
         Self::FrameConformance,
+        Self::EdgeFull,
     ];
 
     /// Its place in [`CellDrop::ALL`].
@@ -142,6 +145,7 @@ impl CellDrop {
             Self::PeakRate => "peak_rate",
             Self::SustainableRate => "sustainable_rate",
             Self::FrameConformance => "frame_conformance",
+            Self::EdgeFull => "edge_full",
         }
     }
 }
@@ -381,8 +385,9 @@ impl Rules {
         if low { room.min(self.low_limit.saturating_sub(seen.memory)) } else { room }
     }
 
+    /// Whether a cell that is of no frame is dropped.
     #[inline]
-    fn full(&self, seen: &Occupancy, low: bool) -> Option<CellDrop> {
+    pub(crate) fn full(&self, seen: &Occupancy, low: bool) -> Option<CellDrop> {
         if self.room(seen, low) > 0 {
             None
         } else if seen.queue >= self.queue_limit {

@@ -1,7 +1,7 @@
 //! Generic cell rate algorithm, GCRA(T, tau): cells no closer than T, and early by tau at most.
 //!
-//! Published: ITU-T I.371 (2004), annex A, in two forms that give the same verdicts: the virtual scheduling algorithm ([`Gcra`])
-//! and the continuous-state leaky bucket ([`LeakyBucket`]). ATM Forum TM 4.0, section 4.4.2, has both too.
+//! Published: ITU-T I.371 (2004), in two forms that give the same verdicts: the virtual scheduling algorithm ([`Gcra`])
+//! and the continuous-state leaky bucket ([`LeakyBucket`]). ATM Forum TM 4.0 has both too.
 //! Differs: T is rounded down to 2^-32 ps, so that who sends exactly at the rate conforms for ever.
 //! Cost: a comparison and an addition a cell.
 //!
@@ -78,7 +78,7 @@ impl LeakyBucket {
 /// Burst tolerance: how early cells of the sustainable rate may be so that `mbs` of them pass at the peak rate,
 /// (MBS - 1) * (1/SCR - 1/PCR).
 ///
-/// Published: ITU-T I.371, section 5.4.3. Zero where the sustainable rate is not below the peak rate.
+/// Published: ITU-T I.371, section 5.4.2 (sustainable cell rate). Zero where the sustainable rate is not below the peak rate.
 #[must_use]
 pub fn burst_tolerance(mbs: CellCount, sustainable: BitRate, peak: BitRate) -> Spacing {
     let each = Spacing::of_cell(sustainable).minus(Spacing::of_cell(peak));
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(passed, 8256);
     }
 
-    /// Virtual scheduling as I.371, figure A.1, words it, in exact rational arithmetic: times in multiples of 1/rate ps.
+    /// Virtual scheduling as I.371 words it, in exact rational arithmetic: times in multiples of 1/rate ps.
     struct VirtualScheduling {
         rate: u128,
         tau: u128,

@@ -26,6 +26,7 @@
 //! ```
 
 pub mod aal5;
+pub mod abr;
 pub mod contract;
 pub mod discard;
 pub mod gcra;

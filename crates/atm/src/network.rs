@@ -9,6 +9,7 @@
 //! form a ring there is no such order; then time goes in steps of the shortest delay by which something comes back, and in such a step nothing
 //! can.
 
+mod abr;
 mod alone;
 mod build;
 mod check;
@@ -25,16 +26,18 @@ mod turns;
 
 use lastmile_units::{ByteCount, Instant};
 
+pub use abr::AbrStats;
 pub use frames::{Departure, Fate};
 pub use spec::{
-    ClassSpec, LinkId, LinkSpec, NetworkError, NetworkSpec, NodeId, NodeSpec, QueueSpec, Queues, Upc, VcId, VcSpec,
-    VpId, VpSpec,
+    Abr, AbrPort, ClassSpec, LinkId, LinkSpec, NetworkError, NetworkSpec, NodeId, NodeSpec, QueueSpec, Queues, Upc,
+    VcId, VcSpec, VpId, VpSpec,
 };
 pub use stats::{FrameCount, HopStats, LinkStats, NetworkStats, VcStats};
 
 use crate::aal5::{Encapsulation, Reassembled, Reassembler};
 use crate::time::{Moment, Spacing};
-use run::{END, Fabric, LOW, Run};
+use abr::Sender;
+use run::{END, Fabric, LOW, RM, Run};
 use stage::Stage;
 
 /// A network at work.
@@ -55,6 +58,10 @@ pub struct Network {
     fabric: Fabric,
     /// By VP: stage and policer.
     paths: Vec<Option<(u32, u16)>>,
+    /// Sources of ABR, with their VCs.
+    senders: Vec<(Sender, u32)>,
+    /// VCs that were asked for; behind them are those that carry RM cells back.
+    declared: usize,
 }
 
 /// Cell loss priority of a packet's cells.
@@ -102,6 +109,20 @@ struct Vc {
     hops: Vec<Hop>,
     far_end: Reassembler,
     stats: VcStats,
+    abr: AbrEnd,
+}
+
+/// What a VC has to do with ABR.
+#[derive(Clone, Copy, Debug, Default)]
+struct AbrEnd {
+    /// Its source; of a VC that carries RM cells back, the source to which.
+    sender: Option<u32>,
+    /// The VC that carries its RM cells back.
+    back: Option<u32>,
+    /// The last data cell that arrived was marked.
+    efci: bool,
+    /// RM cells that left the source, and that arrived.
+    rm: [u64; 2],
 }
 
 impl Network {
@@ -150,6 +171,10 @@ impl Network {
         if low {
             state.stats.offered_low_priority.add(cells, bytes);
         }
+        if let Some(sender) = state.abr.sender {
+            self.senders[sender as usize].0.offer(now, frame, (bytes, cells), flags);
+            return Ok(());
+        }
         let start = state.free.max(Moment::at(now));
         let spacing = fabric.spacings[state.class as usize];
         state.free = start.plus(spacing.times(cells.into()));
@@ -174,7 +199,10 @@ impl Network {
         let streams = self.fabric.bounds.iter().copied().min().unwrap_or(u64::MAX);
         let waiting = self.scheduled.iter().filter_map(|stage| self.stages[*stage as usize].bound());
         let waiting = waiting.min().unwrap_or(u64::MAX);
-        let bound = streams.min(waiting);
+        let remaining = |vc: &Vc| self.fabric.streams[vc.source as usize].remaining();
+        let senders =
+            self.senders.iter().map(|(sender, vc)| sender.bound(self.now, remaining(&self.vcs[*vc as usize])));
+        let bound = streams.min(waiting).min(senders.min().unwrap_or(u64::MAX));
         (bound < u64::MAX).then(|| Instant::from_ps(bound.max(self.now.as_ps())))
     }
 
@@ -182,11 +210,15 @@ impl Network {
     pub fn advance(&mut self, until: Instant) {
         let until = until.as_ps();
         loop {
-            let next = self.fabric.next.iter().copied().min().unwrap_or(u64::MAX);
+            let senders = self.senders.iter().map(|(sender, _)| sender.next()).min().unwrap_or(u64::MAX);
+            let next = self.fabric.next.iter().copied().min().unwrap_or(u64::MAX).min(senders);
             if next > until {
                 break;
             }
             let step = until.min(next.saturating_add(self.look_ahead - 1));
+            if !self.senders.is_empty() {
+                self.go_on_abr(step);
+            }
             for &stage in &self.order {
                 if self.fabric.next[stage as usize] <= step {
                     self.stages[stage as usize].process(stage as usize, step, &mut self.fabric);
@@ -208,15 +240,50 @@ impl Network {
         self.fabric.frames.take_gone(into);
     }
 
+    /// What comes to far ends by `until` came from earlier steps. RM cells among it change rates, so senders come after it.
+    fn go_on_abr(&mut self, until: u64) {
+        for sink in 0..self.sinks.len() {
+            self.arrive(sink, until);
+        }
+        for (sender, _) in &mut self.senders {
+            sender.go_on(Moment::from_parts(until, u32::MAX), &mut self.fabric);
+        }
+    }
+
+    /// An RM cell is at the far end: turned round, or heeded.
+    fn arrive_rm(&mut self, run: Run) {
+        let end = &mut self.vcs[run.label() as usize].abr;
+        end.rm[1] += 1;
+        let fabric = &mut self.fabric;
+        match (end.back, end.sender) {
+            (Some(back), _) => {
+                fabric.rms.get_mut(run.frame).ci |= core::mem::take(&mut end.efci);
+                let back = &mut self.vcs[back as usize];
+                back.abr.rm[0] += 1;
+                fabric.push(back.source, Run::new(run.at(), run.frame, back.label, 1, 0, RM));
+            }
+            (None, Some(sender)) => {
+                let rm = fabric.rms.remove(run.frame);
+                self.senders[sender as usize].0.feedback(run.at(), &rm, fabric);
+            }
+            (None, None) => unreachable!("RM cells are on VCs of ABR"),
+        }
+    }
+
     /// Takes what comes to the far end of a link.
     fn arrive(&mut self, sink: usize, until: u64) {
         let target = self.stages.len() + sink;
-        let fabric = &mut self.fabric;
-        while fabric.next[target] <= until {
+        while self.fabric.next[target] <= until {
+            let fabric = &mut self.fabric;
             let (run, next) = fabric.take(self.sinks[sink], until);
             fabric.next[target] = next.unwrap_or(u64::MAX);
+            if run.rm() {
+                self.arrive_rm(run);
+                continue;
+            }
             let spacing = fabric.spacings[run.class() as usize];
             let vc = &mut self.vcs[run.label() as usize];
+            vc.abr.efci = run.efci();
             let frame = fabric.frames.get(run.frame);
             let ps = run.last_at(spacing).ps();
             let low = if run.low() { run.cells() } else { 0 };
@@ -226,6 +293,6 @@ impl Network {
             let whole = matches!(outcome, Some(Reassembled::Whole(_)));
             fabric.frames.end_cells(run.frame, run.cells(), ps, whole);
         }
-        fabric.woken[target].clear();
+        self.fabric.woken[target].clear();
     }
 }

@@ -1,7 +1,7 @@
 //! Usage parameter control (UPC): the policer that holds a VC or a VP to its contract, cell by cell.
 //!
-//! Published: ITU-T I.371 (2004), section 7.2.3 (UPC), annex B (peak and sustainable algorithm together), section 6.8.3 (GFR:
-//! conformance of cells, and F-GCRA, which judges a frame by its first cell); ATM Forum TM 4.1, section 4.5.
+//! Published: ITU-T I.371 (2004), sections 7.2 (traffic control functions, UPC among them), 6.5 (SBR: peak and sustainable algorithm
+//! together) and 6.8 (GFR: conformance of cells, and F-GCRA, which judges a frame by its first cell); ATM Forum TM 4.1.
 //!
 //! A cell that conforms to all algorithms that ask for it counts in all of them; one that does not counts in none, unless it goes on
 //! tagged: then it counts in the peak algorithm. A GFR frame that lost a cell here loses the rest too, but for the last cell, which

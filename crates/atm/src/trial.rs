@@ -1,17 +1,19 @@
 //! A network made up of bytes, and all that must hold of it: what property tests and fuzzing run.
 //!
-//! Three sources and two sinks around two switches, VCs in both directions, small buffers, every discard policy, scheduler and contract.
+//! Three sources and two sinks around two switches, VCs in both directions, small buffers, every discard policy, scheduler and contract, sources and
+//! ports of available bit rate among them.
 //! The same packets go through the network three times: with trains, from one event to the next; cell by cell, from one packet
 //! to the next; with trains, all at once. Every departure and every counter must be the same.
 
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant};
 
 use crate::aal5::Encapsulation;
+use crate::abr::{Parameters, erica};
 use crate::contract::{Contract, Peak, Sbr, Sustainable};
 use crate::discard::{CellDrop, Discard, LastCell, Measure, Scheme};
 use crate::network::{
-    ClassSpec, Clp, Departure, Fate, LinkId, LinkSpec, Network, NetworkSpec, NodeId, QueueSpec, Queues, Upc, VcId,
-    VcSpec,
+    Abr, AbrPort, ClassSpec, Clp, Departure, Fate, LinkId, LinkSpec, Network, NetworkSpec, NodeId, QueueSpec, Queues,
+    Upc, VcId, VcSpec,
 };
 
 /// Panics when something does not hold of the network that `input` makes up, or of what goes through it.
@@ -84,6 +86,7 @@ fn compare(spec: &NetworkSpec, one: &Network, other: &Network) {
         let id = VcId(index as u32);
         assert_eq!(one.vc_stats(id), other.vc_stats(id), "{}", vc.name);
         assert_eq!(one.conformance(id), other.conformance(id), "{}", vc.name);
+        assert_eq!(one.abr_stats(id), other.abr_stats(id), "{}", vc.name);
         let mut came = u64::MAX;
         let mut low = one.vc_stats(id).offered_low_priority.cells;
         for (hop, counted) in hops[index].iter().enumerate() {
@@ -231,6 +234,11 @@ fn link(bytes: &mut Bytes<'_>, from: NodeId, to: NodeId) -> LinkSpec {
         3 => Queues::PerVc(queue(bytes)),
         _ => Queues::Classes((0..3).map(|_| class(bytes)).collect()),
     };
+    link.abr = match bytes.below(3) {
+        0 => None,
+        1 => Some(AbrPort::Efci { threshold: CellCount::new(bytes.one_of(&[1, 20])) }),
+        _ => Some(AbrPort::Erica(erica::Config::new(Duration::from_us(bytes.one_of(&[50, 1_000]))))),
+    };
     link
 }
 
@@ -275,6 +283,14 @@ fn vc(bytes: &mut Bytes<'_>, spec: &NetworkSpec, index: u8) -> VcSpec {
     if bytes.below(2) == 0 {
         let at = vc.route[usize::from(bytes.below(3))];
         vc.upc = Some(Upc { at, contract: contract(bytes) });
+    } else if bytes.below(2) == 0 {
+        let back: Vec<&str> = path.iter().rev().copied().collect();
+        let mbit = BitRate::from_mbit_per_s;
+        let mut parameters = Parameters::new(mbit(3));
+        (parameters.mcr, parameters.icr) = (mbit(1), mbit(bytes.one_of(&[1, 2, 3])));
+        parameters.nrm = bytes.one_of(&[32, 2, 8]);
+        let edge_limit = bytes.one_of(&[None, Some(ByteCount::new(3_000)), Some(ByteCount::new(20_000))]);
+        vc.abr = Some(Abr { parameters, back: spec.route(&back).expect("links between neighbours"), edge_limit });
     }
     vc
 }

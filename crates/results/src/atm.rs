@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use lastmile_atm::network::{HopStats, LinkStats};
+use lastmile_atm::network::{AbrStats, HopStats, LinkStats};
 use lastmile_atm::policer::Conformance;
 use lastmile_atm::{CellDrop, QueueSpec, Queues};
 use lastmile_queueing::meter::conditioner::{self, Counts};
-use lastmile_sim::outcome::{AtmOutcome, EdgeOutcome, Outcome, VcOutcome};
+use lastmile_sim::outcome::{AtmOutcome, EdgeOutcome, Outcome, VcOutcome, Waits};
 use lastmile_sim::spec::{Atm as Spec, Network};
 use lastmile_units::CellCount;
 
 use crate::format::to_f64;
-use crate::schema::{Atm, CellConservation, CellPort, Counted, EdgeClass, Policed, VirtualChannel, VirtualPath};
+use crate::schema::{
+    AbrSource, Atm, CellConservation, CellPort, Counted, EdgeClass, Policed, VirtualChannel, VirtualPath,
+};
 
 /// The rows of `network`'s cells; `None` without any.
 pub(crate) fn atm(network: &Network, outcome: &Outcome) -> Option<Atm> {
@@ -119,6 +121,23 @@ fn channel(network: &Network, spec: &Spec, index: usize, vc: &VcOutcome) -> Virt
         transit_mean_s: transit.mean_s(),
         transit_max_s: (transit.packets > 0).then(|| to_f64(transit.max_ns) / 1e9),
         policed: conformance.map(policed),
+        abr: vc.abr.map(|source| abr(&source, vc.acks_held)),
+    }
+}
+
+fn abr(source: &AbrStats, held: Waits) -> AbrSource {
+    AbrSource {
+        acr_mean_bps: to_f64(source.acr_mean_bps),
+        acr_min_bps: to_f64(source.acr_min_bps),
+        acr_max_bps: to_f64(source.acr_max_bps),
+        rm_sent_cells: source.rm_sent,
+        rm_returned_cells: source.rm_returned,
+        rm_congested_cells: source.rm_congested,
+        edge_max_bytes: source.edge_peak_bytes,
+        edge_dropped_frames: source.edge_dropped,
+        acks_held: held.packets,
+        ack_hold_mean_s: held.mean_s(),
+        ack_hold_max_s: (held.packets > 0).then(|| to_f64(held.max_ns) / 1e9),
     }
 }
 

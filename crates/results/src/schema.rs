@@ -155,6 +155,36 @@ pub struct VirtualChannel {
     pub transit_max_s: Option<f64>,
     /// What its own policer found.
     pub policed: Option<Policed>,
+    /// Its source, if that is one of available bit rate.
+    #[serde(default)]
+    pub abr: Option<AbrSource>,
+}
+
+/// The source of a virtual channel of available bit rate.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct AbrSource {
+    /// Mean allowed cell rate over the run, 424 bits a cell.
+    pub acr_mean_bps: f64,
+    /// Least allowed cell rate.
+    pub acr_min_bps: f64,
+    /// Largest allowed cell rate.
+    pub acr_max_bps: f64,
+    /// RM cells that it sent.
+    pub rm_sent_cells: u64,
+    /// RM cells that came back.
+    pub rm_returned_cells: u64,
+    /// Those of them that told congestion (CI).
+    pub rm_congested_cells: u64,
+    /// The most that waited at the edge, in bytes of packets.
+    pub edge_max_bytes: u64,
+    /// Packets for which the edge had no room.
+    pub edge_dropped_frames: u64,
+    /// ACKs that the edge held back.
+    pub acks_held: u64,
+    /// Mean time for which it held them.
+    pub ack_hold_mean_s: Option<f64>,
+    /// Longest such time.
+    pub ack_hold_max_s: Option<f64>,
 }
 
 /// A virtual path.

@@ -32,6 +32,7 @@ pub fn run(summary: &Summary, width: u16) -> String {
     table(&mut text, &tabular::links(summary), width);
     table(&mut text, &tabular::ports(summary), width);
     table(&mut text, &tabular::edges(summary), width);
+    table(&mut text, &tabular::abr_sources(summary), width);
     table(&mut text, &tabular::virtual_paths(summary), width);
     if !summary.conservation.holds {
         table(&mut text, &tabular::conservation(summary), width);

@@ -243,6 +243,44 @@ pub(crate) fn channels(summary: &Summary) -> Table {
     table.without_empty_columns()
 }
 
+/// Sources of available bit rate over which something went.
+pub(crate) fn abr_sources(summary: &Summary) -> Table {
+    use Kind::{Name, Number};
+    let columns = columns(&[
+        ("ABR source", Name),
+        ("Allowed rate\nmean", Number),
+        ("least", Number),
+        ("most", Number),
+        ("RM cells\nsent", Number),
+        ("back", Number),
+        ("with CI", Number),
+        ("Largest\nedge queue", Number),
+        ("Dropped\nat the edge", Number),
+        ("ACKs held", Number),
+        ("for, mean", Number),
+    ]);
+    let sources = summary.atm.iter().flat_map(|atm| &atm.vcs);
+    let row = |vc: &VirtualChannel| {
+        let abr = vc.abr.as_ref().filter(|_| vc.offered_frames > 0)?;
+        let some = |count: u64| format::or_dash((count > 0).then_some(count), format::grouped);
+        Some(vec![
+            vc.name.clone(),
+            format::rate(abr.acr_mean_bps),
+            format::rate(abr.acr_min_bps),
+            format::rate(abr.acr_max_bps),
+            format::grouped(abr.rm_sent_cells),
+            format::grouped(abr.rm_returned_cells),
+            some(abr.rm_congested_cells),
+            format::bytes(abr.edge_max_bytes),
+            some(abr.edge_dropped_frames),
+            some(abr.acks_held),
+            format::or_dash(abr.ack_hold_mean_s, format::seconds),
+        ])
+    };
+    Table { title: "Sources of available bit rate".to_owned(), columns, rows: sources.filter_map(row).collect() }
+        .without_empty_columns()
+}
+
 /// Classes of packets at the edges of the cells.
 pub(crate) fn edges(summary: &Summary) -> Table {
     use Kind::{Name, Number};

@@ -29,6 +29,9 @@ pub(crate) const CHAPTERS: &[(&str, &str, &[&Section])] = &[
         &[
             &atm::ATM,
             &atm::switch::SWITCH,
+            &atm::abr::PORT,
+            &atm::abr::EFCI,
+            &atm::abr::ERICA,
             &atm::link::CELL_LINK,
             &atm::link::CELL_BACK,
             &atm::queue::CELL_QUEUE,
@@ -47,6 +50,7 @@ pub(crate) const CHAPTERS: &[(&str, &str, &[&Section])] = &[
             &atm::contract::SBR2,
             &atm::contract::SBR3,
             &atm::contract::GFR,
+            &atm::abr::ABR,
             &atm::contract::VP,
             &atm::edge::EDGE,
         ],

@@ -124,8 +124,10 @@ encapsulation = "vc-mux"
 name = "s1"
 memory = "900 cells"
 queue = { kind = "per-vc", queue = { kind = "epd", limit = "800 cells", threshold = "700 cells" } }
+abr = { kind = "efci", threshold = "9 cells" }
 [[switch]]
 name = "s2"
+abr = { kind = "erica" }
 [switch.queue]
 kind = "classes"
 classes = [
@@ -178,6 +180,10 @@ kind = "sbr3"
 pcr = "2 Mbit/s"
 scr = "1 Mbit/s"
 mbs = "100 cells"
+[[contract]]
+name = "available"
+kind = "abr"
+pcr = "2 Mbit/s"
 [[vp]]
 name = "path"
 contract = "three"

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use lastmile_atm::discard::CellDrop;
-use lastmile_atm::{Clp, Departure, Fate, LinkId, Queues, VcId, VpId};
+use lastmile_atm::{Clp, Departure, Fate, LinkId, Queues, VcId, VcSpec, VpId};
 use lastmile_packet::Meta;
 use lastmile_queueing::DropReason;
 use lastmile_units::Instant;
@@ -16,9 +16,10 @@ use lastmile_units::Instant;
 use crate::BuildError;
 use crate::edges::Edges;
 use crate::engine::Handle;
+use crate::held::{Held, HeldOf};
 use crate::outcome::{Amount, AtmOutcome, VcOutcome, Waits};
 use crate::route::LinkIndex;
-use crate::spec::{Atm, Network};
+use crate::spec::{AckHold, Atm, Circuit, Network};
 
 /// Bits of a cell on the wire.
 pub(crate) const CELL_BITS: u64 = 424;
@@ -30,11 +31,14 @@ pub(crate) struct Cells {
     crossings: Vec<[Vec<Crossing>; 2]>,
     /// By VC: the link at its far end.
     exits: Vec<LinkIndex>,
+    /// By VC: the node there.
+    far_nodes: Vec<usize>,
     /// Each link, and which of ours it is.
     links: Vec<(LinkId, usize)>,
     /// Links whose queues have an end, which are worth a look.
     bounded: Vec<(LinkId, usize)>,
     edges: Edges,
+    held: Held,
     packets: Packets,
     vcs: Vec<(VcId, VcCount)>,
     vps: Vec<VpId>,
@@ -53,6 +57,8 @@ struct Crossing {
     vcs: Vec<VcId>,
     /// By VC; empty where no edge conditions its packets.
     conditioners: Vec<usize>,
+    /// ACKs for its packets are held at this node.
+    hold: Option<(usize, AckHold)>,
 }
 
 /// What is counted of a VC beside its cells.
@@ -63,6 +69,7 @@ struct VcCount {
     too_large: u64,
     policed: u64,
     lost_bytes: u64,
+    held: HeldOf,
     transit: Waits,
 }
 
@@ -108,17 +115,20 @@ impl Cells {
         let cells = lastmile_atm::Network::new(&atm.network)?;
         let ours = |link: LinkId| u32::try_from(atm.links[link.index()]).expect("the network was checked");
         let exits = atm.network.vcs.iter().map(|vc| ours(*vc.route.last().expect("checked"))).collect();
+        let end = |vc: &VcSpec| atm.network.links[vc.route.last().expect("checked").index()].to.index();
+        let far_nodes = atm.network.vcs.iter().map(end).collect();
         let (mut edges, mut nodes) = (Edges::new(atm), BTreeMap::new());
         let mut first = 0;
         let mut crossings: Vec<[Vec<Crossing>; 2]> = Vec::new();
         for (index, traffic) in network.traffic.iter().enumerate() {
             let ways = [false, true].map(|back| {
                 let own = atm.circuits.iter().filter(|circuit| (circuit.traffic, circuit.back) == (index, back));
-                let crossing = |circuit: &crate::spec::Circuit| Crossing {
+                let crossing = |circuit: &Circuit| Crossing {
                     entry: ours(atm.network.vcs[circuit.vcs[0].index()].route[0]),
                     first,
                     vcs: circuit.vcs.clone(),
                     conditioners: edges.of(atm, circuit, &mut nodes),
+                    hold: circuit.hold.map(|hold| (entry_node(atm, circuit), hold)),
                 };
                 own.map(crossing).collect()
             });
@@ -135,9 +145,11 @@ impl Cells {
             network: cells,
             crossings,
             exits,
+            far_nodes,
             links,
             bounded,
             edges,
+            held: Held::default(),
             packets: Packets::default(),
             vcs: atm.network.vc_ids().map(|vc| (vc, VcCount::default())).collect(),
             vps: atm.network.vp_ids().collect(),
@@ -184,9 +196,41 @@ impl Cells {
         None
     }
 
-    /// When something may leave next.
+    /// When something may leave next, or is let go.
     pub(crate) fn next(&self) -> Option<Instant> {
-        self.network.next_event()
+        self.network.next_event().into_iter().chain(self.held.next()).min()
+    }
+
+    /// Holds an ACK back that has come out of VC `vc` at the node where the packets of its flow become cells. False for whatever goes on at once.
+    pub(crate) fn hold(&mut self, departure: &Departure, (traffic, link): (u32, LinkIndex), packet: &Meta) -> bool {
+        let number = packet.flow.index();
+        let node = self.far_nodes[departure.vc.index()];
+        let data = &self.crossings[traffic as usize][usize::from(number % 2 == 0)];
+        let held_here = |data: &&Crossing| data.hold.is_some_and(|(at, _)| at == node);
+        let Some(crossing) = data.iter().find(held_here).filter(|_| packet.is_pure_ack()) else { return false };
+        let Some((_, hold)) = crossing.hold else { return false };
+        let vc = crossing.vcs[(number / 2).wrapping_sub(crossing.first) as usize % crossing.vcs.len()];
+        let Some(edge) = self.network.abr_stats(vc) else { return false };
+        let of = &mut self.vcs[vc.index()].1.held;
+        self.held.hold((departure.at, &hold), &edge, of, (link, packet))
+    }
+
+    /// The next ACK that is let go by `now`, and the link at whose far end it is.
+    pub(crate) fn release(&mut self, now: Instant) -> Option<(LinkIndex, Meta)> {
+        self.held.release(now)
+    }
+
+    /// ACKs that are held.
+    pub(crate) fn held(&self) -> Amount {
+        self.held.amount()
+    }
+
+    /// Sources of ABR: VC, allowed cell rate in bit/s, bytes that wait.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (VcId, u64, u64)> + '_ {
+        self.vcs.iter().filter_map(|(vc, _)| {
+            let stats = self.network.abr_stats(*vc)?;
+            Some((*vc, stats.acr_bps, stats.edge_bytes))
+        })
     }
 
     /// Lets all happen that happens by `now`. What leaves is in `gone`.
@@ -256,6 +300,8 @@ impl Cells {
             too_large: count.too_large,
             policed: count.policed,
             lost_bytes: count.lost_bytes,
+            abr: self.network.abr_stats(*vc),
+            acks_held: count.held.waits,
             transit: count.transit,
         });
         AtmOutcome {
@@ -267,6 +313,12 @@ impl Cells {
             frames_inside: self.packets.inside.packets,
         }
     }
+}
+
+/// The node where packets of a circuit become cells.
+fn entry_node(atm: &Atm, circuit: &Circuit) -> usize {
+    let first = atm.network.vcs[circuit.vcs[0].index()].route[0];
+    atm.network.links[first.index()].from.index()
 }
 
 /// The first link of cells on a path that no VC of this traffic and way carries along it.
@@ -302,7 +354,7 @@ pub(crate) fn carrier(atm: &Atm, (traffic, back): (usize, bool), path: &[usize])
 /// What captures and counters of packets call it.
 fn reason(drop: CellDrop) -> DropReason {
     match drop {
-        CellDrop::QueueFull | CellDrop::MemoryFull | CellDrop::Ppd => DropReason::Tail,
+        CellDrop::QueueFull | CellDrop::MemoryFull | CellDrop::Ppd | CellDrop::EdgeFull => DropReason::Tail,
         CellDrop::Epd | CellDrop::Spd | CellDrop::Selective => DropReason::Aqm,
         CellDrop::PeakRate | CellDrop::SustainableRate | CellDrop::FrameConformance => DropReason::Policed,
     }
@@ -310,7 +362,7 @@ fn reason(drop: CellDrop) -> DropReason {
 
 impl Amount {
     #[inline]
-    fn add(&mut self, packet: &Meta) {
+    pub(crate) fn add(&mut self, packet: &Meta) {
         self.packets += 1;
         self.bytes += u64::from(packet.ip_len);
     }

@@ -9,6 +9,7 @@
 //! | `net.rs` | links, paths, conservation |
 //! | `cells.rs` | links that carry cells |
 //! | `edges.rs` | what is done with packets before they become cells |
+//! | `held.rs` | ACKs that an edge device holds back |
 //! | `host/` | TCP transfers, datagram sources, pings, web users, swarms, replays |
 //! | `owned.rs` | connections that come and go |
 //! | `directory.rs` | addresses, ports and first payload bytes of flows |
@@ -23,6 +24,7 @@ mod directory;
 mod edges;
 pub mod engine;
 mod error;
+mod held;
 mod host;
 mod net;
 pub mod outcome;

@@ -325,8 +325,15 @@ impl Net {
 
     /// Takes what has left the cells: forwards it, or returns it if it is where it was bound for.
     pub(crate) fn leave_cells(&mut self, departure: &Departure) -> Option<Meta> {
-        match self.cells.as_mut()?.left(departure) {
-            Left::Whole(link, packet) => self.arrived(departure.at, link, packet),
+        let cells = self.cells.as_mut()?;
+        match cells.left(departure) {
+            Left::Whole(link, packet) => {
+                let traffic = self.flows[packet.flow.index() as usize / 2].traffic;
+                if cells.hold(departure, (traffic, link), &packet) {
+                    return None;
+                }
+                self.arrived(departure.at, link, packet)
+            }
             Left::Lost(link, packet, reason) => {
                 if let Some(capture) = &mut self.capture {
                     capture.packet(departure.at, link as usize, Passage::Dropped(reason), &packet);
@@ -334,6 +341,13 @@ impl Net {
                 None
             }
         }
+    }
+
+    /// Lets the next ACK go that an edge has held back until now or before: forwards it, or returns it if it is where it was bound for.
+    /// `None`: none is due.
+    pub(crate) fn release_ack(&mut self, now: Instant) -> Option<Option<Meta>> {
+        let (link, packet) = self.cells.as_mut()?.release(now)?;
+        Some(self.arrived(now, link, packet))
     }
 
     /// Brings the cells up to just before now, so that they can be looked at.
@@ -410,7 +424,8 @@ impl Net {
             sums.in_flight.bytes += in_flight.bytes;
         }
         if let Some(cells) = &self.cells {
-            for (sum, amount) in [(&mut sums.dropped, cells.dropped), (&mut sums.in_flight, cells.inside())] {
+            let amounts = [cells.dropped, cells.inside(), cells.held()];
+            for (sum, amount) in [&mut sums.dropped, &mut sums.in_flight, &mut sums.queued].into_iter().zip(amounts) {
                 sum.packets += amount.packets;
                 sum.bytes += amount.bytes;
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hdrhistogram::Histogram;
 use lastmile_atm::CellDrop;
-use lastmile_atm::network::{HopStats, LinkStats, NetworkStats, VcStats};
+use lastmile_atm::network::{AbrStats, HopStats, LinkStats, NetworkStats, VcStats};
 use lastmile_atm::policer::Conformance;
 use lastmile_queueing::line::Stats as LineStats;
 use lastmile_queueing::meter::conditioner;
@@ -84,6 +84,10 @@ pub struct VcOutcome {
     pub policed: u64,
     /// IP bytes of all that were lost.
     pub lost_bytes: u64,
+    /// Its source, if that is one of ABR.
+    pub abr: Option<AbrStats>,
+    /// ACKs that were held back for it, and for how long.
+    pub acks_held: Waits,
     /// Packets that arrived, and the time from their coming to the source of the VC to that.
     pub transit: Waits,
 }

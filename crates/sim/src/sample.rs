@@ -15,6 +15,8 @@ pub(crate) struct Sampler {
     links: Vec<LinkSeries>,
     /// Cells that wait, by link of cells with a queue that ends.
     cells: Vec<Series>,
+    /// Allowed cell rate and waiting bytes, by source of ABR.
+    sources: Vec<[Series; 2]>,
     flows: Vec<FlowSeries>,
 }
 
@@ -48,7 +50,12 @@ impl Sampler {
         let few = simulation.net.declared <= simulation.network.record.flow_limit;
         let names = simulation.flow_names().take(if few { usize::MAX } else { 0 });
         let flows = names.zip(&simulation.net.flows).map(|(name, flow)| FlowSeries::new(&name, flow.place)).collect();
-        Self { interval, links, cells, flows }
+        let sources = simulation.net.cells.iter().flat_map(|cells| cells.sources()).map(|(vc, ..)| {
+            let vcs = &simulation.network.atm.as_ref().expect("there are cells").network.vcs;
+            ["acr_bps", "edge_bytes"].map(|name| Series::new(name, &vcs[vc.index()].name))
+        });
+        let sources = sources.take(if few { usize::MAX } else { 0 }).collect();
+        Self { interval, links, cells, sources, flows }
     }
 
     /// Takes a sample; returns when the next is due.
@@ -58,6 +65,10 @@ impl Sampler {
         if let Some(cells) = &simulation.net.cells {
             let waiting = self.cells.iter_mut().zip(cells.waiting());
             waiting.for_each(|(series, cells)| series.push(now, cells as f64));
+            for ([rate, waiting], (_, acr_bps, edge_bytes)) in self.sources.iter_mut().zip(cells.sources()) {
+                rate.push(now, acr_bps as f64);
+                waiting.push(now, edge_bytes as f64);
+            }
         }
         for (series, link) in self.links.iter_mut().zip(&mut simulation.net.links) {
             if link.cells {
@@ -86,7 +97,12 @@ impl Sampler {
             let tcp = s.tcp.into_iter().flat_map(|t| [t.cwnd, t.ssthresh, t.in_flight, t.acked, t.srtt]);
             std::iter::once(s.goodput).chain(tcp)
         });
-        links.chain(self.cells).chain(flows).filter(|series| !series.points.is_empty()).collect()
+        links
+            .chain(self.cells)
+            .chain(self.sources.into_iter().flatten())
+            .chain(flows)
+            .filter(|series| !series.points.is_empty())
+            .collect()
     }
 }
 

@@ -153,6 +153,11 @@ impl<'a> Simulation<'a> {
             }
         }
         self.net.put_back(gone);
+        while let Some(released) = self.net.release_ack(self.now) {
+            if let Some(packet) = released {
+                self.deliver(&packet);
+            }
+        }
         self.net.arm_cells();
     }
 

@@ -82,6 +82,22 @@ pub struct Circuit {
     pub vcs: Vec<VcId>,
     /// The class of [`Atm::edges`] that its packets are of where they become cells.
     pub edge: Option<usize>,
+    /// The node where its packets become cells holds the ACKs back that come for them. Only VCs of ABR can be held to that.
+    pub hold: Option<AckHold>,
+}
+
+/// How long an edge device holds an ACK back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AckHold {
+    /// Always so long.
+    Fixed(Duration),
+    /// As long as what waits in the edge beyond some size takes at the allowed cell rate.
+    Dynamic {
+        /// The size, in bytes of packets.
+        above: ByteCount,
+        /// No longer than this.
+        most: Duration,
+    },
 }
 
 /// An access line of a network: which links it is.

@@ -12,7 +12,8 @@ use crate::time::Spacing;
 
 impl NetworkSpec {
     /// From the offer of a packet of `bytes` to when its frame is whole at the far end of `vc`, nothing else being in the network and
-    /// nothing of it policed or dropped. `None` above 65 527 bytes, which no frame holds.
+    /// nothing of it policed or dropped. Of a VC of ABR: at its peak cell rate and without an RM cell between, so that none takes less.
+    /// `None` above 65 527 bytes, which no frame holds.
     ///
     /// # Panics
     /// If there is no such VC, or its route names a link that is not there.
@@ -22,7 +23,7 @@ impl NetworkSpec {
         let cells = vc.encapsulation.cells(bytes)?;
         let links = || vc.route.iter().map(|link| &self.links[link.index()]);
         let first = links().fold(Spacing::ZERO, |sum, link| sum.plus(transit(link)));
-        let shaped = vc.pcr.map(Spacing::of_cell);
+        let shaped = vc.abr.as_ref().map_or(vc.pcr, |abr| Some(abr.parameters.pcr)).map(Spacing::of_cell);
         let apart = links().map(interval).chain(shaped).max().unwrap_or(Spacing::ZERO);
         Some(first.plus(apart.times(u64::from(cells) - 1)).duration())
     }

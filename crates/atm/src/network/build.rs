@@ -2,22 +2,25 @@
 //!
 //! A port to which cells come no closer than it sends them is a delay: each finds it idle, and none is ever dropped there. Such
 //! ports are left out: what comes to them goes past, with their time added. They are those with one FIFO in a memory of its own and no
-//! policer, to which all comes over one link that is no faster, or from one source that is shaped. Without trains none is left out.
+//! policer, to which all comes over one link that is no faster, or from one source that is shaped. Without trains, and so in a network with
+//! ABR, none is left out.
 
 use std::collections::BTreeMap;
 
 use lastmile_units::{Duration, Instant};
 
+use super::abr::{Control, Mark, Rms, Sender};
 use super::check::check;
 use super::connection::{Connection, NONE};
 use super::fifo::Fifo;
 use super::frames::Frames;
 use super::run::{Fabric, LOW, Stream};
 use super::scheduled::{Queue, Scheduled};
-use super::spec::{ClassSpec, LinkId, LinkSpec, NetworkError, NetworkSpec, QueueSpec, Queues, Upc, VcSpec};
+use super::spec::{AbrPort, ClassSpec, LinkId, LinkSpec, NetworkError, NetworkSpec, QueueSpec, Queues, Upc, VcSpec};
 use super::stage::{Port, Stage};
-use super::{Hop, Link, Network, Vc, VcStats};
+use super::{AbrEnd, Hop, Link, Network, Vc, VcStats};
 use crate::aal5::Reassembler;
+use crate::abr::erica::Erica;
 use crate::contract::Contract;
 use crate::discard::{FrameState, Rules};
 use crate::policer::Policer;
@@ -30,20 +33,43 @@ impl Network {
     /// What makes no sense, by name: see [`NetworkError`].
     pub fn new(spec: &NetworkSpec) -> Result<Self, NetworkError> {
         check(spec)?;
-        let mut builder = Builder::new(spec);
+        let with_back = with_back_channels(spec);
+        let mut builder = Builder::new(&with_back, spec.vcs.len());
         for index in 0..spec.links.len() {
             builder.add_port(index);
         }
         builder.add_path_policers();
-        for vc in 0..spec.vcs.len() {
+        for vc in 0..with_back.vcs.len() {
             builder.add_vc(vc);
         }
+        builder.add_senders();
         Ok(builder.finish())
     }
 }
 
+/// The network with a channel for the RM cells of each VC of ABR, behind the others in their order.
+fn with_back_channels(spec: &NetworkSpec) -> NetworkSpec {
+    let mut with_back = spec.clone();
+    let abr = spec.vcs.iter().filter_map(|vc| Some((vc, vc.abr.as_ref()?)));
+    let back = abr.map(|(vc, abr)| VcSpec {
+        name: format!("{} RM", vc.name),
+        route: abr.back.clone(),
+        vp: None,
+        upc: None,
+        abr: None,
+        ..vc.clone()
+    });
+    with_back.vcs.extend(back);
+    // An RM cell may change what its source does next, so cells go one by one.
+    with_back.trains &= with_back.vcs.len() == spec.vcs.len();
+    with_back
+}
+
 struct Builder<'a> {
     spec: &'a NetworkSpec,
+    /// VCs that were asked for.
+    declared: usize,
+    senders: Vec<(Sender, u32)>,
     stages: Vec<Stage>,
     links: Vec<Link>,
     spacings: Vec<Spacing>,
@@ -74,9 +100,11 @@ enum Target {
 }
 
 impl<'a> Builder<'a> {
-    fn new(spec: &'a NetworkSpec) -> Self {
+    fn new(spec: &'a NetworkSpec, declared: usize) -> Self {
         Self {
             spec,
+            declared,
+            senders: Vec::new(),
             stages: Vec::new(),
             links: Vec::new(),
             spacings: vec![Spacing::ZERO],
@@ -99,11 +127,16 @@ impl<'a> Builder<'a> {
         u16::try_from(class).expect("no more rates than links and VCs, which are counted")
     }
 
-    /// The port of a link, in the stage of its node if that has one memory, else in one of its own.
+    fn has_abr(&self) -> bool {
+        self.spec.vcs.len() > self.declared
+    }
+
+    /// The port of a link, in the stage of its node if that has one memory or the network has ABR, else in one of its own.
     fn add_port(&mut self, index: usize) {
         let link = &self.spec.links[index];
         let shared = self.spec.nodes[link.from.index()].shared_memory.is_some();
-        let neighbour = self.spec.links[..index].iter().position(|other| shared && other.from == link.from);
+        let together = shared || self.has_abr();
+        let neighbour = self.spec.links[..index].iter().position(|other| together && other.from == link.from);
         let stage = neighbour.map_or_else(
             || {
                 self.stages.push(Stage::default());
@@ -123,8 +156,18 @@ impl<'a> Builder<'a> {
                 Port::Scheduled(Scheduled::new(queues, interval, class))
             }
         };
-        let ports = &mut self.stages[stage as usize].ports;
+        let control = link.abr.map(|control| match control {
+            AbrPort::Efci { threshold } => Control::Efci(u32::try_from(threshold.as_u64()).unwrap_or(u32::MAX)),
+            AbrPort::Erica(config) => Control::Erica(Box::new(Erica::new(&config, link.pace.unwrap_or(link.rate)))),
+        });
+        let has_abr = self.has_abr();
+        let Stage { ports, watch, .. } = &mut self.stages[stage as usize];
         ports.push(port);
+        if has_abr {
+            let watch = watch.get_or_insert_default();
+            watch.apart = !shared;
+            watch.controls.push(control);
+        }
         self.links.push(Link { stage, port: (ports.len() - 1) as u16, crossed_by: Vec::new() });
     }
 
@@ -212,7 +255,37 @@ impl<'a> Builder<'a> {
             hops,
             far_end: Reassembler::default(),
             stats: VcStats::default(),
+            abr: AbrEnd::default(),
         });
+    }
+
+    /// Sources of ABR, and what ports know of their VCs.
+    fn add_senders(&mut self) {
+        let spec = self.spec;
+        let abr = spec.vcs.iter().enumerate().filter_map(|(index, vc)| Some((index, vc.abr.as_ref()?)));
+        for ((index, abr), back) in abr.zip(self.declared..) {
+            let sender = self.senders.len() as u32;
+            let there = &mut self.vcs[index];
+            (there.abr.sender, there.abr.back) = (Some(sender), Some(back as u32));
+            let own = Sender::new(&abr.parameters, abr.edge_limit, there.source, there.label);
+            self.senders.push((own, index as u32));
+            let hops = there.hops.clone();
+            self.vcs[back].abr.sender = Some(sender);
+            let back_hops = self.vcs[back].hops.clone();
+            for &Hop { stage, label, .. } in &hops {
+                self.mark(stage, label).there = true;
+                if let Some(&Hop { label: back, .. }) = back_hops.iter().find(|hop| hop.stage == stage) {
+                    self.mark(stage, back).back_of = Some(label);
+                }
+            }
+        }
+    }
+
+    fn mark(&mut self, stage: u32, label: u16) -> &mut Mark {
+        let Stage { watch, connections, .. } = &mut self.stages[stage as usize];
+        let marks = &mut watch.as_mut().expect("the network has ABR").marks;
+        marks.resize(connections.len(), Mark::default());
+        &mut marks[label as usize]
     }
 
     /// The VC at the stage of one of its links.
@@ -278,7 +351,12 @@ impl<'a> Builder<'a> {
         stream
     }
 
-    fn finish(self) -> Network {
+    fn finish(mut self) -> Network {
+        for stage in &mut self.stages {
+            if let Some(watch) = &mut stage.watch {
+                watch.marks.resize(stage.connections.len(), Mark::default());
+            }
+        }
         let stages = self.stages.len();
         let streams = self.streams.iter().map(|draft| {
             let (target, input) = match draft.target {
@@ -291,7 +369,11 @@ impl<'a> Builder<'a> {
         // In the order in which they were numbered.
         let mut sinks: Vec<u32> = self.sinks.values().copied().collect();
         sinks.sort_unstable_by_key(|stream| streams[*stream as usize].target);
-        let (order, look_ahead) = order(stages, &self.edges);
+        let (order, mut look_ahead) = order(stages, &self.edges);
+        if self.has_abr() {
+            // What goes over a link in a step comes after it, so RM cells that come in it went before.
+            look_ahead = self.spec.links.iter().map(|link| transit(link).ps()).min().unwrap_or(u64::MAX);
+        }
         let scheduled = (0..stages as u32).filter(|stage| self.stages[*stage as usize].schedules()).collect();
         let targets = stages + sinks.len();
         Network {
@@ -308,11 +390,14 @@ impl<'a> Builder<'a> {
                 streams,
                 spacings: self.spacings,
                 frames: Frames::default(),
+                rms: Rms::default(),
                 next: vec![u64::MAX; targets],
                 woken: vec![Vec::new(); targets],
                 trains: self.spec.trains,
             },
             paths: self.paths,
+            senders: self.senders,
+            declared: self.declared,
         }
     }
 }

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::spec::{LinkSpec, NetworkError, NetworkSpec, Queues, Upc, VcSpec};
+use lastmile_units::CellCount;
+
+use super::spec::{Abr, AbrPort, LinkId, LinkSpec, NetworkError, NetworkSpec, Queues, Upc, VcSpec};
 use crate::contract::Contract;
+use crate::discard::DiscardError;
 
 /// Labels have 16 bits, and one stands for none.
 const MOST: usize = 65_535;
@@ -11,7 +14,9 @@ const MOST_VPI: u16 = 4095;
 const LEAST_VCI: u16 = 32;
 
 pub(super) fn check(spec: &NetworkSpec) -> Result<(), NetworkError> {
-    let counts = [("VCs", spec.vcs.len()), ("links", spec.links.len()), ("VPs", spec.vps.len())];
+    // RM cells of ABR go back on VCs of their own.
+    let back = spec.vcs.iter().filter(|vc| vc.abr.is_some()).count();
+    let counts = [("VCs", spec.vcs.len() + back), ("links", spec.links.len()), ("VPs", spec.vps.len())];
     if let Some(&(kind, count)) = counts.iter().find(|(_, count)| *count > MOST) {
         return Err(NetworkError::TooMany { kind, count, most: MOST });
     }
@@ -63,6 +68,18 @@ fn check_link(spec: &NetworkSpec, index: usize, link: &LinkSpec) -> Result<(), N
     if queues.is_empty() {
         return Err(NetworkError::NoClasses { from, to });
     }
+    let wrong = match &link.abr {
+        Some(AbrPort::Efci { threshold }) if *threshold == CellCount::ZERO => {
+            Err(DiscardError::NoThreshold { threshold: "EFCI threshold" })
+        }
+        _ => Ok(()),
+    };
+    if let Err(error) = wrong {
+        return Err(NetworkError::Queue { from, to, error });
+    }
+    if let Some(AbrPort::Erica(config)) = &link.abr {
+        config.check().map_err(|error| NetworkError::Abr { whose: whose.clone(), error })?;
+    }
     let memory = spec.nodes[link.from.index()].shared_memory;
     for queue in queues {
         if let Err(error) = queue.discard.rules(queue.limit, memory) {
@@ -93,6 +110,9 @@ fn check_vc(spec: &NetworkSpec, vc: &VcSpec) -> Result<(), NetworkError> {
     {
         return Err(NetworkError::PaceAboveRate { whose: whose(), pace, rate: first.rate });
     }
+    if let Some(abr) = &vc.abr {
+        check_abr(spec, vc, abr)?;
+    }
     for link in &vc.route {
         if let Queues::Classes(classes) = &spec.links[link.index()].queues {
             known(whose, "class", vc.class, classes.len())?;
@@ -110,6 +130,27 @@ fn check_vc(spec: &NetworkSpec, vc: &VcSpec) -> Result<(), NetworkError> {
         if vp.upc.is_some_and(|upc| !vc.route.contains(&upc.at)) {
             return Err(NetworkError::PolicedElsewhere { whose: format!("VC \"{}\" of VP \"{}\"", vc.name, vp.name) });
         }
+    }
+    Ok(())
+}
+
+/// The source makes sense, and RM cells go back node by node.
+fn check_abr(spec: &NetworkSpec, vc: &VcSpec, abr: &Abr) -> Result<(), NetworkError> {
+    let whose = || format!("VC \"{}\"", vc.name);
+    abr.parameters.check().map_err(|error| NetworkError::Abr { whose: whose(), error })?;
+    let link = |id: &LinkId| &spec.links[id.index()];
+    let first = link(&vc.route[0]);
+    if abr.parameters.pcr > first.rate {
+        return Err(NetworkError::PaceAboveRate { whose: whose(), pace: abr.parameters.pcr, rate: first.rate });
+    }
+    for id in &abr.back {
+        known(whose, "link", id.index(), spec.links.len())?;
+    }
+    let there = vc.route.iter().rev().map(|id| (link(id).to, link(id).from));
+    if !there.eq(abr.back.iter().map(|id| (link(id).from, link(id).to))) {
+        let name = |node: super::NodeId| spec.nodes[node.index()].name.clone();
+        let last = link(vc.route.last().expect("checked"));
+        return Err(NetworkError::AbrBack { vc: vc.name.clone(), from: name(last.to), to: name(first.from) });
     }
     Ok(())
 }

@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use super::abr::Rms;
 use super::frames::Frames;
 use crate::time::{Moment, Spacing};
 
@@ -14,6 +15,11 @@ use crate::time::{Moment, Spacing};
 pub(super) const END: u16 = 1;
 /// CLP = 1.
 pub(super) const LOW: u16 = 2;
+
+/// The cell came through congestion (EFCI).
+pub(super) const EFCI: u16 = 4;
+/// A resource management cell, of no frame; its slot is among those.
+pub(super) const RM: u16 = 8;
 
 /// Number, VC, spacing and flags of a run in one word, so that a run is three words to copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,13 +55,18 @@ impl About {
     }
 
     #[inline]
+    const fn has(self, flag: u16) -> bool {
+        self.0 & (flag as u64) << FLAGS != 0
+    }
+
+    #[inline]
     pub(super) const fn ends(self) -> bool {
-        self.0 & (END as u64) << FLAGS != 0
+        self.has(END)
     }
 
     #[inline]
     pub(super) const fn low(self) -> bool {
-        self.0 & (LOW as u64) << FLAGS != 0
+        self.has(LOW)
     }
 
     #[inline]
@@ -146,6 +157,19 @@ impl Run {
         self.about.0 |= u64::from(LOW) << FLAGS;
     }
 
+    pub(super) fn efci(&self) -> bool {
+        self.about.has(EFCI)
+    }
+
+    pub(super) fn set_efci(&mut self) {
+        self.about.0 |= u64::from(EFCI) << FLAGS;
+    }
+
+    #[inline]
+    pub(super) fn rm(&self) -> bool {
+        self.about.has(RM)
+    }
+
     /// When its last cell is there.
     #[inline]
     pub(super) fn last_at(&self, spacing: Spacing) -> Moment {
@@ -225,6 +249,11 @@ impl Stream {
         Self { front: NONE, ring: VecDeque::new(), ends: VecDeque::new(), target, input, remaining }
     }
 
+    /// From its target to the far end at the least, picoseconds.
+    pub(super) fn remaining(&self) -> u64 {
+        self.remaining
+    }
+
     #[inline]
     pub(super) fn front_ps(&self) -> Option<u64> {
         (self.front.cells() > 0).then_some(self.front.ps)
@@ -242,6 +271,7 @@ pub(super) struct Fabric {
     /// By class. The first is none at all.
     pub(super) spacings: Vec<Spacing>,
     pub(super) frames: Frames,
+    pub(super) rms: Rms,
     /// By stage, and sinks behind them: in which picosecond it has something to do, `u64::MAX` for never.
     pub(super) next: Vec<u64>,
     /// By stage: inputs that have something again.

@@ -4,6 +4,7 @@ use lastmile_units::{BitRate, ByteCount, CellCount, Duration};
 use thiserror::Error;
 
 use crate::aal5::Encapsulation;
+use crate::abr::{AbrError, Parameters, erica};
 use crate::contract::{Contract, ContractError};
 use crate::discard::{Discard, DiscardError};
 
@@ -79,6 +80,31 @@ pub struct LinkSpec {
     pub delay: Duration,
     /// What waits how.
     pub queues: Queues,
+    /// What the port does for VCs of ABR. `None`: nothing.
+    pub abr: Option<AbrPort>,
+}
+
+/// What a port does for VCs of ABR.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AbrPort {
+    /// Data cells that find so many cells in their queue are marked (explicit forward congestion indication).
+    Efci {
+        /// At least 1.
+        threshold: CellCount,
+    },
+    /// It measures its load and tells sources their rate.
+    Erica(erica::Config),
+}
+
+/// A VC of available bit rate.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Abr {
+    /// What its source is set up with.
+    pub parameters: Parameters,
+    /// The way back of its RM cells: links from its destination to its source, by the same nodes.
+    pub back: Vec<LinkId>,
+    /// What may wait at the source, in bytes of packets. `None`: all that comes.
+    pub edge_limit: Option<ByteCount>,
 }
 
 /// What waits at a port.
@@ -157,6 +183,8 @@ pub struct VcSpec {
     pub weight: u16,
     /// Its policer.
     pub upc: Option<Upc>,
+    /// Its source sends at the rate that the network allows.
+    pub abr: Option<Abr>,
 }
 
 /// What is wrong with a network, or with what is offered to it.
@@ -278,6 +306,24 @@ pub enum NetworkError {
         /// What the link carries.
         rate: BitRate,
     },
+    /// A source or port of ABR that cannot be.
+    #[error("{whose}: {error}")]
+    Abr {
+        /// The VC or link.
+        whose: String,
+        /// What is wrong.
+        error: AbrError,
+    },
+    /// RM cells that would not come back by the way of their VC.
+    #[error("VC \"{vc}\": the RM cells of ABR must go back from \"{from}\" to \"{to}\" by the nodes of its route")]
+    AbrBack {
+        /// The VC.
+        vc: String,
+        /// Where it ends.
+        from: String,
+        /// Where it begins.
+        to: String,
+    },
     /// More than can be numbered.
     #[error("{count} {kind} are more than a network can have: {most}")]
     TooMany {
@@ -371,7 +417,7 @@ impl LinkSpec {
     /// A link with a FIFO without limit, such as that of a host.
     #[must_use]
     pub fn new(from: NodeId, to: NodeId, rate: BitRate, delay: Duration) -> Self {
-        Self { from, to, rate, pace: None, delay, queues: Queues::Fifo(QueueSpec::default()) }
+        Self { from, to, rate, pace: None, delay, queues: Queues::Fifo(QueueSpec::default()), abr: None }
     }
 
     /// The same with these queues.
@@ -407,6 +453,7 @@ impl VcSpec {
             priority: 0,
             weight: 1,
             upc: None,
+            abr: None,
         }
     }
 }

@@ -5,6 +5,7 @@
 //! of the earliest input goes on until another input has something: all its cells by then are handled together.
 //! Ports at which nothing waits are not looked at. Cost: see `heads`.
 
+use super::abr::Watch;
 use super::connection::{Connection, NONE};
 use super::fifo::Fifo;
 use super::heads::{Head, Heads};
@@ -51,6 +52,8 @@ pub(super) struct Stage {
     pub(super) policers: Vec<Policer>,
     /// Cells that wait at all ports.
     memory: u32,
+    /// Where the network has ABR.
+    pub(super) watch: Option<Box<Watch>>,
 }
 
 impl Stage {
@@ -112,6 +115,9 @@ impl Stage {
         connection.arrived += u64::from(run.cells());
         connection.arrived_low += if run.low() { u64::from(run.cells()) } else { 0 };
         let (own, path) = (connection.policer, connection.path_policer);
+        if let Some(watch) = &mut self.watch {
+            watch.answer(&run, |label| self.connections[label as usize].port, fabric);
+        }
         if run.cells() == 1 && own == NONE && path == NONE {
             return self.forward_cell(run, fabric);
         }
@@ -162,9 +168,12 @@ impl Stage {
         self.settle(cell.at(), fabric);
         let connection = &mut self.connections[cell.label() as usize];
         let port = connection.port;
-        let (more, waiting) = match &mut self.ports[port as usize] {
-            Port::Fifo(output) => admit_cell(output, cell, (connection, self.memory), fabric),
-            Port::Scheduled(output) => admit_cell(output, cell, (connection, self.memory), fabric),
+        let found = (connection, self.memory);
+        let (more, waiting) = match (&mut self.ports[port as usize], &mut self.watch) {
+            (Port::Fifo(output), None) => admit_cell(output, cell, found, fabric),
+            (Port::Scheduled(output), None) => admit_cell(output, cell, found, fabric),
+            (Port::Fifo(output), Some(watch)) => admit_watched(output, cell, found, watch, fabric),
+            (Port::Scheduled(output), Some(watch)) => admit_watched(output, cell, found, watch, fabric),
         };
         self.memory += more;
         // With none before it, it was not among the busy ones.
@@ -220,7 +229,40 @@ fn admit_cell(
     fabric: &mut Fabric,
 ) -> (u32, u32) {
     let (seen, rules) = output.seen(connection, memory);
-    let more = match rules.admit(&mut connection.state, &seen, cell.ends(), cell.low()) {
+    let refused = rules.admit(&mut connection.state, &seen, cell.ends(), cell.low());
+    enter(output, cell, refused, connection, fabric)
+}
+
+/// The same where a network has ABR: ports watch cells and may mark them, and RM cells are of no frame.
+fn admit_watched(
+    output: &mut impl Output,
+    mut cell: Run,
+    (connection, memory): (&mut Connection, u32),
+    watch: &mut Watch,
+    fabric: &mut Fabric,
+) -> (u32, u32) {
+    let memory = if watch.apart { output.waiting() } else { memory };
+    let (seen, rules) = output.seen(connection, memory);
+    if watch.arrives(&cell, connection.port, seen.queue, fabric) {
+        cell.set_efci();
+    }
+    let refused = if cell.rm() {
+        rules.full(&seen, false)
+    } else {
+        rules.admit(&mut connection.state, &seen, cell.ends(), cell.low())
+    };
+    enter(output, cell, refused, connection, fabric)
+}
+
+#[inline]
+fn enter(
+    output: &mut impl Output,
+    cell: Run,
+    refused: Option<CellDrop>,
+    connection: &mut Connection,
+    fabric: &mut Fabric,
+) -> (u32, u32) {
+    let more = match refused {
         None => output.accept_cell(cell, connection, fabric),
         Some(reason) => {
             drop(connection, cell, Spacing::ZERO, reason, fabric);
@@ -259,6 +301,10 @@ fn admit(
 fn drop(connection: &mut Connection, run: Run, spacing: Spacing, reason: CellDrop, fabric: &mut Fabric) {
     connection.dropped[reason.index()] += u64::from(run.cells());
     connection.dropped_low += if run.low() { u64::from(run.cells()) } else { 0 };
+    if run.rm() {
+        fabric.rms.remove(run.frame);
+        return;
+    }
     let ps = [run.at().ps(), run.last_at(spacing).ps()];
     fabric.frames.drop_cells(run.frame, run.cells(), reason, ps);
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use lastmile_units::{ByteCount, Instant};
 
 use super::stage::Port;
-use super::{Hop, LinkId, Network, VcId, VpId};
+use super::{AbrStats, Hop, LinkId, Network, VcId, VpId};
 use crate::aal5::Reassembled;
 use crate::discard::CellDrop;
 use crate::policer::Conformance;
@@ -180,7 +180,14 @@ impl Network {
     /// How many VCs there are.
     #[must_use]
     pub fn vcs(&self) -> usize {
-        self.vcs.len()
+        self.declared
+    }
+
+    /// The source of a VC of ABR. `None`: it is none.
+    #[must_use]
+    pub fn abr_stats(&self, vc: VcId) -> Option<AbrStats> {
+        let sender = self.vcs[vc.index()].abr.sender?;
+        Some(self.senders[sender as usize].0.stats(self.now))
     }
 
     /// A VC, from end to end.
@@ -202,7 +209,7 @@ impl Network {
     #[must_use]
     pub fn all_hop_stats(&self) -> Vec<Vec<HopStats>> {
         let mut later = self.looking_once();
-        let vcs = self.vcs.iter().enumerate();
+        let vcs = self.vcs.iter().take(self.declared).enumerate();
         vcs.map(|(vc, state)| (0..state.hops.len()).map(|hop| self.hop(vc, hop, &mut later)).collect()).collect()
     }
 
@@ -358,8 +365,15 @@ impl Network {
     pub fn stats(&self) -> NetworkStats {
         let mut stats = NetworkStats { frames_inside: self.fabric.frames.live(), ..NetworkStats::default() };
         for vc in &self.vcs {
-            stats.offered += vc.stats.offered.cells;
-            stats.arrived += vc.stats.arrived_cells;
+            stats.offered += vc.stats.offered.cells + vc.abr.rm[0];
+            stats.arrived += vc.stats.arrived_cells + vc.abr.rm[1];
+        }
+        for (sender, vc) in &self.senders {
+            let own = sender.stats(self.now);
+            stats.offered += own.rm_sent;
+            stats.dropped += own.edge_dropped_cells;
+            stats.inside += sender.cells();
+            debug_assert_eq!(self.vcs[*vc as usize].abr.rm[0], 0, "counted by the sender");
         }
         for stage in &self.stages {
             stats.dropped += stage.connections.iter().map(super::connection::Connection::dropped_cells).sum::<u64>();

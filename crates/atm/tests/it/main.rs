@@ -1,4 +1,5 @@
 //! Networks of ATM, as those who use the crate see them.
 
+mod abr;
 mod network;
 mod trials;

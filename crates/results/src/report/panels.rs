@@ -25,7 +25,7 @@ struct Quantity {
     busy_links: bool,
 }
 
-const QUANTITIES: [Quantity; 9] = [
+const QUANTITIES: [Quantity; 11] = [
     Quantity {
         series: "goodput_bps",
         title: "Goodput",
@@ -46,6 +46,22 @@ const QUANTITIES: [Quantity; 9] = [
         series: "queue_cells",
         title: "Cells in the queue",
         units: format::CELLS,
+        references: none,
+        rate: false,
+        busy_links: false,
+    },
+    Quantity {
+        series: "acr_bps",
+        title: "Allowed cell rate",
+        units: format::RATES,
+        references: none,
+        rate: true,
+        busy_links: false,
+    },
+    Quantity {
+        series: "edge_bytes",
+        title: "Waiting at the edge",
+        units: format::BYTES,
         references: none,
         rate: false,
         busy_links: false,
@@ -116,6 +132,8 @@ pub(crate) const ALL: &[&str] = &[
     "goodput_bps",
     "queue_bytes",
     "queue_cells",
+    "acr_bps",
+    "edge_bytes",
     "queue_delay_s",
     "rtt_s",
     "cwnd_bytes",

@@ -61,6 +61,7 @@ pub(crate) fn all(summary: &Summary) -> Markup {
         tabular::links(summary),
         tabular::ports(summary),
         tabular::edges(summary),
+        tabular::abr_sources(summary),
         tabular::virtual_paths(summary),
         tabular::channels(summary),
         tabular::conservation(summary),

@@ -31,7 +31,13 @@ fn short_of_cells() -> Network {
                 let vci = 32 + spec.vcs.len() as u16;
                 spec.vc(VcSpec::new(format!("{name} {vci}"), vci, route.clone()))
             });
-            circuits.push(Circuit { traffic: network.traffic.len() - 1, back, vcs: vcs.collect(), edge: None });
+            circuits.push(Circuit {
+                traffic: network.traffic.len() - 1,
+                back,
+                vcs: vcs.collect(),
+                edge: None,
+                hold: None,
+            });
         }
     }
     network.atm = Some(Atm { network: spec, links: vec![0, 1], circuits, edges: Vec::new() });

@@ -1,6 +1,6 @@
 //! Virtual channels for all traffic that crosses links of cells, and the network of cells that the simulator runs.
 
-use lastmile_atm::network::Upc;
+use lastmile_atm::network::{Abr, Upc};
 use lastmile_atm::{LinkId, LinkSpec, Network as CellNetwork, NetworkSpec, NodeId, Queues, VcId, VcSpec, VpId};
 use lastmile_sim::spec::{Atm, Circuit, Traffic};
 use lastmile_units::Duration;
@@ -82,6 +82,8 @@ pub(crate) fn build<'d>(
     let classes = topology.classes();
     for plan in &plans {
         let route: Vec<LinkId> = plan.links.iter().map(|link| id(*link)).collect();
+        let back: Option<Vec<LinkId>> =
+            plan.links.iter().rev().map(|link| Some(id(turned(topology, *link)?))).collect();
         let vcs = plan.names.iter().map(|name| {
             let vci = u16::try_from(FIRST_VCI + spec.vcs.len()).expect("they were counted");
             let path = plan.path;
@@ -91,14 +93,20 @@ pub(crate) fn build<'d>(
             if let Some(service) = plan.service {
                 vc.pcr = service.shape;
                 vc.low_priority = service.low_priority;
+                vc.abr = service.abr.map(|abr| Abr {
+                    parameters: abr.parameters,
+                    back: back.clone().unwrap_or_default(),
+                    edge_limit: abr.edge_limit,
+                });
                 let class = service.class.as_ref().and_then(|name| classes.iter().position(|known| known == name));
                 (vc.class, vc.priority, vc.weight) = (class.unwrap_or(0), service.priority, service.weight);
                 vc.upc = service.contract.filter(|_| plan.policed).map(|contract| Upc { at: entry(plan), contract });
             }
             spec.vc(vc)
         });
-        let Plan { traffic, back, edge, .. } = *plan;
-        circuits.push(Circuit { traffic, back, vcs: vcs.collect::<Vec<VcId>>(), edge });
+        let Plan { traffic, back, edge, service, .. } = *plan;
+        let hold = service.and_then(|service| service.abr?.hold).filter(|_| !back);
+        circuits.push(Circuit { traffic, back, vcs: vcs.collect::<Vec<VcId>>(), edge, hold });
     }
     // What the tables could not see.
     if let Err(error) = CellNetwork::new(&spec) {
@@ -124,6 +132,7 @@ fn links(spec: &mut NetworkSpec, topology: &Topology<'_>) -> (Vec<LinkId>, Vec<u
         let processing: Duration = topology.nodes[link.to].processing;
         let mut cells = LinkSpec::new(nodes[link.from], nodes[link.to], line.rate, line.delay + processing);
         (cells.pace, cells.queues) = (line.pace, line.port.queues.clone());
+        cells.abr = topology.switches.get(&link.from).and_then(|switch| switch.abr);
         ids.push(spec.link(cells));
     }
     (ids, topology.cells.iter().map(|(index, _)| *index).collect())
@@ -189,24 +198,27 @@ fn plans<'a, 'd>(
             }
         }
     }
-    for plan in &plans {
-        check_shape(plan, topology);
-    }
-    Some(plans)
+    let fit = plans.iter().fold(true, |fit, plan| fits(plan, topology) && fit);
+    fit.then_some(plans)
 }
 
-fn check_shape(plan: &Plan<'_, '_>, topology: &Topology<'_>) {
+/// The link back of a link of cells.
+fn turned(topology: &Topology<'_>, link: usize) -> Option<usize> {
+    let there = &topology.links[link];
+    let back = topology.cells.iter().map(|(index, _)| *index);
+    back.into_iter().find(|back| (topology.links[*back].from, topology.links[*back].to) == (there.to, there.from))
+}
+
+/// Whether what its contract lets a source send fits the first link; if not, an error.
+fn fits(plan: &Plan<'_, '_>, topology: &Topology<'_>) -> bool {
     let first = &topology.links[plan.links[0]];
-    if let (Some(shape), Some(rate)) = (plan.service.and_then(|service| service.shape), first.rate)
-        && shape > rate
-    {
-        let message = format!("its contract shapes to {shape}, above {rate} of link {:?}", first.name);
-        plan.table.error(
-            "contract",
-            message,
-            Some("shape in [[contract]] is at most the rate of the first link".into()),
-        );
-    }
+    let (Some(service), Some(rate)) = (plan.service, first.rate) else { return true };
+    let peak = service.abr.map(|abr| ("has a peak cell rate of", abr.parameters.pcr, "pcr of kind abr"));
+    let shaped = service.shape.map(|shape| ("shapes to", shape, "shape in [[contract]]"));
+    let Some((does, source, key)) = peak.or(shaped).filter(|(_, source, _)| *source > rate) else { return true };
+    let message = format!("its contract {does} {source}, above {rate} of link {:?}", first.name);
+    plan.table.error("contract", message, Some(format!("{key} is at most the rate of the first link")));
+    false
 }
 
 /// As its flow, and what tells it from others of that.

@@ -3,6 +3,7 @@
 use lastmile_atm::contract::{Contract, ContractError, Peak, Sbr, Sustainable};
 use lastmile_units::{BitRate, CellCount, Duration};
 
+use super::abr::{self, Abr};
 use crate::diagnostics::did_you_mean;
 use crate::queue::{CodePoint, Several};
 use crate::reader::{Table, Unopened, Variant};
@@ -16,9 +17,9 @@ pub(crate) static CONTRACT: Section = Section {
         Key::required("name", Kind::Text, "Name, unique among contracts."),
         Key::with_default(
             "kind",
-            Kind::Choice(&["ubr", "cbr", "sbr1", "sbr2", "sbr3", "gfr"]),
+            Kind::Choice(&["ubr", "cbr", "sbr1", "sbr2", "sbr3", "gfr", "abr"]),
             "ubr",
-            "Unspecified, constant (DBR), or statistical bit rate (VBR.1 to VBR.3), or guaranteed frame rate.",
+            "Unspecified, constant (DBR), statistical (VBR.1 to VBR.3) or available bit rate, or guaranteed frame rate.",
         ),
         Key::optional(
             "dscp",
@@ -110,6 +111,7 @@ enum Form {
     Cbr,
     Sbr(Sbr),
     Gfr,
+    Abr,
 }
 
 const KINDS: &[Variant<Form>] = &[
@@ -119,6 +121,7 @@ const KINDS: &[Variant<Form>] = &[
     Variant { name: "sbr2", section: &SBR2, value: Form::Sbr(Sbr::Two) },
     Variant { name: "sbr3", section: &SBR3, value: Form::Sbr(Sbr::Three) },
     Variant { name: "gfr", section: &GFR, value: Form::Gfr },
+    Variant { name: "abr", section: &abr::ABR, value: Form::Abr },
 ];
 
 /// A contract, and how its cells are served.
@@ -133,6 +136,8 @@ pub(crate) struct Service {
     pub(crate) weight: u16,
     pub(crate) shape: Option<BitRate>,
     pub(crate) low_priority: bool,
+    /// Its sources send at the rate that the network allows.
+    pub(crate) abr: Option<Abr>,
 }
 
 /// A virtual path, and by which of the contracts it is policed.
@@ -224,7 +229,10 @@ fn known<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone, list: &st
 fn service<'d>(item: Unopened<'d>, classes: Option<&[String]>) -> Option<(Service, Table<'d>)> {
     let (form, table) = item.open_kind(&CONTRACT, KINDS)?;
     let name = table.name("name");
-    let contract = contract(&table, form);
+    let (contract, abr) = match form {
+        Form::Abr => (Some(None), Some(abr::contract(&table))),
+        _ => (contract(&table, form), None),
+    };
     let dscp = table.optional::<Several<CodePoint>>("dscp").map(|several| several.0).unwrap_or_default();
     let class = table.optional::<String>("class");
     if let (Some(class), Some(classes)) = (&class, classes)
@@ -235,6 +243,14 @@ fn service<'d>(item: Unopened<'d>, classes: Option<&[String]>) -> Option<(Servic
     }
     let (priority, weight) = (table.get::<u64>("priority"), table.get::<u64>("weight"));
     let (shape, low_priority) = (table.optional("shape"), table.get("low_priority"));
+    if form == Form::Abr && table.has("shape") {
+        let hint = "a source of available bit rate sends at its allowed rate, pcr at most";
+        table.error("shape", format!("{}: beside pcr", table.path("shape")), Some(hint.into()));
+    }
+    let abr = match abr {
+        Some(abr) => Some(abr?),
+        None => None,
+    };
     let service = Service {
         name: name?,
         contract: contract?,
@@ -244,6 +260,7 @@ fn service<'d>(item: Unopened<'d>, classes: Option<&[String]>) -> Option<(Servic
         weight: u16::try_from(weight?).ok()?,
         shape,
         low_priority: low_priority?,
+        abr,
     };
     Some((service, table))
 }
@@ -260,7 +277,7 @@ fn contract(table: &Table<'_>, form: Form) -> Option<Option<Contract>> {
     }
     let pcr: Option<BitRate> = table.get("pcr");
     let contract = match form {
-        Form::Ubr | Form::Cbr => Contract::Dbr { peak: Peak { rate: pcr?, cdvt: cdvt? } },
+        Form::Ubr | Form::Cbr | Form::Abr => Contract::Dbr { peak: Peak { rate: pcr?, cdvt: cdvt? } },
         Form::Sbr(variant) => {
             let sustainable = sustainable(table, "scr");
             Contract::Sbr { variant, peak: Peak { rate: pcr?, cdvt: cdvt? }, sustainable: sustainable? }

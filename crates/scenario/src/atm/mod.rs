@@ -3,6 +3,7 @@
 //! Whatever leads to or from a switch carries cells. Every flow has virtual channels of its own along its way, one there and one
 //! back, from the last node that is no switch to the next; nobody has to list them.
 
+pub(crate) mod abr;
 pub(crate) mod circuits;
 pub(crate) mod contract;
 pub(crate) mod edge;

@@ -1,7 +1,9 @@
 //! `[[switch]]`: ATM switches.
 
+use lastmile_atm::network::AbrPort;
 use lastmile_units::{CellCount, Duration};
 
+use super::abr;
 use super::queue::{self, Port};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
@@ -24,6 +26,12 @@ pub(crate) static SWITCH: Section = Section {
             "tail drop at 1000 cells, or at the `memory`",
             "What waits how at each of its ports; a link may have another.",
         ),
+        Key::optional(
+            "abr",
+            Kind::Table("`[switch.abr]`"),
+            "nothing",
+            "What its ports do for virtual channels of available bit rate.",
+        ),
         Key::with_default("processing", Kind::Time, "0 ms", "Constant delay of a cell that is forwarded here.")
             .at_most("10 s"),
     ],
@@ -37,6 +45,7 @@ const BUFFER: CellCount = CellCount::new(1000);
 pub(crate) struct Switch {
     pub(crate) memory: Option<CellCount>,
     pub(crate) port: Port,
+    pub(crate) abr: Option<AbrPort>,
 }
 
 /// Name, delay and ports of a switch.
@@ -47,7 +56,11 @@ pub(crate) fn read(table: &Table<'_>) -> Option<(String, Duration, Switch)> {
         Some(queue) => queue::read(queue, memory),
         None => Some(Port::tail_drop(memory.map_or(Some(BUFFER), |_| None))),
     };
-    Some((table.name("name")?, processing?, Switch { memory, port: port? }))
+    let abr = match table.table("abr") {
+        Some(abr) => Some(abr::port(abr)?),
+        None => None,
+    };
+    Some((table.name("name")?, processing?, Switch { memory, port: port?, abr }))
 }
 
 impl Port {

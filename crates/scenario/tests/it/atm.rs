@@ -341,3 +341,67 @@ fn the_ready_scenario_of_edges_assures_what_its_meters_say() {
     let call = outcome.flows.iter().find(|flow| flow.name == "call").unwrap();
     assert!(call.data_packets - call.data_packets_received <= 3, "{call:?}");
 }
+
+/// What one of the ways to carry eight connections came to: bytes, Jain's index, most cells at the trunk, most bytes at an edge, ACKs held.
+fn carried(overrides: &[&str]) -> (u64, f64, u64, u64, u64) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/atm/abr-edge.toml");
+    let overrides: Vec<String> = overrides.iter().chain(&["duration=8 s"]).map(|text| (*text).to_owned()).collect();
+    let scenario = Scenario::load(&path, &overrides).unwrap_or_else(|report| panic!("{report}"));
+    let network = scenario.network();
+    let outcome = run(&network).expect("it can be built");
+    assert!(outcome.conservation.holds());
+    let atm = outcome.atm.unwrap();
+    assert!(atm.holds());
+    let bytes: Vec<f64> = outcome.flows.iter().map(|flow| flow.bytes_delivered as f64).collect();
+    let (sum, squares) = (bytes.iter().sum::<f64>(), bytes.iter().map(|bytes| bytes * bytes).sum::<f64>());
+    let trunk = network.links.iter().position(|link| link.name == "trunk").unwrap();
+    let port = network.atm.as_ref().unwrap().links.iter().position(|link| *link == trunk).unwrap();
+    let edge = atm.vcs.iter().filter_map(|vc| Some(vc.abr?.edge_peak_bytes)).max().unwrap_or(0);
+    let held = atm.vcs.iter().map(|vc| vc.acks_held.packets).sum();
+    (sum as u64, sum * sum / (8.0 * squares), atm.ports[port].peak, edge, held)
+}
+
+/// ABR moves the queue from the switch to the edge; holding ACKs back empties the edge, too.
+#[test]
+fn available_bit_rate_moves_the_queue_to_the_edge_and_held_acks_shorten_it() {
+    let (ubr_bytes, _, ubr_queue, no_edge, _) = carried(&["traffic.transfer.contract=unspecified"]);
+    let (bytes, fair, queue, edge, no_acks) = carried(&[]);
+    let (held_bytes, held_fair, held_queue, held_edge, held) = carried(&["contract.available.ack_hold=dynamic"]);
+    let told = format!(
+        "{ubr_bytes} {ubr_queue}, {bytes} {fair} {queue} {edge}, {held_bytes} {held_fair} {held_queue} {held_edge} {held}"
+    );
+    assert_eq!((no_edge, no_acks), (0, 0));
+    assert!(ubr_queue > 1_000 && queue < ubr_queue / 2 && held_queue < ubr_queue / 2, "{told}");
+    assert!(edge > 40_000 && held_edge <= edge && held > 100, "{told}");
+    assert!(fair > 0.95 && held_fair > 0.95, "{told}");
+    // 95 % of 10 Mbit/s, 31 of 32 cells, 1460 bytes in 32 cells, 8 s: 7.9 MB.
+    assert!(bytes > 6_500_000 && held_bytes > 6_500_000 && bytes < 8_000_000, "{told}");
+}
+
+#[test]
+fn what_available_bit_rate_cannot_be() {
+    let abr = |keys: &str| {
+        format!(
+            "{CELLS}[[contract]]\nname = \"a\"\nkind = \"abr\"\npcr = \"5 Mbit/s\"\n{keys}{TRAFFIC}contract = \"a\"\n"
+        )
+    };
+    refused(
+        &abr("mcr = \"6 Mbit/s\"\n"),
+        "error: x.toml:24:7: contract.a.mcr: the minimum cell rate 6 Mbit/s is above the peak cell rate 5 Mbit/s",
+    );
+    refused(
+        &abr("icr = \"6 Mbit/s\"\n"),
+        "error: x.toml:24:7: contract.a.icr: the initial cell rate 6 Mbit/s must be from the minimum of 4.24 kbit/s to the peak of 5 Mbit/s",
+    );
+    refused(&abr("nrm = 31\n"), "error: x.toml:24:7: contract.a.nrm: 31 is no power of two from 2 to 256");
+    refused(&abr("hold = \"5 ms\"\n"), "error: x.toml:24:8: contract.a.hold: no ACK is held by it");
+    refused(&abr("shape = \"5 Mbit/s\"\n"), "error: x.toml:24:9: contract.a.shape: beside pcr");
+    refused(
+        &abr("").replace("pcr = \"5 Mbit/s\"", "pcr = \"150 Mbit/s\""),
+        "error: x.toml:28:12: its contract has a peak cell rate of 150 Mbit/s, above 149.76 Mbit/s of link \"left-a\"",
+    );
+    refused(
+        &CELLS.replace("name = \"a\"\n", "name = \"a\"\nabr = { kind = \"erica\", target = \"0 %\" }\n"),
+        "error: x.toml:4:34: switch.a.abr.target: a target utilisation of 0 thousandths must be from 1 to 1000",
+    );
+}
