@@ -252,3 +252,22 @@ fn abr_that_makes_no_sense_is_refused_by_name() {
         "link from \"s0\" to \"s1\": a target utilisation of 1001 thousandths must be from 1 to 1000"
     );
 }
+
+/// A frame that meets nobody goes behind the RM cell that its source sends first; at its peak rate that is one spacing more than
+/// the least, which is told in closed form.
+#[test]
+fn a_frame_alone_goes_behind_an_rm_cell() {
+    let mut chain = Chain::new(&[50, 10], Duration::from_ms(3), erica_of_1_ms());
+    let vc = chain.vc("vc", 0, 2, |abr| (abr.parameters.pcr, abr.parameters.icr) = (mbit(5), mbit(5)));
+    let mut network = Network::new(&chain.spec).expect("a network");
+    // 21 cells, fewer than follow an RM cell.
+    let bytes = ByteCount::new(1_000);
+    network.offer(ms(1), vc, bytes, 0).expect("a packet");
+    network.advance(ms(100));
+    let mut left: Vec<Departure> = Vec::new();
+    network.departures(&mut left);
+    let took = left[0].at.since(ms(1));
+    let least = chain.spec.alone(vc, bytes).expect("a frame");
+    // 424 bits at 5 Mbit/s.
+    assert_eq!(took, least + Duration::from_ns(84_800));
+}
