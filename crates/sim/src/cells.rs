@@ -205,7 +205,7 @@ impl Cells {
     pub(crate) fn hold(&mut self, departure: &Departure, (traffic, link): (u32, LinkIndex), packet: &Meta) -> bool {
         let number = packet.flow.index();
         let node = self.far_nodes[departure.vc.index()];
-        let data = &self.crossings[traffic as usize][usize::from(number % 2 == 0)];
+        let data = &self.crossings[traffic as usize][usize::from(number.is_multiple_of(2))];
         let held_here = |data: &&Crossing| data.hold.is_some_and(|(at, _)| at == node);
         let Some(crossing) = data.iter().find(held_here).filter(|_| packet.is_pure_ack()) else { return false };
         let Some((_, hold)) = crossing.hold else { return false };

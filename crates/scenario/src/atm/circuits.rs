@@ -198,8 +198,8 @@ fn plans<'a, 'd>(
             }
         }
     }
-    let fit = plans.iter().fold(true, |fit, plan| fits(plan, topology) && fit);
-    fit.then_some(plans)
+    let unfit = plans.iter().filter(|plan| !fits(plan, topology)).count();
+    (unfit == 0).then_some(plans)
 }
 
 /// The link back of a link of cells.

@@ -350,12 +350,13 @@ fn carried(overrides: &[&str]) -> (u64, f64, u64, u64, u64) {
     let network = scenario.network();
     let outcome = run(&network).expect("it can be built");
     assert!(outcome.conservation.holds());
-    let atm = outcome.atm.unwrap();
+    let atm = outcome.atm.expect("it has cells");
     assert!(atm.holds());
     let bytes: Vec<f64> = outcome.flows.iter().map(|flow| flow.bytes_delivered as f64).collect();
     let (sum, squares) = (bytes.iter().sum::<f64>(), bytes.iter().map(|bytes| bytes * bytes).sum::<f64>());
-    let trunk = network.links.iter().position(|link| link.name == "trunk").unwrap();
-    let port = network.atm.as_ref().unwrap().links.iter().position(|link| *link == trunk).unwrap();
+    let trunk = network.links.iter().position(|link| link.name == "trunk").expect("a link");
+    let links = &network.atm.as_ref().expect("it has cells").links;
+    let port = links.iter().position(|link| *link == trunk).expect("one of cells");
     let edge = atm.vcs.iter().filter_map(|vc| Some(vc.abr?.edge_peak_bytes)).max().unwrap_or(0);
     let held = atm.vcs.iter().map(|vc| vc.acks_held.packets).sum();
     (sum as u64, sum * sum / (8.0 * squares), atm.ports[port].peak, edge, held)
