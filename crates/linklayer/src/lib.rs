@@ -12,6 +12,7 @@
 //! | [`aal5`], [`ptm`], [`ethernet`] | the framings and the minimum frame |
 //! | [`oam`] | one cell in 27 belongs to operation and maintenance |
 //! | [`l2tp`], [`multilink`] | tunnels between LAC and LNS; fragments that let small packets by |
+//! | [`interleave`] | where a packet that is being sent may be interrupted: between cells, between fragments |
 //! | [`vj`], [`fixed_ratio`] | RFC 1144 header compression with real state; a model without any |
 //! | [`stab`] | the size table of `tc-stab(8)`, which is not the same as the cells it stands for |
 //!
@@ -21,6 +22,7 @@
 pub mod aal5;
 pub mod ethernet;
 pub mod fixed_ratio;
+pub mod interleave;
 pub mod l2tp;
 pub mod link;
 pub mod multilink;
@@ -30,6 +32,7 @@ pub mod ptm;
 pub mod stab;
 pub mod vj;
 
+pub use interleave::{Interleave, Pieces};
 pub use link::{Framing, LinkError, LinkLayer};
 pub use oam::{OamCounter, OamShare, WireMeter};
 pub use preset::{PRESETS, Preset};

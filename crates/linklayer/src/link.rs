@@ -8,7 +8,11 @@ use core::fmt;
 
 use lastmile_units::{ByteCount, CellCount, WireBytes};
 
+use crate::interleave::Interleave;
 use crate::{OamShare, aal5, ptm};
+
+/// Bytes of the PPP protocol field (RFC 1661, section 2).
+const PPP_PROTOCOL: i32 = 2;
 
 /// What cuts or codes the frame once its headers are on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,6 +42,7 @@ pub struct LinkLayer {
     min_frame: u32,
     framing: Framing,
     oam: Option<OamShare>,
+    interleave: Interleave,
 }
 
 /// A link layer that no line has.
@@ -50,6 +55,10 @@ pub enum LinkError {
     MinFrame(u32),
     /// OAM cells on a line without cells.
     OamWithoutCells(Framing),
+    /// Fragments around which there is no PPP: an overhead below its 2 bytes.
+    FragmentsWithoutPpp(i32),
+    /// Packets interrupted between cells on a line without cells.
+    InterleaveWithoutCells(Framing),
 }
 
 impl core::error::Error for LinkError {}
@@ -68,6 +77,12 @@ impl fmt::Display for LinkError {
             }
             Self::OamWithoutCells(framing) => {
                 write!(f, "an OAM share with framing \"{framing}\"; OAM cells need framing \"atm\"")
+            }
+            Self::FragmentsWithoutPpp(overhead) => {
+                write!(f, "PPP fragments with {overhead} bytes around each; the PPP protocol alone is 2")
+            }
+            Self::InterleaveWithoutCells(framing) => {
+                write!(f, "packets interrupted between cells with framing \"{framing}\"; that needs framing \"atm\"")
             }
         }
     }
@@ -89,7 +104,7 @@ impl LinkLayer {
         if overhead < Self::MIN_OVERHEAD || overhead > Self::MAX_OVERHEAD {
             return Err(LinkError::Overhead(overhead));
         }
-        Ok(Self { overhead, min_frame: 0, framing, oam: None })
+        Ok(Self { overhead, min_frame: 0, framing, oam: None, interleave: Interleave::Never })
     }
 
     /// The same, with packet and overhead together raised to at least `bytes` before framing (`mpu` in `tc-cake(8)`).
@@ -111,6 +126,22 @@ impl LinkLayer {
         match self.framing {
             Framing::Atm => Ok(Self { oam: Some(share), ..self }),
             framing => Err(LinkError::OamWithoutCells(framing)),
+        }
+    }
+
+    /// The same, whose packets may be interrupted. Fragments are PPP frames, so the overhead must have the PPP protocol in it.
+    ///
+    /// # Errors
+    /// Between cells on a framing without any; fragments without PPP around them.
+    pub const fn with_interleave(self, interleave: Interleave) -> Result<Self, LinkError> {
+        match (interleave, self.framing) {
+            (Interleave::Cells, framing @ (Framing::None | Framing::Ptm)) => {
+                Err(LinkError::InterleaveWithoutCells(framing))
+            }
+            (Interleave::Fragments(_), _) if self.overhead < PPP_PROTOCOL => {
+                Err(LinkError::FragmentsWithoutPpp(self.overhead))
+            }
+            _ => Ok(Self { interleave, ..self }),
         }
     }
 
@@ -150,6 +181,12 @@ impl LinkLayer {
         self.oam
     }
 
+    /// Where its packets may be interrupted.
+    #[must_use]
+    pub const fn interleave(self) -> Interleave {
+        self.interleave
+    }
+
     /// Packet, overhead and padding to the minimum frame: what the framing is applied to.
     ///
     /// A negative overhead larger than the packet leaves nothing, not a wrapped-around number.
@@ -160,10 +197,19 @@ impl LinkLayer {
         if frame < self.min_frame as u64 { self.min_frame as u64 } else { frame }
     }
 
-    /// Bytes on the wire of a packet of `ip` bytes. Never overflows: held at the largest count.
+    /// Bytes on the wire of a packet of `ip` bytes, those of all its fragments where it is cut. Never overflows: held at the largest count.
     #[inline]
     #[must_use]
     pub const fn on_wire(self, ip: ByteCount) -> WireBytes {
+        match self.interleave {
+            Interleave::Fragments(multilink) => multilink.on_wire(self, ip),
+            Interleave::Never | Interleave::Cells => self.frame_on_wire(ip),
+        }
+    }
+
+    /// The same of what goes out as one frame.
+    #[inline]
+    pub(crate) const fn frame_on_wire(self, ip: ByteCount) -> WireBytes {
         let frame = self.frame(ip);
         WireBytes::new(match self.framing {
             Framing::None => frame,
@@ -177,7 +223,10 @@ impl LinkLayer {
     #[must_use]
     pub const fn cells(self, ip: ByteCount) -> Option<CellCount> {
         match self.framing {
-            Framing::Atm => Some(CellCount::new(aal5::cells(self.frame(ip)))),
+            Framing::Atm => Some(CellCount::new(match self.interleave {
+                Interleave::Fragments(_) => self.on_wire(ip).as_u64() / aal5::CELL_BYTES,
+                Interleave::Never | Interleave::Cells => aal5::cells(self.frame(ip)),
+            })),
             Framing::None | Framing::Ptm => None,
         }
     }
@@ -196,7 +245,12 @@ impl LinkLayer {
     #[must_use]
     pub const fn largest_ip_in_cells(self, cells: CellCount) -> Option<ByteCount> {
         match self.framing {
-            Framing::Atm => self.largest_ip_in_frame(cells.as_u64().saturating_mul(aal5::CELL_PAYLOAD)),
+            Framing::Atm => match self.interleave {
+                Interleave::Fragments(_) => {
+                    self.largest_ip_in(WireBytes::new(cells.as_u64().saturating_mul(aal5::CELL_BYTES)))
+                }
+                _ => self.largest_ip_in_frame(cells.as_u64().saturating_mul(aal5::CELL_PAYLOAD)),
+            },
             Framing::None | Framing::Ptm => None,
         }
     }
@@ -204,6 +258,14 @@ impl LinkLayer {
     /// The largest IP packet that takes at most `wire` bytes on the wire; `None` when not even one byte does.
     #[must_use]
     pub const fn largest_ip_in(self, wire: WireBytes) -> Option<ByteCount> {
+        if let Interleave::Fragments(multilink) = self.interleave {
+            return multilink.largest_ip_in(self, wire);
+        }
+        self.largest_frame_in(wire)
+    }
+
+    /// The same of what goes out as one frame.
+    pub(crate) const fn largest_frame_in(self, wire: WireBytes) -> Option<ByteCount> {
         let wire = wire.as_u64();
         self.largest_ip_in_frame(match self.framing {
             Framing::None => wire,
@@ -237,6 +299,13 @@ impl fmt::Display for LinkLayer {
             Framing::Atm => ", in ATM cells",
             Framing::Ptm => ", in 64/65 PTM blocks",
         })?;
+        match self.interleave {
+            Interleave::Never => {}
+            Interleave::Cells => f.write_str(", interrupted between cells")?,
+            Interleave::Fragments(multilink) => {
+                write!(f, ", in fragments of {} bytes", multilink.fragment().as_u64())?;
+            }
+        }
         match self.oam {
             Some(share) => write!(f, ", one cell in {} for OAM", u32::from(share.user_cells()) + 1),
             None => Ok(()),

@@ -5,7 +5,7 @@
 //! carries the protocol of the packet. Differs: fragments are of equal size but the last, and several links are not
 //! bundled. Over ATM the same end is served by several VCs, whose cells take turns: the wait is then one cell, at no cost
 //! in headers, but for a second VC at both ends.
-//! Cost: two evaluations of the link layer a packet.
+//! Cost: two evaluations of the link layer a packet. A line that sends in this way is [`crate::interleave`].
 
 use lastmile_units::{BitRate, ByteCount, Duration, WireBytes};
 
@@ -25,6 +25,15 @@ pub enum SequenceNumber {
 }
 
 impl SequenceNumber {
+    /// Classes that the header tells apart (RFC 2686, section 3.2): 4 bits of the long one, 2 of the short.
+    #[must_use]
+    pub const fn classes(self) -> usize {
+        match self {
+            Self::Long => 16,
+            Self::Short => 4,
+        }
+    }
+
     /// Bytes of flags and number.
     #[must_use]
     pub const fn bytes(self) -> u64 {
@@ -36,60 +45,93 @@ impl SequenceNumber {
 }
 
 /// Fragments of a fixed size over a PPP link, whose overhead includes the 2-byte PPP protocol of each fragment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Multilink {
-    fragment: ByteCount,
+    fragment: u16,
     sequence: SequenceNumber,
 }
 
 impl Multilink {
-    /// Fragments of at most `fragment` bytes of the packet; `None` for zero.
+    /// Most bytes of a packet in a fragment: as many as a packet has.
+    pub const MAX_FRAGMENT: ByteCount = ByteCount::new(u16::MAX as u64);
+
+    /// Fragments of at most `fragment` bytes of the packet; `None` for fewer than the fragment's own header has, and above
+    /// [`Multilink::MAX_FRAGMENT`].
     #[must_use]
     pub fn new(fragment: ByteCount, sequence: SequenceNumber) -> Option<Self> {
-        (fragment > ByteCount::ZERO).then_some(Self { fragment, sequence })
+        let fragment = u16::try_from(fragment.as_u64()).ok()?;
+        (u64::from(fragment) >= sequence.bytes()).then_some(Self { fragment, sequence })
     }
 
     /// The largest fragments that keep `link` at `rate` busy for at most `wait` each.
     ///
-    /// `None` when even one byte takes longer. The wait of a small packet is then at most `wait`, and its own time.
+    /// `None` when even as many bytes as the header has take longer. The wait of a small packet is then at most `wait`, and its own time.
     #[must_use]
     pub fn for_wait(link: LinkLayer, rate: BitRate, wait: Duration, sequence: SequenceNumber) -> Option<Self> {
         let bits = u128::from(rate.as_bps()) * u128::from(wait.as_ps()) / 1_000_000_000_000;
         let wire = WireBytes::new(u64::try_from(bits / 8).unwrap_or(u64::MAX));
-        let inside = link.largest_ip_in(wire)?;
-        Self::new(inside.saturating_sub(ByteCount::new(sequence.bytes())), sequence)
+        let inside = link.largest_frame_in(wire)?;
+        Self::new(inside.saturating_sub(ByteCount::new(sequence.bytes())).min(Self::MAX_FRAGMENT), sequence)
     }
 
     /// Bytes of the packet in a full fragment.
     #[must_use]
     pub const fn fragment(self) -> ByteCount {
-        self.fragment
+        ByteCount::new(self.fragment as u64)
+    }
+
+    /// How its fragments are numbered.
+    #[must_use]
+    pub const fn sequence(self) -> SequenceNumber {
+        self.sequence
     }
 
     /// Fragments of a packet of `ip` bytes.
     #[must_use]
-    pub fn fragments(self, ip: ByteCount) -> u64 {
-        ip.as_u64().saturating_add(INNER_PROTOCOL).div_ceil(self.fragment.as_u64())
+    pub const fn fragments(self, ip: ByteCount) -> u64 {
+        let (full, rest) = self.cut(ip);
+        full + (rest > 0) as u64
+    }
+
+    /// Full fragments of a packet of `ip` bytes, and the bytes of the packet in one more.
+    pub(crate) const fn cut(self, ip: ByteCount) -> (u64, u64) {
+        let inside = ip.as_u64().saturating_add(INNER_PROTOCOL);
+        (inside / self.fragment().as_u64(), inside % self.fragment().as_u64())
     }
 
     /// Bytes on the wire of a full fragment: what a small packet waits behind at most.
     #[must_use]
-    pub fn fragment_on_wire(self, link: LinkLayer) -> WireBytes {
-        self.piece(link, self.fragment.as_u64())
+    pub const fn fragment_on_wire(self, link: LinkLayer) -> WireBytes {
+        self.piece(link, self.fragment().as_u64())
     }
 
     /// Bytes on the wire of all the fragments of a packet of `ip` bytes.
     #[must_use]
-    pub fn on_wire(self, link: LinkLayer, ip: ByteCount) -> WireBytes {
-        let inside = ip.as_u64().saturating_add(INNER_PROTOCOL);
-        let (full, last) = (inside / self.fragment.as_u64(), inside % self.fragment.as_u64());
+    pub const fn on_wire(self, link: LinkLayer, ip: ByteCount) -> WireBytes {
+        let (full, last) = self.cut(ip);
         let full = self.fragment_on_wire(link).as_u64().saturating_mul(full);
         let last = if last == 0 { 0 } else { self.piece(link, last).as_u64() };
         WireBytes::new(full.saturating_add(last))
     }
 
-    fn piece(self, link: LinkLayer, bytes: u64) -> WireBytes {
-        link.on_wire(ByteCount::new(bytes.saturating_add(self.sequence.bytes())))
+    /// The largest packet whose fragments take at most `wire` together; `None` when not even one byte does.
+    pub(crate) const fn largest_ip_in(self, link: LinkLayer, wire: WireBytes) -> Option<ByteCount> {
+        let most = wire.as_u64();
+        // More bytes never take less, and none take fewer on the wire than they are.
+        let (mut fits, mut beyond) = (0, most.saturating_add(1));
+        while beyond - fits > 1 {
+            let middle = fits + (beyond - fits) / 2;
+            if self.on_wire(link, ByteCount::new(middle)).as_u64() <= most {
+                fits = middle;
+            } else {
+                beyond = middle;
+            }
+        }
+        if fits == 0 { None } else { Some(ByteCount::new(fits)) }
+    }
+
+    pub(crate) const fn piece(self, link: LinkLayer, bytes: u64) -> WireBytes {
+        link.frame_on_wire(ByteCount::new(bytes.saturating_add(self.sequence.bytes())))
     }
 }
 
@@ -118,7 +160,17 @@ mod tests {
         let rate = BitRate::from_kbit_per_s(128);
         let wait = Duration::from_us(3_312);
         assert_eq!(Multilink::for_wait(PPPOA_VCMUX.link, rate, wait, SequenceNumber::Short), None);
-        assert_eq!(Multilink::new(ByteCount::ZERO, SequenceNumber::Long), None);
+    }
+
+    /// Four bytes of number in front of three of a packet help nobody, and no packet is longer than its length can say.
+    #[test]
+    fn a_fragment_is_as_long_as_its_header_and_no_longer_than_a_packet() {
+        let taken = |bytes, sequence| Multilink::new(ByteCount::new(bytes), sequence).map(Multilink::fragment);
+        assert_eq!(taken(0, SequenceNumber::Short), None);
+        assert_eq!(taken(2, SequenceNumber::Short), Some(ByteCount::new(2)));
+        assert_eq!((taken(3, SequenceNumber::Long), taken(4, SequenceNumber::Long)), (None, Some(ByteCount::new(4))));
+        assert_eq!(taken(65_535, SequenceNumber::Long), Some(Multilink::MAX_FRAGMENT));
+        assert_eq!(taken(65_536, SequenceNumber::Long), None);
     }
 
     proptest! {

@@ -11,6 +11,7 @@ use core::num::NonZeroU16;
 use lastmile_units::{BitRate, ByteCount, CellCount, WireBytes};
 
 use crate::LinkLayer;
+use crate::aal5::CELL_BYTES;
 
 /// One cell in so many is an OAM cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -106,10 +107,15 @@ impl WireMeter {
     /// Bytes on the wire for the next packet of `ip` bytes, and for the OAM cells that are due with it.
     #[inline]
     pub fn on_wire(&mut self, ip: ByteCount) -> WireBytes {
-        let packet = self.link.on_wire(ip);
-        match (&mut self.oam, self.link.cells(ip)) {
-            (Some(counter), Some(cells)) => packet + counter.advance(cells).wire_bytes(),
-            _ => packet,
+        self.piece(self.link.on_wire(ip))
+    }
+
+    /// The same for a piece of a packet ([`LinkLayer::pieces`]) that takes `wire` by itself.
+    #[inline]
+    pub fn piece(&mut self, wire: WireBytes) -> WireBytes {
+        match &mut self.oam {
+            Some(counter) => wire + counter.advance(CellCount::new(wire.as_u64() / CELL_BYTES)).wire_bytes(),
+            None => wire,
         }
     }
 }

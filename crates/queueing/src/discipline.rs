@@ -40,6 +40,19 @@ pub trait Discipline<P: Packet> {
     #[must_use]
     fn next_ready(&self, now: Instant) -> Option<Instant>;
 
+    /// How urgent what [`Discipline::dequeue`] would return now is: a lower number may interrupt the transmission of a higher one, where the
+    /// line lets it. `None`: nothing is ready. A discipline that does not tell levels has one.
+    #[must_use]
+    fn level_ready(&self, now: Instant) -> Option<usize> {
+        self.next_ready(now).filter(|ready| *ready <= now).map(|_| 0)
+    }
+
+    /// How urgent the packet was that `dequeue` returned last, in the same numbers.
+    #[must_use]
+    fn level_sent(&self) -> usize {
+        0
+    }
+
     /// What waits.
     #[must_use]
     fn backlog(&self) -> Backlog;
@@ -63,6 +76,14 @@ impl<P: Packet, D: Discipline<P> + ?Sized> Discipline<P> for Box<D> {
 
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         (**self).next_ready(now)
+    }
+
+    fn level_ready(&self, now: Instant) -> Option<usize> {
+        (**self).level_ready(now)
+    }
+
+    fn level_sent(&self) -> usize {
+        (**self).level_sent()
     }
 
     fn backlog(&self) -> Backlog {

@@ -11,14 +11,18 @@
 
 use std::sync::Arc;
 
-use lastmile_linklayer::{Framing, LinkLayer, WireMeter, aal5};
+use lastmile_linklayer::{Framing, Interleave, LinkLayer, WireMeter, aal5};
 use lastmile_packet::{FlowDirectory, FlowId, Packet, Slot};
-use lastmile_units::{BitRate, CellCount, Duration, Instant, PacketCount, Serialiser, WireBytes};
+use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant, PacketCount, Serialiser, WireBytes};
 
 use crate::compress::{Codec, Compression};
 use crate::random::Stream;
 use crate::ring::Ring;
 use crate::{Discipline, DropReason, DropSink, Fifo, Handover, Node, Overflow};
+
+mod under_way;
+
+use under_way::UnderWay;
 
 /// What a line is made of, apart from its queue.
 #[derive(Clone, Debug)]
@@ -72,7 +76,8 @@ impl Count {
 
 /// Watches a line: told of each transmission and each drop.
 pub trait Observer<P>: DropSink<P> {
-    /// `packet` begins its transmission at `start`, having waited for `waited`; the last of it leaves at `end`.
+    /// `packet` begins its transmission at `start`, having waited for `waited`; the last of it leaves at `end`, unless something more
+    /// urgent interrupts it.
     fn transmitted(&mut self, start: Instant, end: Instant, waited: Duration, packet: &P);
 }
 
@@ -89,6 +94,8 @@ pub struct Line<P: Packet> {
     busy_until: Instant,
     /// When the next transmission is due.
     due: Option<Instant>,
+    /// Packets that have begun, where they may be interrupted: the one at the end goes on first.
+    under_way: Vec<UnderWay<P>>,
     /// Packets on the wire. Their `arrived` is when they will arrive.
     in_flight: Ring<P>,
     stats: Stats,
@@ -108,6 +115,7 @@ impl<P: Packet> Line<P> {
             losses,
             busy_until: Instant::ZERO,
             due: None,
+            under_way: Vec::new(),
             in_flight: Ring::new(),
             stats: Stats::default(),
         }
@@ -148,6 +156,10 @@ impl<P: Packet> Line<P> {
         while let Some(start) = self.due
             && start <= now
         {
+            if self.meter.link().interleave() != Interleave::Never {
+                self.send_piece(start, observer);
+                continue;
+            }
             let mut drops = Counted { stats: &mut self.stats, observer };
             match self.queue.dequeue(start, &mut drops) {
                 Some(packet) => {
@@ -234,7 +246,9 @@ impl<P: Packet> Line<P> {
     #[must_use]
     pub fn in_flight(&self) -> Count {
         let packets = self.in_flight.len() as u64;
-        Count { packets, bytes: self.in_flight.iter().map(|slot| slot.ip_bytes().as_u64()).sum() }
+        let mut count = Count { packets, bytes: self.in_flight.iter().map(|slot| slot.ip_bytes().as_u64()).sum() };
+        self.under_way.iter().for_each(|begun| count.add(&begun.packet));
+        count
     }
 
     /// What the line has done so far.
@@ -261,16 +275,26 @@ impl<P: Packet> Line<P> {
     }
 
     fn reschedule(&mut self, now: Instant) {
-        self.due = self.queue.next_ready(now).map(|ready| ready.max(self.busy_until).max(now));
+        let next = if self.under_way.is_empty() { self.queue.next_ready(now) } else { Some(now) };
+        self.due = next.map(|ready| ready.max(self.busy_until).max(now));
     }
 
-    fn start(&mut self, start: Instant, mut packet: P, observer: &mut impl Observer<P>) {
-        let lost = self.loss_ppb > 0 && self.losses.chance(self.loss_ppb);
-        let ip_bytes = match &mut self.codec {
+    /// Whether the next packet is lost on the wire.
+    fn loses(&mut self) -> bool {
+        self.loss_ppb > 0 && self.losses.chance(self.loss_ppb)
+    }
+
+    /// IP bytes of `packet` as they go out.
+    fn bytes_to_send(&mut self, packet: &P, lost: bool) -> ByteCount {
+        match &mut self.codec {
             None => packet.meta().ip_bytes(),
-            Some(codec) => codec.transmit(&packet, lost),
-        };
-        let wire = self.meter.on_wire(ip_bytes);
+            Some(codec) => codec.transmit(packet, lost),
+        }
+    }
+
+    /// The wire is busy from `start` with `wire` bytes, and with the OAM cells that are due with them.
+    fn occupy(&mut self, start: Instant, wire: WireBytes) {
+        let wire = self.meter.piece(wire);
         if let Some(transmitter) = &mut self.transmitter {
             if start > self.busy_until {
                 transmitter.restart();
@@ -279,8 +303,14 @@ impl<P: Packet> Line<P> {
         } else {
             self.busy_until = start;
         }
-        self.stats.transmitted.add(&packet);
         self.stats.wire_bytes += wire;
+    }
+
+    fn start(&mut self, start: Instant, mut packet: P, observer: &mut impl Observer<P>) {
+        let lost = self.loses();
+        let ip_bytes = self.bytes_to_send(&packet, lost);
+        self.occupy(start, self.meter.link().on_wire(ip_bytes));
+        self.stats.transmitted.add(&packet);
         observer.transmitted(start, self.busy_until, start.since(packet.meta().arrived), &packet);
         if lost {
             let mut drops = Counted { stats: &mut self.stats, observer };

@@ -69,6 +69,7 @@ pub(crate) static DIRECTION: Section = Section {
         line::OAM,
         line::COMPRESSION,
         line::SLOTS,
+        line::INTERLEAVE,
     ],
 };
 
@@ -215,6 +216,9 @@ pub(crate) fn read<'d>(
     if let Some(policy) = policy.as_ref().filter(|policy| policy.place == Position::Modem) {
         up.queue = policy.up.clone();
     }
+    if !line::can_interleave(table, "down", &down) || !line::can_interleave(table, "up", &up) {
+        return None;
+    }
     let (aggregation, backbone) = (aggregation?, backbone?);
     let add = |topology: &mut Topology<'d>, line: &LineSpec, name: &str, from, to| {
         topology.add_link(line.link(name.to_owned(), from, to), table);
@@ -325,7 +329,8 @@ fn direction(table: &Table<'_>, key: &'static str, shared: &Defaults) -> Option<
     if !own.has("rate") {
         own.missing("rate");
     }
-    LineSpec::read(&own, shared).filter(|line| line.rate.is_some())
+    let line = LineSpec::read(&own, shared).filter(|line| line.rate.is_some())?;
+    Some(LineSpec { link_layer: line::interleaved(&own, line.link_layer), ..line })
 }
 
 fn hop(table: &Table<'_>, key: &'static str, section: &'static Section) -> Option<LineSpec> {

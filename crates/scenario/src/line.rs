@@ -1,12 +1,13 @@
 //! One direction of a line as a file describes it: rate, encapsulation, delay, loss, queue. Both clocks build from it.
 
 use lastmile_linklayer::fixed_ratio::FixedRatio;
-use lastmile_linklayer::{Framing, LinkLayer, OamShare, PRESETS, Preset, preset};
+use lastmile_linklayer::multilink::{Multilink, SequenceNumber};
+use lastmile_linklayer::{Framing, Interleave, LinkLayer, OamShare, PRESETS, Preset, preset};
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::line::Config;
 use lastmile_queueing::spec::Spec as QueueSpec;
 use lastmile_sim::spec::{Link, NodeIndex};
-use lastmile_units::{BitRate, Duration, Ratio};
+use lastmile_units::{BitRate, ByteCount, Duration, Ratio};
 
 use crate::diagnostics::nearest;
 use crate::queue;
@@ -83,6 +84,14 @@ pub(crate) const SLOTS: Key =
     Key::optional("vj_slots", Kind::Count, "16", "Connections that RFC 1144 header compression remembers at each end.")
         .at_least("1")
         .at_most("256");
+pub(crate) const INTERLEAVE: Key = Key::optional(
+    "interleave",
+    Kind::Other("`\"none\"`, `\"cells\"`, or a size such as `\"160 B\"`"),
+    "`\"none\"`",
+    "Where something more urgent may interrupt the packet that is being sent: behind each of its cells, every class having a virtual channel of \
+     its own, or behind PPP multilink fragments of this size (RFC 1990 and 2686). The queue says what is more urgent: its kind is \
+     `\"priority\"`.",
+);
 pub(crate) const QUEUE: Key = Key::optional(
     "queue",
     Kind::Table("[queues](#queues)"),
@@ -255,6 +264,95 @@ fn custom(table: &Table<'_>) -> Option<LinkLayer> {
         .and_then(|layer| layer.with_min_frame(minimum))
         .inspect_err(|error| table.error("encapsulation", format!("{}: {error}", table.path("encapsulation")), None))
         .ok()
+}
+
+/// `layer` as `interleave` has it; as it is where that is left out or wrong.
+pub(crate) fn interleaved(table: &Table<'_>, layer: LinkLayer) -> LinkLayer {
+    let key = "interleave";
+    let Some(text) = table.optional::<String>(key) else { return layer };
+    let interleave = match text.as_str() {
+        "none" => Interleave::Never,
+        "cells" => Interleave::Cells,
+        size => {
+            let Some(fragments) = fragments(table, key, size) else { return layer };
+            Interleave::Fragments(fragments)
+        }
+    };
+    if matches!(interleave, Interleave::Fragments(_)) && !has_ppp(layer) {
+        let hint = "such as encapsulation = \"pppoa-vcmux\"";
+        let message =
+            format!("{}: fragments are PPP frames (RFC 1990), and this encapsulation has no PPP", table.path(key));
+        table.error(key, message, Some(hint.into()));
+        return layer;
+    }
+    layer.with_interleave(interleave).unwrap_or_else(|error| {
+        let hint = "such as encapsulation = \"pppoa-vcmux\"";
+        table.error(key, format!("{}: {error}", table.path(key)), Some(hint.into()));
+        layer
+    })
+}
+
+/// PPP multilink fragments of `size`, with the long header; `None` and an error at `key` if it is no size or no fragment is like that.
+fn fragments(table: &Table<'_>, key: &'static str, size: &str) -> Option<Multilink> {
+    let sequence = SequenceNumber::Long;
+    let Ok(bytes) = size.parse::<ByteCount>() else {
+        let hint = "\"none\", \"cells\", or the size of PPP multilink fragments, such as \"160 B\"";
+        table.error(key, format!("unknown {key} {size:?}"), Some(hint.into()));
+        return None;
+    };
+    let fragments = Multilink::new(bytes, sequence);
+    if fragments.is_none() {
+        let (least, most) = (ByteCount::new(sequence.bytes()), Multilink::MAX_FRAGMENT);
+        let message = format!(
+            "{}: fragments of {bytes}; from {least}, as long as the header of each, to {most}",
+            table.path(key)
+        );
+        table.error(key, message, Some("such as \"160 B\"".into()));
+    }
+    fragments
+}
+
+/// True for an encapsulation with PPP in it, and for one that no preset is like.
+fn has_ppp(layer: LinkLayer) -> bool {
+    let alike = |preset: &&Preset| {
+        let of = preset.link;
+        (of.overhead(), of.framing(), of.min_frame()) == (layer.overhead(), layer.framing(), layer.min_frame())
+    };
+    let mut alike = PRESETS.iter().filter(alike).peekable();
+    alike.peek().is_none() || alike.any(|preset| preset.headers.iter().any(|header| header.name.contains("PPP")))
+}
+
+/// What a line whose packets may be interrupted cannot be, as an error at `key`, the line itself. True if it is in order.
+pub(crate) fn can_interleave(table: &Table<'_>, key: &'static str, line: &LineSpec) -> bool {
+    let classes = match (line.link_layer.interleave(), &line.queue) {
+        (Interleave::Never, _) => return true,
+        (_, QueueSpec::Priority { classes }) => classes.len(),
+        _ => {
+            let hint = "queue = { kind = \"priority\", classes = [...] }: a class may interrupt those below it";
+            let message = format!("{}: interleave without a queue of kind \"priority\"", table.path(key));
+            table.error(key, message, Some(hint.into()));
+            return false;
+        }
+    };
+    if matches!(line.compression, Compression::Rfc1144 { .. }) {
+        let hint = "header_compression = \"none\" on this direction";
+        let message = format!(
+            "{}: interleave with header_compression = \"vj\", whose packets must arrive in the order in which they were compressed",
+            table.path(key)
+        );
+        table.error(key, message, Some(hint.into()));
+        return false;
+    }
+    if let Interleave::Fragments(multilink) = line.link_layer.interleave()
+        && classes > multilink.sequence().classes()
+    {
+        let most = multilink.sequence().classes();
+        let message = format!("{}: {classes} classes; the header of a fragment tells {most} apart", table.path(key));
+        let hint = format!("at most {most} classes in the queue of this direction, or interleave = \"cells\"");
+        table.error(key, message, Some(hint));
+        return false;
+    }
+    true
 }
 
 /// Header compression of a table; where that leaves it out or has it wrong, `base`.

@@ -26,7 +26,7 @@ const EVERYTHING: &str = r#"
 duration = "10 s"
 [access]
 encapsulation = { overhead = 8, framing = "atm" }
-down = { rate = "2 Mbit/s" }
+down = { rate = "2 Mbit/s", interleave = "cells", queue = { kind = "priority", classes = [{}, {}] } }
 up = { rate = "512 kbit/s", queue = { kind = "sad", exempt = { not = { dscp = 3 } } } }
 lan = { queue = { limit = "5 packets" } }
 processing = { client = "1 ms" }

@@ -1,4 +1,4 @@
-//! `lastmile compare`: one scenario under several remedies, side by side.
+//! `lastmile compare`: one scenario under several remedies, or with several values of a key, side by side.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use crate::table::{Align, Table};
 /// What the run of the downloads alone is called.
 const ALONE: &str = "download alone";
 
-/// Simulate a scenario under several remedies
+/// Simulate a scenario under several remedies, or with several values of a key
 ///
 /// Prints what each leaves of downloads and uploads while both run, and what share that is of the downloads alone. With --out,
 /// writes the results of each run and a report that shows them side by side.
@@ -32,6 +32,10 @@ pub(crate) struct Arguments {
     /// Ready policies, files of policies, or remedies of `[access]`
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "fifo,ack-priority,sad-cbq")]
     remedies: Vec<String>,
+
+    /// Instead of remedies: run once for each value of a key, such as access.up.interleave=none,cells
+    #[arg(long, value_name = "KEY=VALUE,...", conflicts_with = "remedies")]
+    vary: Option<String>,
 
     /// Seed of every random stream; equal seeds give equal results [default: the file's, or 1]
     #[arg(long, value_name = "N")]
@@ -107,11 +111,16 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     Ok(Exit::Done)
 }
 
-/// One run for each remedy, and one for the downloads alone.
+/// One run for each remedy or value, and one for the downloads alone.
 fn variants(arguments: &Arguments) -> Result<Vec<Variant>> {
     let seed = arguments.seed.map(|seed| format!("seed={seed}"));
     let common: Vec<String> = arguments.set.iter().cloned().chain(seed).collect();
     let mut variants: Vec<Variant> = Vec::new();
+    if let Some(vary) = &arguments.vary {
+        let mut variants = run::variants::of(&run::Arguments { vary: Some(vary.clone()), ..plan(arguments) })?;
+        variants.push(Variant::new(ALONE, &common, Vec::new()));
+        return Ok(variants);
+    }
     for name in arguments.remedies.iter().map(|name| name.trim()) {
         let known = |other: &&str| *other == name;
         // Where a policy and a remedy have one name, the policy is meant: it needs no certain queue below it.
@@ -156,8 +165,9 @@ fn print(arguments: &Arguments, done: &[Done], reference_bps: f64, printer: &mut
     let Measured { phase, .. } = &measured[0];
     let rate = comparison::told(reference_bps);
     printer.data(&format!("\nThe downloads alone have {rate}. Measured {phase}:\n\n"))?;
+    let what = arguments.vary.as_deref().and_then(|vary| vary.split_once('=')).map_or("remedy", |(key, _)| key);
     let mut table = Table::new(
-        [("remedy", Align::Left)].into_iter().chain(comparison::COLUMNS.iter().map(|name| (*name, Align::Right))),
+        [(what, Align::Left)].into_iter().chain(comparison::COLUMNS.iter().map(|name| (*name, Align::Right))),
     );
     for (done, measured) in done.iter().zip(&measured) {
         table.row(std::iter::once(done.run.label.clone()).chain(measured.cells()));

@@ -99,3 +99,25 @@ size = "1000 bytes"
     assert!(words.starts_with("its source, which waits for nothing: 1\u{202f}251 packets sent, "), "{words}");
     assert!(words.ends_with(" arrived") && !words.contains("all"), "{words}");
 }
+
+/// "The longest round trip is the shortest and the longest wait upstream": for a packet of 32 cells, for one cell, for a fragment of four,
+/// of 828.125 us each; 0.212 ms more for a cell downstream. 309 pings come at any time of the transmission, one of them near its beginning.
+#[test]
+fn a_ping_waits_for_a_packet_a_cell_or_a_fragment() {
+    let scratch = Scratch::new();
+    let file = "scenarios/link-sharing/interleaving.toml";
+    let comparison =
+        json(&scratch, &format!("lastmile compare {file} --vary \"access.up.interleave=none,cells,160 B\" --json"));
+    let runs = comparison["runs"].as_array().unwrap();
+    for (run, (label, cells)) in runs.iter().zip([("none", 32.0), ("cells", 1.0), ("160 B", 4.0)]) {
+        assert_eq!(run["label"], label);
+        let rtt = &run["summary"]["probes"][0]["rtt_s"];
+        let wait = rtt["max"].as_f64().unwrap() - rtt["min"].as_f64().unwrap();
+        let longest = cells * 828.125e-6 + 212e-6;
+        assert!(wait <= longest + 1e-9 && wait > longest - 0.5e-3, "{label}: {wait}, not {longest}");
+    }
+    // Cells cost the upload nothing. Its packets take 38 cells for 32 in fragments, and a call's 6 for 5.
+    let upload = |run: usize| runs[run]["upload_bps"].as_f64().unwrap();
+    assert!((upload(1) / upload(0) - 1.0).abs() < 0.01, "{} {}", upload(0), upload(1));
+    assert!((0.75..0.84).contains(&(upload(2) / upload(0))), "{} {}", upload(0), upload(2));
+}

@@ -7,6 +7,8 @@ use crate::discipline::{Backlog, Counter};
 use crate::spec::{ClassSpec, Spec};
 use crate::{Fifo, Match, Overflow};
 
+mod interrupted;
+
 /// Notes when each packet begins and ends its transmission and what it waited, what is dropped and when, and what is made.
 #[derive(Default)]
 struct Log {

@@ -16,6 +16,8 @@ use crate::{Backlog, Discipline, DropSink, Node};
 pub struct Priority<P, C> {
     classes: Vec<Class<P>>,
     classifier: C,
+    /// The class that sent last.
+    sent: usize,
 }
 
 struct Class<P> {
@@ -34,7 +36,7 @@ impl<P: Packet, C: Classifier<P>> Priority<P, C> {
             return None;
         }
         let classes = queues.into_iter().map(|queue| Class { queue, sent_packets: 0, sent_bytes: 0 }).collect();
-        Some(Self { classes, classifier })
+        Some(Self { classes, classifier, sent: 0 })
     }
 }
 
@@ -46,8 +48,9 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for Priority<P, C> {
     }
 
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
-        for class in &mut self.classes {
+        for (index, class) in self.classes.iter_mut().enumerate() {
             if let Some(packet) = class.queue.dequeue(now, drops) {
+                self.sent = index;
                 class.sent_packets += 1;
                 class.sent_bytes += u64::from(packet.meta().ip_len);
                 return Some(packet);
@@ -58,6 +61,14 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for Priority<P, C> {
 
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         self.classes.iter().filter_map(|class| class.queue.next_ready(now)).min()
+    }
+
+    fn level_ready(&self, now: Instant) -> Option<usize> {
+        self.classes.iter().position(|class| class.queue.next_ready(now).is_some_and(|ready| ready <= now))
+    }
+
+    fn level_sent(&self) -> usize {
+        self.sent
     }
 
     fn backlog(&self) -> Backlog {

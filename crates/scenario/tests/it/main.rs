@@ -4,6 +4,7 @@ mod atm;
 mod both_ways;
 mod build;
 mod comings;
+mod interleave;
 mod lines;
 mod matches;
 mod policy;

@@ -30,7 +30,7 @@ impl Variant {
 }
 
 /// The runs that `arguments` ask for, at least one.
-pub(super) fn of(arguments: &Arguments) -> Result<Vec<Variant>> {
+pub(in crate::commands) fn of(arguments: &Arguments) -> Result<Vec<Variant>> {
     let seed = arguments.seed.map(|seed| format!("seed={seed}"));
     let policy = arguments.policy.as_deref().map(policy_override);
     let common: Vec<String> = arguments.set.iter().cloned().chain(seed).chain(policy).collect();
