@@ -76,6 +76,7 @@ mod tests {
     use crate::multilink::SequenceNumber;
     use crate::preset::{ETHERNET, PPPOA_VCMUX};
     use crate::{LinkError, PRESETS};
+    use lastmile_units::CellCount;
     use proptest::prelude::*;
 
     fn fragments(bytes: u64) -> Interleave {
@@ -96,7 +97,7 @@ mod tests {
         expected.push(WireBytes::new(2 * 53));
         assert_eq!(cut.pieces(whole).collect::<Vec<_>>(), expected);
         assert_eq!(cut.on_wire(whole), WireBytes::new(38 * 53));
-        assert_eq!(cut.cells(whole).map(|cells| cells.as_u64()), Some(38));
+        assert_eq!(cut.cells(whole), Some(CellCount::new(38)));
         // A ping of 84 bytes is not cut, and pays: 84 + 2 + 4 + 10 are 100 bytes, three cells instead of two.
         assert_eq!(
             (link.on_wire(ByteCount::new(84)), cut.on_wire(ByteCount::new(84))),

@@ -25,15 +25,6 @@ pub enum SequenceNumber {
 }
 
 impl SequenceNumber {
-    /// Classes that the header tells apart (RFC 2686, section 3.2): 4 bits of the long one, 2 of the short.
-    #[must_use]
-    pub const fn classes(self) -> usize {
-        match self {
-            Self::Long => 16,
-            Self::Short => 4,
-        }
-    }
-
     /// Bytes of flags and number.
     #[must_use]
     pub const fn bytes(self) -> u64 {

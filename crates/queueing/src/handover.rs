@@ -18,6 +18,8 @@ use crate::{Backlog, Discipline, DropSink, Node};
 pub struct Handover<P> {
     earlier: Option<Node<P>>,
     next: Node<P>,
+    /// Level of the packet that left last, whose queue may be gone.
+    sent: usize,
 }
 
 impl<P: Packet> Handover<P> {
@@ -25,7 +27,7 @@ impl<P: Packet> Handover<P> {
     #[must_use]
     pub fn new(earlier: Node<P>, next: Node<P>) -> Self {
         let holds_any = earlier.backlog() != Backlog::default();
-        Self { earlier: holds_any.then_some(earlier), next }
+        Self { earlier: holds_any.then_some(earlier), next, sent: 0 }
     }
 
     /// True while packets of the earlier queue wait.
@@ -43,6 +45,7 @@ impl<P: Packet> Discipline<P> for Handover<P> {
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
         if let Some(earlier) = &mut self.earlier {
             let packet = earlier.dequeue(now, drops);
+            self.sent = earlier.level_sent();
             if earlier.backlog() == Backlog::default() {
                 self.earlier = None;
             } else if packet.is_none() {
@@ -52,7 +55,9 @@ impl<P: Packet> Discipline<P> for Handover<P> {
                 return packet;
             }
         }
-        self.next.dequeue(now, drops)
+        let packet = self.next.dequeue(now, drops);
+        self.sent = self.next.level_sent();
+        packet
     }
 
     fn read_ahead(&self, packet: &P) {
@@ -64,6 +69,17 @@ impl<P: Packet> Discipline<P> for Handover<P> {
             Some(earlier) => earlier.next_ready(now),
             None => self.next.next_ready(now),
         }
+    }
+
+    fn level_ready(&self, now: Instant) -> Option<usize> {
+        match &self.earlier {
+            Some(earlier) => earlier.level_ready(now),
+            None => self.next.level_ready(now),
+        }
+    }
+
+    fn level_sent(&self) -> usize {
+        self.sent
     }
 
     fn backlog(&self) -> Backlog {
@@ -129,6 +145,24 @@ mod tests {
     #[test]
     fn an_empty_queue_is_gone_at_once() {
         assert!(!Handover::new(fifo(10), fifo(10)).is_under_way());
+    }
+
+    /// Levels are those of whose turn it is, also when the earlier queue has just been emptied.
+    #[test]
+    fn each_queue_tells_how_urgent_its_packets_are() {
+        let two = |classes: [u64; 2]| -> Node<Meta> {
+            let classify = |packet: &Meta| crate::ClassIndex::new(u16::from(packet.ip_len >= 100));
+            Box::new(crate::Priority::new(classify, classes.map(fifo).into()).expect("two classes"))
+        };
+        let mut earlier = two([9, 9]);
+        earlier.enqueue(at(0), packet(100), &mut none);
+        let mut queue = Handover::new(earlier, two([9, 9]));
+        queue.enqueue(at(0), packet(99), &mut none);
+        assert_eq!(queue.level_ready(at(0)), Some(1));
+        assert_eq!(queue.dequeue(at(0), &mut none).map(|packet| packet.ip_len), Some(100));
+        assert_eq!((queue.level_sent(), queue.level_ready(at(0))), (1, Some(0)));
+        assert_eq!(queue.dequeue(at(0), &mut none).map(|packet| packet.ip_len), Some(99));
+        assert_eq!((queue.level_sent(), queue.level_ready(at(0))), (0, None));
     }
 
     #[test]

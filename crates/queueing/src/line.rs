@@ -156,7 +156,7 @@ impl<P: Packet> Line<P> {
         while let Some(start) = self.due
             && start <= now
         {
-            if self.meter.link().interleave() != Interleave::Never {
+            if self.sends_pieces() {
                 self.send_piece(start, observer);
                 continue;
             }
@@ -277,6 +277,13 @@ impl<P: Packet> Line<P> {
     fn reschedule(&mut self, now: Instant) {
         let next = if self.under_way.is_empty() { self.queue.next_ready(now) } else { Some(now) };
         self.due = next.map(|ready| ready.max(self.busy_until).max(now));
+    }
+
+    /// Whether packets may be interrupted: what takes no time is not, and what has begun goes on piece by piece whatever has changed since.
+    #[inline]
+    fn sends_pieces(&self) -> bool {
+        let may = self.meter.link().interleave() != Interleave::Never && self.transmitter.is_some();
+        may || !self.under_way.is_empty()
     }
 
     /// Whether the next packet is lost on the wire.

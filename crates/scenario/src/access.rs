@@ -216,7 +216,13 @@ pub(crate) fn read<'d>(
     if let Some(policy) = policy.as_ref().filter(|policy| policy.place == Position::Modem) {
         up.queue = policy.up.clone();
     }
-    if !line::can_interleave(table, "down", &down) || !line::can_interleave(table, "up", &up) {
+    let in_modem = policy.as_ref().is_some_and(|policy| policy.place == Position::Modem);
+    let instead = match remedy? {
+        _ if in_modem => Some("with a policy in the modem, whose queues interrupt nothing"),
+        Remedy::None => None,
+        _ => Some("with a remedy, whose queue interrupts nothing"),
+    };
+    if !line::can_interleave(table, "down", &down, None) || !line::can_interleave(table, "up", &up, instead) {
         return None;
     }
     let (aggregation, backbone) = (aggregation?, backbone?);

@@ -322,18 +322,23 @@ fn has_ppp(layer: LinkLayer) -> bool {
     alike.peek().is_none() || alike.any(|preset| preset.headers.iter().any(|header| header.name.contains("PPP")))
 }
 
-/// What a line whose packets may be interrupted cannot be, as an error at `key`, the line itself. True if it is in order.
-pub(crate) fn can_interleave(table: &Table<'_>, key: &'static str, line: &LineSpec) -> bool {
-    let classes = match (line.link_layer.interleave(), &line.queue) {
-        (Interleave::Never, _) => return true,
-        (_, QueueSpec::Priority { classes }) => classes.len(),
-        _ => {
-            let hint = "queue = { kind = \"priority\", classes = [...] }: a class may interrupt those below it";
-            let message = format!("{}: interleave without a queue of kind \"priority\"", table.path(key));
-            table.error(key, message, Some(hint.into()));
-            return false;
-        }
-    };
+/// What a line whose packets may be interrupted cannot be, as an error at `key`, the line itself. True if it is in order. `instead` says what
+/// stands in place of the queue that the line's own table has.
+pub(crate) fn can_interleave(table: &Table<'_>, key: &'static str, line: &LineSpec, instead: Option<&str>) -> bool {
+    if line.link_layer.interleave() == Interleave::Never {
+        return true;
+    }
+    if !matches!(line.queue, QueueSpec::Priority { .. }) {
+        let (found, hint) = match instead {
+            Some(instead) => (instead, "leave out one of them"),
+            None => (
+                "without a queue of kind \"priority\"",
+                "queue = { kind = \"priority\", classes = [...] }: a class may interrupt those below it",
+            ),
+        };
+        table.error(key, format!("{}: interleave {found}", table.path(key)), Some(hint.into()));
+        return false;
+    }
     if matches!(line.compression, Compression::Rfc1144 { .. }) {
         let hint = "header_compression = \"none\" on this direction";
         let message = format!(
@@ -341,15 +346,6 @@ pub(crate) fn can_interleave(table: &Table<'_>, key: &'static str, line: &LineSp
             table.path(key)
         );
         table.error(key, message, Some(hint.into()));
-        return false;
-    }
-    if let Interleave::Fragments(multilink) = line.link_layer.interleave()
-        && classes > multilink.sequence().classes()
-    {
-        let most = multilink.sequence().classes();
-        let message = format!("{}: {classes} classes; the header of a fragment tells {most} apart", table.path(key));
-        let hint = format!("at most {most} classes in the queue of this direction, or interleave = \"cells\"");
-        table.error(key, message, Some(hint));
         return false;
     }
     true

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::Mutex;
 
 use hdrhistogram::Histogram;
-use lastmile_linklayer::LinkLayer;
+use lastmile_linklayer::{Interleave, LinkLayer};
 use lastmile_packet::{FlowAddresses, Frame, IpAddresses, Meta, Protocol, write_packet};
 use lastmile_queueing::classify::rules;
 use lastmile_queueing::compress::Compression;
@@ -110,11 +110,21 @@ fn adsl(limit: u64) -> HopConfig {
     hop("adsl", Some(BitRate::from_kbit_per_s(512)), "bridged-vcmux-fcs", Duration::from_ms(3), limit)
 }
 
-/// The same between a LAN and a slow backbone with a short queue and a wire without rate.
+/// The same, a packet of up to 200 bytes going between the cells of larger ones.
+fn interleaved() -> HopConfig {
+    let class = |matches| ClassSpec { matches, queue: Spec::fifo(30) };
+    let classes = vec![class(Match::AtMostBytes(200)), class(Match::Any)];
+    let mut hop = HopConfig { queue: Spec::Priority { classes }, ..adsl(0) };
+    hop.line.link_layer = hop.line.link_layer.with_interleave(Interleave::Cells).unwrap();
+    hop
+}
+
+/// Both between a LAN and a slow backbone with a short queue and a wire without rate.
 fn path() -> Vec<HopConfig> {
     vec![
         hop("lan", Some(BitRate::from_mbit_per_s(100)), "ethernet", Duration::ZERO, 1_000_000),
         adsl(20_000),
+        interleaved(),
         hop("backbone", Some(BitRate::from_kbit_per_s(450)), "ip", Duration::from_ms(7), 5_000),
         hop("wire", None, "ip", Duration::from_us(1), 5_000),
     ]
@@ -480,10 +490,10 @@ fn a_tap_hears_when_a_packet_passes_each_hop_however_late_the_wake_up() {
     let heard = heard.lock().unwrap();
     let hops: Vec<(usize, Passage)> = heard.iter().map(|(_, hop, passage, _)| (*hop, *passage)).collect();
     let expected: Vec<(usize, Passage)> =
-        (0..4).flat_map(|hop| [(hop, Passage::Transmitted), (hop, Passage::Arrived)]).collect();
+        (0..5).flat_map(|hop| [(hop, Passage::Transmitted), (hop, Passage::Arrived)]).collect();
     assert_eq!(hops, expected);
     assert!(heard.iter().all(|(.., len)| *len == 100));
     assert_eq!(heard[0].0, at, "an idle link takes it at once");
     assert!(heard.windows(2).all(|pair| pair[0].0 <= pair[1].0));
-    assert_eq!((heard[7].0, 1), (exactly(&path(), &[(at, packet(1, 100))]).0[0].0, sent.len()));
+    assert_eq!((heard[9].0, 1), (exactly(&path(), &[(at, packet(1, 100))]).0[0].0, sent.len()));
 }

@@ -52,3 +52,22 @@ fn packets_that_cannot_be_interrupted() {
         "such as encapsulation = \"pppoa-vcmux\"",
     );
 }
+
+/// What a policy or a remedy puts in place of the queue interrupts nothing, but for ACKs that go first; behind a middlebox the queue of the
+/// line stays.
+#[test]
+fn a_policy_in_the_modem_interrupts_nothing() {
+    let classes = "queue = { kind = \"priority\", classes = [{}, {}] }, interleave = \"cells\"";
+    let with = |key: &str| interleaved("pppoa-vcmux", classes).replace("[access]\n", &format!("[access]\n{key}\n"));
+    for (key, headline) in [
+        ("policy = \"fifo\"", "with a policy in the modem, whose queues interrupt nothing"),
+        ("remedy = \"sad\"", "with a remedy, whose queue interrupts nothing"),
+    ] {
+        let said = said(&with(key));
+        assert!(said.starts_with(&format!("error: x.toml:6:6: access.up: interleave {headline}\n")), "{said}");
+        assert!(said.ends_with("\nhint: leave out one of them"), "{said}");
+    }
+    for key in ["policy = \"full-both-ways\"", "remedy = \"ack-priority\""] {
+        assert!(crate::parse(&with(key)).is_ok(), "{key}");
+    }
+}

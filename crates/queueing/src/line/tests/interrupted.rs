@@ -71,6 +71,44 @@ fn who_interrupts_may_be_interrupted() {
     assert_eq!(log.transmitted.iter().map(|(number, ..)| *number).collect::<Vec<_>>(), [1, 2, 3]);
 }
 
+/// At 2 ms, with 30 of its cells to come, a packet of 1500 bytes meets another queue, that may interrupt it, and another encapsulation, that lets
+/// nothing do so: it goes on piece by piece and arrives, and what comes is sent whole.
+#[test]
+fn what_is_under_way_goes_on_after_a_hand_over() {
+    for to in [Interleave::Cells, Interleave::Never] {
+        let mut line = interrupted(Interleave::Cells);
+        let mut log = Log::default();
+        line.enqueue(at_us(0), packet(1, 1500), &mut log);
+        let link = line.meter.link().with_interleave(to).expect("a line of cells");
+        let class = |matches| ClassSpec { matches, queue: Spec::fifo(100) };
+        let classes = vec![class(Match::AtMostBytes(100)), class(Match::Any)];
+        let queue = Spec::Priority { classes }.build(&link).expect("two classes");
+        line.transmit(at_us(2_000), &mut log);
+        line.hand_over(queue, link);
+        line.enqueue(at_us(2_000), packet(2, 84), &mut log);
+        line.enqueue(at_us(2_000), packet(3, 1400), &mut log);
+        let arrived: Vec<u32> = arrivals(&mut line, &mut log).into_iter().map(|(number, _)| number).collect();
+        assert_eq!(arrived, [2, 1, 3], "{to:?}");
+        assert_eq!(line.in_flight(), Count::default());
+    }
+}
+
+/// What takes no time is interrupted by nothing: a middlebox before such a line counts its bytes and sends at once.
+#[test]
+fn a_line_without_a_rate_sends_packets_whole() {
+    let config = Config { rate: None, ..config(512, "pppoa-vcmux") };
+    let link_layer = config.link_layer.with_interleave(fragments(160)).expect("PPP");
+    let mut line = Line::new(
+        &Config { link_layer, ..config },
+        Spec::fifo(9).build(&link_layer).expect("a FIFO"),
+        Stream::new(1, "loss"),
+    );
+    let mut log = Log::default();
+    line.enqueue(at_us(0), packet(1, 1500), &mut log);
+    assert_eq!((line.stats().wire_bytes.as_u64(), line.under_way.len()), (38 * 53, 0));
+    assert_eq!(arrivals(&mut line, &mut log), [(1, at_us(5_000))]);
+}
+
 /// Drops all that it holds when its turn comes, as an AQM may.
 #[derive(Default)]
 struct Dropping(Vec<Meta>);
