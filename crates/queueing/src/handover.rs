@@ -18,7 +18,7 @@ use crate::{Backlog, Discipline, DropSink, Node};
 pub struct Handover<P> {
     earlier: Option<Node<P>>,
     next: Node<P>,
-    /// Level of the packet that left last, whose queue may be gone.
+    /// Level of the packet that left last.
     sent: usize,
 }
 
@@ -45,7 +45,7 @@ impl<P: Packet> Discipline<P> for Handover<P> {
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
         if let Some(earlier) = &mut self.earlier {
             let packet = earlier.dequeue(now, drops);
-            self.sent = earlier.level_sent();
+            self.sent = 0;
             if earlier.backlog() == Backlog::default() {
                 self.earlier = None;
             } else if packet.is_none() {
@@ -71,9 +71,10 @@ impl<P: Packet> Discipline<P> for Handover<P> {
         }
     }
 
+    /// Levels of two queues do not compare: what the earlier one sends is interrupted by nothing, so that no packet of its flow overtakes it.
     fn level_ready(&self, now: Instant) -> Option<usize> {
         match &self.earlier {
-            Some(earlier) => earlier.level_ready(now),
+            Some(earlier) => earlier.next_ready(now).filter(|ready| *ready <= now).map(|_| 0),
             None => self.next.level_ready(now),
         }
     }
@@ -147,22 +148,23 @@ mod tests {
         assert!(!Handover::new(fifo(10), fifo(10)).is_under_way());
     }
 
-    /// Levels are those of whose turn it is, also when the earlier queue has just been emptied.
+    /// What leaves the earlier queue, by whatever class, is as urgent as can be; then the next one's classes count.
     #[test]
-    fn each_queue_tells_how_urgent_its_packets_are() {
-        let two = |classes: [u64; 2]| -> Node<Meta> {
+    fn what_the_earlier_queue_sends_is_interrupted_by_nothing() {
+        let two = || -> Node<Meta> {
             let classify = |packet: &Meta| crate::ClassIndex::new(u16::from(packet.ip_len >= 100));
-            Box::new(crate::Priority::new(classify, classes.map(fifo).into()).expect("two classes"))
+            Box::new(crate::Priority::new(classify, vec![fifo(9), fifo(9)]).expect("two classes"))
         };
-        let mut earlier = two([9, 9]);
+        let mut earlier = two();
         earlier.enqueue(at(0), packet(100), &mut none);
-        let mut queue = Handover::new(earlier, two([9, 9]));
-        queue.enqueue(at(0), packet(99), &mut none);
-        assert_eq!(queue.level_ready(at(0)), Some(1));
-        assert_eq!(queue.dequeue(at(0), &mut none).map(|packet| packet.ip_len), Some(100));
-        assert_eq!((queue.level_sent(), queue.level_ready(at(0))), (1, Some(0)));
-        assert_eq!(queue.dequeue(at(0), &mut none).map(|packet| packet.ip_len), Some(99));
-        assert_eq!((queue.level_sent(), queue.level_ready(at(0))), (0, None));
+        let mut queue = Handover::new(earlier, two());
+        queue.enqueue(at(0), packet(101), &mut none);
+        let mut levels = Vec::new();
+        while let Some(ready) = queue.level_ready(at(0)) {
+            let packet = queue.dequeue(at(0), &mut none).expect("one is ready");
+            levels.push((packet.ip_len, ready, queue.level_sent()));
+        }
+        assert_eq!(levels, [(100, 0, 0), (101, 1, 1)]);
     }
 
     #[test]

@@ -134,7 +134,8 @@ impl<P: Packet> Line<P> {
     #[inline]
     pub fn enqueue(&mut self, now: Instant, mut packet: P, observer: &mut impl Observer<P>) {
         if self.due.is_some_and(|due| due < now) {
-            self.transmit(now, observer);
+            // What is due now may be what has just come, for a caller that is late as for one that is on time.
+            self.transmit(Instant::from_ps(now.as_ps() - 1), observer);
         }
         packet.meta_mut().arrived = now;
         self.stats.enqueued.add(&packet);
@@ -233,6 +234,8 @@ impl<P: Packet> Line<P> {
         let empty: Node<P> = Box::new(Fifo::in_packets(PacketCount::ZERO, Overflow::Tail));
         let earlier = std::mem::replace(&mut self.queue, empty);
         self.queue = Box::new(Handover::new(earlier, next));
+        // Their levels mean nothing to another queue: they leave first.
+        self.under_way.iter_mut().for_each(|begun| begun.level = 0);
         self.meter = WireMeter::new(link_layer);
     }
 

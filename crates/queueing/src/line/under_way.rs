@@ -17,7 +17,7 @@ use crate::{DropReason, DropSink};
 /// A packet whose transmission has begun.
 pub(super) struct UnderWay<P> {
     pub(super) packet: P,
-    level: usize,
+    pub(super) level: usize,
     pieces: Pieces,
     /// It will be lost on the wire.
     lost: bool,

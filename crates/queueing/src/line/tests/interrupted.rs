@@ -71,25 +71,45 @@ fn who_interrupts_may_be_interrupted() {
     assert_eq!(log.transmitted.iter().map(|(number, ..)| *number).collect::<Vec<_>>(), [1, 2, 3]);
 }
 
-/// At 2 ms, with 30 of its cells to come, a packet of 1500 bytes meets another queue, that may interrupt it, and another encapsulation, that lets
-/// nothing do so: it goes on piece by piece and arrives, and what comes is sent whole.
+/// At 2 ms, with 29 of its cells to come, a packet of 1500 bytes meets another queue, in which small packets go first, and an encapsulation that
+/// may interrupt packets or not: it goes on piece by piece, and what comes leaves after it, by the rules of the next queue.
 #[test]
-fn what_is_under_way_goes_on_after_a_hand_over() {
+fn what_is_under_way_leaves_before_another_queue_has_its_turn() {
     for to in [Interleave::Cells, Interleave::Never] {
         let mut line = interrupted(Interleave::Cells);
         let mut log = Log::default();
         line.enqueue(at_us(0), packet(1, 1500), &mut log);
+        line.transmit(at_us(2_000), &mut log);
         let link = line.meter.link().with_interleave(to).expect("a line of cells");
         let class = |matches| ClassSpec { matches, queue: Spec::fifo(100) };
         let classes = vec![class(Match::AtMostBytes(100)), class(Match::Any)];
-        let queue = Spec::Priority { classes }.build(&link).expect("two classes");
-        line.transmit(at_us(2_000), &mut log);
-        line.hand_over(queue, link);
-        line.enqueue(at_us(2_000), packet(2, 84), &mut log);
-        line.enqueue(at_us(2_000), packet(3, 1400), &mut log);
+        line.hand_over(Spec::Priority { classes }.build(&link).expect("two classes"), link);
+        line.enqueue(at_us(2_000), packet(2, 1400), &mut log);
+        line.enqueue(at_us(2_000), packet(3, 84), &mut log);
         let arrived: Vec<u32> = arrivals(&mut line, &mut log).into_iter().map(|(number, _)| number).collect();
-        assert_eq!(arrived, [2, 1, 3], "{to:?}");
+        assert_eq!(arrived, [1, 3, 2], "{to:?}");
         assert_eq!(line.in_flight(), Count::default());
+        // 32, 30 and 2 cells.
+        assert_eq!(line.stats().wire_bytes.as_u64(), 64 * 53);
+    }
+}
+
+/// Whole packets of 32 cells, 26.5 ms each: three wait, and something urgent comes at the moment at which the second has left. A line that hears of
+/// nothing before that sends it next, as one that was woken when the first had left.
+#[test]
+fn what_comes_when_a_packet_has_left_may_be_next_however_late_the_line_is_told() {
+    for woken in [true, false] {
+        let mut line = interrupted(Interleave::Never);
+        let mut log = Log::default();
+        for number in 1..=3 {
+            line.enqueue(at_us(0), packet(number, 1500), &mut log);
+        }
+        if woken {
+            line.transmit(at_us(26_500), &mut log);
+        }
+        line.enqueue(at_us(53_000), packet(4, 84), &mut log);
+        let arrived: Vec<u32> = arrivals(&mut line, &mut log).into_iter().map(|(number, _)| number).collect();
+        assert_eq!(arrived, [1, 2, 4, 3], "{woken}");
     }
 }
 
