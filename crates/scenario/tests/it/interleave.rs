@@ -58,16 +58,20 @@ fn packets_that_cannot_be_interrupted() {
 #[test]
 fn a_policy_in_the_modem_interrupts_nothing() {
     let classes = "queue = { kind = \"priority\", classes = [{}, {}] }, interleave = \"cells\"";
-    let with = |key: &str| interleaved("pppoa-vcmux", classes).replace("[access]\n", &format!("[access]\n{key}\n"));
-    for (key, headline) in [
-        ("policy = \"fifo\"", "with a policy in the modem, whose queues interrupt nothing"),
-        ("remedy = \"sad\"", "with a remedy, whose queue interrupts nothing"),
+    let with =
+        |key: &str, rest: &str| interleaved("pppoa-vcmux", rest).replace("[access]\n", &format!("[access]\n{key}\n"));
+    let fifo = "interleave = \"cells\"";
+    for (key, rest, headline) in [
+        ("policy = \"fifo\"", classes, "with a policy in the modem, whose queues interrupt nothing"),
+        ("remedy = \"sad\"", fifo, "with a remedy, whose queue interrupts nothing"),
     ] {
-        let said = said(&with(key));
+        let said = said(&with(key, rest));
         assert!(said.starts_with(&format!("error: x.toml:6:6: access.up: interleave {headline}\n")), "{said}");
         assert!(said.ends_with("\nhint: leave out one of them"), "{said}");
     }
-    for key in ["policy = \"full-both-ways\"", "remedy = \"ack-priority\""] {
-        assert!(crate::parse(&with(key)).is_ok(), "{key}");
+    for (key, rest) in [("policy = \"full-both-ways\"", classes), ("remedy = \"ack-priority\"", fifo)] {
+        if let Err(report) = crate::parse(&with(key, rest)) {
+            panic!("{key}: {report}");
+        }
     }
 }
