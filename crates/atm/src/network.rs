@@ -14,6 +14,8 @@ mod alone;
 mod build;
 mod check;
 mod connection;
+mod earliest;
+mod exit;
 mod fifo;
 mod frames;
 mod heads;
@@ -196,7 +198,7 @@ impl Network {
         if self.fabric.frames.any_gone() {
             return Some(self.now);
         }
-        let streams = self.fabric.bounds.iter().copied().min().unwrap_or(u64::MAX);
+        let streams = self.fabric.bounds.first();
         let waiting = self.scheduled.iter().filter_map(|stage| self.stages[*stage as usize].bound());
         let waiting = waiting.min().unwrap_or(u64::MAX);
         let remaining = |vc: &Vc| self.fabric.streams[vc.source as usize].remaining();
@@ -211,21 +213,21 @@ impl Network {
         let until = until.as_ps();
         loop {
             let senders = self.senders.iter().map(|(sender, _)| sender.next()).min().unwrap_or(u64::MAX);
-            let next = self.fabric.next.iter().copied().min().unwrap_or(u64::MAX).min(senders);
-            if next > until {
+            let next = self.fabric.next.first().min(senders);
+            if next > until || next == u64::MAX {
                 break;
             }
             let step = until.min(next.saturating_add(self.look_ahead - 1));
             if !self.senders.is_empty() {
                 self.go_on_abr(step);
             }
-            for &stage in &self.order {
-                if self.fabric.next[stage as usize] <= step {
-                    self.stages[stage as usize].process(stage as usize, step, &mut self.fabric);
+            let mut place = 0;
+            while let Some(due) = self.fabric.next.due(step, place) {
+                match self.order.get(due) {
+                    Some(stage) => self.stages[*stage as usize].process(due, step, &mut self.fabric),
+                    None => self.arrive(due - self.order.len(), step),
                 }
-            }
-            for sink in 0..self.sinks.len() {
-                self.arrive(sink, step);
+                place = due + 1;
             }
             // Nothing comes to those that have had their turn, but in a ring.
             if step == until && self.look_ahead == u64::MAX {
@@ -242,8 +244,10 @@ impl Network {
 
     /// What comes to far ends by `until` came from earlier steps. RM cells among it change rates, so senders come after it.
     fn go_on_abr(&mut self, until: u64) {
-        for sink in 0..self.sinks.len() {
-            self.arrive(sink, until);
+        let mut place = self.order.len();
+        while let Some(due) = self.fabric.next.due(until, place) {
+            self.arrive(due - self.order.len(), until);
+            place = due + 1;
         }
         for (sender, _) in &mut self.senders {
             sender.go_on(Moment::from_parts(until, u32::MAX), &mut self.fabric);
@@ -272,27 +276,28 @@ impl Network {
 
     /// Takes what comes to the far end of a link.
     fn arrive(&mut self, sink: usize, until: u64) {
-        let target = self.stages.len() + sink;
-        while self.fabric.next[target] <= until {
-            let fabric = &mut self.fabric;
-            let (run, next) = fabric.take(self.sinks[sink], until);
-            fabric.next[target] = next.unwrap_or(u64::MAX);
+        let stream = self.sinks[sink];
+        let mut next = self.fabric.streams[stream as usize].front_ps();
+        while let Some(ps) = next
+            && ps <= until
+        {
+            let (run, last, later) = self.fabric.gather(stream, until);
+            next = later;
             if run.rm() {
                 self.arrive_rm(run);
                 continue;
             }
-            let spacing = fabric.spacings[run.class() as usize];
             let vc = &mut self.vcs[run.label() as usize];
             vc.abr.efci = run.efci();
-            let frame = fabric.frames.get(run.frame);
-            let ps = run.last_at(spacing).ps();
+            let frames = &mut self.fabric.frames;
+            let frame = frames.get(run.frame);
             let low = if run.low() { run.cells() } else { 0 };
             let (bytes, offered_low) = (frame.bytes(), frame.low_priority);
             let outcome = vc.far_end.take(frame.key(), run.cells(), run.ends(), frame.cells);
             vc.stats.arrived(run.cells(), low, outcome, bytes, offered_low);
             let whole = matches!(outcome, Some(Reassembled::Whole(_)));
-            fabric.frames.end_cells(run.frame, run.cells(), ps, whole);
+            frames.end_cells(run.frame, run.cells(), last, whole);
         }
-        self.fabric.woken[target].clear();
+        self.fabric.next.set(self.order.len() + sink, next.unwrap_or(u64::MAX));
     }
 }

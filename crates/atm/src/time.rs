@@ -41,9 +41,21 @@ impl Moment {
     }
 
     /// What the picoseconds leave, in units of 2^-32 ps.
-    #[inline]
-    pub(crate) const fn fraction(self) -> u32 {
+    #[cfg(test)]
+    const fn fraction(self) -> u32 {
         self.0 as u32
+    }
+
+    /// As it is stored: units of 2^-32 ps, the lower 64 bits and those above.
+    #[inline]
+    pub(crate) const fn words(self) -> (u64, u32) {
+        (self.0 as u64, (self.0 >> u64::BITS) as u32)
+    }
+
+    /// What [`Self::words`] gave.
+    #[inline]
+    pub(crate) const fn from_words(low: u64, high: u32) -> Self {
+        Self((high as u128) << u64::BITS | low as u128)
     }
 
     /// The picosecond in which this moment lies.
@@ -161,6 +173,8 @@ mod tests {
     fn a_moment_is_its_picosecond_and_its_fraction() {
         let moment = Moment::from_parts(u64::MAX, u32::MAX);
         assert_eq!((moment.ps(), moment.fraction()), (u64::MAX, u32::MAX));
+        let (low, high) = moment.words();
+        assert_eq!(Moment::from_words(low, high), moment);
         assert_eq!(Moment::at(Instant::from_ps(7)), Moment::from_parts(7, 0));
     }
 

@@ -12,12 +12,14 @@ use lastmile_units::{Duration, Instant};
 use super::abr::{Control, Mark, Rms, Sender};
 use super::check::check;
 use super::connection::{Connection, NONE};
+use super::earliest::Earliest;
+use super::exit::Port;
 use super::fifo::Fifo;
 use super::frames::Frames;
 use super::run::{Fabric, LOW, Stream};
 use super::scheduled::{Queue, Scheduled};
 use super::spec::{AbrPort, ClassSpec, LinkId, LinkSpec, NetworkError, NetworkSpec, QueueSpec, Queues, Upc, VcSpec};
-use super::stage::{Port, Stage};
+use super::stage::Stage;
 use super::{AbrEnd, Hop, Link, Network, Vc, VcStats};
 use crate::aal5::Reassembler;
 use crate::abr::erica::Erica;
@@ -358,9 +360,14 @@ impl<'a> Builder<'a> {
             }
         }
         let stages = self.stages.len();
+        let (order, mut look_ahead) = order(stages, &self.edges);
+        let mut places = vec![0; stages];
+        for (place, stage) in (0_u32..).zip(&order) {
+            places[*stage as usize] = place;
+        }
         let streams = self.streams.iter().map(|draft| {
             let (target, input) = match draft.target {
-                Target::Stage { stage, input } => (stage, input),
+                Target::Stage { stage, input } => (places[stage as usize], input),
                 Target::Sink(sink) => (stages as u32 + sink, 0),
             };
             Stream::new(target, input, draft.remaining)
@@ -369,7 +376,6 @@ impl<'a> Builder<'a> {
         // In the order in which they were numbered.
         let mut sinks: Vec<u32> = self.sinks.values().copied().collect();
         sinks.sort_unstable_by_key(|stream| streams[*stream as usize].target);
-        let (order, mut look_ahead) = order(stages, &self.edges);
         if self.has_abr() {
             // What goes over a link in a step comes after it, so RM cells that come in it went before.
             look_ahead = self.spec.links.iter().map(|link| transit(link).ps()).min().unwrap_or(u64::MAX);
@@ -386,13 +392,13 @@ impl<'a> Builder<'a> {
             order,
             look_ahead,
             fabric: Fabric {
-                bounds: vec![u64::MAX; streams.len()],
+                bounds: Earliest::new(streams.len()),
                 streams,
                 spacings: self.spacings,
                 frames: Frames::default(),
                 rms: Rms::default(),
-                next: vec![u64::MAX; targets],
-                woken: vec![Vec::new(); targets],
+                next: Earliest::new(targets),
+                woken: vec![Vec::new(); stages],
                 trains: self.spec.trains,
             },
             paths: self.paths,

@@ -1,5 +1,6 @@
 //! What a stage knows of a VC that crosses it.
 
+use super::run::{Fabric, Run};
 use crate::discard::{CellDrop, FrameState};
 use crate::time::Spacing;
 
@@ -53,6 +54,19 @@ impl Connection {
         }
         self.state.armed = true;
         true
+    }
+
+    /// Cells of it are dropped for `reason`.
+    #[cold]
+    pub(super) fn drop(&mut self, run: Run, spacing: Spacing, reason: CellDrop, fabric: &mut Fabric) {
+        self.dropped[reason.index()] += u64::from(run.cells());
+        self.dropped_low += if run.low() { u64::from(run.cells()) } else { 0 };
+        if run.rm() {
+            fabric.rms.remove(run.frame);
+            return;
+        }
+        let ps = [run.at().ps(), run.last_at(spacing).ps()];
+        fabric.frames.drop_cells(run.frame, run.cells(), reason, ps);
     }
 
     pub(super) fn dropped_cells(&self) -> u64 {

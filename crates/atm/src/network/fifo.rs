@@ -13,8 +13,8 @@
 use std::collections::VecDeque;
 
 use super::connection::Connection;
+use super::exit::Output;
 use super::run::{Fabric, Run};
-use super::stage::Output;
 use crate::discard::{Occupancy, Rules};
 use crate::time::{Moment, Spacing};
 
@@ -108,6 +108,11 @@ impl Fifo {
 
 impl Output for Fifo {
     #[inline]
+    fn settle(&mut self, now: Moment, connections: &mut [Connection], _: &mut Fabric) -> u32 {
+        self.drain(now, connections)
+    }
+
+    #[inline]
     fn seen(&self, connection: &Connection, memory: u32) -> (Occupancy, &Rules) {
         let active = self.by_vc.as_ref().map_or(0, |by_vc| by_vc.active);
         (Occupancy { queue: self.waiting, memory, vc: connection.waiting, active }, &self.rules)
@@ -192,6 +197,12 @@ impl Output for Fifo {
     #[inline]
     fn waiting(&self) -> u32 {
         self.waiting
+    }
+
+    /// All that waits is on its way already.
+    #[inline]
+    fn finish(&mut self, _: Moment, _: &mut [Connection], _: &mut Fabric) -> (u32, u64) {
+        (0, u64::MAX)
     }
 }
 

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 
 use super::abr::Rms;
+use super::earliest::Earliest;
 use super::frames::Frames;
 use crate::time::{Moment, Spacing};
 
@@ -99,8 +100,9 @@ impl About {
 /// Cells of one frame, evenly spaced. 24 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
-    ps: u64,
-    fraction: u32,
+    /// When its first cell is there, the lower and the upper word.
+    low: u64,
+    high: u32,
     /// Its slot among the frames.
     pub(super) frame: u32,
     pub(super) about: About,
@@ -113,13 +115,20 @@ impl Run {
 
     #[inline]
     pub(super) fn of(at: Moment, frame: u32, about: About) -> Self {
-        Self { ps: at.ps(), fraction: at.fraction(), frame, about }
+        let (low, high) = at.words();
+        Self { low, high, frame, about }
     }
 
     /// When its first cell is there.
     #[inline]
     pub(super) fn at(&self) -> Moment {
-        Moment::from_parts(self.ps, self.fraction)
+        Moment::from_words(self.low, self.high)
+    }
+
+    /// In which picosecond that is.
+    #[inline]
+    pub(super) fn ps(&self) -> u64 {
+        self.at().ps()
     }
 
     #[inline]
@@ -224,19 +233,13 @@ impl Run {
     }
 }
 
-/// No run.
-const NONE: Run = Run { ps: 0, fraction: 0, frame: 0, about: About::new(0, 0, 0, 0) };
-
 /// Runs on their way to a stage, in order of time.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// The first run; of no cells if there is none.
-    front: Run,
-    /// Those behind it.
     ring: VecDeque<Run>,
     /// When the ends of frames among them are there, picoseconds.
     ends: VecDeque<u64>,
-    /// The stage or sink that takes them.
+    /// Who takes them: see [`Fabric::next`].
     pub(super) target: u32,
     /// Which of its inputs this is.
     pub(super) input: u32,
@@ -246,7 +249,7 @@ pub(super) struct Stream {
 
 impl Stream {
     pub(super) fn new(target: u32, input: u32, remaining: u64) -> Self {
-        Self { front: NONE, ring: VecDeque::new(), ends: VecDeque::new(), target, input, remaining }
+        Self { ring: VecDeque::new(), ends: VecDeque::new(), target, input, remaining }
     }
 
     /// From its target to the far end at the least, picoseconds.
@@ -256,11 +259,11 @@ impl Stream {
 
     #[inline]
     pub(super) fn front_ps(&self) -> Option<u64> {
-        (self.front.cells() > 0).then_some(self.front.ps)
+        self.ring.front().map(Run::ps)
     }
 
     pub(super) fn runs(&self) -> impl DoubleEndedIterator<Item = &Run> {
-        Some(&self.front).filter(|front| front.cells() > 0).into_iter().chain(&self.ring)
+        self.ring.iter()
     }
 }
 
@@ -272,12 +275,12 @@ pub(super) struct Fabric {
     pub(super) spacings: Vec<Spacing>,
     pub(super) frames: Frames,
     pub(super) rms: Rms,
-    /// By stage, and sinks behind them: in which picosecond it has something to do, `u64::MAX` for never.
-    pub(super) next: Vec<u64>,
-    /// By stage: inputs that have something again.
+    /// By stage, in the order in which they are gone through, and sinks behind them: in which picosecond it has something to do.
+    pub(super) next: Earliest,
+    /// By stage in that order: inputs that have something again.
     pub(super) woken: Vec<Vec<u32>>,
     /// By stream: before when none of its frames can be at the far end.
-    pub(super) bounds: Vec<u64>,
+    pub(super) bounds: Earliest,
     /// Runs are joined.
     pub(super) trains: bool,
 }
@@ -290,16 +293,16 @@ impl Fabric {
             self.push_end(stream, &run);
         }
         let stream = &mut self.streams[stream as usize];
-        if stream.front.cells() == 0 {
+        if let Some(back) = stream.ring.back_mut() {
+            if self.trains && back.frame == run.frame && join(back, &run, &self.spacings) {
+                return;
+            }
+        } else {
             let target = stream.target as usize;
-            self.next[target] = self.next[target].min(run.ps);
-            self.woken[target].push(stream.input);
-            stream.front = run;
-            return;
-        }
-        let back = stream.ring.back_mut().unwrap_or(&mut stream.front);
-        if self.trains && back.frame == run.frame && join(back, &run, &self.spacings) {
-            return;
+            self.next.lower(target, run.ps());
+            if let Some(woken) = self.woken.get_mut(target) {
+                woken.push(stream.input);
+            }
         }
         stream.ring.push_back(run);
     }
@@ -309,7 +312,7 @@ impl Fabric {
         let index = stream as usize;
         let stream = &mut self.streams[index];
         if stream.ends.is_empty() {
-            self.bounds[index] = ps.saturating_add(stream.remaining);
+            self.bounds.set(index, ps.saturating_add(stream.remaining));
         }
         stream.ends.push_back(ps);
     }
@@ -318,29 +321,50 @@ impl Fabric {
         let index = stream as usize;
         let stream = &mut self.streams[index];
         stream.ends.pop_front();
-        self.bounds[index] = stream.ends.front().map_or(u64::MAX, |ps| ps.saturating_add(stream.remaining));
+        self.bounds.set(index, stream.ends.front().map_or(u64::MAX, |ps| ps.saturating_add(stream.remaining)));
     }
 
     /// Takes the cells at the front of a stream that come in picosecond `bound` or before; the first does. Then tells when
     /// the next is there.
     #[inline]
     pub(super) fn take(&mut self, stream: u32, bound: u64) -> (Run, Option<u64>) {
-        let source = &mut self.streams[stream as usize];
-        let run = source.front;
+        let ring = &mut self.streams[stream as usize].ring;
+        let front = ring.front_mut().expect("who is asked has something");
+        let run = *front;
         if run.cells() > 1 {
             let spacing = self.spacings[run.class() as usize];
             let cells = run.cells_until(bound, spacing);
             if cells < run.cells() {
-                let run = source.front.split(cells, spacing);
-                return (run, Some(source.front.ps));
+                let run = front.split(cells, spacing);
+                return (run, Some(front.ps()));
             }
         }
-        let next = source.ring.pop_front();
-        source.front = next.unwrap_or(NONE);
+        ring.pop_front();
+        let next = ring.front().map(Run::ps);
         if run.ends() {
             self.take_end(stream);
         }
-        (run, next.map(|next| next.ps))
+        (run, next)
+    }
+
+    /// The same, and of what follows by then as much as is of that frame and alike. Tells how many cells that is, in its name, and
+    /// in which picosecond the last of them comes.
+    #[inline]
+    pub(super) fn gather(&mut self, stream: u32, bound: u64) -> (Run, u64, Option<u64>) {
+        let (mut all, mut next) = self.take(stream, bound);
+        let mut last = all.last_at(self.spacings[all.class() as usize]);
+        while let Some(ps) = next
+            && ps <= bound
+            && let Some(front) = self.streams[stream as usize].ring.front()
+            && front.frame == all.frame
+            && all.about.continued_by(front.about)
+        {
+            let (more, later) = self.take(stream, bound);
+            all.about = more.about.with_cells(all.cells() + more.cells());
+            last = more.last_at(self.spacings[more.class() as usize]);
+            next = later;
+        }
+        (all, last.ps(), next)
     }
 }
 
@@ -395,7 +419,7 @@ mod tests {
         let spacings = [Spacing::ZERO, spacing];
         let mut rest = run(100, 8);
         let mut front = rest.split(3, spacing);
-        assert_eq!((front.cells(), front.ends(), rest.cells(), rest.ends(), rest.ps), (3, false, 5, true, 130));
+        assert_eq!((front.cells(), front.ends(), rest.cells(), rest.ends(), rest.ps()), (3, false, 5, true, 130));
         assert!(join(&mut front, &rest, &spacings));
         assert_eq!((front.cells(), front.ends(), front.last_at(spacing).ps()), (8, true, 170));
         let mut end = run(100, 1);

@@ -12,8 +12,8 @@
 use std::collections::VecDeque;
 
 use super::connection::Connection;
+use super::exit::Output;
 use super::run::{About, Fabric, Run};
-use super::stage::Output;
 use super::stats::Cells;
 use super::turns::{Turn, Turns};
 use crate::discard::{Occupancy, Rules};
@@ -201,6 +201,11 @@ impl Scheduled {
 
 impl Output for Scheduled {
     #[inline]
+    fn settle(&mut self, now: Moment, connections: &mut [Connection], fabric: &mut Fabric) -> u32 {
+        self.serve(now, connections, fabric)
+    }
+
+    #[inline]
     fn seen(&self, connection: &Connection, memory: u32) -> (Occupancy, &Rules) {
         let queue = &self.queues[connection.queue as usize];
         let seen = Occupancy { queue: queue.waiting, memory, vc: connection.waiting, active: queue.active_vcs };
@@ -236,6 +241,12 @@ impl Output for Scheduled {
     #[inline]
     fn waiting(&self) -> u32 {
         self.waiting
+    }
+
+    #[inline]
+    fn finish(&mut self, now: Moment, connections: &mut [Connection], fabric: &mut Fabric) -> (u32, u64) {
+        let left = self.serve(now, connections, fabric);
+        (left, if self.waiting > 0 { self.free.ps() } else { u64::MAX })
     }
 }
 

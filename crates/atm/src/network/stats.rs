@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use lastmile_units::{ByteCount, Instant};
 
-use super::stage::Port;
+use super::exit::Port;
 use super::{AbrStats, Hop, LinkId, Network, VcId, VpId};
 use crate::aal5::Reassembled;
 use crate::discard::CellDrop;
