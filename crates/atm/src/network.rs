@@ -277,12 +277,7 @@ impl Network {
     /// Takes what comes to the far end of a link.
     fn arrive(&mut self, sink: usize, until: u64) {
         let stream = self.sinks[sink];
-        let mut next = self.fabric.streams[stream as usize].front_ps();
-        while let Some(ps) = next
-            && ps <= until
-        {
-            let (run, last, later) = self.fabric.gather(stream, until);
-            next = later;
+        while let Some((run, last)) = self.fabric.gather(stream, until) {
             if run.rm() {
                 self.arrive_rm(run);
                 continue;
@@ -298,6 +293,7 @@ impl Network {
             let whole = matches!(outcome, Some(Reassembled::Whole(_)));
             frames.end_cells(run.frame, run.cells(), last, whole);
         }
-        self.fabric.next.set(self.order.len() + sink, next.unwrap_or(u64::MAX));
+        let next = self.fabric.streams[stream as usize].front_ps().unwrap_or(u64::MAX);
+        self.fabric.next.set(self.order.len() + sink, next);
     }
 }

@@ -318,9 +318,7 @@ impl<'a> Builder<'a> {
             waiting: 0,
             arrived: 0,
             arrived_low: 0,
-            dropped_low: 0,
-            dropped: Default::default(),
-            tagged: 0,
+            lost: Box::default(),
         });
         Hop { stage, label: (connections.len() - 1) as u16, past: None }
     }
@@ -399,6 +397,7 @@ impl<'a> Builder<'a> {
                 rms: Rms::default(),
                 next: Earliest::new(targets),
                 woken: vec![Vec::new(); stages],
+                batch: Vec::new(),
                 trains: self.spec.trains,
             },
             paths: self.paths,

@@ -7,7 +7,7 @@ use crate::time::Spacing;
 /// No policer.
 pub(super) const NONE: u16 = u16::MAX;
 
-/// A VC at a stage. What every cell needs comes first.
+/// A VC at a stage: what every cell needs, in one line of a cache.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
     /// Of the stage.
@@ -29,6 +29,12 @@ pub(super) struct Connection {
     pub(super) arrived: u64,
     /// Those of them with CLP = 1.
     pub(super) arrived_low: u64,
+    pub(super) lost: Box<Lost>,
+}
+
+/// What a contract and a full buffer did to a VC.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lost {
     /// Cells dropped with CLP = 1.
     pub(super) dropped_low: u64,
     /// Cells dropped, by [`CellDrop::index`].
@@ -59,8 +65,8 @@ impl Connection {
     /// Cells of it are dropped for `reason`.
     #[cold]
     pub(super) fn drop(&mut self, run: Run, spacing: Spacing, reason: CellDrop, fabric: &mut Fabric) {
-        self.dropped[reason.index()] += u64::from(run.cells());
-        self.dropped_low += if run.low() { u64::from(run.cells()) } else { 0 };
+        self.lost.dropped[reason.index()] += u64::from(run.cells());
+        self.lost.dropped_low += if run.low() { u64::from(run.cells()) } else { 0 };
         if run.rm() {
             fabric.rms.remove(run.frame);
             return;
@@ -70,6 +76,16 @@ impl Connection {
     }
 
     pub(super) fn dropped_cells(&self) -> u64 {
-        self.dropped.iter().sum()
+        self.lost.dropped.iter().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_is_64_bytes() {
+        assert_eq!(size_of::<Connection>(), 64);
     }
 }

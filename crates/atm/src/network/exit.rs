@@ -63,7 +63,7 @@ pub(super) trait Exit {
 pub(super) struct Lone<'a, O>(pub(super) &'a mut O);
 
 impl<O: Output> Exit for Lone<'_, O> {
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, now: Moment, connections: &mut [Connection], fabric: &mut Fabric) {
         self.0.settle(now, connections, fabric);
     }
@@ -71,7 +71,7 @@ impl<O: Output> Exit for Lone<'_, O> {
     #[inline]
     fn comes(&mut self, _: &Run, _: &[Connection], _: &mut Fabric) {}
 
-    #[inline]
+    #[inline(always)]
     fn admit_cell(&mut self, cell: Run, connection: &mut Connection, fabric: &mut Fabric) {
         let memory = self.0.waiting();
         admit_cell(self.0, cell, (connection, memory), fabric);
@@ -192,7 +192,7 @@ impl Port {
 }
 
 /// Judges a cell, and lets it in or drops it. Gives how many cells wait more than before.
-#[inline]
+#[inline(always)]
 fn admit_cell(
     output: &mut impl Output,
     cell: Run,
@@ -225,7 +225,7 @@ fn admit_watched(
     enter(output, cell, refused, connection, fabric)
 }
 
-#[inline]
+#[inline(always)]
 fn enter(
     output: &mut impl Output,
     cell: Run,

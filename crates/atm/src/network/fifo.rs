@@ -48,8 +48,8 @@ impl Fifo {
     }
 
     /// Takes those whose transmission has begun off the count. Gives how many.
-    #[inline]
-    pub(super) fn drain(&mut self, now: Moment, connections: &mut [Connection]) -> u32 {
+    #[inline(always)]
+    fn drain(&mut self, now: Moment, connections: &mut [Connection]) -> u32 {
         if self.waiting == 0 || self.head > now {
             return 0;
         }
@@ -58,15 +58,21 @@ impl Fifo {
             self.head = next;
             1
         } else {
-            let count = (now.since(self.head).divided_by(self.interval) + 1).min(self.waiting.into());
-            self.head = self.head.plus(self.interval.times(count));
-            count as u32
+            self.begun(now)
         };
         self.waiting -= begun;
         if let Some(by_vc) = &mut self.by_vc {
             by_vc.leave(begun, connections);
         }
         begun
+    }
+
+    /// How many that is, of some; the next one becomes the head.
+    #[inline(never)]
+    fn begun(&mut self, now: Moment) -> u32 {
+        let count = (now.since(self.head).divided_by(self.interval) + 1).min(self.waiting.into());
+        self.head = self.head.plus(self.interval.times(count));
+        count as u32
     }
 
     /// How many cells wait at a time that is not earlier than any cell that came.
@@ -107,12 +113,12 @@ impl Fifo {
 }
 
 impl Output for Fifo {
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, now: Moment, connections: &mut [Connection], _: &mut Fabric) -> u32 {
         self.drain(now, connections)
     }
 
-    #[inline]
+    #[inline(always)]
     fn seen(&self, connection: &Connection, memory: u32) -> (Occupancy, &Rules) {
         let active = self.by_vc.as_ref().map_or(0, |by_vc| by_vc.active);
         (Occupancy { queue: self.waiting, memory, vc: connection.waiting, active }, &self.rules)
@@ -125,7 +131,7 @@ impl Output for Fifo {
         if self.by_vc.is_some() && spacing > self.interval && run.at() < self.free { 1 } else { run.cells() }
     }
 
-    #[inline]
+    #[inline(always)]
     fn accept_cell(&mut self, cell: Run, connection: &mut Connection, fabric: &mut Fabric) -> u32 {
         let at = cell.at();
         let waits = at < self.free;

@@ -203,23 +203,35 @@ impl Run {
         front
     }
 
-    /// How many of its cells come in picosecond `bound` or before. The first does.
+    /// Takes those of its cells away that come in picosecond `bound` or before, and tells when the next is there. `None`: all do, and
+    /// nothing is changed. There are several, and the first does.
     #[inline]
-    fn cells_until(&self, bound: u64, spacing: Spacing) -> u16 {
-        let at = self.at();
-        if at.plus(spacing).ps() > bound {
-            return 1;
+    fn take_until(&mut self, bound: u64, spacings: &[Spacing]) -> Option<(Self, u64)> {
+        let spacing = spacings[self.class() as usize];
+        let second = self.at().plus(spacing);
+        if second.ps() > bound {
+            let some = Self { about: self.about.with_cells(1).without_end(), ..*self };
+            *self = Self::of(second, self.frame, self.about.with_cells(self.cells() - 1));
+            return Some((some, second.ps()));
         }
+        let cells = self.cells_until(bound, spacing);
+        (cells < self.cells()).then(|| {
+            let some = self.split(cells, spacing);
+            (some, self.ps())
+        })
+    }
+
+    /// How many of its cells come in picosecond `bound` or before. The first does.
+    #[inline(never)]
+    fn cells_until(&self, bound: u64, spacing: Spacing) -> u16 {
         if self.last_at(spacing).ps() <= bound {
             return self.cells();
         }
-        // The last moment of the picosecond; there is a second cell beyond the first, so the spacing is not zero.
-        let span = Moment::from_parts(bound, u32::MAX).since(at);
+        // The last moment of the picosecond; not all come by then, so the spacing is not zero.
+        let span = Moment::from_parts(bound, u32::MAX).since(self.at());
         span.divided_by(spacing) as u16 + 1
     }
-}
 
-impl Run {
     /// How many of its cells come after `moment`.
     pub(super) fn cells_after(&self, moment: Moment, spacing: Spacing) -> u16 {
         if self.at() > moment {
@@ -262,6 +274,20 @@ impl Stream {
         self.ring.front().map(Run::ps)
     }
 
+    #[inline(never)]
+    fn push_end(&mut self, index: usize, ps: u64, bounds: &mut Earliest) {
+        if self.ends.is_empty() {
+            bounds.set(index, ps.saturating_add(self.remaining));
+        }
+        self.ends.push_back(ps);
+    }
+
+    #[inline(never)]
+    fn take_end(&mut self, index: usize, bounds: &mut Earliest) {
+        self.ends.pop_front();
+        bounds.set(index, self.ends.front().map_or(u64::MAX, |ps| ps.saturating_add(self.remaining)));
+    }
+
     pub(super) fn runs(&self) -> impl DoubleEndedIterator<Item = &Run> {
         self.ring.iter()
     }
@@ -281,90 +307,100 @@ pub(super) struct Fabric {
     pub(super) woken: Vec<Vec<u32>>,
     /// By stream: before when none of its frames can be at the far end.
     pub(super) bounds: Earliest,
+    /// What a stage has merged and not yet handled; kept for its room.
+    pub(super) batch: Vec<Run>,
     /// Runs are joined.
     pub(super) trains: bool,
 }
 
 impl Fabric {
     /// Appends `run` to a stream; never earlier than what is in it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, stream: u32, run: Run) {
+        let index = stream as usize;
         if run.ends() {
-            self.push_end(stream, &run);
+            let ps = run.last_at(self.spacings[run.class() as usize]).ps();
+            self.streams[index].push_end(index, ps, &mut self.bounds);
         }
-        let stream = &mut self.streams[stream as usize];
+        let stream = &mut self.streams[index];
         if let Some(back) = stream.ring.back_mut() {
             if self.trains && back.frame == run.frame && join(back, &run, &self.spacings) {
                 return;
             }
         } else {
-            let target = stream.target as usize;
-            self.next.lower(target, run.ps());
-            if let Some(woken) = self.woken.get_mut(target) {
-                woken.push(stream.input);
-            }
+            wake(stream, run.ps(), &mut self.next, &mut self.woken);
         }
         stream.ring.push_back(run);
     }
 
-    fn push_end(&mut self, stream: u32, run: &Run) {
-        let ps = run.last_at(self.spacings[run.class() as usize]).ps();
-        let index = stream as usize;
-        let stream = &mut self.streams[index];
-        if stream.ends.is_empty() {
-            self.bounds.set(index, ps.saturating_add(stream.remaining));
-        }
-        stream.ends.push_back(ps);
-    }
-
-    fn take_end(&mut self, stream: u32) {
-        let index = stream as usize;
-        let stream = &mut self.streams[index];
-        stream.ends.pop_front();
-        self.bounds.set(index, stream.ends.front().map_or(u64::MAX, |ps| ps.saturating_add(stream.remaining)));
-    }
-
-    /// Takes the cells at the front of a stream that come in picosecond `bound` or before; the first does. Then tells when
-    /// the next is there.
+    /// Takes all cells of a stream that come in picosecond `bound` or before. Tells when the next is there.
     #[inline]
-    pub(super) fn take(&mut self, stream: u32, bound: u64) -> (Run, Option<u64>) {
-        let ring = &mut self.streams[stream as usize].ring;
-        let front = ring.front_mut().expect("who is asked has something");
-        let run = *front;
-        if run.cells() > 1 {
-            let spacing = self.spacings[run.class() as usize];
-            let cells = run.cells_until(bound, spacing);
-            if cells < run.cells() {
-                let run = front.split(cells, spacing);
-                return (run, Some(front.ps()));
+    pub(super) fn take_until(&mut self, stream: u32, bound: u64, into: &mut Vec<Run>) -> Option<u64> {
+        let index = stream as usize;
+        let source = &mut self.streams[index];
+        loop {
+            let front = source.ring.front_mut()?;
+            let run = *front;
+            let ps = run.ps();
+            if ps > bound {
+                return Some(ps);
+            }
+            if run.cells() > 1
+                && let Some((some, next)) = front.take_until(bound, &self.spacings)
+            {
+                into.push(some);
+                return Some(next);
+            }
+            source.ring.pop_front();
+            into.push(run);
+            if run.ends() {
+                source.take_end(index, &mut self.bounds);
             }
         }
-        ring.pop_front();
-        let next = ring.front().map(Run::ps);
-        if run.ends() {
-            self.take_end(stream);
-        }
-        (run, next)
     }
 
-    /// The same, and of what follows by then as much as is of that frame and alike. Tells how many cells that is, in its name, and
-    /// in which picosecond the last of them comes.
+    /// Takes the cells at the front of a stream that come in picosecond `bound` or before, as many as are of one frame and alike. Tells
+    /// how many that is, in the name of the first, and in which picosecond the last of them comes.
     #[inline]
-    pub(super) fn gather(&mut self, stream: u32, bound: u64) -> (Run, u64, Option<u64>) {
-        let (mut all, mut next) = self.take(stream, bound);
-        let mut last = all.last_at(self.spacings[all.class() as usize]);
-        while let Some(ps) = next
-            && ps <= bound
-            && let Some(front) = self.streams[stream as usize].ring.front()
-            && front.frame == all.frame
-            && all.about.continued_by(front.about)
-        {
-            let (more, later) = self.take(stream, bound);
-            all.about = more.about.with_cells(all.cells() + more.cells());
-            last = more.last_at(self.spacings[more.class() as usize]);
-            next = later;
+    pub(super) fn gather(&mut self, stream: u32, bound: u64) -> Option<(Run, u64)> {
+        let index = stream as usize;
+        let source = &mut self.streams[index];
+        let mut all: Option<(Run, u64)> = None;
+        while let Some(front) = source.ring.front_mut() {
+            let mut run = *front;
+            let mut last = run.ps();
+            let follows = all.is_none_or(|(all, _)| run.frame == all.frame && all.about.continued_by(run.about));
+            if last > bound || !follows {
+                break;
+            }
+            let mut whole = true;
+            if run.cells() > 1 {
+                if let Some((some, _)) = front.take_until(bound, &self.spacings) {
+                    (run, whole) = (some, false);
+                }
+                last = run.last_at(self.spacings[run.class() as usize]).ps();
+            }
+            if whole {
+                source.ring.pop_front();
+                if run.ends() {
+                    source.take_end(index, &mut self.bounds);
+                }
+            }
+            let before = all.map_or(0, |(all, _)| all.cells());
+            run.about = run.about.with_cells(before + run.cells());
+            all = Some((run, last));
         }
-        (all, last.ps(), next)
+        all
+    }
+}
+
+/// The first run comes to a stream: who takes it has something to do.
+#[inline(never)]
+fn wake(stream: &Stream, ps: u64, next: &mut Earliest, woken: &mut [Vec<u32>]) {
+    let target = stream.target as usize;
+    next.lower(target, ps);
+    if let Some(woken) = woken.get_mut(target) {
+        woken.push(stream.input);
     }
 }
 

@@ -120,8 +120,7 @@ impl Scheduled {
     }
 
     /// Starts every transmission that is due by `now`. Gives how many cells left.
-    #[inline]
-    pub(super) fn serve(&mut self, now: Moment, connections: &mut [Connection], fabric: &mut Fabric) -> u32 {
+    fn serve(&mut self, now: Moment, connections: &mut [Connection], fabric: &mut Fabric) -> u32 {
         let before = self.waiting;
         while self.waiting > 0 && self.free <= now {
             self.send(now, connections, fabric);
@@ -130,7 +129,7 @@ impl Scheduled {
     }
 
     /// Sends the next cell, or of a queue that has no rival as many as are due.
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, now: Moment, connections: &mut [Connection], fabric: &mut Fabric) {
         let turn = self.turns.first().expect("something waits");
         let queue = &mut self.queues[turn.queue() as usize];
@@ -200,12 +199,12 @@ impl Scheduled {
 }
 
 impl Output for Scheduled {
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, now: Moment, connections: &mut [Connection], fabric: &mut Fabric) -> u32 {
-        self.serve(now, connections, fabric)
+        if self.waiting > 0 && self.free <= now { self.serve(now, connections, fabric) } else { 0 }
     }
 
-    #[inline]
+    #[inline(always)]
     fn seen(&self, connection: &Connection, memory: u32) -> (Occupancy, &Rules) {
         let queue = &self.queues[connection.queue as usize];
         let seen = Occupancy { queue: queue.waiting, memory, vc: connection.waiting, active: queue.active_vcs };
@@ -227,7 +226,7 @@ impl Output for Scheduled {
         self.free.since(at).multiples_below(spacing).min(run.cells().into()) as u16
     }
 
-    #[inline]
+    #[inline(always)]
     fn accept_cell(&mut self, cell: Run, connection: &mut Connection, fabric: &mut Fabric) -> u32 {
         self.take_in(cell, Spacing::ZERO, connection, fabric) as u32
     }

@@ -13,7 +13,7 @@ use super::heads::{Head, Heads};
 use super::run::{Fabric, Run};
 use crate::discard::CellDrop;
 use crate::policer::{Policer, Verdict};
-use crate::time::{Moment, Spacing};
+use crate::time::Moment;
 
 #[derive(Debug, Default)]
 pub(super) struct Stage {
@@ -66,6 +66,9 @@ impl Stage {
     }
 }
 
+/// Runs that are merged before they are handled, or some more.
+const BATCH: usize = 256;
+
 /// What cells pass before they come to a port.
 struct Entry<'a> {
     inputs: &'a [u32],
@@ -76,37 +79,65 @@ struct Entry<'a> {
 
 impl Entry<'_> {
     /// Handles all that comes by `until`. Tells in which picosecond there is something to do again, `u64::MAX` for never.
+    ///
+    /// What is merged does not depend on what becomes of it here; so a batch is merged, then handled, each in a loop of its own.
     fn process(&mut self, exit: &mut impl Exit, until: u64, fabric: &mut Fabric) -> u64 {
+        let mut batch = core::mem::take(&mut fabric.batch);
+        loop {
+            self.merge(until, &mut batch, fabric);
+            if batch.is_empty() {
+                break;
+            }
+            for run in &batch {
+                self.receive(*run, exit, fabric);
+            }
+            batch.clear();
+        }
+        fabric.batch = batch;
+        let next = self.heads.first().map_or(u64::MAX, |head| head.ps);
+        next.min(exit.finish(Moment::from_parts(until, u32::MAX), self.connections, fabric))
+    }
+
+    /// Some of what comes by `until`, in its order; nothing if nothing does.
+    fn merge(&mut self, until: u64, batch: &mut Vec<Run>, fabric: &mut Fabric) {
         while let Some(Head { ps, input }) = self.heads.first()
             && ps <= until
+            && batch.len() < BATCH
         {
             let bound = match self.heads.second() {
                 Some(rival) if rival.input > input => until.min(rival.ps),
                 Some(rival) => until.min(rival.ps - 1),
                 None => until,
             };
-            let (run, next) = fabric.take(self.inputs[input as usize], bound);
-            match next {
+            match fabric.take_until(self.inputs[input as usize], bound, batch) {
                 Some(ps) => self.heads.replace_first(ps),
                 None => self.heads.remove_first(),
             }
-            self.receive(run, exit, fabric);
         }
-        let next = self.heads.first().map_or(u64::MAX, |head| head.ps);
-        next.min(exit.finish(Moment::from_parts(until, u32::MAX), self.connections, fabric))
     }
 
-    #[inline]
+    #[inline(always)]
     fn receive(&mut self, run: Run, exit: &mut impl Exit, fabric: &mut Fabric) {
         exit.comes(&run, self.connections, fabric);
         let connection = &mut self.connections[run.label() as usize];
         connection.arrived += u64::from(run.cells());
         connection.arrived_low += if run.low() { u64::from(run.cells()) } else { 0 };
         let policers = [connection.policer, connection.path_policer];
-        if policers == [NONE; 2] {
-            self.forward(run, exit, fabric);
+        if run.cells() == 1 && policers == [NONE; 2] {
+            exit.settle(run.at(), self.connections, fabric);
+            exit.admit_cell(run, &mut self.connections[run.label() as usize], fabric);
         } else {
-            self.police(run, policers, exit, fabric);
+            self.receive_run(run, policers, exit, fabric);
+        }
+    }
+
+    /// Asks the policers, the first before the second; what they let through goes on.
+    #[inline(never)]
+    fn receive_run(&mut self, run: Run, policers: [u16; 2], exit: &mut impl Exit, fabric: &mut Fabric) {
+        match policers {
+            [NONE, NONE] => self.forward(run, exit, fabric),
+            [NONE, policer] => self.police(run, [policer, NONE], exit, fabric),
+            policers => self.police(run, policers, exit, fabric),
         }
     }
 
@@ -121,23 +152,8 @@ impl Entry<'_> {
         }
     }
 
-    /// Asks the policers, the first before the second; what they let through goes on.
-    fn police(&mut self, run: Run, policers: [u16; 2], exit: &mut impl Exit, fabric: &mut Fabric) {
+    fn police(&mut self, mut run: Run, policers: [u16; 2], exit: &mut impl Exit, fabric: &mut Fabric) {
         let spacing = fabric.spacings[run.class() as usize];
-        match policers {
-            [NONE, policer] => self.police_by(run, spacing, [policer, NONE], exit, fabric),
-            policers => self.police_by(run, spacing, policers, exit, fabric),
-        }
-    }
-
-    fn police_by(
-        &mut self,
-        mut run: Run,
-        spacing: Spacing,
-        policers: [u16; 2],
-        exit: &mut impl Exit,
-        fabric: &mut Fabric,
-    ) {
         let [policer, next] = policers;
         loop {
             let (verdict, cells) =
@@ -149,7 +165,7 @@ impl Entry<'_> {
                 Verdict::Pass => None,
                 Verdict::Tag => {
                     piece.set_low();
-                    connection.tagged += u64::from(cells);
+                    connection.lost.tagged += u64::from(cells);
                     None
                 }
                 Verdict::DropPeak => Some(CellDrop::PeakRate),
@@ -158,7 +174,7 @@ impl Entry<'_> {
             };
             match refused {
                 Some(reason) => connection.drop(piece, spacing, reason, fabric),
-                None if next != NONE => self.police_by(piece, spacing, [next, NONE], exit, fabric),
+                None if next != NONE => self.police(piece, [next, NONE], exit, fabric),
                 None => self.forward(piece, exit, fabric),
             }
             if done {

@@ -232,11 +232,11 @@ impl Network {
         HopStats {
             arrived: connection.arrived,
             arrived_low_priority: connection.arrived_low,
-            dropped_low_priority: connection.dropped_low,
+            dropped_low_priority: connection.lost.dropped_low,
             sent: connection.arrived - connection.dropped_cells() - waiting,
             waiting,
-            dropped: connection.dropped,
-            tagged: connection.tagged,
+            dropped: connection.lost.dropped,
+            tagged: connection.lost.tagged,
         }
     }
 
@@ -256,7 +256,7 @@ impl Network {
         };
         let joined = Cells {
             all: connection.arrived - connection.dropped_cells() - waiting.all,
-            low: connection.arrived_low + connection.tagged - connection.dropped_low - waiting.low,
+            low: connection.arrived_low + connection.lost.tagged - connection.lost.dropped_low - waiting.low,
         };
         (joined, connection.out, connection.label)
     }
