@@ -378,6 +378,11 @@ impl Rules {
         }
     }
 
+    /// True where a cell that does not end its frame is let in if there is room, and changes nothing.
+    pub(crate) fn goes_on(&self, state: &FrameState) -> bool {
+        self.scheme == Compact::Tail || state.receiving && state.discarding.is_none()
+    }
+
     /// How many cells there is room for.
     #[inline]
     fn room(&self, seen: &Occupancy, low: bool) -> u32 {

@@ -12,6 +12,7 @@
 mod abr;
 mod alone;
 mod build;
+mod bundle;
 mod check;
 mod connection;
 mod earliest;

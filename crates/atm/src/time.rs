@@ -90,6 +90,8 @@ impl Moment {
 impl Spacing {
     /// No time: all at once.
     pub const ZERO: Self = Self(0);
+    /// The shortest that [`Instant`] tells.
+    pub(crate) const PICOSECOND: Self = Self(1 << FRACTION_BITS);
     /// Longer than all that [`Moment`] tells: times at its end stay there.
     pub(crate) const LONGEST: Self = Self((u64::MAX as u128) << FRACTION_BITS);
 

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use lastmile_units::{Duration, Instant};
 
 use super::abr::{Control, Mark, Rms, Sender};
+use super::bundle::Bundle;
 use super::check::check;
 use super::connection::{Connection, NONE};
 use super::earliest::Earliest;
@@ -398,6 +399,7 @@ impl<'a> Builder<'a> {
                 next: Earliest::new(targets),
                 woken: vec![Vec::new(); stages],
                 batch: Vec::new(),
+                bundle: Bundle::default(),
                 trains: self.spec.trains,
             },
             paths: self.paths,

@@ -44,6 +44,18 @@ pub(super) struct Lost {
 }
 
 impl Connection {
+    #[inline]
+    pub(super) fn unpoliced(&self) -> bool {
+        [self.policer, self.path_policer] == [NONE; 2]
+    }
+
+    /// Cells of it come.
+    #[inline]
+    pub(super) fn comes(&mut self, cells: u16, low: bool) {
+        self.arrived += u64::from(cells);
+        self.arrived_low += if low { u64::from(cells) } else { 0 };
+    }
+
     /// One of its cells begins to wait. True if it is the only one.
     #[inline]
     pub(super) fn waits(&mut self, cells: u32) -> bool {

@@ -3,6 +3,7 @@
 //! A cell alone takes a way of its own to the queue, without what only runs need. Of several ports those at which nothing waits are not looked at.
 
 use super::abr::Watch;
+use super::bundle::{Bundle, Bundled};
 use super::connection::Connection;
 use super::fifo::Fifo;
 use super::run::{Fabric, Run};
@@ -33,6 +34,9 @@ pub(super) trait Output {
     /// Lets in a run. Gives how many cells wait more than before.
     fn accept(&mut self, run: Run, spacing: Spacing, connections: &mut [Connection], fabric: &mut Fabric) -> i64;
 
+    /// Lets in trains side by side, which no policer asks for, if it can without a look at each cell.
+    fn accept_bundle(&mut self, bundle: &Bundle, connections: &mut [Connection], fabric: &mut Fabric) -> Bundled;
+
     /// Cells that wait.
     fn waiting(&self) -> u32;
 
@@ -54,6 +58,9 @@ pub(super) trait Exit {
 
     /// A run to its queue.
     fn admit_run(&mut self, run: Run, connections: &mut [Connection], fabric: &mut Fabric);
+
+    /// Trains side by side to their queues, which no policer asks for, if that needs no look at each cell.
+    fn admit_bundle(&mut self, bundle: &Bundle, connections: &mut [Connection], fabric: &mut Fabric) -> Bundled;
 
     /// Nothing more comes by `now`. Tells in which picosecond there is something to do, `u64::MAX` for never.
     fn finish(&mut self, now: Moment, connections: &mut [Connection], fabric: &mut Fabric) -> u64;
@@ -86,6 +93,10 @@ impl<O: Output> Exit for Lone<'_, O> {
             }
             self.0.settle(run.at(), connections, fabric);
         }
+    }
+
+    fn admit_bundle(&mut self, bundle: &Bundle, connections: &mut [Connection], fabric: &mut Fabric) -> Bundled {
+        self.0.accept_bundle(bundle, connections, fabric)
     }
 
     #[inline]
@@ -166,6 +177,10 @@ impl Exit for Several<'_> {
             }
             self.settle(run.at(), connections, fabric);
         }
+    }
+
+    fn admit_bundle(&mut self, _: &Bundle, _: &mut [Connection], _: &mut Fabric) -> Bundled {
+        Bundled::Cells
     }
 
     fn finish(&mut self, now: Moment, connections: &mut [Connection], fabric: &mut Fabric) -> u64 {

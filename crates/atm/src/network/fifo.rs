@@ -12,6 +12,7 @@
 
 use std::collections::VecDeque;
 
+use super::bundle::{Bundle, Bundled};
 use super::connection::Connection;
 use super::exit::Output;
 use super::run::{Fabric, Run};
@@ -32,6 +33,8 @@ pub(super) struct Fifo {
     pub(super) waiting: u32,
     pub(super) peak: u32,
     by_vc: Option<ByVc>,
+    /// By number: the class of so many intervals.
+    classes: Vec<Option<u16>>,
 }
 
 /// Whose cells wait: labels and counts.
@@ -44,7 +47,8 @@ struct ByVc {
 impl Fifo {
     pub(super) fn new(rules: Rules, interval: Spacing, class: u16) -> Self {
         let by_vc = rules.counts_vcs().then(ByVc::default);
-        Self { rules, interval, class, free: Moment::default(), head: Moment::default(), waiting: 0, peak: 0, by_vc }
+        let (free, head) = (Moment::default(), Moment::default());
+        Self { rules, interval, class, free, head, waiting: 0, peak: 0, by_vc, classes: Vec::new() }
     }
 
     /// Takes those whose transmission has begun off the count. Gives how many.
@@ -110,6 +114,104 @@ impl Fifo {
         }
         i64::from(cells) - i64::from(left)
     }
+}
+
+/// Trains side by side ([`Bundle`]). Cell n of a bundle that finds the port busy all the while starts n intervals behind the first.
+impl Fifo {
+    /// Every cell finds the port busy. Both when cells come and when they start goes evenly from round to round, so the first and the last tell.
+    fn stays_busy(&self, bundle: &Bundle) -> bool {
+        let trains = bundle.trains.len();
+        let busy = |train, round: u16| {
+            let before = trains as u64 * u64::from(round) + train as u64;
+            bundle.at(train, round) < self.free.plus(self.interval.times(before))
+        };
+        (0..trains).all(|train| busy(train, 0) && busy(train, bundle.rounds - 1))
+    }
+
+    /// Every cell finds the port idle: none comes sooner than one interval behind the one before.
+    fn stays_idle(&self, bundle: &Bundle) -> bool {
+        let apart = |pair: &[Run]| pair[1].at() >= pair[0].at().plus(self.interval);
+        let last = bundle.at(bundle.trains.len() - 1, 0);
+        bundle.at(0, 0) >= self.free
+            && bundle.trains.windows(2).all(apart)
+            && bundle.at(0, 1) >= last.plus(self.interval)
+    }
+
+    fn queue_bundle(
+        &mut self,
+        bundle: &Bundle,
+        cells: u32,
+        connections: &mut [Connection],
+        fabric: &mut Fabric,
+    ) -> Bundled {
+        let trains = bundle.trains.len();
+        let Some(class) = self.class_of(trains, fabric) else { return Bundled::Cells };
+        if self.waiting == 0 {
+            self.head = self.free;
+        }
+        if self.waiting + cells > self.peak {
+            self.peak = self.peak.max(self.peak_of(bundle));
+        }
+        let mut start = self.free;
+        for train in &bundle.trains {
+            let connection = &mut connections[train.label() as usize];
+            connection.comes(bundle.rounds, train.low());
+            let about = train.about.with_cells(bundle.rounds).without_end().with_class(class);
+            let sent = Run::of(start, train.frame, about);
+            fabric.push(connection.out, sent.towards(connection.label, start.plus(connection.transit)));
+            start = start.plus(self.interval);
+        }
+        self.free = self.free.plus(self.interval.times(cells.into()));
+        self.waiting += cells;
+        self.drain(bundle.at(trains - 1, bundle.rounds - 1), connections);
+        Bundled::Done
+    }
+
+    fn pass_bundle(&mut self, bundle: &Bundle, connections: &mut [Connection], fabric: &mut Fabric) -> Bundled {
+        for train in &bundle.trains {
+            let connection = &mut connections[train.label() as usize];
+            connection.comes(bundle.rounds, train.low());
+            let about = train.about.with_cells(bundle.rounds).without_end();
+            let sent = Run::of(train.at(), train.frame, about);
+            fabric.push(connection.out, sent.towards(connection.label, train.at().plus(connection.transit)));
+        }
+        self.free = bundle.at(bundle.trains.len() - 1, bundle.rounds - 1).plus(self.interval);
+        Bundled::Done
+    }
+
+    /// The most cells that wait when one of a bundle has come, all of which wait. From round to round either no fewer leave than come, or no more; but
+    /// for the first, in which the one at the head may be still to start.
+    fn peak_of(&self, bundle: &Bundle) -> u32 {
+        let trains = bundle.trains.len();
+        let waiting = |train: usize, round: u16| {
+            let now = bundle.at(train, round);
+            let begun = if now < self.head { 0 } else { now.since(self.head).divided_by(self.interval) + 1 };
+            let come = trains as u64 * u64::from(round) + train as u64 + 1;
+            (u64::from(self.waiting) + come - begun) as u32
+        };
+        let rounds = [0, 1, bundle.rounds - 1];
+        (0..trains).flat_map(|train| rounds.map(|round| waiting(train, round))).max().unwrap_or(0)
+    }
+
+    /// The class of so many intervals. `None`: there are no more classes.
+    fn class_of(&mut self, intervals: usize, fabric: &mut Fabric) -> Option<u16> {
+        if self.classes.len() <= intervals {
+            self.classes.resize(intervals + 1, None);
+        }
+        if self.classes[intervals].is_none() {
+            let class = u16::try_from(fabric.spacings.len()).ok()?;
+            fabric.spacings.push(self.interval.times(intervals as u64));
+            self.classes[intervals] = Some(class);
+        }
+        self.classes[intervals]
+    }
+}
+
+/// True if two of the trains go on in one stream, where those that overlap cannot be.
+fn shared_way(bundle: &Bundle, connections: &[Connection]) -> bool {
+    let out = |train: &Run| connections[train.label() as usize].out;
+    let mut trains = bundle.trains.iter().enumerate();
+    trains.any(|(index, train)| bundle.trains[..index].iter().any(|other| out(other) == out(train)))
 }
 
 impl Output for Fifo {
@@ -197,6 +299,30 @@ impl Output for Fifo {
                 return more;
             }
             more -= i64::from(self.drain(run.at(), connections));
+        }
+    }
+
+    fn accept_bundle(&mut self, bundle: &Bundle, connections: &mut [Connection], fabric: &mut Fabric) -> Bundled {
+        self.drain(bundle.at(0, 0), connections);
+        if self.by_vc.is_some() || shared_way(bundle, connections) {
+            return Bundled::Cells;
+        }
+        let state = |train: &Run| &connections[train.label() as usize].state;
+        if !bundle.trains.iter().all(|train| self.rules.goes_on(state(train))) {
+            return Bundled::Round;
+        }
+        let cells = bundle.trains.len() as u32 * u32::from(bundle.rounds);
+        let low = bundle.trains.iter().any(Run::low);
+        let most = Occupancy { queue: self.waiting + cells - 1, memory: self.waiting + cells - 1, vc: 0, active: 0 };
+        if self.rules.full(&most, low).is_some() {
+            return Bundled::Cells;
+        }
+        if self.stays_busy(bundle) {
+            self.queue_bundle(bundle, cells, connections, fabric)
+        } else if self.stays_idle(bundle) {
+            self.pass_bundle(bundle, connections, fabric)
+        } else {
+            Bundled::Cells
         }
     }
 

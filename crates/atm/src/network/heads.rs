@@ -33,6 +33,17 @@ impl Heads {
         (self.len > 1).then(|| self.at(1))
     }
 
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// In the order of their times, from 0.
+    #[inline]
+    pub(super) fn get(&self, place: usize) -> Option<Head> {
+        (self.len > place).then(|| self.at(place))
+    }
+
     /// An input has something.
     pub(super) fn add(&mut self, head: Head) {
         if self.len == self.ring.len() {

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 
 use super::abr::Rms;
+use super::bundle::Bundle;
 use super::earliest::Earliest;
 use super::frames::Frames;
 use crate::time::{Moment, Spacing};
@@ -274,6 +275,17 @@ impl Stream {
         self.ring.front().map(Run::ps)
     }
 
+    #[inline]
+    pub(super) fn front(&self) -> Option<&Run> {
+        self.ring.front()
+    }
+
+    /// Of the first run some cells have been taken.
+    #[inline]
+    pub(super) fn replace_front(&mut self, rest: Run) {
+        *self.ring.front_mut().expect("there is one") = rest;
+    }
+
     #[inline(never)]
     fn push_end(&mut self, index: usize, ps: u64, bounds: &mut Earliest) {
         if self.ends.is_empty() {
@@ -309,6 +321,8 @@ pub(super) struct Fabric {
     pub(super) bounds: Earliest,
     /// What a stage has merged and not yet handled; kept for its room.
     pub(super) batch: Vec<Run>,
+    /// Kept for its room, too.
+    pub(super) bundle: Bundle,
     /// Runs are joined.
     pub(super) trains: bool,
 }

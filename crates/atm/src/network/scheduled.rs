@@ -11,6 +11,7 @@
 
 use std::collections::VecDeque;
 
+use super::bundle::{Bundle, Bundled};
 use super::connection::Connection;
 use super::exit::Output;
 use super::run::{About, Fabric, Run};
@@ -235,6 +236,10 @@ impl Output for Scheduled {
     #[inline]
     fn accept(&mut self, run: Run, spacing: Spacing, connections: &mut [Connection], fabric: &mut Fabric) -> i64 {
         self.take_in(run, spacing, &mut connections[run.label() as usize], fabric)
+    }
+
+    fn accept_bundle(&mut self, _: &Bundle, _: &mut [Connection], _: &mut Fabric) -> Bundled {
+        Bundled::Cells
     }
 
     #[inline]

@@ -7,6 +7,7 @@
 //! Cost: see `heads`.
 
 use super::abr::Watch;
+use super::bundle::{Bundle, Bundled};
 use super::connection::{Connection, NONE};
 use super::exit::{Exit, Lone, Port, Several};
 use super::heads::{Head, Heads};
@@ -83,26 +84,44 @@ impl Entry<'_> {
     /// What is merged does not depend on what becomes of it here; so a batch is merged, then handled, each in a loop of its own.
     fn process(&mut self, exit: &mut impl Exit, until: u64, fabric: &mut Fabric) -> u64 {
         let mut batch = core::mem::take(&mut fabric.batch);
-        loop {
-            self.merge(until, &mut batch, fabric);
-            if batch.is_empty() {
-                break;
+        let mut bundle = core::mem::take(&mut fabric.bundle);
+        while self.heads.first().is_some_and(|head| head.ps <= until) {
+            if fabric.trains && bundle.find(self.heads, self.inputs, until, fabric) {
+                self.receive_bundle(&bundle, &mut batch, exit, fabric);
+            } else {
+                let most = if fabric.trains { self.heads.len() } else { BATCH };
+                self.merge(until, most, &mut batch, fabric);
             }
             for run in &batch {
                 self.receive(*run, exit, fabric);
             }
             batch.clear();
         }
-        fabric.batch = batch;
+        (fabric.batch, fabric.bundle) = (batch, bundle);
         let next = self.heads.first().map_or(u64::MAX, |head| head.ps);
         next.min(exit.finish(Moment::from_parts(until, u32::MAX), self.connections, fabric))
     }
 
-    /// Some of what comes by `until`, in its order; nothing if nothing does.
-    fn merge(&mut self, until: u64, batch: &mut Vec<Run>, fabric: &mut Fabric) {
+    /// Trains side by side: handled together, or taken apart.
+    fn receive_bundle(&mut self, bundle: &Bundle, batch: &mut Vec<Run>, exit: &mut impl Exit, fabric: &mut Fabric) {
+        let policed = |train: &Run| !self.connections[train.label() as usize].unpoliced();
+        let done = if bundle.trains.iter().any(policed) {
+            Bundled::Cells
+        } else {
+            exit.admit_bundle(bundle, self.connections, fabric)
+        };
+        let rounds = if done == Bundled::Round { 1 } else { bundle.rounds };
+        if done != Bundled::Done {
+            bundle.cells(rounds, batch);
+        }
+        bundle.take(rounds, self.heads, self.inputs, fabric);
+    }
+
+    /// What comes first of what comes by `until`, in its order: `most` runs, or some more.
+    fn merge(&mut self, until: u64, most: usize, batch: &mut Vec<Run>, fabric: &mut Fabric) {
         while let Some(Head { ps, input }) = self.heads.first()
             && ps <= until
-            && batch.len() < BATCH
+            && batch.len() < most
         {
             let bound = match self.heads.second() {
                 Some(rival) if rival.input > input => until.min(rival.ps),
@@ -120,13 +139,12 @@ impl Entry<'_> {
     fn receive(&mut self, run: Run, exit: &mut impl Exit, fabric: &mut Fabric) {
         exit.comes(&run, self.connections, fabric);
         let connection = &mut self.connections[run.label() as usize];
-        connection.arrived += u64::from(run.cells());
-        connection.arrived_low += if run.low() { u64::from(run.cells()) } else { 0 };
-        let policers = [connection.policer, connection.path_policer];
-        if run.cells() == 1 && policers == [NONE; 2] {
+        connection.comes(run.cells(), run.low());
+        if run.cells() == 1 && connection.unpoliced() {
             exit.settle(run.at(), self.connections, fabric);
             exit.admit_cell(run, &mut self.connections[run.label() as usize], fabric);
         } else {
+            let policers = [connection.policer, connection.path_policer];
             self.receive_run(run, policers, exit, fabric);
         }
     }
