@@ -134,8 +134,8 @@ def table(line, found):
             f"{live['upload_busy']:.1%}".replace("%", " %"),
             milliseconds(live["ping_p50_ms"]) if live["ping_p50_ms"] is not None else "–",
             milliseconds(live["ping_p99_ms"]) if live["ping_p99_ms"] is not None else "–",
-            # A real machine has other work, too.
-            f"{live['processor_busy']:.1%}".replace("%", " %") if live["processor_busy"] < 0.9 else "–",
+            # A real machine has other work, too, and a row from one without a pause must say so.
+            f"{live['processor_busy']:.1%}".replace("%", " %") if live["processor_busy"] < 0.9 else "busy machine",
         ]
         if sim:
             cells += [f"{sim['download_bps'] / 1e3:.0f}", f"{sim['upload_bps'] / 1e3:.0f}", milliseconds(sim["ping_p50_ms"]), milliseconds(sim["ping_p99_ms"])]
