@@ -37,7 +37,6 @@ demo: ## An upload starves a download, then the same line with two remedies
 test: lint ## Everything: format, lints, tests, documentation, live tests where the machine allows
 	@scripts/setup.sh test
 	$(CARGO) test --workspace --locked
-	$(CARGO) test --manifest-path fuzz/Cargo.toml --target-dir $(TARGET) --no-default-features --locked
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --locked --no-deps --quiet
 	$(CARGO) build --profile $(PROFILE) --locked --package lastmile-cli
 	@scripts/same-bytes.sh $(TARGET)/debug/lastmile $(TARGET)/$(PROFILE)/lastmile

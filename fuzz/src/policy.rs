@@ -4,6 +4,7 @@
 use lastmile_packet::Meta;
 use lastmile_scenario::Report;
 use lastmile_scenario::policy::{Line, Policy};
+use lastmile_units::BitRate;
 
 /// Panics when a property does not hold.
 pub fn check(input: &[u8]) {
@@ -32,7 +33,7 @@ fn check_accepted(policy: &Policy) {
         assert!(down.queue.build::<Meta>(&policy.line.down_layer).is_ok(), "an accepted queue can be built");
     }
     let tops = policy.classes.iter().filter(|class| class.parent.is_none());
-    let guaranteed: u64 = tops.filter_map(|class| class.rate).map(|rate| rate.as_bps()).sum();
+    let guaranteed: u64 = tops.filter_map(|class| class.rate).map(BitRate::as_bps).sum();
     assert!(guaranteed <= policy.line.up.as_bps(), "no more is guaranteed than there is");
     for class in &policy.classes {
         assert!(class.rate.is_none_or(|rate| rate <= class.ceil), "a class has no more than its ceiling");
