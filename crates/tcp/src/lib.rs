@@ -31,14 +31,14 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `config` | what a user may set, shared by all endpoints alike |
-//! | `endpoint` | the public face and the connection states of RFC 9293; `handshake` opens a connection, `observe` shows it |
+//! | `endpoint` | the public face and the connection states of RFC 9293; `handshake` opens a connection, `segments` makes what goes out, `observe` shows it |
 //! | `sender` | what is known of the stream; `transmit` chooses what goes out next, `persist` asks a shut window, `recovery` is the answer to acknowledgements and timeouts, `sending` what stands for a sender with nothing to send |
 //! | `congestion` | the congestion window: Tahoe, Reno, NewReno, SACK, CUBIC; HyStart and HyStart++ |
-//! | `scoreboard` | what the receiver holds, by SACK (RFC 6675) |
+//! | `scoreboard`, `sacked` | what the receiver holds, by SACK (RFC 6675) |
 //! | `rack`, `tail` | losses found by time, and a probe where nothing comes back (RFC 8985) |
 //! | `prr` | the window while a loss is repaired (RFC 9937) |
 //! | `receiver`, `reassembly` | acknowledgements, windows, data out of order; `quick_acks` is Linux's way to acknowledge |
-//! | `rtt`, `sent` | retransmission timeout (RFC 6298, Linux), and when what is in flight went out |
+//! | `rtt`, `measure`, `sent` | retransmission timeout (RFC 6298, Linux), what measures a round trip, and when what is in flight went out |
 //! | `undo` | taking back a repair that proves needless: Eifel, DSACK, F-RTO |
 //! | `stats` | counters, and what limited the sender |
 
@@ -47,6 +47,7 @@ mod congestion;
 mod endpoint;
 mod handshake;
 mod list;
+mod measure;
 mod observe;
 mod persist;
 mod prr;
@@ -57,7 +58,9 @@ mod reassembly;
 mod receiver;
 mod recovery;
 mod rtt;
+mod sacked;
 mod scoreboard;
+mod segments;
 mod sender;
 mod sending;
 mod sent;

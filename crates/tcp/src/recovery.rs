@@ -7,12 +7,11 @@
 //! is acknowledged, since going back causes them; RFC 6582 asks this of NewReno.
 //! Cost: an acknowledgement in order takes a dozen comparisons and stores.
 
-use lastmile_packet::{Meta, SeqNumber};
+use lastmile_packet::Meta;
 use lastmile_units::{Duration, Instant};
 
 use crate::congestion::{Acked, RoundTrip, Style};
 use crate::ranges::{Low, Range};
-use crate::rtt::Place;
 use crate::scoreboard::{DUP_THRESH, Scoreboard};
 use crate::sender::{Alarm, Phase, Sender, Stage, Urgent};
 use crate::tail::Probe;
@@ -65,7 +64,7 @@ pub(crate) struct News {
 
 impl News {
     /// `part` is newly held; what lies below `again` was sent again.
-    fn add(&mut self, part: Range, again: u64) {
+    pub(crate) fn add(&mut self, part: Range, again: u64) {
         self.any = true;
         let first = part.start.max(again);
         if first < part.end {
@@ -176,42 +175,6 @@ impl Sender {
         }
         if info.ecn_echo {
             self.on_ecn_echo(config);
-        }
-    }
-
-    /// RFC 6298, section 3, and RFC 7323, section 4.1. One measurement a round trip, exact; with timestamps those where
-    /// Karn's algorithm would forbid it as well, since the echo tells which transmission was acknowledged. For Linux's
-    /// timer every acknowledgement measures, if need be by what it newly SACKs.
-    #[inline]
-    fn measure(&mut self, now: Instant, config: &Config, echoed: Option<Duration>, from: u64, news: News) {
-        let place = Place { una: self.una, max: self.max };
-        if self.rtt.is_linux() {
-            let age = if news.by_time {
-                news.age_us.map(|us| Duration::from_us(u64::from(us)))
-            } else {
-                self.sent.acknowledge(now, from, self.una).or_else(|| self.sent.age(now, news.once?))
-            };
-            if let Some(rtt) = age.map(|age| config.ticked(now, age)).or(echoed) {
-                self.rtt.sample(rtt, place, config);
-            }
-        } else if self.timing {
-            if self.timed.ahead_of(self.una) <= 0 {
-                self.timing = false;
-                self.rtt.sample(config.measured(self.timed_at, now), place, config);
-            }
-        } else if let Some(rtt) = echoed {
-            self.rtt.sample(rtt, place, config);
-        }
-    }
-
-    /// Octets that were sent once are newly SACKed, from `octet` on. Linux's timer takes the round trip, and starts anew
-    /// if they went out before the segment at the cumulative acknowledgement was sent again: its answer cannot be here.
-    #[cold]
-    fn measure_sacked(&mut self, now: Instant, config: &Config, octet: u64) {
-        let Some(age) = self.sent.age(now, octet) else { return };
-        self.rtt.sample(config.ticked(now, age), Place { una: self.una, max: self.max }, config);
-        if self.sent.precedes_first_again(now, age) {
-            self.timer = Timer::at(config.deadline(now, self.rtt.rto()));
         }
     }
 
@@ -350,16 +313,6 @@ impl Sender {
         self.settle_rack();
     }
 
-    /// As [`measure_sacked`](Self::measure_sacked), where losses are found by time.
-    #[cold]
-    fn measure_delivered(&mut self, now: Instant, config: &Config, news: News) {
-        let Some(age) = news.age_us.map(|us| Duration::from_us(u64::from(us))) else { return };
-        self.rtt.sample(config.ticked(now, age), Place { una: self.una, max: self.max }, config);
-        if age > self.sent.first_age(now) && self.alarm != Alarm::Reordering {
-            self.arm(now, config, true);
-        }
-    }
-
     /// `delivered`: octets that are newly SACKed.
     fn on_duplicate(&mut self, now: Instant, config: &Config, delivered: u32) {
         self.dup_acks = self.dup_acks.saturating_add(1);
@@ -473,65 +426,6 @@ impl Sender {
         true
     }
 
-    /// The cumulative acknowledgement came up from `from`.
-    #[cold]
-    fn board_after(&mut self, from: u64, info: AckInfo<'_>) -> News {
-        let una = self.una;
-        let sacked = self.board.as_ref().map_or(0, |board| board.sacked());
-        if let Some(board) = &mut self.board
-            && self.sacking
-        {
-            board.advance(from, una);
-        }
-        let passed = self.board.as_ref().map_or(0, |board| board.sacked());
-        let mut news = self.record_sack(info);
-        news.advanced = true;
-        news.delivered += (una - from) as u32 - (sacked - passed);
-        if self.phase == Phase::Open {
-            self.settle_board();
-        }
-        news
-    }
-
-    /// RFC 6675, section 4, Update.
-    fn record_sack(&mut self, info: AckInfo<'_>) -> News {
-        let (una, max, mss) = (self.una, self.max, self.mss);
-        let options = info.segment.options();
-        let again = self.sent.again(una);
-        let mut news = News::default();
-        let (sacked, lost) = self.board.as_ref().map_or((0, 0), |board| (board.sacked(), board.lost()));
-        if self.undo.is_some() {
-            self.note_duplicate(info.segment);
-        }
-        for block in options.sack_blocks() {
-            let Some((left, right)) = self.block_offsets(block.left, block.right) else { continue };
-            let board = self.board.get_or_insert_with(|| Box::new(Scoreboard::new(una)));
-            board.insert(left, right, |part| news.add(part, again));
-        }
-        if let Some(board) = &mut self.board {
-            board.update(una, u32::from(mss));
-            self.sacking |= !board.is_empty();
-            news.delivered = board.sacked() - sacked;
-            news.lost = board.lost() > lost;
-        }
-        debug_assert!(!news.any || max > una, "a block lies within what is out");
-        news
-    }
-
-    /// The part of a block above `una`; `None` for nonsense and for reports of duplicates (RFC 2883, section 4) below
-    /// it.
-    pub(crate) fn block_offsets(&self, left: SeqNumber, right: SeqNumber) -> Option<(u64, u64)> {
-        let base = self.wire(self.una);
-        let right_ahead = right.distance_from(base).cast_signed();
-        let left_ahead = left.distance_from(base).cast_signed();
-        if right_ahead <= 0 || left_ahead >= right_ahead {
-            return None;
-        }
-        let right = self.una + u64::from(right_ahead.cast_unsigned());
-        let left = self.una + u64::from(left_ahead.max(0).cast_unsigned());
-        if right > self.max { None } else { Some((left, right)) }
-    }
-
     /// The repair has come to its end.
     fn end_repair(&mut self) {
         self.phase = Phase::Open;
@@ -540,19 +434,6 @@ impl Sender {
         self.rack.on_end();
         if let Some(undo) = &mut self.undo {
             undo.on_end(self.max);
-        }
-    }
-
-    /// No repair is under way: the scoreboard steps aside once it holds nothing.
-    pub(crate) fn settle_board(&mut self) {
-        let (una, mss) = (self.una, u32::from(self.mss));
-        let Some(board) = &mut self.board else { return };
-        board.forget_resent(una);
-        board.update(una, mss);
-        self.sacking = !board.is_empty();
-        // Allocated anew at the next loss: of very many senders only those in a repair pay for one.
-        if board.is_empty() {
-            self.board = None;
         }
     }
 }
