@@ -23,8 +23,13 @@ use super::{Result, Row};
 use crate::datapath::{Between, hop, six_classes, unread};
 use crate::traffic::Traffic;
 
-const SECONDS: f64 = 1.0;
-const TURNS: usize = 5;
+/// How long each way carries before anything counts: each flow has been seen by then.
+const WARM_UP_SECONDS: f64 = 0.5;
+/// How long a turn of one way is: short, so that all ways meet the same machine.
+const TURN_SECONDS: f64 = 0.05;
+const TURNS: usize = 31;
+/// How long it sleeps when nothing waits.
+const PAUSE: StdDuration = StdDuration::from_millis(1);
 /// Ten times what comes, so that the program is what limits.
 const LINE: BitRate = BitRate::from_mbit_per_s(100_000);
 /// Frames that the sender has at least, so that flows have turns.
@@ -64,24 +69,66 @@ pub(super) fn run(wanted: &str) -> Option<Result<Vec<Row>>> {
     Some(measured(path, ip_len, flows))
 }
 
-/// Packets a second.
+/// What one way did in one turn.
 #[derive(Clone, Copy, Default)]
-struct Run {
-    offered: f64,
+struct Turn {
+    /// Packets a second.
     carried: f64,
     per_cpu_second: f64,
-    /// Of those that came to the queue, how many it dropped.
-    dropped_share: f64,
 }
 
+/// All ways between the same ports, and before the same sender.
 fn measured(path: Path, ip_len: u16, flows: u32) -> Result<Vec<Row>> {
-    let mut runs = [[Run::default(); TURNS]; 3];
-    // In turns, so that all meet the same machine.
+    let Hosts { left, _right, _bypasses, mut west, mut east } = Hosts::new(path)?;
+    let (over, ready) = (AtomicBool::new(false), AtomicBool::new(false));
+    let [bare, fifo, six_classes] = Between::ALL.map(Way::new);
+    let mut ways = [bare?, fifo?, six_classes?];
+    let clock = MonotonicClock::start();
+    let (turns, offered) = thread::scope(|scope| {
+        let sender = scope.spawn(|| offer(&left, ip_len, flows, &ready, &over));
+        while !ready.load(Ordering::Relaxed) && !sender.is_finished() {
+            thread::sleep(StdDuration::from_millis(1));
+        }
+        let turns = turns(&mut ways, &clock, &mut *west, &mut *east);
+        over.store(true, Ordering::Relaxed);
+        let offered = sender.join().map_err(|_| "the sender panicked")??;
+        Ok::<_, Box<dyn std::error::Error + Send + Sync>>((turns?, offered))
+    })?;
+    let rows = (0..3).map(|index| row(path, ip_len, flows, index, &turns, offered, ways[index].dropped_share()));
+    Ok(rows.collect())
+}
+
+/// What each way did in each turn.
+fn turns(
+    ways: &mut [Way; 3],
+    clock: &MonotonicClock,
+    west: &mut dyn Port,
+    east: &mut dyn Port,
+) -> Result<[[Turn; TURNS]; 3]> {
+    for way in &mut *ways {
+        way.carry_for(WARM_UP_SECONDS, clock, west, east)?;
+    }
+    let mut turns = [[Turn::default(); TURNS]; 3];
     for turn in 0..TURNS {
-        for (between, runs) in Between::ALL.into_iter().zip(&mut runs) {
-            runs[turn] = one(path, ip_len, flows, between)?;
+        for (way, turns) in ways.iter_mut().zip(&mut turns) {
+            let (before, start) = (cpu_seconds()?, StdInstant::now());
+            let carried = way.carry_for(TURN_SECONDS, clock, west, east)?;
+            let (busy, took) = (cpu_seconds()? - before, start.elapsed().as_secs_f64());
+            turns[turn] = Turn { carried: carried / took, per_cpu_second: carried / busy };
         }
     }
+    Ok(turns)
+}
+
+fn row(
+    path: Path,
+    ip_len: u16,
+    flows: u32,
+    index: usize,
+    turns: &[[Turn; TURNS]; 3],
+    offered: f64,
+    dropped_share: f64,
+) -> Row {
     let headings = [
         "forwarded by",
         "bytes",
@@ -96,35 +143,33 @@ fn measured(path: Path, ip_len: u16, flows: u32) -> Result<Vec<Row>> {
         "to",
         "dropped %",
     ];
-    let row = |index: usize| {
-        let number = |what: fn(&Run) -> f64| format!("{:.0}", median(runs[index].each_ref().map(what)));
-        // Of the bare forwarder in the same turn.
-        let shares = |what: fn(&Run) -> f64| -> [f64; TURNS] {
-            std::array::from_fn(|turn| what(&runs[index][turn]) / what(&runs[0][turn]))
-        };
-        let (carried, per_cpu) = (shares(|run| run.carried), shares(|run| run.per_cpu_second));
-        let cells = [
-            path.name().to_owned(),
-            ip_len.to_string(),
-            flows.to_string(),
-            Between::ALL[index].name().to_owned(),
-            number(|run| run.offered),
-            number(|run| run.carried),
-            format!("{:.2}", median(carried)),
-            number(|run| run.per_cpu_second),
-            format!("{:.2}", median(per_cpu)),
-            format!("{:.2}", per_cpu.into_iter().fold(f64::INFINITY, f64::min)),
-            format!("{:.2}", per_cpu.into_iter().fold(0.0, f64::max)),
-            format!("{:.2}", 100.0 * median(runs[index].map(|run| run.dropped_share))),
-        ];
-        Row::new(headings, cells)
+    let number = |what: fn(&Turn) -> f64| format!("{:.0}", quartiles(turns[index].each_ref().map(what))[1]);
+    // Of the bare forwarder in the same turn.
+    let shares = |what: fn(&Turn) -> f64| {
+        quartiles(std::array::from_fn(|turn| what(&turns[index][turn]) / what(&turns[0][turn])))
     };
-    Ok((0..3).map(row).collect())
+    let ([_, carried, _], [from, per_cpu, to]) = (shares(|turn| turn.carried), shares(|turn| turn.per_cpu_second));
+    let cells = [
+        path.name().to_owned(),
+        ip_len.to_string(),
+        flows.to_string(),
+        Between::ALL[index].name().to_owned(),
+        format!("{offered:.0}"),
+        number(|turn| turn.carried),
+        format!("{carried:.2}"),
+        number(|turn| turn.per_cpu_second),
+        format!("{per_cpu:.2}"),
+        format!("{from:.2}"),
+        format!("{to:.2}"),
+        format!("{:.2}", 100.0 * dropped_share),
+    ];
+    Row::new(headings, cells)
 }
 
-fn median(mut values: [f64; TURNS]) -> f64 {
+/// What a quarter, a half and three quarters of the turns are below.
+fn quartiles(mut values: [f64; TURNS]) -> [f64; 3] {
     values.sort_by(f64::total_cmp);
-    values[TURNS / 2]
+    [1, 2, 3].map(|quarter| values[TURNS * quarter / 4])
 }
 
 /// Seconds that the calling thread has had a processor: the first number of proc_pid_schedstat(5).
@@ -132,28 +177,6 @@ fn cpu_seconds() -> Result<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     let nanoseconds: u64 = text.split_ascii_whitespace().next().ok_or("an empty schedstat")?.parse()?;
     Ok(nanoseconds as f64 / 1e9)
-}
-
-fn one(path: Path, ip_len: u16, flows: u32, between: Between) -> Result<Run> {
-    let Hosts { left, _right, _bypasses, mut west, mut east } = Hosts::new(path)?;
-    let (over, ready) = (AtomicBool::new(false), AtomicBool::new(false));
-    let mut way = Way::new(between)?;
-    let clock = MonotonicClock::start();
-    thread::scope(|scope| {
-        let sender = scope.spawn(|| offer(&left, ip_len, flows, &ready, &over));
-        while !ready.load(Ordering::Relaxed) && !sender.is_finished() {
-            thread::sleep(StdDuration::from_millis(1));
-        }
-        // Each flow has been seen when the clock starts.
-        way.carry_for(SECONDS / 2.0, &clock, &mut *west, &mut *east)?;
-        let (before, start) = (cpu_seconds()?, StdInstant::now());
-        let carried = way.carry_for(SECONDS, &clock, &mut *west, &mut *east)?;
-        let (busy, took) = (cpu_seconds()? - before, start.elapsed().as_secs_f64());
-        over.store(true, Ordering::Relaxed);
-        let offered = sender.join().map_err(|_| "the sender panicked")??;
-        let dropped_share = way.dropped_share();
-        Ok(Run { offered, carried: carried / took, per_cpu_second: carried / busy, dropped_share })
-    })
 }
 
 /// Sends from the left until it is over; returns how many a second.
@@ -223,18 +246,31 @@ impl Way {
             let before = east.sent;
             match self {
                 Self::Bare { frames, spare } => {
-                    west.receive(clock, BATCH, &mut |_, bytes| frames.push(unread(bytes, spare)))?;
-                    east.send(frames, &mut |frame, _| spare.push(frame));
+                    forward(clock, west, &mut east, frames, spare)?;
+                    forward(clock, &mut east, west, frames, spare)?;
                 }
                 Self::Bump(bump) => bump.turn(clock, west, &mut east)?,
             }
             if east.sent == before {
-                // Waits for packets, but not for each: what comes meanwhile is a batch.
-                thread::sleep(StdDuration::from_micros(20));
+                // What comes meanwhile are several full batches, as if more came than is carried.
+                thread::sleep(PAUSE);
             }
         }
         Ok(east.sent as f64)
     }
+}
+
+/// What a bare forwarder does for one direction.
+fn forward(
+    clock: &MonotonicClock,
+    from: &mut dyn Port,
+    to: &mut dyn Port,
+    frames: &mut Vec<Frame>,
+    spare: &mut Vec<Frame>,
+) -> Result<()> {
+    from.receive(clock, BATCH, &mut |_, bytes| frames.push(unread(bytes, spare)))?;
+    to.send(frames, &mut |frame, _| spare.push(frame));
+    Ok(())
 }
 
 /// A port that counts what it sends.
