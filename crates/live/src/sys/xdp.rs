@@ -21,6 +21,8 @@ const HEADROOM: usize = 256;
 pub(crate) const MAX_FRAME: usize = CHUNK - HEADROOM;
 /// Entries of each ring, a power of two, and chunks each way.
 const ENTRIES: u32 = 4096;
+/// Frames that are fetched ahead of the one that is read: another processor has written them, and its cache is far.
+const AHEAD: usize = 4;
 
 /// In what way the kernel runs the program that redirects frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,7 +98,14 @@ impl XdpSocket {
     pub(crate) fn receive(&mut self, limit: usize, take: &mut dyn FnMut(&mut [u8])) -> usize {
         let Self { receive, fill, memory, .. } = self;
         let count = receive.available().min(limit);
+        let fetch = |memory: &Mapping, index| {
+            if index < count {
+                memory.fetch(receive.peek(index).addr);
+            }
+        };
+        (0..AHEAD).for_each(|index| fetch(memory, index));
         for index in 0..count {
+            fetch(memory, index + AHEAD);
             let frame = receive.peek(index);
             take(memory.slice(frame.addr, frame.len));
         }
