@@ -2,4 +2,5 @@
 
 mod abr;
 mod network;
+mod side_by_side;
 mod trials;

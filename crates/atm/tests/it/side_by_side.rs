@@ -1,0 +1,83 @@
+//! Trains that come side by side to one port, with many rounds before anything else comes: against the same cell by cell.
+
+use lastmile_atm::discard::Scheme;
+use lastmile_atm::{Departure, Discard, LinkId, LinkSpec, Network, NetworkSpec, QueueSpec, Queues, VcId, VcSpec};
+use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant};
+use proptest::prelude::*;
+
+#[derive(Clone, Debug)]
+struct Frame {
+    vc: usize,
+    /// Behind the one before.
+    gap: Duration,
+    bytes: ByteCount,
+}
+
+/// Senders shaped alike to a switch, a trunk with one FIFO, and a receiver of each; the network, its trunk and its VCs.
+fn network(trains: bool, (vcs, pcr): (usize, BitRate), queue: QueueSpec) -> (Network, LinkId, Vec<VcId>) {
+    let trunk_rate = BitRate::from_kbit_per_s(149_760);
+    let mut spec = NetworkSpec { trains, ..NetworkSpec::new() };
+    let (near, far) = (spec.node("near"), spec.node("far"));
+    let delay = Duration::from_us(700);
+    let trunk = spec.link(LinkSpec::new(near, far, trunk_rate, delay).with_queues(Queues::Fifo(queue)));
+    let ids = (0..vcs).map(|index| {
+        let names = [format!("sender {index}"), format!("receiver {index}")];
+        let [sender, receiver] = names.each_ref().map(|name| spec.node(name.clone()));
+        spec.link(LinkSpec::new(sender, near, trunk_rate, Duration::ZERO));
+        spec.link(LinkSpec::new(far, receiver, trunk_rate, Duration::ZERO));
+        let route = spec.route(&[&names[0], "near", "far", &names[1]]).expect("links");
+        spec.vc(VcSpec { pcr: Some(pcr), ..VcSpec::new(format!("vc {index}"), 32 + index as u16, route) })
+    });
+    let ids = ids.collect();
+    (Network::new(&spec).expect("a network"), trunk, ids)
+}
+
+fn frames() -> impl Strategy<Value = Vec<Frame>> {
+    let gap = prop_oneof![Just(0), Just(1), 0..3_000_000_u64, 0..4_000_000_000_u64];
+    let frame = (0..7_usize, gap, 1..9_000_u64);
+    let frame =
+        frame.prop_map(|(vc, gap, bytes)| Frame { vc, gap: Duration::from_ps(gap), bytes: ByteCount::new(bytes) });
+    prop::collection::vec(frame, 2..24)
+}
+
+proptest! {
+    #[test]
+    fn trains_side_by_side_are_the_cells_that_they_are_made_of(
+        frames in frames(),
+        vcs in 2..8_usize,
+        // Four and a half of 33.333 Mbit/s fill the trunk.
+        kbit_per_s in prop_oneof![Just(149_760_u64), Just(74_880), Just(33_333), Just(10_000)],
+        limit in prop_oneof![Just(None), Just(Some(25)), Just(Some(400))],
+        epd in any::<bool>(),
+        samples in prop::collection::vec(0..4_000_000_u64, 1..12),
+    ) {
+        let scheme = if epd { Scheme::Epd { threshold: CellCount::new(limit.unwrap_or(30) * 2 / 3) } } else { Scheme::Tail };
+        let queue = QueueSpec { limit: limit.map(CellCount::new), discard: Discard { scheme, ..Discard::default() } };
+        let loads = (vcs, BitRate::from_kbit_per_s(kbit_per_s));
+        let mut both = [true, false].map(|trains| network(trains, loads, queue));
+        let mut at = Instant::ZERO;
+        for (index, frame) in frames.iter().enumerate() {
+            at += frame.gap;
+            for (network, _, ids) in &mut both {
+                network.offer(at, ids[frame.vc % vcs], frame.bytes, index as u64).expect("a packet that fits");
+            }
+        }
+        let mut left: [Vec<Departure>; 2] = Default::default();
+        let mut now = Instant::ZERO;
+        for sample in samples.into_iter().chain([60_000_000_000]) {
+            now += Duration::from_ns(sample);
+            for ((network, ..), left) in both.iter_mut().zip(&mut left) {
+                network.advance(now);
+                network.departures(left);
+            }
+            let [trains, cells] = &both;
+            prop_assert_eq!(trains.0.all_hop_stats(), cells.0.all_hop_stats());
+            prop_assert_eq!(trains.0.link_stats(trains.1), cells.0.link_stats(cells.1));
+            prop_assert_eq!(trains.0.waiting(trains.1), cells.0.waiting(cells.1));
+            prop_assert_eq!(trains.0.stats(), cells.0.stats());
+            prop_assert!(trains.0.stats().holds());
+            prop_assert_eq!(&left[0], &left[1]);
+        }
+        prop_assert_eq!(left[0].len(), frames.len());
+    }
+}
