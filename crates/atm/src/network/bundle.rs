@@ -2,7 +2,8 @@
 //!
 //! Cells of sources that are shaped alike alternate as long as no train among them ends and no other begins: first, second, ... last, and one spacing
 //! later the same again. So many rounds are merged without a look at the order, and a FIFO that is busy (or idle) all the while handles them in
-//! closed form: of k trains each leaves as a train again, its cells k intervals apart.
+//! closed form: of k trains each leaves as a train again, its cells k intervals apart. At a scheduler whose queues hold more than may leave meanwhile,
+//! they join their queues together.
 //! The last cell of each train is left to be merged alone.
 //! Cost: a look at each train, whatever the rounds; where a port must see the cells, an addition a cell.
 
@@ -18,8 +19,10 @@ const CELLS: usize = 512;
 /// Trains side by side.
 #[derive(Debug, Default)]
 pub(super) struct Bundle {
-    /// In the order in which their cells come, each from its next cell on.
+    /// In the order in which their cells come, each from its next cell on, as policers leave them.
     pub(super) trains: Vec<Run>,
+    /// The same as they came.
+    pub(super) came: Vec<Run>,
     /// Their inputs.
     inputs: Vec<u32>,
     pub(super) spacing: Spacing,
@@ -72,6 +75,7 @@ impl Bundle {
         if self.trains.len() < 2 || last.ps() > bound {
             return false;
         }
+        self.came.clone_from(&self.trains);
         let by_time = Moment::from_parts(bound, u32::MAX).since(last).divided_by(self.spacing) + 1;
         let by_cells = self.trains.iter().map(|train| train.cells() - 1).min().unwrap_or(0);
         self.rounds = by_time.min(by_cells.into()).min((CELLS / self.trains.len()) as u64) as u16;
@@ -83,12 +87,22 @@ impl Bundle {
         self.trains[train].at().plus(self.spacing.times(round.into()))
     }
 
-    /// The cells of the first rounds, one by one.
+    /// How many cells of all trains come in all rounds.
+    pub(super) fn count(&self) -> u32 {
+        self.trains.len() as u32 * u32::from(self.rounds)
+    }
+
+    /// When the last cell of the last round comes.
+    pub(super) fn last_at(&self) -> Moment {
+        self.at(self.trains.len() - 1, self.rounds - 1)
+    }
+
+    /// The cells of the first rounds as they came, one by one.
     pub(super) fn cells(&self, rounds: u16, into: &mut Vec<Run>) {
         into.reserve(self.trains.len() * usize::from(rounds));
         let mut later = Spacing::ZERO;
         for _ in 0..rounds {
-            for train in &self.trains {
+            for train in &self.came {
                 into.push(Run::of(train.at().plus(later), train.frame, train.about.with_cells(1).without_end()));
             }
             later = later.plus(self.spacing);
@@ -97,7 +111,7 @@ impl Bundle {
 
     /// The first rounds have come.
     pub(super) fn take(&self, rounds: u16, heads: &mut Heads, inputs: &[u32], fabric: &mut Fabric) {
-        for (train, input) in self.trains.iter().zip(&self.inputs) {
+        for (train, input) in self.came.iter().zip(&self.inputs) {
             let mut rest = *train;
             rest.split(rounds, self.spacing);
             heads.replace_first(rest.at().ps());

@@ -34,7 +34,7 @@ pub(super) trait Output {
     /// Lets in a run. Gives how many cells wait more than before.
     fn accept(&mut self, run: Run, spacing: Spacing, connections: &mut [Connection], fabric: &mut Fabric) -> i64;
 
-    /// Lets in trains side by side, which no policer asks for, if it can without a look at each cell.
+    /// Lets in trains side by side, if it can without a look at each cell.
     fn accept_bundle(&mut self, bundle: &Bundle, connections: &mut [Connection], fabric: &mut Fabric) -> Bundled;
 
     /// Cells that wait.
@@ -59,7 +59,7 @@ pub(super) trait Exit {
     /// A run to its queue.
     fn admit_run(&mut self, run: Run, connections: &mut [Connection], fabric: &mut Fabric);
 
-    /// Trains side by side to their queues, which no policer asks for, if that needs no look at each cell.
+    /// Trains side by side to their queues, if that needs no look at each cell.
     fn admit_bundle(&mut self, bundle: &Bundle, connections: &mut [Connection], fabric: &mut Fabric) -> Bundled;
 
     /// Nothing more comes by `now`. Tells in which picosecond there is something to do, `u64::MAX` for never.

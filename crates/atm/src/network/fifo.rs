@@ -154,8 +154,7 @@ impl Fifo {
         }
         let mut start = self.free;
         for train in &bundle.trains {
-            let connection = &mut connections[train.label() as usize];
-            connection.comes(bundle.rounds, train.low());
+            let connection = &connections[train.label() as usize];
             let about = train.about.with_cells(bundle.rounds).without_end().with_class(class);
             let sent = Run::of(start, train.frame, about);
             fabric.push(connection.out, sent.towards(connection.label, start.plus(connection.transit)));
@@ -163,19 +162,18 @@ impl Fifo {
         }
         self.free = self.free.plus(self.interval.times(cells.into()));
         self.waiting += cells;
-        self.drain(bundle.at(trains - 1, bundle.rounds - 1), connections);
+        self.drain(bundle.last_at(), connections);
         Bundled::Done
     }
 
     fn pass_bundle(&mut self, bundle: &Bundle, connections: &mut [Connection], fabric: &mut Fabric) -> Bundled {
         for train in &bundle.trains {
-            let connection = &mut connections[train.label() as usize];
-            connection.comes(bundle.rounds, train.low());
+            let connection = &connections[train.label() as usize];
             let about = train.about.with_cells(bundle.rounds).without_end();
             let sent = Run::of(train.at(), train.frame, about);
             fabric.push(connection.out, sent.towards(connection.label, train.at().plus(connection.transit)));
         }
-        self.free = bundle.at(bundle.trains.len() - 1, bundle.rounds - 1).plus(self.interval);
+        self.free = bundle.last_at().plus(self.interval);
         Bundled::Done
     }
 
@@ -311,7 +309,7 @@ impl Output for Fifo {
         if !bundle.trains.iter().all(|train| self.rules.goes_on(state(train))) {
             return Bundled::Round;
         }
-        let cells = bundle.trains.len() as u32 * u32::from(bundle.rounds);
+        let cells = bundle.count();
         let low = bundle.trains.iter().any(Run::low);
         let most = Occupancy { queue: self.waiting + cells - 1, memory: self.waiting + cells - 1, vc: 0, active: 0 };
         if self.rules.full(&most, low).is_some() {

@@ -90,6 +90,17 @@ impl Queue {
         }
     }
 
+    /// Cells at the end, with those before them if they continue them and `join`.
+    #[inline]
+    fn append(&mut self, item: Item, join: bool) {
+        match self.items.back_mut() {
+            Some(back) if join && back.frame == item.frame && back.about.continued_by(item.about) => {
+                back.about = item.about.with_cells(back.about.cells() + item.about.cells());
+            }
+            _ => self.items.push_back(item),
+        }
+    }
+
     /// How many of its cells have tags that come before `turn`, the first of them having `tag`.
     fn before(&self, turn: Turn, first: Turn) -> u64 {
         if first >= turn {
@@ -238,8 +249,31 @@ impl Output for Scheduled {
         self.take_in(run, spacing, &mut connections[run.label() as usize], fabric)
     }
 
-    fn accept_bundle(&mut self, _: &Bundle, _: &mut [Connection], _: &mut Fabric) -> Bundled {
-        Bundled::Cells
+    /// Which queue goes next depends on which are empty, and on nothing else that comes. If each queue to which cells come holds more than may leave
+    /// by then, all of them may come before any leaves.
+    fn accept_bundle(&mut self, bundle: &Bundle, connections: &mut [Connection], fabric: &mut Fabric) -> Bundled {
+        self.settle(bundle.at(0, 0), connections, fabric);
+        let (first, last) = (bundle.at(0, 0), bundle.last_at());
+        if first >= self.free {
+            return Bundled::Cells;
+        }
+        let leaving = if last < self.free { 0 } else { last.since(self.free).divided_by(self.interval) + 1 };
+        let cells = bundle.count();
+        for train in &bundle.trains {
+            let connection = &connections[train.label() as usize];
+            let queue = &self.queues[connection.queue as usize];
+            if !queue.rules.goes_on(&connection.state) {
+                return Bundled::Round;
+            }
+            let most = Occupancy { queue: queue.waiting + cells, memory: self.waiting + cells, vc: 0, active: 0 };
+            let alone = queue.rules.counts_vcs() || queue.rules.full(&most, train.low()).is_some();
+            if alone || u64::from(queue.waiting) <= leaving || queue.waiting + cells > queue.peak {
+                return Bundled::Cells;
+            }
+        }
+        self.queue_bundle(bundle, connections, fabric.trains);
+        self.settle(last, connections, fabric);
+        Bundled::Done
     }
 
     #[inline]
@@ -255,6 +289,35 @@ impl Output for Scheduled {
 }
 
 impl Scheduled {
+    /// Appends all cells of a bundle to queues none of which is empty.
+    fn queue_bundle(&mut self, bundle: &Bundle, connections: &mut [Connection], join: bool) {
+        let rounds = bundle.rounds;
+        let queue_of = |connections: &[Connection], train: &Run| connections[train.label() as usize].queue;
+        for (index, train) in bundle.trains.iter().enumerate() {
+            let own = queue_of(connections, train);
+            let connection = &mut connections[train.label() as usize];
+            let queue = &mut self.queues[own as usize];
+            if connection.waits(rounds.into()) {
+                queue.active_vcs += 1;
+            }
+            queue.waiting += u32::from(rounds);
+            let others = |trains: &[Run]| trains.iter().any(|other| queue_of(connections, other) == own);
+            if others(&bundle.trains[..index]) {
+                continue;
+            }
+            if !others(&bundle.trains[index + 1..]) {
+                queue.append(Item { about: train.about.with_cells(rounds).without_end(), frame: train.frame }, join);
+                continue;
+            }
+            for _ in 0..rounds {
+                for train in bundle.trains[index..].iter().filter(|train| queue_of(connections, train) == own) {
+                    queue.append(Item { about: train.about.with_cells(1).without_end(), frame: train.frame }, join);
+                }
+            }
+        }
+        self.waiting += bundle.count();
+    }
+
     /// Lets in a run, or a cell. Gives how many cells wait more than before.
     #[inline]
     fn take_in(&mut self, run: Run, spacing: Spacing, connection: &mut Connection, fabric: &mut Fabric) -> i64 {
@@ -284,12 +347,7 @@ impl Scheduled {
         if run.ends() {
             queue.ends.push_back(queue.left + u64::from(queue.waiting));
         }
-        match queue.items.back_mut() {
-            Some(back) if fabric.trains && back.frame == run.frame && back.about.continued_by(run.about) => {
-                back.about = run.about.with_cells(back.about.cells() + run.cells());
-            }
-            _ => queue.items.push_back(Item { about: run.about, frame: run.frame }),
-        }
+        queue.append(Item { about: run.about, frame: run.frame }, fabric.trains);
         cells.into()
     }
 }

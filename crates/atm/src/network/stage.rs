@@ -87,9 +87,9 @@ impl Entry<'_> {
         let mut bundle = core::mem::take(&mut fabric.bundle);
         while self.heads.first().is_some_and(|head| head.ps <= until) {
             if fabric.trains && bundle.find(self.heads, self.inputs, until, fabric) {
-                self.receive_bundle(&bundle, &mut batch, exit, fabric);
+                self.receive_bundle(&mut bundle, &mut batch, exit, fabric);
             } else {
-                let most = if fabric.trains { self.heads.len() } else { BATCH };
+                let most = if fabric.trains { 4 * self.heads.len() } else { BATCH };
                 self.merge(until, most, &mut batch, fabric);
             }
             for run in &batch {
@@ -103,18 +103,56 @@ impl Entry<'_> {
     }
 
     /// Trains side by side: handled together, or taken apart.
-    fn receive_bundle(&mut self, bundle: &Bundle, batch: &mut Vec<Run>, exit: &mut impl Exit, fabric: &mut Fabric) {
-        let policed = |train: &Run| !self.connections[train.label() as usize].unpoliced();
-        let done = if bundle.trains.iter().any(policed) {
-            Bundled::Cells
-        } else {
-            exit.admit_bundle(bundle, self.connections, fabric)
-        };
+    fn receive_bundle(&mut self, bundle: &mut Bundle, batch: &mut Vec<Run>, exit: &mut impl Exit, fabric: &mut Fabric) {
+        let mut done = Bundled::Cells;
+        if let Some(policed) = self.judge_bundle(bundle) {
+            done = exit.admit_bundle(bundle, self.connections, fabric);
+            if done == Bundled::Done {
+                self.count_bundle(bundle, policed);
+            }
+        }
         let rounds = if done == Bundled::Round { 1 } else { bundle.rounds };
         if done != Bundled::Done {
             bundle.cells(rounds, batch);
         }
         bundle.take(rounds, self.heads, self.inputs, fabric);
+    }
+
+    /// What policers make of trains, and would be then. `None`: not the same of all cells of each, or cells are dropped. Changes no policer.
+    fn judge_bundle(&self, bundle: &mut Bundle) -> Option<Vec<(u16, Policer)>> {
+        let mut policed = Vec::new();
+        for train in &mut bundle.trains {
+            let connection = &self.connections[train.label() as usize];
+            if connection.unpoliced() {
+                continue;
+            }
+            if connection.path_policer != NONE {
+                return None;
+            }
+            let mut policer = self.policers[connection.policer as usize].clone();
+            let judged = policer.police_run(train.at(), bundle.spacing, bundle.rounds, train.low(), false);
+            match judged {
+                (Verdict::Pass, cells) if cells == bundle.rounds => {}
+                (Verdict::Tag, cells) if cells == bundle.rounds => train.set_low(),
+                _ => return None,
+            }
+            policed.push((connection.policer, policer));
+        }
+        Some(policed)
+    }
+
+    /// Trains have been let in.
+    fn count_bundle(&mut self, bundle: &Bundle, policed: Vec<(u16, Policer)>) {
+        for (train, came) in bundle.trains.iter().zip(&bundle.came) {
+            let connection = &mut self.connections[came.label() as usize];
+            connection.comes(bundle.rounds, came.low());
+            if train.low() && !came.low() {
+                connection.lost.tagged += u64::from(bundle.rounds);
+            }
+        }
+        for (index, policer) in policed {
+            self.policers[index as usize] = policer;
+        }
     }
 
     /// What comes first of what comes by `until`, in its order: `most` runs, or some more.
