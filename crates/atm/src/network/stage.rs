@@ -89,7 +89,7 @@ impl Entry<'_> {
             if fabric.trains && bundle.find(self.heads, self.inputs, until, fabric) {
                 self.receive_bundle(&mut bundle, &mut batch, exit, fabric);
             } else {
-                let most = if fabric.trains { 4 * self.heads.len() } else { BATCH };
+                let most = if fabric.trains { self.heads.len() } else { BATCH };
                 self.merge(until, most, &mut batch, fabric);
             }
             for run in &batch {

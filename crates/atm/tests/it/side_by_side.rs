@@ -1,6 +1,8 @@
 //! Trains that come side by side to one port, with many rounds before anything else comes: against the same cell by cell.
 
+use lastmile_atm::contract::{Contract, Peak, Sbr, Sustainable};
 use lastmile_atm::discard::Scheme;
+use lastmile_atm::network::{ClassSpec, Upc};
 use lastmile_atm::{Departure, Discard, LinkId, LinkSpec, Network, NetworkSpec, QueueSpec, Queues, VcId, VcSpec};
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant};
 use proptest::prelude::*;
@@ -13,23 +15,37 @@ struct Frame {
     bytes: ByteCount,
 }
 
-/// Senders shaped alike to a switch, a trunk with one FIFO, and a receiver of each; the network, its trunk and its VCs.
-fn network(trains: bool, (vcs, pcr): (usize, BitRate), queue: QueueSpec) -> (Network, LinkId, Vec<VcId>) {
+/// Senders shaped alike to a switch, a trunk at which some are policed, and a receiver of each; the network, its trunk and its VCs.
+fn network(trains: bool, (vcs, pcr): (usize, BitRate), queues: Queues) -> (Network, LinkId, Vec<VcId>) {
     let trunk_rate = BitRate::from_kbit_per_s(149_760);
     let mut spec = NetworkSpec { trains, ..NetworkSpec::new() };
     let (near, far) = (spec.node("near"), spec.node("far"));
     let delay = Duration::from_us(700);
-    let trunk = spec.link(LinkSpec::new(near, far, trunk_rate, delay).with_queues(Queues::Fifo(queue)));
+    let trunk = spec.link(LinkSpec::new(near, far, trunk_rate, delay).with_queues(queues));
     let ids = (0..vcs).map(|index| {
         let names = [format!("sender {index}"), format!("receiver {index}")];
         let [sender, receiver] = names.each_ref().map(|name| spec.node(name.clone()));
         spec.link(LinkSpec::new(sender, near, trunk_rate, Duration::ZERO));
         spec.link(LinkSpec::new(far, receiver, trunk_rate, Duration::ZERO));
         let route = spec.route(&[&names[0], "near", "far", &names[1]]).expect("links");
-        spec.vc(VcSpec { pcr: Some(pcr), ..VcSpec::new(format!("vc {index}"), 32 + index as u16, route) })
+        let upc = (index % 3 == 0).then(|| Upc { at: trunk, contract: contract() });
+        spec.vc(VcSpec {
+            pcr: Some(pcr),
+            class: index % 2,
+            upc,
+            ..VcSpec::new(format!("vc {index}"), 32 + index as u16, route)
+        })
     });
     let ids = ids.collect();
     (Network::new(&spec).expect("a network"), trunk, ids)
+}
+
+/// Some cells of a frame pass, the others are tagged.
+fn contract() -> Contract {
+    let peak = Peak { rate: BitRate::from_kbit_per_s(149_760), cdvt: Duration::from_us(100) };
+    let sustainable =
+        Sustainable { rate: BitRate::from_kbit_per_s(3_120), mbs: CellCount::new(60), cdvt: Duration::ZERO };
+    Contract::Sbr { variant: Sbr::Three, peak, sustainable }
 }
 
 fn frames() -> impl Strategy<Value = Vec<Frame>> {
@@ -37,7 +53,7 @@ fn frames() -> impl Strategy<Value = Vec<Frame>> {
     let frame = (0..7_usize, gap, 1..9_000_u64);
     let frame =
         frame.prop_map(|(vc, gap, bytes)| Frame { vc, gap: Duration::from_ps(gap), bytes: ByteCount::new(bytes) });
-    prop::collection::vec(frame, 2..24)
+    prop::collection::vec(frame, 2..40)
 }
 
 proptest! {
@@ -49,12 +65,15 @@ proptest! {
         kbit_per_s in prop_oneof![Just(149_760_u64), Just(74_880), Just(33_333), Just(10_000)],
         limit in prop_oneof![Just(None), Just(Some(25)), Just(Some(400))],
         epd in any::<bool>(),
+        weights in prop_oneof![Just(None), (1..4_u16, 1..4_u16).prop_map(Some)],
         samples in prop::collection::vec(0..4_000_000_u64, 1..12),
     ) {
         let scheme = if epd { Scheme::Epd { threshold: CellCount::new(limit.unwrap_or(30) * 2 / 3) } } else { Scheme::Tail };
         let queue = QueueSpec { limit: limit.map(CellCount::new), discard: Discard { scheme, ..Discard::default() } };
+        let class = |weight| ClassSpec { queue, priority: 0, weight };
+        let queues = || weights.map_or(Queues::Fifo(queue), |(one, two)| Queues::Classes(vec![class(one), class(two)]));
         let loads = (vcs, BitRate::from_kbit_per_s(kbit_per_s));
-        let mut both = [true, false].map(|trains| network(trains, loads, queue));
+        let mut both = [true, false].map(|trains| network(trains, loads, queues()));
         let mut at = Instant::ZERO;
         for (index, frame) in frames.iter().enumerate() {
             at += frame.gap;
@@ -75,6 +94,9 @@ proptest! {
             prop_assert_eq!(trains.0.link_stats(trains.1), cells.0.link_stats(cells.1));
             prop_assert_eq!(trains.0.waiting(trains.1), cells.0.waiting(cells.1));
             prop_assert_eq!(trains.0.stats(), cells.0.stats());
+            for vc in &trains.2 {
+                prop_assert_eq!(trains.0.conformance(*vc), cells.0.conformance(*vc));
+            }
             prop_assert!(trains.0.stats().holds());
             prop_assert_eq!(&left[0], &left[1]);
         }
