@@ -74,7 +74,8 @@ if [ ! -e "$image" ] || [ "$here/init" -nt "$image" ]; then
     [ -n "$found" ] && cp "$found" "$root/modules/$number-$module.ko"
     number=$((number + 1))
   done
-  (cd "$root" && find . | cpio --quiet -o -H newc) > "$image.part"
-  mv "$image.part" "$image"
+  (cd "$root" && find . | cpio --quiet -o -H newc) > "$image.$$"
+  # Another guest may be about to begin.
+  mv "$image.$$" "$image"
 fi
 printf '%s\n' "$kernel"

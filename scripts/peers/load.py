@@ -5,6 +5,7 @@
 
 Both ends are the kernel's TCP (cubic) with windows of WINDOW bytes. The upload begins OFFSET ms after the downloads. FILE gets a list of rows: time on
 the monotonic clock, payload received, packets received by the device, and the kernel's account of the sockets that send and of those that receive.
+FILE.ready is there as soon as the server listens, and as soon as the client is connected, which is when the load begins.
 """
 
 import json
@@ -129,12 +130,19 @@ def listening(port, window):
     return sock
 
 
+def ready(path):
+    """Tells whoever waits for it."""
+    with open(path + ".ready", "w", encoding="ascii"):
+        pass
+
+
 def main():
     role, path, device = sys.argv[1:4]
     duration, window, downloads, *offset = map(int, sys.argv[4:])
     endpoint = Endpoint(device, window)
     if role == "server":
         down, up = listening(DOWNLOAD, window), listening(UPLOAD, window)
+        ready(path)
         writing, reading = [down.accept()[0] for _ in range(downloads)], [up.accept()[0]]
     else:
         sockets = []
@@ -145,6 +153,7 @@ def main():
             sockets.append(sock)
         *reading, upload = sockets
         writing = [upload]
+        ready(path)
     endpoint.run(reading, writing, duration, offset[0] / 1e3 if offset else 0.0)
     with open(path, "w", encoding="ascii") as out:
         json.dump(endpoint.series, out)

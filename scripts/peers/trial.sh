@@ -163,13 +163,21 @@ fi
 
 ip netns exec peers-server "$PYTHON" -I -S "$here/load.py" server "$work/server.json" s0 "$DURATION" "$WINDOW" "$DOWNLOADS" &
 server=$!
-sleep 0.5
+# While the guest waits for this machine its clock runs: Python may take ten seconds of it to begin.
+ready() { # FILE PROCESS: until it is there
+  until [ -e "$1" ]; do
+    kill -0 "$2" || { echo "trial: the load did not begin" >&2; exit 1; }
+    sleep 0.05
+  done
+}
+ready "$work/server.json.ready" "$server"
 busy() { awk '/^cpu /{print $2+$3+$4+$6+$7+$8, $2+$3+$4+$5+$6+$7+$8}' /proc/stat; }
 used() { [ -z "$shaper" ] || awk '{print $14+$15}' "/proc/$shaper/stat"; }
 read -r busy_before all_before <<< "$(busy)"
 used_before=$(used)
 ip netns exec peers-client "$PYTHON" -I -S "$here/load.py" client "$work/client.json" c0 "$DURATION" "$WINDOW" "$DOWNLOADS" "$OFFSET" &
 client=$!
+ready "$work/client.json.ready" "$client"
 sleep "$START"
 # What happens to the clocks while packets pass.
 jump() {
