@@ -88,6 +88,7 @@ impl Shape {
         let traffic = &network.traffic[index];
         let (payload, header, tcp) = match &traffic.source {
             Source::Bulk { sender, receiver, .. } => segments(sender, receiver),
+            Source::Writes { tcp, .. } => segments(tcp, tcp),
             Source::Web(web) => segments(&web.server, &web.browser),
             Source::Swarm(swarm) => segments(&swarm.tcp, &swarm.tcp),
             Source::Poisson { size, .. } | Source::OnOff { size, .. } | Source::Constant { size, .. } => {
@@ -301,17 +302,14 @@ impl Demand {
 /// What one flow of `traffic` may have at most whatever the links allow.
 fn cap(network: &Network, traffic: usize, shape: &Shape) -> Bound {
     let payload_share = format::to_f64(shape.payload) / format::to_f64(shape.data.as_u64());
-    let offered = |ip_bps: f64| {
-        let bps = ip_bps * payload_share;
-        Bound { bps, by: format!("its source, which offers {}", format::rate(bps)).into() }
-    };
+    let data = |bps: f64| Bound { bps, by: format!("its source, which offers {}", format::rate(bps)).into() };
+    let offered = |ip_bps: f64| data(ip_bps * payload_share);
     match (&network.traffic[traffic].source, shape.tcp) {
-        (Source::Bulk { .. }, Some(tcp)) => {
-            let rtt = shape.base_rtt_s(network);
-            let bps = format::to_f64(tcp.window) * 8.0 / rtt;
-            let by =
-                format!("receive window {} / empty round trip {}", format::window(tcp.window), format::seconds(rtt));
-            Bound { bps: if bps.is_finite() { bps } else { f64::MAX }, by: by.into() }
+        (Source::Bulk { .. }, Some(tcp)) => by_window(network, shape, &tcp),
+        (Source::Writes { rate, .. }, Some(tcp)) => {
+            let window = by_window(network, shape, &tcp);
+            let source = data(format::to_f64(rate.as_bps()));
+            if source.bps < window.bps { source } else { window }
         }
         (Source::Poisson { rate, .. }, _) => offered(format::to_f64(rate.as_bps())),
         (Source::OnOff { peak, on, off, .. }, _) => {
@@ -323,6 +321,14 @@ fn cap(network: &Network, traffic: usize, shape: &Shape) -> Bound {
         }
         (_, _) => Bound { bps: 0.0, by: Arc::default() },
     }
+}
+
+/// A window each round trip.
+fn by_window(network: &Network, shape: &Shape, tcp: &TcpShape) -> Bound {
+    let rtt = shape.base_rtt_s(network);
+    let bps = format::to_f64(tcp.window) * 8.0 / rtt;
+    let by = format!("receive window {} / empty round trip {}", format::window(tcp.window), format::seconds(rtt));
+    Bound { bps: if bps.is_finite() { bps } else { f64::MAX }, by: by.into() }
 }
 
 /// What is left of every resource, as a share of it.

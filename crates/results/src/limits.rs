@@ -71,7 +71,7 @@ impl Case<'_> {
 
     fn application(&self) -> String {
         match &self.network.traffic[self.traffic].source {
-            Source::Bulk { .. } => "the application offered nothing more".to_owned(),
+            Source::Bulk { .. } | Source::Writes { .. } => "the application offered nothing more".to_owned(),
             _ => "its source, which waits for nothing".to_owned(),
         }
     }

@@ -275,7 +275,7 @@ pub struct Flow {
     pub name: String,
     /// `down`, `up`, or what the scenario calls it.
     pub direction: Arc<str>,
-    /// Kind of traffic: `bulk`, `poisson`, `onoff`, `voice`, `blast`, `web`, `swarm`, `replay`.
+    /// Kind of traffic: `bulk`, `writes`, `poisson`, `onoff`, `voice`, `blast`, `web`, `swarm`, `replay`.
     pub kind: Arc<str>,
     /// TCP variant of the sender; `null` for what is not TCP.
     pub tcp: Option<Arc<str>>,

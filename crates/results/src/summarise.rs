@@ -94,6 +94,7 @@ impl Names {
             kind: kind(&traffic.source).into(),
             tcp: match &traffic.source {
                 Source::Bulk { sender, .. } => Some(variant_name(sender.variant).into()),
+                Source::Writes { tcp, .. } => Some(variant_name(tcp.variant).into()),
                 Source::Web(web) => Some(variant_name(web.server.variant).into()),
                 Source::Swarm(swarm) => Some(variant_name(swarm.tcp.variant).into()),
                 _ => None,
@@ -427,6 +428,7 @@ fn rate(bytes: u64, span: Duration) -> f64 {
 fn kind(source: &Source) -> &'static str {
     match source {
         Source::Bulk { .. } => "bulk",
+        Source::Writes { .. } => "writes",
         Source::Poisson { .. } => "poisson",
         Source::OnOff { .. } => "onoff",
         Source::Constant { kind, .. } => kind,

@@ -108,6 +108,7 @@ pub(crate) const CHAPTERS: &[(&str, &str, &[&Section])] = &[
             &traffic::TRAFFIC,
             &traffic::BULK,
             &traffic::PERSISTENT,
+            &traffic::WRITES,
             &traffic::POISSON,
             &traffic::ONOFF,
             &traffic::VOICE,

@@ -306,6 +306,7 @@ fn record(root: &Table<'_>, duration: Option<Duration>) -> Option<Record> {
 pub fn tcp_of(traffic: &Traffic) -> Option<&Config> {
     match &traffic.source {
         Source::Bulk { sender, .. } => Some(sender),
+        Source::Writes { tcp, .. } => Some(tcp),
         Source::Web(web) => Some(&web.server),
         Source::Swarm(swarm) => Some(&swarm.tcp),
         _ => None,

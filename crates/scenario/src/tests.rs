@@ -207,6 +207,11 @@ kind = "persistent"
 from = "client"
 to = "far"
 [[traffic]]
+kind = "writes"
+direction = "up"
+rate = "1 kbit/s"
+tcp = { mss = "512 B" }
+[[traffic]]
 kind = "poisson"
 direction = "up"
 rate = "1 kbit/s"

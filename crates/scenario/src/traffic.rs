@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use lastmile_sim::spec::{Names, NodeIndex, OpenedBy, Source, Traffic};
 use lastmile_tcp::Config;
-use lastmile_units::{BitRate, ByteCount, Duration, Instant};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant, WireBytes};
 
 use crate::atm::circuits;
 use crate::ends::{Ends, Ways, ways};
@@ -20,6 +20,8 @@ use crate::{apps, names, replay, tcp};
 pub(crate) const MOST_FLOWS: u64 = 1_000_000;
 /// Most ping requests of a run: each reply is kept.
 const MOST_PINGS: u64 = 10_000_000;
+/// Mean time between writes, at least.
+const SHORTEST_GAP: Duration = Duration::from_us(1);
 
 const SIZE: Key =
     Key::with_default("size", Kind::Bytes, "1500 B", "IP bytes of a packet.").at_least("28 B").at_most("65535 B");
@@ -33,6 +35,7 @@ pub(crate) static TRAFFIC: Section = Section {
             Kind::Choice(&[
                 "bulk",
                 "persistent",
+                "writes",
                 "poisson",
                 "onoff",
                 "voice",
@@ -120,6 +123,19 @@ pub(crate) static PERSISTENT: Section = Section {
     about: "A TCP source that always has data.",
     keys: &[REQUEST, OPENED_BY, TCP],
 };
+pub(crate) static WRITES: Section = Section {
+    heading: "`kind = \"writes\"`",
+    about: "A TCP connection whose application hands it data at random times, with exponential gaps (a Poisson process), drawn by the seed. It \
+            waits for nothing: what TCP cannot send yet waits in a send buffer without limit. Only the simulator has it.",
+    keys: &[
+        Key::required("rate", Kind::Rate, "Mean rate of the data in bits per second, headers not counted."),
+        Key::optional("size", Kind::Bytes, "the `mss` of its TCP", "Bytes of data handed over at a time.")
+            .at_least("1 B")
+            .at_most("1 GiB"),
+        OPENED_BY,
+        TCP,
+    ],
+};
 pub(crate) static POISSON: Section = Section {
     heading: "`kind = \"poisson\"`",
     about: "UDP packets of one size with exponential gaps.",
@@ -173,6 +189,7 @@ pub(crate) static PING: Section = Section {
 pub(crate) enum Form {
     Bulk,
     Persistent,
+    Writes,
     Poisson,
     OnOff,
     Voice,
@@ -183,9 +200,10 @@ pub(crate) enum Form {
     Ping,
 }
 
-const KINDS: [Variant<Form>; 10] = [
+const KINDS: [Variant<Form>; 11] = [
     Variant { name: "bulk", section: &BULK, value: Form::Bulk },
     Variant { name: "persistent", section: &PERSISTENT, value: Form::Persistent },
+    Variant { name: "writes", section: &WRITES, value: Form::Writes },
     Variant { name: "poisson", section: &POISSON, value: Form::Poisson },
     Variant { name: "onoff", section: &ONOFF, value: Form::OnOff },
     Variant { name: "voice", section: &VOICE, value: Form::Voice },
@@ -273,7 +291,7 @@ fn one<'d>(item: Unopened<'d>, around: &Surroundings<'_, '_>) -> Option<Item<'d>
 fn names_of(table: &Table<'_>, traffic: &Traffic, ends: &Ends) -> Names {
     // Where nothing is opened the client is that of the access line.
     let opened_by = match traffic.source {
-        Source::Bulk { .. } | Source::Web(_) => traffic.opened_by(),
+        Source::Bulk { .. } | Source::Writes { .. } | Source::Web(_) => traffic.opened_by(),
         _ => ends.opened_by,
     };
     let server_sends = opened_by == OpenedBy::Receiver;
@@ -329,6 +347,7 @@ fn source(
             transfer(table, bytes.map(ByteCount::as_u64), ends, dscp, around)
         }
         Form::Persistent => transfer(table, None, ends, dscp, around),
+        Form::Writes => writes(table, ends, dscp, around),
         Form::Poisson => {
             let (rate, size) = (table.get("rate"), table.get("size"));
             Some(Source::Poisson { rate: rate?, size: size? })
@@ -377,15 +396,32 @@ fn transfer(
 ) -> Option<Source> {
     let config = own_tcp(table, dscp, around);
     let request: Option<ByteCount> = table.get("request");
-    let opened_by =
-        table.optional_choice("opened_by", &[("sender", OpenedBy::Sender), ("receiver", OpenedBy::Receiver)]);
-    let opened_by = opened_by.or(ends.map(|ends| ends.opened_by))?;
+    let opened_by = opened_by(table, ends)?;
     let request = request?.as_u64();
     if request > 0 && opened_by == OpenedBy::Sender {
         let hint = "a request goes before a download: direction = \"down\", or opened_by = \"receiver\"";
         table.error("request", "a request in a transfer that its sender opens", Some(hint.into()));
     }
     Some(Source::Bulk { sender: Arc::clone(&config), receiver: config, bytes, request, opened_by })
+}
+
+fn opened_by(table: &Table<'_>, ends: Option<&Ends>) -> Option<OpenedBy> {
+    let asked = table.optional_choice("opened_by", &[("sender", OpenedBy::Sender), ("receiver", OpenedBy::Receiver)]);
+    asked.or(ends.map(|ends| ends.opened_by))
+}
+
+fn writes(table: &Table<'_>, ends: Option<&Ends>, dscp: u8, around: &Surroundings<'_, '_>) -> Option<Source> {
+    let tcp = own_tcp(table, dscp, around);
+    let (rate, opened_by) = (table.get::<BitRate>("rate"), opened_by(table, ends));
+    let size = table.optional("size").unwrap_or(ByteCount::new(tcp.mss.into()));
+    let rate = rate?;
+    if rate.time_for(WireBytes::new(size.as_u64())) < SHORTEST_GAP {
+        let message =
+            format!("{}: {size} at {rate} are handed over more than once in {SHORTEST_GAP}", table.path("rate"));
+        table.error("rate", message, Some("hand over more at a time: see size".into()));
+        return None;
+    }
+    Some(Source::Writes { tcp, rate, size, opened_by: opened_by? })
 }
 
 fn on_off(table: &Table<'_>) -> Option<Source> {
@@ -418,7 +454,7 @@ fn on_off(table: &Table<'_>) -> Option<Source> {
 /// Both ends can reach each other; a datagram source needs only the way there.
 /// True if packets come back.
 pub(crate) fn answered(traffic: &Traffic) -> bool {
-    matches!(traffic.source, Source::Bulk { .. } | Source::Ping { .. }) || traffic.opens()
+    matches!(traffic.source, Source::Bulk { .. } | Source::Writes { .. } | Source::Ping { .. }) || traffic.opens()
 }
 
 fn check_ways(table: &Table<'_>, traffic: &Traffic, topology: &Topology<'_>) {

@@ -1,6 +1,6 @@
 //! What must hold of a network before it runs.
 
-use lastmile_units::ByteCount;
+use lastmile_units::{ByteCount, Duration, WireBytes};
 
 use crate::BuildError;
 use crate::net::Token;
@@ -11,6 +11,8 @@ const FLOW_LIMIT: u64 = 1 << Token::INDEX_BITS;
 /// IP and UDP or ICMP headers.
 const SMALLEST_DATAGRAM: u64 = 28;
 const LARGEST_DATAGRAM: u64 = 65_535;
+/// Mean time between writes, at least.
+const SHORTEST_GAP: Duration = Duration::from_us(1);
 
 /// Refuses what cannot be simulated.
 pub(crate) fn network(network: &Network) -> Result<(), BuildError> {
@@ -50,7 +52,7 @@ pub(crate) fn network(network: &Network) -> Result<(), BuildError> {
     if flows > FLOW_LIMIT {
         return Err(BuildError::TooManyFlows { count: flows, limit: FLOW_LIMIT });
     }
-    if network.record.interval.is_some_and(lastmile_units::Duration::is_zero) {
+    if network.record.interval.is_some_and(Duration::is_zero) {
         return Err(BuildError::NoSampleInterval);
     }
     Ok(())
@@ -89,6 +91,10 @@ fn source(traffic: &Traffic) -> Result<(), BuildError> {
     };
     match traffic.source {
         Source::Bulk { .. } | Source::Replay(_) => Ok(()),
+        Source::Writes { rate, size, .. } if rate.time_for(WireBytes::new(size.as_u64())) < SHORTEST_GAP => {
+            Err(BuildError::TooManyWrites { traffic: traffic.name.clone() })
+        }
+        Source::Writes { .. } => Ok(()),
         Source::Web(ref web) if web.connections == 0 => {
             Err(BuildError::NoConnections { traffic: traffic.name.clone() })
         }

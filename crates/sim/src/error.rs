@@ -64,6 +64,12 @@ pub enum BuildError {
         /// The traffic.
         traffic: String,
     },
+    /// An application that would hand over data without end in no time.
+    #[error("traffic \"{traffic}\": writes at a mean interval of less than a microsecond")]
+    TooManyWrites {
+        /// The traffic.
+        traffic: String,
+    },
     /// An address of the wrong family.
     #[error("traffic \"{traffic}\": {address} is no address of {}", if *ipv6 { "IPv6" } else { "IPv4, and only TCP can be IPv6" })]
     Family {

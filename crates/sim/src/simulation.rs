@@ -8,14 +8,14 @@ use lastmile_units::Instant;
 use crate::BuildError;
 use crate::capture::CaptureSink;
 use crate::cells;
-use crate::host::{Datagrams, Ping, Progress, Replay, Session, Swarm, Totals, Transfer};
+use crate::host::{Datagrams, Ping, Progress, Replay, Session, Swarm, Totals, Transfer, Writer};
 use crate::net::{Event, FlowEntry, Net, Place, Side};
 use crate::outcome::{Conservation, Outcome, Snapshot};
 use crate::owned::Owned;
 use crate::report;
 use crate::route::{self, PathId};
 use crate::sample::Sampler;
-use crate::spec::{Network, Source};
+use crate::spec::{Network, Source, Traffic};
 
 /// The state of so many transfers, about a mebibyte, stays in a cache near the processor: reading it ahead costs more than
 /// it saves.
@@ -37,6 +37,8 @@ pub struct Simulation<'a> {
 #[derive(Default)]
 pub(crate) struct Hosts {
     pub(crate) transfers: Vec<Transfer>,
+    /// In the order of their transfers.
+    pub(crate) writers: Vec<Writer>,
     pub(crate) datagrams: Vec<Datagrams>,
     pub(crate) pings: Vec<Ping>,
     pub(crate) sessions: Vec<Session>,
@@ -243,6 +245,7 @@ impl<'a> Simulation<'a> {
             Place::Transfer(index) => {
                 let side = self.hosts.transfers[index as usize].begin(now);
                 self.pump(index, side);
+                self.schedule_write(flow, index);
             }
             Place::Datagrams(index) => {
                 let source = &mut self.hosts.datagrams[index as usize];
@@ -294,10 +297,26 @@ impl<'a> Simulation<'a> {
                 return self.browse(flow, session);
             }
             Place::Swarm(swarm) => return self.rechoke(flow, swarm),
-            Place::Transfer(_) | Place::Owned(_) | Place::Gone => return,
+            Place::Transfer(index) => return self.write(flow, index),
+            Place::Owned(_) | Place::Gone => return,
         };
         self.net.send(now, packet);
         if let Some(next) = next {
+            self.net.schedule(next, Event::Source(flow));
+        }
+    }
+
+    /// The application of a transfer hands over its data.
+    fn write(&mut self, flow: u32, index: u32) {
+        let Some(size) = self.hosts.writer(index).map(|writer| writer.size()) else { return };
+        self.hosts.transfers[index as usize].write(size);
+        self.pump(index, Side::From);
+        self.schedule_write(flow, index);
+    }
+
+    fn schedule_write(&mut self, flow: u32, index: u32) {
+        let now = self.now;
+        if let Some(next) = self.hosts.writer(index).and_then(|writer| writer.next(now)) {
             self.net.schedule(next, Event::Source(flow));
         }
     }
@@ -339,9 +358,11 @@ impl<'a> Simulation<'a> {
             };
             let there = find(traffic.from, traffic.to)?;
             let back = match traffic.source {
-                Source::Bulk { .. } | Source::Web(_) | Source::Swarm(_) | Source::Ping { .. } => {
-                    find(traffic.to, traffic.from)?
-                }
+                Source::Bulk { .. }
+                | Source::Writes { .. }
+                | Source::Web(_)
+                | Source::Swarm(_)
+                | Source::Ping { .. } => find(traffic.to, traffic.from)?,
                 // Nothing comes back to a datagram source.
                 Source::Poisson { .. } | Source::OnOff { .. } | Source::Constant { .. } | Source::Replay(_) => {
                     PathId::default()
@@ -361,7 +382,7 @@ impl<'a> Simulation<'a> {
                     replayed.extend(capture.flows.iter().map(|_| FlowEntry { traffic: traffic_index, place }));
                     place
                 } else {
-                    self.hosts.place(&traffic.source, ids, index, traffic.dscp, random, &mut numbers)
+                    self.hosts.place(traffic, ids, index, random, &mut numbers)
                 };
                 self.net.flows.push(FlowEntry { traffic: traffic_index, place });
                 self.net.schedule(traffic.start, Event::Start(number));
@@ -412,25 +433,35 @@ impl Hosts {
         }
     }
 
+    /// What writes to the transfer at this place, if anything does.
+    fn writer(&mut self, transfer: u32) -> Option<&mut Writer> {
+        let place = self.writers.binary_search_by_key(&transfer, |writer| writer.transfer).ok()?;
+        Some(&mut self.writers[place])
+    }
+
     fn place(
         &mut self,
-        source: &Source,
+        of: &Traffic,
         ids: [FlowId; 2],
         traffic: usize,
-        dscp: u8,
         random: impl FnOnce() -> Stream,
         numbers: &mut Stream,
     ) -> Place {
         let at = |len: usize| u32::try_from(len).expect("the network was checked");
+        let Traffic { source, dscp, stop, .. } = of;
         match source {
-            Source::Bulk { .. } => {
+            Source::Bulk { .. } | Source::Writes { .. } => {
                 let iss = [(); 2].map(|()| SeqNumber::new(numbers.bits() as u32));
-                let transfer = Transfer::new(source, ids, iss).expect("a bulk source is a transfer");
+                let transfer = Transfer::new(source, ids, iss).expect("both are transfers");
                 self.transfers.push(transfer);
-                Place::Transfer(at(self.transfers.len() - 1))
+                let place = at(self.transfers.len() - 1);
+                if matches!(source, Source::Writes { .. }) {
+                    self.writers.extend(Writer::new(source, place, *stop, random()));
+                }
+                Place::Transfer(place)
             }
             Source::Ping { interval, size } => {
-                self.pings.push(Ping::new(ids, traffic, dscp, *interval, *size));
+                self.pings.push(Ping::new(ids, traffic, *dscp, *interval, *size));
                 Place::Ping(at(self.pings.len() - 1))
             }
             Source::Web(model) => {
@@ -443,7 +474,7 @@ impl Hosts {
             }
             Source::Replay(_) => Place::Gone,
             Source::Constant { .. } | Source::Poisson { .. } | Source::OnOff { .. } => {
-                let source = Datagrams::new(source, ids[0], traffic, dscp, random()).expect("a datagram source");
+                let source = Datagrams::new(source, ids[0], traffic, *dscp, random()).expect("a datagram source");
                 self.datagrams.push(source);
                 Place::Datagrams(at(self.datagrams.len() - 1))
             }

@@ -174,6 +174,7 @@ impl Traffic {
     pub fn ipv6(&self) -> bool {
         match &self.source {
             Source::Bulk { sender, .. } => sender.ipv6,
+            Source::Writes { tcp, .. } => tcp.ipv6,
             Source::Web(web) => web.server.ipv6,
             Source::Swarm(swarm) => swarm.tcp.ipv6,
             _ => false,
@@ -184,7 +185,7 @@ impl Traffic {
     #[must_use]
     pub fn opened_by(&self) -> OpenedBy {
         match self.source {
-            Source::Bulk { opened_by, .. } => opened_by,
+            Source::Bulk { opened_by, .. } | Source::Writes { opened_by, .. } => opened_by,
             Source::Web(_) => OpenedBy::Receiver,
             _ => OpenedBy::Sender,
         }
@@ -241,6 +242,18 @@ pub enum Source {
         bytes: Option<u64>,
         /// Bytes that the client sends first, for a transfer that the client's side receives; zero for none.
         request: u64,
+        /// Which end opens the connection.
+        opened_by: OpenedBy,
+    },
+    /// A TCP connection whose application hands it data at random times, with exponential gaps, whatever has been sent of it: what TCP cannot
+    /// send yet waits in a send buffer without limit.
+    Writes {
+        /// TCP of both ends.
+        tcp: Arc<lastmile_tcp::Config>,
+        /// Mean rate of the data in bits per second, headers not counted.
+        rate: BitRate,
+        /// Bytes of data handed over at a time, at least one.
+        size: ByteCount,
         /// Which end opens the connection.
         opened_by: OpenedBy,
     },

@@ -94,7 +94,7 @@ impl Trial {
         let shape = |flow: &FlowOutcome| {
             let traffic = &network.traffic[flow.traffic];
             let mss = match &traffic.source {
-                Source::Bulk { sender, .. } => Some(f64::from(sender.mss)),
+                Source::Bulk { sender: tcp, .. } | Source::Writes { tcp, .. } => Some(f64::from(tcp.mss)),
                 _ => None,
             };
             FlowShape { traffic: traffic.name.clone(), mss }

@@ -340,6 +340,18 @@ fn tcp_values() {
 
 #[test]
 fn contradictions() {
+    refused(
+        &traffic("kind = \"writes\"\ndirection = \"up\""),
+        "error: x.toml:5:3: missing key \"rate\" in [[traffic]]",
+    );
+    refused(
+        &traffic("kind = \"writes\"\ndirection = \"up\"\nrate = \"100 Mbit/s\"\nsize = \"10 B\""),
+        "error: x.toml:8:8: traffic.0.rate: 10 B at 100 Mbit/s are handed over more than once in 1 us",
+    );
+    refused(
+        &traffic("kind = \"writes\"\ndirection = \"up\"\nrate = \"1 Mbit/s\"\nrequest = \"1 B\""),
+        "error: x.toml:9:1: unknown key",
+    );
     refused(&traffic("kind = \"onoff\"\ndirection = \"up\""), "error: x.toml:6:8: neither rate nor peak");
     refused(
         &traffic("kind = \"bulk\"\ndirection = \"up\"\nrequest = \"1 kB\""),

@@ -2,7 +2,7 @@
 
 use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_queueing::random::Stream;
-use lastmile_units::{ByteCount, Duration, Instant, Serialiser, WireBytes};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant, Serialiser, WireBytes};
 
 use crate::spec::Source;
 
@@ -44,18 +44,24 @@ impl Departures {
     pub fn new(source: &Source, random: Stream) -> Option<Self> {
         let (size, pattern) = match *source {
             Source::Constant { interval, size, .. } => (size, Pattern::Constant { interval }),
-            Source::Poisson { rate, size } => {
-                (size, Pattern::Poisson { mean: rate.time_for(WireBytes::new(size.as_u64())), random })
-            }
+            Source::Poisson { rate, size } => return Some(Self::poisson(rate, size, random)),
             Source::OnOff { peak, on, off, size } => {
                 let packet_time = Serialiser::new(peak);
                 (size, Pattern::OnOff { packet_time, on, off, burst_ends: Instant::ZERO, random })
             }
-            Source::Bulk { .. } | Source::Web(_) | Source::Swarm(_) | Source::Replay(_) | Source::Ping { .. } => {
-                return None;
-            }
+            Source::Bulk { .. }
+            | Source::Writes { .. }
+            | Source::Web(_)
+            | Source::Swarm(_)
+            | Source::Replay(_)
+            | Source::Ping { .. } => return None,
         };
         Some(Self { size, pattern })
+    }
+
+    /// So many bytes at a time at this mean rate, with exponential gaps.
+    pub(super) fn poisson(rate: BitRate, size: ByteCount, random: Stream) -> Self {
+        Self { size, pattern: Pattern::Poisson { mean: rate.time_for(WireBytes::new(size.as_u64())), random } }
     }
 
     /// IP bytes of each packet.
@@ -144,8 +150,6 @@ impl Datagrams {
 
 #[cfg(test)]
 mod tests {
-    use lastmile_units::BitRate;
-
     use super::*;
 
     const SIZE: ByteCount = ByteCount::new(1000);

@@ -7,6 +7,7 @@ mod swarm;
 mod tcp;
 mod totals;
 mod web;
+mod writer;
 
 pub(crate) use datagram::Datagrams;
 pub use datagram::Departures;
@@ -16,6 +17,7 @@ pub use swarm::Swarm;
 pub(crate) use tcp::{Carries, Progress, Transfer};
 pub(crate) use totals::Totals;
 pub use web::{Request, Session};
+pub(crate) use writer::Writer;
 
 use lastmile_packet::{FlowId, Mark, Meta, Protocol, SeqNumber, TcpFlags};
 use lastmile_units::ByteCount;

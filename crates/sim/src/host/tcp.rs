@@ -63,10 +63,20 @@ pub(crate) enum Progress {
 impl Transfer {
     /// A transfer of this kind; `None` for what is not TCP.
     pub(crate) fn new(source: &Source, flows: [FlowId; 2], iss: [SeqNumber; 2]) -> Option<Self> {
-        let Source::Bulk { sender, receiver, bytes, request, opened_by } = source else { return None };
-        let request = u32::try_from(*request).unwrap_or(u32::MAX);
-        let carries = Carries { bytes: *bytes, request, keep_open: false, opened_by: *opened_by };
-        Some(Self::between([sender, receiver], flows, iss, NO_OWNER, &carries))
+        match source {
+            Source::Bulk { sender, receiver, bytes, request, opened_by } => {
+                let request = u32::try_from(*request).unwrap_or(u32::MAX);
+                let carries = Carries { bytes: *bytes, request, keep_open: false, opened_by: *opened_by };
+                Some(Self::between([sender, receiver], flows, iss, NO_OWNER, &carries))
+            }
+            Source::Writes { tcp, opened_by, .. } => {
+                let carries = Carries { bytes: None, request: 0, keep_open: true, opened_by: *opened_by };
+                let transfer = Self::between([tcp, tcp], flows, iss, NO_OWNER, &carries);
+                // It offers nothing by itself: its writer does.
+                Some(Self { offered: true, ..transfer })
+            }
+            _ => None,
+        }
     }
 
     /// A connection that flow number `owner` opens.
@@ -162,13 +172,18 @@ impl Transfer {
         if self.request > 0 {
             let request = u64::from(self.request);
             self.end(Side::To).write(request);
-        } else if self.opened_by == Side::From {
+        } else if self.opened_by == Side::From && !self.offered {
             self.offer();
         }
         // A listening sender offers its data when the first segment comes: to close while it listens would end it.
         let opener = self.opened_by;
         self.end(opener).connect(now);
         opener
+    }
+
+    /// The application hands over `bytes` more; after [`stop`](Self::stop) nothing comes of it.
+    pub(crate) fn write(&mut self, bytes: u64) {
+        self.end(Side::From).write(bytes);
     }
 
     /// The application stops offering data.

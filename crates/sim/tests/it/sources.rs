@@ -1,7 +1,10 @@
 //! Sources offer what they say.
 
-use lastmile_sim::run;
-use lastmile_sim::spec::{Network, Source};
+use std::sync::Arc;
+
+use lastmile_sim::spec::{Network, OpenedBy, Source, Traffic};
+use lastmile_sim::{BuildError, run};
+use lastmile_tcp::Config;
 use lastmile_units::{BitRate, ByteCount, Duration};
 
 use crate::build;
@@ -50,4 +53,60 @@ fn a_source_stops_when_it_is_told() {
     network.traffic.push(traffic);
     let outcome = run(&network).unwrap();
     assert_eq!(outcome.flows[0].data_packets, 50, "at 1.00, 1.02, ... 1.98 s");
+}
+
+fn writes(kbit_per_s: u64, size: u64, opened_by: OpenedBy) -> Traffic {
+    let (from, to) = if opened_by == OpenedBy::Sender { (0, 1) } else { (1, 0) };
+    let (tcp, rate) = (Arc::new(Config::default()), BitRate::from_kbit_per_s(kbit_per_s));
+    build::traffic("writes", from, to, Source::Writes { tcp, rate, size: ByteCount::new(size), opened_by })
+}
+
+/// 5000 writes are 1.4 % of their mean off, in one deviation.
+#[test]
+fn what_an_application_writes_at_random_times_arrives_at_its_rate_whoever_opens() {
+    for opened_by in [OpenedBy::Sender, OpenedBy::Receiver] {
+        let mut network = build::line(10_000, 10_000, "ip", Duration::from_ms(1));
+        network.duration = Duration::from_s(100);
+        network.traffic.push(writes(400, 1000, opened_by));
+        let outcome = run(&network).unwrap();
+        assert!(outcome.conservation.holds());
+        let flow = &outcome.flows[0];
+        let rate = flow.bytes_delivered as f64 * 8.0 / 100.0;
+        assert!((384e3..416e3).contains(&rate), "{rate} bit/s");
+        assert_eq!(flow.bytes_delivered % 1000, 0, "each write goes out at once, and none waits for the next");
+        assert_eq!(flow.data_packets, flow.bytes_delivered / 1000);
+    }
+}
+
+#[test]
+fn what_tcp_cannot_send_yet_waits_and_is_sent_later() {
+    let mut network = build::line(1_000, 1_000, "ip", Duration::from_ms(1));
+    network.duration = Duration::from_s(20);
+    network.traffic.push(writes(2_000, 1000, OpenedBy::Sender));
+    let outcome = run(&network).unwrap();
+    // Twice what the line carries: it is full, with headers of 40 bytes to 1460, and its end is what waits.
+    let rate = outcome.flows[0].bytes_delivered as f64 * 8.0 / 20.0;
+    assert!((900e3..974e3).contains(&rate), "{rate} bit/s");
+}
+
+#[test]
+fn writing_ends_with_the_traffic() {
+    let mut network = build::line(10_000, 10_000, "ip", Duration::from_ms(1));
+    network.duration = Duration::from_s(10);
+    let mut traffic = writes(800, 1000, OpenedBy::Sender);
+    (traffic.start, traffic.stop) = (build::at_ms(1_000), Some(build::at_ms(3_000)));
+    network.traffic.push(traffic);
+    let outcome = run(&network).unwrap();
+    let flow = &outcome.flows[0];
+    assert!((150..250).contains(&(flow.bytes_delivered / 1000)), "100 writes a second for 2 s");
+    assert!(flow.last_delivery.is_some_and(|last| last < build::at_ms(3_010)));
+}
+
+#[test]
+fn writes_in_no_time_are_refused() {
+    let mut network = build::line(10_000, 10_000, "ip", Duration::from_ms(1));
+    for size in [0, 1] {
+        network.traffic = vec![writes(100_000_000, size, OpenedBy::Sender)];
+        assert!(matches!(run(&network), Err(BuildError::TooManyWrites { .. })));
+    }
 }

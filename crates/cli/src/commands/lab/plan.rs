@@ -93,6 +93,9 @@ impl<'s> Plan<'s> {
                 ends if ends == (server, client) => End::Server,
                 ends => return Err(elsewhere(scenario, traffic, ends, [client, server])),
             };
+            if matches!(traffic.source, Source::Writes { .. }) {
+                return Err(simulated_alone(scenario, traffic));
+            }
             plan.add(traffic, from, first, &directory, kernel);
             first += traffic.count;
         }
@@ -154,7 +157,7 @@ impl<'s> Plan<'s> {
         let hosts = tcp::hosts(&configs, &mut warnings);
         let options = if hosts.timestamps { TIMESTAMPS } else { 0 };
         let sizes = self.network.traffic.iter().map(|traffic| match &traffic.source {
-            Source::Bulk { .. } | Source::Web(_) | Source::Swarm(_) => {
+            Source::Bulk { .. } | Source::Writes { .. } | Source::Web(_) | Source::Swarm(_) => {
                 tcp_of(traffic).map_or(0, |sender| sender.mss.saturating_add(TCP_HEADERS + options))
             }
             Source::Replay(capture) => capture.packets.iter().map(|(_, packet)| packet.ip_len).max().unwrap_or(0),
@@ -328,6 +331,7 @@ impl Planned<'_> {
 fn tcp_of(traffic: &Traffic) -> Option<&Tcp> {
     match &traffic.source {
         Source::Bulk { sender, .. } => Some(sender),
+        Source::Writes { tcp, .. } => Some(tcp),
         Source::Web(web) => Some(&web.server),
         Source::Swarm(swarm) => Some(&swarm.tcp),
         _ => None,
@@ -346,6 +350,17 @@ fn ends_of_traffic(scenario: &Scenario) -> Result<(String, String)> {
         OpenedBy::Sender => (name(first.from), name(first.to)),
         OpenedBy::Receiver => (name(first.to), name(first.from)),
     })
+}
+
+/// Traffic that no application of the lab offers.
+fn simulated_alone(scenario: &Scenario, traffic: &Traffic) -> Failure {
+    let message = format_args!(
+        "{}: traffic.{} is of kind \"writes\", which only the simulator has",
+        scenario.name(),
+        traffic.name
+    );
+    Failure::new(message)
+        .hint("`lastmile run` without --live simulates it; of TCP the lab has bulk, persistent, web and swarm")
 }
 
 /// Traffic that runs between other nodes than the two hosts.
@@ -382,6 +397,15 @@ mod tests {
 
     fn scenario(traffic: &str) -> Scenario {
         Scenario::parse("lab.toml", &format!("{LINE}\n{traffic}"), &[]).unwrap()
+    }
+
+    #[test]
+    fn what_only_the_simulator_has_is_refused() {
+        let writes = "[[traffic]]\nkind = \"writes\"\ndirection = \"up\"\nrate = \"100 kbit/s\"";
+        let scenario = scenario(writes);
+        let refused = Plan::of(&scenario, None, Kernel::default()).err().map(|failure| failure.to_string());
+        let expected = "lab.toml: traffic.writes is of kind \"writes\", which only the simulator has";
+        assert_eq!(refused.as_deref(), Some(expected));
     }
 
     const DOWN_AND_UP: &str = r#"
