@@ -16,7 +16,15 @@ pub(super) const SEEDS: [u64; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 ///
 /// Quantities are those of the first run that are numbers; the interval is Student's t for the mean of independent runs.
 pub(super) fn over_seeds(once: impl Fn(u64) -> Result<Values, ExperimentError>) -> Result<Means, ExperimentError> {
-    let runs = SEEDS.iter().map(|&seed| once(seed)).collect::<Result<Vec<Values>, _>>()?;
+    means_over(&SEEDS, once)
+}
+
+/// The same with these seeds.
+pub(super) fn means_over(
+    seeds: &[u64],
+    once: impl Fn(u64) -> Result<Values, ExperimentError>,
+) -> Result<Means, ExperimentError> {
+    let runs = seeds.iter().map(|&seed| once(seed)).collect::<Result<Vec<Values>, _>>()?;
     Ok(means(&runs))
 }
 

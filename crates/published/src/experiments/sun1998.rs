@@ -14,7 +14,7 @@ use crate::data::Table;
 use crate::reproduction::TableResult;
 
 use super::open::{Explore, Judge, Model, Question, Rows, Simulated};
-use super::{Drawing, Experiment, ExperimentError, whole};
+use super::{Drawing, Experiment, ExperimentError, number, whole};
 use network::Setup;
 
 pub(super) const KEY: &str = "sun1998";
@@ -30,6 +30,7 @@ pub(super) const EXPERIMENTS: &[Experiment] = &[
     table("5.7", simulated),
     table("5.8", simulated),
     table("5.10", simulated),
+    table("5.11", simulated),
     table("text-5.3-rule", closed_forms::room),
     table("fig-5.12", simulated),
     table("5.12", simulated),
@@ -61,6 +62,7 @@ const MODEL: Model<Setup> = Model {
         simulates("5.7", schemes::rows, schemes::always_ahead),
         simulates("5.8", schemes::rows, schemes::worst_beats_best),
         simulates("5.10", schemes::rows, schemes::about_level),
+        simulates("5.11", schemes::rows, schemes::ahead_and_level),
         Simulated { id: "fig-5.12", rows: queue::rows, judge: queue::judge, notes: queue::NOTES },
         Simulated { id: "5.12", rows: shared_link::rows, judge: shared_link::judge, notes: shared_link::NOTES },
     ],
@@ -81,7 +83,7 @@ const NOTES: &[&str] = &[
     "Rows without published figures are predictions: thresholds and numbers of connections between those printed.",
 ];
 
-const SCHEMES: &[&str] = &["5.7", "5.8", "5.10", "fig-5.12"];
+const SCHEMES: &[&str] = &["5.7", "5.8", "5.10", "5.11", "fig-5.12"];
 const THRESHOLDS: &[&str] = &["5.1", "5.3", "5.4", "5.6"];
 
 /// What the thesis leaves open. The first answers were fixed, with their reasons, before anything was compared.
@@ -188,6 +190,23 @@ const QUESTIONS: &[Question<Setup>] = &[
         tables: &["5.7"],
     },
     Question {
+        asks: "size of one arrival in section 5.4",
+        taken: "one packet",
+        because: "The unit of mu is 1024 bytes, and one packet at mu is the rate that is meant; the text's 1024 Kbytes would be 1024 of them.",
+        others: &[
+            ("1024 kbytes, as the text says, as much in the mean", |setup| setup.arrival_bytes = Some(1 << 20)),
+            ("8 kbytes, as much in the mean", |setup| setup.arrival_bytes = Some(8192)),
+        ],
+        tables: &["5.11"],
+    },
+    Question {
+        asks: "mean rate of a source in section 5.4",
+        taken: "1.966 Mbit/s, mu in its unit",
+        because: "0.24 Mbit/s, which is printed, would load the link to 24 %; mu in its unit is 0.246 Mbyte/s.",
+        others: &[("0.24 Mbit/s, as printed", |setup| setup.arrival_bps = Some(240_000))],
+        tables: &["5.11"],
+    },
+    Question {
         asks: "CongestTh with buffers of 5000 cells",
         taken: "1000 cells",
         because: "It keeps its fifth of the buffer.",
@@ -242,7 +261,7 @@ mod tests {
     #[test]
     fn every_kind_of_table_measures_what_was_published() {
         let brief = Setup { duration_ms: 2000, shared_ms: 500, ..Setup::base() };
-        for id in ["5.1", "5.7", "fig-5.12", "5.12"] {
+        for id in ["5.1", "5.7", "5.11", "fig-5.12", "5.12"] {
             let mut table = tables().into_iter().find(|table| table.id == id).unwrap();
             if id != "fig-5.12" {
                 table.rows.truncate(1);

@@ -53,6 +53,17 @@ impl Overrides {
     }
 }
 
+/// What a table varies of a publication's network. `S` is what the publication leaves open.
+pub(super) trait Variation<S> {
+    /// The network with a seed, and whatever `set` changes of it.
+    fn scenario(&self, setup: &S, seed: u64, set: impl Fn(&mut Overrides)) -> Result<Scenario, ExperimentError>;
+
+    /// A run of it.
+    fn run(&self, setup: &S, seed: u64, set: impl Fn(&mut Overrides)) -> Result<Trial, ExperimentError> {
+        Trial::of_scenario(&self.scenario(setup, seed, set)?)
+    }
+}
+
 impl Trial {
     /// Runs the scenario `text`, which ships as `name`, until the flow `download` is complete, so that every total is that of
     /// the transfer alone.

@@ -342,7 +342,7 @@ fn tcp_values() {
 fn contradictions() {
     refused(
         &traffic("kind = \"writes\"\ndirection = \"up\""),
-        "error: x.toml:5:3: missing key \"rate\" in [[traffic]]",
+        "error: x.toml:5:1: missing key \"rate\" in [[traffic]] 0",
     );
     refused(
         &traffic("kind = \"writes\"\ndirection = \"up\"\nrate = \"100 Mbit/s\"\nsize = \"10 B\""),
@@ -350,7 +350,7 @@ fn contradictions() {
     );
     refused(
         &traffic("kind = \"writes\"\ndirection = \"up\"\nrate = \"1 Mbit/s\"\nrequest = \"1 B\""),
-        "error: x.toml:9:1: unknown key",
+        "error: x.toml:9:1: unknown key \"request\" in [[traffic]] 0",
     );
     refused(&traffic("kind = \"onoff\"\ndirection = \"up\""), "error: x.toml:6:8: neither rate nor peak");
     refused(

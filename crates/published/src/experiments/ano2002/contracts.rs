@@ -5,8 +5,8 @@ use crate::reproduction::{Means, RowResult};
 use crate::value::Values;
 
 use super::super::ExperimentError;
-use super::super::seeds::means;
-use super::super::trial::Trial;
+use super::super::seeds::means_over;
+use super::super::trial::{Trial, Variation as _};
 use super::testbed::{AF, PATHS, PAYLOAD, Point, Setup, TRUNK_MBPS};
 use super::whole;
 
@@ -18,12 +18,12 @@ fn aggregate(trial: &Trial, path: &str) -> f64 {
 }
 
 fn of_second_path(point: Point, setup: &Setup, seeds: &[u64]) -> Result<Means, ExperimentError> {
-    let once = |seed: &u64| {
-        let trial = point.run(setup, *seed, |_| ())?;
+    let once = |seed| {
+        let trial = point.run(setup, seed, |_| ())?;
         let values = [(AGGREGATE, aggregate(&trial, "af-2")), ("aggregate_of_af_1_mbps", aggregate(&trial, "af-1"))];
         Ok(values.into_iter().collect())
     };
-    Ok(means(&seeds.iter().map(once).collect::<Result<Vec<Values>, ExperimentError>>()?))
+    means_over(seeds, once)
 }
 
 /// Table 1.
@@ -82,12 +82,12 @@ pub(super) fn bursts(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<
     for rtt in [20, 80, 160] {
         let mut by_burst = Vec::new();
         for mbs in BURSTS {
-            let once = |seed: &u64| {
-                let trial = Point { mbs, ..Point::at(rtt) }.run(&setup, *seed, |_| ())?;
+            let once = |seed| {
+                let trial = Point { mbs, ..Point::at(rtt) }.run(&setup, seed, |_| ())?;
                 let each = (1..=AF).map(|path| aggregate(&trial, &format!("af-{path}"))).sum::<f64>() / AF as f64;
                 Ok([(AGGREGATE, each)].into_iter().collect())
             };
-            let means = means(&seeds.iter().map(once).collect::<Result<Vec<Values>, ExperimentError>>()?);
+            let means = means_over(seeds, once)?;
             by_burst.push(means.mean.number(AGGREGATE).unwrap_or_default());
             let params = [("mbs0", mbs as i64), ("rtt_ms", rtt as i64)].into_iter().collect();
             predicted.push(RowResult::unpublished(params, means));

@@ -7,7 +7,7 @@ use crate::reproduction::RowResult;
 use crate::value::Values;
 
 use super::super::seeds::{SEEDS, means};
-use super::super::trial::{Overrides, Trial};
+use super::super::trial::{Overrides, Trial, Variation as _};
 use super::super::{Drawing, ExperimentError};
 use super::testbed::{Point, Setup, connections, mean};
 

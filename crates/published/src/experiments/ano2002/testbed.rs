@@ -6,7 +6,7 @@ use lastmile_queueing::random::Stream;
 use lastmile_scenario::Scenario;
 
 use super::super::ExperimentError;
-use super::super::trial::{Connection, Overrides, Trial};
+use super::super::trial::{Connection, Overrides, Trial, Variation};
 
 const TESTBED: (&str, &str) = ("ano2002/testbed.toml", include_str!("../../../scenarios/ano2002/testbed.toml"));
 
@@ -94,38 +94,6 @@ impl Point {
         ((af * 100.0).round() as u32, ((TRUNK_MBPS - af) * 100.0).round() as u32)
     }
 
-    pub(super) fn run(&self, setup: &Setup, seed: u64, set: impl Fn(&mut Overrides)) -> Result<Trial, ExperimentError> {
-        Trial::of_scenario(&self.scenario(setup, seed, set)?)
-    }
-
-    pub(super) fn scenario(
-        &self,
-        setup: &Setup,
-        seed: u64,
-        set: impl Fn(&mut Overrides),
-    ) -> Result<Scenario, ExperimentError> {
-        let mut overrides = Overrides::default();
-        overrides.set("seed", seed);
-        overrides.set("duration", format_args!("{} s", setup.duration_s));
-        overrides.set("tcp.variant", setup.variant);
-        overrides.set("tcp.sack", setup.variant == "sack");
-        overrides.set("tcp.delayed_ack", setup.delayed_ack.0);
-        overrides.set("tcp.ack_every", setup.delayed_ack.1);
-        overrides.set("tcp.min_rto", setup.min_rto);
-        overrides.set("link.trunk.delay", format_args!("{} us", self.rtt_ms * 500));
-        let (af, df) = self.weights(setup);
-        overrides.set(
-            "switch.near.queue",
-            format_args!(
-                "{{ kind = \"classes\", classes = [{{ name = \"af\", weight = {af}, queue = {{ limit = \"10000 cells\", low_priority_limit = \
-                 \"{} cells\" }} }}, {{ name = \"df\", weight = {df}, queue = {{ limit = \"10000 cells\" }} }}] }}",
-                setup.discard_from
-            ),
-        );
-        set(&mut overrides);
-        overrides.scenario(TESTBED.0, &format!("{}\n{}", TESTBED.1, self.hosts(setup, seed)))
-    }
-
     /// Contracts, paths, hosts, peers, connections and pings.
     fn hosts(&self, setup: &Setup, seed: u64) -> String {
         let mut starts = Stream::new(seed, "ano2002 starts");
@@ -186,6 +154,31 @@ impl Point {
             .expect(TAKES_ALL);
         }
         text
+    }
+}
+
+impl Variation<Setup> for Point {
+    fn scenario(&self, setup: &Setup, seed: u64, set: impl Fn(&mut Overrides)) -> Result<Scenario, ExperimentError> {
+        let mut overrides = Overrides::default();
+        overrides.set("seed", seed);
+        overrides.set("duration", format_args!("{} s", setup.duration_s));
+        overrides.set("tcp.variant", setup.variant);
+        overrides.set("tcp.sack", setup.variant == "sack");
+        overrides.set("tcp.delayed_ack", setup.delayed_ack.0);
+        overrides.set("tcp.ack_every", setup.delayed_ack.1);
+        overrides.set("tcp.min_rto", setup.min_rto);
+        overrides.set("link.trunk.delay", format_args!("{} us", self.rtt_ms * 500));
+        let (af, df) = self.weights(setup);
+        overrides.set(
+            "switch.near.queue",
+            format_args!(
+                "{{ kind = \"classes\", classes = [{{ name = \"af\", weight = {af}, queue = {{ limit = \"10000 cells\", low_priority_limit = \
+                 \"{} cells\" }} }}, {{ name = \"df\", weight = {df}, queue = {{ limit = \"10000 cells\" }} }}] }}",
+                setup.discard_from
+            ),
+        );
+        set(&mut overrides);
+        overrides.scenario(TESTBED.0, &format!("{}\n{}", TESTBED.1, self.hosts(setup, seed)))
     }
 }
 

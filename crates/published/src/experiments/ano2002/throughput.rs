@@ -5,7 +5,7 @@ use crate::reproduction::{Means, RowResult};
 use crate::value::Values;
 
 use super::super::seeds::means;
-use super::super::trial::Trial;
+use super::super::trial::{Trial, Variation as _};
 use super::super::{ExperimentError, significant};
 use super::testbed::{Point, Setup, connections, mbps, mean, spread_pct};
 use super::{number, whole};

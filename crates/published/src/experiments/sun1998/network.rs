@@ -6,7 +6,7 @@ use lastmile_queueing::random::Stream;
 use lastmile_scenario::Scenario;
 
 use super::super::ExperimentError;
-use super::super::trial::{Overrides, Trial};
+use super::super::trial::{Overrides, Trial, Variation};
 
 const NETWORK: (&str, &str) = ("sun1998/network.toml", include_str!("../../../scenarios/sun1998/network.toml"));
 
@@ -31,6 +31,10 @@ pub(super) struct Setup {
     pub(super) serial_hosts: bool,
     /// SPD compares with `q > SPDth`.
     pub(super) strictly_above: bool,
+    /// Bytes of an arrival in section 5.4; `None` is one packet.
+    pub(super) arrival_bytes: Option<u64>,
+    /// Mean rate of a source there, where it is not that of `mu`, in bit/s.
+    pub(super) arrival_bps: Option<u64>,
     /// CongestTh in section 5.2, in cells.
     pub(super) activation: u64,
     /// Buffer and CongestTh of the table with 5 VCs, in cells.
@@ -57,6 +61,8 @@ impl Setup {
             second_switch_alone: false,
             serial_hosts: false,
             strictly_above: false,
+            arrival_bytes: None,
+            arrival_bps: None,
             activation: 200,
             small: (200, 40),
             active_share: false,
@@ -91,6 +97,15 @@ pub(super) enum Scheme {
     Spd { from: u64, activation: u64 },
 }
 
+/// What the applications hand to TCP.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Sources {
+    /// Always more.
+    Persistent,
+    /// Arrivals at the instants of a Poisson process, so many bits a second in the mean.
+    Poisson { bps: u64 },
+}
+
 /// One configuration of the switches.
 #[derive(Clone, Copy)]
 pub(super) struct Point {
@@ -100,6 +115,7 @@ pub(super) struct Point {
     /// Threshold of EPD, in cells.
     pub(super) threshold: u64,
     pub(super) scheme: Scheme,
+    pub(super) sources: Sources,
 }
 
 impl Point {
@@ -120,19 +136,10 @@ impl Point {
             }
         }
     }
+}
 
-    /// The run with a seed.
-    pub(super) fn run(&self, setup: &Setup, seed: u64, set: impl Fn(&mut Overrides)) -> Result<Trial, ExperimentError> {
-        Trial::of_scenario(&self.scenario(setup, seed, set)?)
-    }
-
-    /// The scenario of that run.
-    pub(super) fn scenario(
-        &self,
-        setup: &Setup,
-        seed: u64,
-        set: impl Fn(&mut Overrides),
-    ) -> Result<Scenario, ExperimentError> {
+impl Variation<Setup> for Point {
+    fn scenario(&self, setup: &Setup, seed: u64, set: impl Fn(&mut Overrides)) -> Result<Scenario, ExperimentError> {
         let mut overrides = setup.common(seed);
         let queue = self.queue(setup);
         let plain = format!("{{ kind = \"ppd\", limit = \"{} cells\" }}", self.buffer);
@@ -141,7 +148,7 @@ impl Point {
             overrides.set(&format!("switch.{switch}.queue"), if discards { &queue } else { &plain });
         }
         set(&mut overrides);
-        let mut edges = Edges::new(setup, seed);
+        let mut edges = Edges::new(setup, seed, self.sources);
         edges.add("source", self.vcs, ("one", "three"));
         overrides.scenario(NETWORK.0, &format!("{}\n{}", NETWORK.1, edges.text))
     }
@@ -151,12 +158,21 @@ impl Point {
 pub(super) struct Edges<'a> {
     setup: &'a Setup,
     starts: Stream,
+    /// Keys of a traffic.
+    kind: String,
     pub(super) text: String,
 }
 
 impl<'a> Edges<'a> {
-    pub(super) fn new(setup: &'a Setup, seed: u64) -> Self {
-        Self { setup, starts: Stream::new(seed, "sun1998 starts"), text: String::new() }
+    pub(super) fn new(setup: &'a Setup, seed: u64, sources: Sources) -> Self {
+        let kind = match (sources, setup.arrival_bytes) {
+            (Sources::Persistent, _) => "kind = \"persistent\"".to_owned(),
+            (Sources::Poisson { bps }, None) => format!("kind = \"writes\"\nrate = \"{bps} bit/s\""),
+            (Sources::Poisson { bps }, Some(bytes)) => {
+                format!("kind = \"writes\"\nrate = \"{bps} bit/s\"\nsize = \"{bytes} B\"")
+            }
+        };
+        Self { setup, starts: Stream::new(seed, "sun1998 starts"), kind, text: String::new() }
     }
 
     /// So many sources at one switch, with sinks at another.
@@ -179,7 +195,8 @@ impl<'a> Edges<'a> {
             }
             writeln!(
                 self.text,
-                "[[traffic]]\nname = \"{name}-{number}\"\nkind = \"persistent\"\nfrom = \"{from}\"\nto = \"{to}\"\nstart = \"{start} us\""
+                "[[traffic]]\nname = \"{name}-{number}\"\n{}\nfrom = \"{from}\"\nto = \"{to}\"\nstart = \"{start} us\"",
+                self.kind
             )
             .expect("a string takes all");
         }

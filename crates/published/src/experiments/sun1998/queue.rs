@@ -6,10 +6,10 @@ use crate::data::{Row, Table};
 use crate::reproduction::RowResult;
 use crate::value::Values;
 
-use super::super::seeds::{SEEDS, means};
-use super::super::trial::Trial;
+use super::super::seeds::{SEEDS, means_over};
+use super::super::trial::{Trial, Variation as _};
 use super::super::{Drawing, ExperimentError};
-use super::network::{Point, Scheme, Setup};
+use super::network::{Point, Scheme, Setup, Sources};
 use super::whole;
 
 /// SPDth and CongestTh of chapter 4.
@@ -48,6 +48,7 @@ fn scenario(table: &Table, row: &Row, setup: &Setup, seed: u64) -> Result<Scenar
         buffer: whole(&settings, "switch_buffer_cells")?,
         threshold: whole(&settings, "epd_threshold_cells")?,
         scheme: scheme(row),
+        sources: Sources::Persistent,
     };
     point.scenario(setup, seed, |overrides| {
         overrides.set("record.series", true);
@@ -72,9 +73,8 @@ pub(super) fn rows(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<Ro
     let mut rows = Vec::new();
     for row in &table.rows {
         let threshold = whole(&table.settings(row), "epd_threshold_cells")? as f64;
-        let once = |seed: &u64| Ok(measured(&Trial::of_scenario(&scenario(table, row, setup, *seed)?)?, threshold));
-        let runs = seeds.iter().map(once).collect::<Result<Vec<Values>, ExperimentError>>()?;
-        let mut result = RowResult::of_means(row, means(&runs));
+        let once = |seed| Ok(measured(&Trial::of_scenario(&scenario(table, row, setup, seed)?)?, threshold));
+        let mut result = RowResult::of_means(row, means_over(seeds, once)?);
         let of = |name| result.simulated.number(name).unwrap_or_default();
         let (typical, reached) = (of(MEAN), of(REACHED));
         // The same quantities by the names under which they were published.

@@ -5,9 +5,9 @@ use crate::reproduction::{Means, RowResult};
 use crate::value::Values;
 
 use super::super::ExperimentError;
-use super::super::seeds::{SEEDS, means};
+use super::super::seeds::{SEEDS, means_over};
 use super::super::trial::{Overrides, Trial};
-use super::network::{Edges, Point, Scheme, Setup};
+use super::network::{Edges, Point, Scheme, Setup, Sources};
 use super::whole;
 
 const NETWORK: (&str, &str) = ("sun1998/two-sets.toml", include_str!("../../../scenarios/sun1998/two-sets.toml"));
@@ -42,12 +42,12 @@ fn one(settings: &Values, setup: &Setup, seeds: &[u64]) -> Result<Means, Experim
     let threshold = whole(settings, "epd_threshold_cells")?;
     let from = whole(settings, "spd_threshold_cells")?;
     let sets = [whole(settings, "connections_via_switch3")?, whole(settings, "connections_via_switch4")?];
-    let point = |scheme| Point { vcs: sets[0] + sets[1], buffer, threshold, scheme };
+    let point = |scheme| Point { vcs: sets[0] + sets[1], buffer, threshold, scheme, sources: Sources::Persistent };
     let schemes = [Scheme::Epd, Scheme::Spd { from, activation: setup.large_activation }];
-    let once = |seed: &u64| {
+    let once = |seed| {
         let mut trials = Vec::new();
         for scheme in schemes {
-            trials.push(run(&point(scheme), sets, setup, *seed)?);
+            trials.push(run(&point(scheme), sets, setup, seed)?);
         }
         let goodput = |trial: &Trial| {
             let cells = trial.cells("link23").good_cells + trial.cells("link24").good_cells;
@@ -65,8 +65,7 @@ fn one(settings: &Values, setup: &Setup, seeds: &[u64]) -> Result<Means, Experim
         }
         Ok(values)
     };
-    let runs = seeds.iter().map(once).collect::<Result<Vec<Values>, ExperimentError>>()?;
-    Ok(means(&runs))
+    means_over(seeds, once)
 }
 
 fn run(point: &Point, sets: [u64; 2], setup: &Setup, seed: u64) -> Result<Trial, ExperimentError> {
@@ -78,7 +77,7 @@ fn run(point: &Point, sets: [u64; 2], setup: &Setup, seed: u64) -> Result<Trial,
     for link in ["link12", "link23", "link24"] {
         overrides.set(&format!("link.{link}.delay"), format_args!("{} ms", setup.shared_delay_ms));
     }
-    let mut edges = Edges::new(setup, seed);
+    let mut edges = Edges::new(setup, seed, point.sources);
     edges.add("three", sets[0], ("one", "three"));
     edges.add("four", sets[1], ("one", "four"));
     Trial::whole(NETWORK.0, &format!("{}\n{}", NETWORK.1, edges.text), &overrides)

@@ -5,8 +5,9 @@ use crate::reproduction::RowResult;
 use crate::value::Values;
 
 use super::super::ExperimentError;
-use super::super::seeds::means;
-use super::network::{Point, Scheme, Setup, carried_pct, goodput_to_input};
+use super::super::seeds::means_over;
+use super::super::trial::Variation as _;
+use super::network::{Point, Scheme, Setup, Sources, carried_pct, goodput_to_input};
 use super::whole;
 
 const RATIO: &str = "goodput_to_input";
@@ -24,13 +25,13 @@ fn one(table: &Table, row: &Row, setup: &Setup, seeds: &[u64]) -> Result<RowResu
         buffer: whole(&settings, "switch_buffer_cells")?,
         threshold: whole(&settings, "epd_threshold_cells")?,
         scheme: Scheme::Spd { from, activation: setup.activation },
+        sources: Sources::Persistent,
     };
-    let once = |seed: &u64| {
-        let trial = point.run(setup, *seed, |_| ())?;
+    let once = |seed| {
+        let trial = point.run(setup, seed, |_| ())?;
         Ok([(RATIO, goodput_to_input(&trial)), (CARRIED, carried_pct(&trial))].into_iter().collect())
     };
-    let runs = seeds.iter().map(once).collect::<Result<Vec<Values>, ExperimentError>>()?;
-    Ok(RowResult::of_means(row, means(&runs)))
+    Ok(RowResult::of_means(row, means_over(seeds, once)?))
 }
 
 /// One cell on either side of the 19 to 20 of the claim.
