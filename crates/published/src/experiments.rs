@@ -18,7 +18,7 @@ use lastmile_sim::outcome::Outcome;
 use lastmile_sim::spec::Network;
 use lastmile_units::Duration;
 
-pub use open::{Explore, Judged, Open};
+pub use open::{Explore, Judged, Open, Part};
 
 use crate::data::Table;
 use crate::reproduction::TableResult;
@@ -33,6 +33,41 @@ pub struct Experiment {
     pub table: &'static str,
     /// Simulates every row.
     pub run: fn(&Table) -> Result<TableResult, ExperimentError>,
+}
+
+impl Experiment {
+    /// What it is made of, where that is more than one part.
+    fn divisible(&self) -> Option<&'static dyn Explore> {
+        explorable(self.publication).filter(|explore| explore.tables().contains(&self.table))
+    }
+
+    /// Of how many parts it is made; each can run on a thread of its own.
+    #[must_use]
+    pub fn parts(&self, table: &Table) -> usize {
+        self.divisible().map_or(1, |explore| explore.parts(table))
+    }
+
+    /// Makes one of them.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn part(&self, table: &Table, number: usize) -> Result<Part, ExperimentError> {
+        match self.divisible() {
+            Some(explore) => explore.part(table, number),
+            None => (self.run)(table).map(Part::whole),
+        }
+    }
+
+    /// The reproduction that all its parts make, in their order: what [`run`](Self::run) gives.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn join(&self, table: &Table, mut parts: Vec<Part>) -> Result<TableResult, ExperimentError> {
+        match self.divisible() {
+            Some(explore) => explore.join(table, parts),
+            None => parts.pop().and_then(Part::into_whole).ok_or(ExperimentError::MissingSetting("rows")),
+        }
+    }
 }
 
 /// What runs a scenario with real packets: the links and traffic that ran, and what came of it. The error says why it did not.

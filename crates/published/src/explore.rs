@@ -90,6 +90,25 @@ pub fn together(tried: &[Tried]) -> Vec<Answers> {
     combinations.map(combined).collect()
 }
 
+/// A table, in the light of all that was tried.
+#[derive(Clone, Copy, Debug)]
+pub struct OfTable<'a> {
+    /// What comes closest to its figures.
+    pub closest: &'a Tried,
+    /// How many of those tried show its claim.
+    pub shown: usize,
+}
+
+/// The table at this place, in the light of all that was tried; `None` where nothing was.
+#[must_use]
+pub fn of_table(tried: &[Tried], place: usize) -> Option<OfTable<'_>> {
+    let judged = |one: &'_ Tried| one.tables.get(place).cloned();
+    let distance = |one: &Tried| judged(one).and_then(|judged| judged.deviation_rms_pct).unwrap_or(f64::INFINITY);
+    let closest = tried.iter().min_by(|one, other| distance(one).total_cmp(&distance(other)))?;
+    let shown = tried.iter().filter(|one| judged(one).is_some_and(|judged| judged.shown)).count();
+    Some(OfTable { closest, shown })
+}
+
 /// The closest first.
 pub fn rank(tried: &mut [Tried]) {
     tried.sort_by(|one, other| one.distance().total_cmp(&other.distance()));
@@ -122,6 +141,20 @@ mod tests {
         let all: Vec<Tried> = std::iter::once(base).chain(alone).collect();
         assert_eq!(together(&all), [vec![2, 0, 1]], "the second question's answer did not help");
         assert!(together(&all[..2]).is_empty(), "one alone was tried");
+    }
+
+    #[test]
+    fn a_table_is_told_what_comes_closest_to_it_alone_and_how_often_its_claim_is_shown() {
+        let two = |answers: &[usize], first: f64, second: f64| {
+            let of = |deviation| tried(answers, deviation).tables;
+            Tried { answers: answers.to_vec(), tables: [of(first), of(second)].concat() }
+        };
+        let all = [two(&[0], 9.0, 30.0), two(&[1], 20.0, 8.0), two(&[2], 5.0, 12.0)];
+        let first = of_table(&all, 0).unwrap();
+        assert_eq!((&first.closest.answers[..], first.shown), ([2].as_slice(), 2));
+        let second = of_table(&all, 1).unwrap();
+        assert_eq!((&second.closest.answers[..], second.shown), ([1].as_slice(), 1));
+        assert!(of_table(&[], 0).is_none());
     }
 
     #[test]

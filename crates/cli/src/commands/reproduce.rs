@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lastmile_published::{
-    EXPERIMENTS, Experiment, Publication, Reproduction, RowResult, Table as PublishedTable, TableResult, Value, Values,
-    experiment, publications, select,
+    EXPERIMENTS, Experiment, ExperimentError, Part, Publication, Reproduction, RowResult, Table as PublishedTable,
+    TableResult, Value, Values, experiment, publications, select,
 };
 
 #[cfg(target_os = "linux")]
@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["list", "explore"])]
     out: Option<PathBuf>,
 
-    /// Threads for the tables; they change nothing in the results [default: one a processor]
+    /// Threads for the tables and their parts; they change nothing in the results [default: one a processor]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 
@@ -77,18 +77,31 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     }
     #[cfg(target_os = "linux")]
     let mut laboratory = if arguments.live { Some(Laboratory::new(&experiments, printer)?) } else { None };
-    let bar = bar(experiments.len(), printer);
+    let parts = parts(&experiments);
+    let bar = bar(parts.len(), printer);
     let mut reproduction = Reproduction::default();
-    let simulate = |number: usize| {
+    let failed = |number: usize, error: ExperimentError| {
         let (table, experiment) = experiments[number];
-        let result = (experiment.run)(table);
-        bar.inc(1);
-        result.map_err(|error| Failure::new(format_args!("{}/{}: {error}", experiment.publication, table.id)))
+        Failure::new(format_args!("{}/{}: {error}", experiment.publication, table.id))
     };
-    let mut finish = |number: usize, simulated: Result<TableResult>| -> Result<()> {
+    let simulate = |place: usize| {
+        let (number, part) = parts[place];
         let (table, experiment) = experiments[number];
+        let made = experiment.part(table, part);
+        bar.inc(1);
+        made.map_err(|error| failed(number, error))
+    };
+    let mut made: Vec<Part> = Vec::new();
+    let mut finish = |place: usize, part: Result<Part>| -> Result<()> {
+        made.push(part?);
+        let (number, _) = parts[place];
+        if parts.get(place + 1).is_some_and(|(next, _)| *next == number) {
+            return Ok(());
+        }
+        let (table, experiment) = experiments[number];
+        let simulated = experiment.join(table, std::mem::take(&mut made));
         #[cfg_attr(not(target_os = "linux"), expect(unused_mut, reason = "nothing runs live"))]
-        let mut result = simulated?;
+        let mut result = simulated.map_err(|error| failed(number, error))?;
         #[cfg(target_os = "linux")]
         if let Some(laboratory) = &mut laboratory {
             laboratory.measure(table, experiment, &mut result)?;
@@ -105,11 +118,11 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let mut ended = Ok(());
     if live_too(arguments) {
         // What is measured live has the machine to itself.
-        ended = (0..experiments.len()).try_for_each(|number| finish(number, simulate(number)));
+        ended = (0..parts.len()).try_for_each(|place| finish(place, simulate(place)));
     } else {
-        let mut numbers = 0..experiments.len();
-        in_order(experiments.len(), arguments.threads, simulate, |simulated| {
-            ended = numbers.next().map_or(Ok(()), |number| finish(number, simulated));
+        let mut places = 0..parts.len();
+        in_order(parts.len(), arguments.threads, simulate, |part| {
+            ended = places.next().map_or(Ok(()), |place| finish(place, part));
             ended.is_ok()
         });
     }
@@ -125,6 +138,14 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     Ok(if reproduction.tables.iter().all(TableResult::holds) { Exit::Done } else { Exit::No })
 }
 
+/// What is to be simulated, in order: which experiment, and which part of it.
+fn parts(experiments: &[(&PublishedTable, Experiment)]) -> Vec<(usize, usize)> {
+    let of = |(number, (table, experiment)): (usize, &(&PublishedTable, Experiment))| {
+        (0..experiment.parts(table)).map(move |part| (number, part))
+    };
+    experiments.iter().enumerate().flat_map(of).collect()
+}
+
 fn live_too(arguments: &Arguments) -> bool {
     #[cfg(target_os = "linux")]
     let live = arguments.live;
@@ -133,12 +154,12 @@ fn live_too(arguments: &Arguments) -> bool {
     live
 }
 
-fn bar(tables: usize, printer: &Printer) -> ProgressBar {
-    let style = ProgressStyle::with_template("reproducing {bar:40} {pos} of {len} tables")
+fn bar(parts: usize, printer: &Printer) -> ProgressBar {
+    let style = ProgressStyle::with_template("reproducing {bar:40} {percent:>3} %  {eta} left")
         .expect("the template is a constant")
         .progress_chars("\u{2501}\u{2501} ");
     let target = if printer.is_watched() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    ProgressBar::with_draw_target(u64::try_from(tables).ok(), target).with_style(style)
+    ProgressBar::with_draw_target(u64::try_from(parts).ok(), target).with_style(style)
 }
 
 /// What runs experiments with real packets.

@@ -27,7 +27,7 @@ pub(super) struct Question<S: 'static> {
 pub(super) type Answer<S> = (&'static str, fn(&mut S));
 
 impl<S> Question<S> {
-    fn concerns(&self, table: &Table) -> bool {
+    pub(super) fn concerns(&self, table: &Table) -> bool {
         self.tables.is_empty() || self.tables.contains(&table.id.as_str())
     }
 }
@@ -72,31 +72,45 @@ impl<S> Model<S> {
 
     /// The table in the base case, with what other answers would give.
     pub(super) fn reproduce(&self, table: &Table) -> Result<TableResult, ExperimentError> {
-        let simulated = self.simulated(table)?;
-        let mut result = TableResult::new(self.publication, table);
-        let seeds = &SEEDS[..self.seeds];
-        result.seeds = seeds.to_vec();
-        result.rows = (simulated.rows)(table, &(self.base)(), seeds)?;
-        let (shown, evidence) = (simulated.judge)(table, &result.rows);
-        result.claims.push(Claim { text: table.claim.clone(), shown, evidence });
-        let open: Vec<&Question<S>> = self.questions.iter().filter(|question| question.concerns(table)).collect();
-        result.assumptions = open.iter().map(|open| open.told()).collect();
-        result.assumptions.extend(simulated.notes.iter().copied().map(String::from));
-        let mut attempt = |asks: &str, answer: &str, set: fn(&mut S)| -> Result<(), ExperimentError> {
-            let mut setup = (self.base)();
-            (self.brief)(&mut setup);
-            set(&mut setup);
-            let rows = (simulated.rows)(table, &setup, &SEEDS[..FEW])?;
-            result.sensitivity.push(tried(asks, answer, &rows, (simulated.judge)(table, &rows)));
-            Ok(())
-        };
-        attempt("nothing: the base case, as short as the others", "", |_| ())?;
-        for question in open {
-            for (answer, set) in question.others {
-                attempt(question.asks, answer, *set)?;
-            }
-        }
-        Ok(result)
+        let parts = (0..self.parts(table)).map(|number| self.part(table, number)).collect::<Result<_, _>>()?;
+        self.join(table, parts)
+    }
+
+    fn concerning<'a>(&'a self, table: &'a Table) -> impl Iterator<Item = &'a Question<S>> {
+        self.questions.iter().filter(|question| question.concerns(table))
+    }
+
+    /// What is tried beside the base case: what is asked, what is answered, and how it is set. First the base case itself, as short.
+    fn attempts<'a>(&'a self, table: &'a Table) -> impl Iterator<Item = (&'static str, &'static str, fn(&mut S))> + 'a {
+        let unchanged: fn(&mut S) = |_| ();
+        let others = self
+            .concerning(table)
+            .flat_map(|question| question.others.iter().map(|(answer, set)| (question.asks, *answer, *set)));
+        std::iter::once(("nothing: the base case, as short as the others", "", unchanged)).chain(others)
+    }
+}
+
+/// A part of a table's reproduction, of which each can be made on a thread of its own.
+#[derive(Clone, Debug)]
+pub struct Part(Made);
+
+#[derive(Clone, Debug)]
+enum Made {
+    /// All of it.
+    Whole(TableResult),
+    /// The rows of the base case.
+    Base(Vec<RowResult>),
+    /// What another answer gives.
+    Tried(Sensitivity),
+}
+
+impl Part {
+    pub(super) fn whole(result: TableResult) -> Self {
+        Self(Made::Whole(result))
+    }
+
+    pub(super) fn into_whole(self) -> Option<TableResult> {
+        if let Made::Whole(result) = self.0 { Some(result) } else { None }
     }
 }
 
@@ -153,6 +167,21 @@ pub trait Explore: Sync {
     /// Its simulated tables, by id.
     fn tables(&self) -> Vec<&'static str>;
 
+    /// Of how many parts the reproduction of a table is made: the base case, and each other answer.
+    fn parts(&self, table: &Table) -> usize;
+
+    /// Makes one of them.
+    ///
+    /// # Errors
+    /// As the experiment's.
+    fn part(&self, table: &Table, number: usize) -> Result<Part, ExperimentError>;
+
+    /// The reproduction that these parts make, in their order.
+    ///
+    /// # Errors
+    /// As the experiment's.
+    fn join(&self, table: &Table, parts: Vec<Part>) -> Result<TableResult, ExperimentError>;
+
     /// Simulates a table with few seeds under these answers, one a question by its place in [`Open::answers`].
     ///
     /// # Errors
@@ -172,6 +201,42 @@ impl<S> Explore for Model<S> {
 
     fn tables(&self) -> Vec<&'static str> {
         self.tables.iter().map(|table| table.id).collect()
+    }
+
+    fn parts(&self, table: &Table) -> usize {
+        1 + self.attempts(table).count()
+    }
+
+    fn part(&self, table: &Table, number: usize) -> Result<Part, ExperimentError> {
+        let simulated = self.simulated(table)?;
+        let Some(other) = number.checked_sub(1) else {
+            return Ok(Part(Made::Base((simulated.rows)(table, &(self.base)(), &SEEDS[..self.seeds])?)));
+        };
+        let attempt = self.attempts(table).nth(other);
+        let (asks, answer, set) = attempt.ok_or(ExperimentError::MissingSetting("part of that number"))?;
+        let mut setup = (self.base)();
+        (self.brief)(&mut setup);
+        set(&mut setup);
+        let rows = (simulated.rows)(table, &setup, &SEEDS[..FEW])?;
+        Ok(Part(Made::Tried(tried(asks, answer, &rows, (simulated.judge)(table, &rows)))))
+    }
+
+    fn join(&self, table: &Table, parts: Vec<Part>) -> Result<TableResult, ExperimentError> {
+        let simulated = self.simulated(table)?;
+        let mut result = TableResult::new(self.publication, table);
+        result.seeds = SEEDS[..self.seeds].to_vec();
+        for part in parts {
+            match part.0 {
+                Made::Whole(whole) => return Ok(whole),
+                Made::Base(rows) => result.rows = rows,
+                Made::Tried(tried) => result.sensitivity.push(tried),
+            }
+        }
+        let (shown, evidence) = (simulated.judge)(table, &result.rows);
+        result.claims.push(Claim { text: table.claim.clone(), shown, evidence });
+        result.assumptions = self.concerning(table).map(Question::told).collect();
+        result.assumptions.extend(simulated.notes.iter().copied().map(String::from));
+        Ok(result)
     }
 
     fn judge(&self, table: &Table, answers: &[usize]) -> Result<Judged, ExperimentError> {

@@ -284,16 +284,17 @@ mod tests {
     /// Every answer makes a network, in every table that it concerns.
     #[test]
     fn every_answer_can_be_tried() {
-        let mut table = tables().into_iter().find(|table| table.id == "5.7").unwrap();
-        table.rows.truncate(1);
-        let base = || Setup { duration_ms: 500, shared_ms: 500, ..Setup::base() };
-        for question in QUESTIONS {
-            for (answer, set) in question.others {
-                let mut setup = base();
-                set(&mut setup);
-                setup.duration_ms = 500;
-                let ran = schemes::rows(&table, &setup, &[1]);
-                assert!(ran.is_ok(), "{}: {answer}: {ran:?}", question.asks);
+        for id in ["5.7", "5.11"] {
+            let mut table = tables().into_iter().find(|table| table.id == id).unwrap();
+            table.rows.truncate(1);
+            for question in QUESTIONS.iter().filter(|question| question.concerns(&table)) {
+                for (answer, set) in question.others {
+                    let mut setup = Setup::base();
+                    set(&mut setup);
+                    setup.duration_ms = 500;
+                    let ran = schemes::rows(&table, &setup, &[1]);
+                    assert!(ran.is_ok(), "{id}: {}: {answer}: {ran:?}", question.asks);
+                }
             }
         }
     }

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lastmile_published::explore::{Answers, TOGETHER, Tried, one_at_a_time, rank, together};
+use lastmile_published::explore::{Answers, TOGETHER, Tried, of_table, one_at_a_time, rank, together};
 use lastmile_published::{ExperimentError, Explore, Judged, Open, Table as PublishedTable, explorable};
 use serde::Serialize;
 
@@ -27,6 +27,38 @@ struct Explored {
     one_at_a_time: Vec<Outcome>,
     /// All that was tried, the closest first.
     ranked: Vec<Outcome>,
+    /// What comes closest to each table alone, and whether anything shows its claim.
+    by_table: Vec<ByTable>,
+}
+
+/// A table, in the light of all that was tried.
+#[derive(Serialize)]
+struct ByTable {
+    table: String,
+    /// What differs from the base case in what comes closest.
+    instead: Vec<[&'static str; 2]>,
+    deviation_rms_pct: Option<f64>,
+    base_deviation_rms_pct: Option<f64>,
+    /// How many of those tried show the claim.
+    claim_shown_by: usize,
+    tried: usize,
+}
+
+impl ByTable {
+    fn all(open: &[Open], tables: &[&PublishedTable], alone: &[Tried], tried: &[Tried]) -> Vec<Self> {
+        let of = |(place, table): (usize, &&PublishedTable)| {
+            let found = of_table(tried, place)?;
+            Some(Self {
+                table: table.id.clone(),
+                instead: instead(open, &found.closest.answers).collect(),
+                deviation_rms_pct: found.closest.tables[place].deviation_rms_pct,
+                base_deviation_rms_pct: alone.first().and_then(|base| base.tables[place].deviation_rms_pct),
+                claim_shown_by: found.shown,
+                tried: tried.len(),
+            })
+        };
+        tables.iter().enumerate().filter_map(of).collect()
+    }
 }
 
 /// Some answers, and what came of them.
@@ -75,6 +107,7 @@ pub(super) fn explore(chosen: &[(&str, &PublishedTable)], json: bool, printer: &
                     tables: tables.iter().map(|table| table.id.clone()).collect(),
                     one_at_a_time: alone.iter().map(outcome).collect(),
                     ranked: ranked.iter().map(outcome).collect(),
+                    by_table: ByTable::all(&open, &tables, &alone, &ranked),
                 });
             }
             Err(interrupted) => return Ok(interrupted),
@@ -187,7 +220,9 @@ fn print(explored: &Explored, printer: &mut Printer) -> Result<()> {
     text += &render(&explored.one_at_a_time, tables);
     writeln!(text, "\nThe closest of all that was tried, together too").expect("a string takes all");
     text += &render(&explored.ranked[..explored.ranked.len().min(TOLD)], tables);
-    text += "This is what assumptions would do to the figures, not what was assumed: the base case stays as it was chosen.\n\n";
+    text += "\nWhat comes closest to each table alone, and by how much of all that was tried its claim is shown\n";
+    text += &render_by_table(&explored.by_table);
+    text += "\nThis is what assumptions would do to the figures, not what was assumed: the base case stays as it was chosen.\n\n";
     printer.data(&text)?;
     Ok(())
 }
@@ -196,12 +231,34 @@ fn render(outcomes: &[Outcome], tables: usize) -> String {
     let mut table =
         Table::new([("deviation, %", Align::Right), ("claims shown", Align::Right), ("taken instead", Align::Left)]);
     for outcome in outcomes {
-        let taken: Vec<String> = outcome.instead.iter().map(|[asks, answer]| format!("{asks}: {answer}")).collect();
         table.row([
             outcome.deviation_rms_pct.map_or_else(String::new, |deviation| format!("{deviation:.1}")),
             format!("{} of {tables}", outcome.claims_shown),
-            if taken.is_empty() { "the base case".to_owned() } else { taken.join("; ") },
+            taken(&outcome.instead),
         ]);
     }
     table.render()
+}
+
+fn render_by_table(tables: &[ByTable]) -> String {
+    let figures = ["base case, %", "closest, %", "claim shown by"].map(|name| (name, Align::Right));
+    let columns = [("table", Align::Left)].into_iter().chain(figures).chain([("taken instead", Align::Left)]);
+    let mut rendered = Table::new(columns);
+    let pct = |deviation: Option<f64>| deviation.map_or_else(String::new, |deviation| format!("{deviation:.1}"));
+    for table in tables {
+        rendered.row([
+            table.table.clone(),
+            pct(table.base_deviation_rms_pct),
+            pct(table.deviation_rms_pct),
+            format!("{} of {}", table.claim_shown_by, table.tried),
+            taken(&table.instead),
+        ]);
+    }
+    rendered.render()
+}
+
+/// What differs from the base case, in words.
+fn taken(instead: &[[&'static str; 2]]) -> String {
+    let taken: Vec<String> = instead.iter().map(|[asks, answer]| format!("{asks}: {answer}")).collect();
+    if taken.is_empty() { "the base case".to_owned() } else { taken.join("; ") }
 }
