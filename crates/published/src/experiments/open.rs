@@ -130,10 +130,14 @@ fn tried(question: &str, answer: &str, rows: &[RowResult], (shown, evidence): (b
     }
 }
 
-/// The root mean square of the relative deviations from all figures published; `None` where none has a number.
+/// The root mean square of the relative deviations from all figures published; `None` where none has a number other than zero, from which
+/// nothing deviates by a share.
 pub(super) fn deviation_rms_pct(rows: &[RowResult]) -> Option<f64> {
     let relative = rows.iter().flat_map(|row| {
-        row.deviation.iter().filter_map(|(name, deviation)| Some(deviation.as_f64()? / row.published.number(name)?))
+        row.deviation.iter().filter_map(|(name, deviation)| {
+            let published = row.published.number(name).filter(|published| *published != 0.0)?;
+            Some(deviation.as_f64()? / published)
+        })
     });
     let (count, squares) = relative.fold((0_u32, 0.0), |(count, sum), relative| (count + 1, sum + relative * relative));
     (count > 0).then(|| super::significant(100.0 * (squares / f64::from(count)).sqrt()))

@@ -121,7 +121,7 @@ pub(super) struct Point {
 impl Point {
     /// The queue of a switch, as a scenario writes it.
     pub(super) fn queue(&self, setup: &Setup) -> String {
-        let Self { vcs, buffer, threshold, scheme } = *self;
+        let Self { vcs, buffer, threshold, scheme, .. } = *self;
         let last = setup.last_cell;
         let limits = format!("limit = \"{buffer} cells\", threshold = \"{threshold} cells\", last_cell = \"{last}\"");
         match scheme {

@@ -2,7 +2,6 @@
 
 use crate::data::{Row, Table};
 use crate::reproduction::RowResult;
-use crate::value::Values;
 
 use super::super::ExperimentError;
 use super::super::seeds::means_over;
