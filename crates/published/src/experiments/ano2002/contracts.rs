@@ -75,7 +75,6 @@ const BURSTS: [u64; 4] = [1032, 6192, 8256, 16_512];
 
 /// Figure 7.
 pub(super) fn bursts(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
-    let setup = Setup { duration_s: 30, ..setup.clone() };
     let seeds = &seeds[..seeds.len().min(3)];
     let mut predicted = Vec::new();
     let mut most = 0.0_f64;
@@ -83,7 +82,7 @@ pub(super) fn bursts(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<
         let mut by_burst = Vec::new();
         for mbs in BURSTS {
             let once = |seed| {
-                let trial = Point { mbs, ..Point::at(rtt) }.run(&setup, seed, |_| ())?;
+                let trial = Point { mbs, ..Point::at(rtt) }.run(setup, seed, |_| ())?;
                 let each = (1..=AF).map(|path| aggregate(&trial, &format!("af-{path}"))).sum::<f64>() / AF as f64;
                 Ok([(AGGREGATE, each)].into_iter().collect())
             };

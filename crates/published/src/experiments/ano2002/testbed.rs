@@ -63,7 +63,7 @@ impl Setup {
             discard_from: 18_000,
             shaping: Shaping::Host,
             starts_within_us: 1_000_000,
-            duration_s: 60,
+            duration_s: 180,
         }
     }
 }

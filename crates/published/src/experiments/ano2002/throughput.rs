@@ -80,22 +80,28 @@ pub(super) fn judge_congested(_: &Table, rows: &[RowResult]) -> (bool, String) {
 
 /// Section 4.1: pings of both classes at 20 and 80 ms.
 pub(super) fn delays(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
-    let mut all: Vec<(u64, Trial)> = Vec::new();
-    for rtt in [20, 80] {
-        all.extend(runs(Point::at(rtt), setup, seeds)?.into_iter().map(|trial| (rtt, trial)));
+    const AT: [(u64, &str); 2] = [(20, "queue_delay_mean_rtt20_ms"), (80, "queue_delay_mean_rtt80_ms")];
+    let mut each = Vec::new();
+    for (rtt, _) in AT {
+        each.push(runs(Point::at(rtt), setup, seeds)?);
     }
     let of = |class: &str| {
-        // Seeds of both delays together.
-        let waits = |trial: &Trial| waits_ms(trial, &format!("ping-{class}"));
-        let values: Vec<Values> = all
-            .iter()
-            .map(|(_, trial)| {
-                let waits = waits(trial);
-                let most = waits.iter().copied().fold(0.0, f64::max);
-                [("queue_delay_mean_ms", mean(&waits)), ("queue_delay_max_each_run_ms", most)].into_iter().collect()
-            })
-            .collect();
-        let most = all.iter().flat_map(|(_, trial)| waits(trial)).fold(0.0, f64::max);
+        let ping = format!("ping-{class}");
+        // Runs with one seed at both round trips together.
+        let of_seed = |place: usize| {
+            let mut values = Values::new();
+            let mut together = Vec::new();
+            for ((_, name), runs) in AT.iter().zip(&each) {
+                let waits = waits_ms(&runs[place], &ping);
+                values.set(*name, mean(&waits));
+                together.extend(waits);
+            }
+            values.set("queue_delay_mean_ms", mean(&together));
+            values.set("queue_delay_max_each_seed_ms", together.into_iter().fold(0.0, f64::max));
+            values
+        };
+        let values: Vec<Values> = (0..seeds.len()).map(of_seed).collect();
+        let most = values.iter().filter_map(|values| values.number("queue_delay_max_each_seed_ms")).fold(0.0, f64::max);
         (means(&values), significant(most))
     };
     let mut rows = Vec::new();
