@@ -346,7 +346,7 @@ fn contradictions() {
     );
     refused(
         &traffic("kind = \"writes\"\ndirection = \"up\"\nrate = \"100 Mbit/s\"\nsize = \"10 B\""),
-        "error: x.toml:8:8: traffic.0.rate: 10 B at 100 Mbit/s are handed over more than once in 1 us",
+        "error: x.toml:8:8: traffic.0.rate: 10 bytes at 100 Mbit/s are handed over more than once in 1 us",
     );
     refused(
         &traffic("kind = \"writes\"\ndirection = \"up\"\nrate = \"1 Mbit/s\"\nrequest = \"1 B\""),
