@@ -1,9 +1,68 @@
-//! What a comparison tells of each run in one row: the phase in which both directions are busy, or all of it where there is none.
+//! What a comparison tells of each run in one row. Over an access line: the phase in which both directions are busy, or all of it where there is
+//! none. Over other networks: connections, queues of cells, losses.
+
+mod network;
 
 use serde::Serialize;
 
+pub use self::network::MeasuredNetwork;
 use crate::format::{self, rate};
 use crate::schema::{Phase, Summary};
+use crate::{Run, tabular};
+
+/// What a comparison tells of one run.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Row {
+    /// Over an access line.
+    Line(Measured),
+    /// Over a network without an access line.
+    Network(MeasuredNetwork),
+}
+
+/// A row for each of `runs`, all of one kind, beside downloads that have `alone_bps` on their own.
+#[must_use]
+pub fn rows(runs: &[&Run], alone_bps: Option<f64>) -> Vec<Row> {
+    if network::all_over_networks(runs) {
+        let port = network::busiest(runs);
+        return runs.iter().map(|run| Row::Network(MeasuredNetwork::of(run, port.as_deref()))).collect();
+    }
+    runs.iter().map(|run| Row::Line(Measured::of(&run.summary, alone_bps))).collect()
+}
+
+/// Names of columns and the text of each row. Columns in which no row of a network has something to tell are left out.
+#[must_use]
+pub fn table(rows: &[Row]) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let texts: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| match row {
+            Row::Line(measured) => measured.cells().into(),
+            Row::Network(measured) => measured.cells().into(),
+        })
+        .collect();
+    if !matches!(rows.first(), Some(Row::Network(_))) {
+        return (COLUMNS.into(), texts);
+    }
+    let told: Vec<usize> =
+        (0..network::COLUMNS.len()).filter(|column| texts.iter().any(|row| row[*column] != tabular::NOTHING)).collect();
+    let kept = |row: Vec<String>| told.iter().map(|column| row[*column].clone()).collect();
+    (told.iter().map(|column| network::COLUMNS[*column]).collect(), texts.into_iter().map(kept).collect())
+}
+
+/// What the rows are of, in words: a phase, or the whole run and a port.
+#[must_use]
+pub fn measured_where(rows: &[Row]) -> String {
+    match rows.first() {
+        Some(Row::Line(measured)) => measured.phase.clone(),
+        Some(Row::Network(MeasuredNetwork { port: Some(port), .. })) => {
+            format!("over the whole run, the queue at port {port}")
+        }
+        _ => WHOLE_RUN.to_owned(),
+    }
+}
+
+/// Which part of the run, where no phase is meant.
+const WHOLE_RUN: &str = "over the whole run";
 
 /// The columns of [`Measured::cells`].
 pub const COLUMNS: [&str; 10] =
@@ -46,7 +105,7 @@ impl Measured {
         let rtt = probe.or_else(|| summary.probes.first().map(|probe| probe.rtt_s));
         let (up, down) = (waits(summary, phase, UP), waits(summary, phase, DOWN));
         Self {
-            phase: phase.map_or_else(|| "over the whole run".to_owned(), |phase| phase.name.clone()),
+            phase: phase.map_or_else(|| WHOLE_RUN.to_owned(), |phase| phase.name.clone()),
             download_bps,
             download_share: reference_bps.filter(|bps| *bps > 0.0).map(|bps| download_bps / bps),
             upload_bps: goodput(summary, phase, "up"),
@@ -110,12 +169,6 @@ fn waits(summary: &Summary, phase: Option<&Phase>, links: [&str; 2]) -> Option<(
 #[must_use]
 pub fn downloads(summary: &Summary) -> f64 {
     goodput(summary, None, "down")
-}
-
-/// A rate as [`Measured::cells`] tell it.
-#[must_use]
-pub fn told(bps: f64) -> String {
-    rate(bps)
 }
 
 /// The longest phase of those in which both directions carry data.

@@ -330,7 +330,7 @@ pub(crate) fn virtual_paths(summary: &Summary) -> Table {
 }
 
 /// `tail 12, ack merged 3`; a dash for none.
-fn reasons(drops: &BTreeMap<String, u64>) -> String {
+pub(crate) fn reasons(drops: &BTreeMap<String, u64>) -> String {
     let told = drops.iter().filter(|(_, count)| **count > 0);
     let texts: Vec<String> =
         told.map(|(name, count)| format!("{} {}", name.replace('_', " "), format::grouped(*count))).collect();

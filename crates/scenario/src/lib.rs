@@ -12,6 +12,7 @@
 //! | `reader.rs`, `value.rs` | typed values out of the tree |
 //! | `scenario.rs` | the file as a whole |
 //! | `access.rs`, `topology.rs`, `line.rs`, `queue.rs` | access line, nodes and links, one direction of a line, its queue |
+//! | `cases.rs` | what a comparison sets side by side |
 //! | `traffic.rs`, `names.rs`, `tcp.rs` | what runs |
 //! | `capture.rs`, `replay.rs` | capture files, and their packets as traffic |
 //! | `policy/` | the policy file: line, classes, rules; the policies that come with the program |
@@ -22,6 +23,7 @@ mod access;
 mod apps;
 mod atm;
 pub mod capture;
+mod cases;
 pub mod diagnostics;
 mod document;
 mod ends;
@@ -40,6 +42,7 @@ mod traffic;
 mod value;
 
 pub use access::Access;
+pub use cases::Case;
 pub use diagnostics::{Diagnostic, Place, Report, Severity, Source};
 pub use line::LineSpec;
 pub use policy::Policy;

@@ -5,11 +5,11 @@ use core::fmt::Write as _;
 use lastmile_linklayer::PRESETS;
 
 use crate::schema::{Fallback, Key, Kind, Section};
-use crate::{access, apps, atm, line, queue, replay, scenario, tcp, topology, traffic};
+use crate::{access, apps, atm, cases, line, queue, replay, scenario, tcp, topology, traffic};
 
 /// All sections, in the order of the reference, under their chapters.
 pub(crate) const CHAPTERS: &[(&str, &str, &[&Section])] = &[
-    ("The run", "", &[&scenario::ROOT, &scenario::RECORD]),
+    ("The run", "", &[&scenario::ROOT, &scenario::RECORD, &cases::CASE]),
     (
         "The access line",
         "",

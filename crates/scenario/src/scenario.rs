@@ -11,6 +11,7 @@ use crate::access::{self, ACCESS, Access};
 use crate::atm::contract::Contracts;
 use crate::atm::edge::Edges;
 use crate::atm::{self, circuits};
+use crate::cases::{self, Case};
 use crate::diagnostics::{Diagnostic, Place, Report, Source as Text};
 use crate::document::Document;
 use crate::reader::{Reader, Table};
@@ -54,6 +55,7 @@ pub(crate) static ROOT: Section = Section {
         ),
         Key::optional("vp", Kind::Tables("`[[vp]]`"), "none", "Virtual paths that are policed as a whole."),
         Key::optional("traffic", Kind::Tables("`[[traffic]]`"), "none", "What runs."),
+        Key::optional("case", Kind::Tables("`[[case]]`"), "none", "What `lastmile compare` sets side by side."),
     ],
 };
 
@@ -91,6 +93,7 @@ pub struct Scenario {
     name: String,
     network: Network,
     access: Option<Access>,
+    cases: Vec<Case>,
     warnings: Report,
 }
 
@@ -154,6 +157,12 @@ impl Scenario {
     #[must_use]
     pub fn access(&self) -> Option<&Access> {
         self.access.as_ref()
+    }
+
+    /// What a comparison of the file sets side by side, in its order; none where it does not say.
+    #[must_use]
+    pub fn cases(&self) -> &[Case] {
+        &self.cases
     }
 
     /// What is odd about the file, but does not keep it from being simulated.
@@ -243,6 +252,7 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
     if root.has("access") && access.is_none() {
         topology.incomplete();
     }
+    let cases = cases::read(root);
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let around = Surroundings { topology: &topology, ends, tcp, duration: duration.unwrap_or(Duration::ZERO), folder };
     let contracts = Contracts::read(root, topology.is_complete().then(|| topology.classes()));
@@ -263,7 +273,7 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
         lines: lines.unwrap_or_default(),
         atm: cells,
     };
-    Some(Scenario { name: name?, network, access, warnings: Report::default() })
+    Some(Scenario { name: name?, network, access, cases, warnings: Report::default() })
 }
 
 /// Simulated time; without traffic it does not matter.

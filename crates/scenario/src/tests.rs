@@ -30,6 +30,9 @@ down = { rate = "2 Mbit/s", interleave = "cells", queue = { kind = "priority", c
 up = { rate = "512 kbit/s", queue = { kind = "sad", exempt = { not = { dscp = 3 } } } }
 lan = { queue = { limit = "5 packets" } }
 processing = { client = "1 ms" }
+[[case]]
+name = "another seed"
+set = "seed=2"
 [[node]]
 name = "far"
 [[node]]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use lastmile_results::comparison::{self, Measured};
+use lastmile_results::comparison::{self, Row};
 use lastmile_results::{Run, Summary, read, write};
 use serde::Serialize;
 
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
 struct Told<'a> {
     label: &'a str,
     #[serde(flatten)]
-    measured: Measured,
+    measured: Row,
     summary: &'a Summary,
 }
 
@@ -53,18 +53,20 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     if let Some(out) = &arguments.out {
         write::write_comparison(out, &runs, None).map_err(Failure::new)?;
     }
-    let measured = || runs.iter().map(|run| Measured::of(&run.summary, None));
+    let all: Vec<&Run> = runs.iter().collect();
+    let rows = comparison::rows(&all, None);
     if arguments.json {
-        let told = runs.iter().zip(measured());
+        let told = runs.iter().zip(rows);
         let told: Vec<Told<'_>> =
             told.map(|(run, measured)| Told { label: &run.label, measured, summary: &run.summary }).collect();
         printer.json(&told)?;
     } else {
-        let columns = comparison::COLUMNS.iter().map(|name| (*name, Align::Right));
+        let (columns, texts) = comparison::table(&rows);
+        let columns = columns.into_iter().map(|name| (name, Align::Right));
         let mut table = Table::new([("results", Align::Left), ("measured", Align::Left)].into_iter().chain(columns));
-        for (run, measured) in runs.iter().zip(measured()) {
-            let cells = measured.cells();
-            table.row([run.label.clone(), measured.phase].into_iter().chain(cells));
+        for ((run, row), cells) in runs.iter().zip(&rows).zip(texts) {
+            let place = comparison::measured_where(std::slice::from_ref(row));
+            table.row([run.label.clone(), place].into_iter().chain(cells));
         }
         printer.data(&table.render())?;
     }

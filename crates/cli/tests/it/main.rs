@@ -5,6 +5,7 @@
 mod analyse;
 mod captures;
 mod claims;
+mod compare;
 mod docs;
 #[cfg(target_os = "linux")]
 mod emulate;

@@ -7,7 +7,7 @@ use super::style::COLOURS;
 use super::{caption, drawing, frame, frame_of, overlay, panels, shared_caption, tables};
 use crate::Run;
 use crate::beside::Beside;
-use crate::comparison::{self, Measured};
+use crate::comparison::{self, Row};
 use crate::format;
 use crate::tabular::{self, Table};
 
@@ -58,23 +58,29 @@ fn named(number: usize, run: &Run) -> Markup {
 
 /// A row a run, of the phase that the comparison is about.
 fn summary(runs: &[Run], alone_bps: Option<f64>) -> Markup {
-    let measured: Vec<Measured> = runs.iter().map(|run| Measured::of(&run.summary, alone_bps)).collect();
-    let rows: Vec<_> = measured.iter().map(Measured::cells).collect();
-    let told: Vec<usize> = (0..comparison::COLUMNS.len())
-        .filter(|column| rows.iter().any(|row| row[*column] != tabular::NOTHING))
-        .collect();
+    let all: Vec<&Run> = runs.iter().collect();
+    let measured = comparison::rows(&all, alone_bps);
+    let (columns, rows) = comparison::table(&measured);
+    let told: Vec<usize> =
+        (0..columns.len()).filter(|column| rows.iter().any(|row| row[*column] != tabular::NOTHING)).collect();
+    let place = comparison::measured_where(&measured);
     html! {
         h2 { "Comparison" }
         p.caption {
-            "Goodputs are sums over flows, measured " (measured[0].phase) "; drops are those of the upstream over the whole run, "
-            "ACKs that were merged away included."
+            @if matches!(measured.first(), Some(Row::Network(_))) {
+                "Goodputs are of all TCP connections, of the one that has least and of the one that has most, measured " (place) ". Means are of samples, "
+                "losses of all queues; what waits at the edge is that of each connection of available bit rate on its own."
+            } @else {
+                "Goodputs are sums over flows, measured " (place) "; drops are those of the upstream over the whole run, "
+                "ACKs that were merged away included."
+            }
             @if let Some(alone) = alone_bps { " The downloads alone have " (format::rate(alone)) "." }
         }
         div.scroll {
             table {
                 thead { tr {
                     th.left scope="col" { "run" }
-                    @for column in &told { th scope="col" { (comparison::COLUMNS[*column]) } }
+                    @for column in &told { th scope="col" { (columns[*column]) } }
                 } }
                 tbody { @for (number, (run, row)) in runs.iter().zip(&rows).enumerate() { tr {
                     td.name { (named(number, run)) }

@@ -3,6 +3,7 @@
 mod atm;
 mod both_ways;
 mod build;
+mod cases;
 mod comings;
 mod interleave;
 mod lines;

@@ -1,0 +1,49 @@
+//! What `lastmile compare` sets side by side: settings under a name.
+
+use crate::queue::Several;
+use crate::reader::Table;
+use crate::schema::{Key, Kind, Section};
+
+pub(crate) static CASE: Section = Section {
+    heading: "`[[case]]`",
+    about: "A row of `lastmile compare`: the file with some keys set. Other commands take the file as it is.",
+    keys: &[
+        Key::required("name", Kind::Text, "What the comparison calls it; unique."),
+        Key::optional(
+            "set",
+            Kind::Other("`\"key=value\"`, or a list of these"),
+            "the file as it is",
+            "What it sets, each as `--set` takes it, such as `\"traffic.transfer.contract=best\"`. It comes after what `--set` sets for all.",
+        ),
+    ],
+};
+
+/// A row of `lastmile compare`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Case {
+    /// What the comparison calls it.
+    pub name: String,
+    /// What it sets, each as `key=value`.
+    pub set: Vec<String>,
+}
+
+/// The cases of a file, in its order.
+pub(crate) fn read(root: &Table<'_>) -> Vec<Case> {
+    let mut cases: Vec<Case> = Vec::new();
+    for table in root.tables("case") {
+        let table = table.open(&CASE);
+        let name = table.name("name");
+        let set = table.optional::<Several<String>>("set").map_or_else(Vec::new, |several| several.0);
+        if let Some(wrong) = set.iter().find(|set| !set.contains('=')) {
+            let message = format!("{}: {wrong:?} is not of the form key=value", table.path("set"));
+            table.error("set", message, Some("such as \"access.up.rate=1 Mbit/s\"".into()));
+        }
+        let Some(name) = name else { continue };
+        if cases.iter().any(|other| other.name == name) {
+            table.error("name", format!("two cases are called {name:?}"), None);
+            continue;
+        }
+        cases.push(Case { name, set });
+    }
+    cases
+}
