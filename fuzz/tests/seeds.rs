@@ -1,16 +1,18 @@
 //! Every seed once, without libFuzzer: what a target found before stays found.
 
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 fn replay(target: &str, check: impl Fn(&[u8])) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
-    let mut seeds: Vec<_> = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let entries = fs::read_dir(&directory).expect("each target has a folder of seeds");
+    let mut seeds: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
     seeds.sort();
     assert!(!seeds.is_empty(), "no seeds in {}", directory.display());
     for seed in seeds {
-        println!("{}", seed.display());
-        check(&fs::read(&seed).unwrap());
+        let input = fs::read(&seed).expect("a seed is a file");
+        assert!(catch_unwind(AssertUnwindSafe(|| check(&input))).is_ok(), "{}", seed.display());
     }
 }
 
