@@ -6,6 +6,8 @@ cd "$(dirname "$0")/.."
 
 # libFuzzer's instrumentation needs unstable flags; a stable compiler takes them when told so.
 export RUSTC_BOOTSTRAP=1
+# Nor does it survive link-time optimisation, which releases have.
+export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0

@@ -1,3 +1,5 @@
+//! libFuzzer before the parser: see `lastmile_fuzz::capture`.
+
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| lastmile_fuzz::capture::check(input));

@@ -1,3 +1,5 @@
+//! libFuzzer before the parser: see `lastmile_fuzz::policy`.
+
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| lastmile_fuzz::policy::check(input));
