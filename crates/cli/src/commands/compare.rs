@@ -11,6 +11,7 @@ use lastmile_results::schema::Document;
 use lastmile_results::{Run, format};
 use lastmile_scenario::Scenario;
 use lastmile_sim::spec::Source;
+use lastmile_units::Duration;
 use serde::Serialize;
 
 use self::variants::Rows;
@@ -48,6 +49,10 @@ pub(crate) struct Arguments {
     /// Override a key of the file, such as access.up.rate="1 Mbit/s"
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
+
+    /// How long each run lasts; short for --set duration=TIME
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Duration>,
 
     /// Directory for the results; made if it is not there
     #[arg(long, value_name = "DIR")]
@@ -122,7 +127,9 @@ fn downloads_alone(file: &Scenario) -> Result<Scenario> {
 impl Arguments {
     /// The overrides that all runs have.
     fn common(&self) -> Vec<String> {
-        self.set.iter().cloned().chain(self.seed.map(|seed| format!("seed={seed}"))).collect()
+        let seed = self.seed.map(|seed| format!("seed={seed}"));
+        let duration = self.duration.map(|duration| format!("duration={duration}"));
+        self.set.iter().cloned().chain(seed).chain(duration).collect()
     }
 }
 
@@ -131,6 +138,7 @@ fn plan(arguments: &Arguments) -> run::Arguments {
     run::Arguments {
         seed: arguments.seed,
         set: arguments.set.clone(),
+        duration: arguments.duration,
         out: arguments.out.clone(),
         threads: arguments.threads,
         json: arguments.json,

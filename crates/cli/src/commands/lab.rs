@@ -100,7 +100,7 @@ impl From<&run::Arguments> for Arguments {
             scenario: run.scenario.clone(),
             set: run.set.iter().cloned().chain(seed).collect(),
             policy: run.policy.clone(),
-            duration: None,
+            duration: run.duration,
             congestion: None,
             quick_acks: false,
             between: None,

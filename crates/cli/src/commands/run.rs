@@ -13,6 +13,7 @@ use indicatif::{MultiProgress, ProgressDrawTarget};
 use lastmile_results::schema::Document;
 use lastmile_results::{Run, table, write};
 use lastmile_scenario::Scenario;
+use lastmile_units::Duration;
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure, Result};
@@ -46,6 +47,10 @@ pub(crate) struct Arguments {
     /// Share the upstream by a policy: the name of a ready one, or a file; short for --set access.policy=NAME
     #[arg(long, value_name = "NAME")]
     pub(super) policy: Option<String>,
+
+    /// How long it lasts; short for --set duration=TIME
+    #[arg(long, value_name = "TIME")]
+    pub(super) duration: Option<Duration>,
 
     /// Compare remedies, such as none,sad: short for --vary access.remedy=none,sad
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with = "vary")]
@@ -89,6 +94,7 @@ impl Arguments {
             seed: None,
             set: Vec::new(),
             policy: None,
+            duration: None,
             remedy: Vec::new(),
             vary: None,
             out: None,

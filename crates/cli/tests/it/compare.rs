@@ -56,7 +56,7 @@ fn one_command_tells_where_the_queue_of_an_atm_network_stands() {
 #[test]
 fn values_of_a_key_are_compared_without_cases() {
     let scratch = Scratch::new();
-    let file = "scenarios/atm/sun-epd.toml --set duration=\"2 s\"";
+    let file = "scenarios/atm/sun-epd.toml --duration 2s";
     let told = scratch.run(&format!("lastmile compare {file} --vary seed=1,2"));
     assert_eq!(told.code, 0, "{}", told.stderr);
     let head = told.stdout.lines().find(|line| line.starts_with("seed")).unwrap();

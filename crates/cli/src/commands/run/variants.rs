@@ -33,7 +33,8 @@ impl Variant {
 pub(in crate::commands) fn of(arguments: &Arguments) -> Result<Vec<Variant>> {
     let seed = arguments.seed.map(|seed| format!("seed={seed}"));
     let policy = arguments.policy.as_deref().map(policy_override);
-    let common: Vec<String> = arguments.set.iter().cloned().chain(seed).chain(policy).collect();
+    let duration = arguments.duration.map(|duration| format!("duration={duration}"));
+    let common: Vec<String> = arguments.set.iter().cloned().chain(seed).chain(duration).chain(policy).collect();
     let (key, values) = match &arguments.vary {
         Some(vary) => {
             let (key, values) = vary.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(|| {
