@@ -200,14 +200,14 @@ impl Body {
     /// Reads the packet that stands behind `prefix` and ends before `end`.
     fn read_behind(&mut self, prefix: Prefix, end: usize) -> Result<(), ParseError> {
         let start = usize::from(prefix.len);
-        match parse::read(&self.bytes[start..end], &mut self.meta) {
+        let packet = &self.bytes[start..end];
+        if let Some((key, transport_offset)) = parse::read_usual(packet, &mut self.meta) {
+            self.has_read(prefix, key, transport_offset);
+            return Ok(());
+        }
+        match parse::read(packet, &mut self.meta) {
             Ok((key, transport_offset)) => {
-                let ip_len = self.meta.ip_len;
-                self.key = Some(key);
-                (self.prefix, self.transport_offset) = (prefix, transport_offset);
-                self.bytes.truncate(start + usize::from(ip_len));
-                // PPPoE may have padding of its own inside its length.
-                prefix.mend(&mut self.bytes, ip_len);
+                self.has_read(prefix, key, transport_offset);
                 Ok(())
             }
             Err(error) => {
@@ -215,6 +215,16 @@ impl Body {
                 Err(error)
             }
         }
+    }
+
+    #[inline]
+    fn has_read(&mut self, prefix: Prefix, key: FlowKey, transport_offset: u8) {
+        let ip_len = self.meta.ip_len;
+        self.key = Some(key);
+        (self.prefix, self.transport_offset) = (prefix, transport_offset);
+        self.bytes.truncate(usize::from(prefix.len) + usize::from(ip_len));
+        // PPPoE may have padding of its own inside its length.
+        prefix.mend(&mut self.bytes, ip_len);
     }
 
     fn is_unreadable(&mut self, prefix: Prefix) {

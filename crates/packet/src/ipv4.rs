@@ -42,7 +42,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<IpHeader, ParseError> {
         packet_len,
         id: word(fixed, 4),
         traffic_class: fixed[1],
-        opaque: word(fixed, 6) & FRAGMENT != 0,
+        opaque: is_fragment(fixed),
         list: if header_len == HEADER_LEN { None } else { list::read_ipv4(&bytes[HEADER_LEN..header_len]) },
     })
 }
@@ -71,6 +71,12 @@ pub(crate) fn write(
     out[16..20].copy_from_slice(&destination.octets());
     let checksum = Sum::ZERO.bytes(out).checksum();
     out[CHECKSUM_AT..12].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// True of a header in front of a part of a packet.
+#[inline]
+pub(crate) fn is_fragment(fixed: &[u8; HEADER_LEN]) -> bool {
+    word(fixed, 6) & FRAGMENT != 0
 }
 
 /// The first byte of a header of `len` bytes: version and IHL.

@@ -7,6 +7,8 @@
 //!
 //! Cost: 20 to 35 ns for a TCP segment, by its options, on a 2.5 GHz x86-64 core.
 
+use core::net::Ipv4Addr;
+
 use crate::checksum::Sum;
 use crate::{AckList, FlowAddresses, FlowKey, IpAddresses, Mark, Meta, Protocol, icmp, ipv4, ipv6, signal, tcp, udp};
 
@@ -89,8 +91,34 @@ pub fn parse_headers(bytes: &[u8]) -> Result<Parsed, ParseError> {
     Ok(Parsed { meta, key, transport_offset })
 }
 
-/// As [`parse`], the metadata where they are to stay; returns flow and transport offset. After an error they say nothing.
+/// As [`read`] for nearly all packets: whole IPv4 packets without options that carry UDP, or TCP with the timestamps of an established
+/// connection or no option. `None`: any other, and `meta` is as before.
+///
+/// A third of the instructions, since nothing is in question here that the others have in question.
 #[inline]
+pub(crate) fn read_usual(bytes: &[u8], meta: &mut Meta) -> Option<(FlowKey, u8)> {
+    let ip: &[u8; ipv4::HEADER_LEN] = bytes.first_chunk()?;
+    let packet_len = word(ip, 2);
+    if ip[0] != ipv4::first_byte(ipv4::HEADER_LEN) || ipv4::is_fragment(ip) {
+        return None;
+    }
+    let transport = bytes.get(ipv4::HEADER_LEN..usize::from(packet_len))?;
+    let ports = match ip[9] {
+        tcp::PROTOCOL => tcp::read_usual(transport, meta)?,
+        udp::PROTOCOL => udp::read_usual(transport, meta)?,
+        _ => return None,
+    };
+    meta.ip_len = packet_len;
+    meta.ip_id = word(ip, 4);
+    meta.traffic_class = ip[1];
+    let source = Ipv4Addr::new(ip[12], ip[13], ip[14], ip[15]);
+    let destination = Ipv4Addr::new(ip[16], ip[17], ip[18], ip[19]);
+    let ip_addresses = IpAddresses::V4 { source, destination };
+    let addresses = FlowAddresses { ip: ip_addresses, source_port: ports.0, destination_port: ports.1 };
+    Some((FlowKey { addresses, protocol: ip[9] }, ipv4::HEADER_LEN as u8))
+}
+
+/// As [`parse`], the metadata where they are to stay; returns flow and transport offset. After an error they say nothing.
 pub(crate) fn read(bytes: &[u8], meta: &mut Meta) -> Result<(FlowKey, u8), ParseError> {
     let read = read_headers(bytes, meta)?;
     let needed = usize::from(meta.ip_len);

@@ -8,12 +8,14 @@
 //! padding; window scale after a NOP; SACK after two. [`Options::header_bytes`] is their size.
 
 use crate::parse::{ParseError, double_word, header, word};
-use crate::{FlowAddresses, Meta, Options, Protocol, SackBlock, SeqNumber, SynOptions, TcpFlags};
+use crate::{FlowAddresses, Meta, Options, Protocol, SackBlock, SeqNumber, SynOptions, TcpFlags, ipv4};
 
 /// Protocol number.
 pub(crate) const PROTOCOL: u8 = 6;
 /// Bytes of a header without options.
 pub(crate) const HEADER_LEN: usize = 20;
+/// Bytes of a header with timestamps.
+const STAMPED_LEN: usize = HEADER_LEN + 12;
 /// Where the checksum stands.
 pub(crate) const CHECKSUM_AT: usize = 16;
 /// Where the acknowledgement number stands.
@@ -57,13 +59,46 @@ pub(crate) fn read(packet: &[u8], offset: usize, meta: &mut Meta) -> Result<(u16
     Ok((word(fixed, 0), word(fixed, 2)))
 }
 
+/// As [`read`] for a segment behind an IPv4 header without options that has timestamps as all have them, or no option; the rest of
+/// `meta` is new.
+#[inline]
+pub(crate) fn read_usual(segment: &[u8], meta: &mut Meta) -> Option<(u16, u16)> {
+    const PLAIN: u8 = data_offset(HEADER_LEN);
+    const STAMPED: u8 = data_offset(STAMPED_LEN);
+    let fixed: &[u8; HEADER_LEN] = segment.first_chunk()?;
+    let options = match fixed[DATA_OFFSET_AT] {
+        STAMPED => stamps(segment.get(HEADER_LEN..STAMPED_LEN)?)?,
+        PLAIN => Options::NONE,
+        _ => return None,
+    };
+    *meta = Meta {
+        seq: SeqNumber::new(double_word(fixed, 4)),
+        ack: SeqNumber::new(double_word(fixed, ACK_AT)),
+        flags: TcpFlags::from_bits(fixed[13]),
+        window: word(fixed, WINDOW_AT),
+        protocol: Protocol::Tcp,
+        header_len: ipv4::HEADER_LEN as u8 + (fixed[DATA_OFFSET_AT] >> 4) * 4,
+        ..Meta::default()
+    };
+    meta.set_options(options);
+    Some((word(fixed, 0), word(fixed, 2)))
+}
+
+/// The layout of nearly every segment of an established connection (RFC 7323, appendix A).
+#[inline]
+fn stamps(options: &[u8]) -> Option<Options> {
+    match options {
+        [NOP, NOP, TIMESTAMPS, 10, values @ ..] if values.len() == 8 => {
+            Some(Options::NONE.with_timestamps(double_word(values, 0), double_word(values, 4)))
+        }
+        _ => None,
+    }
+}
+
 /// Reads the options, which fill the header to its end.
 fn read_options(bytes: &[u8]) -> Options {
-    // The layout of nearly every segment of an established connection (RFC 7323, appendix A).
-    if let [NOP, NOP, TIMESTAMPS, 10, values @ ..] = bytes
-        && values.len() == 8
-    {
-        return Options::NONE.with_timestamps(double_word(values, 0), double_word(values, 4));
+    if let Some(stamped) = stamps(bytes) {
+        return stamped;
     }
     let mut options = Options::NONE;
     let mut syn = SynOptions::default();

@@ -1,7 +1,7 @@
 //! UDP headers (RFC 768).
 
 use crate::parse::{ParseError, header, word};
-use crate::{FlowAddresses, Meta, Protocol};
+use crate::{FlowAddresses, Meta, Protocol, ipv4};
 
 /// Protocol number.
 pub(crate) const PROTOCOL: u8 = 17;
@@ -21,6 +21,18 @@ pub(crate) fn read(packet: &[u8], offset: usize, meta: &mut Meta) -> Result<(u16
     meta.protocol = Protocol::Udp;
     meta.header_len = (offset + HEADER_LEN) as u8;
     Ok((word(fixed, 0), word(fixed, 2)))
+}
+
+/// As [`read`] for a sound datagram behind an IPv4 header without options; the rest of `meta` is new.
+#[inline]
+pub(crate) fn read_usual(datagram: &[u8], meta: &mut Meta) -> Option<(u16, u16)> {
+    let fixed: &[u8; HEADER_LEN] = datagram.first_chunk()?;
+    if !(HEADER_LEN..=datagram.len()).contains(&usize::from(word(fixed, 4))) {
+        return None;
+    }
+    let header_len = (ipv4::HEADER_LEN + HEADER_LEN) as u8;
+    *meta = Meta { protocol: Protocol::Udp, header_len, ..Meta::default() };
+    Some((word(fixed, 0), word(fixed, 2)))
 }
 
 /// The length of a datagram that [`read`] accepted.

@@ -57,6 +57,13 @@ pub trait Discipline<P: Packet> {
     #[must_use]
     fn backlog(&self) -> Backlog;
 
+    /// [`Discipline::backlog`] and [`Discipline::next_ready`], for schedulers that ask for both after every packet: one call through a
+    /// pointer, not two.
+    #[must_use]
+    fn standing(&self, now: Instant) -> (Backlog, Option<Instant>) {
+        (self.backlog(), self.next_ready(now))
+    }
+
     /// Shows every counter of this discipline and of those below it, in an order that never changes: what `tc -s` prints.
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>));
 }
@@ -88,6 +95,10 @@ impl<P: Packet, D: Discipline<P> + ?Sized> Discipline<P> for Box<D> {
 
     fn backlog(&self) -> Backlog {
         (**self).backlog()
+    }
+
+    fn standing(&self, now: Instant) -> (Backlog, Option<Instant>) {
+        (**self).standing(now)
     }
 
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {

@@ -22,6 +22,7 @@ use crate::{Environment, Fifo, Limit, Node, Overflow};
 
 mod aqm;
 mod fair;
+mod policy;
 mod sched;
 
 /// A discipline and those below it.
@@ -336,7 +337,7 @@ impl Spec {
         environment: &Environment,
     ) -> Result<Node<P>, BuildError> {
         let link_layer = &environment.link_layer;
-        self.check(at.len(), link_layer).map_err(|problem| BuildError { at: at.join("."), problem })?;
+        self.check_at(at, environment)?;
         let refused = |at: &[String], problem| BuildError { at: at.join("."), problem };
         Ok(match self {
             Self::Fifo { limit, drop } => {
@@ -382,20 +383,33 @@ impl Spec {
                 Box::new(AckRegenerator::new(queue, config, environment))
             }
             Self::Tbf { rate, burst, peak, largest, catch_up, queue } => {
-                let queue: Node<P> = queue.build_below("queue".into(), at, environment)?;
                 let (rate, burst, peak, largest, catch_up) = (*rate, *burst, *peak, *largest, *catch_up);
                 let config = TbfConfig { rate, burst, peak, link_layer: *link_layer, largest, catch_up };
-                Box::new(Tbf::new(&config, queue).map_err(|error| refused(at, error.into()))?)
+                let error = |error: TbfError, at: &[String]| refused(at, error.into());
+                if let Some(queue) = policy::below::<P>(queue, at, environment)? {
+                    Box::new(Tbf::new(&config, queue).map_err(|refusal| error(refusal, at))?)
+                } else {
+                    let queue: Node<P> = queue.build_below("queue".into(), at, environment)?;
+                    Box::new(Tbf::new(&config, queue).map_err(|refusal| error(refusal, at))?)
+                }
             }
             Self::Drain { config, queue } => {
-                let queue: Node<P> = queue.build_below("queue".into(), at, environment)?;
-                Box::new(Drain::new(config, environment, queue).map_err(|error| refused(at, error.into()))?)
+                let error = |error: DrainError, at: &[String]| refused(at, error.into());
+                if let Some(queue) = policy::below::<P>(queue, at, environment)? {
+                    Box::new(Drain::new(config, environment, queue).map_err(|refusal| error(refusal, at))?)
+                } else {
+                    let queue: Node<P> = queue.build_below("queue".into(), at, environment)?;
+                    Box::new(Drain::new(config, environment, queue).map_err(|refusal| error(refusal, at))?)
+                }
             }
             Self::Cake(config) => Box::new(Cake::new(config, environment)),
             Self::Policer { rules, queue } => {
                 Box::new(Policer::new(rules, environment, queue.build_below("queue".into(), at, environment)?))
             }
             Self::Rules(rules::Config { rules, otherwise, queue }) => {
+                if let Some(policy) = policy::rules_over_htb::<P>(self, at, environment)? {
+                    return Ok(Box::new(policy));
+                }
                 let below = Rules::below(environment);
                 let queue: Node<P> = queue.build_below("queue".into(), at, &below)?;
                 Box::new(Rules::new(rules, *otherwise, &below, queue))
@@ -406,7 +420,7 @@ impl Spec {
             Self::Priority { classes } => sched::priority(classes, at, environment)?,
             Self::Custom(config) => sched::custom(config, at, environment)?,
             Self::Cbq(config) => sched::cbq(config, at, environment)?,
-            Self::Htb(config) => sched::htb(config, at, environment)?,
+            Self::Htb(config) => Box::new(sched::htb(config, at, environment)?),
         })
     }
 
@@ -420,6 +434,11 @@ impl Spec {
         let built = self.build_at(at, environment)?;
         at.pop();
         Ok(built)
+    }
+
+    fn check_at(&self, at: &[String], environment: &Environment) -> Result<(), BuildError> {
+        let refused = |problem| BuildError { at: at.join("."), problem };
+        self.check(at.len(), &environment.link_layer).map_err(refused)
     }
 
     /// True when an ACK regenerator is here or below.

@@ -270,3 +270,54 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_is_usual_takes_the_short_way() {
+    let stamps = [1, 1, 8, 10, 0, 0, 0, 7, 0, 0, 0, 9];
+    let datagram = [0, 53, 0, 54, 0, 9, 0, 0, 1];
+    let usual = [v4(6, &[], 0x4000, &ack(&[])), v4(6, &[], 0, &ack(&stamps)), v4(17, &[], 0, &datagram)];
+    let sack = [1, 1, 5, 10, 0, 0, 0, 7, 0, 0, 0, 9];
+    let unusual = [
+        v4(6, &[], 0x2000, &ack(&[])),
+        v4(6, &[1, 1, 1, 1], 0, &ack(&[])),
+        v4(6, &[], 0, &ack(&sack)),
+        v4(17, &[], 0, &datagram[..8]),
+        v6(6, &ack(&[])),
+    ];
+    let is_usual = |bytes: &Vec<u8>| read_usual(bytes, &mut Meta::default()).is_some();
+    assert!(usual.iter().all(is_usual));
+    assert!(!unusual.iter().any(is_usual));
+}
+
+proptest! {
+    /// The short way says what the long one says, of sound packets and of such with a few bytes changed or cut off; and where it says
+    /// nothing it leaves the metadata alone.
+    #[test]
+    fn the_short_way_is_the_long_one(
+        udp in any::<bool>(),
+        stamped in any::<bool>(),
+        payload in 0..40_usize,
+        changes in prop::collection::vec((0..60_usize, any::<u8>()), 0..3),
+        cut in prop::option::weighted(0.2, 0..80_usize),
+    ) {
+        let options: &[u8] = if stamped { &[1, 1, 8, 10, 1, 2, 3, 4, 5, 6, 7, 8] } else { &[] };
+        let mut transport = if udp { vec![0, 53, 0, 54, 0, 8 + payload as u8, 0, 0] } else { ack(options) };
+        transport.extend(std::iter::repeat_n(0xAB, payload));
+        let mut bytes = v4(if udp { 17 } else { 6 }, &[], 0, &transport);
+        for (at, byte) in changes {
+            if let Some(changed) = bytes.get_mut(at) {
+                *changed = byte;
+            }
+        }
+        bytes.truncate(cut.unwrap_or(usize::MAX));
+        let before = Meta { ip_id: 4711, seq: SeqNumber::new(5), ..Meta::default() };
+        let (mut short, mut long) = (before, before);
+        match read_usual(&bytes, &mut short) {
+            Some(found) => {
+                prop_assert_eq!(read(&bytes, &mut long), Ok(found));
+                prop_assert_eq!(short, long);
+            }
+            None => prop_assert_eq!(short, before),
+        }
+    }
+}

@@ -141,6 +141,16 @@ impl<P, D> SmartAckDropper<P, D> {
         self.departed
     }
 
+    /// What waits below, and the ACK that waits for its signal to leave.
+    #[inline]
+    fn with_held(&self, mut backlog: Backlog) -> Backlog {
+        if let Some((_, came)) = &self.held {
+            backlog.packets += PacketCount::new(1);
+            backlog.bytes += ByteCount::new(u64::from(*came));
+        }
+        backlog
+    }
+
     /// Decides on a packet that came. `None`: it goes to the queue, and if it is a pure ACK its record stands.
     fn admit(&mut self, now: Instant, packet: &P) -> Option<DropReason>
     where
@@ -264,12 +274,12 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for SmartAckDropper<P, D> {
     }
 
     fn backlog(&self) -> Backlog {
-        let mut backlog = self.queue.backlog();
-        if let Some((_, came)) = &self.held {
-            backlog.packets += PacketCount::new(1);
-            backlog.bytes += ByteCount::new(u64::from(*came));
-        }
-        backlog
+        self.with_held(self.queue.backlog())
+    }
+
+    fn standing(&self, now: Instant) -> (Backlog, Option<Instant>) {
+        let (backlog, ready) = self.queue.standing(now);
+        (self.with_held(backlog), if self.held.is_some() { Some(now) } else { ready })
     }
 
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {

@@ -98,11 +98,10 @@ pub(super) fn htb<P: Packet + Send + 'static>(
     config: &htb::Config,
     at: &mut Vec<String>,
     environment: &Environment,
-) -> Built<P> {
+) -> Result<Htb<P>, BuildError> {
     // What is no tree has leaves without a queue, so it is refused before they are built.
     let refused = |at: &[String], problem: Problem| BuildError { at: at.join("."), problem };
     config.check(&environment.link_layer).map_err(|error| refused(at, error.into()))?;
     let queues = leaves(&config.tree, at, environment)?;
-    let scheduler = Htb::new(config, queues, environment).map_err(|error| refused(at, error.into()))?;
-    Ok(Box::new(scheduler))
+    Htb::new(config, queues, environment).map_err(|error| refused(at, error.into()))
 }

@@ -297,9 +297,10 @@ impl<P: Packet> Sharing<P> {
 
     /// Hands a packet to the queue of leaf `id`.
     pub(crate) fn enqueue(&mut self, id: usize, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
-        self.leaves[self.classes[id].content as usize].queue.enqueue(now, packet, drops);
-        self.account(id);
-        self.look_at(id, now);
+        let content = self.classes[id].content as usize;
+        self.leaves[content].queue.enqueue(now, packet, drops);
+        let ready = self.account(content, now);
+        self.join_or_leave(id, ready, now);
     }
 
     pub(crate) fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
@@ -314,17 +315,18 @@ impl<P: Packet> Sharing<P> {
             let level = self.lenders.iter().position(|waiting| waiting.priorities != 0)?;
             let priority = self.lenders[level].priorities.trailing_zeros() as usize;
             let id = self.pick(level, priority);
-            let packet = self.leaves[self.classes[id].content as usize].queue.dequeue(now, drops);
-            self.account(id);
+            let content = self.classes[id].content as usize;
+            let packet = self.leaves[content].queue.dequeue(now, drops);
+            let ready = self.account(content, now);
             if let Some(packet) = packet {
                 let bytes = packet.meta().ip_bytes();
                 let wire = self.link_layer.on_wire(bytes);
                 self.spend_turn(id, level, priority, wire);
                 self.charge(id, level, now, bytes, wire);
-                self.look_at(id, now);
+                self.join_or_leave(id, ready, now);
                 return Some(packet);
             }
-            self.look_at(id, now);
+            self.join_or_leave(id, ready, now);
         }
     }
 
@@ -337,10 +339,11 @@ impl<P: Packet> Sharing<P> {
         self.backlog
     }
 
-    /// The queue of leaf `id` may hold more or less than before.
-    fn account(&mut self, id: usize) {
-        let leaf = &mut self.leaves[self.classes[id].content as usize];
-        let after = leaf.queue.backlog();
+    /// The queue of a leaf may hold more or less than before; returns when it has something to send.
+    #[inline]
+    fn account(&mut self, content: usize, now: Instant) -> Option<Instant> {
+        let leaf = &mut self.leaves[content];
+        let (after, ready) = leaf.queue.standing(now);
         let before = core::mem::replace(&mut leaf.held, after);
         let sum = |all: u64, before: u64, after: u64| all + after - before;
         self.backlog = Backlog {
@@ -351,17 +354,30 @@ impl<P: Packet> Sharing<P> {
             )),
             bytes: ByteCount::new(sum(self.backlog.bytes.as_u64(), before.bytes.as_u64(), after.bytes.as_u64())),
         };
+        ready
     }
 
-    /// Asks the queue of leaf `id` whether it has something to send, and joins or leaves those that wait for a turn.
+    /// Asks the queue of leaf `id` whether it has something to send.
     fn look_at(&mut self, id: usize, now: Instant) {
         let ready = self.leaves[self.classes[id].content as usize].queue.next_ready(now);
+        self.join_or_leave(id, ready, now);
+    }
+
+    /// Leaf `id`, which has something to send at `ready`, joins or leaves those that wait for a turn.
+    #[inline]
+    fn join_or_leave(&mut self, id: usize, ready: Option<Instant>, now: Instant) {
         let awake = ready.is_some_and(|ready| ready <= now);
-        let class = &mut self.classes[id];
+        let class = &self.classes[id];
         if awake != (class.active == 0) && (awake || ready.is_none() && !self.events.has(id)) {
             // As before.
             return;
         }
+        self.wake_or_rest(id, ready, now);
+    }
+
+    fn wake_or_rest(&mut self, id: usize, ready: Option<Instant>, now: Instant) {
+        let awake = ready.is_some_and(|ready| ready <= now);
+        let class = &mut self.classes[id];
         if awake && class.active == 0 {
             class.active = 1 << class.priority;
             self.settle(id, now);
