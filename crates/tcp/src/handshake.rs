@@ -13,6 +13,7 @@ use crate::endpoint::{Endpoint, State};
 use crate::ranges::Low;
 use crate::rtt::Place;
 use crate::timer::Timer;
+use crate::trips::Trips;
 
 /// RFC 9293, section 3.7.1: a peer that names no MSS takes 536 bytes.
 const DEFAULT_MSS: u16 = 536;
@@ -148,7 +149,7 @@ impl Endpoint {
             // The window of a SYN is not scaled.
             snd.wl1 = segment.seq;
             snd.edge = Low::of(1 + u64::from(segment.window));
-            snd.stats.window_max = u32::from(segment.window);
+            snd.window_max = u32::from(segment.window);
         });
     }
 
@@ -161,9 +162,14 @@ impl Endpoint {
             snd.congestion = Congestion::new(config, snd.mss);
             (snd.una, snd.nxt, snd.max) = (1, Low::of(1), 1);
             snd.timer = Timer::OFF;
-            if core::mem::take(&mut snd.timing) {
-                snd.rtt.sample(config.measured(snd.timed_at, now), Place::OPENED, config);
+            let timed = match &snd.trips {
+                Trips::One(timed) => timed.clone(),
+                Trips::Each(_) => unreachable!("not before it is established"),
+            };
+            if timed.running {
+                snd.rtt.sample(config.measured(timed.at, now), Place::OPENED, config);
             }
+            snd.trips = Trips::established(config, timed.at);
             if snd.backoff > 0 {
                 // RFC 5681, section 3.1: if the SYN or SYN-ACK was lost, the initial window is one segment.
                 snd.congestion.hold_at(u32::from(snd.mss));
@@ -203,7 +209,10 @@ impl Endpoint {
             snd.syn_due = false;
             (snd.nxt, snd.max) = (Low::of(1), 1);
             // Karn's algorithm: nothing is measured over a SYN sent again.
-            (snd.timing, snd.timed, snd.timed_at) = (first, Low::of(1), now);
+            snd.trips.begin(now, 1);
+            if !first {
+                snd.trips.give_up();
+            }
             if snd.timer.is_off() {
                 snd.timer = Timer::at(config.deadline(now, snd.rtt.rto()));
             }

@@ -32,16 +32,17 @@
 //! | --- | --- |
 //! | `config` | what a user may set, shared by all endpoints alike |
 //! | `endpoint` | the public face and the connection states of RFC 9293; `handshake` opens a connection, `segments` makes what goes out, `observe` shows it |
-//! | `sender` | what is known of the stream; `transmit` chooses what goes out next, `persist` asks a shut window, `recovery` is the answer to acknowledgements and timeouts, `sending` what stands for a sender with nothing to send |
+//! | `sender` | what is known of the stream; `transmit` chooses what goes out next, `persist` asks a shut window, `recovery` is the answer to acknowledgements and timeouts, `sending` what stands for a sender with nothing to send, `aside` what few need |
 //! | `congestion` | the congestion window: Tahoe, Reno, NewReno, SACK, CUBIC; HyStart and HyStart++ |
 //! | `scoreboard`, `sacked` | what the receiver holds, by SACK (RFC 6675) |
 //! | `rack`, `tail` | losses found by time, and a probe where nothing comes back (RFC 8985) |
 //! | `prr` | the window while a loss is repaired (RFC 9937) |
 //! | `receiver`, `reassembly` | acknowledgements, windows, data out of order; `quick_acks` is Linux's way to acknowledge |
-//! | `rtt`, `measure`, `sent` | retransmission timeout (RFC 6298, Linux), what measures a round trip, and when what is in flight went out |
-//! | `undo` | taking back a repair that proves needless: Eifel, DSACK, F-RTO |
+//! | `rtt`, `measure`, `trips`, `sent` | retransmission timeout (RFC 6298, Linux), what measures a round trip, and when what is in flight went out |
+//! | `undo` | taking back a repair that proves needless: Eifel, DSACK, F-RTO; `repair` is what is kept of a repair |
 //! | `stats` | counters, and what limited the sender |
 
+mod aside;
 mod config;
 mod congestion;
 mod endpoint;
@@ -57,6 +58,7 @@ mod ranges;
 mod reassembly;
 mod receiver;
 mod recovery;
+mod repair;
 mod rtt;
 mod sacked;
 mod scoreboard;
@@ -68,6 +70,7 @@ mod stats;
 mod tail;
 mod timer;
 mod transmit;
+mod trips;
 mod undo;
 
 pub use config::{

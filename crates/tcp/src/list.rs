@@ -10,6 +10,8 @@ const FEW: usize = 2;
 /// Blocks hold so many: with values of eight bytes, and the heap's own, each fills what it takes. Beyond the last a ring is
 /// worth the block that it takes for itself.
 const SOME: [usize; 5] = [5, 7, 11, 17, 25];
+/// A block of which less than this part is in use gives way to a smaller one.
+const SPARE: usize = 3;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum List<T> {
@@ -109,9 +111,9 @@ impl<T: Copy + Default> List<T> {
             Self::Some(len, some) => {
                 some.copy_within(part.end..usize::from(*len), part.start);
                 *len -= part.len() as u8;
-                // Not as soon as they are few: one more would need the block again.
-                if usize::from(*len) < FEW {
-                    *self = Self::few(&held!(len, some));
+                // Not as soon as they would fit: one more would need the block again.
+                if usize::from(*len) < (some.len() / SPARE).max(FEW) {
+                    *self = Self::smaller(&held!(len, some));
                 }
             }
             Self::Many(ring) => {
@@ -120,8 +122,8 @@ impl<T: Copy + Default> List<T> {
                     1 => drop(ring.remove(part.start)),
                     _ => drop(ring.drain(part)),
                 }
-                if ring.len() < FEW {
-                    *self = Self::few(ring.make_contiguous());
+                if ring.len() < SOME[SOME.len() - 1] / SPARE {
+                    *self = Self::smaller(ring.make_contiguous());
                 }
             }
         }
@@ -131,7 +133,7 @@ impl<T: Copy + Default> List<T> {
     #[cold]
     fn larger(values: &[T], index: usize, value: T) -> Self {
         let Some(room) = SOME.into_iter().find(|room| *room > values.len()) else {
-            let mut ring = VecDeque::with_capacity(2 * values.len());
+            let mut ring = VecDeque::with_capacity(values.len() * 3 / 2);
             ring.extend(values);
             ring.insert(index, value);
             return Self::Many(Box::new(ring));
@@ -143,7 +145,17 @@ impl<T: Copy + Default> List<T> {
         Self::Some(values.len() as u8 + 1, some)
     }
 
-    fn few(values: &[T]) -> Self {
+    /// The same with less room.
+    #[cold]
+    fn smaller(values: &[T]) -> Self {
+        let room = SOME.into_iter().find(|room| *room > values.len() * 3 / 2);
+        if let Some(room) = room
+            && values.len() >= FEW
+        {
+            let mut some = vec![T::default(); room].into_boxed_slice();
+            some[..values.len()].copy_from_slice(values);
+            return Self::Some(values.len() as u8, some);
+        }
         let mut few = [T::default(); FEW];
         few[..values.len()].copy_from_slice(values);
         Self::Few(values.len() as u8, few)
@@ -154,6 +166,64 @@ impl<T: Copy + Default> List<T> {
             Self::Few(len, few) => held!(len, few).partition_point(below),
             Self::Some(len, some) => held!(len, some).partition_point(below),
             Self::Many(ring) => ring.partition_point(below),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn room<T>(list: &List<T>) -> usize {
+        match list {
+            List::Few(..) => FEW,
+            List::Some(_, some) => some.len(),
+            List::Many(ring) => ring.capacity(),
+        }
+    }
+
+    fn values(list: &List<u64>) -> Vec<u64> {
+        (0..list.len()).filter_map(|index| list.get(index)).collect()
+    }
+
+    proptest! {
+        /// Values in and out anywhere, against a plain vector; and a block is never more than three times what it holds, but
+        /// for the smallest.
+        #[test]
+        fn a_list_holds_what_was_put_into_it_and_little_room_beside(
+            steps in prop::collection::vec((0_u8..8, any::<prop::sample::Index>(), 1_usize..30), 1..300),
+        ) {
+            let (mut list, mut plain) = (List::default(), Vec::new());
+            for (number, (kind, place, count)) in (0_u64..).zip(steps) {
+                match kind {
+                    0..=3 => {
+                        list.push(number);
+                        plain.push(number);
+                    }
+                    4 | 5 => {
+                        let index = place.index(plain.len() + 1);
+                        list.insert(index, number);
+                        plain.insert(index, number);
+                    }
+                    6 if !plain.is_empty() => {
+                        let index = place.index(plain.len());
+                        list.set(index, number);
+                        plain[index] = number;
+                    }
+                    _ => {
+                        let from = place.index(plain.len() + 1);
+                        let to = (from + count).min(plain.len());
+                        list.remove(from..to);
+                        plain.drain(from..to);
+                    }
+                }
+                prop_assert_eq!(values(&list), plain.clone());
+                let block = !matches!(list, List::Many(_));
+                prop_assert!(!block || room(&list) <= (SPARE * plain.len() + SPARE - 1).max(SOME[0]));
+                prop_assert!(block || plain.len() >= SOME[SOME.len() - 1] / SPARE);
+            }
         }
     }
 }

@@ -22,15 +22,16 @@ impl Sender {
             let age = if news.by_time {
                 news.age_us.map(|us| Duration::from_us(u64::from(us)))
             } else {
-                self.sent.acknowledge(now, from, self.una).or_else(|| self.sent.age(now, news.once?))
+                let age = self.trips.sent_mut().acknowledge(now, from, self.una);
+                age.or_else(|| self.trips.age(now, news.once?))
             };
             if let Some(rtt) = age.map(|age| config.ticked(now, age)).or(echoed) {
                 self.rtt.sample(rtt, place, config);
             }
-        } else if self.timing {
-            if self.timed.ahead_of(self.una) <= 0 {
-                self.timing = false;
-                self.rtt.sample(config.measured(self.timed_at, now), place, config);
+        } else if let Some(timed) = self.trips.running() {
+            if timed.end.ahead_of(self.una) <= 0 {
+                self.rtt.sample(config.measured(timed.at, now), place, config);
+                self.trips.give_up();
             }
         } else if let Some(rtt) = echoed {
             self.rtt.sample(rtt, place, config);
@@ -41,9 +42,9 @@ impl Sender {
     /// if they went out before the segment at the cumulative acknowledgement was sent again: its answer cannot be here.
     #[cold]
     pub(crate) fn measure_sacked(&mut self, now: Instant, config: &Config, octet: u64) {
-        let Some(age) = self.sent.age(now, octet) else { return };
+        let Some(age) = self.trips.age(now, octet) else { return };
         self.rtt.sample(config.ticked(now, age), Place { una: self.una, max: self.max }, config);
-        if self.sent.precedes_first_again(now, age) {
+        if self.trips.sent().precedes_first_again(now, age) {
             self.timer = Timer::at(config.deadline(now, self.rtt.rto()));
         }
     }
@@ -53,7 +54,7 @@ impl Sender {
     pub(crate) fn measure_delivered(&mut self, now: Instant, config: &Config, news: News) {
         let Some(age) = news.age_us.map(|us| Duration::from_us(u64::from(us))) else { return };
         self.rtt.sample(config.ticked(now, age), Place { una: self.una, max: self.max }, config);
-        if age > self.sent.first_age(now) && self.alarm != Alarm::Reordering {
+        if age > self.trips.sent().first_age(now) && self.alarm != Alarm::Reordering {
             self.arm(now, config, true);
         }
     }

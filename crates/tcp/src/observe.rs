@@ -154,12 +154,12 @@ impl Endpoint {
     #[must_use]
     pub fn stats(&self) -> Stats {
         let (data_received, acks_sent) = self.rcv.counts();
-        self.see(|Sender { stats: sent, .. }| Stats {
-            data_packets: sent.data_packets(),
+        self.see(|Sender { stats: sent, aside, .. }| Stats {
+            data_packets: sent.data_packets(aside),
             data_bytes_sent: sent.data_bytes_sent,
             retransmitted_bytes: sent.retransmitted_bytes,
             acks_sent,
-            acks_received: sent.acks_received(),
+            acks_received: sent.acks_received(aside),
             data_received,
             retransmissions: sent.retransmissions,
             timeouts: sent.timeouts,
@@ -167,8 +167,8 @@ impl Endpoint {
             dup_acks_received: sent.dup_acks_received,
             out_of_order_received: self.rcv.out_of_order,
             duplicates_received: self.rcv.duplicates,
-            window_probes: sent.window_probes,
-            ecn_reductions: sent.ecn_reductions,
+            window_probes: aside.get().map_or(0, |rare| rare.window_probes),
+            ecn_reductions: aside.get().map_or(0, |rare| rare.ecn_reductions),
         })
     }
 

@@ -23,9 +23,10 @@ impl Sender {
             return None;
         }
         if room == 0 {
-            self.stats.window_probes += 1;
+            let rare = self.aside.rare();
+            rare.window_probes += 1;
             // Not counted as sent: the receiver will mostly refuse it.
-            self.probed = true;
+            rare.probed = true;
             return Some(Plan { start, end: start + 1, again: false, probe: true });
         }
         let end = start + left.min(room).min(u64::from(self.mss));
@@ -33,6 +34,21 @@ impl Sender {
         let plan = Plan { start, end, again: false, probe: false };
         self.note_sent(now, config, plan);
         Some(plan)
+    }
+
+    /// How far `ack` may lie beyond all that counts as sent: a probe's octet, if the receiver took it.
+    #[inline]
+    pub(crate) fn probed_beyond(&self, ack: u64) -> u64 {
+        // Mostly it does not.
+        if ack <= self.max { 0 } else { self.aside.get().map_or(0, |rare| u64::from(rare.probed)) }
+    }
+
+    /// New data are acknowledged, with or without a probe's octet.
+    #[inline]
+    pub(crate) fn end_probe(&mut self) {
+        if self.aside.get().is_some_and(|rare| rare.probed) {
+            self.aside.end(|rare| rare.probed = false);
+        }
     }
 
     /// The probe timer fired. False: give up (R2 of RFC 9293, section 3.8.3).
@@ -46,8 +62,9 @@ impl Sender {
         self.urgent = Urgent::Probe;
         // RFC 9293, section 3.8.6.1: the interval between probes grows exponentially. It is not the retransmission
         // timeout that doubles: no segment was lost.
-        self.probes = (self.probes + 1).min(63);
-        let interval = self.rtt.rto().saturating_mul(1 << self.probes).min(config.max_rto.max(self.rtt.rto()));
+        let rare = self.aside.rare();
+        rare.probes = (rare.probes + 1).min(63);
+        let interval = self.rtt.rto().saturating_mul(1 << rare.probes).min(config.max_rto.max(self.rtt.rto()));
         self.timer = Timer::at(config.deadline(now, interval));
         true
     }

@@ -11,16 +11,18 @@
 //! What was delivered and sent since the repair began is not counted: both follow from numbers that are kept anyway.
 //! Cost: a division for each acknowledgement in a repair; 12 bytes, boxed, as long as it lasts.
 
+use core::num::NonZeroU32;
+
 use crate::Config;
 use crate::config::Recovery;
 use crate::recovery::News;
 use crate::sender::{Phase, Sender};
 
 /// A repair under way.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Prr {
     /// Octets in flight when it began, without those that had been SACKed before (RecoverFS).
-    flight: u32,
+    flight: NonZeroU32,
     /// [`Sender::delivered_so_far`] before the first acknowledgement of it.
     delivered_before: u32,
     /// [`Sender::sent_so_far`] when it began.
@@ -49,7 +51,7 @@ impl Prr {
     fn allows(&self, step: Step) -> u64 {
         let Step { delivered, delivered_in_all, out, in_flight, ssthresh, safe, mss } = step;
         let allowed = if in_flight > ssthresh {
-            let share = (delivered_in_all * ssthresh).div_ceil(u64::from(self.flight).max(1));
+            let share = (delivered_in_all * ssthresh).div_ceil(u64::from(self.flight.get()));
             share.next_multiple_of(mss).saturating_sub(out)
         } else {
             let conserving = delivered_in_all.saturating_sub(out).max(delivered).next_multiple_of(mss);
@@ -60,10 +62,15 @@ impl Prr {
     }
 }
 
+/// It is divided by.
+fn at_least_one(octets: u32) -> NonZeroU32 {
+    NonZeroU32::new(octets).unwrap_or(NonZeroU32::MIN)
+}
+
 impl Sender {
     /// Octets that the receiver is known to hold, modulo 2^32: only differences count.
     pub(crate) fn delivered_so_far(&self) -> u32 {
-        let sacked = match &self.board {
+        let sacked = match self.aside.board() {
             Some(board) if self.sacking => board.sacked(),
             _ => self.rack.sacked(),
         };
@@ -83,21 +90,22 @@ impl Sender {
         let out = self.max - self.una;
         let now = self.delivered_so_far();
         let held = now.wrapping_sub(self.una as u32);
-        self.prr = Some(Box::new(Prr {
+        let prr = Prr {
             // What this acknowledgement newly delivers was in flight, whether by its number or SACKed.
-            flight: u32::try_from(out).unwrap_or(u32::MAX).saturating_sub(held).saturating_add(delivered),
+            flight: at_least_one(u32::try_from(out).unwrap_or(u32::MAX).saturating_sub(held).saturating_add(delivered)),
             delivered_before: now.wrapping_sub(delivered),
             sent_before: self.sent_so_far(),
-        }));
+        };
+        self.repair.set_prr(prr);
     }
 
     /// An acknowledgement came, or a timer found a loss: the window for what goes out now.
     #[cold]
     pub(crate) fn pace_recovery(&mut self, news: News) {
         if self.phase != Phase::Recovery {
-            self.prr = None;
+            self.repair.end_prr();
         }
-        let Some(prr) = &self.prr else { return };
+        let Some(&prr) = self.repair.prr() else { return };
         if news.delivered == 0 {
             return;
         }
@@ -131,7 +139,7 @@ mod tests {
 
     impl Repair {
         fn begin(in_flight: u64) -> Self {
-            let prr = Prr { flight: 20_000, delivered_before: 0, sent_before: 0 };
+            let prr = Prr { flight: at_least_one(20_000), delivered_before: 0, sent_before: 0 };
             Self { prr, delivered: 0, out: 0, in_flight }
         }
 
@@ -197,7 +205,7 @@ mod tests {
     /// Section 6.2: the first segment goes again though much more is in flight than the threshold.
     #[test]
     fn the_first_segment_always_goes() {
-        let prr = Prr { flight: 20_000, delivered_before: 0, sent_before: 0 };
+        let prr = Prr { flight: at_least_one(20_000), delivered_before: 0, sent_before: 0 };
         let step = Step {
             delivered: 1,
             delivered_in_all: 0,

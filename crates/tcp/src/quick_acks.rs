@@ -25,7 +25,7 @@ const LEAST_DELAY: Duration = Duration::from_ms(40);
 const MOST_QUICK: u32 = 16;
 
 /// What a receiver remembers of the data that came.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct QuickAcks {
     /// When data last came.
     last: Instant,

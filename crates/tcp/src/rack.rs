@@ -17,6 +17,7 @@
 use lastmile_units::{Duration, Instant};
 
 use crate::Config;
+use crate::aside::Duplicates;
 use crate::congestion::Style;
 use crate::ranges::{Low, Range};
 use crate::recovery::{AckInfo, News};
@@ -43,18 +44,11 @@ pub(crate) struct Rack {
     rtt_us: u32,
     /// One past the highest octet that was delivered (RACK.fack).
     highest: Low,
-    /// While `adapted`: what was out at the last DSACK that widened the window (RACK.dsack_round).
-    pub(crate) dsack_round: Low,
     /// While a tail loss probe is out: one past the highest octet then (TLP.end_seq).
     pub(crate) probe_end: Low,
-    /// Quarters of the least round trip beyond the first (RACK.reo_wnd_mult - 1).
-    wider: u8,
-    /// RACK.reo_wnd_persist.
-    persist: u8,
     known: bool,
     /// RACK.reordering_seen.
     reordering: bool,
-    adapted: bool,
     pub(crate) probe: Probe,
 }
 
@@ -103,6 +97,15 @@ impl Rack {
         }
         age
     }
+}
+
+impl Duplicates {
+    /// Another one, with octets up to `max` out.
+    fn add(&mut self, max: u64) {
+        self.round = Some(Low::of(max));
+        self.wider = self.wider.saturating_add(1);
+        self.persist = PERSIST;
+    }
 
     /// A repair has come to its end.
     pub(crate) fn on_end(&mut self) {
@@ -126,9 +129,9 @@ impl Sender {
         let least_us = self.rtt.least_us().unwrap_or(0);
         let (highest, sacked) = (self.rack.highest, self.rack.sacked);
         let mut news = News { by_time: true, ..News::default() };
-        let Self { sent, rack, .. } = self;
+        let Self { trips, rack, .. } = self;
         let mut again = false;
-        sent.settle(from, una, |part| {
+        trips.sent_mut().settle(from, una, |part| {
             if part.fate.is_held() {
                 rack.sacked -= part.range.len() as u32;
                 return;
@@ -144,8 +147,8 @@ impl Sender {
         let mut sacked_us = None;
         for block in info.segment.options().sack_blocks() {
             let Some((start, end)) = self.block_offsets(block.left, block.right) else { continue };
-            let Self { sent, rack, .. } = self;
-            sent.hold(una, Range { start, end }, |part| {
+            let Self { trips, rack, .. } = self;
+            trips.sent_mut().hold(una, Range { start, end }, |part| {
                 rack.sacked += part.range.len() as u32;
                 let age = rack.deliver(now, part, least_us, highest);
                 news.any = true;
@@ -157,7 +160,7 @@ impl Sender {
         }
         news.age_us = news.age_us.or(sacked_us);
         news.delivered = ((una - from) as u32).wrapping_add(self.rack.sacked).wrapping_sub(sacked);
-        if self.undo.is_some() {
+        if self.repair.undo().is_some() {
             self.note_duplicate(info.segment);
         }
         news
@@ -165,18 +168,15 @@ impl Sender {
 
     /// RFC 8985, section 6.2, step 4, and section 7.4.2: duplicates that are reported.
     fn adapt(&mut self, info: AckInfo<'_>, from: u64) {
-        let rack = &mut self.rack;
-        rack.adapted &= rack.dsack_round.ahead_of(self.una) > 0;
+        let una = self.una;
+        self.aside.end(|rare| rare.duplicates.round = rare.duplicates.round.filter(|round| round.ahead_of(una) > 0));
         let Some((_, right)) = self.reported_duplicate(info.segment) else { return };
         let rack = &mut self.rack;
         if rack.probe == Probe::Again && right == rack.probe_end.ahead_of(self.una) {
             // Both the last segment and the probe arrived.
             rack.probe = Probe::None;
-        } else if rack.reordering && !rack.adapted && self.una >= from {
-            rack.adapted = true;
-            rack.dsack_round = Low::of(self.max);
-            rack.wider = rack.wider.saturating_add(1);
-            rack.persist = PERSIST;
+        } else if rack.reordering && self.aside.duplicates().round.is_none() && self.una >= from {
+            self.aside.rare().duplicates.add(self.max);
         }
     }
 
@@ -189,7 +189,7 @@ impl Sender {
         }
         let srtt = self.rtt.srtt().unwrap_or_default().as_ps() / 1_000_000;
         let quarter = u64::from(self.rtt.least_us().unwrap_or(0) / 4);
-        (quarter * (u64::from(rack.wider) + 1)).min(srtt) as u32
+        (quarter * (u64::from(self.aside.duplicates().wider) + 1)).min(srtt) as u32
     }
 
     /// RFC 8985, section 6.2, step 5, and what follows from it, after `delivered` octets were. True: something is newly lost.
@@ -200,9 +200,9 @@ impl Sender {
         if self.rack.known {
             let due_us = self.rack.rtt_us.saturating_add(self.reordering_window_us());
             let una = self.una;
-            let Self { sent, rack, .. } = &mut *self;
+            let Self { trips, rack, .. } = &mut *self;
             let bounds = Bounds { latest: rack.latest, latest_end: rack.latest_end, due_us };
-            wait = sent.lose(now, una, bounds, |part| {
+            wait = trips.sent_mut().lose(now, una, bounds, |part| {
                 rack.lost += part.range.len() as u32;
                 newly_lost = true;
                 repair_lost |= part.fate.is_again();
@@ -228,7 +228,7 @@ impl Sender {
         self.sacking = true;
         let phase = self.phase;
         let lost = self.find_losses(now, config, 0);
-        if self.prr.is_some() && self.phase != phase {
+        if self.repair.prr().is_some() && self.phase != phase {
             // As in Linux: as if a segment were delivered.
             self.pace_recovery(News { delivered: u32::from(self.mss), lost, ..News::default() });
         }
@@ -243,9 +243,9 @@ impl Sender {
         }
         let srtt = self.rtt.srtt().unwrap_or_default().as_ps() / 1_000_000;
         let due_us = if self.rack.known { self.rack.rtt_us } else { srtt as u32 };
-        let Self { sent, rack, .. } = self;
+        let Self { trips, rack, .. } = self;
         rack.probe = Probe::None;
-        sent.expire(now, una, mss, due_us, |part| {
+        trips.sent_mut().expire(now, una, mss, due_us, |part| {
             let len = part.range.len() as u32;
             rack.lost += len;
             if part.fate.is_held() {
@@ -257,8 +257,8 @@ impl Sender {
     /// Octets of `range` go out again.
     pub(crate) fn send_again_by_time(&mut self, now: Instant, range: Range) {
         let una = self.una;
-        let Self { sent, rack, .. } = &mut *self;
-        sent.send_again(now, una, range, |part| {
+        let Self { trips, rack, .. } = &mut *self;
+        trips.sent_mut().send_again(now, una, range, |part| {
             if part.fate.is_lost() {
                 rack.lost -= part.range.len() as u32;
             }
@@ -268,15 +268,19 @@ impl Sender {
     /// The repair was needless: nothing is lost.
     pub(crate) fn forgive(&mut self) {
         if self.style == Style::Rack {
-            self.sent.forgive();
+            self.trips.sent_mut().forgive();
             self.rack.lost = 0;
         }
     }
 
     /// Steps aside once all that was SACKed or sent again is acknowledged.
     pub(crate) fn settle_rack(&mut self) {
-        debug_assert_eq!(self.sent.sums(self.una), (self.rack.sacked, self.rack.lost), "the marks tell the same");
-        let again = self.sent.again(self.una) > self.una;
+        debug_assert_eq!(
+            self.trips.sent().sums(self.una),
+            (self.rack.sacked, self.rack.lost),
+            "the marks tell the same"
+        );
+        let again = self.trips.sent().again(self.una) > self.una;
         self.sacking = again || self.phase != Phase::Open || !self.rack.is_clean() || self.urgent == Urgent::Tail;
     }
 }

@@ -63,11 +63,6 @@ impl Span {
         let start = self.start.near(other);
         Range { start, end: self.end.near(start) }
     }
-
-    /// Only the default is: it stands for no range.
-    pub(crate) fn is_empty(self) -> bool {
-        self.start == self.end
-    }
 }
 
 /// Disjoint ranges in order, with a gap between any two. Where a method asks for an offset that is `near`, that is any

@@ -7,12 +7,12 @@
 //! back by less than one unit (RFC 7323, section 2.4); what was within the edge at its farthest is taken.
 //! Cost: a segment in order takes a dozen comparisons and additions.
 
-use lastmile_packet::SeqNumber;
+use lastmile_packet::{Options, SeqNumber};
 use lastmile_units::Instant;
 
 use crate::Config;
 use crate::quick_acks::QuickAcks;
-use crate::ranges::Low;
+use crate::ranges::{Low, Range, Span};
 use crate::reassembly::Reassembly;
 use crate::timer::Timer;
 
@@ -68,7 +68,7 @@ pub(crate) struct Receiver {
 }
 
 /// What few connections need.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Rare {
     /// A reset to send: sequence number, and acknowledgement number if any.
     pub(crate) reset: Option<(SeqNumber, Option<SeqNumber>)>,
@@ -76,6 +76,10 @@ pub(crate) struct Rare {
     ts_recent: u32,
     /// When TS.Recent was set, on the timestamp clock of this end.
     pub(crate) ts_recent_at: u32,
+    /// Where the stream ends, once a FIN has come.
+    fin: Low,
+    /// A duplicate to report.
+    duplicate: Span,
     /// Octets that arrived in order while the application does not read.
     unread: u32,
     /// The application does not read.
@@ -266,7 +270,8 @@ impl Receiver {
             return Arrival::Duplicate;
         }
         if fin && !self.finished {
-            self.reassembly.get_or_insert_default().set_fin(full_end);
+            self.reassembly.get_or_insert_default().finished = true;
+            self.rare().fin = Low::of(full_end);
         }
         if start > self.next {
             return self.on_early(config, start, end);
@@ -280,7 +285,42 @@ impl Receiver {
             self.quick().on_duplicate(config);
         }
         if config.dsack && start < end {
-            self.reassembly.get_or_insert_default().report_duplicate(start, end);
+            self.report_duplicate(start, end);
+        }
+    }
+
+    /// RFC 2883: the next acknowledgement reports it.
+    fn report_duplicate(&mut self, start: u64, end: u64) {
+        self.reassembly.get_or_insert_default().duplicate = true;
+        self.rare().duplicate = Span::of(Range { start, end });
+    }
+
+    /// The duplicate that the next acknowledgement reports, once.
+    fn take_duplicate(&mut self) -> Option<Range> {
+        if !core::mem::take(&mut self.reassembly.as_mut()?.duplicate) {
+            return None;
+        }
+        let rare = self.rare();
+        let duplicate = core::mem::take(&mut rare.duplicate).near(self.next);
+        self.settle_rare();
+        Some(duplicate)
+    }
+
+    /// The blocks that the next acknowledgement reports, at most three.
+    pub(crate) fn take_blocks(&mut self, blocks: &mut [Range; Options::MAX_SACK_BLOCKS]) -> usize {
+        let duplicate = self.take_duplicate();
+        let Some(reassembly) = &self.reassembly else { return 0 };
+        let count = reassembly.blocks(self.next, duplicate, blocks);
+        if reassembly.is_idle() {
+            self.reassembly = None;
+        }
+        count
+    }
+
+    /// Of very many receivers only those that have something rare keep the box.
+    fn settle_rare(&mut self) {
+        if !self.timestamps && self.rare.as_deref() == Some(&Rare::default()) {
+            self.rare = None;
         }
     }
 
@@ -296,7 +336,7 @@ impl Receiver {
             return Arrival::OutOfOrder;
         }
         if config.dsack {
-            reassembly.report_duplicate(start, end);
+            self.report_duplicate(start, end);
         }
         Arrival::Duplicate
     }
@@ -310,7 +350,8 @@ impl Receiver {
             // RFC 5681, section 4.2: one that fills all or part of a gap is acknowledged at once.
             at_once = !reassembly.is_empty();
             self.next = reassembly.advance(end);
-            if reassembly.ends_at(self.next) {
+            let fin = self.rare.as_ref().map(|rare| rare.fin);
+            if reassembly.finished && fin == Some(Low::of(self.next)) {
                 self.next += 1;
                 self.finished = true;
                 at_once = true;

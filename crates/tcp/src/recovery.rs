@@ -12,7 +12,7 @@ use lastmile_units::{Duration, Instant};
 
 use crate::congestion::{Acked, RoundTrip, Style};
 use crate::ranges::{Low, Range};
-use crate::scoreboard::{DUP_THRESH, Scoreboard};
+use crate::scoreboard::DUP_THRESH;
 use crate::sender::{Alarm, Phase, Sender, Stage, Urgent};
 use crate::tail::Probe;
 use crate::timer::Timer;
@@ -94,7 +94,7 @@ impl Sender {
             return AckVerdict::Unmoved;
         }
         let ack = self.una + u64::from(ahead.cast_unsigned());
-        if ack > self.max + u64::from(self.probed) {
+        if ack > self.max + self.probed_beyond(ack) {
             return AckVerdict::Unsent;
         }
         let old_edge = self.edge;
@@ -118,7 +118,7 @@ impl Sender {
         self.wl1 = segment.seq;
         let window = u32::from(segment.window) << self.shift;
         self.edge = Low::of(ack + u64::from(window));
-        self.stats.window_max = self.stats.window_max.max(window);
+        self.window_max = self.window_max.max(window);
     }
 
     #[inline]
@@ -131,15 +131,15 @@ impl Sender {
         self.max = self.max.max(ack);
         self.keep_near(from);
         self.backoff = 0;
-        self.probed = false;
+        self.end_probe();
         let untouched = self.untouched();
         let mut news = News::default();
-        let newest = if self.congestion.watches(config) && !self.sacking { self.sent.age(now, ack - 1) } else { None };
+        let newest = if self.congestion.watches(config) && !self.sacking { self.trips.age(now, ack - 1) } else { None };
         if self.sacking || (self.style.is_sack() && info.segment.options().sack_count() > 0) {
             news = if self.style == Style::Rack { self.deliver(now, info, from) } else { self.board_after(from, info) };
         }
         self.measure(now, config, info.echoed, from, news);
-        if self.undo.is_some() {
+        if self.repair.undo().is_some() {
             self.judge(Evidence { segment: info.segment, advanced: true, news, untouched });
         }
         // RFC 6298 (5.2) When all outstanding data has been acknowledged, turn off the timer. (5.3) When an ACK is
@@ -149,7 +149,7 @@ impl Sender {
             if self.alarm == Alarm::Window {
                 self.alarm = Alarm::Timeout;
             }
-            self.probes = 0;
+            self.aside.end(|rare| rare.probes = 0);
         } else if self.style == Style::Rack {
             // By what the acknowledgement leads to, below.
         } else if self.phase != Phase::Recovery
@@ -170,7 +170,7 @@ impl Sender {
         if self.style == Style::Rack {
             self.after_new_ack(now, config, &mut news);
         }
-        if self.prr.is_some() {
+        if self.repair.prr().is_some() {
             self.pace_recovery(news);
         }
         if info.ecn_echo {
@@ -245,7 +245,7 @@ impl Sender {
                 self.timer = Timer::OFF;
                 self.alarm = Alarm::Timeout;
                 self.urgent = Urgent::Nothing;
-                self.probes = 0;
+                self.aside.end(|rare| rare.probes = 0);
             }
         }
         let outstanding = self.max > self.una;
@@ -263,7 +263,7 @@ impl Sender {
                     self.measure_sacked(now, config, octet);
                 }
             }
-            if self.undo.is_some() {
+            if self.repair.undo().is_some() {
                 self.judge(Evidence { segment: info.segment, advanced: false, news, untouched });
             }
         }
@@ -282,7 +282,7 @@ impl Sender {
                 self.find_losses_by(now, config, &mut news);
             }
         }
-        if self.prr.is_some() {
+        if self.repair.prr().is_some() {
             self.pace_recovery(news);
         }
         if info.ecn_echo {
@@ -322,7 +322,7 @@ impl Sender {
             (Phase::Recovery | Phase::Loss, _) | (_, Style::Rack) => {}
             // RFC 6675, section 5, steps 1 and 2; section 5.1: not before HighACK reaches the recovery point.
             (Phase::Open, Style::Sack) => {
-                let lost = self.board.as_ref().is_some_and(|board| board.is_lost(self.una));
+                let lost = self.aside.board().is_some_and(|board| board.is_lost(self.una));
                 if (self.dup_acks >= DUP_THRESH || lost) && self.recover.ahead_of(self.una) <= 0 {
                     self.start_recovery(now, config, delivered);
                 }
@@ -342,7 +342,7 @@ impl Sender {
         self.stats.fast_retransmits += 1;
         let mss = u32::from(self.mss);
         // RFC 3168, section 6.1.2: at most one reduction for a window of data.
-        let reduce = self.ecn_until.ahead_of(self.una) <= 0;
+        let reduce = self.ecn_until().is_none_or(|until| until.ahead_of(self.una) <= 0);
         if reduce {
             self.keep_for_undo(config);
         }
@@ -362,7 +362,7 @@ impl Sender {
                 self.recover = Low::of(self.max);
                 self.phase = Phase::Loss;
                 self.nxt = Low::of(self.una);
-                self.timing = false;
+                self.trips.give_up();
             }
             Style::Reno => {
                 self.phase = Phase::Recovery;
@@ -376,15 +376,22 @@ impl Sender {
         }
     }
 
+    /// `max` at the last reduction for an ECN echo.
+    fn ecn_until(&self) -> Option<Low> {
+        self.aside.get()?.ecn_until
+    }
+
     /// RFC 3168, section 6.1.2: as for a loss, once for each window of data.
     #[cold]
     fn on_ecn_echo(&mut self, config: &Config) {
-        if self.phase != Phase::Open || self.ecn_until.ahead_of(self.una) >= 0 {
+        if self.phase != Phase::Open || self.ecn_until().is_some_and(|until| until.ahead_of(self.una) >= 0) {
             return;
         }
-        self.stats.ecn_reductions += 1;
-        self.ecn_until = Low::of(self.max);
-        self.tell_reduced = true;
+        let max = self.max;
+        let rare = self.aside.rare();
+        rare.ecn_reductions += 1;
+        rare.ecn_until = Some(Low::of(max));
+        rare.tell_reduced = true;
         self.congestion.on_ecn_echo(config, u32::from(self.mss));
     }
 
@@ -409,13 +416,13 @@ impl Sender {
         self.dup_acks = 0;
         self.congestion.limited_sent = 0;
         self.urgent = Urgent::Nothing;
-        self.timing = false;
+        self.trips.give_up();
         if self.style == Style::Rack {
             self.expire_by_time(now);
             self.congestion.allow(self.in_flight() + u64::from(self.mss));
         } else if self.style == Style::Sack {
             let (una, max) = (self.una, self.max);
-            self.board.get_or_insert_with(|| Box::new(Scoreboard::new(una))).on_timeout(una, max);
+            self.aside.begin_board(una).on_timeout(una, max);
             self.sacking = true;
         } else {
             self.nxt = Low::of(self.una);
@@ -431,8 +438,8 @@ impl Sender {
         self.phase = Phase::Open;
         self.stage = Stage::Begun;
         self.settle_board();
-        self.rack.on_end();
-        if let Some(undo) = &mut self.undo {
+        self.aside.end(|rare| rare.duplicates.on_end());
+        if let Some(undo) = self.repair.undo_mut() {
             undo.on_end(self.max);
         }
     }

@@ -6,7 +6,6 @@
 use lastmile_packet::SeqNumber;
 
 use crate::recovery::{AckInfo, News};
-use crate::scoreboard::Scoreboard;
 use crate::sender::{Phase, Sender};
 
 impl Sender {
@@ -14,13 +13,13 @@ impl Sender {
     #[cold]
     pub(crate) fn board_after(&mut self, from: u64, info: AckInfo<'_>) -> News {
         let una = self.una;
-        let sacked = self.board.as_ref().map_or(0, |board| board.sacked());
-        if let Some(board) = &mut self.board
+        let sacked = self.aside.board().map_or(0, |board| board.sacked());
+        if let Some(board) = self.aside.board_mut()
             && self.sacking
         {
             board.advance(from, una);
         }
-        let passed = self.board.as_ref().map_or(0, |board| board.sacked());
+        let passed = self.aside.board().map_or(0, |board| board.sacked());
         let mut news = self.record_sack(info);
         news.advanced = true;
         news.delivered += (una - from) as u32 - (sacked - passed);
@@ -34,18 +33,18 @@ impl Sender {
     pub(crate) fn record_sack(&mut self, info: AckInfo<'_>) -> News {
         let (una, max, mss) = (self.una, self.max, self.mss);
         let options = info.segment.options();
-        let again = self.sent.again(una);
+        let again = self.trips.again(una);
         let mut news = News::default();
-        let (sacked, lost) = self.board.as_ref().map_or((0, 0), |board| (board.sacked(), board.lost()));
-        if self.undo.is_some() {
+        let (sacked, lost) = self.aside.board().map_or((0, 0), |board| (board.sacked(), board.lost()));
+        if self.repair.undo().is_some() {
             self.note_duplicate(info.segment);
         }
         for block in options.sack_blocks() {
             let Some((left, right)) = self.block_offsets(block.left, block.right) else { continue };
-            let board = self.board.get_or_insert_with(|| Box::new(Scoreboard::new(una)));
+            let board = self.aside.begin_board(una);
             board.insert(left, right, |part| news.add(part, again));
         }
-        if let Some(board) = &mut self.board {
+        if let Some(board) = self.aside.board_mut() {
             board.update(una, u32::from(mss));
             self.sacking |= !board.is_empty();
             news.delivered = board.sacked() - sacked;
@@ -72,13 +71,13 @@ impl Sender {
     /// No repair is under way: the scoreboard steps aside once it holds nothing.
     pub(crate) fn settle_board(&mut self) {
         let (una, mss) = (self.una, u32::from(self.mss));
-        let Some(board) = &mut self.board else { return };
+        let Some(board) = self.aside.board_mut() else { return };
         board.forget_resent(una);
         board.update(una, mss);
         self.sacking = !board.is_empty();
         // Allocated anew at the next loss: of very many senders only those in a repair pay for one.
         if board.is_empty() {
-            self.board = None;
+            self.aside.end_board();
         }
     }
 }

@@ -20,12 +20,12 @@ impl Endpoint {
         let len = (data_end - plan.start) as u16;
         let mut flags = TcpFlags::ACK;
         if len > 0 {
-            snd.stats.count_data();
+            snd.stats.count_data(&mut snd.aside);
             snd.stats.data_bytes_sent += u64::from(len);
             // Real stacks push at the end of what was written; here that is when nothing more is offered. Linux pushes
             // within a long write, too.
             let pushes = |half: u64| plan.start / half != data_end / half;
-            if data_end == snd.end || (self.config.quick_acks && pushes(u64::from(snd.stats.window_max / 2).max(1))) {
+            if data_end == snd.end || (self.config.quick_acks && pushes(u64::from(snd.window_max / 2).max(1))) {
                 flags = flags.with(TcpFlags::PSH);
             }
             if self.config.quick_acks {
@@ -34,7 +34,10 @@ impl Endpoint {
         }
         // RFC 3168, sections 6.1.1 and 6.1.5: new data only are ECN-capable; 6.1.2: the first tells of the reduction.
         let capable = self.ecn && len > 0 && !plan.again && !plan.probe;
-        let tell_reduced = capable && core::mem::take(&mut snd.tell_reduced);
+        let tell_reduced = capable && snd.aside.get().is_some_and(|rare| rare.tell_reduced);
+        if tell_reduced {
+            snd.aside.end(|rare| rare.tell_reduced = false);
+        }
         if plan.again {
             snd.stats.retransmissions += 1;
             snd.stats.retransmitted_bytes += u64::from(len);
@@ -95,18 +98,12 @@ impl Endpoint {
         if self.rcv.timestamps {
             options = options.with_timestamps(self.config.timestamp(now), self.rcv.ts_recent());
         }
-        if self.rcv.sack
-            && let Some(reassembly) = &mut self.rcv.reassembly
-        {
+        if self.rcv.sack && self.rcv.reassembly.is_some() {
             let mut ranges = [Range { start: 0, end: 0 }; Options::MAX_SACK_BLOCKS];
-            let count = reassembly.take_blocks(self.rcv.next, &mut ranges);
-            let idle = reassembly.is_idle();
+            let count = self.rcv.take_blocks(&mut ranges);
             let blocks =
                 ranges.map(|range| SackBlock { left: self.rcv.wire(range.start), right: self.rcv.wire(range.end) });
             options = options.with_sack(&blocks[..count]);
-            if idle {
-                self.rcv.reassembly = None;
-            }
         }
         segment.set_options(options);
         segment.header_len += options.header_bytes();

@@ -8,17 +8,16 @@
 use lastmile_packet::SeqNumber;
 use lastmile_units::Instant;
 
+use crate::aside::Aside;
 use crate::congestion::{Congestion, Style};
-use crate::prr::Prr;
 use crate::rack::Rack;
 use crate::ranges::{Low, Range};
+use crate::repair::Repair;
 use crate::rtt::Rtt;
-use crate::scoreboard::Scoreboard;
-use crate::sent::SentTimes;
 use crate::stats::{LimitClock, SendStats};
 use crate::timer::Timer;
 use crate::transmit::Plan;
-use crate::undo::Undo;
+use crate::trips::Trips;
 use crate::{Config, Limit, LimitedTime};
 
 /// What the sender is in the middle of.
@@ -87,35 +86,28 @@ pub(crate) struct Sender {
     pub(crate) edge: Low,
     /// `max` when the current or last repair began.
     pub(crate) recover: Low,
-    /// `max` at the last reduction for an ECN echo.
-    pub(crate) ecn_until: Low,
-    /// The measured segment, if one is, ends here and was sent at `timed_at`.
-    pub(crate) timed: Low,
-    pub(crate) timed_at: Instant,
     /// For what `alarm` says.
     pub(crate) timer: Timer,
     /// When data last went out.
     pub(crate) last_sent: Instant,
     pub(crate) rtt: Rtt,
-    /// Kept for Linux's timeout alone.
-    pub(crate) sent: SentTimes,
+    pub(crate) trips: Trips,
     pub(crate) rack: Rack,
     pub(crate) congestion: Congestion,
-    pub(crate) board: Option<Box<Scoreboard>>,
-    pub(crate) undo: Option<Box<Undo>>,
-    pub(crate) prr: Option<Box<Prr>>,
+    pub(crate) repair: Repair,
+    pub(crate) aside: Aside,
     pub(crate) stats: SendStats,
     limits: LimitClock,
     pub(crate) iss: SeqNumber,
     /// Sequence number of the segment that last told the window (SND.WL1).
     pub(crate) wl1: SeqNumber,
+    /// Largest window that the receiver offered (Max(SND.WND)).
+    pub(crate) window_max: u32,
     pub(crate) mss: u16,
     /// Duplicate acknowledgements in a row, as far as it matters how many.
     pub(crate) dup_acks: u8,
     /// Expiries of the timer in a row.
     pub(crate) backoff: u8,
-    /// Probes into the same shut window.
-    pub(crate) probes: u8,
     /// The peer's window shift.
     pub(crate) shift: u8,
     pub(crate) phase: Phase,
@@ -127,12 +119,6 @@ pub(crate) struct Sender {
     /// What is SACKed decides: something is, or a repair by SACK is under way.
     pub(crate) sacking: bool,
     pub(crate) urgent: Urgent,
-    /// A probe's octet beyond `max` may be acknowledged.
-    pub(crate) probed: bool,
-    /// The next new segment tells that the window was reduced (RFC 3168: CWR).
-    pub(crate) tell_reduced: bool,
-    /// A round trip is being measured.
-    pub(crate) timing: bool,
     /// A SYN or SYN-ACK is to be sent.
     pub(crate) syn_due: bool,
     /// Window scaling is agreed; only while the connection is opened.
@@ -143,8 +129,8 @@ pub(crate) struct Sender {
     pub(crate) limit: Option<Limit>,
 }
 
-// A box of 344 bytes takes 352 of the heap.
-const _: () = assert!(size_of::<Sender>() <= 344, "a sender with nothing lost takes 352 bytes of the heap");
+// A box of 296 bytes takes 304 of the heap.
+const _: () = assert!(size_of::<Sender>() <= 296, "a sender with nothing lost takes 304 bytes of the heap");
 
 impl Sender {
     pub(crate) fn new(config: &Config, iss: SeqNumber) -> Self {
@@ -156,26 +142,22 @@ impl Sender {
             nxt: Low::of(0),
             edge: Low::of(0),
             recover: Low::of(0),
-            ecn_until: Low::of(0),
-            timed: Low::of(0),
-            timed_at: Instant::ZERO,
             timer: Timer::OFF,
             last_sent: Instant::ZERO,
             rtt: Rtt::new(config),
-            sent: SentTimes::default(),
+            trips: Trips::new(),
             rack: Rack::default(),
             congestion: Congestion::new(config, mss),
-            board: None,
-            undo: None,
-            prr: None,
+            repair: Repair::default(),
+            aside: Aside::default(),
             stats: SendStats::default(),
             limits: LimitClock::new(),
             iss,
             wl1: SeqNumber::new(0),
+            window_max: 0,
             mss,
             dup_acks: 0,
             backoff: 0,
-            probes: 0,
             shift: 0,
             phase: Phase::Open,
             alarm: Alarm::Timeout,
@@ -184,9 +166,6 @@ impl Sender {
             stage: Stage::Begun,
             sacking: false,
             urgent: Urgent::Nothing,
-            probed: false,
-            tell_reduced: false,
-            timing: false,
             syn_due: false,
             scaled: false,
             failed: false,
@@ -242,7 +221,7 @@ impl Sender {
     pub(crate) fn keep_near(&mut self, from: u64) {
         if (from ^ self.una) >> 30 != 0 {
             let behind = Low::of(self.una - 1);
-            for offset in [&mut self.edge, &mut self.recover, &mut self.ecn_until, &mut self.rack.dsack_round] {
+            for offset in [&mut self.edge, &mut self.recover].into_iter().chain(self.aside.offsets()) {
                 if offset.ahead_of(self.una) < -1 {
                     *offset = behind;
                 }
@@ -269,9 +248,11 @@ impl Sender {
     /// sent from `una`, or since it went back there.
     #[inline]
     pub(crate) fn in_flight(&self) -> u64 {
-        match &self.board {
+        if self.style == Style::Rack {
+            return self.rack.pipe(self.max - self.una);
+        }
+        match self.aside.board() {
             Some(board) if self.sacking => board.pipe(self.una, self.max),
-            None if self.style == Style::Rack => self.rack.pipe(self.max - self.una),
             _ => self.nxt() - self.una,
         }
     }
@@ -292,17 +273,15 @@ impl Sender {
             if plan.again && self.style == Style::Rack {
                 self.send_again_by_time(now, Range { start: plan.start, end: plan.end });
             } else if plan.again {
-                self.sent.note_again(now, self.una, plan.start, plan.end);
+                self.trips.sent_mut().note_again(now, self.una, plan.start, plan.end);
             } else {
-                self.sent.note(now, plan.end);
+                self.trips.sent_mut().note(now, plan.end);
             }
         } else if plan.again {
             // Karn's algorithm, RFC 6298 (3): nothing is measured over a segment sent again.
-            self.timing = false;
-        } else if !self.timing {
-            self.timing = true;
-            self.timed = Low::of(plan.end);
-            self.timed_at = now;
+            self.trips.give_up();
+        } else if self.trips.running().is_none() {
+            self.trips.begin(now, plan.end);
         }
         self.last_sent = now;
         // RFC 6298 (5.1) Every time a packet containing data is sent (including a retransmission), if the timer is not

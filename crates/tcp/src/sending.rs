@@ -17,6 +17,7 @@ use crate::rtt::{Place, Rtt};
 use crate::sender::Sender;
 use crate::stats::LimitClock;
 use crate::timer::Timer;
+use crate::trips::Trips;
 use crate::{Config, Limit};
 
 /// The sending half of an endpoint.
@@ -127,7 +128,10 @@ impl Sending {
     pub(crate) fn count_ack(&mut self, config: &Config) {
         match self {
             Self::Quiet(quiet) if quiet.acks_received < u16::MAX => quiet.acks_received += 1,
-            _ => self.active(config).stats.count_ack(),
+            _ => {
+                let sender = self.active(config);
+                sender.stats.count_ack(&mut sender.aside);
+            }
         }
     }
 }
@@ -139,7 +143,7 @@ impl Opening {
             since: sender.limited_since(),
             iss: sender.iss,
             wl1: sender.wl1,
-            window: u16::try_from(sender.stats.window_max).ok()?,
+            window: u16::try_from(sender.window_max).ok()?,
             mss: sender.mss,
             shift: sender.shift,
             limit: sender.limit,
@@ -160,12 +164,12 @@ impl Opening {
         let mut sender = Sender::new(config, self.iss);
         if self.sent {
             (sender.nxt, sender.max) = (Low::of(1), 1);
-            (sender.timing, sender.timed, sender.timed_at) = (true, Low::of(1), self.since);
+            sender.trips.begin(self.since, 1);
         }
         if self.agreed {
             sender.edge = Low::of(1 + u64::from(self.window));
         }
-        sender.stats.window_max = u32::from(self.window);
+        sender.window_max = u32::from(self.window);
         sender.timer = self.timer(config);
         sender.wl1 = self.wl1;
         sender.mss = self.mss;
@@ -181,18 +185,23 @@ impl Quiet {
     /// `None` if that would not give back the very same sender.
     fn of(sender: &Sender, config: &Config) -> Option<Self> {
         let limit = sender.limit?;
+        let since = sender.limited_since();
+        let (opened, established) = match limit {
+            Limit::AwaitingAck => (since, since.saturating_add(sender.rtt.srtt()?)),
+            _ => {
+                let awaited = sender.limited_by(since).awaiting_ack;
+                (Instant::from_ps(since.as_ps().saturating_sub(awaited.as_ps())), since)
+            }
+        };
         let quiet = Self {
-            opened: sender.timed_at,
-            established: match limit {
-                Limit::AwaitingAck => sender.timed_at.saturating_add(sender.rtt.srtt()?),
-                _ => sender.limited_since(),
-            },
+            opened,
+            established,
             iss: sender.iss,
             wl1: sender.wl1,
             edge: sender.edge,
-            window_max: sender.stats.window_max,
+            window_max: sender.window_max,
             mss: sender.mss,
-            acks_received: u16::try_from(sender.stats.acks_received()).ok()?,
+            acks_received: u16::try_from(sender.stats.acks_received(&sender.aside)).ok()?,
             shift: sender.shift,
             style: sender.style,
             limit,
@@ -205,12 +214,12 @@ impl Quiet {
         (sender.una, sender.nxt, sender.max) = (1, Low::of(1), 1);
         sender.edge = self.edge;
         sender.wl1 = self.wl1;
-        sender.stats.window_max = self.window_max;
+        sender.window_max = self.window_max;
         sender.mss = self.mss;
         sender.shift = self.shift;
         sender.style = self.style;
         sender.congestion = Congestion::new(config, self.mss);
-        (sender.timed, sender.timed_at) = (Low::of(1), self.opened);
+        sender.trips = Trips::established(config, self.opened);
         sender.rtt.sample(config.measured(self.opened, self.established), Place::OPENED, config);
         sender.stats.set_acks_received(self.acks_received);
         let limits = match self.limit {

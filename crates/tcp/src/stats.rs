@@ -2,6 +2,8 @@
 
 use lastmile_units::{Duration, Instant};
 
+use crate::aside::Aside;
+
 /// What an endpoint counted since it was made. Bytes are payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
@@ -84,55 +86,52 @@ impl LimitedTime {
     }
 }
 
-/// What a sender counts of [`Stats`], and the largest window that it saw, which has room here.
+/// What a sender counts of [`Stats`] as it goes. What few count is in [`Aside`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct SendStats {
     pub(crate) data_bytes_sent: u64,
     pub(crate) retransmitted_bytes: u64,
-    /// The low 32 of 48 bits.
+    /// The low 32 of 48 bits, enough for 2^48 packets, of which no run comes to an end; the others are in [`Aside`].
     data_packets: u32,
     acks_received: u32,
-    /// The high 16 of 48 bits: together enough for 2^48 packets, of which no run comes to an end.
-    data_packets_high: u16,
-    acks_received_high: u16,
     pub(crate) retransmissions: u32,
     pub(crate) timeouts: u32,
     pub(crate) fast_retransmits: u32,
     pub(crate) dup_acks_received: u32,
-    pub(crate) window_probes: u32,
-    pub(crate) ecn_reductions: u32,
-    /// Largest window that the receiver offered (Max(SND.WND)).
-    pub(crate) window_max: u32,
 }
 
 impl SendStats {
     /// Counts a segment with payload that goes out.
     #[inline]
-    pub(crate) fn count_data(&mut self) {
+    pub(crate) fn count_data(&mut self, aside: &mut Aside) {
         self.data_packets = self.data_packets.wrapping_add(1);
-        self.data_packets_high += u16::from(self.data_packets == 0);
+        if self.data_packets == 0 {
+            aside.rare().data_packets += 1;
+        }
     }
 
     /// Counts a segment that came without payload.
     #[inline]
-    pub(crate) fn count_ack(&mut self) {
+    pub(crate) fn count_ack(&mut self, aside: &mut Aside) {
         self.acks_received = self.acks_received.wrapping_add(1);
-        self.acks_received_high += u16::from(self.acks_received == 0);
+        if self.acks_received == 0 {
+            aside.rare().acks_received += 1;
+        }
     }
 
     /// Segments sent with payload.
-    pub(crate) fn data_packets(&self) -> u64 {
-        u64::from(self.data_packets_high) << 32 | u64::from(self.data_packets)
+    pub(crate) fn data_packets(&self, aside: &Aside) -> u64 {
+        aside.get().map_or(0, |rare| u64::from(rare.data_packets)) << 32 | u64::from(self.data_packets)
     }
 
     /// Segments received without payload.
-    pub(crate) fn acks_received(&self) -> u64 {
-        u64::from(self.acks_received_high) << 32 | u64::from(self.acks_received)
+    pub(crate) fn acks_received(&self, aside: &Aside) -> u64 {
+        aside.get().map_or(0, |rare| u64::from(rare.acks_received)) << 32 | u64::from(self.acks_received)
     }
 
     /// As if so many segments had come without payload.
     pub(crate) fn set_acks_received(&mut self, count: u16) {
-        (self.acks_received_high, self.acks_received) = (0, u32::from(count));
+        self.acks_received = u32::from(count);
     }
 }
 
@@ -196,11 +195,12 @@ mod tests {
     #[test]
     fn counts_go_on_beyond_32_bits() {
         let mut stats = SendStats { data_packets: u32::MAX, acks_received: u32::MAX - 1, ..SendStats::default() };
-        stats.count_data();
-        stats.count_ack();
-        stats.count_ack();
-        stats.count_ack();
-        assert_eq!((stats.data_packets(), stats.acks_received()), (1 << 32, (1 << 32) + 1));
+        let mut aside = Aside::default();
+        stats.count_data(&mut aside);
+        stats.count_ack(&mut aside);
+        stats.count_ack(&mut aside);
+        stats.count_ack(&mut aside);
+        assert_eq!((stats.data_packets(&aside), stats.acks_received(&aside)), (1 << 32, (1 << 32) + 1));
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl Sender {
     /// What is left of the retransmission timeout, counted from when the first segment went out.
     #[inline]
     fn timeout_left(&self, now: Instant) -> Duration {
-        self.rtt.rto().saturating_sub(self.sent.first_age(now)).max(Duration::from_us(1))
+        self.rtt.rto().saturating_sub(self.trips.sent().first_age(now)).max(Duration::from_us(1))
     }
 
     /// RFC 8985, section 7.2: not in a repair, and not while something is SACKed.

@@ -73,7 +73,7 @@ impl Sender {
         }
         if room < len {
             // RFC 9293, section 3.8.6.2.1: less than a segment goes only if it is half of the largest window.
-            if room == 0 || room < u64::from(self.stats.window_max / 2) {
+            if room == 0 || room < u64::from(self.window_max / 2) {
                 return Err(Limit::ReceiveWindow);
             }
             len = room;
@@ -128,14 +128,14 @@ impl Sender {
         let mss = u32::from(self.mss);
         let (una, max) = (self.una, self.max);
         let cwnd = u64::from(self.congestion.cwnd());
-        let board = self.board.as_mut().expect("a sender by SACK has a scoreboard");
+        let board = self.aside.board_mut().expect("a sender by SACK has a scoreboard");
         let pipe = board.pipe(una, max);
         let counted = if self.phase == Phase::Open && !config.limited_transmit { max - una } else { pipe };
         if counted + u64::from(mss) > cwnd {
             return Err(self.shut_by_cwnd(cwnd, false));
         }
         let new_first = self.stage == Stage::SecondAnswer;
-        let board = self.board.as_mut().expect("a sender by SACK has a scoreboard");
+        let board = self.aside.board_mut().expect("a sender by SACK has a scoreboard");
         if self.phase != Phase::Open
             && !new_first
             && let Some(part) = board.next_lost(una, max, mss)
@@ -152,7 +152,7 @@ impl Sender {
             }
             Err(limit) => limit,
         };
-        let board = self.board.as_mut().expect("a sender by SACK has a scoreboard");
+        let board = self.aside.board_mut().expect("a sender by SACK has a scoreboard");
         if new_first {
             // RFC 5682, section 2.1, step 2b: without new data the timeout is taken for right.
             self.stage = Stage::Begun;
@@ -178,7 +178,7 @@ impl Sender {
         let new_first = self.stage == Stage::SecondAnswer;
         if self.rack.lost > 0
             && !new_first
-            && let Some(part) = self.sent.first_lost(self.una, mss)
+            && let Some(part) = self.trips.sent().first_lost(self.una, mss)
         {
             return Ok(part.again());
         }
@@ -208,7 +208,7 @@ impl Sender {
         }
         let room = self.edge().saturating_sub(start);
         if room < len {
-            if room == 0 || room < u64::from(self.stats.window_max / 2) {
+            if room == 0 || room < u64::from(self.window_max / 2) {
                 return Err(Limit::ReceiveWindow);
             }
             len = room;
@@ -228,9 +228,9 @@ impl Sender {
             Urgent::First | Urgent::Nothing => {}
         }
         let (una, max, mss) = (self.una, self.max, self.mss);
-        let part = match &mut self.board {
+        let part = match self.aside.board_mut() {
             Some(board) if self.sacking => board.resend_first(una, max, u32::from(mss)),
-            None if self.style == Style::Rack => self.sent.first_lost(una, u32::from(mss))?,
+            None if self.style == Style::Rack => self.trips.sent().first_lost(una, u32::from(mss))?,
             _ => {
                 // The FIN rides along if it did before.
                 let last = if una + u64::from(mss) >= self.end { max } else { una + u64::from(mss) };

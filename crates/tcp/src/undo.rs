@@ -16,6 +16,8 @@
 //! old one. Unlike in Linux no reordering is learned from it.
 //! Cost: a null test for each acknowledgement; 24 bytes from the beginning of a repair to a window after its end.
 
+use core::num::NonZeroU32;
+
 use lastmile_packet::{Meta, SeqNumber};
 use lastmile_units::Instant;
 
@@ -30,7 +32,8 @@ use crate::sender::{Phase, Sender, Stage, Urgent};
 pub(crate) struct Undo {
     /// Before the repair.
     cwnd: u32,
-    ssthresh: u32,
+    /// Never zero: that stands for no repair.
+    ssthresh: NonZeroU32,
     /// Octets sent again that are not reported as duplicates.
     unreported: u32,
     /// The first that is not acknowledged when the repair began: reports below it are of an earlier one.
@@ -40,9 +43,6 @@ pub(crate) struct Undo {
     /// The timestamp of the first retransmission; zero before it.
     first_again: u32,
 }
-
-// A box of 24 bytes takes 32 of the heap.
-const _: () = assert!(size_of::<Undo>() <= 24, "very many senders may be in a repair at once");
 
 /// What an acknowledgement is judged by.
 #[derive(Clone, Copy, Debug)]
@@ -80,26 +80,26 @@ impl Sender {
         if !config.undo || !matches!(self.style, Style::NewReno | Style::Sack | Style::Rack) {
             return;
         }
-        self.undo = Some(Box::new(Undo {
+        self.repair.set_undo(Undo {
             cwnd: self.congestion.cwnd(),
-            ssthresh: self.congestion.ssthresh(),
+            ssthresh: NonZeroU32::new(self.congestion.ssthresh()).unwrap_or(NonZeroU32::MIN),
             unreported: 0,
             from: Low::of(self.una),
             until: Low::of(self.max),
             first_again: 0,
-        }));
+        });
     }
 
     /// The timer expired; `recovering`: in the midst of a fast recovery.
     #[cold]
     pub(crate) fn start_frto(&mut self, config: &Config, recovering: bool) {
-        let starts = config.frto && self.style.is_sack() && self.undo.is_some() && !recovering;
+        let starts = config.frto && self.style.is_sack() && self.repair.undo().is_some() && !recovering;
         self.stage = if starts { Stage::FirstAnswer } else { Stage::Begun };
     }
 
     /// `len` octets go out again.
     pub(crate) fn count_again(&mut self, now: Instant, config: &Config, len: u32) {
-        if let Some(undo) = &mut self.undo {
+        if let Some(undo) = self.repair.undo_mut() {
             undo.unreported = undo.unreported.saturating_add(len);
             if undo.first_again == 0 {
                 undo.first_again = config.timestamp(now).max(1);
@@ -113,7 +113,7 @@ impl Sender {
     pub(crate) fn note_duplicate(&mut self, segment: &Meta) {
         let una = self.una;
         let Some((left, right)) = self.reported_duplicate(segment) else { return };
-        let Some(undo) = &mut self.undo else { return };
+        let Some(undo) = self.repair.undo_mut() else { return };
         if left >= undo.from.ahead_of(una) {
             undo.unreported = undo.unreported.saturating_sub((right - left) as u32);
         }
@@ -134,7 +134,7 @@ impl Sender {
     /// Octets that a timeout took for lost and that were not sent again, as long as F-RTO asks.
     #[inline]
     pub(crate) fn untouched(&self) -> u32 {
-        match &self.board {
+        match self.aside.board() {
             Some(board) if matches!(self.stage, Stage::FirstAnswer | Stage::SecondAnswer) => board.untouched(),
             _ => 0,
         }
@@ -144,7 +144,7 @@ impl Sender {
     #[cold]
     pub(crate) fn judge(&mut self, evidence: Evidence<'_>) {
         let untouched = self.untouched();
-        let Some(undo) = &mut self.undo else { return };
+        let Some(undo) = self.repair.undo_mut() else { return };
         if undo.is_reported()
             || (evidence.advanced && undo.is_answered_by_original(evidence.segment))
             || (evidence.news.original && matches!(self.stage, Stage::FirstAnswer | Stage::SecondAnswer))
@@ -153,7 +153,7 @@ impl Sender {
             self.take_back();
         } else if self.phase == Phase::Open {
             if undo.until.ahead_of(self.una) < 0 {
-                self.undo = None;
+                self.repair.take_undo();
             }
         } else if self.stage == Stage::FirstAnswer && evidence.advanced {
             self.stage = Stage::SecondAnswer;
@@ -163,8 +163,8 @@ impl Sender {
     }
 
     fn take_back(&mut self) {
-        let Some(undo) = self.undo.take() else { return };
-        self.congestion.restore(undo.cwnd, undo.ssthresh);
+        let Some(undo) = self.repair.take_undo() else { return };
+        self.congestion.restore(undo.cwnd, undo.ssthresh.get());
         self.stage = Stage::Begun;
         if self.phase == Phase::Open {
             return;
@@ -176,7 +176,7 @@ impl Sender {
         self.nxt = Low::of(self.max);
         // The next loss is repaired at once.
         self.recover = Low::of(self.una - 1);
-        if let Some(board) = &mut self.board {
+        if let Some(board) = self.aside.board_mut() {
             board.forget_timeout(self.una);
         }
         self.forgive();
