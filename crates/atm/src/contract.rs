@@ -38,6 +38,14 @@ pub enum Sbr {
     Three,
 }
 
+impl Sbr {
+    /// True if the sustainable rate counts cells of this priority.
+    #[inline]
+    pub(crate) fn asks(self, low_priority: bool) -> bool {
+        self == Self::One || !low_priority
+    }
+}
+
 /// A traffic contract.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Contract {

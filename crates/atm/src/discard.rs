@@ -378,9 +378,9 @@ impl Rules {
         }
     }
 
-    /// True where a cell that does not end its frame is let in if there is room, and changes nothing.
+    /// True where the next cell is let in if there is room, whatever waits, and if it does not end its frame, changes nothing.
     pub(crate) fn goes_on(&self, state: &FrameState) -> bool {
-        self.scheme == Compact::Tail || state.receiving && state.discarding.is_none()
+        self.scheme == Compact::Tail || state.receiving && state.discarding.is_none() && !self.counts_vcs()
     }
 
     /// How many cells there is room for.
@@ -393,7 +393,7 @@ impl Rules {
     /// Whether a cell that is of no frame is dropped.
     #[inline]
     pub(crate) fn full(&self, seen: &Occupancy, low: bool) -> Option<CellDrop> {
-        if self.room(seen, low) > 0 {
+        if seen.queue < self.queue_limit && seen.memory < self.memory_limit && !(low && seen.memory >= self.low_limit) {
             None
         } else if seen.queue >= self.queue_limit {
             Some(CellDrop::QueueFull)

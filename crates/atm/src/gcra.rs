@@ -3,7 +3,7 @@
 //! Published: ITU-T I.371 (2004), in two forms that give the same verdicts: the virtual scheduling algorithm ([`Gcra`])
 //! and the continuous-state leaky bucket ([`LeakyBucket`]). ATM Forum TM 4.0 has both too.
 //! Differs: T is rounded down to 2^-32 ps, so that who sends exactly at the rate conforms for ever.
-//! Cost: a comparison and an addition a cell.
+//! Cost: a comparison and an addition a cell; of cells evenly spaced some multiplications and a division for all.
 //!
 //! To ask and to take are two calls, since a cell that must conform to several algorithms counts in all or in none.
 
@@ -38,6 +38,34 @@ impl Gcra {
     #[inline]
     pub fn take(&mut self, at: Moment) {
         self.expected = self.expected.max(at).plus(self.increment);
+    }
+
+    /// Of `cells` evenly spaced cells, the first at `at`: how many conform before the first that does not, each being taken.
+    pub(crate) fn conforming(&self, at: Moment, spacing: Spacing, cells: u64) -> u64 {
+        if !self.conforms(at) {
+            return 0;
+        }
+        // Each cell comes so much less than T behind the one before, and uses up as much of what the first may be early by.
+        let each = self.increment.minus(spacing);
+        let slack = at.plus(self.limit).since(self.expected.max(at));
+        if each.times(cells - 1) <= slack { cells } else { slack.divided_by(each) + 1 }
+    }
+
+    /// Of the same: how many do not conform before the first that does, none being taken.
+    pub(crate) fn refused(&self, at: Moment, spacing: Spacing, cells: u64) -> u64 {
+        if self.conforms(at) {
+            return 0;
+        }
+        let early = self.expected.since(at.plus(self.limit));
+        if spacing.times(cells - 1) < early { cells } else { early.multiples_below(spacing) }
+    }
+
+    /// Takes one cell or more, evenly spaced, as [`Self::take`] would one by one. What is expected in the end follows from all of them, of which either the
+    /// first or the last counts.
+    pub(crate) fn take_run(&mut self, at: Moment, spacing: Spacing, cells: u64) {
+        let from_first = self.expected.max(at).plus(self.increment.times(cells));
+        let from_last = at.plus(spacing.times(cells - 1)).plus(self.increment);
+        self.expected = from_first.max(from_last);
     }
 }
 
@@ -162,6 +190,38 @@ mod tests {
     }
 
     proptest! {
+        /// Cells evenly spaced, taken at once, are the same as one by one.
+        #[test]
+        fn a_run_is_judged_as_its_cells_are(
+            (t, tau) in (1_u64..50, 0_u64..400),
+            runs in prop::collection::vec((0_u64..300, 0_u64..60, 1_u64..40), 1..12),
+        ) {
+            let us = |count| Spacing::of(Duration::from_us(count));
+            let mut gcra = Gcra::new(us(t), us(tau));
+            let mut at = Moment::default();
+            for (gap, spacing, cells) in runs {
+                at = at.plus(us(gap));
+                let times = (0..cells).map(|n| at.plus(us(spacing).times(n)));
+                let mut one_by_one = gcra;
+                let mut conforming = 0;
+                for time in times.clone() {
+                    if !one_by_one.conforms(time) {
+                        break;
+                    }
+                    one_by_one.take(time);
+                    conforming += 1;
+                }
+                let refused = times.clone().take_while(|time| !gcra.conforms(*time)).count() as u64;
+                prop_assert_eq!(gcra.conforming(at, us(spacing), cells), conforming);
+                prop_assert_eq!(gcra.refused(at, us(spacing), cells), refused);
+                if conforming > 0 {
+                    gcra.take_run(at, us(spacing), conforming);
+                }
+                prop_assert_eq!(gcra.expected, one_by_one.expected);
+                at = at.plus(us(spacing).times(cells - 1));
+            }
+        }
+
         /// Rates that divide 424 bits into whole picoseconds are exact here too, so that verdicts are equal to the cell.
         #[test]
         fn both_forms_agree_with_the_definition(

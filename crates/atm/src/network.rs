@@ -17,9 +17,11 @@ mod check;
 mod connection;
 mod earliest;
 mod exit;
+mod fabric;
 mod fifo;
 mod frames;
 mod heads;
+mod ring;
 mod run;
 mod scheduled;
 mod spec;
@@ -40,7 +42,8 @@ pub use stats::{FrameCount, HopStats, LinkStats, NetworkStats, VcStats};
 use crate::aal5::{Encapsulation, Reassembled, Reassembler};
 use crate::time::{Moment, Spacing};
 use abr::Sender;
-use run::{END, Fabric, LOW, RM, Run};
+use fabric::Fabric;
+use run::{END, LOW, RM, Run};
 use stage::Stage;
 
 /// A network at work.
@@ -181,12 +184,12 @@ impl Network {
         let start = state.free.max(Moment::at(now));
         let spacing = fabric.spacings[state.class as usize];
         state.free = start.plus(spacing.times(cells.into()));
-        let mut run = Run::new(start.plus(state.lead), frame, state.label, cells, state.class, flags | END);
-        while !fabric.trains && run.cells() > 1 {
-            let cell = run.split(1, spacing);
-            fabric.push(state.source, cell);
+        let at = start.plus(state.lead);
+        if fabric.trains {
+            fabric.push(state.source, Run::new(at, frame, state.label, cells, state.class, flags | END));
+        } else {
+            fabric.push_cells(state.source, Run::new(at, frame, state.label, 1, state.class, flags), cells);
         }
-        fabric.push(state.source, run);
         Ok(())
     }
 

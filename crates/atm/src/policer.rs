@@ -6,7 +6,7 @@
 //! A cell that conforms to all algorithms that ask for it counts in all of them; one that does not counts in none, unless it goes on
 //! tagged: then it counts in the peak algorithm. A GFR frame that lost a cell here loses the rest too, but for the last cell, which
 //! delimits the next frame.
-//! Cost: two comparisons and two additions a cell.
+//! Cost: two comparisons and two additions a cell; but for GFR a few multiplications and divisions for all cells of a run that meet the same fate.
 
 use crate::contract::{Contract, ContractError, Peak, Sbr, Sustainable};
 use crate::gcra::{Gcra, burst_tolerance};
@@ -55,6 +55,20 @@ pub struct Seen {
     pub low_priority: bool,
     /// The last cell of its frame, by its PTI.
     pub last: bool,
+}
+
+/// Evenly spaced cells of one frame and one CLP as the policer sees them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SeenRun {
+    /// When the first comes.
+    pub(crate) at: Moment,
+    pub(crate) spacing: Spacing,
+    /// At least one.
+    pub(crate) cells: u16,
+    /// CLP = 1.
+    pub(crate) low_priority: bool,
+    /// The last of them is the last of its frame, by its PTI.
+    pub(crate) ends: bool,
 }
 
 /// A policer.
@@ -139,27 +153,75 @@ impl Policer {
         verdict
     }
 
-    /// Judges a run of `cells`, at `at` and every `spacing` after, all of one frame and of one CLP; the last is that of its frame
-    /// if `end`. Gives the verdict for the first and for how many of them it holds.
-    pub(crate) fn police_run(
-        &mut self,
-        at: Moment,
-        spacing: Spacing,
-        cells: u16,
-        low_priority: bool,
-        end: bool,
-    ) -> (Verdict, u16) {
-        let seen = |index: u16| Seen { low_priority, last: end && index + 1 == cells };
-        let first = self.police(at, seen(0));
-        let mut at = at;
-        for index in 1..cells {
-            at = at.plus(spacing);
+    /// Judges cells and takes the first of them that meet the same fate: which, and how many.
+    pub(crate) fn police_run(&mut self, run: &SeenRun) -> (Verdict, u16) {
+        if run.cells == 1 || self.judges_frames() {
+            return self.police_each(run);
+        }
+        let (verdict, cells) = self.judge_run(run);
+        self.take_run(&SeenRun { cells, ..*run }, verdict);
+        (verdict, cells)
+    }
+
+    /// What becomes of the first cell, and of how many cells one behind the other; changes nothing.
+    pub(crate) fn judge_run(&self, run: &SeenRun) -> (Verdict, u16) {
+        if self.judges_frames() {
+            return self.clone().police_each(run);
+        }
+        let verdict = self.verdict(run.at, Seen { low_priority: run.low_priority, last: false });
+        let conforming = |gcra: &Gcra| gcra.conforming(run.at, run.spacing, run.cells.into());
+        let refused = |gcra: &Gcra| gcra.refused(run.at, run.spacing, run.cells.into());
+        let all = u64::from(run.cells);
+        let by_peak = match (&self.peak, verdict) {
+            (None, _) => all,
+            (Some(peak), Verdict::DropPeak) => refused(peak),
+            // Cells that are dropped are not taken, so none of them is too early for the peak rate.
+            (Some(_), Verdict::DropSustainable) => all,
+            (Some(peak), _) => conforming(peak),
+        };
+        let by_rule = match (&self.rule, verdict) {
+            (_, Verdict::DropPeak) => all,
+            (Rule::Sustainable { gcra, .. }, Verdict::Tag | Verdict::DropSustainable) => refused(gcra),
+            (Rule::Sustainable { variant, gcra }, _) if variant.asks(run.low_priority) => conforming(gcra),
+            _ => all,
+        };
+        (verdict, by_peak.min(by_rule) as u16)
+    }
+
+    /// Takes cells all of which meet the fate that [`Self::judge_run`] told.
+    pub(crate) fn take_run(&mut self, run: &SeenRun, verdict: Verdict) {
+        if self.judges_frames() {
+            self.police_each(run);
+            return;
+        }
+        self.count(verdict, run.low_priority, run.cells.into());
+        let cells = u64::from(run.cells);
+        if matches!(verdict, Verdict::Pass | Verdict::Tag)
+            && let Some(peak) = &mut self.peak
+        {
+            peak.take_run(run.at, run.spacing, cells);
+        }
+        if let Rule::Sustainable { variant, gcra } = &mut self.rule
+            && verdict == Verdict::Pass
+            && variant.asks(run.low_priority)
+        {
+            gcra.take_run(run.at, run.spacing, cells);
+        }
+    }
+
+    /// The same as [`Self::police_run`], cell by cell.
+    fn police_each(&mut self, run: &SeenRun) -> (Verdict, u16) {
+        let seen = |index: u16| Seen { low_priority: run.low_priority, last: run.ends && index + 1 == run.cells };
+        let first = self.police(run.at, seen(0));
+        let mut at = run.at;
+        for index in 1..run.cells {
+            at = at.plus(run.spacing);
             if self.verdict(at, seen(index)) != first {
                 return (first, index);
             }
             self.commit(at, seen(index), first);
         }
-        (first, cells)
+        (first, run.cells)
     }
 
     /// What becomes of a cell; changes nothing.
@@ -173,14 +235,8 @@ impl Policer {
         }
         match &self.rule {
             Rule::TagAll if !cell.low_priority => Verdict::Tag,
-            Rule::Sustainable { variant, gcra }
-                if (*variant == Sbr::One || !cell.low_priority) && !gcra.conforms(at) =>
-            {
-                if *variant == Sbr::Three {
-                    Verdict::Tag
-                } else {
-                    Verdict::DropSustainable
-                }
+            Rule::Sustainable { variant, gcra } if variant.asks(cell.low_priority) && !gcra.conforms(at) => {
+                if *variant == Sbr::Three { Verdict::Tag } else { Verdict::DropSustainable }
             }
             _ => Verdict::Pass,
         }
@@ -214,7 +270,7 @@ impl Policer {
     }
 
     #[inline]
-    fn commit(&mut self, at: Moment, cell: Seen, verdict: Verdict) {
+    fn count(&mut self, verdict: Verdict, low_priority: bool, cells: u64) {
         let counter = match verdict {
             Verdict::Pass => &mut self.counts.passed,
             Verdict::Tag => &mut self.counts.tagged,
@@ -222,16 +278,21 @@ impl Policer {
             Verdict::DropSustainable => &mut self.counts.dropped_sustainable,
             Verdict::DropFrame => &mut self.counts.dropped_frame,
         };
-        *counter += 1;
-        self.counts.passed_low_priority += u64::from(verdict == Verdict::Pass && cell.low_priority);
+        *counter += cells;
+        if verdict == Verdict::Pass && low_priority {
+            self.counts.passed_low_priority += cells;
+        }
+    }
+
+    #[inline]
+    fn commit(&mut self, at: Moment, cell: Seen, verdict: Verdict) {
+        self.count(verdict, cell.low_priority, 1);
         let passes = matches!(verdict, Verdict::Pass | Verdict::Tag);
         if passes && let Some(peak) = &mut self.peak {
             peak.take(at);
         }
         match &mut self.rule {
-            Rule::Sustainable { variant, gcra }
-                if verdict == Verdict::Pass && (*variant == Sbr::One || !cell.low_priority) =>
-            {
+            Rule::Sustainable { variant, gcra } if verdict == Verdict::Pass && variant.asks(cell.low_priority) => {
                 gcra.take(at);
             }
             Rule::Frames { gcra, frame, .. } => {

@@ -9,7 +9,8 @@ use std::collections::VecDeque;
 
 use lastmile_units::{ByteCount, Instant};
 
-use super::run::{END, Fabric, RM, Run};
+use super::fabric::Fabric;
+use super::run::{END, RM, Run};
 use crate::abr::erica::{self, Erica};
 use crate::abr::source::Source;
 use crate::abr::{Parameters, Rm};

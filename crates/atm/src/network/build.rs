@@ -15,9 +15,10 @@ use super::check::check;
 use super::connection::{Connection, NONE};
 use super::earliest::Earliest;
 use super::exit::Port;
+use super::fabric::{Fabric, Stream};
 use super::fifo::Fifo;
 use super::frames::Frames;
-use super::run::{Fabric, LOW, Stream};
+use super::run::LOW;
 use super::scheduled::{Queue, Scheduled};
 use super::spec::{AbrPort, ClassSpec, LinkId, LinkSpec, NetworkError, NetworkSpec, QueueSpec, Queues, Upc, VcSpec};
 use super::stage::Stage;
@@ -110,7 +111,8 @@ impl<'a> Builder<'a> {
             senders: Vec::new(),
             stages: Vec::new(),
             links: Vec::new(),
-            spacings: vec![Spacing::ZERO],
+            // None at all, and that of loose runs.
+            spacings: vec![Spacing::ZERO; 2],
             sinks: BTreeMap::new(),
             streams: Vec::new(),
             by_link: BTreeMap::new(),
@@ -364,17 +366,14 @@ impl<'a> Builder<'a> {
         for (place, stage) in (0_u32..).zip(&order) {
             places[*stage as usize] = place;
         }
-        let streams = self.streams.iter().map(|draft| {
-            let (target, input) = match draft.target {
-                Target::Stage { stage, input } => (places[stage as usize], input),
-                Target::Sink(sink) => (stages as u32 + sink, 0),
-            };
-            Stream::new(target, input, draft.remaining)
+        let streams = self.streams.iter().map(|draft| match draft.target {
+            Target::Stage { stage, input } => Stream::to_stage(places[stage as usize], input, draft.remaining),
+            Target::Sink(sink) => Stream::to_far_end(stages as u32 + sink),
         });
         let streams: Vec<Stream> = streams.collect();
         // In the order in which they were numbered.
         let mut sinks: Vec<u32> = self.sinks.values().copied().collect();
-        sinks.sort_unstable_by_key(|stream| streams[*stream as usize].target);
+        sinks.sort_unstable_by_key(|stream| streams[*stream as usize].target());
         if self.has_abr() {
             // What goes over a link in a step comes after it, so RM cells that come in it went before.
             look_ahead = self.spec.links.iter().map(|link| transit(link).ps()).min().unwrap_or(u64::MAX);

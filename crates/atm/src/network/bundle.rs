@@ -7,8 +7,10 @@
 //! The last cell of each train is left to be merged alone.
 //! Cost: a look at each train, whatever the rounds; where a port must see the cells, an addition a cell.
 
+use super::fabric::Fabric;
 use super::heads::Heads;
-use super::run::{Fabric, Run};
+use super::run::Run;
+use crate::policer::SeenRun;
 use crate::time::{Moment, Spacing};
 
 /// Trains at once; more are merged cell by cell.
@@ -80,6 +82,13 @@ impl Bundle {
         let by_cells = self.trains.iter().map(|train| train.cells() - 1).min().unwrap_or(0);
         self.rounds = by_time.min(by_cells.into()).min((CELLS / self.trains.len()) as u64) as u16;
         self.rounds > 1
+    }
+
+    /// What a policer sees of a train in all rounds.
+    pub(super) fn seen(&self, train: usize) -> SeenRun {
+        let came = &self.came[train];
+        let (spacing, cells, low_priority) = (self.spacing, self.rounds, came.low());
+        SeenRun { at: came.at(), spacing, cells, low_priority, ends: false }
     }
 
     /// When the first cell of a train comes in a round.

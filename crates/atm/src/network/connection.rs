@@ -1,6 +1,7 @@
 //! What a stage knows of a VC that crosses it.
 
-use super::run::{Fabric, Run};
+use super::fabric::Fabric;
+use super::run::Run;
 use crate::discard::{CellDrop, FrameState};
 use crate::time::Spacing;
 

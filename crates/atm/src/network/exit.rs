@@ -5,8 +5,9 @@
 use super::abr::Watch;
 use super::bundle::{Bundle, Bundled};
 use super::connection::Connection;
+use super::fabric::Fabric;
 use super::fifo::Fifo;
-use super::run::{Fabric, Run};
+use super::run::Run;
 use super::scheduled::Scheduled;
 use crate::discard::{CellDrop, Occupancy, Rules};
 use crate::time::{Moment, Spacing};
@@ -21,6 +22,9 @@ pub(super) enum Port {
 pub(super) trait Output {
     /// Starts what starts by `now`. Gives how many cells wait no longer.
     fn settle(&mut self, now: Moment, connections: &mut [Connection], fabric: &mut Fabric) -> u32;
+
+    /// True if a cell may be let in before others that start by then have started: nothing would be decided or counted otherwise.
+    fn may_come_first(&self, cell: &Run, connection: &Connection) -> bool;
 
     /// What a cell of a VC finds, and what is dropped by that.
     fn seen(&self, connection: &Connection, memory: u32) -> (Occupancy, &Rules);
@@ -47,8 +51,8 @@ pub(super) trait Output {
 
 /// The ports of a stage, as what comes to it knows them.
 pub(super) trait Exit {
-    /// Brings all ports up to date. Before a cell is let in at that time.
-    fn settle(&mut self, now: Moment, connections: &mut [Connection], fabric: &mut Fabric);
+    /// Brings all ports up to date, before a run is let in; of one that has its memory for itself, as far as the run could tell.
+    fn settle(&mut self, run: &Run, connections: &mut [Connection], fabric: &mut Fabric);
 
     /// Is told of what comes, before it is judged.
     fn comes(&mut self, run: &Run, connections: &[Connection], fabric: &mut Fabric);
@@ -71,8 +75,10 @@ pub(super) struct Lone<'a, O>(pub(super) &'a mut O);
 
 impl<O: Output> Exit for Lone<'_, O> {
     #[inline(always)]
-    fn settle(&mut self, now: Moment, connections: &mut [Connection], fabric: &mut Fabric) {
-        self.0.settle(now, connections, fabric);
+    fn settle(&mut self, run: &Run, connections: &mut [Connection], fabric: &mut Fabric) {
+        if run.cells() > 1 || !self.0.may_come_first(run, &connections[run.label() as usize]) {
+            self.0.settle(run.at(), connections, fabric);
+        }
     }
 
     #[inline]
@@ -125,8 +131,8 @@ impl Several<'_> {
 }
 
 impl Exit for Several<'_> {
-    fn settle(&mut self, now: Moment, connections: &mut [Connection], fabric: &mut Fabric) {
-        let mut place = 0;
+    fn settle(&mut self, run: &Run, connections: &mut [Connection], fabric: &mut Fabric) {
+        let (now, mut place) = (run.at(), 0);
         while let Some(port) = self.busy.get(place) {
             let (left, waiting) = match &mut self.ports[*port as usize] {
                 Port::Fifo(port) => (port.settle(now, connections, fabric), port.waiting),
@@ -175,7 +181,7 @@ impl Exit for Several<'_> {
             if done {
                 return;
             }
-            self.settle(run.at(), connections, fabric);
+            self.settle(&run, connections, fabric);
         }
     }
 

@@ -15,7 +15,8 @@ use std::collections::VecDeque;
 use super::bundle::{Bundle, Bundled};
 use super::connection::Connection;
 use super::exit::Output;
-use super::run::{Fabric, Run};
+use super::fabric::Fabric;
+use super::run::Run;
 use crate::discard::{Occupancy, Rules};
 use crate::time::{Moment, Spacing};
 
@@ -216,6 +217,12 @@ impl Output for Fifo {
     #[inline(always)]
     fn settle(&mut self, now: Moment, connections: &mut [Connection], _: &mut Fabric) -> u32 {
         self.drain(now, connections)
+    }
+
+    /// To take cells off the count costs no more than to ask.
+    #[inline(always)]
+    fn may_come_first(&self, _: &Run, _: &Connection) -> bool {
+        false
     }
 
     #[inline(always)]

@@ -6,7 +6,10 @@
 //! Tags count 2^-28 of a cell of weight 1 in 64 bits, enough for 2^36 cells.
 //!
 //! A cell that comes in the picosecond in which a transmission may start, or later, no longer takes part in that choice.
-//! Cost: a heap of the queues in which something waits; a queue that is alone in its level is served a run at a time.
+//! Which queue goes next depends on which are empty and on their tags, and on nothing else that comes. So what comes to a queue that cannot be empty
+//! by then may be let in before others have left, as long as that decides nothing; then many leave at once.
+//! Cost: a heap of the queues in which something waits, in which one moves when it is the turn of another; a queue that is alone in its level
+//! is served a run at a time.
 //! When a cell leaves if nothing else comes is told in closed form, since tags of a queue are one step apart.
 
 use std::collections::VecDeque;
@@ -14,7 +17,9 @@ use std::collections::VecDeque;
 use super::bundle::{Bundle, Bundled};
 use super::connection::Connection;
 use super::exit::Output;
-use super::run::{About, Fabric, Run};
+use super::fabric::Fabric;
+use super::ring::Ring;
+use super::run::{About, Run};
 use super::stats::Cells;
 use super::turns::{Turn, Turns};
 use crate::discard::{Occupancy, Rules};
@@ -31,9 +36,12 @@ pub(super) struct Scheduled {
     /// When the next transmission may start.
     pub(super) free: Moment,
     pub(super) queues: Vec<Queue>,
-    levels: Vec<Level>,
+    /// By level: tag of the cell sent last.
+    clocks: Vec<u64>,
     /// Queues in which something waits, with the tags of their next cells.
     turns: Turns,
+    /// Of trains side by side, those that go to one queue; kept for its room.
+    abreast: Vec<Item>,
     pub(super) waiting: u32,
     /// From the start of a transmission to the far end of its VC at the least.
     pub(super) onward: Spacing,
@@ -42,7 +50,7 @@ pub(super) struct Scheduled {
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) rules: Rules,
-    items: VecDeque<Item>,
+    items: Ring<Item>,
     /// Ends of frames that wait: how many cells have waited here up to each.
     ends: VecDeque<u64>,
     /// Cells that ever waited here and do so no longer.
@@ -57,15 +65,6 @@ pub(super) struct Queue {
     finish: u64,
 }
 
-/// Queues of one priority.
-#[derive(Clone, Copy, Debug, Default)]
-struct Level {
-    /// Tag of the cell sent last.
-    clock: u64,
-    /// Queues in which something waits.
-    active: u32,
-}
-
 /// Cells of one frame that wait one behind the other.
 #[derive(Clone, Copy, Debug)]
 struct Item {
@@ -78,7 +77,7 @@ impl Queue {
     pub(super) fn new(rules: Rules, level: u16, weight: u16) -> Self {
         Self {
             rules,
-            items: VecDeque::new(),
+            items: Ring::default(),
             ends: VecDeque::new(),
             left: 0,
             waiting: 0,
@@ -97,8 +96,26 @@ impl Queue {
             Some(back) if join && back.frame == item.frame && back.about.continued_by(item.about) => {
                 back.about = item.about.with_cells(back.about.cells() + item.about.cells());
             }
-            _ => self.items.push_back(item),
+            _ => self.items.push(item),
         }
+    }
+
+    /// Takes out the first cells of the first item, at most so many.
+    #[inline(always)]
+    fn take(&mut self, most: u32) -> Item {
+        let first = self.items.front_mut().expect("a queue in which something waits");
+        let mut taken = *first;
+        let waiting = taken.about.cells();
+        if most >= u32::from(waiting) {
+            self.items.skip(1);
+            if taken.about.ends() {
+                self.ends.pop_front();
+            }
+        } else {
+            first.about = first.about.with_cells(waiting - most as u16);
+            taken.about = taken.about.with_cells(most as u16).without_end();
+        }
+        taken
     }
 
     /// How many of its cells have tags that come before `turn`, the first of them having `tag`.
@@ -124,8 +141,9 @@ impl Scheduled {
             class,
             free: Moment::default(),
             queues,
-            levels: vec![Level::default(); levels],
+            clocks: vec![0; levels],
             turns: Turns::default(),
+            abreast: Vec::new(),
             waiting: 0,
             onward: Spacing::LONGEST,
         }
@@ -133,58 +151,65 @@ impl Scheduled {
 
     /// Starts every transmission that is due by `now`. Gives how many cells left.
     fn serve(&mut self, now: Moment, connections: &mut [Connection], fabric: &mut Fabric) -> u32 {
-        let before = self.waiting;
-        while self.waiting > 0 && self.free <= now {
-            self.send(now, connections, fabric);
+        let due = self.due(now).min(self.waiting.into()) as u32;
+        let mut left = 0;
+        while left < due {
+            left += self.serve_first(due - left, connections, fabric);
         }
-        before - self.waiting
+        self.waiting -= due;
+        due
     }
 
-    /// Sends the next cell, or of a queue that has no rival as many as are due.
+    /// How many transmissions may start by `now`.
+    fn due(&self, now: Moment) -> u64 {
+        if now < self.free { 0 } else { now.since(self.free).divided_by(self.interval) + 1 }
+    }
+
+    /// Serves the queue whose turn it is until it is that of another, or nothing waits in it: at most so many cells. Gives how many.
     #[inline(always)]
-    fn send(&mut self, now: Moment, connections: &mut [Connection], fabric: &mut Fabric) {
+    fn serve_first(&mut self, most: u32, connections: &mut [Connection], fabric: &mut Fabric) -> u32 {
         let turn = self.turns.first().expect("something waits");
         let queue = &mut self.queues[turn.queue() as usize];
-        let level = &mut self.levels[turn.level() as usize];
-        let item = queue.items.front_mut().expect("a queue that is active");
-        let next = self.free.plus(self.interval);
-        let waiting = item.about.cells();
-        let cells = if waiting == 1 || level.active > 1 || next > now {
-            1
-        } else {
-            let due = now.since(self.free).divided_by(self.interval) + 1;
-            due.min(waiting.into()) as u16
-        };
-        let Item { mut about, frame } = *item;
-        if cells == waiting {
-            queue.items.pop_front();
-        } else {
-            item.about = about.with_cells(waiting - cells);
-            about = about.with_cells(cells).without_end();
+        let (step, interval, class) = (queue.step, self.interval, self.class);
+        let most = most.min(queue.waiting);
+        let (mut cells, mut last) = (1, turn.tag());
+        match self.turns.second() {
+            Some(rival) if rival.level() == turn.level() => {
+                // Of equal tags the queue that stands first goes first.
+                let bound = rival.tag() + u64::from(turn.queue() < rival.queue());
+                while cells < most && last + step < bound {
+                    (cells, last) = (cells + 1, last + step);
+                }
+            }
+            _ => (cells, last) = (most, last + step * u64::from(most - 1)),
         }
-        let count = u32::from(cells);
-        queue.waiting -= count;
-        self.waiting -= count;
+        let (mut rest, mut start) = (cells, self.free);
+        while rest > 0 {
+            let Item { about, frame } = queue.take(rest);
+            let connection = &mut connections[about.label() as usize];
+            if connection.leaves(about.cells().into()) {
+                queue.active_vcs -= 1;
+            }
+            let sent = about.with_label(connection.label).with_class(class);
+            fabric.push(connection.out, Run::of(start.plus(connection.transit), frame, sent));
+            rest -= u32::from(about.cells());
+            start = if about.cells() == 1 {
+                start.plus(interval)
+            } else {
+                start.plus(interval.times(about.cells().into()))
+            };
+        }
+        self.free = start;
+        queue.waiting -= cells;
         queue.left += u64::from(cells);
-        let tag = turn.tag() + queue.step * u64::from(cells - 1);
-        (queue.finish, level.clock) = (tag, tag);
+        queue.finish = last;
+        self.clocks[turn.level() as usize] = last;
         if queue.waiting == 0 {
-            level.active -= 1;
             self.turns.remove_first();
         } else {
-            self.turns.replace_first(Turn::new(turn.level(), tag + queue.step, turn.queue()));
+            self.turns.replace_first(Turn::new(turn.level(), last + step, turn.queue()));
         }
-        let connection = &mut connections[about.label() as usize];
-        if connection.leaves(count) {
-            queue.active_vcs -= 1;
-        }
-        if about.ends() {
-            queue.ends.pop_front();
-        }
-        let at = self.free.plus(connection.transit);
-        let about = about.with_label(connection.label).with_class(self.class);
-        fabric.push(connection.out, Run::of(at, frame, about));
-        self.free = if cells == 1 { next } else { self.free.plus(self.interval.times(cells.into())) };
+        cells
     }
 
     /// Cells of a VC that wait. Walks through all of its queue.
@@ -214,6 +239,19 @@ impl Output for Scheduled {
     #[inline(always)]
     fn settle(&mut self, now: Moment, connections: &mut [Connection], fabric: &mut Fabric) -> u32 {
         if self.waiting > 0 && self.free <= now { self.serve(now, connections, fabric) } else { 0 }
+    }
+
+    /// It comes to a queue that holds more than may leave by then; with all of that still there it would be let in, and no more would have waited than
+    /// ever did.
+    #[inline]
+    fn may_come_first(&self, cell: &Run, connection: &Connection) -> bool {
+        let queue = &self.queues[connection.queue as usize];
+        let most = Occupancy { queue: queue.waiting, memory: self.waiting, vc: 0, active: 0 };
+        queue.waiting > 1
+            && queue.waiting < queue.peak
+            && cell.at() < self.free.plus(self.interval.times(u64::from(queue.waiting) - 1))
+            && queue.rules.goes_on(&connection.state)
+            && queue.rules.full(&most, cell.low()).is_none()
     }
 
     #[inline(always)]
@@ -249,31 +287,17 @@ impl Output for Scheduled {
         self.take_in(run, spacing, &mut connections[run.label() as usize], fabric)
     }
 
-    /// Which queue goes next depends on which are empty, and on nothing else that comes. If each queue to which cells come holds more than may leave
-    /// by then, all of them may come before any leaves.
+    /// All of them may come before any leaves, if that decides nothing.
     fn accept_bundle(&mut self, bundle: &Bundle, connections: &mut [Connection], fabric: &mut Fabric) -> Bundled {
-        self.settle(bundle.at(0, 0), connections, fabric);
-        let (first, last) = (bundle.at(0, 0), bundle.last_at());
-        if first >= self.free {
-            return Bundled::Cells;
+        let mut may = self.may_queue(bundle, connections);
+        if may == Bundled::Cells {
+            self.settle(bundle.at(0, 0), connections, fabric);
+            may = self.may_queue(bundle, connections);
         }
-        let leaving = if last < self.free { 0 } else { last.since(self.free).divided_by(self.interval) + 1 };
-        let cells = bundle.count();
-        for train in &bundle.trains {
-            let connection = &connections[train.label() as usize];
-            let queue = &self.queues[connection.queue as usize];
-            if !queue.rules.goes_on(&connection.state) {
-                return Bundled::Round;
-            }
-            let most = Occupancy { queue: queue.waiting + cells, memory: self.waiting + cells, vc: 0, active: 0 };
-            let alone = queue.rules.counts_vcs() || queue.rules.full(&most, train.low()).is_some();
-            if alone || u64::from(queue.waiting) <= leaving || queue.waiting + cells > queue.peak {
-                return Bundled::Cells;
-            }
+        if may == Bundled::Done {
+            self.queue_bundle(bundle, connections);
         }
-        self.queue_bundle(bundle, connections, fabric.trains);
-        self.settle(last, connections, fabric);
-        Bundled::Done
+        may
     }
 
     #[inline]
@@ -289,29 +313,52 @@ impl Output for Scheduled {
 }
 
 impl Scheduled {
+    /// Whether cells of a bundle may be queued at once, before others leave.
+    fn may_queue(&self, bundle: &Bundle, connections: &[Connection]) -> Bundled {
+        let (cells, leaving) = (bundle.count(), self.due(bundle.last_at()));
+        for train in &bundle.trains {
+            let connection = &connections[train.label() as usize];
+            let queue = &self.queues[connection.queue as usize];
+            if queue.rules.counts_vcs() {
+                return Bundled::Cells;
+            }
+            if !queue.rules.goes_on(&connection.state) {
+                return Bundled::Round;
+            }
+            let most = Occupancy { queue: queue.waiting + cells, memory: self.waiting + cells, vc: 0, active: 0 };
+            let full = queue.rules.full(&most, train.low()).is_some();
+            if full || u64::from(queue.waiting) <= leaving || queue.waiting + cells > queue.peak {
+                return Bundled::Cells;
+            }
+        }
+        Bundled::Done
+    }
+
     /// Appends all cells of a bundle to queues none of which is empty.
-    fn queue_bundle(&mut self, bundle: &Bundle, connections: &mut [Connection], join: bool) {
+    fn queue_bundle(&mut self, bundle: &Bundle, connections: &mut [Connection]) {
         let rounds = bundle.rounds;
-        let queue_of = |connections: &[Connection], train: &Run| connections[train.label() as usize].queue;
+        let item = |train: &Run, cells| Item { about: train.about.with_cells(cells).without_end(), frame: train.frame };
         for (index, train) in bundle.trains.iter().enumerate() {
-            let own = queue_of(connections, train);
-            let connection = &mut connections[train.label() as usize];
+            let own = connections[train.label() as usize].queue;
             let queue = &mut self.queues[own as usize];
-            if connection.waits(rounds.into()) {
+            if connections[train.label() as usize].waits(rounds.into()) {
                 queue.active_vcs += 1;
             }
             queue.waiting += u32::from(rounds);
-            let others = |trains: &[Run]| trains.iter().any(|other| queue_of(connections, other) == own);
-            if others(&bundle.trains[..index]) {
+            let beside = |other: &&Run| connections[other.label() as usize].queue == own;
+            if bundle.trains[..index].iter().any(|other| beside(&other)) {
+                // It went with the first of them.
                 continue;
             }
-            if !others(&bundle.trains[index + 1..]) {
-                queue.append(Item { about: train.about.with_cells(rounds).without_end(), frame: train.frame }, join);
+            self.abreast.clear();
+            self.abreast.extend(bundle.trains[index..].iter().filter(beside).map(|train| item(train, 1)));
+            if self.abreast.len() == 1 {
+                queue.append(item(train, rounds), true);
                 continue;
             }
             for _ in 0..rounds {
-                for train in bundle.trains[index..].iter().filter(|train| queue_of(connections, train) == own) {
-                    queue.append(Item { about: train.about.with_cells(1).without_end(), frame: train.frame }, join);
+                for item in &self.abreast {
+                    queue.items.push(*item);
                 }
             }
         }
@@ -323,19 +370,18 @@ impl Scheduled {
     fn take_in(&mut self, run: Run, spacing: Spacing, connection: &mut Connection, fabric: &mut Fabric) -> i64 {
         let index = connection.queue;
         let queue = &mut self.queues[index as usize];
-        let level = &mut self.levels[queue.level as usize];
-        if run.at() >= self.free {
-            // Nothing waits: it starts when it comes, and so does each that follows.
-            let tag = queue.finish.max(level.clock) + queue.step * u64::from(run.cells());
-            (queue.finish, level.clock) = (tag, tag);
+        let clock = &mut self.clocks[queue.level as usize];
+        if self.waiting == 0 && run.at() >= self.free {
+            // It starts when it comes, and so does each that follows.
+            queue.finish = queue.finish.max(*clock) + queue.step * u64::from(run.cells());
+            *clock = queue.finish;
             self.free = run.last_at(spacing).plus(self.interval);
             fabric.push(connection.out, run.towards(connection.label, run.at().plus(connection.transit)));
             return 0;
         }
         let cells = u32::from(run.cells());
         if queue.waiting == 0 {
-            level.active += 1;
-            let tag = queue.finish.max(level.clock) + queue.step;
+            let tag = queue.finish.max(*clock) + queue.step;
             self.turns.add(Turn::new(queue.level, tag, index));
         }
         if connection.waits(cells) {

@@ -10,10 +10,11 @@ use super::abr::Watch;
 use super::bundle::{Bundle, Bundled};
 use super::connection::{Connection, NONE};
 use super::exit::{Exit, Lone, Port, Several};
+use super::fabric::Fabric;
 use super::heads::{Head, Heads};
-use super::run::{Fabric, Run};
+use super::run::Run;
 use crate::discard::CellDrop;
-use crate::policer::{Policer, Verdict};
+use crate::policer::{Policer, SeenRun, Verdict};
 use crate::time::Moment;
 
 #[derive(Debug, Default)]
@@ -105,11 +106,11 @@ impl Entry<'_> {
     /// Trains side by side: handled together, or taken apart.
     fn receive_bundle(&mut self, bundle: &mut Bundle, batch: &mut Vec<Run>, exit: &mut impl Exit, fabric: &mut Fabric) {
         let mut done = Bundled::Cells;
-        if let Some(policed) = self.judge_bundle(bundle) {
+        if self.judge_bundle(bundle) {
             done = exit.admit_bundle(bundle, self.connections, fabric);
-            if done == Bundled::Done {
-                self.count_bundle(bundle, policed);
-            }
+        }
+        if done == Bundled::Done {
+            self.count_bundle(bundle);
         }
         let rounds = if done == Bundled::Round { 1 } else { bundle.rounds };
         if done != Bundled::Done {
@@ -118,40 +119,39 @@ impl Entry<'_> {
         bundle.take(rounds, self.heads, self.inputs, fabric);
     }
 
-    /// What policers make of trains, and would be then. `None`: not the same of all cells of each, or cells are dropped. Changes no policer.
-    fn judge_bundle(&self, bundle: &mut Bundle) -> Option<Vec<(u16, Policer)>> {
-        let mut policed = Vec::new();
-        for train in &mut bundle.trains {
-            let connection = &self.connections[train.label() as usize];
+    /// Marks what policers tag, and leaves as many rounds as meet the same fate. False: too few, or cells are dropped. Changes no policer.
+    fn judge_bundle(&self, bundle: &mut Bundle) -> bool {
+        for index in 0..bundle.trains.len() {
+            let connection = &self.connections[bundle.trains[index].label() as usize];
             if connection.unpoliced() {
                 continue;
             }
             if connection.path_policer != NONE {
-                return None;
+                return false;
             }
-            let mut policer = self.policers[connection.policer as usize].clone();
-            let judged = policer.police_run(train.at(), bundle.spacing, bundle.rounds, train.low(), false);
-            match judged {
-                (Verdict::Pass, cells) if cells == bundle.rounds => {}
-                (Verdict::Tag, cells) if cells == bundle.rounds => train.set_low(),
-                _ => return None,
+            let (verdict, rounds) = self.policers[connection.policer as usize].judge_run(&bundle.seen(index));
+            match verdict {
+                Verdict::Pass => {}
+                Verdict::Tag => bundle.trains[index].set_low(),
+                _ => return false,
             }
-            policed.push((connection.policer, policer));
+            bundle.rounds = bundle.rounds.min(rounds);
         }
-        Some(policed)
+        bundle.rounds > 1
     }
 
     /// Trains have been let in.
-    fn count_bundle(&mut self, bundle: &Bundle, policed: Vec<(u16, Policer)>) {
-        for (train, came) in bundle.trains.iter().zip(&bundle.came) {
+    fn count_bundle(&mut self, bundle: &Bundle) {
+        for (index, (train, came)) in bundle.trains.iter().zip(&bundle.came).enumerate() {
             let connection = &mut self.connections[came.label() as usize];
             connection.comes(bundle.rounds, came.low());
-            if train.low() && !came.low() {
+            let tagged = train.low() && !came.low();
+            if tagged {
                 connection.lost.tagged += u64::from(bundle.rounds);
             }
-        }
-        for (index, policer) in policed {
-            self.policers[index as usize] = policer;
+            if let Some(policer) = self.policers.get_mut(connection.policer as usize) {
+                policer.take_run(&bundle.seen(index), if tagged { Verdict::Tag } else { Verdict::Pass });
+            }
         }
     }
 
@@ -179,7 +179,7 @@ impl Entry<'_> {
         let connection = &mut self.connections[run.label() as usize];
         connection.comes(run.cells(), run.low());
         if run.cells() == 1 && connection.unpoliced() {
-            exit.settle(run.at(), self.connections, fabric);
+            exit.settle(&run, self.connections, fabric);
             exit.admit_cell(run, &mut self.connections[run.label() as usize], fabric);
         } else {
             let policers = [connection.policer, connection.path_policer];
@@ -200,7 +200,7 @@ impl Entry<'_> {
     /// To the queue.
     #[inline]
     fn forward(&mut self, run: Run, exit: &mut impl Exit, fabric: &mut Fabric) {
-        exit.settle(run.at(), self.connections, fabric);
+        exit.settle(&run, self.connections, fabric);
         if run.cells() == 1 {
             exit.admit_cell(run, &mut self.connections[run.label() as usize], fabric);
         } else {
@@ -212,8 +212,8 @@ impl Entry<'_> {
         let spacing = fabric.spacings[run.class() as usize];
         let [policer, next] = policers;
         loop {
-            let (verdict, cells) =
-                self.policers[policer as usize].police_run(run.at(), spacing, run.cells(), run.low(), run.ends());
+            let seen = SeenRun { at: run.at(), spacing, cells: run.cells(), low_priority: run.low(), ends: run.ends() };
+            let (verdict, cells) = self.policers[policer as usize].police_run(&seen);
             let done = cells == run.cells();
             let mut piece = if done { run } else { run.split(cells, spacing) };
             let connection = &mut self.connections[run.label() as usize];

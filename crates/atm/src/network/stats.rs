@@ -274,12 +274,9 @@ impl Network {
     fn later(&self, stream: u32, lag: Spacing) -> BTreeMap<u16, Cells> {
         let now = self.moment().plus(lag);
         let mut cells: BTreeMap<u16, Cells> = BTreeMap::new();
-        for run in self.fabric.streams[stream as usize].runs().rev() {
-            match run.cells_after(now, self.fabric.spacings[run.class() as usize]) {
-                0 => break,
-                later => cells.entry(run.label()).or_default().add(later, run.low()),
-            }
-        }
+        self.fabric.streams[stream as usize].after(now, &self.fabric.spacings, |run, later| {
+            cells.entry(run.label()).or_default().add(later, run.low());
+        });
         cells
     }
 
@@ -384,8 +381,7 @@ impl Network {
                 }
             }
         }
-        let runs = self.fabric.streams.iter().flat_map(super::run::Stream::runs);
-        stats.inside += runs.map(|run| u64::from(run.cells())).sum::<u64>();
+        stats.inside += self.fabric.streams.iter().map(super::fabric::Stream::cells).sum::<u64>();
         stats
     }
 

@@ -40,6 +40,16 @@ impl Turns {
         self.0.first().copied()
     }
 
+    /// Whose turn comes behind the first.
+    #[inline]
+    pub(super) fn second(&self) -> Option<Turn> {
+        match self.0[..] {
+            [_, one, other, ..] => Some(one.min(other)),
+            [_, one] => Some(one),
+            _ => None,
+        }
+    }
+
     /// In no order.
     pub(super) fn all(&self) -> &[Turn] {
         &self.0
@@ -63,6 +73,10 @@ impl Turns {
     #[inline]
     pub(super) fn replace_first(&mut self, turn: Turn) {
         let turns = &mut self.0[..];
+        if let [first, other] = turns {
+            (*first, *other) = if turn < *other { (turn, *other) } else { (*other, turn) };
+            return;
+        }
         let mut at = 0;
         loop {
             let mut child = 2 * at + 1;
@@ -109,7 +123,9 @@ mod tests {
         turns.replace_first(Turn::new(0, 6, 1));
         let order = std::iter::from_fn(|| {
             let first = turns.first()?;
+            let second = turns.second();
             turns.remove_first();
+            assert_eq!(turns.first(), second);
             Some(first.tag())
         });
         assert_eq!(order.collect::<Vec<_>>(), [2, 3, 5, 6, 7, 9]);

@@ -146,7 +146,11 @@ proptest! {
             while verdicts.len() < usize::from(count) {
                 let done = verdicts.len() as u16;
                 let at = us(start).plus(spacing.times(done.into()));
-                let (verdict, held) = by_run.police_run(at, spacing, count - done, low, end);
+                let run = SeenRun { at, spacing, cells: count - done, low_priority: low, ends: end };
+                let (judged, untouched) = (by_run.judge_run(&run), by_run.counts());
+                prop_assert_eq!(by_run.counts(), untouched);
+                let (verdict, held) = by_run.police_run(&run);
+                prop_assert_eq!((verdict, held), judged);
                 verdicts.extend(core::iter::repeat_n(verdict, held.into()));
             }
             for (n, verdict) in verdicts.iter().enumerate() {
