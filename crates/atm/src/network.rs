@@ -21,6 +21,9 @@ mod fabric;
 mod fifo;
 mod frames;
 mod heads;
+mod order;
+mod passage;
+mod queue;
 mod ring;
 mod run;
 mod scheduled;
@@ -94,7 +97,7 @@ struct Hop {
     stage: u32,
     /// What the stage knows the VC by.
     label: u16,
-    /// For a port at which nothing ever waits, and which is left out ([`build`]): from there to the end of the stream that goes past it.
+    /// For a port at which nothing ever waits, and which is left out ([`passage`]): from there to the end of the stream that goes past it.
     past: Option<Spacing>,
 }
 

@@ -9,6 +9,7 @@
 //! Cost: two comparisons and two additions a cell; but for GFR a few multiplications and divisions for all cells of a run that meet the same fate.
 
 use crate::contract::{Contract, ContractError, Peak, Sbr, Sustainable};
+use crate::discard::CellDrop;
 use crate::gcra::{Gcra, burst_tolerance};
 use crate::time::{Moment, Spacing};
 
@@ -25,6 +26,19 @@ pub enum Verdict {
     DropSustainable,
     /// It lies beyond the longest frame of GFR, or its CLP is not that of its frame's first cell.
     DropFrame,
+}
+
+impl Verdict {
+    /// Why the cell is dropped. `None`: it goes on.
+    #[inline]
+    pub(crate) const fn refusal(self) -> Option<CellDrop> {
+        match self {
+            Self::Pass | Self::Tag => None,
+            Self::DropPeak => Some(CellDrop::PeakRate),
+            Self::DropSustainable => Some(CellDrop::SustainableRate),
+            Self::DropFrame => Some(CellDrop::FrameConformance),
+        }
+    }
 }
 
 /// Cells by what became of them, and GFR's frames.

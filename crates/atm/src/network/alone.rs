@@ -6,7 +6,7 @@
 
 use lastmile_units::{ByteCount, Duration};
 
-use super::build::{interval, transit};
+use super::passage::{interval, transit};
 use super::spec::{NetworkSpec, VcId};
 use crate::time::Spacing;
 

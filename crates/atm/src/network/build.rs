@@ -1,9 +1,6 @@
 //! Networks from what describes them: stages, labels, streams, and the order in which stages are gone through.
 //!
-//! A port to which cells come no closer than it sends them is a delay: each finds it idle, and none is ever dropped there. Such
-//! ports are left out: what comes to them goes past, with their time added. They are those with one FIFO in a memory of its own and no
-//! policer, to which all comes over one link that is no faster, or from one source that is shaped. Without trains, and so in a network with
-//! ABR, none is left out.
+//! Where trains are on, ports at which nothing ever waits are left out ([`passage`]).
 
 use std::collections::BTreeMap;
 
@@ -18,9 +15,12 @@ use super::exit::Port;
 use super::fabric::{Fabric, Stream};
 use super::fifo::Fifo;
 use super::frames::Frames;
+use super::order::order;
+use super::passage::{self, interval, transit};
+use super::queue::Queue;
 use super::run::LOW;
-use super::scheduled::{Queue, Scheduled};
-use super::spec::{AbrPort, ClassSpec, LinkId, LinkSpec, NetworkError, NetworkSpec, QueueSpec, Queues, Upc, VcSpec};
+use super::scheduled::Scheduled;
+use super::spec::{AbrPort, ClassSpec, LinkId, LinkSpec, NetworkError, NetworkSpec, QueueSpec, Queues, VcSpec};
 use super::stage::Stage;
 use super::{AbrEnd, Hop, Link, Network, Vc, VcStats};
 use crate::aal5::Reassembler;
@@ -118,7 +118,9 @@ impl<'a> Builder<'a> {
             by_link: BTreeMap::new(),
             vcs: Vec::new(),
             paths: Vec::new(),
-            idle: (0..spec.links.len()).map(|link| spec.trains && never_waits(spec, LinkId(link as u32))).collect(),
+            idle: (0..spec.links.len())
+                .map(|link| spec.trains && passage::never_waits(spec, LinkId(link as u32)))
+                .collect(),
             edges: BTreeMap::new(),
         }
     }
@@ -354,12 +356,29 @@ impl<'a> Builder<'a> {
         stream
     }
 
+    /// Schedulers whose VCs all go on to far ends, each in a stream of its own.
+    fn tell_apart(&mut self) {
+        for stage in &mut self.stages {
+            for (index, port) in stage.ports.iter_mut().enumerate() {
+                let Port::Scheduled(port) = port else { continue };
+                let own = stage.connections.iter().filter(|connection| connection.port as usize == index);
+                let mut streams: Vec<u32> = own.map(|connection| connection.out).collect();
+                let vcs = streams.len();
+                streams.sort_unstable();
+                streams.dedup();
+                let far = |stream: &u32| matches!(self.streams[*stream as usize].target, Target::Sink(_));
+                port.apart = streams.len() == vcs && streams.iter().all(far);
+            }
+        }
+    }
+
     fn finish(mut self) -> Network {
         for stage in &mut self.stages {
             if let Some(watch) = &mut stage.watch {
                 watch.marks.resize(stage.connections.len(), Mark::default());
             }
         }
+        self.tell_apart();
         let stages = self.stages.len();
         let (order, mut look_ahead) = order(stages, &self.edges);
         let mut places = vec![0; stages];
@@ -408,40 +427,6 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// From the start of a cell's transmission to its arrival.
-pub(super) fn transit(link: &LinkSpec) -> Spacing {
-    Spacing::of_cell(link.rate).plus(Spacing::of(link.delay))
-}
-
-/// From one start of a transmission to the next, at the least.
-pub(super) fn interval(link: &LinkSpec) -> Spacing {
-    Spacing::of_cell(link.pace.unwrap_or(link.rate))
-}
-
-/// True for a port to which no cell comes earlier than one interval behind the one before, and which drops none that finds it idle.
-fn never_waits(spec: &NetworkSpec, id: LinkId) -> bool {
-    let link = &spec.links[id.index()];
-    let own_memory = spec.nodes[link.from.index()].shared_memory.is_none();
-    let policed = |upc: &Option<Upc>| upc.is_some_and(|upc| upc.at == id);
-    let free = !spec.vcs.iter().any(|vc| policed(&vc.upc)) && !spec.vps.iter().any(|vp| policed(&vp.upc));
-    if !own_memory || !free || !matches!(link.queues, Queues::Fifo(_)) {
-        return false;
-    }
-    // The link before it, or the source, by VC.
-    let mut before = spec.vcs.iter().filter_map(|vc| {
-        let hop = vc.route.iter().position(|link| *link == id)?;
-        Some((hop.checked_sub(1).map(|hop| vc.route[hop]), vc.pcr))
-    });
-    match before.next() {
-        None => false,
-        Some((None, pcr)) => before.next().is_none() && pcr.is_some_and(|pcr| Spacing::of_cell(pcr) >= interval(link)),
-        Some((first, _)) => {
-            before.all(|(other, _)| other == first)
-                && first.is_some_and(|first| interval(&spec.links[first.index()]) >= interval(link))
-        }
-    }
-}
-
 /// The rank of each priority among those in use.
 fn ranks(priorities: impl Iterator<Item = u8>) -> BTreeMap<u8, u16> {
     let mut ranks: BTreeMap<u8, u16> = priorities.map(|priority| (priority, 0)).collect();
@@ -449,45 +434,4 @@ fn ranks(priorities: impl Iterator<Item = u8>) -> BTreeMap<u8, u16> {
         *level = rank as u16;
     }
     ranks
-}
-
-/// Stages so that edges lead to later ones, and the least time that an edge takes that does not.
-fn order(stages: usize, edges: &BTreeMap<(u32, u32), u64>) -> (Vec<u32>, u64) {
-    let mut before = vec![0_u32; stages];
-    for (_, to) in edges.keys() {
-        before[*to as usize] += 1;
-    }
-    let mut placed = vec![false; stages];
-    let mut order: Vec<u32> = Vec::new();
-    while order.len() < stages {
-        // The first that nothing leads to any more; in a ring, the first that is left.
-        let free = (0..stages).find(|stage| !placed[*stage] && before[*stage] == 0);
-        let next = free.or_else(|| (0..stages).find(|stage| !placed[*stage])).expect("one is left");
-        placed[next] = true;
-        order.push(next as u32);
-        for (_, to) in edges.keys().filter(|(from, _)| *from as usize == next) {
-            before[*to as usize] = before[*to as usize].saturating_sub(1);
-        }
-    }
-    let place = |stage: u32| order.iter().position(|other| *other == stage);
-    let back = edges.iter().filter(|((from, to), _)| place(*from) >= place(*to));
-    let look_ahead = back.map(|(_, time)| *time).min().unwrap_or(u64::MAX);
-    (order, look_ahead)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stages_stand_before_those_that_they_send_to() {
-        let edges = BTreeMap::from([((2, 0), 5), ((0, 1), 7)]);
-        assert_eq!(order(3, &edges), (vec![2, 0, 1], u64::MAX));
-    }
-
-    #[test]
-    fn a_ring_is_cut_where_little_time_decides() {
-        let edges = BTreeMap::from([((0, 1), 5), ((1, 2), 7), ((2, 0), 9)]);
-        assert_eq!(order(3, &edges), (vec![0, 1, 2], 9));
-    }
 }

@@ -14,7 +14,7 @@ use super::bundle::Bundle;
 use super::earliest::Earliest;
 use super::frames::Frames;
 use super::ring::Ring;
-use super::run::{LOOSE, Run};
+use super::run::{About, LOOSE, Run};
 use crate::time::{Moment, Spacing};
 
 /// Runs on their way to a stage or a far end, in order of time.
@@ -199,6 +199,34 @@ impl Fabric {
             at = at.plus(spacing);
         }
         self.push(stream, Run::of(at, first.frame, first.about.with_end()));
+    }
+
+    /// Appends cells of one frame to a stream to a far end, where they are at these times.
+    pub(super) fn push_times(
+        &mut self,
+        stream: u32,
+        frame: u32,
+        about: About,
+        times: &mut impl Iterator<Item = Moment>,
+    ) {
+        let before_end = usize::from(about.cells()) - usize::from(about.ends());
+        let cell = about.with_cells(1).without_end();
+        let mut plain = times.by_ref().take(before_end);
+        while let Some(at) = plain.next() {
+            self.push(stream, Run::of(at, frame, cell));
+            let Stream { runs, times, .. } = &mut self.streams[stream as usize];
+            if let Some(back) = runs.back_mut()
+                && back.class() == LOOSE
+            {
+                // Those behind it join it.
+                let before = times.len();
+                plain.by_ref().for_each(|at| times.push(at));
+                back.about = back.about.with_cells(back.cells() + (times.len() - before) as u16);
+            }
+        }
+        if let Some(at) = times.next() {
+            self.push(stream, Run::of(at, frame, cell.with_end()));
+        }
     }
 
     /// Takes all cells of a stream that come in picosecond `bound` or before. Tells when the next is there.

@@ -53,6 +53,12 @@ impl<T: Copy> Ring<T> {
     }
 
     #[inline]
+    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        let place = self.place(self.taken.wrapping_add(index));
+        if index < self.len() { self.places.get_mut(place) } else { None }
+    }
+
+    #[inline]
     pub(super) fn push(&mut self, item: T) {
         if self.len() == self.places.len() {
             self.grow(item);
@@ -115,6 +121,7 @@ mod tests {
                 prop_assert_eq!((ring.front(), ring.get(2)), (model.front(), model.get(2)));
                 prop_assert_eq!(ring.back_mut(), model.back_mut());
                 prop_assert_eq!(ring.front_mut(), model.front_mut());
+                prop_assert_eq!(ring.get_mut(3), model.get_mut(3));
                 prop_assert!(ring.iter().eq(&model) && ring.iter().rev().eq(model.iter().rev()));
             }
         }

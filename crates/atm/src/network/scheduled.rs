@@ -12,20 +12,15 @@
 //! is served a run at a time.
 //! When a cell leaves if nothing else comes is told in closed form, since tags of a queue are one step apart.
 
-use std::collections::VecDeque;
-
 use super::bundle::{Bundle, Bundled};
 use super::connection::Connection;
 use super::exit::Output;
 use super::fabric::Fabric;
-use super::ring::Ring;
-use super::run::{About, Run};
-use super::stats::Cells;
+use super::queue::Queue;
+use super::run::Run;
 use super::turns::{Turn, Turns};
 use crate::discard::{Occupancy, Rules};
 use crate::time::{Moment, Spacing};
-
-const CELL_TAG: u64 = 1 << 28;
 
 #[derive(Debug)]
 pub(super) struct Scheduled {
@@ -40,97 +35,11 @@ pub(super) struct Scheduled {
     clocks: Vec<u64>,
     /// Queues in which something waits, with the tags of their next cells.
     turns: Turns,
-    /// Of trains side by side, those that go to one queue; kept for its room.
-    abreast: Vec<Item>,
     pub(super) waiting: u32,
     /// From the start of a transmission to the far end of its VC at the least.
     pub(super) onward: Spacing,
-}
-
-#[derive(Debug)]
-pub(super) struct Queue {
-    pub(super) rules: Rules,
-    items: Ring<Item>,
-    /// Ends of frames that wait: how many cells have waited here up to each.
-    ends: VecDeque<u64>,
-    /// Cells that ever waited here and do so no longer.
-    left: u64,
-    pub(super) waiting: u32,
-    pub(super) peak: u32,
-    active_vcs: u32,
-    level: u16,
-    /// 1/weight.
-    step: u64,
-    /// Tag of the cell sent last.
-    finish: u64,
-}
-
-/// Cells of one frame that wait one behind the other.
-#[derive(Clone, Copy, Debug)]
-struct Item {
-    about: About,
-    frame: u32,
-}
-
-impl Queue {
-    /// `level` counts from 0 without gaps; lower ones go first.
-    pub(super) fn new(rules: Rules, level: u16, weight: u16) -> Self {
-        Self {
-            rules,
-            items: Ring::default(),
-            ends: VecDeque::new(),
-            left: 0,
-            waiting: 0,
-            peak: 0,
-            active_vcs: 0,
-            level,
-            step: CELL_TAG / u64::from(weight),
-            finish: 0,
-        }
-    }
-
-    /// Cells at the end, with those before them if they continue them and `join`.
-    #[inline]
-    fn append(&mut self, item: Item, join: bool) {
-        match self.items.back_mut() {
-            Some(back) if join && back.frame == item.frame && back.about.continued_by(item.about) => {
-                back.about = item.about.with_cells(back.about.cells() + item.about.cells());
-            }
-            _ => self.items.push(item),
-        }
-    }
-
-    /// Takes out the first cells of the first item, at most so many.
-    #[inline(always)]
-    fn take(&mut self, most: u32) -> Item {
-        let first = self.items.front_mut().expect("a queue in which something waits");
-        let mut taken = *first;
-        let waiting = taken.about.cells();
-        if most >= u32::from(waiting) {
-            self.items.skip(1);
-            if taken.about.ends() {
-                self.ends.pop_front();
-            }
-        } else {
-            first.about = first.about.with_cells(waiting - most as u16);
-            taken.about = taken.about.with_cells(most as u16).without_end();
-        }
-        taken
-    }
-
-    /// How many of its cells have tags that come before `turn`, the first of them having `tag`.
-    fn before(&self, turn: Turn, first: Turn) -> u64 {
-        if first >= turn {
-            return 0;
-        }
-        if first.level() < turn.level() {
-            return self.waiting.into();
-        }
-        let apart = turn.tag() - first.tag();
-        // Of equal tags the queue that stands first goes first.
-        let one_more = !apart.is_multiple_of(self.step) || first.queue() < turn.queue();
-        (apart / self.step + u64::from(one_more)).min(self.waiting.into())
-    }
+    /// No VC shares its stream with another, and all streams lead to far ends.
+    pub(super) apart: bool,
 }
 
 impl Scheduled {
@@ -143,18 +52,38 @@ impl Scheduled {
             queues,
             clocks: vec![0; levels],
             turns: Turns::default(),
-            abreast: Vec::new(),
             waiting: 0,
             onward: Spacing::LONGEST,
+            apart: false,
         }
     }
 
     /// Starts every transmission that is due by `now`. Gives how many cells left.
     fn serve(&mut self, now: Moment, connections: &mut [Connection], fabric: &mut Fabric) -> u32 {
+        if self.waiting == 0 {
+            return 0;
+        }
         let due = self.due(now).min(self.waiting.into()) as u32;
+        // So many that going through all queues once more costs little.
+        let apart = self.apart && due as usize > 2 * self.queues.len();
+        let every = (self.interval, self.class);
         let mut left = 0;
         while left < due {
-            left += self.serve_first(due - left, connections, fabric);
+            let (index, cells) = self.choose(due - left);
+            let queue = &mut self.queues[index as usize];
+            if apart {
+                for _ in 0..cells {
+                    queue.starts.push(self.free);
+                    self.free = self.free.plus(self.interval);
+                }
+            } else {
+                queue.send(cells, self.free, every, connections, fabric);
+                self.free = self.free.plus(self.interval.times(cells.into()));
+            }
+            left += cells;
+        }
+        if apart {
+            self.queues.iter_mut().for_each(|queue| queue.send_noted(every, connections, fabric));
         }
         self.waiting -= due;
         due
@@ -165,12 +94,12 @@ impl Scheduled {
         if now < self.free { 0 } else { now.since(self.free).divided_by(self.interval) + 1 }
     }
 
-    /// Serves the queue whose turn it is until it is that of another, or nothing waits in it: at most so many cells. Gives how many.
+    /// Whose turn it is, and for how many cells one behind the other: until it is that of another, or nothing waits there; at most so many.
     #[inline(always)]
-    fn serve_first(&mut self, most: u32, connections: &mut [Connection], fabric: &mut Fabric) -> u32 {
+    fn choose(&mut self, most: u32) -> (u16, u32) {
         let turn = self.turns.first().expect("something waits");
         let queue = &mut self.queues[turn.queue() as usize];
-        let (step, interval, class) = (queue.step, self.interval, self.class);
+        let step = queue.step;
         let most = most.min(queue.waiting);
         let (mut cells, mut last) = (1, turn.tag());
         match self.turns.second() {
@@ -183,23 +112,6 @@ impl Scheduled {
             }
             _ => (cells, last) = (most, last + step * u64::from(most - 1)),
         }
-        let (mut rest, mut start) = (cells, self.free);
-        while rest > 0 {
-            let Item { about, frame } = queue.take(rest);
-            let connection = &mut connections[about.label() as usize];
-            if connection.leaves(about.cells().into()) {
-                queue.active_vcs -= 1;
-            }
-            let sent = about.with_label(connection.label).with_class(class);
-            fabric.push(connection.out, Run::of(start.plus(connection.transit), frame, sent));
-            rest -= u32::from(about.cells());
-            start = if about.cells() == 1 {
-                start.plus(interval)
-            } else {
-                start.plus(interval.times(about.cells().into()))
-            };
-        }
-        self.free = start;
         queue.waiting -= cells;
         queue.left += u64::from(cells);
         queue.finish = last;
@@ -209,15 +121,7 @@ impl Scheduled {
         } else {
             self.turns.replace_first(Turn::new(turn.level(), last + step, turn.queue()));
         }
-        cells
-    }
-
-    /// Cells of a VC that wait. Walks through all of its queue.
-    pub(super) fn waiting_of(&self, queue: u16, label: u16) -> Cells {
-        let mut cells = Cells::default();
-        let own = self.queues[queue as usize].items.iter().filter(|item| item.about.label() == label);
-        own.for_each(|item| cells.add(item.about.cells(), item.about.low()));
-        cells
+        (turn.queue(), cells)
     }
 
     /// Before when no frame that waits here is at the far end: when the first of their ends leaves, if nothing else comes, and the least
@@ -225,8 +129,7 @@ impl Scheduled {
     pub(super) fn bound(&self) -> Option<u64> {
         let ends = self.turns.all().iter().filter_map(|first| {
             let queue = &self.queues[first.queue() as usize];
-            let end = queue.ends.front()?;
-            let tag = first.tag() + queue.step * (end - queue.left - 1);
+            let tag = first.tag() + queue.step * (queue.until_end()? - 1);
             Some(Turn::new(first.level(), tag, first.queue()))
         });
         let turn = ends.min()?;
@@ -337,29 +240,23 @@ impl Scheduled {
     /// Appends all cells of a bundle to queues none of which is empty.
     fn queue_bundle(&mut self, bundle: &Bundle, connections: &mut [Connection]) {
         let rounds = bundle.rounds;
-        let item = |train: &Run, cells| Item { about: train.about.with_cells(cells).without_end(), frame: train.frame };
         for (index, train) in bundle.trains.iter().enumerate() {
             let own = connections[train.label() as usize].queue;
             let queue = &mut self.queues[own as usize];
             if connections[train.label() as usize].waits(rounds.into()) {
                 queue.active_vcs += 1;
             }
-            queue.waiting += u32::from(rounds);
             let beside = |other: &&Run| connections[other.label() as usize].queue == own;
             if bundle.trains[..index].iter().any(|other| beside(&other)) {
                 // It went with the first of them.
                 continue;
             }
-            self.abreast.clear();
-            self.abreast.extend(bundle.trains[index..].iter().filter(beside).map(|train| item(train, 1)));
-            if self.abreast.len() == 1 {
-                queue.append(item(train, rounds), true);
-                continue;
-            }
-            for _ in 0..rounds {
-                for item in &self.abreast {
-                    queue.items.push(*item);
-                }
+            let mut others = bundle.trains[index + 1..].iter().filter(beside);
+            if others.next().is_some() {
+                queue.append_braid(bundle.trains[index..].iter().filter(beside), rounds);
+            } else {
+                let about = train.about.with_cells(rounds).without_end();
+                queue.append(&Run::of(train.at(), train.frame, about), true);
             }
         }
         self.waiting += bundle.count();
@@ -387,13 +284,9 @@ impl Scheduled {
         if connection.waits(cells) {
             queue.active_vcs += 1;
         }
-        queue.waiting += cells;
-        self.waiting += cells;
+        queue.append(&run, fabric.trains);
         queue.peak = queue.peak.max(queue.waiting);
-        if run.ends() {
-            queue.ends.push_back(queue.left + u64::from(queue.waiting));
-        }
-        queue.append(Item { about: run.about, frame: run.frame }, fabric.trains);
+        self.waiting += cells;
         cells.into()
     }
 }

@@ -13,9 +13,8 @@ use super::exit::{Exit, Lone, Port, Several};
 use super::fabric::Fabric;
 use super::heads::{Head, Heads};
 use super::run::Run;
-use crate::discard::CellDrop;
-use crate::policer::{Policer, SeenRun, Verdict};
-use crate::time::Moment;
+use crate::policer::{Policer, Seen, SeenRun, Verdict};
+use crate::time::{Moment, Spacing};
 
 #[derive(Debug, Default)]
 pub(super) struct Stage {
@@ -178,13 +177,39 @@ impl Entry<'_> {
         exit.comes(&run, self.connections, fabric);
         let connection = &mut self.connections[run.label() as usize];
         connection.comes(run.cells(), run.low());
-        if run.cells() == 1 && connection.unpoliced() {
-            exit.settle(&run, self.connections, fabric);
-            exit.admit_cell(run, &mut self.connections[run.label() as usize], fabric);
-        } else {
+        if run.cells() > 1 {
             let policers = [connection.policer, connection.path_policer];
             self.receive_run(run, policers, exit, fabric);
+        } else if connection.unpoliced() {
+            self.forward_cell(run, exit, fabric);
+        } else if let Some(cell) = self.police_cell(run, fabric) {
+            self.forward_cell(cell, exit, fabric);
         }
+    }
+
+    /// To the queue.
+    #[inline(always)]
+    fn forward_cell(&mut self, cell: Run, exit: &mut impl Exit, fabric: &mut Fabric) {
+        exit.settle(&cell, self.connections, fabric);
+        exit.admit_cell(cell, &mut self.connections[cell.label() as usize], fabric);
+    }
+
+    /// Asks the policers, the first before the second. `None`: one of them drops it.
+    fn police_cell(&mut self, mut cell: Run, fabric: &mut Fabric) -> Option<Run> {
+        let connection = &mut self.connections[cell.label() as usize];
+        for policer in [connection.policer, connection.path_policer].into_iter().filter(|policer| *policer != NONE) {
+            let seen = Seen { low_priority: cell.low(), last: cell.ends() };
+            let verdict = self.policers[policer as usize].police(cell.at(), seen);
+            if let Some(reason) = verdict.refusal() {
+                connection.drop(cell, Spacing::ZERO, reason, fabric);
+                return None;
+            }
+            if verdict == Verdict::Tag {
+                cell.set_low();
+                connection.lost.tagged += 1;
+            }
+        }
+        Some(cell)
     }
 
     /// Asks the policers, the first before the second; what they let through goes on.
@@ -200,10 +225,10 @@ impl Entry<'_> {
     /// To the queue.
     #[inline]
     fn forward(&mut self, run: Run, exit: &mut impl Exit, fabric: &mut Fabric) {
-        exit.settle(&run, self.connections, fabric);
         if run.cells() == 1 {
-            exit.admit_cell(run, &mut self.connections[run.label() as usize], fabric);
+            self.forward_cell(run, exit, fabric);
         } else {
+            exit.settle(&run, self.connections, fabric);
             exit.admit_run(run, self.connections, fabric);
         }
     }
@@ -217,18 +242,11 @@ impl Entry<'_> {
             let done = cells == run.cells();
             let mut piece = if done { run } else { run.split(cells, spacing) };
             let connection = &mut self.connections[run.label() as usize];
-            let refused = match verdict {
-                Verdict::Pass => None,
-                Verdict::Tag => {
-                    piece.set_low();
-                    connection.lost.tagged += u64::from(cells);
-                    None
-                }
-                Verdict::DropPeak => Some(CellDrop::PeakRate),
-                Verdict::DropSustainable => Some(CellDrop::SustainableRate),
-                Verdict::DropFrame => Some(CellDrop::FrameConformance),
-            };
-            match refused {
+            if verdict == Verdict::Tag {
+                piece.set_low();
+                connection.lost.tagged += u64::from(cells);
+            }
+            match verdict.refusal() {
                 Some(reason) => connection.drop(piece, spacing, reason, fabric),
                 None if next != NONE => self.police(piece, [next, NONE], exit, fabric),
                 None => self.forward(piece, exit, fabric),

@@ -252,7 +252,7 @@ impl Network {
         let waiting = match &stage.ports[connection.port as usize] {
             // They are in the stream already.
             Port::Fifo(_) => Cells::default(),
-            Port::Scheduled(port) => port.waiting_of(connection.queue, from.label),
+            Port::Scheduled(port) => port.queues[connection.queue as usize].waiting_of(from.label),
         };
         let joined = Cells {
             all: connection.arrived - connection.dropped_cells() - waiting.all,

@@ -15,23 +15,35 @@ struct Frame {
     bytes: ByteCount,
 }
 
-/// Senders shaped alike to a switch, a trunk at which some are policed, and a receiver of each; the network, its trunk and its VCs.
-fn network(trains: bool, (vcs, pcr): (usize, BitRate), queues: Queues) -> (Network, LinkId, Vec<VcId>) {
+/// Who sends, and how.
+#[derive(Clone, Copy)]
+struct Load {
+    vcs: usize,
+    pcr: BitRate,
+    /// As many as VCs, each has a far end for itself; fewer, some share one.
+    receivers: usize,
+}
+
+/// Senders shaped alike to a switch, a trunk at which some are policed, and receivers; the network, its trunk and its VCs.
+fn network(trains: bool, load: Load, queues: Queues) -> (Network, LinkId, Vec<VcId>) {
     let trunk_rate = BitRate::from_kbit_per_s(149_760);
     let mut spec = NetworkSpec { trains, ..NetworkSpec::new() };
     let (near, far) = (spec.node("near"), spec.node("far"));
     let delay = Duration::from_us(700);
     let trunk = spec.link(LinkSpec::new(near, far, trunk_rate, delay).with_queues(queues));
-    let ids = (0..vcs).map(|index| {
-        let names = [format!("sender {index}"), format!("receiver {index}")];
-        let [sender, receiver] = names.each_ref().map(|name| spec.node(name.clone()));
-        spec.link(LinkSpec::new(sender, near, trunk_rate, Duration::ZERO));
+    for index in 0..load.receivers {
+        let receiver = spec.node(format!("receiver {index}"));
         spec.link(LinkSpec::new(far, receiver, trunk_rate, Duration::ZERO));
+    }
+    let ids = (0..load.vcs).map(|index| {
+        let names = [format!("sender {index}"), format!("receiver {}", index % load.receivers)];
+        let sender = spec.node(names[0].clone());
+        spec.link(LinkSpec::new(sender, near, trunk_rate, Duration::ZERO));
         let route = spec.route(&[&names[0], "near", "far", &names[1]]).expect("links");
-        let upc = (index % 3 == 0).then(|| Upc { at: trunk, contract: contract() });
+        let upc = (index % 4 == 0).then(|| Upc { at: trunk, contract: contract() });
         spec.vc(VcSpec {
-            pcr: Some(pcr),
-            class: index % 2,
+            pcr: Some(load.pcr),
+            class: index % 3,
             upc,
             ..VcSpec::new(format!("vc {index}"), 32 + index as u16, route)
         })
@@ -53,7 +65,7 @@ fn frames() -> impl Strategy<Value = Vec<Frame>> {
     let frame = (0..7_usize, gap, 1..9_000_u64);
     let frame =
         frame.prop_map(|(vc, gap, bytes)| Frame { vc, gap: Duration::from_ps(gap), bytes: ByteCount::new(bytes) });
-    prop::collection::vec(frame, 2..40)
+    prop::collection::vec(frame, 2..60)
 }
 
 proptest! {
@@ -65,15 +77,18 @@ proptest! {
         kbit_per_s in prop_oneof![Just(149_760_u64), Just(74_880), Just(33_333), Just(10_000)],
         limit in prop_oneof![Just(None), Just(Some(25)), Just(Some(400))],
         epd in any::<bool>(),
-        weights in prop_oneof![Just(None), (1..4_u16, 1..4_u16).prop_map(Some)],
+        receivers in prop_oneof![2 => Just(7_usize), 1 => 1..4_usize],
+        // Weight and priority of three queues.
+        classes in prop_oneof![1 => Just(None), 3 => prop::array::uniform3((1..6_u16, 0..5_u8)).prop_map(Some)],
         samples in prop::collection::vec(0..4_000_000_u64, 1..12),
     ) {
         let scheme = if epd { Scheme::Epd { threshold: CellCount::new(limit.unwrap_or(30) * 2 / 3) } } else { Scheme::Tail };
         let queue = QueueSpec { limit: limit.map(CellCount::new), discard: Discard { scheme, ..Discard::default() } };
-        let class = |weight| ClassSpec { queue, priority: 0, weight };
-        let queues = || weights.map_or(Queues::Fifo(queue), |(one, two)| Queues::Classes(vec![class(one), class(two)]));
-        let loads = (vcs, BitRate::from_kbit_per_s(kbit_per_s));
-        let mut both = [true, false].map(|trains| network(trains, loads, queues()));
+        // One in five has a priority of its own.
+        let class = |(weight, priority)| ClassSpec { queue, priority: priority / 4, weight };
+        let queues = || classes.map_or(Queues::Fifo(queue), |classes| Queues::Classes(classes.map(class).to_vec()));
+        let load = Load { vcs, pcr: BitRate::from_kbit_per_s(kbit_per_s), receivers: receivers.min(vcs) };
+        let mut both = [true, false].map(|trains| network(trains, load, queues()));
         let mut at = Instant::ZERO;
         for (index, frame) in frames.iter().enumerate() {
             at += frame.gap;
