@@ -1,6 +1,7 @@
 //! What `lastmile compare` sets side by side: settings under a name.
 
-use crate::queue::Several;
+use crate::diagnostics::Place;
+use crate::overrides::Override;
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
@@ -23,8 +24,10 @@ pub(crate) static CASE: Section = Section {
 pub struct Case {
     /// What the comparison calls it.
     pub name: String,
-    /// What it sets, each as `key=value`.
-    pub set: Vec<String>,
+    /// Where the file says so.
+    pub place: Place,
+    /// What it sets.
+    pub set: Vec<Override>,
 }
 
 /// The cases of a file, in its order.
@@ -33,17 +36,18 @@ pub(crate) fn read(root: &Table<'_>) -> Vec<Case> {
     for table in root.tables("case") {
         let table = table.open(&CASE);
         let name = table.name("name");
-        let set = table.optional::<Several<String>>("set").map_or_else(Vec::new, |several| several.0);
-        if let Some(wrong) = set.iter().find(|set| !set.contains('=')) {
-            let message = format!("{}: {wrong:?} is not of the form key=value", table.path("set"));
-            table.error("set", message, Some("such as \"access.up.rate=1 Mbit/s\"".into()));
+        let set = table.each::<String>("set");
+        for (place, wrong) in set.iter().filter(|(_, pair)| !pair.contains('=')) {
+            let message = format!("{wrong:?} is not of the form key=value, such as \"access.up.rate=1 Mbit/s\"");
+            table.error_at(place.clone(), "set", message);
         }
         let Some(name) = name else { continue };
         if cases.iter().any(|other| other.name == name) {
             table.error("name", format!("two cases are called {name:?}"), None);
             continue;
         }
-        cases.push(Case { name, set });
+        let set = set.into_iter().map(|(place, pair)| Override::at(place, pair)).collect();
+        cases.push(Case { name, place: table.place("name"), set });
     }
     cases
 }

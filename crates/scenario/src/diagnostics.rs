@@ -288,6 +288,17 @@ impl Report {
         self.findings.iter().any(|finding| finding.severity == Severity::Error)
     }
 
+    /// The same, said of `what`: of what is wrong only with the file as it is there. An argument is named already.
+    #[must_use]
+    pub fn within(mut self, what: &str) -> Self {
+        for finding in &mut self.findings {
+            if !matches!(finding.place, Place::Argument { .. }) {
+                finding.message = format!("{what}: {}", finding.message);
+            }
+        }
+        self
+    }
+
     /// In the order of the file: what concerns it as a whole, then line by line, then the command line.
     pub(crate) fn sort(&mut self) {
         self.findings.sort_by_key(|finding| match &finding.place {

@@ -1,7 +1,7 @@
-//! A TOML document in which every key and value knows where it came from: a span of the file, or a `--set` argument.
+//! A TOML document in which every key and value knows where it came from: a span of the file, or an override.
 //!
-//! `toml` parses; this tree only adds the origin, keeps the order of the file, and takes `--set key=value` before anything
-//! is read, so that an override is checked exactly as the same line in the file would be.
+//! `toml` parses; this tree only adds the origin, keeps the order of the file, and takes each `key=value` of `--set` or of a
+//! `[[case]]` before anything is read, so that an override is checked exactly as the same line in the file would be.
 
 use core::ops::Range;
 
@@ -9,6 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::diagnostics::{Diagnostic, Place, Report, Source, did_you_mean};
+use crate::overrides::Override;
 
 /// Where a key or value came from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -84,18 +85,17 @@ impl Table {
     }
 }
 
-/// A file with the overrides of the command line.
+/// A file with what is set over it.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) source: Source,
-    /// The overrides as given: `key=value`.
-    pub(crate) overrides: Vec<String>,
+    pub(crate) overrides: Vec<Override>,
     pub(crate) root: Table,
 }
 
 impl Document {
     /// Parses, and applies the overrides in their order. All that is wrong with either is in the report.
-    pub(crate) fn parse(source: Source, overrides: &[String]) -> Result<Self, Report> {
+    pub(crate) fn parse(source: Source, overrides: &[Override]) -> Result<Self, Report> {
         let (root, errors) = DeTable::parse_recoverable(source.text());
         if !errors.is_empty() {
             let mut report = Report::default();
@@ -111,10 +111,10 @@ impl Document {
         let root = table_of(root.into_inner(), &|span| Origin::Span(span));
         let mut document = Self { source, overrides: overrides.to_vec(), root };
         let mut report = Report::default();
-        for (index, argument) in overrides.iter().enumerate() {
+        for (index, setting) in overrides.iter().enumerate() {
             if let Err(Refusal { message, hint }) = document.override_with(index) {
-                let key = argument.split('=').next().unwrap_or_default().trim();
-                report.push(Diagnostic::error(document.argument(index), message).about(key).maybe_hint(hint));
+                let key = setting.as_str().split('=').next().unwrap_or_default().trim();
+                report.push(Diagnostic::error(setting.place().clone(), message).about(key).maybe_hint(hint));
             }
         }
         if report.is_empty() { Ok(document) } else { Err(report) }
@@ -124,17 +124,13 @@ impl Document {
     pub(crate) fn place(&self, origin: &Origin) -> Place {
         match origin {
             Origin::Span(span) => self.source.place(span.clone()),
-            Origin::Override(index) => self.argument(*index),
+            Origin::Override(index) => self.overrides[*index].place().clone(),
         }
-    }
-
-    fn argument(&self, index: usize) -> Place {
-        Place::Argument { text: format!("--set {}", self.overrides[index]) }
     }
 
     /// Applies one override: sets the value, and makes the tables on the way to it.
     fn override_with(&mut self, index: usize) -> Result<(), Refusal> {
-        let Some((path, value)) = self.overrides[index].split_once('=') else {
+        let Some((path, value)) = self.overrides[index].as_str().split_once('=') else {
             return Err(Refusal::hinted("no \"=\"", USAGE));
         };
         let keys: Vec<&str> = path.trim().split('.').map(|key| key.trim().trim_matches('"')).collect();
@@ -292,7 +288,7 @@ mod tests {
         "name = \"x\"\n[access]\nup = { rate = \"1 kbit/s\" }\n[[traffic]]\nname = \"a\"\n[[traffic]]\nname = \"b\"\n";
 
     fn with(overrides: &[&str]) -> Result<Document, Report> {
-        let overrides: Vec<String> = overrides.iter().map(|&text| text.to_owned()).collect();
+        let overrides: Vec<Override> = overrides.iter().map(|pair| Override::set(pair)).collect();
         Document::parse(Source::new("f.toml", TEXT), &overrides)
     }
 

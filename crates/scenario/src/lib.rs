@@ -7,7 +7,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `diagnostics.rs` | what is wrong with a file: place, caret, what would be right; for every file that lastmile reads |
-//! | `document.rs` | the TOML tree in which each key knows its place, and `--set key=value` |
+//! | `document.rs`, `overrides.rs` | the TOML tree in which each key knows its place, and what is set over it: `key=value` |
 //! | `schema.rs` | the table of all keys: kinds, defaults, ranges; reader and reference both come from it |
 //! | `reader.rs`, `value.rs` | typed values out of the tree |
 //! | `scenario.rs` | the file as a whole |
@@ -29,6 +29,7 @@ mod document;
 mod ends;
 mod line;
 mod names;
+mod overrides;
 pub mod policy;
 mod queue;
 mod reader;
@@ -45,6 +46,7 @@ pub use access::Access;
 pub use cases::Case;
 pub use diagnostics::{Diagnostic, Place, Report, Severity, Source};
 pub use line::LineSpec;
+pub use overrides::Override;
 pub use policy::Policy;
 pub use queue::Remedy;
 pub use scenario::{Scenario, tcp_of};

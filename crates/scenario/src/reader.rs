@@ -275,6 +275,23 @@ impl<'d> Table<'d> {
         tables
     }
 
+    /// The values at `key`, a list or one on its own, each with its place; none if it is missing. Those that are wrong are left
+    /// out, and in the report.
+    pub(crate) fn each<T: FromNode>(&self, key: &'static str) -> Vec<(Place, T)> {
+        self.spec(key);
+        let Some(node) = self.at.table.get(key) else { return Vec::new() };
+        let items = if let Value::Array(items) = &node.value { items } else { core::slice::from_ref(node) };
+        let mut values = Vec::new();
+        for item in items {
+            let place = self.at.reader.place(Some(&item.origin));
+            match T::from_value(&item.value) {
+                Ok(value) => values.push((place, value)),
+                Err(message) => self.error_at(place, key, message),
+            }
+        }
+        values
+    }
+
     /// Adds an error for a value at `key` that is none of those in `allowed`.
     pub(crate) fn refuse<T>(&self, key: &'static str, found: &Scalar, allowed: &str) -> Option<T> {
         self.error(key, format!("{}: {found} is not {allowed}", self.path(key)), None);
@@ -291,6 +308,18 @@ impl<'d> Table<'d> {
     pub(crate) fn has_table(&self, key: &'static str) -> bool {
         self.spec(key);
         matches!(self.at.table.get(key), Some(Node { value: Value::Table(_), .. }))
+    }
+
+    /// Adds an error for one of the values at `key`, which stands at `place`.
+    pub(crate) fn error_at(&self, place: Place, key: &str, message: impl core::fmt::Display) {
+        let path = self.path(key);
+        self.at.reader.push(Diagnostic::error(place, format!("{path}: {message}")).about(path));
+    }
+
+    /// The place of the value of `key`, or of the table where the file does not give it.
+    pub(crate) fn place(&self, key: &str) -> Place {
+        let value = self.at.table.get(key).map(|node| &node.origin);
+        self.at.reader.place(value.or(self.at.origin))
     }
 
     /// Adds an error at the value of `key`, or at the table where the file does not give it.
@@ -325,11 +354,6 @@ impl<'d> Table<'d> {
     /// The table in the words of `--set`: `access.up`.
     pub(crate) fn own_path(&self) -> &str {
         &self.at.path.keys
-    }
-
-    fn place(&self, key: &str) -> Place {
-        let value = self.at.table.get(key).map(|node| &node.origin);
-        self.at.reader.place(value.or(self.at.origin))
     }
 
     /// What the schema says about `key`.

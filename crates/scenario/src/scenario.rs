@@ -14,6 +14,7 @@ use crate::atm::{self, circuits};
 use crate::cases::{self, Case};
 use crate::diagnostics::{Diagnostic, Place, Report, Source as Text};
 use crate::document::Document;
+use crate::overrides::Override;
 use crate::reader::{Reader, Table};
 use crate::schema::{Key, Kind, Section};
 use crate::tcp::{self, TCP};
@@ -98,25 +99,38 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Reads the file at `path` with `overrides`, each as `key=value` ([`Scenario::parse`]).
+    /// Reads the file at `path` with `overrides` such as `access.up.rate=1 Mbit/s`, each as `--set` has it ([`Override::set`]).
     ///
     /// # Errors
     /// All that is wrong: the file cannot be read, or what it says cannot be simulated.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self, Report> {
+        Self::load_with(path, &set(overrides))
+    }
+
+    /// Reads the file at `path` with `overrides`; what is wrong with one of these is told where it was written.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`].
+    pub fn load_with(path: &Path, overrides: &[Override]) -> Result<Self, Report> {
         let name = path.display().to_string();
         let text = read_file(path)
             .map_err(|problem| Report::of(Diagnostic::error(Place::WholeFile { name: name.clone() }, problem)))?;
-        Self::parse(&name, &text, overrides)
+        Self::parse_with(&name, &text, overrides)
     }
 
-    /// Reads `text`, which messages call `name`, with `overrides` such as `access.up.rate=1 Mbit/s`.
-    ///
-    /// An override names a key as in the file, entries of lists by their name or by their place from 0 (`traffic.upload.start=10s`,
-    /// `traffic.0.start=10s`). Its value is TOML, or a bare text.
+    /// Reads `text`, which messages call `name`, with `overrides` as [`Scenario::load`] takes them.
     ///
     /// # Errors
     /// All that is wrong with either, at least one of it an error.
     pub fn parse(name: &str, text: &str, overrides: &[String]) -> Result<Self, Report> {
+        Self::parse_with(name, text, &set(overrides))
+    }
+
+    /// Reads `text`, which messages call `name`, with `overrides`; what is wrong with one of these is told where it was written.
+    ///
+    /// # Errors
+    /// As [`Scenario::parse`].
+    pub fn parse_with(name: &str, text: &str, overrides: &[Override]) -> Result<Self, Report> {
         let document = Document::parse(Text::new(name, text), overrides)?;
         let reader = Reader::new(document);
         let read = read_root(&reader.root().open(&ROOT), name);
@@ -200,6 +214,10 @@ impl Scenario {
         let there = self.network.crossing((traffic, false), &there?, &|_| out);
         Some(there + self.network.crossing((traffic, true), &here?, &|_| back))
     }
+}
+
+fn set(overrides: &[String]) -> Vec<Override> {
+    overrides.iter().map(|pair| Override::set(pair)).collect()
 }
 
 pub(crate) fn read_file(path: &Path) -> Result<String, String> {

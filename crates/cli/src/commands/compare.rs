@@ -9,13 +9,13 @@ use clap::Args;
 use lastmile_results::comparison::{self, Row};
 use lastmile_results::schema::Document;
 use lastmile_results::{Run, format};
-use lastmile_scenario::Scenario;
+use lastmile_scenario::{Override, Scenario};
 use lastmile_sim::spec::Source;
 use lastmile_units::Duration;
 use serde::Serialize;
 
 use self::variants::Rows;
-use super::run::variants::Variant;
+use super::run::variants::{Variant, common};
 use super::run::{self, Done};
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
 
     /// Override a key of the file, such as access.up.rate="1 Mbit/s"
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    set: Vec<Override>,
 
     /// How long each run lasts; short for --set duration=TIME
     #[arg(long, value_name = "TIME")]
@@ -84,12 +84,15 @@ struct Compared<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
-    let file = Scenario::load(&arguments.scenario, &arguments.common()).map_err(Failure::Report)?;
+    let file = Scenario::load_with(&arguments.scenario, &arguments.common()).map_err(Failure::Report)?;
     printer.warnings(file.warnings());
     let Rows { what, mut variants } = variants::of(arguments, &file)?;
     let mut scenarios = Vec::new();
     for variant in &variants {
-        scenarios.push(Scenario::load(&arguments.scenario, &variant.overrides).map_err(Failure::Report)?);
+        let read = Scenario::load_with(&arguments.scenario, &variant.overrides);
+        // The file is right as it is, so what is wrong now comes of this.
+        let why = format!("{what} \"{}\"", variant.label);
+        scenarios.push(read.map_err(|report| Failure::Report(report.within(&why)))?);
     }
     let has_line = file.access().is_some();
     if has_line {
@@ -126,10 +129,8 @@ fn downloads_alone(file: &Scenario) -> Result<Scenario> {
 
 impl Arguments {
     /// The overrides that all runs have.
-    fn common(&self) -> Vec<String> {
-        let seed = self.seed.map(|seed| format!("seed={seed}"));
-        let duration = self.duration.map(|duration| format!("duration={duration}"));
-        self.set.iter().cloned().chain(seed).chain(duration).collect()
+    fn common(&self) -> Vec<Override> {
+        common(&self.set, self.seed, self.duration)
     }
 }
 

@@ -19,7 +19,7 @@ use lastmile_live::stop::Stop;
 use lastmile_live::user::{self, Inside};
 use lastmile_live::{Error, io};
 use lastmile_results::table;
-use lastmile_scenario::Scenario;
+use lastmile_scenario::{Override, Scenario};
 use lastmile_units::Duration;
 use signal_hook::consts::SIGUSR1;
 
@@ -80,7 +80,7 @@ struct Start {
 
     /// Override a key of the file, such as access.up.rate="1 Mbit/s"
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    set: Vec<Override>,
 
     /// Nodes of the file that the two ends stand for [default: client,server]
     #[arg(long, value_name = "CLIENT,SERVER", value_parser = path::ends)]
@@ -161,7 +161,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
 }
 
 fn emulate(start: &Start, printer: &mut Printer) -> Result {
-    let scenario = Scenario::load(&start.scenario, &start.set).map_err(Failure::Report)?;
+    let scenario = Scenario::load_with(&start.scenario, &start.set).map_err(Failure::Report)?;
     printer.warnings(scenario.warnings());
     let path = Path::of(&scenario, start.between.as_ref())?;
     let mut config = config(start, &path, scenario.network_ref().seed);

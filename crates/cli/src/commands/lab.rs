@@ -16,7 +16,7 @@ use lastmile_live::lab;
 use lastmile_live::stop::Stop;
 use lastmile_results::beside::Beside;
 use lastmile_results::{Run, Summary, table, write};
-use lastmile_scenario::Scenario;
+use lastmile_scenario::{Override, Scenario};
 use lastmile_sim::outcome::Outcome;
 use lastmile_sim::spec::Network;
 use lastmile_units::{Duration, Instant};
@@ -25,7 +25,7 @@ use serde::Serialize;
 use super::emulate::two_nodes;
 use super::run;
 use super::run::capture::Captures;
-use super::run::variants::{Variant, policy_override};
+use super::run::variants::{Variant, common, policy_override};
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
 
@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
 
     /// Override a key of the file, such as access.up.rate="1 Mbit/s" or traffic.upload.start=10s
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(super) set: Vec<String>,
+    pub(super) set: Vec<Override>,
 
     /// Share the upstream by a policy: the name of a ready one, or a file; short for --set access.policy=NAME
     #[arg(long, value_name = "NAME")]
@@ -95,10 +95,9 @@ pub(crate) struct Arguments {
 /// `lastmile run --live`.
 impl From<&run::Arguments> for Arguments {
     fn from(run: &run::Arguments) -> Self {
-        let seed = run.seed.map(|seed| format!("seed={seed}"));
         Self {
             scenario: run.scenario.clone(),
-            set: run.set.iter().cloned().chain(seed).collect(),
+            set: common(&run.set, run.seed, None),
             policy: run.policy.clone(),
             duration: run.duration,
             congestion: None,
@@ -116,7 +115,7 @@ impl From<&run::Arguments> for Arguments {
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let variant = Variant::new("", &overrides(arguments), Vec::new());
-    let scenario = Scenario::load(&arguments.scenario, &variant.overrides).map_err(Failure::Report)?;
+    let scenario = Scenario::load_with(&arguments.scenario, &variant.overrides).map_err(Failure::Report)?;
     printer.warnings(scenario.warnings());
     let kernel = Kernel { congestion: arguments.congestion.as_deref() };
     let plan = Plan::of(&scenario, arguments.between.as_ref(), kernel)?;
@@ -144,11 +143,11 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     Ok(Exit::Done)
 }
 
-fn overrides(arguments: &Arguments) -> Vec<String> {
-    let duration = arguments.duration.map(|duration| format!("duration={duration}"));
-    let policy = arguments.policy.as_deref().map(policy_override);
-    let quick_acks = arguments.quick_acks.then(|| "tcp.quick_acks=true".to_owned());
-    arguments.set.iter().cloned().chain(quick_acks).chain(duration).chain(policy).collect()
+fn overrides(arguments: &Arguments) -> Vec<Override> {
+    let policy = arguments.policy.as_deref().map(|name| policy_override("--policy", name));
+    let quick_acks = arguments.quick_acks.then(|| Override::from_argument("tcp.quick_acks=true", "--quick-acks"));
+    let set: Vec<Override> = arguments.set.iter().cloned().chain(quick_acks).collect();
+    common(&set, None, arguments.duration).into_iter().chain(policy).collect()
 }
 
 /// The same with simulated time, if it is asked for. The inner error is how the program is to end, since a signal has come.

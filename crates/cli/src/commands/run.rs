@@ -12,7 +12,7 @@ use clap::Args;
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use lastmile_results::schema::Document;
 use lastmile_results::{Run, table, write};
-use lastmile_scenario::Scenario;
+use lastmile_scenario::{Override, Scenario};
 use lastmile_units::Duration;
 use serde::Serialize;
 
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
 
     /// Override a key of the file, such as access.up.rate="1 Mbit/s" or traffic.upload.start=10s
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(super) set: Vec<String>,
+    pub(super) set: Vec<Override>,
 
     /// Share the upstream by a policy: the name of a ready one, or a file; short for --set access.policy=NAME
     #[arg(long, value_name = "NAME")]
@@ -131,7 +131,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     // All are read before any runs: a mistake in the last should not cost the time of the first.
     let mut scenarios = Vec::new();
     for variant in &variants {
-        let scenario = Scenario::load(&arguments.scenario, &variant.overrides).map_err(Failure::Report)?;
+        let scenario = Scenario::load_with(&arguments.scenario, &variant.overrides).map_err(Failure::Report)?;
         if scenarios.is_empty() {
             printer.warnings(scenario.warnings());
         }

@@ -2,6 +2,7 @@ use lastmile_units::{BitRate, Duration, Limit, PacketCount, Ratio};
 
 use super::*;
 use crate::diagnostics::Source;
+use crate::overrides::Override;
 
 static ROOT: Section = Section {
     heading: "the top level",
@@ -45,7 +46,7 @@ struct Read {
 }
 
 fn read(text: &str, overrides: &[&str]) -> Result<Read, String> {
-    let overrides: Vec<String> = overrides.iter().map(|&text| text.to_owned()).collect();
+    let overrides: Vec<Override> = overrides.iter().map(|pair| Override::set(pair)).collect();
     let document = Document::parse(Source::new("f.toml", text), &overrides).map_err(|r| r.to_string())?;
     let reader = Reader::new(document);
     let root = reader.root().open(&ROOT);

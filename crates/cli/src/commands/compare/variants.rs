@@ -1,14 +1,16 @@
 //! Which runs a comparison has: values of a key, remedies, or the cases of the file.
 
 use lastmile_scenario::policy::ready;
-use lastmile_scenario::{Remedy, Scenario};
+use lastmile_scenario::{Diagnostic, Override, Remedy, Report, Scenario};
 
 use super::{Arguments, plan, run};
 use crate::commands::run::variants::{Variant, file_name, policy_override};
 use crate::exit::{Failure, Result};
 
+/// What names them.
+const REMEDIES: &str = "--remedies";
 /// What is compared of an access line where nobody says.
-const REMEDIES: [&str; 3] = ["fifo", "ack-priority", "sad-cbq"];
+const USUAL: [&str; 3] = ["fifo", "ack-priority", "sad-cbq"];
 
 /// The runs of a comparison.
 pub(super) struct Rows {
@@ -38,7 +40,7 @@ pub(super) fn of(arguments: &Arguments, file: &Scenario) -> Result<Rows> {
         let hint = "add a [[case]] to the file for each run, or give --vary KEY=VALUE,...";
         return Err(Failure::new("nothing to compare: the file has neither a [[case]] nor an [access] line").hint(hint));
     }
-    remedies(arguments, REMEDIES.into_iter())
+    remedies(arguments, USUAL.into_iter())
 }
 
 fn cases(arguments: &Arguments, file: &Scenario) -> Result<Rows> {
@@ -47,7 +49,8 @@ fn cases(arguments: &Arguments, file: &Scenario) -> Result<Rows> {
     for case in file.cases() {
         if let Some(other) = variants.iter().find(|other| file_name(&other.label) == file_name(&case.name)) {
             let (one, two, name) = (&other.label, &case.name, file_name(&case.name));
-            return Err(Failure::new(format_args!("the cases \"{one}\" and \"{two}\" have one folder: {name}")));
+            let message = format!("the cases {one:?} and {two:?} have one folder for their results: {name}");
+            return Err(Failure::Report(Report::of(Diagnostic::error(case.place.clone(), message))));
         }
         variants.push(Variant::new(&case.name, &common, case.set.clone()));
     }
@@ -61,9 +64,10 @@ fn remedies<'a>(arguments: &Arguments, names: impl Iterator<Item = &'a str>) -> 
         let known = |other: &&str| *other == name;
         // Where a policy and a remedy have one name, the policy is meant: it needs no certain queue below it.
         let own = if !ready::NAMES.iter().any(known) && Remedy::NAMES.iter().any(|(other, _)| known(other)) {
-            vec![format!("access.remedy={name}")]
+            vec![Override::from_option(REMEDIES, "access.remedy", name)]
         } else {
-            vec!["access.remedy=none".to_owned(), policy_override(name)]
+            let none = Override::from_argument("access.remedy=none", &format!("{REMEDIES} {name}"));
+            vec![none, policy_override(REMEDIES, name)]
         };
         if variants.iter().any(|other| file_name(&other.label) == file_name(name)) {
             return Err(Failure::new(format_args!("--remedies names \"{name}\" twice")));

@@ -14,6 +14,7 @@ use lastmile_scenario::Scenario;
 use lastmile_sim::outcome::{self, Amount, Conservation, LinkOutcome};
 use serde::Serialize;
 
+use crate::commands::run::variants::pairs;
 use crate::table::{Align, Table};
 
 use super::Start;
@@ -74,7 +75,7 @@ pub(super) fn document(arguments: &Start, scenario: &Scenario, path: &Path<'_>, 
         version: env!("CARGO_PKG_VERSION").to_owned(),
         inputs: Inputs {
             file: arguments.scenario.file_name().map(|name| name.to_string_lossy().into_owned()),
-            set: arguments.set.clone(),
+            set: pairs(&arguments.set),
             text: std::fs::read_to_string(&arguments.scenario).ok(),
         },
     };

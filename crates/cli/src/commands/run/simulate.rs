@@ -16,7 +16,7 @@ use crate::interrupt::Interrupt;
 
 use super::Arguments;
 use super::capture::Captures;
-use super::variants::Variant;
+use super::variants::{Variant, pairs};
 
 /// Steps that a run is cut into: after each, the progress bar moves and signals are heard.
 const STEPS: u64 = 1000;
@@ -95,7 +95,7 @@ pub(super) fn simulate(
         memory_bytes: peak_memory(),
     };
     let series = outcome.series.iter().map(Series::from).collect();
-    let run = Run { label: variant.label.clone(), own: variant.own.clone(), summary, series };
+    let run = Run { label: variant.label.clone(), own: pairs(&variant.own), summary, series };
     Ok(Ok(Done { run, timing, captures }))
 }
 
@@ -120,7 +120,7 @@ pub(in crate::commands) fn origin(file: &Path, variant: &Variant, scenario: &Sce
     Origin {
         scenario: scenario.name().to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        inputs: Inputs { file: name, set: variant.overrides.clone(), text: std::fs::read_to_string(file).ok() },
+        inputs: Inputs { file: name, set: pairs(&variant.overrides), text: std::fs::read_to_string(file).ok() },
     }
 }
 

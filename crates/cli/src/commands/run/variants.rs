@@ -2,24 +2,30 @@
 
 use std::path::{Path, PathBuf};
 
+use lastmile_scenario::Override;
+use lastmile_units::Duration;
+
 use crate::exit::{Failure, Result};
 
 use super::Arguments;
+
+/// The key that `--remedy` is short for.
+const REMEDY: &str = "access.remedy";
 
 /// One run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::commands) struct Variant {
     /// What tells it from the others; empty for a run on its own.
     pub(in crate::commands) label: String,
-    /// `key=value`, those of `--set` and then its own.
-    pub(in crate::commands) overrides: Vec<String>,
+    /// Those of `--set` and then its own.
+    pub(in crate::commands) overrides: Vec<Override>,
     /// Those of its own, which set it apart.
-    pub(in crate::commands) own: Vec<String>,
+    pub(in crate::commands) own: Vec<Override>,
 }
 
 impl Variant {
     /// The run called `label` with the overrides that all have and those that set it apart.
-    pub(in crate::commands) fn new(label: &str, common: &[String], own: Vec<String>) -> Self {
+    pub(in crate::commands) fn new(label: &str, common: &[Override], own: Vec<Override>) -> Self {
         Self { label: label.to_owned(), overrides: common.iter().chain(&own).cloned().collect(), own }
     }
 
@@ -31,10 +37,9 @@ impl Variant {
 
 /// The runs that `arguments` ask for, at least one.
 pub(in crate::commands) fn of(arguments: &Arguments) -> Result<Vec<Variant>> {
-    let seed = arguments.seed.map(|seed| format!("seed={seed}"));
-    let policy = arguments.policy.as_deref().map(policy_override);
-    let duration = arguments.duration.map(|duration| format!("duration={duration}"));
-    let common: Vec<String> = arguments.set.iter().cloned().chain(seed).chain(duration).chain(policy).collect();
+    let policy = arguments.policy.as_deref().map(|name| policy_override("--policy", name));
+    let common: Vec<Override> =
+        common(&arguments.set, arguments.seed, arguments.duration).into_iter().chain(policy).collect();
     let (key, values) = match &arguments.vary {
         Some(vary) => {
             let (key, values) = vary.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(|| {
@@ -43,7 +48,7 @@ pub(in crate::commands) fn of(arguments: &Arguments) -> Result<Vec<Variant>> {
             })?;
             (key, values.split(',').map(str::to_owned).collect())
         }
-        None => ("access.remedy", arguments.remedy.clone()),
+        None => (REMEDY, arguments.remedy.clone()),
     };
     if values.is_empty() {
         return Ok(vec![Variant::new("", &common, Vec::new())]);
@@ -54,15 +59,32 @@ pub(in crate::commands) fn of(arguments: &Arguments) -> Result<Vec<Variant>> {
         if variants.iter().any(|other| file_name(&other.label) == file_name(value)) {
             return Err(Failure::new(format_args!("{key} is to be \"{value}\" twice")));
         }
-        variants.push(Variant::new(value, &common, vec![format!("{key}={value}")]));
+        let own = match arguments.vary {
+            Some(_) => Override::from_argument(&format!("{key}={value}"), &format!("--vary {key}={value}")),
+            None => Override::from_option("--remedy", key, value),
+        };
+        variants.push(Variant::new(value, &common, vec![own]));
     }
     Ok(variants)
 }
 
-/// The override for a policy: a file is seen from here, where a scenario sees it from its own place.
-pub(in crate::commands) fn policy_override(name: &str) -> String {
+/// What `--set`, `--seed` and `--duration` ask for, in this order.
+pub(in crate::commands) fn common(set: &[Override], seed: Option<u64>, duration: Option<Duration>) -> Vec<Override> {
+    let seed = seed.map(|seed| Override::from_option("--seed", "seed", &seed.to_string()));
+    let duration = duration.map(|time| Override::from_option("--duration", "duration", &time.to_string()));
+    set.iter().cloned().chain(seed).chain(duration).collect()
+}
+
+/// Each as `key=value`, for results.
+pub(in crate::commands) fn pairs(overrides: &[Override]) -> Vec<String> {
+    overrides.iter().map(|set| set.as_str().to_owned()).collect()
+}
+
+/// The policy that `option` names: a file is seen from here, where a scenario sees it from its own place.
+pub(in crate::commands) fn policy_override(option: &str, name: &str) -> Override {
     let file = if name.contains(['/', '.']) { std::path::absolute(name).ok() } else { None };
-    file.map_or_else(|| format!("access.policy={name}"), |file| format!("access.policy={}", file.display()))
+    let seen = file.map_or_else(|| name.to_owned(), |file| file.display().to_string());
+    Override::from_argument(&format!("access.policy={seen}"), &format!("{option} {name}"))
 }
 
 /// `label` as the name of a directory: what is no letter, digit, dot or dash becomes a dash.
