@@ -4,7 +4,7 @@
 //! optional length) and the PPP header, on top of what the carrier adds. Not counted: fragments, when the sum exceeds
 //! the carrier's MTU.
 
-use crate::{LinkError, LinkLayer};
+use crate::{LinkError, LinkLayer, Ppp};
 
 /// Outer IPv4 header.
 pub const IP: u32 = 20;
@@ -43,12 +43,15 @@ pub const fn overhead(ppp: PppHeader) -> u32 {
     IP + UDP + L2TP + ppp.bytes()
 }
 
-/// The tunnel over `carrier`: its minimum frame and framing apply to the tunnelled packet.
+/// The tunnel over `carrier`: its minimum frame and framing apply to the tunnelled packet, whose PPP is inside.
 ///
 /// # Errors
 /// Tunnels nested until the overhead is out of range.
 pub const fn over(carrier: LinkLayer, ppp: PppHeader) -> Result<LinkLayer, LinkError> {
-    carrier.with_more_overhead(overhead(ppp) as i32)
+    match carrier.with_more_overhead(overhead(ppp) as i32) {
+        Ok(link) => Ok(link.with_ppp(Ppp::Inside)),
+        refused => refused,
+    }
 }
 
 #[cfg(test)]

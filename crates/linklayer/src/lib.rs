@@ -33,6 +33,6 @@ pub mod stab;
 pub mod vj;
 
 pub use interleave::{Interleave, Pieces};
-pub use link::{Framing, LinkError, LinkLayer};
+pub use link::{Framing, LinkError, LinkLayer, Ppp};
 pub use oam::{OamCounter, OamShare, WireMeter};
 pub use preset::{PRESETS, Preset};

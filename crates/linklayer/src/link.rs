@@ -35,12 +35,25 @@ impl fmt::Display for Framing {
     }
 }
 
+/// Whether what surrounds a packet has PPP in it, so that it can be cut into fragments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Ppp {
+    /// It has.
+    Inside,
+    /// It has not.
+    Absent,
+    /// Nobody said: an overhead by its number.
+    #[default]
+    Unknown,
+}
+
 /// How a line carries IP packets. Small and `Copy`: it is read for every packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LinkLayer {
     overhead: i32,
     min_frame: u32,
     framing: Framing,
+    ppp: Ppp,
     oam: Option<OamShare>,
     interleave: Interleave,
 }
@@ -55,8 +68,10 @@ pub enum LinkError {
     MinFrame(u32),
     /// OAM cells on a line without cells.
     OamWithoutCells(Framing),
-    /// Fragments around which there is no PPP: an overhead below its 2 bytes.
-    FragmentsWithoutPpp(i32),
+    /// Fragments without PPP around them.
+    FragmentsWithoutPpp,
+    /// Fragments in an overhead below the 2 bytes of PPP.
+    FragmentsWithoutRoom(i32),
     /// Packets interrupted between cells on a line without cells.
     InterleaveWithoutCells(Framing),
 }
@@ -78,7 +93,10 @@ impl fmt::Display for LinkError {
             Self::OamWithoutCells(framing) => {
                 write!(f, "an OAM share with framing \"{framing}\"; OAM cells need framing \"atm\"")
             }
-            Self::FragmentsWithoutPpp(overhead) => {
+            Self::FragmentsWithoutPpp => {
+                f.write_str("fragments are PPP frames (RFC 1990), and this encapsulation has no PPP")
+            }
+            Self::FragmentsWithoutRoom(overhead) => {
                 write!(f, "PPP fragments with {overhead} bytes around each; the PPP protocol alone is 2")
             }
             Self::InterleaveWithoutCells(framing) => {
@@ -104,7 +122,13 @@ impl LinkLayer {
         if overhead < Self::MIN_OVERHEAD || overhead > Self::MAX_OVERHEAD {
             return Err(LinkError::Overhead(overhead));
         }
-        Ok(Self { overhead, min_frame: 0, framing, oam: None, interleave: Interleave::Never })
+        Ok(Self { overhead, min_frame: 0, framing, ppp: Ppp::Unknown, oam: None, interleave: Interleave::Never })
+    }
+
+    /// The same, of which it is known whether there is PPP in it.
+    #[must_use]
+    pub const fn with_ppp(self, ppp: Ppp) -> Self {
+        Self { ppp, ..self }
     }
 
     /// The same, with packet and overhead together raised to at least `bytes` before framing (`mpu` in `tc-cake(8)`).
@@ -129,7 +153,7 @@ impl LinkLayer {
         }
     }
 
-    /// The same, whose packets may be interrupted. Fragments are PPP frames, so the overhead must have the PPP protocol in it.
+    /// The same, whose packets may be interrupted. Fragments are PPP frames, so there must be PPP; where nobody said, room for it.
     ///
     /// # Errors
     /// Between cells on a framing without any; fragments without PPP around them.
@@ -138,9 +162,11 @@ impl LinkLayer {
             (Interleave::Cells, framing @ (Framing::None | Framing::Ptm)) => {
                 Err(LinkError::InterleaveWithoutCells(framing))
             }
-            (Interleave::Fragments(_), _) if self.overhead < PPP_PROTOCOL => {
-                Err(LinkError::FragmentsWithoutPpp(self.overhead))
-            }
+            (Interleave::Fragments(_), _) => match self.ppp {
+                Ppp::Absent => Err(LinkError::FragmentsWithoutPpp),
+                Ppp::Unknown if self.overhead < PPP_PROTOCOL => Err(LinkError::FragmentsWithoutRoom(self.overhead)),
+                Ppp::Inside | Ppp::Unknown => Ok(Self { interleave, ..self }),
+            },
             _ => Ok(Self { interleave, ..self }),
         }
     }
@@ -173,6 +199,12 @@ impl LinkLayer {
     #[must_use]
     pub const fn framing(self) -> Framing {
         self.framing
+    }
+
+    /// Whether there is PPP in what surrounds a packet.
+    #[must_use]
+    pub const fn ppp(self) -> Ppp {
+        self.ppp
     }
 
     /// The share of cells that is not the user's, if the line has one.

@@ -7,7 +7,7 @@
 //! minimum frame that a tag brings (88), where CAKE's keyword adds 4 bytes to another keyword and leaves its minimum.
 
 use crate::l2tp::{self, PppHeader};
-use crate::link::{Framing, LinkError, LinkLayer};
+use crate::link::{Framing, LinkError, LinkLayer, Ppp};
 use crate::{aal5, ethernet, ptm};
 
 /// One header, trailer, code or gap around an IP packet.
@@ -17,6 +17,8 @@ pub struct Header {
     pub name: &'static str,
     /// Its bytes.
     pub bytes: u32,
+    /// Whether it is of PPP.
+    pub ppp: Ppp,
 }
 
 /// A named encapsulation.
@@ -71,7 +73,11 @@ fn same(known: &str, given: &str) -> bool {
 }
 
 const fn header(name: &'static str, bytes: u32) -> Header {
-    Header { name, bytes }
+    Header { name, bytes, ppp: Ppp::Absent }
+}
+
+const fn ppp(name: &'static str, bytes: u32) -> Header {
+    Header { name, bytes, ppp: Ppp::Inside }
 }
 
 const MAC: Header = header("Ethernet header: addresses 6 + 6, EtherType 2", ethernet::MAC_HEADER);
@@ -79,20 +85,26 @@ const FCS: Header = header("Ethernet FCS", ethernet::FCS);
 const AAL5_TRAILER: Header = header("AAL5 trailer: UU 1, CPI 1, length 2, CRC 4", aal5::TRAILER);
 const LLC_SNAP: Header = header("LLC AA-AA-03 and SNAP: 3 + OUI 3 + PID 2", 8);
 const BRIDGED_PAD: Header = header("pad before the bridged frame (RFC 2684 section 5.2)", 2);
-const PPP: Header = header("PPP protocol", 2);
+const PPP: Header = ppp("PPP protocol", 2);
 const PPPOE: Header = header("PPPoE header (RFC 2516)", 6);
+const ALLOWANCE: Header = Header { name: "allowance: more than any encapsulation above", bytes: 48, ppp: Ppp::Unknown };
 const PTM: Header = header("PTM: S 1, Ck 1, TC-CRC 2", ptm::FRAME_OVERHEAD);
 
 /// The sum of `headers` around each packet, then `framing`, with a minimum frame unless `min` is 0.
 const fn link(headers: &[Header], framing: Framing, min: u32) -> LinkLayer {
-    let mut sum = 0;
+    let (mut sum, mut ppp) = (0, Ppp::Absent);
     let mut i = 0;
     while i < headers.len() {
         sum += headers[i].bytes;
+        ppp = match (ppp, headers[i].ppp) {
+            (Ppp::Inside, _) | (_, Ppp::Inside) => Ppp::Inside,
+            (Ppp::Unknown, _) | (_, Ppp::Unknown) => Ppp::Unknown,
+            (Ppp::Absent, Ppp::Absent) => Ppp::Absent,
+        };
         i += 1;
     }
     match LinkLayer::new(sum as i32, framing) {
-        Ok(link) => built(link.with_min_frame(min)),
+        Ok(link) => built(link.with_min_frame(min)).with_ppp(ppp),
         Err(_) => panic!("a preset's overhead is in range"),
     }
 }
@@ -205,7 +217,7 @@ presets! {
     /// L2TP without its carrier, full PPP header.
     L2TP = "l2tp", ["l2tpv2"], None, min 0,
         [header("outer IPv4 header", l2tp::IP), header("UDP header", l2tp::UDP), header("L2TP data header with length", l2tp::L2TP),
-         header("PPP address 1, control 1, protocol 2", PppHeader::Full.bytes())],
+         ppp("PPP address 1, control 1, protocol 2", PppHeader::Full.bytes())],
         "LAC to LNS, RFC 2661, counted in the carrier's IP bytes; over a carrier: l2tp/ethernet";
     /// L2TP without its carrier, PPP address and control left out.
     L2TP_ACFC = "l2tp-acfc", [], None, min 0,
@@ -213,7 +225,7 @@ presets! {
          PPP],
         "LAC to LNS with address-and-control-field compression; over a carrier: l2tp-acfc/ethernet";
     /// More than any line in use.
-    CONSERVATIVE = "conservative", [], Atm, min 0, [header("allowance: more than any encapsulation above", 48)],
+    CONSERVATIVE = "conservative", [], Atm, min 0, [ALLOWANCE],
         "tc-cake(8): when the encapsulation is unknown";
 }
 

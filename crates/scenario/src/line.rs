@@ -278,13 +278,6 @@ pub(crate) fn interleaved(table: &Table<'_>, layer: LinkLayer) -> LinkLayer {
             Interleave::Fragments(fragments)
         }
     };
-    if matches!(interleave, Interleave::Fragments(_)) && !has_ppp(layer) {
-        let hint = "such as encapsulation = \"pppoa-vcmux\"";
-        let message =
-            format!("{}: fragments are PPP frames (RFC 1990), and this encapsulation has no PPP", table.path(key));
-        table.error(key, message, Some(hint.into()));
-        return layer;
-    }
     layer.with_interleave(interleave).unwrap_or_else(|error| {
         let hint = "such as encapsulation = \"pppoa-vcmux\"";
         table.error(key, format!("{}: {error}", table.path(key)), Some(hint.into()));
@@ -310,16 +303,6 @@ fn fragments(table: &Table<'_>, key: &'static str, size: &str) -> Option<Multili
         table.error(key, message, Some("such as \"160 B\"".into()));
     }
     fragments
-}
-
-/// True for an encapsulation with PPP in it, and for one that no preset is like.
-fn has_ppp(layer: LinkLayer) -> bool {
-    let alike = |preset: &&Preset| {
-        let of = preset.link;
-        (of.overhead(), of.framing(), of.min_frame()) == (layer.overhead(), layer.framing(), layer.min_frame())
-    };
-    let mut alike = PRESETS.iter().filter(alike).peekable();
-    alike.peek().is_none() || alike.any(|preset| preset.headers.iter().any(|header| header.name.contains("PPP")))
 }
 
 /// What a line whose packets may be interrupted cannot be, as an error at `key`, the line itself. True if it is in order. `instead` says what

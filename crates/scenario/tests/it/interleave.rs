@@ -53,6 +53,24 @@ fn packets_that_cannot_be_interrupted() {
     );
 }
 
+/// Whether there is PPP is a matter of headers, not of their sum: bridged and PPPoE, each behind another multiplexing, both have 32 bytes.
+#[test]
+fn fragments_need_ppp_or_an_overhead_of_ones_own() {
+    let classes = "queue = { kind = \"priority\", classes = [{}, {}] }, interleave = \"160 B\"";
+    for (encapsulation, taken) in [
+        ("\"pppoe-vcmux\"", true),
+        ("\"bridged-llcsnap\"", false),
+        ("\"l2tp/ipoa-vcmux\"", true),
+        ("\"conservative\"", true),
+        ("\"ip\"", false),
+        ("{ overhead = 8, framing = \"atm\" }", true),
+        ("{ overhead = 1, framing = \"atm\" }", false),
+    ] {
+        let text = interleaved("?", classes).replace("\"?\"", encapsulation);
+        assert_eq!(crate::parse(&text).is_ok(), taken, "{encapsulation}");
+    }
+}
+
 /// What a policy or a remedy puts in place of the queue interrupts nothing, but for ACKs that go first; behind a middlebox the queue of the
 /// line stays.
 #[test]
