@@ -33,7 +33,7 @@ pub fn rows(runs: &[&Run], alone_bps: Option<f64>) -> Vec<Row> {
 /// Names of columns and the text of each row. Columns in which no row of a network has something to tell are left out.
 #[must_use]
 pub fn table(rows: &[Row]) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let texts: Vec<Vec<String>> = rows
+    let mut texts: Vec<Vec<String>> = rows
         .iter()
         .map(|row| match row {
             Row::Line(measured) => measured.cells().into(),
@@ -43,10 +43,9 @@ pub fn table(rows: &[Row]) -> (Vec<&'static str>, Vec<Vec<String>>) {
     if !matches!(rows.first(), Some(Row::Network(_))) {
         return (COLUMNS.into(), texts);
     }
-    let told: Vec<usize> =
-        (0..network::COLUMNS.len()).filter(|column| texts.iter().any(|row| row[*column] != tabular::NOTHING)).collect();
-    let kept = |row: Vec<String>| told.iter().map(|column| row[*column].clone()).collect();
-    (told.iter().map(|column| network::COLUMNS[*column]).collect(), texts.into_iter().map(kept).collect())
+    let mut columns = network::COLUMNS.into();
+    tabular::keep_told(&mut columns, &mut texts);
+    (columns, texts)
 }
 
 /// What the rows are of, in words: a phase, or the whole run and a port.

@@ -1,24 +1,26 @@
-//! From what a simulation leaves to the one result schema.
+//! From what a simulation leaves to the one result schema: flows, probes and totals here, links and phases in files of their own.
+
+mod links;
+mod phase;
+mod statistics;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hdrhistogram::Histogram;
-use lastmile_queueing::{DropReason, Limit, Spec};
-use lastmile_sim::outcome::{FlowOutcome, LinkOutcome, Outcome, ProbeOutcome};
-use lastmile_sim::spec::{Link as LinkSpec, Network, Source};
+use lastmile_queueing::DropReason;
+use lastmile_sim::outcome::{FlowOutcome, Outcome, ProbeOutcome};
+use lastmile_sim::spec::{Network, Source};
 use lastmile_tcp::Variant;
 use lastmile_units::{Duration, Instant};
 
+use self::statistics::{page_response, round_trip};
 use crate::atm;
 use crate::bounds::{self, Bound, Shape};
 use crate::format::{self, to_f64};
-use crate::limits::Case;
 use crate::lines;
 use crate::phases::{self, Interval};
 use crate::schema::{
-    Clock, Conservation, ConservedPackets, Counter, Delay, Fairness, Flow, Inputs, Link, PageResponse, Pages, Phase,
-    PhaseFlow, PhaseLink, PhaseProbe, Probe, RoundTrip, Shares, Summary,
+    Clock, Conservation, ConservedPackets, Fairness, Flow, Inputs, Pages, Phase, Probe, Shares, Summary,
 };
 
 /// What a summary tells beside what was simulated.
@@ -166,6 +168,16 @@ impl<'a> Run<'a> {
         }
     }
 
+    fn probe(&self, probe: &ProbeOutcome) -> Probe {
+        Probe {
+            name: probe.name.clone(),
+            class: class(self.network.traffic[probe.traffic].dscp),
+            sent: probe.sent,
+            received: probe.received,
+            rtt_s: round_trip(probe.replies.iter().map(|(_, took)| *took)),
+        }
+    }
+
     /// What held a flow back over its life.
     fn explanation(&self, flow: &FlowOutcome, phases: &[Phase]) -> String {
         match (&self.network.traffic[flow.traffic].source, &flow.tcp) {
@@ -217,186 +229,6 @@ impl<'a> Run<'a> {
         let bps = bits / seconds;
         (bps.is_finite() && seconds > 0.0).then(|| Bound { bps, by: Arc::clone(by) })
     }
-
-    fn links(&self) -> Vec<Link> {
-        let links = self.network.links.iter().zip(&self.outcome.links).enumerate();
-        links.map(|(index, (spec, link))| self.link(index, spec, link)).collect()
-    }
-
-    fn link(&self, index: usize, spec: &LinkSpec, link: &LinkOutcome) -> Link {
-        let node = |node: usize| self.network.nodes[node].name.clone();
-        let wire_bits = link.wire_bits;
-        let share = |bits: u64| Some(to_f64(bits) / to_f64(spec.rate?.as_bps()) / self.outcome.duration.as_secs_f64());
-        // Of the packet on the wire at the end, as much as had left.
-        let begun_bits = link.stats.wire_bytes.bits();
-        let ip_share = |share: f64| share * to_f64(link.stats.transmitted.bytes * 8) / to_f64(begun_bits.max(1));
-        let drops = DropReason::ALL.iter().map(|reason| (reason.name().to_owned(), link.stats.dropped[reason.index()]));
-        let crossing = self.shapes.iter().flatten().filter(|shape| shape.data_path.contains(&index));
-        Link {
-            name: spec.name.clone(),
-            from: node(spec.from),
-            to: node(spec.to),
-            rate_bps: spec.rate.map(|rate| to_f64(rate.as_bps())),
-            delay_s: spec.delay.as_secs_f64(),
-            payload_capacity_bps: crossing.filter_map(|shape| shape.capacity_bps(spec)).reduce(f64::max),
-            queue_limit_bytes: limit_in_bytes(&spec.queue),
-            wire_bits,
-            ip_bytes: link.stats.transmitted.bytes,
-            packets: link.stats.transmitted.packets,
-            cells: link.cells.unwrap_or(0),
-            utilisation: share(wire_bits).filter(|share| share.is_finite()),
-            utilisation_ip: share(wire_bits).map(ip_share).filter(|share| share.is_finite()),
-            queue_delay_s: delay(&link.queue_delay_ns),
-            ack_queue_delay_s: delay(&link.ack_queue_delay_ns),
-            max_backlog_packets: link.max_backlog_packets,
-            max_backlog_bytes: link.max_backlog_bytes,
-            dropped_bytes: drops
-                .clone()
-                .filter(|(_, c)| c.packets > 0)
-                .map(|(name, count)| (name, count.bytes))
-                .collect(),
-            drops: drops.map(|(name, count)| (name, count.packets)).collect(),
-            counters: link
-                .counters
-                .iter()
-                .map(|(part, kind, name, value)| Counter {
-                    part: part.clone(),
-                    kind: (*kind).to_owned(),
-                    name: (*name).to_owned(),
-                    value: *value,
-                })
-                .collect(),
-        }
-    }
-
-    fn probe(&self, probe: &ProbeOutcome) -> Probe {
-        Probe {
-            name: probe.name.clone(),
-            class: class(self.network.traffic[probe.traffic].dscp),
-            sent: probe.sent,
-            received: probe.received,
-            rtt_s: round_trip(probe.replies.iter().map(|(_, took)| *took)),
-        }
-    }
-
-    fn phases(&self) -> Vec<Phase> {
-        let names = phases::names(self.network, self.outcome, &self.parts);
-        let parts = self.parts.iter().zip(&self.bounds).zip(names);
-        parts.map(|((part, bounds), name)| self.phase(part, bounds, name)).collect()
-    }
-
-    fn phase(&self, part: &Interval, bounds: &[Option<Bound>], name: String) -> Phase {
-        let links = self.phase_links(part);
-        let sharing = self.sharing(part);
-        let few = self.outcome.flows.len() <= self.network.record.flow_limit;
-        let flows = self.outcome.flows.iter().enumerate().filter(|_| few);
-        let flows =
-            flows.filter_map(|(index, flow)| self.phase_flow(index, flow, part, bounds, &links, &sharing)).collect();
-        let within =
-            |at: Instant| at >= part.from && (at < part.to || part.to == Instant::ZERO + self.outcome.duration);
-        let probes = self.outcome.probes.iter().map(|probe| {
-            let replies: Vec<Duration> =
-                probe.replies.iter().filter(|(left, _)| within(*left)).map(|(_, took)| *took).collect();
-            PhaseProbe {
-                name: probe.name.clone(),
-                class: class(self.network.traffic[probe.traffic].dscp),
-                received: replies.len() as u64,
-                rtt_s: round_trip(replies.into_iter()),
-            }
-        });
-        Phase {
-            name,
-            from_s: part.from.as_secs_f64(),
-            to_s: part.to.as_secs_f64(),
-            flows,
-            probes: probes.collect(),
-            links,
-        }
-    }
-
-    /// `None` for a flow that neither offered nor delivered anything in this part.
-    fn phase_flow(
-        &self,
-        index: usize,
-        flow: &FlowOutcome,
-        part: &Interval,
-        bounds: &[Option<Bound>],
-        links: &[PhaseLink],
-        sharing: &Sharing,
-    ) -> Option<PhaseFlow> {
-        let bound = &bounds[flow.traffic];
-        if bound.is_none() && part.bytes[index] == 0 {
-            return None;
-        }
-        let shares = match &part.limited[index] {
-            Some(limited) => phases::shares(limited),
-            None => BY_ITS_SOURCE,
-        };
-        let shape = self.shapes[flow.traffic].as_ref().filter(|shape| !shape.many);
-        let retransmissions = part.retransmissions[index];
-        let two_way = shape.and_then(|shape| bounds::two_way(self.network, shape, part, &sharing.acks));
-        let closer = |two_way: &Bound| bound.as_ref().is_some_and(|bound| two_way.bps < CLOSER * bound.bps);
-        let two_way = two_way.filter(closer);
-        let explain = |shape| {
-            let (network, traffic, sharing) = (self.network, flow.traffic, &sharing.data);
-            let words =
-                Case { network, shape, traffic, interval: part, links, shares, retransmissions, sharing }.words();
-            match &two_way {
-                Some(bound) if !words.is_empty() => {
-                    format!("{words}; at most {} by {}", format::rate(bound.bps), bound.by)
-                }
-                _ => words,
-            }
-        };
-        Some(PhaseFlow {
-            name: flow.name.clone(),
-            goodput_bps: rate(part.bytes[index], part.to.since(part.from)),
-            limited_by: shares,
-            explanation: shape.map_or_else(String::new, explain),
-            bound_bps: bound.as_ref().map(|bound| bound.bps).filter(|bps| *bps < f64::MAX),
-            bound_by: bound.as_ref().map(|bound| bound.by.to_string()),
-            two_way_bound_bps: two_way.as_ref().map(|bound| bound.bps),
-            two_way_bound_by: two_way.as_ref().map(|bound| bound.by.to_string()),
-            retransmissions: flow.tcp.as_ref().map(|_| retransmissions),
-        })
-    }
-
-    fn phase_links(&self, part: &Interval) -> Vec<PhaseLink> {
-        let length_s = part.length_s();
-        let links = self.network.links.iter().enumerate();
-        let max_s = |waits: &lastmile_sim::outcome::Waits| (waits.packets > 0).then(|| to_f64(waits.max_ns) / 1e9);
-        links
-            .map(|(index, spec)| PhaseLink {
-                name: spec.name.clone(),
-                utilisation: spec.rate.map(|rate| to_f64(part.wire_bits[index]) / to_f64(rate.as_bps()) / length_s),
-                queue_delay_mean_s: part.waits[index].mean_s(),
-                queue_delay_max_s: max_s(&part.waits[index]),
-                ack_queue_delay_mean_s: part.ack_waits[index].mean_s(),
-                ack_queue_delay_max_s: max_s(&part.ack_waits[index]),
-            })
-            .collect()
-    }
-
-    /// How many active flows use each link.
-    fn sharing(&self, part: &Interval) -> Sharing {
-        let none = vec![0; self.network.links.len()];
-        let mut sharing = Sharing { data: none.clone(), acks: none };
-        for (index, shape) in self.shapes.iter().enumerate() {
-            let Some(shape) = shape.as_ref().filter(|shape| !shape.many) else { continue };
-            let active = bounds::active(self.network, self.outcome, index, (part.from, part.to));
-            shape.data_path.iter().for_each(|link| sharing.data[*link] += active);
-            shape.ack_path.iter().for_each(|link| sharing.acks[*link] += active);
-        }
-        sharing
-    }
-}
-
-/// How many active flows use each link, connections that come and go apart.
-struct Sharing {
-    /// For their data.
-    data: Vec<usize>,
-    /// For their ACKs.
-    acks: Vec<usize>,
 }
 
 /// What held a flow back over its life: the words of its phases, each kind of them once.
@@ -412,9 +244,6 @@ fn explanation(flow: &str, phases: &[Phase]) -> String {
         several => several.iter().map(|(phase, words)| format!("{phase}: {words}")).collect::<Vec<_>>().join(". "),
     }
 }
-
-/// A two-way bound is worth telling below this share of the other one.
-const CLOSER: f64 = 0.9;
 
 /// What is not TCP waits for nothing but its source.
 const BY_ITS_SOURCE: Shares =
@@ -449,24 +278,6 @@ fn variant_name(variant: Variant) -> &'static str {
     }
 }
 
-/// What the queue holds at most, where one limit in bytes says so.
-fn limit_in_bytes(queue: &Spec) -> Option<u64> {
-    match queue {
-        Spec::Fifo { limit, .. }
-        | Spec::AckFilter { limit, .. }
-        | Spec::AckCollapsing { limit, .. }
-        | Spec::CakeAckFilter { limit, .. } => match limit {
-            Limit::Bytes(bytes) => Some(bytes.as_u64()),
-            Limit::Packets(_) | Limit::Cells(_) => None,
-        },
-        Spec::Tbf { queue, .. }
-        | Spec::Policer { queue, .. }
-        | Spec::Sad { queue, .. }
-        | Spec::AckRegenerator { queue, .. } => limit_in_bytes(queue),
-        _ => None,
-    }
-}
-
 /// The name of a code point: RFC 2474 (CS), RFC 2597 (AF), RFC 3246 (EF), RFC 5865 (VA), RFC 8622 (LE).
 fn class(dscp: u8) -> String {
     match dscp {
@@ -479,33 +290,6 @@ fn class(dscp: u8) -> String {
             format!("AF{}{}", n / 8, n % 8 / 2)
         }
         n => format!("dscp-{n}"),
-    }
-}
-
-fn delay(histogram: &Histogram<u64>) -> Delay {
-    let count = histogram.len();
-    let some = |ns: f64| (count > 0).then_some(ns / 1e9);
-    let at = |quantile: f64| some(to_f64(histogram.value_at_quantile(quantile)));
-    // A histogram tells the upper end of the bucket that holds a value; its largest value is no larger than that.
-    let (p50, p99, p999) = (at(0.5), at(0.99), at(0.999));
-    Delay { mean: some(histogram.mean()), p50, p99, p999, max: some(to_f64(histogram.max())), count }
-}
-
-/// The distribution of `times`, exact: percentiles by nearest rank.
-fn round_trip(times: impl Iterator<Item = Duration>) -> RoundTrip {
-    let mut times: Vec<Duration> = times.collect();
-    times.sort_unstable();
-    let (Some(min), Some(max)) = (times.first().copied(), times.last().copied()) else { return RoundTrip::default() };
-    let rank = |thousandths| rank(&times, thousandths).as_secs_f64();
-    let p999 = rank(999);
-    RoundTrip {
-        min: Some(min.as_secs_f64()),
-        mean: Some(mean_s(&times)),
-        p50: Some(rank(500)),
-        p99: Some(rank(990)),
-        p999: Some(p999),
-        max: Some(max.as_secs_f64()),
-        jitter: Some(p999 - min.as_secs_f64()),
     }
 }
 
@@ -526,28 +310,6 @@ fn pages(network: &Network, outcome: &Outcome) -> Vec<Pages> {
         }
     })
     .collect()
-}
-
-fn page_response(times: &[Duration]) -> PageResponse {
-    let Some(max) = times.last() else { return PageResponse::default() };
-    PageResponse {
-        mean: Some(mean_s(times)),
-        p50: Some(rank(times, 500).as_secs_f64()),
-        p95: Some(rank(times, 950).as_secs_f64()),
-        p99: Some(rank(times, 990).as_secs_f64()),
-        max: Some(max.as_secs_f64()),
-    }
-}
-
-/// The smallest of `sorted` times that has this many thousandths of all at or below it.
-fn rank(sorted: &[Duration], thousandths: usize) -> Duration {
-    sorted[(sorted.len() * thousandths).div_ceil(1_000).max(1) - 1]
-}
-
-#[expect(clippy::cast_precision_loss, reason = "statistics only")]
-fn mean_s(times: &[Duration]) -> f64 {
-    let sum: u128 = times.iter().map(|time| u128::from(time.as_ps())).sum();
-    sum as f64 / times.len() as f64 / 1e12
 }
 
 /// Jain's index for the TCP flows of each direction that has at least two, web users apart (Jain, Chiu, Hawe 1984).

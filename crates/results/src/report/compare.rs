@@ -60,9 +60,8 @@ fn named(number: usize, run: &Run) -> Markup {
 fn summary(runs: &[Run], alone_bps: Option<f64>) -> Markup {
     let all: Vec<&Run> = runs.iter().collect();
     let measured = comparison::rows(&all, alone_bps);
-    let (columns, rows) = comparison::table(&measured);
-    let told: Vec<usize> =
-        (0..columns.len()).filter(|column| rows.iter().any(|row| row[*column] != tabular::NOTHING)).collect();
+    let (mut columns, mut rows) = comparison::table(&measured);
+    tabular::keep_told(&mut columns, &mut rows);
     let place = comparison::measured_where(&measured);
     html! {
         h2 { "Comparison" }
@@ -80,11 +79,11 @@ fn summary(runs: &[Run], alone_bps: Option<f64>) -> Markup {
             table {
                 thead { tr {
                     th.left scope="col" { "run" }
-                    @for column in &told { th scope="col" { (columns[*column]) } }
+                    @for column in columns { th scope="col" { (column) } }
                 } }
                 tbody { @for (number, (run, row)) in runs.iter().zip(&rows).enumerate() { tr {
                     td.name { (named(number, run)) }
-                    @for column in &told { td { (row[*column]) } }
+                    @for cell in row { td { (cell) } }
                 } } }
             }
         }

@@ -1,0 +1,69 @@
+//! What pings met, and those who read web pages.
+
+use serde::{Deserialize, Serialize};
+
+/// One ping.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Probe {
+    /// Name, unique in the run.
+    pub name: String,
+    /// Class of its packets: the name of their code point (RFC 2474, RFC 2597, RFC 3246), such as `default`, `EF`, `AF41`.
+    pub class: String,
+    /// Requests sent.
+    pub sent: u64,
+    /// Replies received.
+    pub received: u64,
+    /// Round-trip time.
+    pub rtt_s: RoundTrip,
+}
+
+/// Distribution of a round-trip time in seconds; all `null` without a reply. Percentiles are exact (nearest rank).
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct RoundTrip {
+    /// The smallest.
+    pub min: Option<f64>,
+    /// Arithmetic mean.
+    pub mean: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 99 of 100 values are at or below it.
+    pub p99: Option<f64>,
+    /// 999 of 1000 values are at or below it.
+    pub p999: Option<f64>,
+    /// The largest.
+    pub max: Option<f64>,
+    /// Jitter as ITU-T Y.1541 has it: the 99.9th percentile less the smallest.
+    pub jitter: Option<f64>,
+}
+
+/// The pages that the users of one web traffic read.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Pages {
+    /// Name of the traffic.
+    pub name: String,
+    /// How many users.
+    pub users: u64,
+    /// Pages asked for.
+    pub pages: u64,
+    /// Pages that arrived whole.
+    pub complete: u64,
+    /// Objects that arrived whole.
+    pub objects: u64,
+    /// From the request for a page to the last byte of its last object, over the pages that arrived whole.
+    pub response_s: PageResponse,
+}
+
+/// Distribution of a page's response time in seconds; all `null` without a whole page. Percentiles are exact (nearest rank).
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct PageResponse {
+    /// Arithmetic mean.
+    pub mean: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 95 of 100 values are at or below it.
+    pub p95: Option<f64>,
+    /// 99 of 100 values are at or below it.
+    pub p99: Option<f64>,
+    /// The largest.
+    pub max: Option<f64>,
+}

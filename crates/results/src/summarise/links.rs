@@ -1,0 +1,81 @@
+//! What each link did.
+
+use lastmile_queueing::{DropReason, Limit, Spec};
+use lastmile_sim::outcome::LinkOutcome;
+use lastmile_sim::spec::Link as LinkSpec;
+
+use super::Run;
+use super::statistics::delay;
+use crate::format::to_f64;
+use crate::schema::{Counter, Link};
+
+impl Run<'_> {
+    pub(super) fn links(&self) -> Vec<Link> {
+        let links = self.network.links.iter().zip(&self.outcome.links).enumerate();
+        links.map(|(index, (spec, link))| self.link(index, spec, link)).collect()
+    }
+
+    fn link(&self, index: usize, spec: &LinkSpec, link: &LinkOutcome) -> Link {
+        let node = |node: usize| self.network.nodes[node].name.clone();
+        let wire_bits = link.wire_bits;
+        let share = |bits: u64| Some(to_f64(bits) / to_f64(spec.rate?.as_bps()) / self.outcome.duration.as_secs_f64());
+        // Of the packet on the wire at the end, as much as had left.
+        let begun_bits = link.stats.wire_bytes.bits();
+        let ip_share = |share: f64| share * to_f64(link.stats.transmitted.bytes * 8) / to_f64(begun_bits.max(1));
+        let drops = DropReason::ALL.iter().map(|reason| (reason.name().to_owned(), link.stats.dropped[reason.index()]));
+        let crossing = self.shapes.iter().flatten().filter(|shape| shape.data_path.contains(&index));
+        Link {
+            name: spec.name.clone(),
+            from: node(spec.from),
+            to: node(spec.to),
+            rate_bps: spec.rate.map(|rate| to_f64(rate.as_bps())),
+            delay_s: spec.delay.as_secs_f64(),
+            payload_capacity_bps: crossing.filter_map(|shape| shape.capacity_bps(spec)).reduce(f64::max),
+            queue_limit_bytes: limit_in_bytes(&spec.queue),
+            wire_bits,
+            ip_bytes: link.stats.transmitted.bytes,
+            packets: link.stats.transmitted.packets,
+            cells: link.cells.unwrap_or(0),
+            utilisation: share(wire_bits).filter(|share| share.is_finite()),
+            utilisation_ip: share(wire_bits).map(ip_share).filter(|share| share.is_finite()),
+            queue_delay_s: delay(&link.queue_delay_ns),
+            ack_queue_delay_s: delay(&link.ack_queue_delay_ns),
+            max_backlog_packets: link.max_backlog_packets,
+            max_backlog_bytes: link.max_backlog_bytes,
+            dropped_bytes: drops
+                .clone()
+                .filter(|(_, c)| c.packets > 0)
+                .map(|(name, count)| (name, count.bytes))
+                .collect(),
+            drops: drops.map(|(name, count)| (name, count.packets)).collect(),
+            counters: link
+                .counters
+                .iter()
+                .map(|(part, kind, name, value)| Counter {
+                    part: part.clone(),
+                    kind: (*kind).to_owned(),
+                    name: (*name).to_owned(),
+                    value: *value,
+                })
+                .collect(),
+        }
+    }
+}
+
+/// What the queue holds at most, where one limit in bytes says so.
+fn limit_in_bytes(queue: &Spec) -> Option<u64> {
+    match queue {
+        Spec::Fifo { limit, .. }
+        | Spec::AckFilter { limit, .. }
+        | Spec::AckCollapsing { limit, .. }
+        | Spec::CakeAckFilter { limit, .. } => match limit {
+            Limit::Bytes(bytes) => Some(bytes.as_u64()),
+            Limit::Packets(_) | Limit::Cells(_) => None,
+        },
+        Spec::Tbf { queue, .. }
+        | Spec::Policer { queue, .. }
+        | Spec::Sad { queue, .. }
+        | Spec::AckRegenerator { queue, .. } => limit_in_bytes(queue),
+        _ => None,
+    }
+}

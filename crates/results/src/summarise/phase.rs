@@ -1,0 +1,136 @@
+//! The parts of a run: what each flow got in each of them, and what held it back.
+
+use lastmile_sim::outcome::{FlowOutcome, Waits};
+use lastmile_units::{Duration, Instant};
+
+use super::statistics::round_trip;
+use super::{BY_ITS_SOURCE, Run, class, rate};
+use crate::bounds::{self, Bound};
+use crate::format::{self, to_f64};
+use crate::limits::Case;
+use crate::phases::{self, Interval};
+use crate::schema::{Phase, PhaseFlow, PhaseLink, PhaseProbe};
+
+/// A two-way bound is worth telling below this share of the other one.
+const CLOSER: f64 = 0.9;
+
+impl Run<'_> {
+    pub(super) fn phases(&self) -> Vec<Phase> {
+        let names = phases::names(self.network, self.outcome, &self.parts);
+        let parts = self.parts.iter().zip(&self.bounds).zip(names);
+        parts.map(|((part, bounds), name)| self.phase(part, bounds, name)).collect()
+    }
+
+    fn phase(&self, part: &Interval, bounds: &[Option<Bound>], name: String) -> Phase {
+        let links = self.phase_links(part);
+        let sharing = self.sharing(part);
+        let few = self.outcome.flows.len() <= self.network.record.flow_limit;
+        let flows = self.outcome.flows.iter().enumerate().filter(|_| few);
+        let flows =
+            flows.filter_map(|(index, flow)| self.phase_flow(index, flow, part, bounds, &links, &sharing)).collect();
+        let within =
+            |at: Instant| at >= part.from && (at < part.to || part.to == Instant::ZERO + self.outcome.duration);
+        let probes = self.outcome.probes.iter().map(|probe| {
+            let replies: Vec<Duration> =
+                probe.replies.iter().filter(|(left, _)| within(*left)).map(|(_, took)| *took).collect();
+            PhaseProbe {
+                name: probe.name.clone(),
+                class: class(self.network.traffic[probe.traffic].dscp),
+                received: replies.len() as u64,
+                rtt_s: round_trip(replies.into_iter()),
+            }
+        });
+        Phase {
+            name,
+            from_s: part.from.as_secs_f64(),
+            to_s: part.to.as_secs_f64(),
+            flows,
+            probes: probes.collect(),
+            links,
+        }
+    }
+
+    /// `None` for a flow that neither offered nor delivered anything in this part.
+    fn phase_flow(
+        &self,
+        index: usize,
+        flow: &FlowOutcome,
+        part: &Interval,
+        bounds: &[Option<Bound>],
+        links: &[PhaseLink],
+        sharing: &Sharing,
+    ) -> Option<PhaseFlow> {
+        let bound = &bounds[flow.traffic];
+        if bound.is_none() && part.bytes[index] == 0 {
+            return None;
+        }
+        let shares = match &part.limited[index] {
+            Some(limited) => phases::shares(limited),
+            None => BY_ITS_SOURCE,
+        };
+        let shape = self.shapes[flow.traffic].as_ref().filter(|shape| !shape.many);
+        let retransmissions = part.retransmissions[index];
+        let two_way = shape.and_then(|shape| bounds::two_way(self.network, shape, part, &sharing.acks));
+        let closer = |two_way: &Bound| bound.as_ref().is_some_and(|bound| two_way.bps < CLOSER * bound.bps);
+        let two_way = two_way.filter(closer);
+        let explain = |shape| {
+            let (network, traffic, sharing) = (self.network, flow.traffic, &sharing.data);
+            let words =
+                Case { network, shape, traffic, interval: part, links, shares, retransmissions, sharing }.words();
+            match &two_way {
+                Some(bound) if !words.is_empty() => {
+                    format!("{words}; at most {} by {}", format::rate(bound.bps), bound.by)
+                }
+                _ => words,
+            }
+        };
+        Some(PhaseFlow {
+            name: flow.name.clone(),
+            goodput_bps: rate(part.bytes[index], part.to.since(part.from)),
+            limited_by: shares,
+            explanation: shape.map_or_else(String::new, explain),
+            bound_bps: bound.as_ref().map(|bound| bound.bps).filter(|bps| *bps < f64::MAX),
+            bound_by: bound.as_ref().map(|bound| bound.by.to_string()),
+            two_way_bound_bps: two_way.as_ref().map(|bound| bound.bps),
+            two_way_bound_by: two_way.as_ref().map(|bound| bound.by.to_string()),
+            retransmissions: flow.tcp.as_ref().map(|_| retransmissions),
+        })
+    }
+
+    fn phase_links(&self, part: &Interval) -> Vec<PhaseLink> {
+        let length_s = part.length_s();
+        let links = self.network.links.iter().enumerate();
+        let max_s = |waits: &Waits| (waits.packets > 0).then(|| to_f64(waits.max_ns) / 1e9);
+        links
+            .map(|(index, spec)| PhaseLink {
+                name: spec.name.clone(),
+                utilisation: spec.rate.map(|rate| to_f64(part.wire_bits[index]) / to_f64(rate.as_bps()) / length_s),
+                queue_delay_mean_s: part.waits[index].mean_s(),
+                queue_delay_max_s: max_s(&part.waits[index]),
+                ack_queue_delay_mean_s: part.ack_waits[index].mean_s(),
+                ack_queue_delay_max_s: max_s(&part.ack_waits[index]),
+            })
+            .collect()
+    }
+
+    /// How many active flows use each link.
+    fn sharing(&self, part: &Interval) -> Sharing {
+        let none = vec![0; self.network.links.len()];
+        let mut sharing = Sharing { data: none.clone(), acks: none };
+        for (index, shape) in self.shapes.iter().enumerate() {
+            let Some(shape) = shape.as_ref().filter(|shape| !shape.many) else { continue };
+            let active = bounds::active(self.network, self.outcome, index, (part.from, part.to));
+            shape.data_path.iter().for_each(|link| sharing.data[*link] += active);
+            shape.ack_path.iter().for_each(|link| sharing.acks[*link] += active);
+        }
+        sharing
+    }
+}
+
+/// How many active flows use each link, connections that come and go apart.
+struct Sharing {
+    /// For their data.
+    data: Vec<usize>,
+    /// For their ACKs.
+    acks: Vec<usize>,
+}

@@ -1,0 +1,88 @@
+//! Distributions of delays and times.
+
+use hdrhistogram::Histogram;
+use lastmile_units::Duration;
+
+use crate::format::to_f64;
+use crate::schema::{Delay, PageResponse, RoundTrip};
+
+pub(super) fn delay(histogram: &Histogram<u64>) -> Delay {
+    let count = histogram.len();
+    let some = |ns: f64| (count > 0).then_some(ns / 1e9);
+    let at = |quantile: f64| some(to_f64(histogram.value_at_quantile(quantile)));
+    // A histogram tells the upper end of the bucket that holds a value; its largest value is no larger than that.
+    let (p50, p99, p999) = (at(0.5), at(0.99), at(0.999));
+    Delay { mean: some(histogram.mean()), p50, p99, p999, max: some(to_f64(histogram.max())), count }
+}
+
+/// The distribution of `times`, exact: percentiles by nearest rank.
+pub(super) fn round_trip(times: impl Iterator<Item = Duration>) -> RoundTrip {
+    let mut times: Vec<Duration> = times.collect();
+    times.sort_unstable();
+    let (Some(min), Some(max)) = (times.first().copied(), times.last().copied()) else { return RoundTrip::default() };
+    let rank = |thousandths| rank(&times, thousandths).as_secs_f64();
+    let p999 = rank(999);
+    RoundTrip {
+        min: Some(min.as_secs_f64()),
+        mean: Some(mean_s(&times)),
+        p50: Some(rank(500)),
+        p99: Some(rank(990)),
+        p999: Some(p999),
+        max: Some(max.as_secs_f64()),
+        jitter: Some(p999 - min.as_secs_f64()),
+    }
+}
+
+pub(super) fn page_response(times: &[Duration]) -> PageResponse {
+    let Some(max) = times.last() else { return PageResponse::default() };
+    PageResponse {
+        mean: Some(mean_s(times)),
+        p50: Some(rank(times, 500).as_secs_f64()),
+        p95: Some(rank(times, 950).as_secs_f64()),
+        p99: Some(rank(times, 990).as_secs_f64()),
+        max: Some(max.as_secs_f64()),
+    }
+}
+
+/// The smallest of `sorted` times that has this many thousandths of all at or below it.
+fn rank(sorted: &[Duration], thousandths: usize) -> Duration {
+    sorted[(sorted.len() * thousandths).div_ceil(1_000).max(1) - 1]
+}
+
+#[expect(clippy::cast_precision_loss, reason = "statistics only")]
+fn mean_s(times: &[Duration]) -> f64 {
+    let sum: u128 = times.iter().map(|time| u128::from(time.as_ps())).sum();
+    sum as f64 / times.len() as f64 / 1e12
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nearest rank: of 1000 values 1 to 1000 ms, the p-th percentile is the value of that rank.
+    #[test]
+    fn percentiles_of_round_trips_are_exact() {
+        let times = (1..=1_000).rev().map(Duration::from_ms);
+        let rtt = round_trip(times);
+        assert_eq!([rtt.min, rtt.p50, rtt.p99, rtt.p999, rtt.max], [0.001, 0.5, 0.99, 0.999, 1.0].map(Some));
+        assert_eq!(rtt.mean, Some(0.5005));
+        let one = round_trip([Duration::from_ms(7)].into_iter());
+        assert_eq!([one.min, one.p50, one.p99, one.p999, one.max], [Some(0.007); 5]);
+        assert_eq!(one.jitter, Some(0.0));
+        assert_eq!(round_trip([].into_iter()), RoundTrip::default());
+    }
+
+    #[test]
+    fn a_histogram_is_told_in_seconds_and_nothing_measured_is_null() {
+        let mut histogram = Histogram::<u64>::new_with_bounds(1, 1_000_000_000_000, 3).unwrap();
+        assert_eq!(delay(&histogram), Delay::default());
+        histogram.record_n(3_000_000_000, 10).unwrap();
+        let told = delay(&histogram);
+        assert_eq!(told.count, 10);
+        // Three significant digits.
+        assert!(
+            [told.mean, told.p50, told.p99, told.p999, told.max].iter().all(|v| (v.unwrap() - 3.0).abs() < 0.003),
+            "{told:?}"
+        );
+    }
+}

@@ -1,0 +1,152 @@
+//! Phases side by side, of one run or of several.
+
+use super::{Column, Kind, NOTHING, Table, columns, distinct};
+use crate::Run;
+use crate::format;
+use crate::schema::{Phase, Summary};
+
+/// A column a phase: goodput of each flow with its bound, round trip of each probe, load and delay of the links that matter.
+pub(crate) fn phases(summary: &Summary) -> Table {
+    let mut table = Table { title: "Phases".to_owned(), columns: columns(&[("", Kind::Name)]), rows: Vec::new() };
+    for phase in &summary.phases {
+        let span = format!("{}\n{}–{} s", phase.name, format::number(phase.from_s), format::number(phase.to_s));
+        table.columns.push(Column { name: span, kind: Kind::Number });
+    }
+    let mut rows: Vec<(String, Vec<Option<String>>)> = Vec::new();
+    let count = summary.phases.len();
+    for (number, phase) in summary.phases.iter().enumerate() {
+        for (name, value) in measures(phase, &busy_links(summary)) {
+            let row = match rows.iter().position(|(known, _)| *known == name) {
+                Some(row) => row,
+                None => {
+                    rows.push((name, vec![None; count]));
+                    rows.len() - 1
+                }
+            };
+            rows[row].1[number] = Some(value.to_string());
+        }
+    }
+    // Flows before probes before links, in whichever phase they first came.
+    rows.sort_by_key(|(name, _)| order(name));
+    let cells = |cell: Option<String>| cell.unwrap_or_else(|| NOTHING.to_owned());
+    table.rows = rows
+        .into_iter()
+        .map(|(name, values)| std::iter::once(name).chain(values.into_iter().map(cells)).collect())
+        .collect();
+    table
+}
+
+const GOODPUT: &str = ": goodput";
+const MEDIAN: &str = ": RTT p50";
+const TAIL: &str = ": RTT p99";
+
+fn order(name: &str) -> u8 {
+    match name {
+        n if n.ends_with(GOODPUT) => 0,
+        n if n.ends_with(MEDIAN) || n.ends_with(TAIL) => 1,
+        _ => 2,
+    }
+}
+
+/// A measured value and the unit that it is told in.
+#[derive(Clone, Copy)]
+enum Value {
+    Rate(f64),
+    Seconds(f64),
+    Share(f64),
+}
+
+impl Value {
+    fn bare(self) -> f64 {
+        match self {
+            Self::Rate(v) | Self::Seconds(v) | Self::Share(v) => v,
+        }
+    }
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&match *self {
+            Self::Rate(bps) => format::rate(bps),
+            Self::Seconds(s) => format::seconds(s),
+            Self::Share(share) => format::percent(share),
+        })
+    }
+}
+
+/// What a phase tells, by name.
+fn measures(phase: &Phase, links: &[String]) -> Vec<(String, Value)> {
+    let flows = phase.flows.iter().map(|flow| (format!("{}{GOODPUT}", flow.name), Value::Rate(flow.goodput_bps)));
+    let probes = phase.probes.iter().flat_map(|probe| {
+        let told = [(MEDIAN, probe.rtt_s.p50), (TAIL, probe.rtt_s.p99)];
+        told.into_iter().filter_map(|(what, value)| Some((format!("{}{what}", probe.name), Value::Seconds(value?))))
+    });
+    let links = phase.links.iter().filter(|link| links.contains(&link.name)).flat_map(|link| {
+        let busy = link.utilisation.map(|share| (format!("{}: busy", link.name), Value::Share(share)));
+        let delay =
+            link.queue_delay_mean_s.map(|mean| (format!("{}: mean queue delay", link.name), Value::Seconds(mean)));
+        [busy, delay].into_iter().flatten()
+    });
+    flows.chain(probes).chain(links).collect()
+}
+
+/// The links that were at least a quarter busy in some phase.
+pub(crate) fn busy_links(summary: &Summary) -> Vec<String> {
+    let phases = summary.phases.iter().flat_map(|phase| &phase.links);
+    let mut names: Vec<String> =
+        phases.filter(|link| link.utilisation.is_some_and(|busy| busy >= 0.25)).map(|link| link.name.clone()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Several runs of one scenario, a column each: goodput, round trips, load and delay in each phase, and how they differ.
+///
+/// Phases are matched by their name. With two runs, a last column tells by what factor the second differs from the first.
+pub(crate) fn comparison(runs: &[Run]) -> Table {
+    let mut table = Table {
+        title: "Comparison".to_owned(),
+        rows: Vec::new(),
+        columns: columns(&[("Phase", Kind::Name), ("", Kind::Text)]),
+    };
+    table.columns.extend(runs.iter().map(|run| Column { name: run.label.clone(), kind: Kind::Number }));
+    if runs.len() == 2 {
+        table.columns.push(Column { name: "Factor".to_owned(), kind: Kind::Number });
+    }
+    let mut links: Vec<String> = runs.iter().flat_map(|run| busy_links(&run.summary)).collect();
+    links.sort();
+    links.dedup();
+    for phase in distinct(runs.iter().flat_map(|run| &run.summary.phases).map(|phase| phase.name.clone())) {
+        let told = |run: &Run| {
+            let same = run.summary.phases.iter().find(|other| other.name == phase);
+            same.map_or_else(Vec::new, |same| measures(same, &links))
+        };
+        let told: Vec<Vec<(String, Value)>> = runs.iter().map(told).collect();
+        let mut names = distinct(told.iter().flatten().map(|(name, _)| name.clone()));
+        names.sort_by_key(|name| order(name));
+        for (number, name) in names.into_iter().enumerate() {
+            let find =
+                |told: &Vec<(String, Value)>| told.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
+            let values: Vec<Option<Value>> = told.iter().map(find).collect();
+            let phase = if number == 0 { phase.clone() } else { String::new() };
+            let cells = values.iter().map(|value| format::or_dash(*value, |value| value.to_string()));
+            let mut row: Vec<String> = [phase, name].into_iter().chain(cells).collect();
+            if let [first, second] = values.as_slice() {
+                row.push(format::or_dash(first.zip(*second), |(first, second)| factor(first, second)));
+            }
+            table.rows.push(row);
+        }
+    }
+    table
+}
+
+/// `× 9.8`, `÷ 40`, or `=` for what differs by less than half a percent.
+fn factor(first: Value, second: Value) -> String {
+    let ratio = second.bare() / first.bare();
+    match ratio {
+        r if !r.is_finite() || r <= 0.0 => NOTHING.to_owned(),
+        r if (r - 1.0).abs() < 0.005 => "=".to_owned(),
+        r if r > 1.0 => format!("× {}", format::number(r)),
+        r => format!("÷ {}", format::number(1.0 / r)),
+    }
+}
