@@ -3,7 +3,7 @@
 use crate::json::json;
 use crate::transcript::Scratch;
 
-const EDGE: &str = "scenarios/atm/abr-edge.toml --set duration=\"10 s\"";
+const EDGE: &str = "scenarios/atm/abr-edge.toml --duration 10s";
 
 /// UBR loses cells at the switch and has no edge; explicit rates move the queue to the edges, 64 kB each; held ACKs lose less there. Means lie
 /// below the most, and least and most of eight connections around an eighth.
