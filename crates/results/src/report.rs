@@ -168,13 +168,14 @@ fn caption_text(summary: &Summary) -> String {
     caption_with(summary, summary.inputs.set.iter())
 }
 
-/// The same for several runs: the overrides that all of them share, and what sets them apart, as `key = one, another`.
+/// The same for several runs: the overrides that all of them share, and what sets them apart, as `key = one, another` where
+/// they are called after their values.
 fn shared_caption(runs: &[Run]) -> String {
     let Some((first, others)) = runs.split_first() else { return String::new() };
     let shared =
         |set: &&String| !first.own.contains(*set) && others.iter().all(|run| run.summary.inputs.set.contains(*set));
     let labels = runs.iter().map(|run| run.label.as_str()).collect::<Vec<_>>().join(", ");
-    let varied = varied(runs).map(|keys| format!("{keys} = {labels}"));
+    let varied = varied(runs).map(|keys| if named_by_value(runs) { format!("{keys} = {labels}") } else { labels });
     caption_with(&first.summary, first.summary.inputs.set.iter().filter(shared).chain(&varied))
 }
 
@@ -189,6 +190,12 @@ fn varied(runs: &[Run]) -> Option<String> {
         }
     }
     (!keys.is_empty()).then(|| keys.join(" or "))
+}
+
+/// Each run has the name of a value that it sets, as with `--vary`; cases have names of their own.
+fn named_by_value(runs: &[Run]) -> bool {
+    runs.iter()
+        .all(|run| run.own.iter().any(|set| set.split_once('=').is_some_and(|(_, value)| value.ends_with(&run.label))))
 }
 
 fn caption_with<'a>(summary: &Summary, set: impl Iterator<Item = &'a String>) -> String {

@@ -144,6 +144,12 @@ fn a_comparison_says_what_is_compared() {
     let page = report::comparison(&[run("fifo"), run("cake")], Some(1.72e6));
     assert!(page.contains("seed=7 · access.policy = fifo, cake · "), "{}", &page[..6_000]);
     assert!(page.contains("The downloads alone have 1.72 Mbit/s."));
+    let case = |name: &str, own: &[&str]| {
+        let own: Vec<String> = own.iter().map(|set| (*set).to_owned()).collect();
+        Run { label: name.to_owned(), own, ..STARVED.clone() }
+    };
+    let cases = [case("as it is", &[]), case("short queue", &["access.up.queue.limit=20 kB"])];
+    assert!(report::comparison(&cases, None).contains(" · as it is, short queue · "), "cases are named, not valued");
     for title in
         ["Goodput of download, ", "Goodput of upload, ", "Round-trip time of ping, ", "Delay in the queue of up, "]
     {
