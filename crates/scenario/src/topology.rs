@@ -35,20 +35,25 @@ pub(crate) static NODE: Section = Section {
     ],
 };
 
+/// What every link has, of packets or of cells.
+pub(crate) const NAME: Key = Key::optional(
+    "name",
+    Kind::Text,
+    "`from-to`; the way back is `to-from`",
+    "Name, unique. The way back is called `name-back`.",
+);
+pub(crate) const FROM: Key = Key::required("from", Kind::Text, "Node at the near end.");
+pub(crate) const TO: Key = Key::required("to", Kind::Text, "Node at the far end.");
+
 pub(crate) static LINK: Section = Section {
     heading: "`[[link]]`",
     about: "A link between two nodes, both ways unless `one_way` says otherwise. The way back has the same rate, delay, loss, \
             encapsulation and queue, unless `back` gives its own. Between any two nodes there is one way: a loop of links is an error. \
             (One-way links may form a ring, such as a satellite down and a telephone line up.)",
     keys: &[
-        Key::optional(
-            "name",
-            Kind::Text,
-            "`from-to`; the way back is `to-from`",
-            "Name, unique. The way back is called `name-back`.",
-        ),
-        Key::required("from", Kind::Text, "Node at the near end."),
-        Key::required("to", Kind::Text, "Node at the far end."),
+        NAME,
+        FROM,
+        TO,
         Key::with_default("one_way", Kind::Flag, "false", "No way back."),
         line::RATE,
         line::DELAY,

@@ -9,6 +9,7 @@ use super::switch::Switch;
 use crate::line;
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
+use crate::topology::{FROM, NAME, TO};
 
 const RATE: Key =
     Key::optional("rate", Kind::Rate, "that of `interface`", "What cells take on the wire: 424 bits each.");
@@ -36,22 +37,7 @@ pub(crate) static CELL_LINK: Section = Section {
     heading: "`[[link]]` of cells",
     about: "A link to or from a switch, both ways. The way back has the same rate and delay unless `back` gives its own; each end has the \
             queue of its switch.",
-    keys: &[
-        Key::optional(
-            "name",
-            Kind::Text,
-            "`from-to`; the way back is `to-from`",
-            "Name, unique. The way back is called `name-back`.",
-        ),
-        Key::required("from", Kind::Text, "Node at the near end."),
-        Key::required("to", Kind::Text, "Node at the far end."),
-        RATE,
-        INTERFACE,
-        PACE,
-        line::DELAY,
-        QUEUE,
-        line::back("`[link.back]` of cells"),
-    ],
+    keys: &[NAME, FROM, TO, RATE, INTERFACE, PACE, line::DELAY, QUEUE, line::back("`[link.back]` of cells")],
 };
 
 pub(crate) static CELL_BACK: Section = Section {

@@ -86,6 +86,13 @@ pub(super) static SCHEDULER: Section = Section {
     ],
 };
 
+const BURST: Key = Key::optional(
+    "burst",
+    Kind::WireBytes,
+    "the largest packet",
+    "What it may send of its rate at once after a pause.",
+);
+
 pub(super) static ACK: Section = Section {
     heading: "`[ack]`",
     about: "The class of pure ACKs. Its rate is what the ACKs of a full download need: the download rate by the bytes on the wire of a data \
@@ -103,12 +110,7 @@ pub(super) static ACK: Section = Section {
         Key::with_default("ack", Kind::Bytes, "40 B", "IP bytes of an ACK: 40, or 52 with timestamps.")
             .at_least("20 B")
             .at_most("1500 B"),
-        Key::optional(
-            "burst",
-            Kind::WireBytes,
-            "the largest packet",
-            "What it may send of its rate at once after a pause.",
-        ),
+        BURST,
         Key::optional(
             "regulate",
             Kind::Table("[queues](scenario.md#queues)"),
@@ -144,12 +146,7 @@ pub(super) static CLASS: Section = Section {
             "What it has at most; only with `htb`.",
         ),
         Key::with_default("priority", Kind::Count, "4", "Who goes first: 0, the most urgent, to 7.").at_most("7"),
-        Key::optional(
-            "burst",
-            Kind::WireBytes,
-            "the largest packet",
-            "What it may send of its rate at once after a pause.",
-        ),
+        BURST,
         Key::optional(
             "cburst",
             Kind::WireBytes,
