@@ -127,21 +127,57 @@ fn versions_named_in_the_documents_are_those_of_the_manifest() {
     assert!(changes.contains(&format!("## [{version}]")) || changes.contains("## [Unreleased]"));
 }
 
-/// Links to files of the repository lead somewhere.
+/// Links to files of the repository lead somewhere, and those to a heading find it.
 #[test]
-fn links_lead_to_files_that_exist() {
+fn links_lead_to_files_and_headings_that_exist() {
     let mut broken = Vec::new();
     for (path, text) in documents() {
         let folder = root().join(Path::new(&path).parent().unwrap());
         for rest in text.split("](").skip(1) {
             let Some((target, _)) = rest.split_once(')') else { continue };
-            let file = target.split('#').next().unwrap_or_default();
-            if !file.is_empty() && !file.contains("://") && !folder.join(file).exists() {
+            let (file, heading) =
+                target.split_once('#').map_or((target, None), |(file, heading)| (file, Some(heading)));
+            if file.contains("://") {
+                continue;
+            }
+            let linked = if file.is_empty() { root().join(&path) } else { folder.join(file) };
+            let found = match heading {
+                Some(heading) if linked.extension().is_some_and(|extension| extension == "md") => {
+                    let linked = std::fs::read_to_string(&linked).unwrap_or_default();
+                    anchors(&linked).iter().any(|anchor| anchor == heading)
+                }
+                _ => linked.exists(),
+            };
+            if !found {
                 broken.push(format!("{path}: {target}"));
             }
         }
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+/// The headings of a document as links name them: small letters, dashes for blanks, nothing of the rest; a number behind the second of a name.
+fn anchors(document: &str) -> Vec<String> {
+    let (mut plains, mut anchors) = (Vec::<String>::new(), Vec::new());
+    let mut in_block = false;
+    for line in document.lines() {
+        in_block ^= line.starts_with("```");
+        let Some(heading) = line.strip_prefix('#').filter(|_| !in_block) else { continue };
+        let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+        let plain: String = heading.trim_start_matches('#').trim().to_lowercase().chars().filter(kept).collect();
+        let plain = plain.replace(' ', "-");
+        let again = plains.iter().filter(|other| **other == plain).count();
+        anchors.push(if again == 0 { plain.clone() } else { format!("{plain}-{again}") });
+        plains.push(plain);
+    }
+    anchors
+}
+
+#[test]
+fn a_heading_is_linked_by_its_words() {
+    let document =
+        "# Results\n\n```sh\n# no heading\n```\n## What a packet *costs*: `40 B`\n### kind = \"abr\"\n## Results\n";
+    assert_eq!(anchors(document), ["results", "what-a-packet-costs-40-b", "kind--abr", "results-1"]);
 }
 
 /// The maps in README.md and crates/README.md name every crate.
