@@ -299,6 +299,12 @@ impl Report {
         self
     }
 
+    /// What `other` does not tell.
+    #[must_use]
+    pub fn beyond(&self, other: &Self) -> Self {
+        Self { findings: self.findings.iter().filter(|finding| !other.findings.contains(finding)).cloned().collect() }
+    }
+
     /// In the order of the file: what concerns it as a whole, then line by line, then the command line.
     pub(crate) fn sort(&mut self) {
         self.findings.sort_by_key(|finding| match &finding.place {
@@ -435,6 +441,21 @@ mod tests {
         let shown = report.to_string();
         assert!(shown.contains("finding 19") && !shown.contains("finding 20"));
         assert!(shown.ends_with("\n\n... and 3 more"));
+    }
+
+    #[test]
+    fn a_finding_says_with_what_it_comes_and_is_told_once() {
+        let of = |finding: &Diagnostic| Report::of(finding.clone());
+        let (file, argument) =
+            (Diagnostic::warning(place_of("up"), "odd"), Place::Argument { text: "--set up=1".into() });
+        assert!(
+            of(&file).within("case \"a\"").to_string().starts_with("warning: scenarios/x.toml:5:2: case \"a\": odd\n")
+        );
+        assert_eq!(of(&Diagnostic::error(argument, "odd")).within("case \"a\"").to_string(), "error: --set up=1: odd");
+        let other = Diagnostic::warning(place_of("up"), "odder");
+        let mut both = of(&file);
+        both.push(other.clone());
+        assert_eq!(both.beyond(&of(&file)), of(&other));
     }
 
     #[test]

@@ -92,7 +92,9 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         let read = Scenario::load_with(&arguments.scenario, &variant.overrides);
         // The file is right as it is, so what is wrong now comes of this.
         let why = format!("{what} \"{}\"", variant.label);
-        scenarios.push(read.map_err(|report| Failure::Report(report.within(&why)))?);
+        let scenario = read.map_err(|report| Failure::Report(report.within(&why)))?;
+        printer.warnings(&scenario.warnings().beyond(file.warnings()).within(&why));
+        scenarios.push(scenario);
     }
     let has_line = file.access().is_some();
     if has_line {

@@ -8,6 +8,7 @@ use lastmile_scenario::diagnostics::did_you_mean;
 use lastmile_units::{ByteCount, CellCount};
 use serde::Serialize;
 
+use crate::bytes;
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
 use crate::table::{Align, Table};
@@ -45,7 +46,7 @@ pub(crate) struct Arguments {
     oam: bool,
 
     /// IP packet size in bytes, 1 to 65535 [default: 40, 52, 576, 1500]
-    #[arg(long = "size", value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=LARGEST), conflicts_with = "cells")]
+    #[arg(long = "size", value_name = "BYTES", value_parser = size, conflicts_with = "cells")]
     sizes: Vec<u64>,
 
     /// The inverse: the largest IP packet that fits into this many cells
@@ -156,6 +157,14 @@ fn named(name: &str) -> Result<Named> {
     let link = link_by_name(name)?;
     let preset = Preset::by_name(name);
     Ok(Named { name: preset.map_or(name, |preset| preset.name).to_owned(), link, preset })
+}
+
+/// A size on the command line: `1500` or `"1500 B"`.
+fn size(text: &str) -> std::result::Result<u64, String> {
+    match bytes::parse(text)? {
+        size @ 1..=LARGEST => Ok(size),
+        size => Err(format!("{size} is not in 1..={LARGEST}")),
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for printing")]

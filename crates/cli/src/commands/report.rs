@@ -1,5 +1,6 @@
 //! `lastmile report`: results that are there already, side by side.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -43,7 +44,10 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     for folder in &arguments.folders {
         // Where it is not the last word of the path, its name is that of what it really is.
         let named = folder.file_name().map_or_else(|| folder.canonicalize().ok(), |_| None);
-        let run = read::read(named.as_deref().unwrap_or(folder)).map_err(Failure::new)?;
+        let run = read::read(named.as_deref().unwrap_or(folder)).map_err(|error| match error.source.kind() {
+            ErrorKind::NotFound => Failure::new(error).hint("a folder that `--out` of another command has written"),
+            _ => Failure::new(error),
+        })?;
         if runs.iter().any(|other| other.label == run.label) {
             return Err(Failure::new(format_args!("two of the folders are called \"{}\"", run.label))
                 .hint("their names tell the runs apart: copy or link one under another name"));

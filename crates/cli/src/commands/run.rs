@@ -129,11 +129,12 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     }
     let variants = variants::of(arguments)?;
     // All are read before any runs: a mistake in the last should not cost the time of the first.
-    let mut scenarios = Vec::new();
+    let mut scenarios: Vec<Scenario> = Vec::new();
     for variant in &variants {
         let scenario = Scenario::load_with(&arguments.scenario, &variant.overrides).map_err(Failure::Report)?;
-        if scenarios.is_empty() {
-            printer.warnings(scenario.warnings());
+        match scenarios.first() {
+            None => printer.warnings(scenario.warnings()),
+            Some(first) => printer.warnings(&scenario.warnings().beyond(first.warnings()).within(&variant.label)),
         }
         scenarios.push(scenario);
     }
