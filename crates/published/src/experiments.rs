@@ -18,7 +18,7 @@ use lastmile_sim::outcome::Outcome;
 use lastmile_sim::spec::Network;
 use lastmile_units::Duration;
 
-pub use open::{Explore, Judged, Open, Part};
+pub use open::{Effort, Explore, Judged, Open, Part};
 
 use crate::data::Table;
 use crate::reproduction::TableResult;

@@ -21,8 +21,8 @@ pub mod value;
 
 pub use data::{DataError, Kind, Publication, Row, Table, publications};
 pub use experiments::{
-    Drawing, EXPERIMENTS, Experiment, ExperimentError, Explore, Judged, Lab, LiveExperiment, Open, Part, drawings,
-    experiment, explorable, live,
+    Drawing, EXPERIMENTS, Effort, Experiment, ExperimentError, Explore, Judged, Lab, LiveExperiment, Open, Part,
+    drawings, experiment, explorable, live,
 };
 pub use reproduction::{Claim, Reproduction, RowResult, Sensitivity, TableResult};
 pub use select::{SelectError, select};

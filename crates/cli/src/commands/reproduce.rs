@@ -13,6 +13,7 @@ use lastmile_published::{
     EXPERIMENTS, Experiment, ExperimentError, Part, Publication, Reproduction, RowResult, Table as PublishedTable,
     TableResult, Value, Values, experiment, publications, select,
 };
+use lastmile_units::Duration;
 
 #[cfg(target_os = "linux")]
 use {
@@ -46,9 +47,17 @@ pub(crate) struct Arguments {
     live: bool,
 
     /// Search the space of what sun1998 and ano2002 leave open for the assumptions that bring the published figures closest, and tell what
-    /// was found; nothing else is done with it. Tens of minutes for a whole publication
+    /// was found; nothing else is done with it. Tens of minutes for a whole publication, or as long as --within says
     #[arg(long, conflicts_with = "list")]
     explore: bool,
+
+    /// End the search in this time, with what was left out told; where time is left, combinations of answers are drawn at random
+    #[arg(long, value_name = "TIME", requires = "explore")]
+    within: Option<Duration>,
+
+    /// Try so many combinations of answers drawn at random, too [default: 0, or with --within as many as there is time for]
+    #[arg(long, value_name = "N", requires = "explore")]
+    draw: Option<usize>,
 
     /// Draw the series that a table is about, such as the queues of sun1998/fig-5.12, into this directory; made if it is not there
     #[arg(long, value_name = "DIR", conflicts_with_all = ["list", "explore"])]
@@ -73,7 +82,10 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let experiments = experiments(&chosen, &arguments.tables)?;
     if arguments.explore {
         let tables: Vec<_> = experiments.iter().map(|(table, known)| (known.publication, *table)).collect();
-        return explore::explore(&tables, arguments.json, printer);
+        let Arguments { within, draw, threads, json, .. } = *arguments;
+        let within = within.map(|within| std::time::Duration::from_nanos(within.as_ns()));
+        let options = explore::Options { within, draw, threads, json };
+        return explore::explore(&tables, !arguments.tables.is_empty(), &options, printer);
     }
     #[cfg(target_os = "linux")]
     let mut laboratory = if arguments.live { Some(Laboratory::new(&experiments, printer)?) } else { None };

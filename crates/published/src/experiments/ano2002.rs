@@ -12,7 +12,7 @@ mod throughput;
 use crate::data::Table;
 use crate::reproduction::TableResult;
 
-use super::open::{Explore, Judge, Model, Question, Rows, Simulated};
+use super::open::{Brief, Explore, Judge, Model, Question, Rows, Simulated};
 use super::{Drawing, Experiment, ExperimentError, number, whole};
 use testbed::{Setup, Weights};
 
@@ -59,7 +59,7 @@ const MODEL: Model<Setup> = Model {
     ],
     base: Setup::base,
     seeds: 5,
-    brief: |setup| setup.duration_s = 30,
+    brief: Brief { set: |setup| setup.duration_s = 30, shorter: 6.0, told: "runs of 30 s, those of figure 8 of 90 s" },
     questions: QUESTIONS,
 };
 
@@ -147,7 +147,10 @@ const QUESTIONS: &[Question<Setup>] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiments::open::Runs;
     use crate::reproduction::RowResult;
+
+    const ONE: Runs<'_> = Runs { seeds: &[1], predictions: false };
 
     fn table(id: &str) -> Table {
         let publications = crate::publications().unwrap();
@@ -180,7 +183,7 @@ mod tests {
         let base = || Setup { duration_s: 8, ..Setup::base() };
         let table = table("fig-5");
         let mbps = |setup: &Setup| {
-            let rows = throughput::uncongested(&table, setup, &[1]).unwrap();
+            let rows = throughput::uncongested(&table, setup, ONE).unwrap();
             rows[0].simulated.number("tcp_throughput_mbps").unwrap()
         };
         let plain = mbps(&base());
@@ -190,7 +193,7 @@ mod tests {
                 let mut setup = base();
                 set(&mut setup);
                 setup.duration_s = 1;
-                let ran = throughput::uncongested(&table, &setup, &[1]);
+                let ran = throughput::uncongested(&table, &setup, ONE);
                 assert!(ran.is_ok(), "{}: {answer}: {ran:?}", question.asks);
             }
         }

@@ -40,9 +40,26 @@ pub(super) struct Model<S: 'static> {
     pub(super) base: fn() -> S,
     /// With how many seeds the base case runs.
     pub(super) seeds: usize,
-    /// Shortens what is tried beside the base case.
-    pub(super) brief: fn(&mut S),
+    /// How what is tried beside the base case is shortened.
+    pub(super) brief: Brief<S>,
     pub(super) questions: &'static [Question<S>],
+}
+
+/// What is tried beside the base case is shorter.
+pub(super) struct Brief<S: 'static> {
+    pub(super) set: fn(&mut S),
+    /// By how much a run becomes shorter: its usual length over this one.
+    pub(super) shorter: f64,
+    /// The same in words; empty where nothing is set.
+    pub(super) told: &'static str,
+}
+
+/// With what a table is simulated.
+#[derive(Clone, Copy)]
+pub(super) struct Runs<'a> {
+    pub(super) seeds: &'a [u64],
+    /// Whether rows that were not published are simulated, too; those without which the claim cannot be judged always are.
+    pub(super) predictions: bool,
 }
 
 /// A table that is simulated.
@@ -57,7 +74,7 @@ pub(super) struct Simulated<S: 'static> {
 }
 
 /// Simulates every row with each of these seeds.
-pub(super) type Rows<S> = fn(&Table, &S, &[u64]) -> Result<Vec<RowResult>, ExperimentError>;
+pub(super) type Rows<S> = fn(&Table, &S, Runs<'_>) -> Result<Vec<RowResult>, ExperimentError>;
 
 /// Whether rows show what a table claims, and by which figures.
 pub(super) type Judge = fn(&Table, &[RowResult]) -> (bool, String);
@@ -74,6 +91,11 @@ impl<S> Model<S> {
     pub(super) fn reproduce(&self, table: &Table) -> Result<TableResult, ExperimentError> {
         let parts = (0..self.parts(table)).map(|number| self.part(table, number)).collect::<Result<_, _>>()?;
         self.join(table, parts)
+    }
+
+    /// The rows of a table beside the base case: with few seeds.
+    fn few(&self, table: &Table, setup: &S) -> Result<Vec<RowResult>, ExperimentError> {
+        (self.simulated(table)?.rows)(table, setup, Runs { seeds: &SEEDS[..FEW], predictions: false })
     }
 
     fn concerning<'a>(&'a self, table: &'a Table) -> impl Iterator<Item = &'a Question<S>> {
@@ -154,6 +176,15 @@ pub struct Open {
     pub tables: &'static [&'static str],
 }
 
+/// With how much effort a table is judged.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Effort {
+    /// As what is tried beside a base case: few seeds and, for some publications, shorter runs.
+    Brief,
+    /// As the base case itself.
+    Whole,
+}
+
 /// A table under some answers.
 #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Judged {
@@ -161,6 +192,8 @@ pub struct Judged {
     pub deviation_rms_pct: Option<f64>,
     /// Whether the table's claim is shown.
     pub shown: bool,
+    /// The figures that do or do not.
+    pub evidence: String,
 }
 
 /// A publication whose open questions can be answered otherwise.
@@ -186,11 +219,17 @@ pub trait Explore: Sync {
     /// As the experiment's.
     fn join(&self, table: &Table, parts: Vec<Part>) -> Result<TableResult, ExperimentError>;
 
-    /// Simulates a table with few seeds under these answers, one a question by its place in [`Open::answers`].
+    /// How many seeds an effort takes, and in words what else it shortens; empty where nothing is.
+    fn told(&self, effort: Effort) -> (usize, &'static str);
+
+    /// How many times as long as a brief judgement a whole one takes, about.
+    fn whole_by_brief(&self) -> f64;
+
+    /// Simulates the rows of a table that were published under these answers, one a question by its place in [`Open::answers`].
     ///
     /// # Errors
     /// As the experiment's.
-    fn judge(&self, table: &Table, answers: &[usize]) -> Result<Judged, ExperimentError>;
+    fn judge(&self, table: &Table, answers: &[usize], effort: Effort) -> Result<Judged, ExperimentError>;
 }
 
 impl<S> Explore for Model<S> {
@@ -214,14 +253,15 @@ impl<S> Explore for Model<S> {
     fn part(&self, table: &Table, number: usize) -> Result<Part, ExperimentError> {
         let simulated = self.simulated(table)?;
         let Some(other) = number.checked_sub(1) else {
-            return Ok(Part(Made::Base((simulated.rows)(table, &(self.base)(), &SEEDS[..self.seeds])?)));
+            let runs = Runs { seeds: &SEEDS[..self.seeds], predictions: true };
+            return Ok(Part(Made::Base((simulated.rows)(table, &(self.base)(), runs)?)));
         };
         let attempt = self.attempts(table).nth(other);
         let (asks, answer, set) = attempt.ok_or(ExperimentError::MissingSetting("part of that number"))?;
         let mut setup = (self.base)();
-        (self.brief)(&mut setup);
+        (self.brief.set)(&mut setup);
         set(&mut setup);
-        let rows = (simulated.rows)(table, &setup, &SEEDS[..FEW])?;
+        let rows = self.few(table, &setup)?;
         Ok(Part(Made::Tried(tried(asks, answer, &rows, (simulated.judge)(table, &rows)))))
     }
 
@@ -243,17 +283,33 @@ impl<S> Explore for Model<S> {
         Ok(result)
     }
 
-    fn judge(&self, table: &Table, answers: &[usize]) -> Result<Judged, ExperimentError> {
+    fn told(&self, effort: Effort) -> (usize, &'static str) {
+        match effort {
+            Effort::Brief => (FEW, self.brief.told),
+            Effort::Whole => (self.seeds, ""),
+        }
+    }
+
+    fn whole_by_brief(&self) -> f64 {
+        self.brief.shorter * self.seeds as f64 / FEW as f64
+    }
+
+    fn judge(&self, table: &Table, answers: &[usize], effort: Effort) -> Result<Judged, ExperimentError> {
         let simulated = self.simulated(table)?;
         let mut setup = (self.base)();
-        (self.brief)(&mut setup);
+        if effort == Effort::Brief {
+            (self.brief.set)(&mut setup);
+        }
         for (question, answer) in self.questions.iter().zip(answers) {
             if let Some((_, set)) = answer.checked_sub(1).and_then(|other| question.others.get(other)) {
                 set(&mut setup);
             }
         }
-        let rows = (simulated.rows)(table, &setup, &SEEDS[..FEW])?;
-        let (shown, _) = (simulated.judge)(table, &rows);
-        Ok(Judged { deviation_rms_pct: deviation_rms_pct(&rows), shown })
+        let rows = match effort {
+            Effort::Brief => self.few(table, &setup)?,
+            Effort::Whole => (simulated.rows)(table, &setup, Runs { seeds: &SEEDS[..self.seeds], predictions: false })?,
+        };
+        let (shown, evidence) = (simulated.judge)(table, &rows);
+        Ok(Judged { deviation_rms_pct: deviation_rms_pct(&rows), shown, evidence })
     }
 }

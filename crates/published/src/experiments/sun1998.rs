@@ -13,7 +13,7 @@ mod thresholds;
 use crate::data::Table;
 use crate::reproduction::TableResult;
 
-use super::open::{Explore, Judge, Model, Question, Rows, Simulated};
+use super::open::{Brief, Explore, Judge, Model, Question, Rows, Simulated};
 use super::{Drawing, Experiment, ExperimentError, number, whole};
 use network::Setup;
 
@@ -68,7 +68,7 @@ const MODEL: Model<Setup> = Model {
     ],
     base: Setup::base,
     seeds: 10,
-    brief: |_| (),
+    brief: Brief { set: |_| (), shorter: 1.0, told: "" },
     questions: QUESTIONS,
 };
 
@@ -235,6 +235,7 @@ const QUESTIONS: &[Question<Setup>] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiments::open::{Effort, Runs};
     use crate::reproduction::RowResult;
 
     fn tables() -> Vec<Table> {
@@ -267,7 +268,7 @@ mod tests {
                 table.rows.truncate(1);
             }
             let simulated = MODEL.tables.iter().find(|known| known.id == id).unwrap();
-            let rows = (simulated.rows)(&table, &brief, &[1, 2]).unwrap();
+            let rows = (simulated.rows)(&table, &brief, Runs { seeds: &[1, 2], predictions: false }).unwrap();
             for row in &rows {
                 for (name, value) in row.published.iter().filter(|(name, _)| !name.starts_with("goodput_epd_cells")) {
                     if name != "goodput_spd_cells" {
@@ -281,6 +282,27 @@ mod tests {
         }
     }
 
+    /// A search and the table of what other answers give judge by the same runs.
+    #[test]
+    fn a_brief_judgement_is_what_is_told_beside_the_table() {
+        let mut table = tables().into_iter().find(|table| table.id == "5.7").unwrap();
+        table.rows.truncate(1);
+        let model = Model { base: || Setup { duration_ms: 1000, ..Setup::base() }, ..MODEL };
+        // Part 0 is the base case, part 1 the same as short as the others; the next are the other answers to the first question.
+        let parts = [model.part(&table, 0), model.part(&table, 1), model.part(&table, 2)];
+        let result = model.join(&table, parts.into_iter().map(Result::unwrap).collect()).unwrap();
+        assert_eq!(result.sensitivity[1].answer, QUESTIONS[0].others[0].0);
+        let mut answers = vec![0; QUESTIONS.len()];
+        for told in &result.sensitivity {
+            let judged = model.judge(&table, &answers, Effort::Brief).unwrap();
+            assert_eq!((judged.deviation_rms_pct, judged.shown), (told.deviation_rms_pct, told.shown), "{answers:?}");
+            assert_eq!(judged.evidence, told.evidence);
+            answers[0] += 1;
+        }
+        let whole = model.judge(&table, &vec![0; QUESTIONS.len()], Effort::Whole).unwrap();
+        assert_eq!(whole.evidence, result.claims[0].evidence, "the base case, without its predictions");
+    }
+
     /// Every answer makes a network, in every table that it concerns.
     #[test]
     fn every_answer_can_be_tried() {
@@ -292,7 +314,7 @@ mod tests {
                     let mut setup = Setup::base();
                     set(&mut setup);
                     setup.duration_ms = 500;
-                    let ran = schemes::rows(&table, &setup, &[1]);
+                    let ran = schemes::rows(&table, &setup, Runs { seeds: &[1], predictions: false });
                     assert!(ran.is_ok(), "{id}: {}: {answer}: {ran:?}", question.asks);
                 }
             }

@@ -5,6 +5,7 @@ use crate::reproduction::{Means, RowResult};
 use crate::value::Values;
 
 use super::super::ExperimentError;
+use super::super::open::Runs;
 use super::super::seeds::means_over;
 use super::super::trial::{Trial, Variation as _};
 use super::testbed::{AF, PATHS, PAYLOAD, Point, Setup, TRUNK_MBPS};
@@ -27,7 +28,11 @@ fn of_second_path(point: Point, setup: &Setup, seeds: &[u64]) -> Result<Means, E
 }
 
 /// Table 1.
-pub(super) fn rates(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
+pub(super) fn rates(
+    table: &Table,
+    setup: &Setup,
+    Runs { seeds, predictions }: Runs<'_>,
+) -> Result<Vec<RowResult>, ExperimentError> {
     let rtt = whole(&table.scenario, "rtt_ms")?;
     let point = |mbps: f64| Point { scr_kbps: (mbps * 1e3).round() as u64, ..Point::at(rtt) };
     let mut rows = Vec::new();
@@ -35,7 +40,7 @@ pub(super) fn rates(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<R
         let mbps = super::number(&row.params, "scr0_af2_mbps")?;
         rows.push(RowResult::of_means(row, of_second_path(point(mbps), setup, seeds)?));
     }
-    if seeds.len() > 2 {
+    if predictions {
         for mbps in [14.84, 5.3] {
             let params: Values = [("scr0_af2_mbps", mbps)].into_iter().collect();
             let mut row = RowResult::unpublished(params, of_second_path(point(mbps), setup, seeds)?);
@@ -74,7 +79,11 @@ pub(super) fn judge_rates(_: &Table, rows: &[RowResult]) -> (bool, String) {
 const BURSTS: [u64; 4] = [1032, 6192, 8256, 16_512];
 
 /// Figure 7.
-pub(super) fn bursts(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
+pub(super) fn bursts(
+    table: &Table,
+    setup: &Setup,
+    Runs { seeds, .. }: Runs<'_>,
+) -> Result<Vec<RowResult>, ExperimentError> {
     let seeds = &seeds[..seeds.len().min(3)];
     let mut predicted = Vec::new();
     let mut most = 0.0_f64;
