@@ -136,8 +136,8 @@ fn one(
             return Ok(None);
         }
         return Err(Failure::new(format_args!(
-            "{publication}: there was no time for the base case of all {} tables",
-            ids.len()
+            "{publication}: there was no time for the base case of {}",
+            ids.join(", ")
         ))
         .hint("give more time, or choose fewer tables"));
     }
