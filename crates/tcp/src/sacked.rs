@@ -6,6 +6,7 @@
 use lastmile_packet::SeqNumber;
 
 use crate::recovery::{AckInfo, News};
+use crate::scoreboard::Scoreboard;
 use crate::sender::{Phase, Sender};
 
 impl Sender {
@@ -13,13 +14,13 @@ impl Sender {
     #[cold]
     pub(crate) fn board_after(&mut self, from: u64, info: AckInfo<'_>) -> News {
         let una = self.una;
-        let sacked = self.aside.board().map_or(0, |board| board.sacked());
+        let sacked = self.aside.board().map_or(0, Scoreboard::sacked);
         if let Some(board) = self.aside.board_mut()
             && self.sacking
         {
             board.advance(from, una);
         }
-        let passed = self.aside.board().map_or(0, |board| board.sacked());
+        let passed = self.aside.board().map_or(0, Scoreboard::sacked);
         let mut news = self.record_sack(info);
         news.advanced = true;
         news.delivered += (una - from) as u32 - (sacked - passed);
