@@ -165,7 +165,7 @@ fn caption(summary: &Summary) -> Markup {
 
 /// Scenario, seed, version: what one needs to get the same picture again.
 fn caption_text(summary: &Summary) -> String {
-    caption_with(summary, summary.inputs.set.iter())
+    caption_with(std::slice::from_ref(&summary), summary.inputs.set.iter())
 }
 
 /// The same for several runs: the overrides that all of them share, and what sets them apart, as `key = one, another` where
@@ -176,7 +176,8 @@ fn shared_caption(runs: &[Run]) -> String {
         |set: &&String| !first.own.contains(*set) && others.iter().all(|run| run.summary.inputs.set.contains(*set));
     let labels = runs.iter().map(|run| run.label.as_str()).collect::<Vec<_>>().join(", ");
     let varied = varied(runs).map(|keys| if named_by_value(runs) { format!("{keys} = {labels}") } else { labels });
-    caption_with(&first.summary, first.summary.inputs.set.iter().filter(shared).chain(&varied))
+    let summaries: Vec<&Summary> = runs.iter().map(|run| &run.summary).collect();
+    caption_with(&summaries, first.summary.inputs.set.iter().filter(shared).chain(&varied))
 }
 
 /// The keys in which runs differ, such as `access.policy`; `None` where that is not known.
@@ -198,19 +199,21 @@ fn named_by_value(runs: &[Run]) -> bool {
         .all(|run| run.own.iter().any(|set| set.split_once('=').is_some_and(|(_, value)| value.ends_with(&run.label))))
 }
 
-fn caption_with<'a>(summary: &Summary, set: impl Iterator<Item = &'a String>) -> String {
+/// Of `summaries`, at least one; a seed or length that is not that of all of them is left out.
+fn caption_with<'a>(summaries: &[&Summary], set: impl Iterator<Item = &'a String>) -> String {
+    let summary = summaries[0];
+    let seed = format!(" · seed {}", summary.seed);
+    let seed = if summaries.iter().all(|other| other.seed == summary.seed) { &*seed } else { "" };
+    let length = format!(" · {}", crate::format::seconds(summary.duration_s));
+    let same_length = |other: &&Summary| other.duration_s.total_cmp(&summary.duration_s).is_eq();
+    let length = if summaries.iter().all(same_length) { &*length } else { "" };
     let set: String = set.map(|set| format!(" · {set}")).collect();
     let file = summary.inputs.file.as_deref().unwrap_or(&summary.scenario);
     let clock = match summary.clock {
         Clock::Simulated => "",
         Clock::Monotonic => " · real packets",
     };
-    format!(
-        "{file}{set} · seed {} · {}{clock} · lastmile {}",
-        summary.seed,
-        crate::format::seconds(summary.duration_s),
-        summary.version
-    )
+    format!("{file}{set}{seed}{length}{clock} · lastmile {}", summary.version)
 }
 
 fn inputs(summary: &Summary) -> Markup {

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use lastmile_results::schema::{Phase, PhaseFlow};
-use lastmile_results::{Run, report, table};
+use lastmile_results::{Run, Summary, report, table};
 use lastmile_sim::spec::OpenedBy;
 
 use crate::network::{bulk, modem, tcp, upload_starves_download};
@@ -149,7 +149,16 @@ fn a_comparison_says_what_is_compared() {
         Run { label: name.to_owned(), own, ..STARVED.clone() }
     };
     let cases = [case("as it is", &[]), case("short queue", &["access.up.queue.limit=20 kB"])];
-    assert!(report::comparison(&cases, None).contains(" · as it is, short queue · "), "cases are named, not valued");
+    assert!(
+        report::comparison(&cases, None).contains(" · as it is, short queue · seed "),
+        "cases are named, not valued"
+    );
+    let seeds = [1, 2].map(|seed| {
+        let own = vec![format!("seed={seed}")];
+        Run { label: seed.to_string(), own, summary: Summary { seed, ..STARVED.summary.clone() }, ..STARVED.clone() }
+    });
+    let page = report::comparison(&seeds, None);
+    assert!(page.contains(" · seed = 1, 2 · 1"), "{}", &page[..6_000]);
     for title in
         ["Goodput of download, ", "Goodput of upload, ", "Round-trip time of ping, ", "Delay in the queue of up, "]
     {
