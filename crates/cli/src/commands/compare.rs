@@ -124,7 +124,8 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
 fn downloads_alone(file: &Scenario) -> Result<Scenario> {
     let is_download = |source: &Source, direction: &str| matches!(source, Source::Bulk { .. }) && direction == "down";
     if !file.network_ref().traffic.iter().any(|traffic| is_download(&traffic.source, &traffic.direction)) {
-        return Err(Failure::new("no download to compare: no bulk traffic has direction = \"down\""));
+        return Err(Failure::new("no download to compare: no bulk traffic has direction = \"down\"")
+            .hint("`lastmile run --vary KEY=VALUE,...` sets whatever runs side by side"));
     }
     Ok(file.clone().with_traffic(|traffic| is_download(&traffic.source, &traffic.direction)))
 }
