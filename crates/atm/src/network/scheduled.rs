@@ -69,6 +69,13 @@ impl Scheduled {
         let every = (self.interval, self.class);
         let mut left = 0;
         while left < due {
+            if apart
+                && let Some(pair) = self.turns.pair()
+                && pair[0].level() == pair[1].level()
+            {
+                left += self.note_pair(pair, due - left);
+                continue;
+            }
             let (index, cells) = self.choose(due - left);
             let queue = &mut self.queues[index as usize];
             if apart {
@@ -92,6 +99,40 @@ impl Scheduled {
     /// How many transmissions may start by `now`.
     fn due(&self, now: Moment) -> u64 {
         if now < self.free { 0 } else { now.since(self.free).divided_by(self.interval) + 1 }
+    }
+
+    /// Notes when cells start of two queues of one level, which alone are not empty: until one of them is, at most so many. Gives how many. What
+    /// [`Self::choose`] tells again and again, with no branch for whose turn it is.
+    fn note_pair(&mut self, pair: [Turn; 2], most: u32) -> u32 {
+        let index = pair.map(|turn| usize::from(turn.queue()));
+        let steps = index.map(|index| self.queues[index].step);
+        let mut starts = index.map(|index| core::mem::take(&mut self.queues[index].starts));
+        let mut waiting = index.map(|index| self.queues[index].waiting);
+        let mut tags = pair.map(Turn::tag);
+        // Of equal tags the queue that stands first goes first.
+        let ahead = u64::from(index[0] < index[1]);
+        let (mut noted, mut last) = (0, 0);
+        while noted < most && waiting[0] > 0 && waiting[1] > 0 {
+            let which = usize::from(tags[0] >= tags[1] + ahead);
+            last = tags[which];
+            tags[which] += steps[which];
+            waiting[which] -= 1;
+            starts[which].push(self.free);
+            self.free = self.free.plus(self.interval);
+            noted += 1;
+        }
+        let level = pair[0].level();
+        self.clocks[usize::from(level)] = last;
+        for ((index, starts), (waiting, tag)) in index.into_iter().zip(starts).zip(waiting.into_iter().zip(tags)) {
+            let queue = &mut self.queues[index];
+            queue.left += u64::from(queue.waiting - waiting);
+            // If none of its cells went, what stands here is not asked before one has.
+            queue.finish = tag - queue.step;
+            (queue.starts, queue.waiting) = (starts, waiting);
+        }
+        let turns = [0, 1].map(|place| (waiting[place], Turn::new(level, tags[place], pair[place].queue())));
+        self.turns.replace_all(turns.into_iter().filter(|(waiting, _)| *waiting > 0).map(|(_, turn)| turn));
+        noted
     }
 
     /// Whose turn it is, and for how many cells one behind the other: until it is that of another, or nothing waits there; at most so many.

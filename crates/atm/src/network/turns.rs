@@ -50,6 +50,18 @@ impl Turns {
         }
     }
 
+    /// All of them, if they are two.
+    #[inline]
+    pub(super) fn pair(&self) -> Option<[Turn; 2]> {
+        <[Turn; 2]>::try_from(&self.0[..]).ok()
+    }
+
+    /// These are all from now on.
+    pub(super) fn replace_all(&mut self, turns: impl Iterator<Item = Turn>) {
+        self.0.clear();
+        turns.for_each(|turn| self.add(turn));
+    }
+
     /// In no order.
     pub(super) fn all(&self) -> &[Turn] {
         &self.0
@@ -121,6 +133,7 @@ mod tests {
             turns.add(Turn::new(0, tag, tag as u16));
         }
         turns.replace_first(Turn::new(0, 6, 1));
+        assert_eq!(turns.pair(), None);
         let order = std::iter::from_fn(|| {
             let first = turns.first()?;
             let second = turns.second();
@@ -129,5 +142,8 @@ mod tests {
             Some(first.tag())
         });
         assert_eq!(order.collect::<Vec<_>>(), [2, 3, 5, 6, 7, 9]);
+        let [late, early] = [8, 4].map(|tag| Turn::new(0, tag, 0));
+        turns.replace_all([late, early].into_iter());
+        assert_eq!(turns.pair(), Some([early, late]));
     }
 }
