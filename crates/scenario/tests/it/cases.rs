@@ -47,7 +47,7 @@ fn what_is_no_case() {
 fn said_of_the_case(lines: &str, overrides: &[&str]) -> String {
     let overrides: Vec<Override> = overrides.iter().map(|pair| Override::set(pair)).collect();
     let text = with(&format!("[[case]]\nname = \"a\"\n{lines}"));
-    let file = Scenario::parse_with("x.toml", &text, &overrides).unwrap();
+    let file = Scenario::parse_with("x.toml", &text, &overrides).expect("a file that is right as it is");
     let set = [overrides, file.cases()[0].set.clone()].concat();
     Scenario::parse_with("x.toml", &text, &set).expect_err(lines).within("case \"a\"").to_string()
 }
