@@ -90,7 +90,7 @@ fn what_a_case_cannot_set_is_told_where_it_stands_in_the_file() {
 fn what_only_a_case_makes_wrong_names_the_case() {
     let text = LINE.replace("\"512 kbit/s\"", "\"512 kbit/s\", queue = { kind = \"fifo\", drop = \"head\" }");
     assert!(parse(&text).is_ok());
-    let set = [Override::set("access.up.queue.kind=priority")];
+    let set = [Override::set("access.up.queue.kind=codel")];
     let told = Scenario::parse_with("x.toml", &text, &set).unwrap_err().within("case \"a\"").to_string();
     let expected = "error: x.toml:4:54: case \"a\": unknown key \"drop\" in [access.up.queue]\n";
     assert!(told.starts_with(expected), "{told}");
