@@ -404,7 +404,7 @@ fn of_some_flows(load: &mut Load<'_>, count: u64, watch: &mut Watch) {
 /// All that were sent are accounted for, and these reasons were among those for which some were dropped.
 fn is_accounted_for(outcome: &Outcome, count: u64, reasons: [DropReason; 2]) {
     assert_eq!(outcome.sent, count);
-    assert!(outcome.came > count / 4, "hardly anything came");
+    assert!(outcome.came > count / 50, "hardly anything came");
     let dropped = reasons.map(|reason| outcome.snapshot.up.hops[0].line.dropped[reason.index()].packets);
     assert!(!dropped.contains(&0), "{reasons:?}: {dropped:?}");
 }
@@ -416,7 +416,8 @@ fn what_goes_in_comes_out_in_order_or_is_counted() {
         return;
     }
     let count = packets(300_000, 100_000_000);
-    let policy = policy(BitRate::from_mbit_per_s(400), BitRate::from_mbit_per_s(1000), 200);
+    // Whatever the machine, it sends more than this carries (from 40 000 packets/s on), and more ACKs than their class has (from 25 000).
+    let policy = policy(BitRate::from_mbit_per_s(100), BitRate::from_mbit_per_s(100), 200);
     let mut watch = Watch::new(count);
     let outcome = under_load(&policy, FLOWS as usize, |load| of_some_flows(load, count, &mut watch));
     is_accounted_for(&outcome, count, [DropReason::Tail, DropReason::AckMerged]);
