@@ -342,7 +342,7 @@ pub(crate) fn say_ready() {
 /// This program, to run the part of a test that has this name.
 pub(crate) fn part(name: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--ignored", "--exact", "--nocapture", name]).stderr(Stdio::null());
+    command.args(["--ignored", "--exact", "--nocapture", name]);
     command
 }
 
