@@ -4,7 +4,8 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 use lastmile_units::Duration;
 
-use super::{Problem, check_limit};
+use super::Problem;
+use super::check::check_limit;
 use crate::Node;
 use crate::aqm::{CoDel, Red, codel, red};
 

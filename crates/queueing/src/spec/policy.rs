@@ -5,23 +5,59 @@
 
 use lastmile_packet::Packet;
 
-use super::{BuildError, Spec, sched};
+use super::{BuildError, Problem, Spec, sched};
 use crate::classify::{Rules, rules};
-use crate::{Environment, Htb};
+use crate::meter::drain::{self, Drain};
+use crate::meter::tbf::{self, Tbf};
+use crate::{Discipline, Environment, Htb, Node};
 
-/// Builds `spec`, which stands below the key `queue` of what `at` leads to, if it is rules over an HTB.
-pub(super) fn below<P: Packet + Send + 'static>(
-    spec: &Spec,
-    at: &mut Vec<String>,
-    environment: &Environment,
-) -> Result<Option<Rules<P, Htb<P>>>, BuildError> {
-    at.push("queue".into());
-    let built = rules_over_htb(spec, at, environment)?;
-    at.pop();
-    Ok(built)
+/// What a shaper is made from, whatever the type of its queue.
+pub(super) trait Shaper {
+    fn over<P: Packet + Send + 'static>(
+        &self,
+        queue: impl Discipline<P> + Send + 'static,
+        environment: &Environment,
+    ) -> Result<Node<P>, Problem>;
 }
 
-/// The same for what `at` leads to.
+impl Shaper for tbf::Config {
+    fn over<P: Packet + Send + 'static>(
+        &self,
+        queue: impl Discipline<P> + Send + 'static,
+        _environment: &Environment,
+    ) -> Result<Node<P>, Problem> {
+        Ok(Box::new(Tbf::new(self, queue)?))
+    }
+}
+
+impl Shaper for drain::Config {
+    fn over<P: Packet + Send + 'static>(
+        &self,
+        queue: impl Discipline<P> + Send + 'static,
+        environment: &Environment,
+    ) -> Result<Node<P>, Problem> {
+        Ok(Box::new(Drain::new(self, environment, queue)?))
+    }
+}
+
+/// Builds `shaper`, to which `at` leads, over `queue`: as one type with it where that is rules over an HTB.
+pub(super) fn shaper_over<P: Packet + Send + 'static>(
+    shaper: &impl Shaper,
+    queue: &Spec,
+    at: &mut Vec<String>,
+    environment: &Environment,
+) -> Result<Node<P>, BuildError> {
+    at.push("queue".into());
+    let policy = rules_over_htb::<P>(queue, at, environment)?;
+    at.pop();
+    let built = match policy {
+        Some(policy) => shaper.over(policy, environment),
+        None => shaper.over::<P>(queue.build_queue(at, environment)?, environment),
+    };
+    built.map_err(|why| BuildError::new(at, why))
+}
+
+/// Builds `spec`, to which `at` leads, if it is rules over an HTB.
 pub(super) fn rules_over_htb<P: Packet + Send + 'static>(
     spec: &Spec,
     at: &mut Vec<String>,

@@ -87,10 +87,9 @@ pub(super) fn cbq<P: Packet + Send + 'static>(
     environment: &Environment,
 ) -> Built<P> {
     // What is no tree has leaves without a queue, so it is refused before they are built.
-    let refused = |at: &[String], problem: Problem| BuildError { at: at.join("."), problem };
-    config.check(&environment.link_layer).map_err(|error| refused(at, error.into()))?;
+    config.check(&environment.link_layer).map_err(|why| BuildError::new(at, why))?;
     let queues = leaves(&config.tree, at, environment)?;
-    let scheduler = Cbq::new(config, queues, environment).map_err(|error| refused(at, error.into()))?;
+    let scheduler = Cbq::new(config, queues, environment).map_err(|why| BuildError::new(at, why))?;
     Ok(Box::new(scheduler))
 }
 
@@ -100,8 +99,7 @@ pub(super) fn htb<P: Packet + Send + 'static>(
     environment: &Environment,
 ) -> Result<Htb<P>, BuildError> {
     // What is no tree has leaves without a queue, so it is refused before they are built.
-    let refused = |at: &[String], problem: Problem| BuildError { at: at.join("."), problem };
-    config.check(&environment.link_layer).map_err(|error| refused(at, error.into()))?;
+    config.check(&environment.link_layer).map_err(|why| BuildError::new(at, why))?;
     let queues = leaves(&config.tree, at, environment)?;
-    Htb::new(config, queues, environment).map_err(|error| refused(at, error.into()))
+    Htb::new(config, queues, environment).map_err(|why| BuildError::new(at, why))
 }

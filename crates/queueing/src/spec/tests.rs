@@ -1,4 +1,4 @@
-use lastmile_linklayer::Framing;
+use lastmile_linklayer::{Framing, LinkLayer};
 use lastmile_packet::{FlowId, Meta, SeqNumber, TcpFlags};
 use lastmile_units::{CellCount, Instant};
 
