@@ -63,6 +63,9 @@ pub struct Counters {
     pub dropped_unread: u64,
     /// Frames longer than any buffer, dropped.
     pub cut_short: u64,
+    /// Packets of whose arrival a port that should know it was told nothing: they count as arrived when they were read. AF_XDP, which
+    /// never knows, counts none.
+    pub unstamped: u64,
     /// What a device would have done to frames, and was done here.
     pub offloads: Offloads,
 }

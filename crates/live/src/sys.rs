@@ -20,7 +20,7 @@
 //! | `xdp` | AF_XDP sockets |
 //! | `socket`, `poll` | sockets that are set up before they open, `TCP_INFO`; waiting for many of them |
 //! | `icmp` | a raw socket for echo requests whose replies carry the kernel's receive time |
-#![allow(unsafe_code)]
+#![allow(unsafe_code, reason = "system calls that no safe library has")]
 
 pub(crate) mod bpf;
 mod control;

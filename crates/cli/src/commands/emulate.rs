@@ -182,6 +182,11 @@ fn emulate(start: &Start, printer: &mut Printer) -> Result {
     if start.command.is_empty() {
         printer.talk(&ends(&world));
     }
+    for side in [world.client(), world.server()] {
+        if let Some(obstacle) = side.without_stamps() {
+            printer.talk(&without_stamps(side.device(), obstacle));
+        }
+    }
     let teller = Teller::new(scenario.name(), &path);
     let outcome =
         attended(&teller, listener, &mut world, start.command.is_empty(), |world| match start.command.split_first() {
@@ -283,6 +288,14 @@ fn ends(world: &World) -> String {
         client.device(),
         place(server),
         server.device(),
+    )
+}
+
+fn without_stamps(device: &str, obstacle: &std::io::Error) -> String {
+    let needs = if obstacle.kind() == std::io::ErrorKind::PermissionDenied { "; it takes CAP_NET_RAW" } else { "" };
+    format!(
+        "warning: no packet socket beside device {device} ({obstacle}{needs}): packets count as arrived when they are read, so a late \
+         wake-up delays them"
     )
 }
 

@@ -280,6 +280,37 @@ fn without_rights_it_says_what_would_give_them() {
     assert!(said.starts_with("error: ") && said.contains("needs root"), "{said}");
 }
 
+/// A TUN device takes CAP_NET_ADMIN, the packet socket beside it CAP_NET_RAW.
+#[test]
+#[ignore = "needs root: real packets"]
+fn where_nothing_tells_when_packets_came_it_says_so_and_counts_them() {
+    let Some(scratch) = folder() else { return };
+    let run = |limits: &[&str]| {
+        // What nobody takes comes back as an error.
+        let datagrams = "for i in 1 2 3; do echo $i > /dev/udp/198.18.0.1/9; sleep 0.2; done";
+        let emulate = ["emulate", "line.toml", "--json", "--", "bash", "-c", datagrams];
+        let mut command = Command::new("setpriv");
+        command.args(limits).arg(env!("CARGO_BIN_EXE_lastmile")).args(emulate).current_dir(&scratch.path);
+        let output = command.output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        let (warnings, document) = said.split_once('{').unwrap();
+        let live = json(format!("{{{document}").as_bytes())["live"].clone();
+        (
+            warnings.to_owned(),
+            ["up", "down"].map(|way| [&live[way]["received"], &live[way]["unstamped"]].map(|n| n.as_u64().unwrap())),
+        )
+    };
+    let (warnings, counts) = run(&["--bounding-set=-net_raw"]);
+    assert_eq!(warnings.matches("warning: no packet socket beside device lastmile").count(), 2, "{warnings}");
+    assert!(warnings.contains("it takes CAP_NET_RAW): packets count as arrived when they are read"), "{warnings}");
+    for [received, unstamped] in counts {
+        assert!(received >= 3 && unstamped == received, "{counts:?}");
+    }
+    let (warnings, counts) = run(&[]);
+    assert_eq!((warnings.as_str(), counts.map(|[_, unstamped]| unstamped)), ("", [0, 0]));
+}
+
 #[test]
 #[ignore = "needs root: real packets"]
 fn while_it_runs_it_tells_what_its_links_have_done() {

@@ -1,5 +1,6 @@
 //! What stands around an emulated line: namespaces, devices, a command, the loop that wakes up.
 
+use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command};
@@ -137,6 +138,16 @@ impl Side {
         match &self.end {
             End::Tun(_) => "TUN",
             End::Interface(interface) => &interface.path,
+        }
+    }
+
+    /// Why its packets count as arrived when they are read and not when they were given to the device; `None` where that is known, and
+    /// for an interface, whose [`Side::path`] says it.
+    #[must_use]
+    pub fn without_stamps(&self) -> Option<&io::Error> {
+        match &self.end {
+            End::Tun(tun) => tun.without_stamps(),
+            End::Interface(_) => None,
         }
     }
 

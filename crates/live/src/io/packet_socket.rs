@@ -105,7 +105,10 @@ impl Port for PacketSocket {
             let (bytes, about) = batch.get(index);
             let arrived = match about.stamp {
                 Some(stamp) => arrivals.stamped(&map, stamp, now),
-                None => arrivals.at(before),
+                None => {
+                    counters.unstamped += 1;
+                    arrivals.at(before)
+                }
             };
             complete_to = arrived;
             hand_on(bytes, about, scratch, counters, &mut |frame| take(arrived, frame));

@@ -4,7 +4,8 @@
 //! is at most one MTU long. One packet a system call.
 //!
 //! Packets carry no time stamp. A packet socket beside the device tells when each was given to it, and that is when
-//! it arrived; where there can be none, or its ring was full, a packet counts as arrived when it is read.
+//! it arrived; where there can be none, or its ring was full, a packet counts as arrived when it is read, and is counted as such
+//! ([`Counters::unstamped`]).
 
 mod given;
 
@@ -55,7 +56,10 @@ pub struct Tun {
     /// The counters of all devices in the namespace of this one: proc_net_dev(5).
     statistics: File,
     buffer: Vec<u8>,
-    times: Option<Times<Outgoing>>,
+    /// What tells when packets were given to the device, or why there is nothing that does.
+    times: io::Result<Times<Outgoing>>,
+    /// Packets that it could tell nothing of.
+    unstamped: u64,
     /// Up to when all packets have been handed over.
     arrivals: Arrivals,
 }
@@ -85,21 +89,27 @@ impl Tun {
         device::set_mtu(&name, settings.mtu).context(what)?;
         link::set_tx_queue_len(&name, TX_QUEUE_LEN).context(what)?;
         device::set_address(&name, settings.address, settings.prefix_len).context(what)?;
-        // Before anything can be given to the device. A kernel without packet sockets has none.
-        let times = Outgoing::open(&name).ok().map(Times::new);
+        // Before anything can be given to the device. It takes CAP_NET_RAW, which making devices does not.
+        let times = Outgoing::open(&name).map(Times::new);
         device::bring_up(&name).context(what)?;
         if settings.default_route {
             device::set_default_route(&name).context(what)?;
         }
         let statistics = File::open("/proc/thread-self/net/dev").context(what)?;
         let (buffer, arrivals) = (vec![0; MAX_PACKET], Arrivals::new());
-        Ok(Self { file, name, statistics, buffer, times, arrivals })
+        Ok(Self { file, name, statistics, buffer, times, unstamped: 0, arrivals })
     }
 
     /// The device's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Why packets count as arrived when they are read, if they all do.
+    #[must_use]
+    pub fn without_stamps(&self) -> Option<&io::Error> {
+        self.times.as_ref().err()
     }
 
     /// One write is one packet, whole or not at all.
@@ -123,20 +133,23 @@ impl Port for Tun {
         limit: usize,
         take: &mut dyn FnMut(Instant, &[u8]),
     ) -> io::Result<Instant> {
-        let Self { file, buffer, times, arrivals, .. } = self;
+        let Self { file, buffer, times, unstamped, arrivals, .. } = self;
         let (before, mut map) = (clock.now(), None);
         let mut complete_to = before;
         for _ in 0..limit {
             match (&*file).read(buffer) {
                 Ok(len) => {
                     let packet = &buffer[..len];
-                    complete_to = match times.as_mut().and_then(|times| times.of(packet)) {
+                    complete_to = match times.as_mut().ok().and_then(|times| times.of(packet)) {
                         Some(given) => {
                             // Not before the packet was there: the wall clock may have been set since.
                             let map = map.get_or_insert_with(|| StampMap::measure(clock));
                             arrivals.stamped(map, given, clock.now())
                         }
-                        None => arrivals.at(clock.now()),
+                        None => {
+                            *unstamped += 1;
+                            arrivals.at(clock.now())
+                        }
                     };
                     take(complete_to, packet);
                 }
@@ -165,7 +178,7 @@ impl Port for Tun {
         self.statistics.read_to_string(&mut table)?;
         let dropped_unread =
             transmit_drops(&table, &self.name).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
-        Ok(Counters { dropped_unread, ..Counters::default() })
+        Ok(Counters { dropped_unread, unstamped: self.unstamped, ..Counters::default() })
     }
 }
 

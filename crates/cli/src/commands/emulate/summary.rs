@@ -55,6 +55,8 @@ struct Direction {
     dropped_unread: u64,
     /// Frames longer than any buffer, dropped before they counted as received.
     cut_short: u64,
+    /// Taken as arrived when they were read, since nothing told when they were given to the device.
+    unstamped: u64,
     /// Checksums that the sending host had left to a device, finished.
     checksums_finished: u64,
     /// Packets in one piece that it had left to a device to cut, and the segments that they became.
@@ -148,6 +150,7 @@ fn direction(report: &DirectionReport) -> Direction {
         oversize: report.oversize.packets,
         dropped_unread: report.port.dropped_unread,
         cut_short: report.port.cut_short,
+        unstamped: report.port.unstamped,
         checksums_finished: report.port.offloads.finished,
         cut: report.port.offloads.cut,
         segments: report.port.offloads.segments,
@@ -213,6 +216,10 @@ impl Direction {
             (self.oversize, "packets longer than the MTU, dropped".to_owned()),
             (self.dropped_unread, "packets dropped by the kernel before they could be read".to_owned()),
             (self.cut_short, "frames longer than any buffer, dropped".to_owned()),
+            (
+                self.unstamped,
+                "packets taken as arrived when they were read: the kernel did not tell when they came".to_owned(),
+            ),
             (
                 self.not_cut,
                 format!("packets in pieces that are not cut here, dropped: `{}`", offload::remedy("INTERFACE")),
