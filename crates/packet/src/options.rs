@@ -22,7 +22,10 @@ pub struct OptionSet(pub(crate) u8);
 
 impl OptionSet {
     const TIMESTAMPS: u8 = 0x01;
+    /// Blocks of SACK, up to three.
     const SACK_COUNT: u8 = 0x06;
+    /// Three blocks, and `SACK_PERMITTED`, which stands beside no block otherwise: four.
+    const FOUR_BLOCKS: u8 = Self::SACK_COUNT | Self::SACK_PERMITTED;
     const MSS: u8 = 0x08;
     const WINDOW_SCALE: u8 = 0x10;
     const SACK_PERMITTED: u8 = 0x20;
@@ -42,7 +45,7 @@ pub struct SynOptions {
 }
 
 /// The TCP options of a segment: timestamps beside SACK blocks (at most three), beside the options of a SYN, or beside the
-/// list of acknowledgement numbers that the segment's IP header carries, which has no room of its own.
+/// list of acknowledgement numbers that the segment's IP header carries, which has no room of its own; or four SACK blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Options {
     pub(crate) words: OptionWords,
@@ -52,7 +55,7 @@ pub struct Options {
 /// The values of TCP options, apart from the [`OptionSet`] that says which there are, so that both pack into [`crate::Meta`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct OptionWords {
-    /// Timestamp value and echo reply (RFC 7323, section 3).
+    /// Timestamp value and echo reply (RFC 7323, section 3); or the fourth SACK block.
     timestamps: (u32, u32),
     /// SACK blocks; a SYN keeps MSS and window scale in the first words instead; a list its length in the first byte, then
     /// its bytes. The list of a signal begins in the timestamps.
@@ -113,8 +116,10 @@ impl OptionWords {
 impl Options {
     /// No options.
     pub const NONE: Self = Self { words: OptionWords { timestamps: (0, 0), sack: [0; 6] }, set: OptionSet(0) };
-    /// The most SACK blocks that a segment carries here, as many as fit beside timestamps.
-    pub const MAX_SACK_BLOCKS: usize = 3;
+    /// The most SACK blocks that a segment carries, as many as fit [`Options::MAX_BYTES`] (RFC 2018, section 3).
+    pub const MAX_SACK_BLOCKS: usize = 4;
+    /// The most SACK blocks beside timestamps (RFC 2018, section 3).
+    pub const MAX_SACK_BLOCKS_BESIDE_TIMESTAMPS: usize = 3;
     /// The most bytes that options can take: the data offset counts to 15 words, of which the header has five (RFC 9293,
     /// section 3.1).
     pub const MAX_BYTES: usize = 40;
@@ -137,31 +142,48 @@ impl Options {
         this
     }
 
-    /// The same options with timestamps.
+    /// The same options with timestamps. Beside them a fourth SACK block has no room: it goes.
     #[must_use]
     pub const fn with_timestamps(mut self, value: u32, echo_reply: u32) -> Self {
+        if self.has_four_blocks() {
+            self.set.0 &= !OptionSet::SACK_PERMITTED;
+        }
         self.words.timestamps = (value, echo_reply);
         self.set.0 |= OptionSet::TIMESTAMPS;
         self
     }
 
-    /// The same options with these SACK blocks; only the first three count. A SYN has nothing to acknowledge selectively:
-    /// blocks take the place of its options.
+    /// The same options with these SACK blocks in place of those before; only the first four count, the first three beside
+    /// timestamps. A SYN has nothing to acknowledge selectively: blocks take the place of its options.
     #[must_use]
     pub fn with_sack(mut self, blocks: &[SackBlock]) -> Self {
         const SYN: u8 = OptionSet::MSS | OptionSet::WINDOW_SCALE | OptionSet::SACK_PERMITTED;
-        let count = blocks.len().min(Self::MAX_SACK_BLOCKS);
-        if count > 0 && self.has_list() {
+        let most = match self.timestamps() {
+            Some(_) => Self::MAX_SACK_BLOCKS_BESIDE_TIMESTAMPS,
+            None => Self::MAX_SACK_BLOCKS,
+        };
+        let blocks = &blocks[..blocks.len().min(most)];
+        if !blocks.is_empty() && self.has_list() {
             self = self.without_list();
         }
-        if count > 0 || self.sack_count() > 0 {
+        if !blocks.is_empty() || self.sack_count() > 0 {
+            if self.has_four_blocks() {
+                self.words.timestamps = (0, 0);
+            }
             self.words.sack = [0; 6];
             self.set.0 &= !SYN;
         }
-        for (words, block) in self.words.sack.chunks_exact_mut(2).zip(&blocks[..count]) {
+        for (words, block) in self.words.sack.chunks_exact_mut(2).zip(blocks) {
             words.copy_from_slice(&[block.left.raw(), block.right.raw()]);
         }
-        self.set.0 = (self.set.0 & !OptionSet::SACK_COUNT) | ((count as u8) << 1);
+        self.set.0 &= !OptionSet::SACK_COUNT;
+        self.set.0 |= match blocks {
+            [_, _, _, fourth] => {
+                self.words.timestamps = (fourth.left.raw(), fourth.right.raw());
+                OptionSet::FOUR_BLOCKS
+            }
+            few => (few.len() as u8) << 1,
+        };
         self
     }
 
@@ -234,16 +256,20 @@ impl Options {
     /// How many SACK blocks there are.
     #[must_use]
     pub const fn sack_count(&self) -> usize {
-        ((self.set.0 & OptionSet::SACK_COUNT) >> 1) as usize
+        ((self.set.0 & OptionSet::SACK_COUNT) >> 1) as usize + self.has_four_blocks() as usize
+    }
+
+    const fn has_four_blocks(&self) -> bool {
+        self.set.0 & (OptionSet::FOUR_BLOCKS | OptionSet::TIMESTAMPS) == OptionSet::FOUR_BLOCKS
     }
 
     /// The SACK blocks, in the order of the header.
     pub fn sack_blocks(&self) -> impl Iterator<Item = SackBlock> + '_ {
-        self.words
-            .sack
-            .chunks_exact(2)
+        let [fourth, first, second, third] = self.words.pairs();
+        [first, second, third, fourth]
+            .into_iter()
             .take(self.sack_count())
-            .map(|w| SackBlock { left: SeqNumber::new(w[0]), right: SeqNumber::new(w[1]) })
+            .map(|[left, right]| SackBlock { left: SeqNumber::new(left), right: SeqNumber::new(right) })
     }
 
     /// The options that only a SYN carries.
@@ -252,7 +278,7 @@ impl Options {
         SynOptions {
             mss: if self.set.0 & OptionSet::MSS != 0 { Some(self.words.sack[0] as u16) } else { None },
             window_scale: if self.set.0 & OptionSet::WINDOW_SCALE != 0 { Some(self.words.sack[1] as u8) } else { None },
-            sack_permitted: self.set.0 & OptionSet::SACK_PERMITTED != 0,
+            sack_permitted: self.set.0 & OptionSet::FOUR_BLOCKS == OptionSet::SACK_PERMITTED,
         }
     }
 
@@ -270,7 +296,7 @@ impl Options {
         let mut bytes = 0;
         if set & OptionSet::TIMESTAMPS != 0 {
             bytes += 12;
-        } else if set & OptionSet::SACK_PERMITTED != 0 {
+        } else if set & OptionSet::FOUR_BLOCKS == OptionSet::SACK_PERMITTED {
             bytes += 4;
         }
         if set & OptionSet::MSS != 0 {
@@ -284,5 +310,31 @@ impl Options {
             bytes += 4 + 8 * blocks;
         }
         bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 2018, section 3: four blocks fit 40 bytes, three beside timestamps.
+    #[test]
+    fn a_fourth_sack_block_has_the_place_of_timestamps() {
+        let block = |n| SackBlock { left: SeqNumber::new(n), right: SeqNumber::new(n + 1) };
+        let blocks = [block(10), block(20), block(30), block(40)];
+        let four = Options::NONE.with_sack(&blocks);
+        assert_eq!(four.sack_blocks().collect::<Vec<_>>(), blocks);
+        assert_eq!((four.header_bytes(), four.timestamps()), (36, None));
+        assert_eq!((four.syn_options(), four.may_have_list()), (SynOptions::default(), false));
+
+        let stamped = Options::NONE.with_timestamps(1, 2);
+        assert_eq!(four.with_timestamps(1, 2), stamped.with_sack(&blocks[..3]));
+        assert_eq!(stamped.with_sack(&blocks), stamped.with_sack(&blocks[..3]));
+        assert_eq!(stamped.with_sack(&blocks).header_bytes(), Options::MAX_BYTES as u8);
+        for fewer in 0..4 {
+            assert_eq!(four.with_sack(&blocks[..fewer]), Options::NONE.with_sack(&blocks[..fewer]));
+        }
+        let syn = SynOptions { mss: Some(1460), window_scale: None, sack_permitted: true };
+        assert_eq!(Options::syn(syn).with_sack(&blocks), four);
     }
 }

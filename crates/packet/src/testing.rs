@@ -30,7 +30,8 @@ fn sack_block() -> impl Strategy<Value = SackBlock> {
 pub(crate) fn options() -> impl Strategy<Value = Options> {
     let syn = (any::<Option<u16>>(), any::<Option<u8>>(), any::<bool>())
         .prop_map(|(mss, window_scale, sack_permitted)| Options::syn(SynOptions { mss, window_scale, sack_permitted }));
-    let sack = prop::collection::vec(sack_block(), 0..=3).prop_map(|blocks| Options::NONE.with_sack(&blocks));
+    let sack = prop::collection::vec(sack_block(), 0..=Options::MAX_SACK_BLOCKS)
+        .prop_map(|blocks| Options::NONE.with_sack(&blocks));
     (prop_oneof![syn, sack], any::<Option<(u32, u32)>>()).prop_map(|(options, timestamps)| match timestamps {
         Some((value, echo_reply)) => options.with_timestamps(value, echo_reply),
         None => options,

@@ -1,7 +1,7 @@
 //! What arrived out of order, and how it is reported (RFC 2018, RFC 2883).
 //!
-//! Differs: nothing that was reported is ever given up (no reneging). After blocks merge, fewer than three may be
-//! reported though more are held, as in Linux: the three reported are those that changed last.
+//! Differs: nothing that was reported is ever given up (no reneging). After blocks merge, fewer than fit may be reported
+//! though more are held, as in Linux: the four that changed last are known, of which three are told beside timestamps.
 //! Offsets are kept as their low halves, which the next expected one makes whole.
 //! Cost: O(1) for a segment that extends or follows the highest range, else a binary search; boxed, made by the first
 //! segment out of order; 40 bytes.
@@ -10,22 +10,23 @@ use lastmile_packet::Options;
 
 use crate::ranges::{Low, Range, RangeSet};
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Reassembly {
     held: RangeSet,
-    /// Starts of the ranges that changed last, the newest first; RFC 2018, section 4.
+    /// Starts of the ranges that changed last, the newest first (RFC 2018, section 4). After them what does not lie ahead of
+    /// the octet expected next.
     recent: [Low; Options::MAX_SACK_BLOCKS],
-    recent_len: u8,
-    /// A FIN came, ahead of its turn or in it. Where the stream ends the owner keeps, as few need to know.
-    pub(crate) finished: bool,
-    /// A duplicate is to be reported in the next acknowledgement (RFC 2883). The owner keeps which.
-    pub(crate) duplicate: bool,
 }
 
 // A box of 40 bytes takes 48 of the heap, one of 41 takes 64.
 const _: () = assert!(size_of::<Reassembly>() <= 40, "of very many receivers most hold something at times");
 
 impl Reassembly {
+    /// With `next` the octet expected next.
+    pub(crate) fn new(next: u64) -> Self {
+        Self { held: RangeSet::default(), recent: [Low::of(next); Options::MAX_SACK_BLOCKS] }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
@@ -33,38 +34,19 @@ impl Reassembly {
     /// Reads a word.
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
-        u64::from(self.recent_len)
-    }
-
-    /// True when there is nothing left to remember.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.held.is_empty() && !self.duplicate && !self.finished
+        self.recent[0].near(0)
     }
 
     pub(crate) fn len(&self) -> usize {
         self.held.len()
     }
 
-    /// Bytes `start..end` arrived ahead of their turn. Returns whether any of them is new.
-    pub(crate) fn insert(&mut self, start: u64, end: u64) -> bool {
+    /// Bytes `start..end` arrived ahead of `next`, whose turn it is. Returns whether any of them is new.
+    pub(crate) fn insert(&mut self, next: u64, start: u64, end: u64) -> bool {
         let mut new = false;
         let merged = self.held.insert(Range { start, end }, |_| new = true);
-        self.note(merged);
+        self.keep_recent(next, Some(merged));
         new
-    }
-
-    /// The range that changed comes first, those that it swallowed go (RFC 2018, section 4).
-    fn note(&mut self, merged: Range) {
-        let mut recent = [Low::of(merged.start); Options::MAX_SACK_BLOCKS];
-        let mut len = 1;
-        for &start in &self.recent[..usize::from(self.recent_len)] {
-            if len < recent.len() && !merged.contains(start.near(merged.start)) {
-                recent[len] = start;
-                len += 1;
-            }
-        }
-        self.recent = recent;
-        self.recent_len = len as u8;
     }
 
     /// Bytes up to `next` arrived in turn: where the stream goes on, with what was held.
@@ -75,39 +57,31 @@ impl Reassembly {
             next = next.max(first.end);
             self.held.pop_first();
         }
-        let mut len = 0;
-        for index in 0..usize::from(self.recent_len) {
-            let start = self.recent[index];
-            if start.ahead_of(next) > 0 {
-                self.recent[len] = start;
-                len += 1;
-            }
-        }
-        self.recent_len = len as u8;
+        self.keep_recent(next, None);
         next
     }
 
-    /// The blocks for the next acknowledgement, at most three, a duplicate first (RFC 2883, section 4), then the range
-    /// that the newest segment went into (RFC 2018, section 4). `next`: the octet expected next.
-    pub(crate) fn blocks(
-        &self,
-        next: u64,
-        duplicate: Option<Range>,
-        blocks: &mut [Range; Options::MAX_SACK_BLOCKS],
-    ) -> usize {
-        let mut len = 0;
-        if let Some(duplicate) = duplicate {
-            blocks[0] = duplicate;
-            len = 1;
+    /// The range that changed comes first, those that it swallowed go (RFC 2018, section 4), and those whose turn came.
+    fn keep_recent(&mut self, next: u64, changed: Option<Range>) {
+        let mut recent = [Low::of(next); Options::MAX_SACK_BLOCKS];
+        let swallowed = |start: Low| changed.is_some_and(|range| range.contains(start.near(next)));
+        let kept = self.recent.into_iter().filter(|start| start.ahead_of(next) > 0 && !swallowed(*start));
+        let starts = changed.map(|range| Low::of(range.start)).into_iter().chain(kept);
+        for (slot, start) in recent.iter_mut().zip(starts) {
+            *slot = start;
         }
-        for &start in &self.recent[..usize::from(self.recent_len)] {
-            if len == blocks.len() {
-                break;
-            }
-            if let Some(range) = self.held.at_or_after(start.near(next)) {
-                blocks[len] = range;
-                len += 1;
-            }
+        self.recent = recent;
+    }
+
+    /// The blocks for the next acknowledgement, as many as there is room for, a duplicate first (RFC 2883, section 4), then the
+    /// range that the newest segment went into (RFC 2018, section 4). `next`: the octet expected next.
+    pub(crate) fn blocks(&self, next: u64, duplicate: Option<Range>, blocks: &mut [Range]) -> usize {
+        let recent = self.recent.into_iter().filter(|start| start.ahead_of(next) > 0);
+        let held = recent.filter_map(|start| self.held.at_or_after(start.near(next)));
+        let mut len = 0;
+        for (block, range) in blocks.iter_mut().zip(duplicate.into_iter().chain(held)) {
+            *block = range;
+            len += 1;
         }
         len
     }
@@ -117,23 +91,23 @@ impl Reassembly {
 mod tests {
     use super::*;
 
-    fn blocks(reassembly: &Reassembly) -> Vec<(u64, u64)> {
-        blocks_after(None, reassembly)
+    fn blocks(next: u64, reassembly: &Reassembly) -> Vec<(u64, u64)> {
+        blocks_after(next, None, reassembly)
     }
 
-    fn blocks_after(duplicate: Option<Range>, reassembly: &Reassembly) -> Vec<(u64, u64)> {
-        let mut blocks = [Range { start: 0, end: 0 }; 3];
-        let len = reassembly.blocks(4000, duplicate, &mut blocks);
+    fn blocks_after(next: u64, duplicate: Option<Range>, reassembly: &Reassembly) -> Vec<(u64, u64)> {
+        let mut blocks = [Range { start: 0, end: 0 }; Options::MAX_SACK_BLOCKS];
+        let len = reassembly.blocks(next, duplicate, &mut blocks);
         blocks[..len].iter().map(|range| (range.start, range.end)).collect()
     }
 
     /// RFC 2018, section 6, case 2: the first of eight segments of 500 bytes from 5000 is lost.
     #[test]
     fn the_first_block_grows_with_each_segment() {
-        let mut reassembly = Reassembly::default();
+        let mut reassembly = Reassembly::new(5000);
         for (start, expected) in [(5500, (5500, 6000)), (6000, (5500, 6500)), (6500, (5500, 7000))] {
-            reassembly.insert(start, start + 500);
-            assert_eq!(blocks(&reassembly), [expected]);
+            reassembly.insert(5000, start, start + 500);
+            assert_eq!(blocks(5000, &reassembly), [expected]);
         }
     }
 
@@ -141,26 +115,51 @@ mod tests {
     /// the second arrive.
     #[test]
     fn the_block_of_the_newest_segment_comes_first() {
-        let mut reassembly = Reassembly::default();
-        reassembly.insert(6000, 6500);
-        assert_eq!(blocks(&reassembly), [(6000, 6500)]);
-        reassembly.insert(7000, 7500);
-        assert_eq!(blocks(&reassembly), [(7000, 7500), (6000, 6500)]);
-        reassembly.insert(8000, 8500);
-        assert_eq!(blocks(&reassembly), [(8000, 8500), (7000, 7500), (6000, 6500)]);
-        reassembly.insert(6500, 7000);
-        assert_eq!(blocks(&reassembly), [(6000, 7500), (8000, 8500)]);
+        let mut reassembly = Reassembly::new(5500);
+        reassembly.insert(5500, 6000, 6500);
+        assert_eq!(blocks(5500, &reassembly), [(6000, 6500)]);
+        reassembly.insert(5500, 7000, 7500);
+        assert_eq!(blocks(5500, &reassembly), [(7000, 7500), (6000, 6500)]);
+        reassembly.insert(5500, 8000, 8500);
+        assert_eq!(blocks(5500, &reassembly), [(8000, 8500), (7000, 7500), (6000, 6500)]);
+        reassembly.insert(5500, 6500, 7000);
+        assert_eq!(blocks(5500, &reassembly), [(6000, 7500), (8000, 8500)]);
         assert_eq!(reassembly.advance(6000), 7500);
-        assert_eq!(blocks(&reassembly), [(8000, 8500)]);
+        assert_eq!(blocks(7500, &reassembly), [(8000, 8500)]);
+    }
+
+    /// RFC 2018, section 4: as many blocks as possible, those that changed last; after them those that changed before. The
+    /// fifth is forgotten.
+    #[test]
+    fn the_four_that_changed_last_are_told() {
+        let mut reassembly = Reassembly::new(1000);
+        for start in [2000, 4000, 6000, 8000, 10_000] {
+            assert!(reassembly.insert(1000, start, start + 500));
+        }
+        let newest = [(10_000, 10_500), (8000, 8500), (6000, 6500), (4000, 4500)];
+        assert_eq!(blocks(1000, &reassembly), newest);
+        let duplicate = Range { start: 500, end: 1000 };
+        assert_eq!(blocks_after(1000, Some(duplicate), &reassembly), [[(500, 1000)].as_slice(), &newest[..3]].concat());
+        assert!(!reassembly.insert(1000, 4000, 4500));
+        assert_eq!(blocks(1000, &reassembly), [(4000, 4500), (10_000, 10_500), (8000, 8500), (6000, 6500)]);
+        assert_eq!(reassembly.advance(6000), 6500);
+        assert_eq!(blocks(6500, &reassembly), [(10_000, 10_500), (8000, 8500)]);
+        // The halves of offsets that are kept wrap.
+        let far = (1 << 32) - 100;
+        let mut reassembly = Reassembly::new(far);
+        assert!(reassembly.insert(far, far + 200, far + 300));
+        assert_eq!(blocks(far, &reassembly), [(far + 200, far + 300)]);
+        assert_eq!(reassembly.advance(far + 200), far + 300);
+        assert_eq!(blocks(far + 300, &reassembly), []);
     }
 
     /// RFC 2883, section 4.1.2: the duplicate is reported ahead of the block.
     #[test]
     fn a_duplicate_is_reported_ahead_of_the_others() {
-        let mut reassembly = Reassembly::default();
-        reassembly.insert(4500, 5000);
+        let mut reassembly = Reassembly::new(4000);
+        reassembly.insert(4000, 4500, 5000);
         let duplicate = Range { start: 3000, end: 3500 };
-        assert_eq!(blocks_after(Some(duplicate), &reassembly), [(3000, 3500), (4500, 5000)]);
-        assert_eq!(blocks(&reassembly), [(4500, 5000)]);
+        assert_eq!(blocks_after(4000, Some(duplicate), &reassembly), [(3000, 3500), (4500, 5000)]);
+        assert_eq!(blocks(4000, &reassembly), [(4500, 5000)]);
     }
 }

@@ -78,12 +78,14 @@ pub(crate) struct Rare {
     pub(crate) ts_recent_at: u32,
     /// Where the stream ends, once a FIN has come.
     fin: Low,
-    /// A duplicate to report.
+    /// A duplicate to report in the next acknowledgement (RFC 2883), or nothing.
     duplicate: Span,
     /// Octets that arrived in order while the application does not read.
     unread: u32,
     /// The application does not read.
     paused: bool,
+    /// A FIN has come, ahead of its turn or in it.
+    fin_came: bool,
     /// Acknowledging as Linux does.
     quick: Option<Box<QuickAcks>>,
     /// High halves of counters.
@@ -270,8 +272,9 @@ impl Receiver {
             return Arrival::Duplicate;
         }
         if fin && !self.finished {
-            self.reassembly.get_or_insert_default().finished = true;
-            self.rare().fin = Low::of(full_end);
+            self.reassembly();
+            let rare = self.rare();
+            (rare.fin, rare.fin_came) = (Low::of(full_end), true);
         }
         if start > self.next {
             return self.on_early(config, start, end);
@@ -289,32 +292,42 @@ impl Receiver {
         }
     }
 
+    fn reassembly(&mut self) -> &mut Reassembly {
+        let next = self.next;
+        self.reassembly.get_or_insert_with(|| Box::new(Reassembly::new(next)))
+    }
+
     /// RFC 2883: the next acknowledgement reports it.
     fn report_duplicate(&mut self, start: u64, end: u64) {
-        self.reassembly.get_or_insert_default().duplicate = true;
+        self.reassembly();
         self.rare().duplicate = Span::of(Range { start, end });
     }
 
     /// The duplicate that the next acknowledgement reports, once.
     fn take_duplicate(&mut self) -> Option<Range> {
-        if !core::mem::take(&mut self.reassembly.as_mut()?.duplicate) {
-            return None;
-        }
-        let rare = self.rare();
-        let duplicate = core::mem::take(&mut rare.duplicate).near(self.next);
+        let duplicate = core::mem::take(&mut self.rare.as_mut()?.duplicate);
         self.settle_rare();
-        Some(duplicate)
+        (duplicate != Span::default()).then(|| duplicate.near(self.next))
     }
 
-    /// The blocks that the next acknowledgement reports, at most three.
-    pub(crate) fn take_blocks(&mut self, blocks: &mut [Range; Options::MAX_SACK_BLOCKS]) -> usize {
+    /// The blocks that the next acknowledgement reports, as many as there is room for.
+    pub(crate) fn take_blocks(&mut self, blocks: &mut [Range]) -> usize {
         let duplicate = self.take_duplicate();
         let Some(reassembly) = &self.reassembly else { return 0 };
         let count = reassembly.blocks(self.next, duplicate, blocks);
-        if reassembly.is_idle() {
+        self.settle_reassembly();
+        count
+    }
+
+    /// Only a receiver that has something to remember or to report keeps the box.
+    fn settle_reassembly(&mut self) {
+        let awaited = self
+            .rare
+            .as_ref()
+            .is_some_and(|rare| (rare.fin_came && !self.finished) || rare.duplicate != Span::default());
+        if !awaited && self.reassembly.as_ref().is_some_and(|held| held.is_empty()) {
             self.reassembly = None;
         }
-        count
     }
 
     /// Of very many receivers only those that have something rare keep the box.
@@ -327,12 +340,13 @@ impl Receiver {
     /// RFC 5681, section 4.2: a segment out of order is answered at once by a duplicate acknowledgement.
     fn on_early(&mut self, config: &Config, start: u64, end: u64) -> Arrival {
         self.force_ack();
-        let reassembly = self.reassembly.get_or_insert_default();
+        let next = self.next;
+        let reassembly = self.reassembly();
         if start == end {
             // A FIN alone, ahead of its turn.
             return Arrival::OutOfOrder;
         }
-        if reassembly.insert(start, end) {
+        if reassembly.insert(next, start, end) {
             return Arrival::OutOfOrder;
         }
         if config.dsack {
@@ -350,15 +364,16 @@ impl Receiver {
             // RFC 5681, section 4.2: one that fills all or part of a gap is acknowledged at once.
             at_once = !reassembly.is_empty();
             self.next = reassembly.advance(end);
-            let fin = self.rare.as_ref().map(|rare| rare.fin);
-            if reassembly.finished && fin == Some(Low::of(self.next)) {
+            let ends = self.rare.as_ref().is_some_and(|rare| rare.fin_came && rare.fin == Low::of(self.next));
+            if ends && !self.finished {
                 self.next += 1;
                 self.finished = true;
                 at_once = true;
             }
-            if self.finished || reassembly.is_idle() {
+            if self.finished {
                 self.reassembly = None;
             }
+            self.settle_reassembly();
         }
         self.note_unread(self.next - before - u64::from(self.finished));
         self.schedule_ack(now, config);

@@ -100,7 +100,11 @@ impl Endpoint {
         }
         if self.rcv.sack && self.rcv.reassembly.is_some() {
             let mut ranges = [Range { start: 0, end: 0 }; Options::MAX_SACK_BLOCKS];
-            let count = self.rcv.take_blocks(&mut ranges);
+            let room = match options.timestamps() {
+                Some(_) => Options::MAX_SACK_BLOCKS_BESIDE_TIMESTAMPS,
+                None => Options::MAX_SACK_BLOCKS,
+            };
+            let count = self.rcv.take_blocks(&mut ranges[..room]);
             let blocks =
                 ranges.map(|range| SackBlock { left: self.rcv.wire(range.start), right: self.rcv.wire(range.end) });
             options = options.with_sack(&blocks[..count]);

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::tcp::write_options;
 use crate::testing::packet;
 use crate::{Options, SackBlock, SeqNumber, SynOptions, write_packet};
 
@@ -121,14 +122,19 @@ fn sack_blocks_are_read_in_order_beside_timestamps() {
     assert!(!options.has_unknown());
 }
 
-/// Four blocks do not fit the metadata: the first three are seen, and nothing may rewrite the segment.
+/// What a Linux receiver without timestamps sends when four ranges wait: `nop,nop,sack 4`, 36 bytes.
 #[test]
-fn a_fourth_sack_block_makes_the_options_unknown() {
+fn a_fourth_sack_block_is_read_and_written() {
     let mut bytes = vec![1, 1, 5, 34];
     bytes.extend((0..8u32).flat_map(u32::to_be_bytes));
     let options = read_options(&bytes);
-    assert_eq!((options.sack_count(), options.has_unknown()), (3, true));
-    assert_eq!(options.sack_blocks().last().unwrap().right, SeqNumber::new(5));
+    assert_eq!((options.sack_count(), options.has_unknown(), options.header_bytes()), (4, false, 36));
+    assert_eq!((options.timestamps(), options.syn_options()), (None, SynOptions::default()));
+    let edges: Vec<u32> = options.sack_blocks().flat_map(|block| [block.left.raw(), block.right.raw()]).collect();
+    assert_eq!(edges, [0, 1, 2, 3, 4, 5, 6, 7]);
+    let mut written = [0; Options::MAX_BYTES];
+    let len = write_options(&mut written, &options);
+    assert_eq!(written[..len], bytes);
 }
 
 #[test]

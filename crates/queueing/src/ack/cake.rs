@@ -26,8 +26,8 @@
 //!
 //! Unlike the other regulators here it does not look at the sequence number (a keep-alive probe may go), nor at a
 //! congestion mark in the IP header, nor at a D-SACK inside the second block, nor does it know a duplicate once the number has moved on.
-//! Differs from Linux, each time on the careful side: what was read as unknown options here is more (MD5 signatures, a fourth
-//! SACK block); an ACK with timestamps never goes for a segment without, where Linux compares with 0; 6in4 is not looked into.
+//! Differs from Linux, each time on the careful side: what was read as unknown options here is more (MD5 signatures); an ACK with
+//! timestamps never goes for a segment without, where Linux compares with 0; 6in4 is not looked into.
 //!
 //! CAKE searches one of its flow queues. In a queue of its own ([`CakeAckFilter`]) the packets of a flow that wait take that
 //! place. Cost: a scan of the flow's packets for each TCP segment. Memory: an entry for each flow of which something waits.

@@ -21,7 +21,8 @@ fn options() -> impl Strategy<Value = Options> {
         .prop_map(|(left, right)| SackBlock { left: SeqNumber::new(left), right: SeqNumber::new(right) });
     let syn = any::<(Option<u16>, Option<u8>, bool)>()
         .prop_map(|(mss, window_scale, sack_permitted)| Options::syn(SynOptions { mss, window_scale, sack_permitted }));
-    let sack = proptest::collection::vec(block, 0..=3).prop_map(|blocks| Options::NONE.with_sack(&blocks));
+    let sack = proptest::collection::vec(block, 0..=Options::MAX_SACK_BLOCKS)
+        .prop_map(|blocks| Options::NONE.with_sack(&blocks));
     (prop_oneof![1 => syn, 4 => sack], proptest::option::of(any::<(u32, u32)>()), any::<bool>()).prop_map(
         |(options, timestamps, unknown)| {
             let options = match timestamps {
