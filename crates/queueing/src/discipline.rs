@@ -68,6 +68,36 @@ pub trait Discipline<P: Packet> {
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>));
 }
 
+/// The answers of a discipline that holds nothing back and changes no turns: those of the queue below it.
+macro_rules! answers_of_below {
+    ($self:ident => $below:expr) => {
+        fn read_ahead(&$self, packet: &P) {
+            $below.read_ahead(packet);
+        }
+
+        fn next_ready(&$self, now: Instant) -> Option<Instant> {
+            $below.next_ready(now)
+        }
+
+        fn level_ready(&$self, now: Instant) -> Option<usize> {
+            $below.level_ready(now)
+        }
+
+        fn level_sent(&$self) -> usize {
+            $below.level_sent()
+        }
+
+        fn backlog(&$self) -> Backlog {
+            $below.backlog()
+        }
+
+        fn standing(&$self, now: Instant) -> (Backlog, Option<Instant>) {
+            $below.standing(now)
+        }
+    };
+}
+pub(crate) use answers_of_below;
+
 impl<P: Packet, D: Discipline<P> + ?Sized> Discipline<P> for Box<D> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
         (**self).enqueue(now, packet, drops);
@@ -77,33 +107,11 @@ impl<P: Packet, D: Discipline<P> + ?Sized> Discipline<P> for Box<D> {
         (**self).dequeue(now, drops)
     }
 
-    fn read_ahead(&self, packet: &P) {
-        (**self).read_ahead(packet);
-    }
-
-    fn next_ready(&self, now: Instant) -> Option<Instant> {
-        (**self).next_ready(now)
-    }
-
-    fn level_ready(&self, now: Instant) -> Option<usize> {
-        (**self).level_ready(now)
-    }
-
-    fn level_sent(&self) -> usize {
-        (**self).level_sent()
-    }
-
-    fn backlog(&self) -> Backlog {
-        (**self).backlog()
-    }
-
-    fn standing(&self, now: Instant) -> (Backlog, Option<Instant>) {
-        (**self).standing(now)
-    }
-
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         (**self).counters(visit);
     }
+
+    answers_of_below!(self => (**self));
 }
 
 /// A discipline of any kind, as the nodes of a tree hold it.

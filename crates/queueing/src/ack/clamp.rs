@@ -35,7 +35,7 @@ use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
 use super::flow_map::FlowMap;
 use crate::classify::{Condition, Match, Matcher as _};
-use crate::discipline::Counter;
+use crate::discipline::{Counter, answers_of_below};
 use crate::{Backlog, Discipline, DropSink, Environment};
 
 /// How long a flow counts as active after it has acknowledged something new; it may count up to twice as long.
@@ -355,18 +355,12 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for WindowClamp<D> {
         Some(packet)
     }
 
-    fn next_ready(&self, now: Instant) -> Option<Instant> {
-        self.queue.next_ready(now)
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         self.stats.show(visit);
         Counter::below("queue", &self.queue, visit);
     }
+
+    answers_of_below!(self => self.queue);
 }
 
 /// What a clamp counts.

@@ -20,7 +20,7 @@ use lastmile_packet::{FlowKey, HashKey, Packet, Protocol, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
 use super::recent::Recent;
-use crate::discipline::Counter;
+use crate::discipline::{Counter, answers_of_below};
 use crate::{Backlog, Discipline, DropSink, Environment};
 
 /// How long an answer is remembered: longer than an ACK waits for its turn.
@@ -105,18 +105,12 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Witness<D> {
         self.queue.dequeue(now, drops)
     }
 
-    fn next_ready(&self, now: Instant) -> Option<Instant> {
-        self.queue.next_ready(now)
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         visit(Counter { path: "", kind: "handshakes", name: "answers", value: self.noted });
         Counter::below("queue", &self.queue, visit);
     }
+
+    answers_of_below!(self => self.queue);
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use lastmile_packet::{Meta, Packet};
 use lastmile_units::{ByteCount, Instant, WireBytes};
 
 use super::{Color, Meter};
-use crate::discipline::Counter;
+use crate::discipline::{Counter, answers_of_below};
 use crate::{Backlog, Condition, Discipline, DropReason, DropSink, Environment, Match, Matcher as _, Node};
 
 /// What is metered, by what, and what is done about it.
@@ -223,14 +223,6 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Policer<P, D> {
         self.queue.dequeue(now, drops)
     }
 
-    fn next_ready(&self, now: Instant) -> Option<Instant> {
-        self.queue.next_ready(now)
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         match self.rules.as_slice() {
             [rule] => rule.show("", visit),
@@ -242,6 +234,8 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Policer<P, D> {
         }
         Counter::below("queue", &self.queue, visit);
     }
+
+    answers_of_below!(self => self.queue);
 }
 
 #[cfg(test)]

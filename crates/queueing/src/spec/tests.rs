@@ -28,6 +28,22 @@ fn tbf(burst: u64, queue: Spec) -> Spec {
     Spec::Tbf { rate, burst, peak: None, largest, catch_up: Duration::ZERO, queue: Box::new(queue) }
 }
 
+fn bucket(burst: u64) -> meter::Config {
+    meter::Config::TokenBucket { rate: BitRate::from_kbit_per_s(512), burst: WireBytes::new(burst) }
+}
+
+fn rule(meter: meter::Config) -> policer::Rule {
+    policer::Rule {
+        matches: Match::Any,
+        meter,
+        coming: policer::Coming::Blind,
+        largest: ByteCount::new(1500),
+        conform: policer::Action::TRANSMIT,
+        exceed: policer::Action::DROP,
+        violate: policer::Action::DROP,
+    }
+}
+
 fn class(matches: Match, queue: Spec) -> ClassSpec {
     ClassSpec { matches, queue }
 }
@@ -102,17 +118,6 @@ fn what_cannot_be_built_is_told_with_its_place() {
 
 #[test]
 fn policers_that_cannot_be_built_are_refused() {
-    let bucket =
-        |burst| meter::Config::TokenBucket { rate: BitRate::from_kbit_per_s(512), burst: WireBytes::new(burst) };
-    let rule = |meter| policer::Rule {
-        matches: Match::Any,
-        meter,
-        coming: policer::Coming::Blind,
-        largest: ByteCount::new(1500),
-        conform: policer::Action::TRANSMIT,
-        exceed: policer::Action::DROP,
-        violate: policer::Action::DROP,
-    };
     let over = |rules| Spec::Policer { rules, queue: Box::new(Spec::fifo(1)) };
     assert_eq!(refused(&over(vec![]), &plain()), "0 rules; there must be from 1 to 64");
     assert_eq!(refused(&over(vec![rule(bucket(1500)); 65]), &plain()), "65 rules; there must be from 1 to 64");
@@ -179,6 +184,40 @@ fn a_tree_does_what_it_says_and_tells_so() {
         "classes.1.queue fifo dropped_tail 1",
     ];
     assert_eq!(told, expected);
+}
+
+/// Where packets may be interrupted, the line asks the root of the tree for levels.
+#[test]
+fn what_lets_packets_through_as_they_come_tells_their_levels() {
+    let two = || {
+        let classes = vec![class(Match::PureAck, Spec::fifo(9)), class(Match::Any, Spec::fifo(9))];
+        Box::new(Spec::Priority { classes })
+    };
+    let target = clamp::Target::Window(ByteCount::new(10_000));
+    let clamp = clamp::Config { target, mss: ByteCount::new(1460), exempt: Match::Never };
+    let now = Instant::ZERO;
+    let ack = Meta { flags: TcpFlags::ACK, header_len: 40, ip_len: 40, ..Meta::default() };
+    let data = Meta { ip_len: 1500, ..ack };
+    for tree in [
+        *two(),
+        Spec::Policer { rules: vec![rule(bucket(10_000))], queue: two() },
+        Spec::WindowClamp { config: clamp, queue: two() },
+        Spec::Witness { queue: two() },
+    ] {
+        let mut queue = tree.build::<Meta>(&plain()).expect("nothing is wrong with it");
+        let mut drops = |_: Instant, _: Meta, reason| panic!("dropped: {reason:?}");
+        let mut ready = Vec::new();
+        for packet in [data, ack] {
+            queue.enqueue(now, packet, &mut drops);
+            ready.push(queue.level_ready(now));
+        }
+        assert_eq!(ready, [Some(1), Some(0)], "{tree:?}");
+        assert_eq!(queue.standing(now), (queue.backlog(), Some(now)), "{tree:?}");
+        for (packet, level) in [(ack, 0), (data, 1)] {
+            let left = queue.dequeue(now, &mut drops).map(|packet| packet.ip_len);
+            assert_eq!((left, queue.level_sent()), (Some(packet.ip_len), level), "{tree:?}");
+        }
+    }
 }
 
 /// Each limit, quantum and time with which a managed or fair queue would do nothing, or not what it says.
