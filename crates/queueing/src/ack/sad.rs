@@ -26,14 +26,17 @@
 //! Cost: one table look-up a packet; no queue is ever scanned. Memory: a record for each flow of which a pure ACK waits,
 //! and one for each closed ACK.
 
-use std::collections::VecDeque;
+mod stats;
+mod table;
+
 use std::collections::hash_map::Entry;
 
-use lastmile_packet::{AckFields, AckList, FlowId, Meta, Options, Packet, Protocol, SeqNumber, TcpFlags};
+use lastmile_packet::{AckList, FlowId, Packet};
 use lastmile_units::{ByteCount, Instant, PacketCount};
 
-use super::flow_map::FlowMap;
-use super::{Newest, Passed, Standing, stands_for};
+use self::stats::Stats;
+use self::table::{Record, Table, Waiting};
+use super::Standing;
 use crate::classify::{Condition, Match};
 use crate::discipline::Counter;
 use crate::{Backlog, Discipline, DropReason, DropSink, Node};
@@ -312,199 +315,6 @@ impl<P: Packet> DropSink<P> for Told<'_, P> {
             self.table.pass(packet.meta());
         }
         self.drops.created(now, packet);
-    }
-}
-
-/// What is known of the pure ACKs that wait, by flow.
-#[derive(Debug, Default)]
-struct Table {
-    flows: FlowMap<Record>,
-}
-
-impl Table {
-    /// A packet goes to the queue untouched.
-    fn pass(&mut self, meta: &Meta) {
-        // A signal tells of the ACK behind it: nothing may be merged past both.
-        if !matches!(meta.protocol, Protocol::Tcp | Protocol::AckSignal) {
-            return;
-        }
-        if !meta.is_pure_ack() {
-            if let Some(record) = self.flows.get_mut(&meta.flow) {
-                record.last.open = false;
-                if meta.protocol == Protocol::Tcp && meta.flags.contains(TcpFlags::ACK) {
-                    record.newest.note(meta);
-                }
-            }
-            return;
-        }
-        match self.flows.entry(meta.flow) {
-            Entry::Vacant(place) => {
-                place.insert(Record { last: Waiting::closed(meta), ..Record::new(meta) });
-            }
-            Entry::Occupied(place) => {
-                let record = place.into_mut();
-                record.newest.note(meta);
-                record.push(Waiting::closed(meta));
-            }
-        }
-    }
-
-    /// Strikes a pure ACK that leaves the queue, whichever way.
-    fn take(&mut self, meta: &Meta) -> Option<Waiting> {
-        let Entry::Occupied(mut place) = self.flows.entry(meta.flow) else {
-            debug_assert!(false, "every pure ACK in the queue has a record");
-            return None;
-        };
-        let record = place.get_mut();
-        let carrier = Carrier::of(meta);
-        // What leaves or is dropped from the head is the first, what was refused is the last.
-        if record.earlier.front().is_some_and(|first| first.carrier == carrier) {
-            return record.earlier.pop_front();
-        }
-        if record.last.carrier != carrier
-            && let Some(index) = record.earlier.iter().position(|waiting| waiting.carrier == carrier)
-        {
-            return record.earlier.remove(index);
-        }
-        match record.earlier.pop_back() {
-            Some(before) => Some(std::mem::replace(&mut record.last, before)),
-            None => Some(place.remove().last),
-        }
-    }
-}
-
-/// The pure ACKs of one flow that wait, in order.
-#[derive(Debug)]
-struct Record {
-    newest: Newest,
-    last: Waiting,
-    /// Those before the last, all of them closed. Empty unless something stood between two ACKs.
-    earlier: VecDeque<Waiting>,
-}
-
-impl Record {
-    fn new(meta: &Meta) -> Self {
-        Self { newest: Newest::of(meta), last: Waiting::open(meta), earlier: VecDeque::new() }
-    }
-
-    fn push(&mut self, waiting: Waiting) {
-        let mut before = std::mem::replace(&mut self.last, waiting);
-        before.open = false;
-        self.earlier.push_back(before);
-    }
-}
-
-/// A pure ACK that waits.
-#[derive(Debug)]
-struct Waiting {
-    carrier: Carrier,
-    traffic_class: u8,
-    /// The bit of the published table: true while newer ACKs may be merged into this one.
-    open: bool,
-    newest: AckFields,
-    suppressed: Suppressed,
-    /// The numbers suppressed, where they are reported.
-    list: AckList,
-}
-
-/// What a pure ACK says in the queue below. Two that say the same are as good as one another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Carrier {
-    seq: SeqNumber,
-    fields: AckFields,
-}
-
-impl Carrier {
-    const fn of(meta: &Meta) -> Self {
-        Self { seq: meta.seq, fields: meta.ack_fields() }
-    }
-}
-
-impl Waiting {
-    const fn open(meta: &Meta) -> Self {
-        Self {
-            carrier: Carrier::of(meta),
-            traffic_class: meta.traffic_class,
-            open: true,
-            newest: meta.ack_fields(),
-            suppressed: Suppressed { merged: 0, duplicates: 0 },
-            list: AckList::EMPTY,
-        }
-    }
-
-    const fn closed(meta: &Meta) -> Self {
-        Self { open: false, ..Self::open(meta) }
-    }
-
-    /// True when nothing is lost if this ACK leaves with what `newer` says.
-    fn may_become(&self, newer: &Meta) -> bool {
-        self.carrier.seq == newer.seq
-            && self.traffic_class == newer.traffic_class
-            && stands_for(&self.newest, &newer.ack_fields())
-    }
-
-    /// Notes that the newest number gives way to that of `newer`. False, and nothing changes: it cannot be told.
-    fn tell(&mut self, newer: &Meta, room: usize) -> bool {
-        let stamped = |options: &Options| options.timestamps().is_some();
-        stamped(&self.newest.options) == stamped(&newer.options())
-            && self.list.push(newer.ack.distance_from(self.newest.ack), room)
-    }
-}
-
-/// What a dropper counts.
-#[derive(Clone, Debug, Default)]
-struct Stats {
-    seen: u64,
-    merged: u64,
-    duplicates_dropped: u64,
-    duplicates_kept: u64,
-    kept_apart: u64,
-    listed: u64,
-    list_full: u64,
-    not_tellable: u64,
-    signals: u64,
-    rewritten: u64,
-    grown_bytes: u64,
-    shrunk_bytes: u64,
-    lost_acks: u64,
-    lost_duplicates: u64,
-    passed: Passed,
-}
-
-impl Stats {
-    fn count(&mut self, reason: DropReason) {
-        match reason {
-            DropReason::AckDuplicate => self.duplicates_dropped += 1,
-            _ => self.merged += 1,
-        }
-    }
-
-    fn resized(&mut self, before: u16, after: u16) {
-        self.grown_bytes += u64::from(after.saturating_sub(before));
-        self.shrunk_bytes += u64::from(before.saturating_sub(after));
-    }
-
-    fn show(&self, visit: &mut dyn FnMut(Counter<'_>)) {
-        let counts = [
-            ("seen", self.seen),
-            ("dropped_ack_merged", self.merged),
-            ("dropped_ack_duplicate", self.duplicates_dropped),
-            ("duplicates_kept", self.duplicates_kept),
-            ("kept_apart", self.kept_apart),
-            ("listed", self.listed),
-            ("list_full", self.list_full),
-            ("not_tellable", self.not_tellable),
-            ("signals", self.signals),
-            ("rewritten", self.rewritten),
-            ("grown_bytes", self.grown_bytes),
-            ("shrunk_bytes", self.shrunk_bytes),
-            ("lost_acks", self.lost_acks),
-            ("lost_duplicates", self.lost_duplicates),
-        ];
-        for (name, value) in counts {
-            visit(Counter { path: "", kind: "sad", name, value });
-        }
-        self.passed.show("sad", visit);
     }
 }
 

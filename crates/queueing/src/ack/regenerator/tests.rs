@@ -1,4 +1,5 @@
-use lastmile_packet::{Options, SackBlock};
+use lastmile_packet::{FlowId, Options, SackBlock};
+use lastmile_units::ByteCount;
 
 use super::*;
 use crate::ack::tests::counted;

@@ -1,4 +1,4 @@
-use lastmile_packet::Options;
+use lastmile_packet::{Meta, Options, Protocol, SeqNumber, TcpFlags};
 use lastmile_units::PacketCount;
 
 use super::*;

@@ -1,0 +1,66 @@
+//! What a regenerator counts.
+
+use lastmile_packet::{AckList, SeqNumber};
+
+use crate::ack::Passed;
+use crate::discipline::Counter;
+
+/// What a regenerator counts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stats {
+    pub(super) seen: u64,
+    pub(super) lists: u64,
+    pub(super) signals: u64,
+    pub(super) signals_unmatched: u64,
+    pub(super) restored: u64,
+    pub(super) interpolated: u64,
+    pub(super) duplicates_restored: u64,
+    pub(super) created: u64,
+    pub(super) held: u64,
+    pub(super) no_room: u64,
+    pub(super) shrunk_bytes: u64,
+    pub(super) passed_sack: u64,
+    pub(super) passed_first: u64,
+    pub(super) passed_hole: u64,
+    pub(super) passed_too_far: u64,
+    pub(super) passed: Passed,
+}
+
+impl Stats {
+    /// The list of the signal, if it is about the ACK `ack`.
+    pub(super) fn matched(&mut self, signal: Option<(SeqNumber, AckList)>, ack: SeqNumber) -> AckList {
+        match signal {
+            Some((about, list)) if about == ack => list,
+            Some(_) => {
+                self.signals_unmatched += 1;
+                AckList::EMPTY
+            }
+            None => AckList::EMPTY,
+        }
+    }
+
+    pub(super) fn show(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        let counts = [
+            ("seen", self.seen),
+            ("lists", self.lists),
+            ("signals", self.signals),
+            ("signals_unmatched", self.signals_unmatched),
+            ("restored", self.restored),
+            ("interpolated", self.interpolated),
+            ("duplicates_restored", self.duplicates_restored),
+            ("created", self.created),
+            ("held", self.held),
+            ("no_room", self.no_room),
+            ("dropped_ack_signal", self.signals),
+            ("shrunk_bytes", self.shrunk_bytes),
+            ("passed_sack", self.passed_sack),
+            ("passed_first", self.passed_first),
+            ("passed_hole", self.passed_hole),
+            ("passed_too_far", self.passed_too_far),
+        ];
+        for (name, value) in counts {
+            visit(Counter { path: "", kind: "ack-regenerator", name, value });
+        }
+        self.passed.show("ack-regenerator", visit);
+    }
+}
