@@ -220,6 +220,8 @@ pub fn worth_confirming(tried: &[Tried]) -> Vec<Answers> {
 pub struct OfTable<'a> {
     /// What comes closest to its figures.
     pub closest: &'a Tried,
+    /// What comes closest of those that show its claim.
+    pub closest_shown: Option<&'a Tried>,
     /// How many combinations of answers that concern it were tried.
     pub tried: usize,
     /// How many of these show its claim.
@@ -240,6 +242,7 @@ pub fn of_table<'a>(space: &Space, tried: &'a [Tried], place: usize) -> Option<O
         distance(*one).total_cmp(&distance(*other)).then(shows(*other).cmp(&shows(*one)))
     };
     let closest = tried.iter().min_by(order)?;
+    let closest_shown = tried.iter().filter(|one| shows(one)).min_by(order);
     let distinct = |of: &dyn Fn(&'a Tried) -> bool| {
         let answers = tried.iter().filter(|one| of(one)).map(|one| space.of_table(&one.answers, place));
         answers.collect::<BTreeSet<_>>().len()
@@ -247,6 +250,7 @@ pub fn of_table<'a>(space: &Space, tried: &'a [Tried], place: usize) -> Option<O
     let drawn = || tried.iter().filter(|one| one.stage == Stage::Drawn);
     Some(OfTable {
         closest,
+        closest_shown,
         tried: distinct(&|_| true),
         shown: distinct(&shows),
         drawn: drawn().count(),
@@ -350,10 +354,15 @@ mod tests {
         all[2].stage = Stage::Drawn;
         let first = of_table(&space, &all, 0).unwrap();
         assert_eq!((&first.closest.answers[..], first.shown, first.tried), ([2, 1].as_slice(), 2, 3));
+        assert_eq!(first.closest_shown.map(|one| &one.answers[..]), Some([2, 1].as_slice()));
         let second = of_table(&space, &all, 1).unwrap();
         assert_eq!((&second.closest.answers[..], second.shown), ([2, 1].as_slice(), 1));
         assert_eq!(second.tried, 2, "the first question does not concern it");
         assert_eq!((second.drawn, second.drawn_shown), (1, 1));
+        all[2].tables[0].shown = false;
+        let first = of_table(&space, &all, 0).unwrap();
+        assert_eq!(&first.closest.answers[..], [2, 1], "whether it shows the claim or not");
+        assert_eq!(first.closest_shown.map(|one| &one.answers[..]), Some([0, 0].as_slice()));
         assert!(of_table(&space, &[], 0).is_none());
     }
 

@@ -51,7 +51,8 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "list")]
     explore: bool,
 
-    /// End the search in this time, with what was left out told; where time is left, combinations of answers are drawn at random
+    /// End the search in this time, with what was left out told; where time is left, combinations of answers are drawn at random. What has
+    /// begun is carried through, so that a machine whose load grows meanwhile ends a little late
     #[arg(long, value_name = "TIME", requires = "explore")]
     within: Option<Duration>,
 

@@ -71,6 +71,21 @@ pub(super) struct Simulated<S: 'static> {
     pub(super) judge: Judge,
     /// What else there is to know.
     pub(super) notes: &'static [&'static str],
+    /// Where the table keeps to lengths or numbers of seeds of its own.
+    pub(super) own: Own,
+}
+
+/// In what a table differs from the others of its publication; nothing by default.
+#[derive(Clone, Copy)]
+pub(super) struct Own {
+    /// What [`Brief::shorter`] is for it.
+    pub(super) shorter: Option<f64>,
+    /// With how many seeds its base case runs, at most.
+    pub(super) seeds: usize,
+}
+
+impl Own {
+    pub(super) const NOTHING: Self = Self { shorter: None, seeds: usize::MAX };
 }
 
 /// Simulates every row with each of these seeds.
@@ -85,6 +100,11 @@ const FEW: usize = 2;
 impl<S> Model<S> {
     fn simulated(&self, table: &Table) -> Result<&Simulated<S>, ExperimentError> {
         self.tables.iter().find(|known| known.id == table.id).ok_or(ExperimentError::MissingSetting("rows"))
+    }
+
+    /// With which seeds the base case of a table runs.
+    fn seeds(&self, simulated: &Simulated<S>) -> &'static [u64] {
+        &SEEDS[..self.seeds.min(simulated.own.seeds)]
     }
 
     /// The table in the base case, with what other answers would give.
@@ -219,11 +239,11 @@ pub trait Explore: Sync {
     /// As the experiment's.
     fn join(&self, table: &Table, parts: Vec<Part>) -> Result<TableResult, ExperimentError>;
 
-    /// How many seeds an effort takes, and in words what else it shortens; empty where nothing is.
+    /// How many seeds an effort takes, of a table that has no fewer of its own, and in words what else it shortens; empty where nothing is.
     fn told(&self, effort: Effort) -> (usize, &'static str);
 
-    /// How many times as long as a brief judgement a whole one takes, about.
-    fn whole_by_brief(&self) -> f64;
+    /// How many times as long as a brief judgement of this table a whole one takes, about.
+    fn whole_by_brief(&self, table: &str) -> f64;
 
     /// Simulates the rows of a table that were published under these answers, one a question by its place in [`Open::answers`].
     ///
@@ -253,7 +273,7 @@ impl<S> Explore for Model<S> {
     fn part(&self, table: &Table, number: usize) -> Result<Part, ExperimentError> {
         let simulated = self.simulated(table)?;
         let Some(other) = number.checked_sub(1) else {
-            let runs = Runs { seeds: &SEEDS[..self.seeds], predictions: true };
+            let runs = Runs { seeds: self.seeds(simulated), predictions: true };
             return Ok(Part(Made::Base((simulated.rows)(table, &(self.base)(), runs)?)));
         };
         let attempt = self.attempts(table).nth(other);
@@ -268,7 +288,7 @@ impl<S> Explore for Model<S> {
     fn join(&self, table: &Table, parts: Vec<Part>) -> Result<TableResult, ExperimentError> {
         let simulated = self.simulated(table)?;
         let mut result = TableResult::new(self.publication, table);
-        result.seeds = SEEDS[..self.seeds].to_vec();
+        result.seeds = self.seeds(simulated).to_vec();
         for part in parts {
             match part.0 {
                 Made::Whole(whole) => return Ok(whole),
@@ -290,8 +310,9 @@ impl<S> Explore for Model<S> {
         }
     }
 
-    fn whole_by_brief(&self) -> f64 {
-        self.brief.shorter * self.seeds as f64 / FEW as f64
+    fn whole_by_brief(&self, table: &str) -> f64 {
+        let own = self.tables.iter().find(|known| known.id == table).map_or(Own::NOTHING, |known| known.own);
+        own.shorter.unwrap_or(self.brief.shorter) * self.seeds.min(own.seeds) as f64 / FEW as f64
     }
 
     fn judge(&self, table: &Table, answers: &[usize], effort: Effort) -> Result<Judged, ExperimentError> {
@@ -307,7 +328,9 @@ impl<S> Explore for Model<S> {
         }
         let rows = match effort {
             Effort::Brief => self.few(table, &setup)?,
-            Effort::Whole => (simulated.rows)(table, &setup, Runs { seeds: &SEEDS[..self.seeds], predictions: false })?,
+            Effort::Whole => {
+                (simulated.rows)(table, &setup, Runs { seeds: self.seeds(simulated), predictions: false })?
+            }
         };
         let (shown, evidence) = (simulated.judge)(table, &rows);
         Ok(Judged { deviation_rms_pct: deviation_rms_pct(&rows), shown, evidence })

@@ -13,7 +13,7 @@ mod thresholds;
 use crate::data::Table;
 use crate::reproduction::TableResult;
 
-use super::open::{Brief, Explore, Judge, Model, Question, Rows, Simulated};
+use super::open::{Brief, Explore, Judge, Model, Own, Question, Rows, Simulated};
 use super::{Drawing, Experiment, ExperimentError, number, whole};
 use network::Setup;
 
@@ -63,8 +63,8 @@ const MODEL: Model<Setup> = Model {
         simulates("5.8", schemes::rows, schemes::worst_beats_best),
         simulates("5.10", schemes::rows, schemes::about_level),
         simulates("5.11", schemes::rows, schemes::ahead_and_level),
-        Simulated { id: "fig-5.12", rows: queue::rows, judge: queue::judge, notes: queue::NOTES },
-        Simulated { id: "5.12", rows: shared_link::rows, judge: shared_link::judge, notes: shared_link::NOTES },
+        Simulated { notes: queue::NOTES, ..simulates("fig-5.12", queue::rows, queue::judge) },
+        Simulated { notes: shared_link::NOTES, ..simulates("5.12", shared_link::rows, shared_link::judge) },
     ],
     base: Setup::base,
     seeds: 10,
@@ -73,7 +73,7 @@ const MODEL: Model<Setup> = Model {
 };
 
 const fn simulates(id: &'static str, rows: Rows<Setup>, judge: Judge) -> Simulated<Setup> {
-    Simulated { id, rows, judge, notes: NOTES }
+    Simulated { id, rows, judge, notes: NOTES, own: Own::NOTHING }
 }
 
 const NOTES: &[&str] = &[

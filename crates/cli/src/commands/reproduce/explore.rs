@@ -114,11 +114,12 @@ fn one(
             format!("{publication}/{} with {}: {error}", ids[table], taken(&instead))
         })
     };
+    let whole_by_brief: Vec<f64> = ids.iter().map(|table| explore.whole_by_brief(table)).collect();
     let begun = Instant::now();
     let search = Search {
         space: &space,
         judge: &judge,
-        whole_by_brief: explore.whole_by_brief(),
+        whole_by_brief: &whole_by_brief,
         clock: &|| begun.elapsed(),
         stopped: &|| interrupt.requested().is_some(),
         limits,
@@ -131,6 +132,7 @@ fn one(
     });
     bar.finish_and_clear();
     let found = found.map_err(Failure::new)?;
+    printer.talk(&format!("{publication}: over, {:.0} s after the start", begun.elapsed().as_secs_f64()));
     if found.tried.is_empty() {
         if interrupt.requested().is_some() {
             return Ok(None);

@@ -84,7 +84,6 @@ pub(super) fn bursts(
     setup: &Setup,
     Runs { seeds, .. }: Runs<'_>,
 ) -> Result<Vec<RowResult>, ExperimentError> {
-    let seeds = &seeds[..seeds.len().min(3)];
     let mut predicted = Vec::new();
     let mut most = 0.0_f64;
     for rtt in [20, 80, 160] {

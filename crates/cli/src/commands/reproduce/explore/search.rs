@@ -2,7 +2,8 @@
 //!
 //! A table is simulated once for all combinations that agree in the answers which concern it. Nothing begins that is not expected to end in
 //! time: as long as the longest brief judgement of the table so far, or, to confirm, as its own brief one times what the publication says.
-//! Part of the time is kept for confirming. What was not begun is counted, never guessed.
+//! Of the time that is left after the base case as much is kept as confirming takes, half of all at most, and nothing where that is not
+//! enough for one combination. What was not begun is counted, never guessed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -39,8 +40,8 @@ pub(super) type Judge<'a> = dyn Fn(usize, &Answers, Effort) -> Result<Judged, St
 pub(super) struct Search<'a> {
     pub(super) space: &'a Space,
     pub(super) judge: &'a Judge<'a>,
-    /// How many times as long as a brief judgement a whole one takes.
-    pub(super) whole_by_brief: f64,
+    /// How many times as long as a brief judgement a whole one takes, by table.
+    pub(super) whole_by_brief: &'a [f64],
     /// The time since it began.
     pub(super) clock: &'a (dyn Fn() -> Duration + Sync),
     /// True when it is to end at once.
@@ -67,10 +68,12 @@ pub(super) struct Found {
     pub(super) confirmed: Vec<Tried>,
     /// How many were worth it.
     pub(super) worth_confirming: usize,
+    /// Whether it was ended before it was through or its time was over.
+    pub(super) interrupted: bool,
 }
 
 impl Found {
-    /// How many combinations were meant and not tried, for want of time.
+    /// How many combinations were meant and not tried.
     pub(super) fn left_out(&self) -> usize {
         let of = |counted: &Counted| counted.planned.map_or(0, |planned| planned.saturating_sub(counted.tried));
         self.stages.iter().map(of).sum()
@@ -93,28 +96,35 @@ fn key(table: usize, answers: Answers, effort: Effort) -> Key {
 }
 
 impl Search<'_> {
-    /// Goes through all stages; `begin` is told of each, and of how many combinations it has. What is found is empty where there was no time
-    /// even for the base case.
-    pub(super) fn run(&self, begin: &mut dyn FnMut(&str, Option<usize>)) -> Result<Found, String> {
+    /// Goes through all stages; `tell` is told of each that begins, and of how many combinations it has. What is found is empty where there
+    /// was no time even for the base case.
+    pub(super) fn run(&self, tell: &mut dyn FnMut(&str, Option<usize>)) -> Result<Found, String> {
+        let mut begin = |what: &str, combinations| {
+            if !(self.stopped)() {
+                tell(what, combinations);
+            }
+        };
         let mut memory = Memory::new();
         let mut found = Found::default();
-        let mut stage = |found: &mut Found, stage: Stage, planned: Vec<Answers>, until: Option<Duration>| {
+        let mut stage = |memory: &mut Memory, found: &mut Found, stage, planned: Vec<Answers>, until| {
             if !planned.is_empty() {
                 begin(told(stage), Some(planned.len()));
-                self.stage(&mut memory, found, stage, &planned, until)?;
+                self.stage(memory, found, stage, &planned, until)?;
             }
             Ok::<(), String>(())
         };
-        stage(&mut found, Stage::Base, vec![self.space.base()], self.limits.within)?;
+        stage(&mut memory, &mut found, Stage::Base, vec![self.space.base()], self.limits.within)?;
         if found.tried.is_empty() {
             return Ok(found);
         }
-        let until = self.limits.within.map(|within| within.saturating_sub(self.kept(within, (self.clock)())));
-        stage(&mut found, Stage::Alone, self.space.one_step_from(&self.space.base()), until)?;
+        let until = self.limits.within.map(|within| within.saturating_sub(self.kept(&memory, within)));
+        let alone = self.space.one_step_from(&self.space.base());
+        stage(&mut memory, &mut found, Stage::Alone, alone.clone(), until)?;
         let planned = together(&found.tried);
-        stage(&mut found, Stage::Together, planned, until)?;
-        let planned = around(self.space, &found.tried);
-        stage(&mut found, Stage::Around, planned, until)?;
+        stage(&mut memory, &mut found, Stage::Together, planned, until)?;
+        // What there was no time for alone is not counted again.
+        let planned = around(self.space, &found.tried).into_iter().filter(|answers| !alone.contains(answers)).collect();
+        stage(&mut memory, &mut found, Stage::Around, planned, until)?;
         if self.limits.draw.is_some_and(|draw| draw > 0) || self.limits.draw.is_none() && until.is_some() {
             begin(told(Stage::Drawn), self.limits.draw);
             self.draw(&mut memory, &mut found, until)?;
@@ -127,16 +137,22 @@ impl Search<'_> {
             let brief = found.tried.iter().find(|one| one.answers == confirmed.answers);
             confirmed.stage = brief.map_or(Stage::Base, |brief| brief.stage);
         }
+        found.interrupted = (self.stopped)();
         Ok(found)
     }
 
-    /// The time that is kept for confirming, from what the base case took: half of all at most.
-    fn kept(&self, within: Duration, base_took: Duration) -> Duration {
-        // The tables of the base case have run side by side, as those that are confirmed will.
+    /// The time that is kept for confirming: for as many combinations as half of all is enough for, which may be none.
+    fn kept(&self, memory: &Memory, within: Duration) -> Duration {
+        let base = self.space.base();
+        let whole: Vec<Duration> = (0..self.space.tables())
+            .map(|table| self.expected(memory, &key(table, self.space.of_table(&base, table), Effort::Whole)))
+            .collect();
         let threads = self.limits.threads.or_else(|| available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-        let side_by_side = threads.min(self.space.tables()) as f64 / threads as f64;
-        let whole = base_took.as_secs_f64() * side_by_side * self.whole_by_brief * f64::from(CONFIRMED);
-        Duration::try_from_secs_f64(whole).unwrap_or(within).min(within / 2)
+        let threads = u32::try_from(threads).unwrap_or(u32::MAX);
+        // The tables of a combination run side by side, but none of them on more than one thread.
+        let one = whole.iter().max().copied().unwrap_or_default().max(whole.iter().sum::<Duration>() / threads);
+        let half = within / 2;
+        (1..=CONFIRMED).rev().map(|count| one * count).find(|kept| *kept <= half).unwrap_or_default()
     }
 
     fn stage(
@@ -226,7 +242,7 @@ impl Search<'_> {
         if *whole {
             let brief =
                 memory.get(&key(*table, answers.clone(), Effort::Brief)).map_or(Duration::ZERO, |known| known.took);
-            return brief.mul_f64(self.whole_by_brief);
+            return brief.mul_f64(self.whole_by_brief[*table]);
         }
         memory.iter().filter(|((of, ..), _)| of == table).map(|(_, known)| known.took).max().unwrap_or_default()
     }
@@ -278,7 +294,7 @@ mod tests {
             let search = Search {
                 space: &self.space,
                 judge: &|table, answers, effort| self.judge(table, answers, effort),
-                whole_by_brief: 5.0,
+                whole_by_brief: &[5.0, 5.0],
                 clock: &|| *self.now.lock().unwrap(),
                 stopped: &|| self.made.lock().unwrap().len() >= stopped_after,
                 limits: Limits { threads: NonZeroUsize::new(1), ..limits },
@@ -301,7 +317,7 @@ mod tests {
             counts(&found),
             [done(Stage::Base, 1), done(Stage::Alone, 4), done(Stage::Together, 1), done(Stage::Around, 2)]
         );
-        assert_eq!(found.left_out(), 0);
+        assert_eq!((found.left_out(), found.interrupted), (0, false));
         let confirmed: Vec<&Answers> = found.confirmed.iter().map(|one| &one.answers).collect();
         assert_eq!(confirmed, [&vec![0, 0, 0], &vec![2, 1, 0], &vec![2, 1, 1]]);
         assert_eq!(found.confirmed[1].stage, Stage::Together);
@@ -338,24 +354,44 @@ mod tests {
             assert!(took <= Duration::from_secs(seconds), "{took:?}");
             found
         };
-        // The base case takes 2 s, half of the time is kept: two others fit in the rest of 7.5 s, and a table of a third.
+        // The base case takes 2 s, and 10 to confirm, which half of the time is enough for: 10 s are left to search in. One other answer takes
+        // 7, two together 2, and of two steps from there a table of one is through.
+        let found = within(22);
+        let done = |stage, count| (stage, Some(count), count);
+        assert_eq!(
+            counts(&found),
+            [
+                done(Stage::Base, 1),
+                done(Stage::Alone, 4),
+                done(Stage::Together, 1),
+                (Stage::Around, Some(2), 0),
+                (Stage::Drawn, None, 0)
+            ]
+        );
+        assert_eq!(found.left_out(), 2);
+        assert_eq!((found.confirmed.len(), found.worth_confirming), (1, 3));
+        // Where it is not enough for one, nothing is kept, and the search has all the time.
         let found = within(15);
-        assert_eq!(counts(&found)[..2], [(Stage::Base, Some(1), 1), (Stage::Alone, Some(4), 2)]);
-        assert_eq!(found.left_out(), 4, "and two steps from the closest");
-        assert!(found.worth_confirming > found.confirmed.len(), "confirming one takes 10 s");
+        assert_eq!((found.tried.len(), found.left_out()), (9, 0), "all steps, and one that is drawn");
+        assert!(found.confirmed.is_empty() && found.worth_confirming == 3);
         // With all the time there is the space is exhausted, and nothing is left out.
         let found = within(1000);
         assert_eq!((found.tried.len(), found.left_out()), (12, 0));
         assert_eq!(found.confirmed.len(), found.worth_confirming);
         let found = within(0);
-        assert!(found.tried.is_empty());
+        assert!(found.tried.is_empty() && !found.interrupted);
     }
 
     #[test]
     fn a_search_that_is_stopped_keeps_what_it_has() {
         let found = World::new().search(Limits::default(), 4);
-        assert_eq!((found.tried.len(), found.left_out()), (2, 6), "three alone, three steps from the closest");
+        assert_eq!(
+            (found.tried.len(), found.left_out()),
+            (2, 5),
+            "three alone, and two steps from the closest that are not among them"
+        );
         assert!(found.confirmed.is_empty());
+        assert!(found.interrupted);
     }
 
     #[test]
@@ -364,7 +400,7 @@ mod tests {
         let search = Search {
             space: &world.space,
             judge: &|_, _, _| Err("no network".to_owned()),
-            whole_by_brief: 1.0,
+            whole_by_brief: &[1.0, 1.0],
             clock: &|| Duration::ZERO,
             stopped: &|| false,
             limits: Limits::default(),
