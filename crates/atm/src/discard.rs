@@ -378,9 +378,9 @@ impl Rules {
         }
     }
 
-    /// True where the next cell is let in if there is room, whatever waits, and if it does not end its frame, changes nothing.
+    /// True where the next cell is let in if there is room, whatever waits and whose it is, and if it does not end its frame, changes nothing.
     pub(crate) fn goes_on(&self, state: &FrameState) -> bool {
-        self.scheme == Compact::Tail || state.receiving && state.discarding.is_none() && !self.counts_vcs()
+        self.scheme == Compact::Tail || state.receiving && state.discarding.is_none() && state.armed
     }
 
     /// How many cells there is room for.

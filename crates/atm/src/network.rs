@@ -13,6 +13,7 @@ mod abr;
 mod alone;
 mod build;
 mod bundle;
+mod by_vc;
 mod check;
 mod connection;
 mod earliest;

@@ -10,6 +10,7 @@
 use super::fabric::Fabric;
 use super::heads::Heads;
 use super::run::Run;
+use crate::discard::{FrameState, Rules};
 use crate::policer::SeenRun;
 use crate::time::{Moment, Spacing};
 
@@ -32,8 +33,8 @@ pub(super) struct Bundle {
     pub(super) rounds: u16,
 }
 
-/// What a port did with a bundle.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// What a port did with a bundle, or may do with one of its trains.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Bundled {
     /// All that comes of it.
     Done,
@@ -41,6 +42,20 @@ pub(super) enum Bundled {
     Round,
     /// Nothing: it must see all cells one by one.
     Cells,
+}
+
+impl Bundled {
+    /// With a train of a VC in this state: nothing is asked of its cells but whether there is room; or of those behind the next; or each may be dropped, or find that
+    /// SPD may take a frame again.
+    pub(super) fn of(rules: &Rules, state: &FrameState) -> Self {
+        if rules.goes_on(state) {
+            Self::Done
+        } else if state.receiving {
+            Self::Cells
+        } else {
+            Self::Round
+        }
+    }
 }
 
 impl Bundle {

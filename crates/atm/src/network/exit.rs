@@ -23,6 +23,9 @@ pub(super) trait Output {
     /// Starts what starts by `now`. Gives how many cells wait no longer.
     fn settle(&mut self, now: Moment, connections: &mut [Connection], fabric: &mut Fabric) -> u32;
 
+    /// Counts by VC whose cells have left, if a run asks for that: before it is judged.
+    fn catch_up(&mut self, run: &Run, connections: &mut [Connection]);
+
     /// True if a cell may be let in before others that start by then have started: nothing would be decided or counted otherwise.
     fn may_come_first(&self, cell: &Run, connection: &Connection) -> bool;
 
@@ -30,7 +33,7 @@ pub(super) trait Output {
     fn seen(&self, connection: &Connection, memory: u32) -> (Occupancy, &Rules);
 
     /// How many cells of a run may be judged together.
-    fn at_once(&self, run: &Run, spacing: Spacing) -> u16;
+    fn at_once(&self, run: &Run, spacing: Spacing, connection: &Connection) -> u16;
 
     /// Lets in a cell. Gives how many cells wait more than before, one or none.
     fn accept_cell(&mut self, cell: Run, connection: &mut Connection, fabric: &mut Fabric) -> u32;
@@ -78,6 +81,7 @@ impl<O: Output> Exit for Lone<'_, O> {
     fn settle(&mut self, run: &Run, connections: &mut [Connection], fabric: &mut Fabric) {
         if run.cells() > 1 || !self.0.may_come_first(run, &connections[run.label() as usize]) {
             self.0.settle(run.at(), connections, fabric);
+            self.0.catch_up(run, connections);
         }
     }
 
@@ -98,6 +102,7 @@ impl<O: Output> Exit for Lone<'_, O> {
                 return;
             }
             self.0.settle(run.at(), connections, fabric);
+            self.0.catch_up(&run, connections);
         }
     }
 
@@ -144,6 +149,10 @@ impl Exit for Several<'_> {
             } else {
                 place += 1;
             }
+        }
+        let port = connections[run.label() as usize].port;
+        if let Port::Fifo(port) = &mut self.ports[port as usize] {
+            port.catch_up(run, connections);
         }
     }
 
@@ -273,7 +282,7 @@ fn admit(
     fabric: &mut Fabric,
 ) -> bool {
     let connection = &mut connections[run.label() as usize];
-    let most = output.at_once(run, spacing);
+    let most = output.at_once(run, spacing, connection);
     let (seen, rules) = output.seen(connection, *memory);
     let ends = run.ends() && most == run.cells();
     let (cells, refused) = rules.admit_run(&mut connection.state, &seen, (most, ends, run.low()));

@@ -2,7 +2,7 @@
 //!
 //! When a cell leaves follows from when it came: at once, or one interval behind the one before. So a cell goes to the next stage as
 //! soon as it is let in, with the time at which it will be there, and the queue is a count: of cells whose transmission has not begun. It is
-//! brought up to date when somebody asks. Only a scheme that counts cells by VC needs to know whose they are.
+//! brought up to date when somebody asks. Only a scheme that counts cells by VC needs to know whose they are (`by_vc`).
 //!
 //! A run is one cell after another in closed form. With spacing s and interval c, times exact:
 //! - the port is idle and s >= c: each cell finds it idle and starts when it comes;
@@ -10,9 +10,8 @@
 //! - the port is busy: cells start one interval behind one another from when it is free, for good if s <= c, and else until one
 //!   finds it idle.
 
-use std::collections::VecDeque;
-
 use super::bundle::{Bundle, Bundled};
+use super::by_vc::ByVc;
 use super::connection::Connection;
 use super::exit::Output;
 use super::fabric::Fabric;
@@ -38,13 +37,6 @@ pub(super) struct Fifo {
     classes: Vec<Option<u16>>,
 }
 
-/// Whose cells wait: labels and counts.
-#[derive(Debug, Default)]
-struct ByVc {
-    order: VecDeque<(u16, u32)>,
-    active: u32,
-}
-
 impl Fifo {
     pub(super) fn new(rules: Rules, interval: Spacing, class: u16) -> Self {
         let by_vc = rules.counts_vcs().then(ByVc::default);
@@ -54,7 +46,7 @@ impl Fifo {
 
     /// Takes those whose transmission has begun off the count. Gives how many.
     #[inline(always)]
-    fn drain(&mut self, now: Moment, connections: &mut [Connection]) -> u32 {
+    fn drain(&mut self, now: Moment) -> u32 {
         if self.waiting == 0 || self.head > now {
             return 0;
         }
@@ -67,7 +59,7 @@ impl Fifo {
         };
         self.waiting -= begun;
         if let Some(by_vc) = &mut self.by_vc {
-            by_vc.leave(begun, connections);
+            by_vc.leave(begun);
         }
         begun
     }
@@ -110,7 +102,7 @@ impl Fifo {
             self.peak = self.peak.max(before + 1);
         } else {
             // More wait from cell to cell, so most do when the last has come.
-            left = self.drain(last_at, connections);
+            left = self.drain(last_at);
             self.peak = self.peak.max(self.waiting);
         }
         i64::from(cells) - i64::from(left)
@@ -163,7 +155,10 @@ impl Fifo {
         }
         self.free = self.free.plus(self.interval.times(cells.into()));
         self.waiting += cells;
-        self.drain(bundle.last_at(), connections);
+        if let Some(by_vc) = &mut self.by_vc {
+            by_vc.wait_in_turn(bundle, connections);
+        }
+        self.drain(bundle.last_at());
         Bundled::Done
     }
 
@@ -215,8 +210,17 @@ fn shared_way(bundle: &Bundle, connections: &[Connection]) -> bool {
 
 impl Output for Fifo {
     #[inline(always)]
-    fn settle(&mut self, now: Moment, connections: &mut [Connection], _: &mut Fabric) -> u32 {
-        self.drain(now, connections)
+    fn settle(&mut self, now: Moment, _: &mut [Connection], _: &mut Fabric) -> u32 {
+        self.drain(now)
+    }
+
+    #[inline(always)]
+    fn catch_up(&mut self, run: &Run, connections: &mut [Connection]) {
+        if let Some(by_vc) = &mut self.by_vc
+            && !self.rules.goes_on(&connections[run.label() as usize].state)
+        {
+            by_vc.catch_up(connections);
+        }
     }
 
     /// To take cells off the count costs no more than to ask.
@@ -227,15 +231,16 @@ impl Output for Fifo {
 
     #[inline(always)]
     fn seen(&self, connection: &Connection, memory: u32) -> (Occupancy, &Rules) {
-        let active = self.by_vc.as_ref().map_or(0, |by_vc| by_vc.active);
+        let active = self.by_vc.as_ref().map_or(0, ByVc::active);
         (Occupancy { queue: self.waiting, memory, vc: connection.waiting, active }, &self.rules)
     }
 
-    /// How many cells of a run may be judged together: where cells are counted by VC, and some may have left before the next
-    /// comes, one.
+    /// How many cells of a run may be judged together: where SPD waits for the VC to have no cell here, and all may have left when the next
+    /// comes, one. Of cells that are dropped none waits.
     #[inline]
-    fn at_once(&self, run: &Run, spacing: Spacing) -> u16 {
-        if self.by_vc.is_some() && spacing > self.interval && run.at() < self.free { 1 } else { run.cells() }
+    fn at_once(&self, run: &Run, spacing: Spacing, connection: &Connection) -> u16 {
+        let waits_for_none = !connection.state.armed && connection.state.discarding.is_none();
+        if waits_for_none && spacing > self.interval && run.at() < self.free { 1 } else { run.cells() }
     }
 
     #[inline(always)]
@@ -303,18 +308,19 @@ impl Output for Fifo {
             if done {
                 return more;
             }
-            more -= i64::from(self.drain(run.at(), connections));
+            more -= i64::from(self.drain(run.at()));
         }
     }
 
     fn accept_bundle(&mut self, bundle: &Bundle, connections: &mut [Connection], fabric: &mut Fabric) -> Bundled {
-        self.drain(bundle.at(0, 0), connections);
-        if self.by_vc.is_some() || shared_way(bundle, connections) {
+        self.drain(bundle.at(0, 0));
+        if shared_way(bundle, connections) {
             return Bundled::Cells;
         }
-        let state = |train: &Run| &connections[train.label() as usize].state;
-        if !bundle.trains.iter().all(|train| self.rules.goes_on(state(train))) {
-            return Bundled::Round;
+        let of_train = |train: &Run| Bundled::of(&self.rules, &connections[train.label() as usize].state);
+        let most = bundle.trains.iter().map(of_train).max().unwrap_or(Bundled::Cells);
+        if most != Bundled::Done {
+            return most;
         }
         let cells = bundle.count();
         let low = bundle.trains.iter().any(Run::low);
@@ -340,32 +346,5 @@ impl Output for Fifo {
     #[inline]
     fn finish(&mut self, _: Moment, _: &mut [Connection], _: &mut Fabric) -> (u32, u64) {
         (0, u64::MAX)
-    }
-}
-
-impl ByVc {
-    fn wait(&mut self, label: u16, cells: u32, connection: &mut Connection) {
-        if connection.waits(cells) {
-            self.active += 1;
-        }
-        match self.order.back_mut() {
-            Some((last, count)) if *last == label => *count += cells,
-            _ => self.order.push_back((label, cells)),
-        }
-    }
-
-    fn leave(&mut self, mut cells: u32, connections: &mut [Connection]) {
-        while cells > 0 {
-            let (label, count) = self.order.front_mut().expect("whoever waits is in the order");
-            let (label, leaving) = (*label, cells.min(*count));
-            *count -= leaving;
-            if *count == 0 {
-                self.order.pop_front();
-            }
-            if connections[label as usize].leaves(leaving) {
-                self.active -= 1;
-            }
-            cells -= leaving;
-        }
     }
 }

@@ -185,6 +185,10 @@ impl Output for Scheduled {
         if self.waiting > 0 && self.free <= now { self.serve(now, connections, fabric) } else { 0 }
     }
 
+    /// VCs are counted as cells leave.
+    #[inline(always)]
+    fn catch_up(&mut self, _: &Run, _: &mut [Connection]) {}
+
     /// It comes to a queue that holds more than may leave by then; with all of that still there it would be let in, and no more would have waited than
     /// ever did.
     #[inline]
@@ -206,7 +210,7 @@ impl Output for Scheduled {
     }
 
     /// How many cells of a run may be judged together: none of them may find that another has left since.
-    fn at_once(&self, run: &Run, spacing: Spacing) -> u16 {
+    fn at_once(&self, run: &Run, spacing: Spacing, _: &Connection) -> u16 {
         let at = run.at();
         if run.cells() == 1 {
             return 1;
@@ -263,11 +267,9 @@ impl Scheduled {
         for train in &bundle.trains {
             let connection = &connections[train.label() as usize];
             let queue = &self.queues[connection.queue as usize];
-            if queue.rules.counts_vcs() {
-                return Bundled::Cells;
-            }
-            if !queue.rules.goes_on(&connection.state) {
-                return Bundled::Round;
+            let of_train = Bundled::of(&queue.rules, &connection.state);
+            if of_train != Bundled::Done {
+                return of_train;
             }
             let most = Occupancy { queue: queue.waiting + cells, memory: self.waiting + cells, vc: 0, active: 0 };
             let full = queue.rules.full(&most, train.low()).is_some();

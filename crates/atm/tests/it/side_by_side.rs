@@ -3,6 +3,7 @@
 use lastmile_atm::contract::{Contract, Peak, Sbr, Sustainable};
 use lastmile_atm::discard::Scheme;
 use lastmile_atm::network::{ClassSpec, Upc};
+use lastmile_atm::time::Spacing;
 use lastmile_atm::{Departure, Discard, LinkId, LinkSpec, Network, NetworkSpec, QueueSpec, Queues, VcId, VcSpec};
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant};
 use proptest::prelude::*;
@@ -20,30 +21,34 @@ struct Frame {
 struct Load {
     vcs: usize,
     pcr: BitRate,
+    trunk: BitRate,
+    /// Priority of cells that are not tagged.
+    low_priority: bool,
     /// As many as VCs, each has a far end for itself; fewer, some share one.
     receivers: usize,
 }
 
 /// Senders shaped alike to a switch, a trunk at which some are policed, and receivers; the network, its trunk and its VCs.
 fn network(trains: bool, load: Load, queues: Queues) -> (Network, LinkId, Vec<VcId>) {
-    let trunk_rate = BitRate::from_kbit_per_s(149_760);
+    let rate = BitRate::from_kbit_per_s(149_760);
     let mut spec = NetworkSpec { trains, ..NetworkSpec::new() };
     let (near, far) = (spec.node("near"), spec.node("far"));
     let delay = Duration::from_us(700);
-    let trunk = spec.link(LinkSpec::new(near, far, trunk_rate, delay).with_queues(queues));
+    let trunk = spec.link(LinkSpec::new(near, far, load.trunk, delay).with_queues(queues));
     for index in 0..load.receivers {
         let receiver = spec.node(format!("receiver {index}"));
-        spec.link(LinkSpec::new(far, receiver, trunk_rate, Duration::ZERO));
+        spec.link(LinkSpec::new(far, receiver, rate, Duration::ZERO));
     }
     let ids = (0..load.vcs).map(|index| {
         let names = [format!("sender {index}"), format!("receiver {}", index % load.receivers)];
         let sender = spec.node(names[0].clone());
-        spec.link(LinkSpec::new(sender, near, trunk_rate, Duration::ZERO));
+        spec.link(LinkSpec::new(sender, near, rate, Duration::ZERO));
         let route = spec.route(&[&names[0], "near", "far", &names[1]]).expect("links");
         let upc = (index % 4 == 0).then(|| Upc { at: trunk, contract: contract() });
         spec.vc(VcSpec {
             pcr: Some(load.pcr),
             class: index % 3,
+            low_priority: load.low_priority && index % 3 == 1,
             upc,
             ..VcSpec::new(format!("vc {index}"), 32 + index as u16, route)
         })
@@ -62,10 +67,24 @@ fn contract() -> Contract {
 
 fn frames() -> impl Strategy<Value = Vec<Frame>> {
     let gap = prop_oneof![Just(0), Just(1), 0..3_000_000_u64, 0..4_000_000_000_u64];
-    let frame = (0..7_usize, gap, 1..9_000_u64);
+    let frame = (0..7_usize, gap, prop_oneof![1 => 1..80_u64, 4 => 1..9_000_u64]);
     let frame =
         frame.prop_map(|(vc, gap, bytes)| Frame { vc, gap: Duration::from_ps(gap), bytes: ByteCount::new(bytes) });
     prop::collection::vec(frame, 2..60)
+}
+
+/// Of senders and of the trunk, kbit/s.
+fn rates() -> impl Strategy<Value = (u64, u64)> {
+    // Four and a half of 33.333 Mbit/s fill the trunk.
+    (prop_oneof![Just(149_760_u64), Just(74_880), Just(33_333), Just(10_000)], Just(149_760))
+}
+
+/// Those at which a cell takes whole microseconds (5, 10, 20, 40), so that much comes and starts at the very same time.
+fn even_rates() -> impl Strategy<Value = (u64, u64)> {
+    (
+        prop_oneof![Just(84_800_u64), Just(42_400), Just(21_200), Just(10_600)],
+        prop_oneof![Just(84_800_u64), Just(42_400)],
+    )
 }
 
 proptest! {
@@ -73,25 +92,34 @@ proptest! {
     fn trains_side_by_side_are_the_cells_that_they_are_made_of(
         frames in frames(),
         vcs in 2..8_usize,
-        // Four and a half of 33.333 Mbit/s fill the trunk.
-        kbit_per_s in prop_oneof![Just(149_760_u64), Just(74_880), Just(33_333), Just(10_000)],
+        ((kbit_per_s, trunk_kbit_per_s), grid_ps) in prop_oneof![5 => (rates(), Just(1)), 3 => (even_rates(), Just(1_000_000_u64))],
         limit in prop_oneof![Just(None), Just(Some(25)), Just(Some(400))],
-        epd in any::<bool>(),
+        (scheme, share, low_limit, low_priority) in (0..5_u8, 1..12_u64, any::<bool>(), any::<bool>()),
         receivers in prop_oneof![2 => Just(7_usize), 1 => 1..4_usize],
         // Weight and priority of three queues.
         classes in prop_oneof![1 => Just(None), 3 => prop::array::uniform3((1..6_u16, 0..5_u8)).prop_map(Some)],
         samples in prop::collection::vec(0..4_000_000_u64, 1..12),
     ) {
-        let scheme = if epd { Scheme::Epd { threshold: CellCount::new(limit.unwrap_or(30) * 2 / 3) } } else { Scheme::Tail };
-        let queue = QueueSpec { limit: limit.map(CellCount::new), discard: Discard { scheme, ..Discard::default() } };
+        let threshold = CellCount::new(limit.unwrap_or(30) * 2 / 3);
+        let scheme = match scheme {
+            0 => Scheme::Tail,
+            1 => Scheme::Epd { threshold },
+            2 => Scheme::EpdPerVc { threshold, vcs: None },
+            3 => Scheme::EpdPerVc { threshold, vcs: Some(4) },
+            _ => Scheme::Spd { epd_threshold: threshold, vc_threshold: CellCount::new(share), activation: CellCount::new(share + 2) },
+        };
+        let low_priority_limit = low_limit.then_some(CellCount::new(20));
+        let discard = Discard { scheme, low_priority_limit, ..Discard::default() };
+        let queue = QueueSpec { limit: limit.map(CellCount::new), discard };
         // One in five has a priority of its own.
         let class = |(weight, priority)| ClassSpec { queue, priority: priority / 4, weight };
         let queues = || classes.map_or(Queues::Fifo(queue), |classes| Queues::Classes(classes.map(class).to_vec()));
-        let load = Load { vcs, pcr: BitRate::from_kbit_per_s(kbit_per_s), receivers: receivers.min(vcs) };
+        let [pcr, trunk] = [kbit_per_s, trunk_kbit_per_s].map(BitRate::from_kbit_per_s);
+        let load = Load { vcs, pcr, trunk, low_priority, receivers: receivers.min(vcs) };
         let mut both = [true, false].map(|trains| network(trains, load, queues()));
         let mut at = Instant::ZERO;
         for (index, frame) in frames.iter().enumerate() {
-            at += frame.gap;
+            at += Duration::from_ps(frame.gap.as_ps() / grid_ps * grid_ps);
             for (network, _, ids) in &mut both {
                 network.offer(at, ids[frame.vc % vcs], frame.bytes, index as u64).expect("a packet that fits");
             }
@@ -116,5 +144,76 @@ proptest! {
             prop_assert_eq!(&left[0], &left[1]);
         }
         prop_assert_eq!(left[0].len(), frames.len());
+    }
+}
+
+/// A sender that sends one frame: how far behind the others its first cell comes, and over a link of which rate, kbit/s.
+#[derive(Clone, Debug)]
+struct Start {
+    spacings: u64,
+    microseconds: u64,
+    link: u64,
+    cells: u64,
+}
+
+/// Its frames come to a slow trunk; but for less than a picosecond, to the microsecond.
+fn one_frame_each(trains: bool, kbit_per_s: u64, queues: &Queues, starts: &[Start]) -> (Network, Vec<VcId>) {
+    let mut spec = NetworkSpec { trains, ..NetworkSpec::new() };
+    let (near, far) = (spec.node("near"), spec.node("far"));
+    let trunk = BitRate::from_kbit_per_s(21_200);
+    spec.link(LinkSpec::new(near, far, trunk, Duration::ZERO).with_queues(queues.clone()));
+    let pcr = BitRate::from_kbit_per_s(kbit_per_s);
+    let ids = starts.iter().enumerate().map(|(index, start)| {
+        let name = format!("sender {index}");
+        let sender = spec.node(name.clone());
+        spec.link(LinkSpec::new(sender, near, BitRate::from_kbit_per_s(start.link), Duration::ZERO));
+        let route = spec.route(&[&name, "near", "far"]).expect("links");
+        let vc = VcSpec::new(name, 32 + index as u16, route);
+        spec.vc(VcSpec { pcr: Some(pcr), class: index % 3, ..vc })
+    });
+    let ids: Vec<VcId> = ids.collect();
+    let mut network = Network::new(&spec).expect("a network");
+    let offers = starts.iter().zip(&ids).map(|(start, id)| {
+        let lead = Spacing::of_cell(BitRate::from_kbit_per_s(start.link)).ps();
+        let ps = 1_000_000_000 + start.spacings * Spacing::of_cell(pcr).ps() + start.microseconds * 1_000_000 - lead;
+        (Instant::from_ps(ps), *id, ByteCount::new(48 * start.cells - 16))
+    });
+    let mut offers: Vec<_> = offers.collect();
+    offers.sort_by_key(|(at, id, _)| (*at, id.index()));
+    for (number, (at, id, bytes)) in offers.into_iter().enumerate() {
+        network.offer(at, id, bytes, number as u64).expect("a packet that fits");
+    }
+    (network, ids)
+}
+
+proptest! {
+    /// All of them come before anybody looks; then the cells that wait are seen to leave one after the other. Two that come in the same picosecond go in the
+    /// order of their inputs, whichever is earlier by less than that.
+    #[test]
+    fn cells_leave_in_the_order_in_which_they_came(
+        kbit_per_s in prop_oneof![Just(84_800_u64), Just(42_400), Just(33_333)],
+        starts in prop::collection::vec((0..6_u64, 0..3_u64, prop_oneof![Just(149_760_u64), Just(155_000), Just(84_800)], 1..50_u64), 2..7),
+        weights in prop_oneof![Just(None), prop::array::uniform3(1..4_u16).prop_map(Some)],
+        scheme in prop_oneof![Just(Scheme::Tail), Just(Scheme::EpdPerVc { threshold: CellCount::new(20), vcs: None })],
+    ) {
+        let starts = starts.into_iter().map(|(spacings, microseconds, link, cells)| Start { spacings, microseconds, link, cells });
+        let starts: Vec<Start> = starts.collect();
+        let queue = QueueSpec { limit: None, discard: Discard { scheme, ..Discard::default() } };
+        let class = |weight| ClassSpec { queue, priority: 0, weight };
+        let queues = weights.map_or(Queues::Fifo(queue), |weights| Queues::Classes(weights.map(class).to_vec()));
+        let mut both = [true, false].map(|trains| one_frame_each(trains, kbit_per_s, &queues, &starts).0);
+        // The last has come by then.
+        let come = 1_000 + (6 + 50) * 424_000 / kbit_per_s + 10;
+        for us in (come..come + 7 * 50 * 20).step_by(20) {
+            both.iter_mut().for_each(|network| network.advance(Instant::ZERO + Duration::from_us(us)));
+            prop_assert_eq!(both[0].all_hop_stats(), both[1].all_hop_stats());
+        }
+        let [trains, cells] = both.each_mut().map(|network| {
+            let mut left = Vec::new();
+            network.departures(&mut left);
+            left
+        });
+        prop_assert_eq!(trains.len(), starts.len());
+        prop_assert_eq!(trains, cells);
     }
 }
