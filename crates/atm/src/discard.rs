@@ -214,6 +214,14 @@ pub struct FrameState {
     pub armed: bool,
 }
 
+impl FrameState {
+    /// True where the next cell may ask how much of its VC waits: one that begins a frame, or of a VC of which SPD takes no frame until nothing of it waits.
+    #[inline]
+    pub(crate) const fn asks_whose(&self) -> bool {
+        !self.receiving || !self.armed
+    }
+}
+
 impl Default for FrameState {
     fn default() -> Self {
         Self { receiving: false, discarding: None, armed: true }

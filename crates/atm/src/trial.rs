@@ -13,7 +13,7 @@ use crate::contract::{Contract, Peak, Sbr, Sustainable};
 use crate::discard::{CellDrop, Discard, LastCell, Measure, Scheme};
 use crate::network::{
     Abr, AbrPort, ClassSpec, Clp, Departure, Fate, LinkId, LinkSpec, Network, NetworkSpec, NodeId, QueueSpec, Queues,
-    Upc, VcId, VcSpec,
+    Upc, VcId, VcSpec, VpId,
 };
 
 /// Panics when something does not hold of the network that `input` makes up, or of what goes through it.
@@ -101,6 +101,9 @@ fn compare(spec: &NetworkSpec, one: &Network, other: &Network) {
         }
         assert!(one.vc_stats(id).arrived_cells <= came);
         assert!(one.vc_stats(id).arrived_low_priority_cells <= low);
+    }
+    for path in (0..spec.vps.len() as u32).map(VpId) {
+        assert_eq!(one.path_conformance(path), other.path_conformance(path), "{path:?}");
     }
     for index in 0..spec.links.len() {
         let link = LinkId(index as u32);
@@ -207,7 +210,10 @@ fn network(bytes: &mut Bytes<'_>) -> NetworkSpec {
     }
     for (from, to) in [(switches[0], switches[1]), (switches[1], switches[0])] {
         let trunk = link(bytes, from, to);
-        spec.link(trunk);
+        let at = spec.link(trunk);
+        // Frames are not policed by path.
+        let contract = Some(contract(bytes)).filter(|contract| !matches!(contract, Contract::Gfr { .. }));
+        spec.vp("trunk", contract.map(|contract| Upc { at, contract }));
     }
     let many = bytes.take();
     // With ABR there are no trains, so half of the networks have none.
@@ -218,6 +224,9 @@ fn network(bytes: &mut Bytes<'_>) -> NetworkSpec {
     }
     spec
 }
+
+/// Behind the links of five hosts, up and down: one there, one back.
+const TRUNKS: [LinkId; 2] = [LinkId(10), LinkId(11)];
 
 fn rate(bytes: &mut Bytes<'_>) -> BitRate {
     BitRate::from_kbit_per_s(bytes.one_of(&[149_760, 10_000, 20_000, 149_760, 35_000, 155_000, 3_333]))
@@ -283,6 +292,10 @@ fn vc(bytes: &mut Bytes<'_>, spec: &NetworkSpec, index: u8, abr: bool) -> VcSpec
     vc.class = usize::from(bytes.below(3));
     vc.priority = bytes.below(2);
     vc.weight = u16::from(bytes.below(5)) + 1;
+    if bytes.below(4) == 0 {
+        let path = if vc.route.contains(&TRUNKS[0]) { 0 } else { 1 };
+        vc.vp = Some(VpId(path));
+    }
     if bytes.below(2) == 0 {
         let at = vc.route[usize::from(bytes.below(3))];
         vc.upc = Some(Upc { at, contract: contract(bytes) });

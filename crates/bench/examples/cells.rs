@@ -1,4 +1,4 @@
-//! One of the loads of cells, so that its instructions can be counted or a profile be made: `frames`, `shaped` or `classes`, `cells` or `trains`, and how many
+//! One of the loads of cells, so that its instructions can be counted or a profile be made: `frames`, `shaped`, `per-vc` or `classes`, `cells` or `trains`, and how many
 //! milliseconds of simulated time (100), behind 300 in which the wires fill.
 //!
 //! `cargo build --release -p lastmile-bench --example cells`, then
@@ -17,8 +17,8 @@ use load::{Kind, Load};
 fn main() {
     let mut args = std::env::args().skip(1);
     let wanted = args.next().unwrap_or_default();
-    let kind = ["frames", "shaped", "classes"].into_iter().zip(Kind::ALL).find(|(name, _)| *name == wanted);
-    let (_, kind) = kind.unwrap_or_else(|| panic!("frames, shaped or classes, not {wanted:?}"));
+    let kind = ["frames", "shaped", "per-vc", "classes"].into_iter().zip(Kind::ALL).find(|(name, _)| *name == wanted);
+    let (_, kind) = kind.unwrap_or_else(|| panic!("frames, shaped, per-vc or classes, not {wanted:?}"));
     let trains = match args.next().as_deref() {
         Some("cells") => false,
         Some("trains") => true,

@@ -70,27 +70,43 @@ impl ByVc {
     /// Takes what has left off the counts of its VCs.
     pub(super) fn catch_up(&mut self, connections: &mut [Connection]) {
         while self.left > 0 {
-            let first = self.order.get(self.next as usize).expect("whoever waits is in the order");
-            let (abreast, had) = (u32::from(first.abreast), first.cells);
-            let standing = abreast * had - self.next;
-            let cells = standing.min(self.left);
-            for turn in 0..cells.min(abreast) {
-                let place = (self.next + turn) % abreast;
-                self.take(place, (cells - turn).div_ceil(abreast), connections);
+            let first = self.order.front_mut().expect("whoever waits is in the order");
+            if first.abreast > 1 {
+                self.catch_up_braid(connections);
+                continue;
             }
-            self.next = (self.next + cells) % abreast;
+            let cells = first.cells.min(self.left);
+            first.cells -= cells;
             self.left -= cells;
-            if cells == standing {
-                self.order.skip(abreast as usize);
+            if connections[first.label as usize].leaves(cells) {
+                self.active -= 1;
+            }
+            if first.cells == 0 {
+                self.order.skip(1);
             }
         }
     }
 
-    fn take(&mut self, place: u32, cells: u32, connections: &mut [Connection]) {
-        let strand = self.order.get_mut(place as usize).expect("one of a braid");
-        strand.cells -= cells;
-        if connections[strand.label as usize].leaves(cells) {
-            self.active -= 1;
+    /// The same as far as a braid goes that stands in front.
+    #[inline(never)]
+    fn catch_up_braid(&mut self, connections: &mut [Connection]) {
+        let first = self.order.get(self.next as usize).expect("one of a braid");
+        let (abreast, had) = (u32::from(first.abreast), first.cells);
+        let standing = abreast * had - self.next;
+        let cells = standing.min(self.left);
+        for turn in 0..cells.min(abreast) {
+            let place = (self.next + turn) % abreast;
+            let strand = self.order.get_mut(place as usize).expect("one of a braid");
+            let own = (cells - turn).div_ceil(abreast);
+            strand.cells -= own;
+            if connections[strand.label as usize].leaves(own) {
+                self.active -= 1;
+            }
+        }
+        self.next = (self.next + cells) % abreast;
+        self.left -= cells;
+        if cells == standing {
+            self.order.skip(abreast as usize);
         }
     }
 }

@@ -173,8 +173,8 @@ impl Fifo {
         Bundled::Done
     }
 
-    /// The most cells that wait when one of a bundle has come, all of which wait. From round to round either no fewer leave than come, or no more; but
-    /// for the first, in which the one at the head may be still to start.
+    /// The most cells that wait when one of a bundle has come, all of which wait. From round to round either no fewer leave than come, or no more; so they are
+    /// most in the first or in the last.
     fn peak_of(&self, bundle: &Bundle) -> u32 {
         let trains = bundle.trains.len();
         let waiting = |train: usize, round: u16| {
@@ -183,7 +183,7 @@ impl Fifo {
             let come = trains as u64 * u64::from(round) + train as u64 + 1;
             (u64::from(self.waiting) + come - begun) as u32
         };
-        let rounds = [0, 1, bundle.rounds - 1];
+        let rounds = [0, bundle.rounds - 1];
         (0..trains).flat_map(|train| rounds.map(|round| waiting(train, round))).max().unwrap_or(0)
     }
 
@@ -217,7 +217,7 @@ impl Output for Fifo {
     #[inline(always)]
     fn catch_up(&mut self, run: &Run, connections: &mut [Connection]) {
         if let Some(by_vc) = &mut self.by_vc
-            && !self.rules.goes_on(&connections[run.label() as usize].state)
+            && connections[run.label() as usize].state.asks_whose()
         {
             by_vc.catch_up(connections);
         }
@@ -239,8 +239,8 @@ impl Output for Fifo {
     /// comes, one. Of cells that are dropped none waits.
     #[inline]
     fn at_once(&self, run: &Run, spacing: Spacing, connection: &Connection) -> u16 {
-        let waits_for_none = !connection.state.armed && connection.state.discarding.is_none();
-        if waits_for_none && spacing > self.interval && run.at() < self.free { 1 } else { run.cells() }
+        let waits_for_none = || !connection.state.armed && connection.state.discarding.is_none();
+        if spacing > self.interval && run.at() < self.free && waits_for_none() { 1 } else { run.cells() }
     }
 
     #[inline(always)]

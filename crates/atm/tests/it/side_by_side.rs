@@ -4,7 +4,7 @@ use lastmile_atm::contract::{Contract, Peak, Sbr, Sustainable};
 use lastmile_atm::discard::Scheme;
 use lastmile_atm::network::{ClassSpec, Upc};
 use lastmile_atm::time::Spacing;
-use lastmile_atm::{Departure, Discard, LinkId, LinkSpec, Network, NetworkSpec, QueueSpec, Queues, VcId, VcSpec};
+use lastmile_atm::{Departure, Discard, LinkId, LinkSpec, Network, NetworkSpec, QueueSpec, Queues, VcId, VcSpec, VpId};
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant};
 use proptest::prelude::*;
 
@@ -24,12 +24,14 @@ struct Load {
     trunk: BitRate,
     /// Priority of cells that are not tagged.
     low_priority: bool,
+    /// Some are policed together, too.
+    path: bool,
     /// As many as VCs, each has a far end for itself; fewer, some share one.
     receivers: usize,
 }
 
 /// Senders shaped alike to a switch, a trunk at which some are policed, and receivers; the network, its trunk and its VCs.
-fn network(trains: bool, load: Load, queues: Queues) -> (Network, LinkId, Vec<VcId>) {
+fn network(trains: bool, load: Load, queues: Queues) -> (Network, LinkId, Vec<VcId>, VpId) {
     let rate = BitRate::from_kbit_per_s(149_760);
     let mut spec = NetworkSpec { trains, ..NetworkSpec::new() };
     let (near, far) = (spec.node("near"), spec.node("far"));
@@ -39,6 +41,7 @@ fn network(trains: bool, load: Load, queues: Queues) -> (Network, LinkId, Vec<Vc
         let receiver = spec.node(format!("receiver {index}"));
         spec.link(LinkSpec::new(far, receiver, rate, Duration::ZERO));
     }
+    let path = spec.vp("path", load.path.then(|| Upc { at: trunk, contract: contract() }));
     let ids = (0..load.vcs).map(|index| {
         let names = [format!("sender {index}"), format!("receiver {}", index % load.receivers)];
         let sender = spec.node(names[0].clone());
@@ -48,13 +51,14 @@ fn network(trains: bool, load: Load, queues: Queues) -> (Network, LinkId, Vec<Vc
         spec.vc(VcSpec {
             pcr: Some(load.pcr),
             class: index % 3,
+            vp: (index % 5 < 2).then_some(path),
             low_priority: load.low_priority && index % 3 == 1,
             upc,
             ..VcSpec::new(format!("vc {index}"), 32 + index as u16, route)
         })
     });
     let ids = ids.collect();
-    (Network::new(&spec).expect("a network"), trunk, ids)
+    (Network::new(&spec).expect("a network"), trunk, ids, path)
 }
 
 /// Some cells of a frame pass, the others are tagged.
@@ -95,6 +99,7 @@ proptest! {
         ((kbit_per_s, trunk_kbit_per_s), grid_ps) in prop_oneof![5 => (rates(), Just(1)), 3 => (even_rates(), Just(1_000_000_u64))],
         limit in prop_oneof![Just(None), Just(Some(25)), Just(Some(400))],
         (scheme, share, low_limit, low_priority) in (0..5_u8, 1..12_u64, any::<bool>(), any::<bool>()),
+        path in prop_oneof![2 => Just(false), 1 => Just(true)],
         receivers in prop_oneof![2 => Just(7_usize), 1 => 1..4_usize],
         // Weight and priority of three queues.
         classes in prop_oneof![1 => Just(None), 3 => prop::array::uniform3((1..6_u16, 0..5_u8)).prop_map(Some)],
@@ -115,12 +120,12 @@ proptest! {
         let class = |(weight, priority)| ClassSpec { queue, priority: priority / 4, weight };
         let queues = || classes.map_or(Queues::Fifo(queue), |classes| Queues::Classes(classes.map(class).to_vec()));
         let [pcr, trunk] = [kbit_per_s, trunk_kbit_per_s].map(BitRate::from_kbit_per_s);
-        let load = Load { vcs, pcr, trunk, low_priority, receivers: receivers.min(vcs) };
+        let load = Load { vcs, pcr, trunk, low_priority, path, receivers: receivers.min(vcs) };
         let mut both = [true, false].map(|trains| network(trains, load, queues()));
         let mut at = Instant::ZERO;
         for (index, frame) in frames.iter().enumerate() {
             at += Duration::from_ps(frame.gap.as_ps() / grid_ps * grid_ps);
-            for (network, _, ids) in &mut both {
+            for (network, _, ids, _) in &mut both {
                 network.offer(at, ids[frame.vc % vcs], frame.bytes, index as u64).expect("a packet that fits");
             }
         }
@@ -137,6 +142,7 @@ proptest! {
             prop_assert_eq!(trains.0.link_stats(trains.1), cells.0.link_stats(cells.1));
             prop_assert_eq!(trains.0.waiting(trains.1), cells.0.waiting(cells.1));
             prop_assert_eq!(trains.0.stats(), cells.0.stats());
+            prop_assert_eq!(trains.0.path_conformance(trains.3), cells.0.path_conformance(cells.3));
             for vc in &trains.2 {
                 prop_assert_eq!(trains.0.conformance(*vc), cells.0.conformance(*vc));
             }
@@ -156,18 +162,21 @@ struct Start {
     cells: u64,
 }
 
-/// Its frames come to a slow trunk; but for less than a picosecond, to the microsecond.
-fn one_frame_each(trains: bool, kbit_per_s: u64, queues: &Queues, starts: &[Start]) -> (Network, Vec<VcId>) {
+/// How long a cell takes on a slow trunk of 2.12 Mbit/s.
+const CELL_US: u64 = 200;
+
+/// Frames of senders at the first of these rates that come to a trunk of the second; but for less than a picosecond, to the microsecond.
+fn one_frame_each(trains: bool, [pcr, trunk]: [u64; 2], queues: &Queues, starts: &[Start]) -> (Network, LinkId) {
     let mut spec = NetworkSpec { trains, ..NetworkSpec::new() };
     let (near, far) = (spec.node("near"), spec.node("far"));
-    let trunk = BitRate::from_kbit_per_s(21_200);
-    spec.link(LinkSpec::new(near, far, trunk, Duration::ZERO).with_queues(queues.clone()));
-    let pcr = BitRate::from_kbit_per_s(kbit_per_s);
+    let [pcr, trunk] = [pcr, trunk].map(BitRate::from_kbit_per_s);
+    let trunk = spec.link(LinkSpec::new(near, far, trunk, Duration::ZERO).with_queues(queues.clone()));
     let ids = starts.iter().enumerate().map(|(index, start)| {
-        let name = format!("sender {index}");
-        let sender = spec.node(name.clone());
-        spec.link(LinkSpec::new(sender, near, BitRate::from_kbit_per_s(start.link), Duration::ZERO));
-        let route = spec.route(&[&name, "near", "far"]).expect("links");
+        let [name, receiver] = [format!("sender {index}"), format!("receiver {index}")];
+        let (from, to) = (spec.node(name.clone()), spec.node(receiver.clone()));
+        spec.link(LinkSpec::new(from, near, BitRate::from_kbit_per_s(start.link), Duration::ZERO));
+        spec.link(LinkSpec::new(far, to, BitRate::from_kbit_per_s(84_800), Duration::ZERO));
+        let route = spec.route(&[&name, "near", "far", &receiver]).expect("links");
         let vc = VcSpec::new(name, 32 + index as u16, route);
         spec.vc(VcSpec { pcr: Some(pcr), class: index % 3, ..vc })
     });
@@ -183,15 +192,30 @@ fn one_frame_each(trains: bool, kbit_per_s: u64, queues: &Queues, starts: &[Star
     for (number, (at, id, bytes)) in offers.into_iter().enumerate() {
         network.offer(at, id, bytes, number as u64).expect("a packet that fits");
     }
-    (network, ids)
+    (network, trunk)
+}
+
+/// Cells of 10 us, and 5 us on the last link. One comes every 40 us, another 15 us behind each, and 3 us behind the fifth of those the only cell of a third.
+#[test]
+fn a_cell_close_behind_trains_waits_for_the_last_of_them() {
+    let start = |spacings, microseconds, cells| Start { spacings, microseconds, link: 84_800, cells };
+    let starts = [start(0, 0, 10), start(0, 15, 10), start(4, 18, 1)];
+    let (mut network, _) = one_frame_each(true, [10_600, 42_400], &Queues::Fifo(QueueSpec::default()), &starts);
+    network.advance(Instant::ZERO + Duration::from_ms(2));
+    let mut left = Vec::new();
+    network.departures(&mut left);
+    let us: Vec<u64> = left.iter().map(|gone| gone.at.as_ps() / 1_000_000).collect();
+    assert_eq!(us, [1_000 + 4 * 40 + 15 + 10 + 15, 1_000 + 9 * 40 + 15, 1_000 + 9 * 40 + 15 + 15]);
 }
 
 proptest! {
-    /// All of them come before anybody looks; then the cells that wait are seen to leave one after the other. Two that come in the same picosecond go in the
+    /// Most of them come before anybody looks; then the cells that wait are seen to leave one after the other. Two that come in the same picosecond go in the
     /// order of their inputs, whichever is earlier by less than that.
     #[test]
     fn cells_leave_in_the_order_in_which_they_came(
         kbit_per_s in prop_oneof![Just(84_800_u64), Just(42_400), Just(33_333)],
+        trunk in prop_oneof![2 => Just(2_120_u64), 1 => Just(42_400), 2 => Just(84_800), 1 => Just(149_760), 2 => Just(212_000)],
+        looks in prop::collection::vec(0..600_u64, 0..4),
         starts in prop::collection::vec((0..6_u64, 0..3_u64, prop_oneof![Just(149_760_u64), Just(155_000), Just(84_800)], 1..50_u64), 2..7),
         weights in prop_oneof![Just(None), prop::array::uniform3(1..4_u16).prop_map(Some)],
         scheme in prop_oneof![Just(Scheme::Tail), Just(Scheme::EpdPerVc { threshold: CellCount::new(20), vcs: None })],
@@ -201,14 +225,21 @@ proptest! {
         let queue = QueueSpec { limit: None, discard: Discard { scheme, ..Discard::default() } };
         let class = |weight| ClassSpec { queue, priority: 0, weight };
         let queues = weights.map_or(Queues::Fifo(queue), |weights| Queues::Classes(weights.map(class).to_vec()));
-        let mut both = [true, false].map(|trains| one_frame_each(trains, kbit_per_s, &queues, &starts).0);
+        let mut both = [true, false].map(|trains| one_frame_each(trains, [kbit_per_s, trunk], &queues, &starts));
         // The last has come by then.
         let come = 1_000 + (6 + 50) * 424_000 / kbit_per_s + 10;
-        for us in (come..come + 7 * 50 * 20).step_by(20) {
-            both.iter_mut().for_each(|network| network.advance(Instant::ZERO + Duration::from_us(us)));
-            prop_assert_eq!(both[0].all_hop_stats(), both[1].all_hop_stats());
+        let mut looks: Vec<u64> = looks.into_iter().map(|us| 1_000 + us).filter(|us| *us < come).collect();
+        looks.sort_unstable();
+        for us in looks.into_iter().chain((come..come + 7 * 50 * CELL_US).step_by(CELL_US as usize)) {
+            both.iter_mut().for_each(|(network, _)| network.advance(Instant::ZERO + Duration::from_us(us)));
+            let [trains, cells] = &both;
+            prop_assert_eq!(trains.0.all_hop_stats(), cells.0.all_hop_stats());
+            prop_assert_eq!(trains.0.link_stats(trains.1), cells.0.link_stats(cells.1));
+            if both.iter().all(|(network, _)| network.stats().inside == 0) {
+                break;
+            }
         }
-        let [trains, cells] = both.each_mut().map(|network| {
+        let [trains, cells] = both.each_mut().map(|(network, _)| {
             let mut left = Vec::new();
             network.departures(&mut left);
             left

@@ -5,6 +5,7 @@
 //! host, trunk, host.
 
 use lastmile_atm::contract::{Contract, Peak, Sbr, Sustainable};
+use lastmile_atm::discard::Scheme;
 use lastmile_atm::network::ClassSpec;
 use lastmile_atm::{Departure, Discard, Fate, LinkId, LinkSpec, Network, NetworkSpec, QueueSpec, Queues, VcId, VcSpec};
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant};
@@ -22,17 +23,20 @@ pub(crate) enum Kind {
     LineRate,
     /// Cells come at 35 Mbit/s a VC, so those of several frames alternate.
     Shaped,
-    /// That, and the trunk has two classes: a quarter of the VCs is policed by SBR3, the others are UBR.
+    /// That, and the FIFO drops frames by EPD with per-VC accounting.
+    PerVc,
+    /// Shaped, and the trunk has two classes: a quarter of the VCs is policed by SBR3, the others are UBR.
     TwoClasses,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 3] = [Self::LineRate, Self::Shaped, Self::TwoClasses];
+    pub(crate) const ALL: [Self; 4] = [Self::LineRate, Self::Shaped, Self::PerVc, Self::TwoClasses];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::LineRate => "frames at line rate",
             Self::Shaped => "shaped to 35 Mbit/s",
+            Self::PerVc => "shaped, EPD per VC",
             Self::TwoClasses => "shaped, policed, two classes",
         }
     }
@@ -53,7 +57,12 @@ impl Load {
         let near = spec.node("near");
         let far = spec.node("far");
         let half = Duration::from_us(40_000 - 20);
-        let queue = QueueSpec { limit: Some(CellCount::new(10_000)), discard: Discard::default() };
+        let scheme = match kind {
+            Kind::PerVc => Scheme::EpdPerVc { threshold: CellCount::new(8_000), vcs: None },
+            _ => Scheme::Tail,
+        };
+        let discard = Discard { scheme, ..Discard::default() };
+        let queue = QueueSpec { limit: Some(CellCount::new(10_000)), discard };
         let queues = match kind {
             Kind::TwoClasses => {
                 let class = |weight| ClassSpec { queue, priority: 0, weight };
