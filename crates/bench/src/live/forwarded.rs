@@ -23,8 +23,10 @@ use super::{Result, Row};
 use crate::datapath::{Between, hop, six_classes, unread};
 use crate::traffic::Traffic;
 
-/// How long each way carries before anything counts: each flow has been seen by then.
+/// How long each way carries before anything counts, at least.
 const WARM_UP_SECONDS: f64 = 0.5;
+/// And how often it has had each frame of the sender by then, at least: so every flow has been seen, though some frames found no room.
+const WARM_UP_ROUNDS: usize = 3;
 /// How long a turn of one way is: short, so that all ways meet the same machine.
 const TURN_SECONDS: f64 = 0.05;
 const TURNS: usize = 31;
@@ -84,12 +86,13 @@ fn measured(path: Path, ip_len: u16, flows: u32) -> Result<Vec<Row>> {
     let [bare, fifo, six_classes] = Between::ALL.map(Way::new);
     let mut ways = [bare?, fifo?, six_classes?];
     let clock = MonotonicClock::start();
+    let rounds = FRAMES.max(flows as usize) * WARM_UP_ROUNDS;
     let (turns, offered) = thread::scope(|scope| {
         let sender = scope.spawn(|| offer(&left, ip_len, flows, &ready, &over));
         while !ready.load(Ordering::Relaxed) && !sender.is_finished() {
             thread::sleep(StdDuration::from_millis(1));
         }
-        let turns = turns(&mut ways, &clock, &mut *west, &mut *east);
+        let turns = turns(&mut ways, rounds as f64, &clock, &mut *west, &mut *east);
         over.store(true, Ordering::Relaxed);
         let offered = sender.join().map_err(|_| "the sender panicked")??;
         Ok::<_, Box<dyn std::error::Error + Send + Sync>>((turns?, offered))
@@ -98,15 +101,23 @@ fn measured(path: Path, ip_len: u16, flows: u32) -> Result<Vec<Row>> {
     Ok(rows.collect())
 }
 
-/// What each way did in each turn.
+/// What each way did in each turn, after each has carried as many packets as `warm_up` says.
 fn turns(
     ways: &mut [Way; 3],
+    warm_up: f64,
     clock: &MonotonicClock,
     west: &mut dyn Port,
     east: &mut dyn Port,
 ) -> Result<[[Turn; TURNS]; 3]> {
     for way in &mut *ways {
-        way.carry_for(WARM_UP_SECONDS, clock, west, east)?;
+        let mut carried = 0.0;
+        while carried < warm_up {
+            let more = way.carry_for(WARM_UP_SECONDS, clock, west, east)?;
+            if more == 0.0 {
+                return Err("nothing is carried".into());
+            }
+            carried += more;
+        }
     }
     let mut turns = [[Turn::default(); TURNS]; 3];
     for turn in 0..TURNS {
