@@ -10,6 +10,9 @@ use crate::{FlowId, Mark, Meta, OptionSet, OptionWords, Packet, Protocol, SeqNum
 
 /// A packet in a ring: what of it has the same size for all. What few packets have beside it lies apart.
 pub trait Slot<P>: Sized {
+    /// Nothing ever lies apart: the slot is the packet.
+    const WHOLE: bool = false;
+
     /// Stores a packet, and hands what lies apart to `apart`.
     fn store(packet: P, apart: impl FnMut([u32; 2])) -> Self;
 
@@ -31,6 +34,8 @@ pub trait Slot<P>: Sized {
 
 /// A packet may be stored whole.
 impl<P: Packet> Slot<P> for P {
+    const WHOLE: bool = true;
+
     #[inline]
     fn store(packet: P, _apart: impl FnMut([u32; 2])) -> Self {
         packet

@@ -22,9 +22,11 @@ use lastmile_units::{Duration, Instant};
 use siphasher::sip::SipHasher13;
 
 use self::index::Index;
-use crate::{FlowId, FlowKey};
+use self::siphash::siphash_1_3;
+use crate::{FlowId, FlowKey, IpAddresses};
 
 mod index;
+mod siphash;
 
 /// The key of the table's hash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -35,6 +37,32 @@ impl HashKey {
     #[must_use]
     pub const fn new(bytes: [u8; 16]) -> Self {
         Self(bytes)
+    }
+}
+
+impl HashKey {
+    /// What a hasher of this key makes of a flow's.
+    #[inline]
+    fn hash_flow(self, key: &FlowKey) -> u64 {
+        let half = |at| u64::from_le_bytes(std::array::from_fn(|byte| self.0[at + byte]));
+        let halves = [half(0), half(8)];
+        let [a, b] = key.addresses.source_port.to_be_bytes();
+        let [c, d] = key.addresses.destination_port.to_be_bytes();
+        let tail = u64::from_le_bytes([a, b, c, d, key.protocol, 0, 0, 0]);
+        match key.addresses.ip {
+            IpAddresses::V4 { source, destination } => {
+                let [a, b, c, d] = source.octets();
+                let [e, f, g, h] = destination.octets();
+                siphash_1_3(halves, &[u64::from_le_bytes([a, b, c, d, e, f, g, h])], tail, 13)
+            }
+            IpAddresses::V6 { source, destination } => {
+                let words = [source, destination].map(|address| {
+                    let octets = address.octets();
+                    [0, 8].map(|at| u64::from_le_bytes(std::array::from_fn(|byte| octets[at + byte])))
+                });
+                siphash_1_3(halves, words.as_flattened(), tail, 37)
+            }
+        }
     }
 }
 
@@ -133,6 +161,7 @@ impl FlowTable {
     }
 
     /// The same for a key whose hash by this table is known.
+    #[inline]
     pub fn intern_hashed(
         &mut self,
         now: Instant,
@@ -144,7 +173,19 @@ impl FlowTable {
             self.named[id.index() as usize].last_seen = now;
             return Some(Interned { id, new: false });
         }
-        let id = self.unused(now, &mut evicted)?;
+        self.intern_new(now, key, hash, &mut evicted)
+    }
+
+    /// The same for a flow that has no number.
+    #[inline(never)]
+    fn intern_new(
+        &mut self,
+        now: Instant,
+        key: &FlowKey,
+        hash: KeyHash,
+        evicted: &mut impl FnMut(FlowId, FlowKey),
+    ) -> Option<Interned> {
+        let id = self.unused(now, evicted)?;
         self.index.insert(hash.0, id.index());
         self.looks.push_back(Look { id, since: now });
         let named = Named { key: *key, held: true, hash, last_seen: now };
@@ -156,9 +197,10 @@ impl FlowTable {
     }
 
     /// The hash of a key, for [`FlowTable::intern_hashed`] of this table.
+    #[inline]
     #[must_use]
     pub fn hash(&self, key: &FlowKey) -> KeyHash {
-        KeyHash((self.hash_key.hash_one(key) >> 32) as u32)
+        KeyHash((self.hash_key.hash_flow(key) >> 32) as u32)
     }
 
     /// Reads the place where the number of a key of this hash stands, so that it is in a cache by the time that it is looked for.
@@ -222,6 +264,7 @@ impl FlowTable {
         self.looks.is_empty()
     }
 
+    #[inline]
     fn find(&self, key: &FlowKey, hash: KeyHash) -> Option<FlowId> {
         self.index.find(hash.0, |number| self.named[number as usize].key == *key).map(FlowId::new)
     }

@@ -55,6 +55,9 @@ impl<P: Packet> Ring<P> {
         if self.slots.capacity() > LARGE {
             shrink(&mut self.slots);
         }
+        if P::Slot::WHOLE {
+            return self.slots.pop_front().map(|slot| slot.load(|| [0; 2]));
+        }
         if let Some(packet) = self.slots.front()?.copied() {
             self.slots.pop_front();
             return Some(packet);
@@ -62,7 +65,7 @@ impl<P: Packet> Ring<P> {
         self.load()
     }
 
-    /// The same, where something lies apart or the packet is stored whole.
+    /// The same, where something lies apart.
     #[inline(never)]
     fn load(&mut self) -> Option<P> {
         let apart = &mut self.apart;
