@@ -105,7 +105,8 @@ impl WireMeter {
     }
 
     /// Bytes on the wire for the next packet of `ip` bytes, and for the OAM cells that are due with it.
-    #[inline]
+    // Out of line it takes a quarter more instructions, for every packet.
+    #[inline(always)]
     pub fn on_wire(&mut self, ip: ByteCount) -> WireBytes {
         self.piece(self.link.on_wire(ip))
     }

@@ -13,6 +13,7 @@ mod candidates;
 mod condition;
 mod ftp;
 mod matching;
+mod memo;
 pub mod rules;
 mod tracker;
 

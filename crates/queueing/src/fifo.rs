@@ -57,6 +57,7 @@ impl<P: Packet> Fifo<P> {
         Self { ring: Ring::new(), room, overflow, tally: Tally::default() }
     }
 
+    #[inline]
     fn pop(&mut self) -> Option<P> {
         let packet = self.ring.pop()?;
         self.room.release(&packet);

@@ -295,6 +295,7 @@ impl<P: Packet> Line<P> {
     }
 
     /// IP bytes of `packet` as they go out.
+    #[inline]
     fn bytes_to_send(&mut self, packet: &P, lost: bool) -> ByteCount {
         match &mut self.codec {
             None => packet.meta().ip_bytes(),
@@ -303,6 +304,8 @@ impl<P: Packet> Line<P> {
     }
 
     /// The wire is busy from `start` with `wire` bytes, and with the OAM cells that are due with them.
+    // Without a rate and OAM cells there is hardly anything to do.
+    #[inline(always)]
     fn occupy(&mut self, start: Instant, wire: WireBytes) {
         let wire = self.meter.piece(wire);
         if let Some(transmitter) = &mut self.transmitter {
@@ -316,6 +319,7 @@ impl<P: Packet> Line<P> {
         self.stats.wire_bytes += wire;
     }
 
+    #[inline]
     fn start(&mut self, start: Instant, mut packet: P, observer: &mut impl Observer<P>) {
         let lost = self.loses();
         let ip_bytes = self.bytes_to_send(&packet, lost);

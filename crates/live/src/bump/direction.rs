@@ -365,6 +365,7 @@ impl DropSink<Frame> for Watch<'_> {
 }
 
 impl Observer<Frame> for Watch<'_> {
+    #[inline]
     fn transmitted(&mut self, start: Instant, _end: Instant, waited: Duration, packet: &Frame) {
         self.tap.tell(start, Passage::Transmitted, packet);
         self.waits.record(waited, packet);

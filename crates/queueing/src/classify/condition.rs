@@ -68,7 +68,7 @@ pub(super) struct Facts<'a> {
 }
 
 impl Facts<'_> {
-    fn connection(&self) -> Option<&Connection> {
+    pub(super) fn connection(&self) -> Option<&Connection> {
         self.connection.as_ref().map(|direction| &*direction.connection)
     }
 }

@@ -7,7 +7,7 @@
 //! A packet with bytes wears its class from then on ([`Packet::class`]), so that whoever drives the queue can tell what each class waited.
 //!
 //! Published: tc-fw(8), and the rules of Netfilter's mangle table, which run on after a mark.
-//! Cost: every rule that the packet's protocol, ports, flags and traffic class leave in question (`candidates`), and of those
+//! Cost: a look-up for a packet of a kind that was decided before (`memo`). For others every rule that the packet's protocol, ports, flags and traffic class leave in question (`candidates`), and of those
 //! what they leave in question, for each packet that comes; addresses and connection are looked up once for all of them.
 
 use core::sync::atomic::{AtomicU16, Ordering};
@@ -17,9 +17,10 @@ use std::sync::Arc;
 use lastmile_packet::Packet;
 use lastmile_units::Instant;
 
-use super::candidates::Candidates;
+use super::candidates::{Candidates, Places};
 use super::condition::{Check, Facts, Observer};
 use super::matching::{Match, MatchError, check_patterns};
+use super::memo::{Memo, Outcome};
 use crate::discipline::Counter;
 use crate::{Backlog, Discipline, DropSink, Environment, Node, Spec};
 
@@ -67,6 +68,7 @@ pub(crate) fn check(config: &Config) -> Result<(), MatchError> {
 pub struct Rules<P, D = Node<P>> {
     rules: Vec<AtWork>,
     candidates: Candidates,
+    memo: Memo,
     otherwise: u16,
     observer: Observer,
     /// The class of the packet that is being enqueued.
@@ -82,6 +84,8 @@ struct AtWork {
     checks: Vec<Check>,
     /// How many the fields do not settle.
     in_question: usize,
+    /// Packets of one kind all get the same answer to those.
+    told_by_kind: bool,
     class: u16,
     last: bool,
     /// Packets that it matched, and those of them whose class it decided.
@@ -96,9 +100,15 @@ impl<P: Packet, D: Discipline<P>> Rules<P, D> {
         let mut observer = Observer::new(below);
         let candidates = Candidates::new(rules);
         let at_work = |rule: &Rule| AtWork::new(rule, &candidates, &mut observer, below);
+        let mut rules: Vec<AtWork> = rules.iter().map(at_work).collect();
+        let memo = Memo::new(rules.iter().flat_map(AtWork::in_question));
+        for rule in &mut rules {
+            rule.told_by_kind = rule.in_question().iter().all(|check| memo.tells(check));
+        }
         Self {
-            rules: rules.iter().map(at_work).collect(),
+            rules,
             candidates,
+            memo,
             otherwise,
             observer,
             class: Arc::clone(&below.class),
@@ -113,33 +123,59 @@ impl<P: Packet, D: Discipline<P>> Rules<P, D> {
         let mut found = None;
         let mut facts = self.observer.observe(now, packet, &mut found);
         let places = self.candidates.places(&mut facts);
-        let mut decider = None;
-        'rules: for word in 0..self.candidates.words() {
-            let mut left = self.candidates.among(&places, word);
-            while left != 0 {
-                let index = word * 64 + left.trailing_zeros() as usize;
-                left &= left - 1;
-                let rule = &mut self.rules[index];
-                if rule.holds(&facts) {
-                    rule.matched += 1;
-                    decider = Some(index);
-                    if rule.last {
-                        break 'rules;
-                    }
+        let kind = self.memo.kind_of(places, &facts);
+        if let Some(kind) = kind
+            && let Some(class) = self.memo.recall(kind)
+        {
+            return class;
+        }
+        let (outcome, told_by_kind) = decide(&mut self.rules, &self.candidates, places, &facts, self.otherwise);
+        self.count(&outcome, 1);
+        if let Some(kind) = kind.filter(|_| told_by_kind) {
+            let gone = self.memo.remember(kind, outcome);
+            self.count(&gone.outcome, gone.times);
+        }
+        outcome.class
+    }
+
+    /// Counts a decision that was taken so often.
+    fn count(&mut self, outcome: &Outcome, times: u64) {
+        for index in outcome.rules() {
+            self.rules[index].matched += times;
+        }
+        match outcome.decider {
+            Some(index) => self.rules[usize::from(index)].decided += times,
+            None => self.unmatched += times,
+        }
+    }
+}
+
+/// Asks the rules about a packet; returns also whether all that were asked give each packet of its kind the same answer.
+#[inline(never)]
+fn decide(
+    rules: &mut [AtWork],
+    candidates: &Candidates,
+    places: Places,
+    facts: &Facts<'_>,
+    otherwise: u16,
+) -> (Outcome, bool) {
+    let (mut outcome, mut told_by_kind) = (Outcome::of_none(otherwise), true);
+    for word in 0..candidates.words() {
+        let mut left = candidates.among(places, word);
+        while left != 0 {
+            let index = word * 64 + left.trailing_zeros() as usize;
+            left &= left - 1;
+            let rule = &mut rules[index];
+            told_by_kind &= rule.told_by_kind;
+            if rule.holds(facts) {
+                outcome.add(index, rule.class);
+                if rule.last {
+                    return (outcome, told_by_kind);
                 }
             }
         }
-        match decider {
-            Some(index) => {
-                self.rules[index].decided += 1;
-                self.rules[index].class
-            }
-            None => {
-                self.unmatched += 1;
-                self.otherwise
-            }
-        }
     }
+    (outcome, told_by_kind)
 }
 
 impl AtWork {
@@ -156,7 +192,13 @@ impl AtWork {
         checks.sort_by_key(|(settled, check)| (*settled, matches!(check, Check::NewConnections(_))));
         let in_question = checks.iter().filter(|(settled, _)| !settled).count();
         let checks = checks.into_iter().map(|(_, check)| check).collect();
-        Self { checks, in_question, class: rule.class, last: rule.last, matched: 0, decided: 0 }
+        let (class, last) = (rule.class, rule.last);
+        Self { checks, in_question, told_by_kind: false, class, last, matched: 0, decided: 0 }
+    }
+
+    /// What is asked of packets with addresses.
+    fn in_question(&self) -> &[Check] {
+        &self.checks[..self.in_question]
     }
 
     /// Whether a packet matches that the fields leave to this rule.
@@ -205,10 +247,13 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Rules<P, D> {
         let kind = "rules";
         for (index, rule) in self.rules.iter().enumerate() {
             let path = format!("rules.{index}");
-            visit(Counter { path: &path, kind, name: "matched", value: rule.matched });
-            visit(Counter { path: &path, kind, name: "decided", value: rule.decided });
+            let matched = rule.matched + self.memo.times(|outcome| outcome.has_matched(index));
+            let decided = rule.decided + self.memo.times(|outcome| outcome.decider.map(usize::from) == Some(index));
+            visit(Counter { path: &path, kind, name: "matched", value: matched });
+            visit(Counter { path: &path, kind, name: "decided", value: decided });
         }
-        visit(Counter { path: "", kind, name: "unmatched", value: self.unmatched });
+        let unmatched = self.unmatched + self.memo.times(|outcome| outcome.decider.is_none());
+        visit(Counter { path: "", kind, name: "unmatched", value: unmatched });
         Counter::below("queue", &self.queue, visit);
     }
 }

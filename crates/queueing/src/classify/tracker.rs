@@ -176,19 +176,25 @@ impl Connection {
     /// Looks for the patterns in the first payload of either direction.
     #[inline]
     fn search(&mut self, packet: &impl Packet, reversed: bool, patterns: &[Pattern], flows: &dyn FlowDirectory) {
-        if self.looked == [true; 2] {
+        let (from, to) = (usize::from(reversed), usize::from(!reversed));
+        if !self.looked[from] {
+            self.look_at(packet.payload(flows), from, patterns);
+        }
+        if !self.looked[to] {
+            self.look_at(answer(packet, flows), to, patterns);
+        }
+    }
+
+    /// Looks for the patterns in what a direction says first, unless this is nothing yet.
+    #[inline]
+    fn look_at(&mut self, text: &[u8], direction: usize, patterns: &[Pattern]) {
+        if text.is_empty() {
             return;
         }
-        let direction = usize::from(reversed);
-        for (text, direction) in [(packet.payload(flows), direction), (answer(packet, flows), 1 - direction)] {
-            if text.is_empty() || self.looked[direction] {
-                continue;
-            }
-            self.looked[direction] = true;
-            for (index, pattern) in patterns.iter().enumerate() {
-                if pattern.is_in(text) {
-                    self.patterns |= 1 << index.min(63);
-                }
+        self.looked[direction] = true;
+        for (index, pattern) in patterns.iter().enumerate() {
+            if pattern.is_in(text) {
+                self.patterns |= 1 << index.min(63);
             }
         }
     }

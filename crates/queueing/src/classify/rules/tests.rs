@@ -348,6 +348,7 @@ fn a_list_has_256_rules_at_most() {
 
 fn condition() -> impl Strategy<Value = Match> {
     let end = || prop_oneof![Just(End::Source), Just(End::Destination), Just(End::Either)];
+    let bound = || prop_oneof![Just(Bound::Below), Just(Bound::Above)];
     // Ports and bytes of few values, so that conditions often hold.
     let plain = prop_oneof![
         Just(Match::Any),
@@ -366,7 +367,12 @@ fn condition() -> impl Strategy<Value = Match> {
         }),
         (end(), 20..24_u16, 0..3_u16).prop_map(|(end, first, more)| Match::Port(end, first..=first + more)),
         (1000..1100_u16).prop_map(Match::AtMostBytes),
-        (0..5000_u64).prop_map(|bytes| Match::ConnectionBytes(Bound::Above, ByteCount::new(bytes))),
+        (40..44_u16).prop_map(Match::AtLeastBytes),
+        (bound(), 0..5000_u64).prop_map(|(bound, bytes)| Match::ConnectionBytes(bound, ByteCount::new(bytes))),
+        (bound(), 1..20_000_u64).prop_map(|(bound, bps)| Match::ConnectionRate(bound, BitRate::from_bps(bps).unwrap())),
+        (end(), prop::sample::select(vec!["10.0.1.1", "10.0.1.2", "192.0.2.80"]))
+            .prop_map(|(end, host)| Match::Address(end, Prefix::new(host.parse().unwrap(), 32).unwrap())),
+        (0..10_u32).prop_map(|flow| Match::Flow(FlowId::new(flow))),
         Just(Match::FirstPayload(Pattern { bytes: b"SSH".to_vec(), at: None })),
     ];
     plain.prop_recursive(3, 12, 4, |inner| {
@@ -418,6 +424,76 @@ proptest! {
             prop_assert_eq!(bench.counter(&format!("rules.{index}"), "matched"), matched);
         }
     }
+}
+
+proptest! {
+    /// Few kinds of packets that come again and again, so that most decisions are remembered ones: against each condition asked by
+    /// itself, as are all that is counted.
+    #[test]
+    fn what_is_remembered_is_what_the_rules_decide(
+        rules in prop::collection::vec((condition(), prop::bool::weighted(0.2)), 1..10),
+        packets in prop::collection::vec(any_packet(), 1..4),
+        comes in prop::collection::vec((any::<prop::sample::Index>(), 0..10_u32, prop_oneof![4 => Just(0), 1 => 0..700_u64]), 1..200),
+    ) {
+        let mut alone: Vec<Condition> =
+            rules.iter().map(|(condition, _)| Condition::new(condition, &environment())).collect();
+        let rule = |(matches, last): &(Match, bool), class| Rule { matches: matches.clone(), class, last: *last };
+        let mut bench = Bench::with(rules.iter().zip((0..3).cycle()).map(|(given, class)| rule(given, class)));
+        let (mut matched, mut decided, mut unmatched) = (vec![0; rules.len()], vec![0; rules.len()], 0);
+        for (packet, flow, gap_ms) in comes {
+            let packet = Meta { flow: FlowId::new(flow), ..*packet.get(&packets) };
+            bench.now += Duration::from_ms(gap_ms);
+            // Each hears of every packet.
+            let holds: Vec<bool> = alone.iter_mut().map(|condition| condition.matches(bench.now, &packet)).collect();
+            let last = (0..rules.len()).find(|index| holds[*index] && rules[*index].1).unwrap_or(rules.len() - 1);
+            let mut asked = (0..=last).filter(|index| holds[*index]);
+            asked.clone().for_each(|index| matched[index] += 1);
+            match asked.next_back() {
+                Some(index) => decided[index] += 1,
+                None => unmatched += 1,
+            }
+            prop_assert_eq!(bench.class_of(packet), asked_class(&holds, last));
+        }
+        for index in 0..rules.len() {
+            let path = format!("rules.{index}");
+            prop_assert_eq!(bench.counter(&path, "matched"), matched[index]);
+            prop_assert_eq!(bench.counter(&path, "decided"), decided[index]);
+        }
+        prop_assert_eq!(bench.counter("", "unmatched"), unmatched);
+    }
+}
+
+/// The class of the last that holds among the rules up to `last`, of which the first three give the classes 0 to 2, and so on; 3 for none.
+fn asked_class(holds: &[bool], last: usize) -> usize {
+    (0..=last).rev().find(|index| holds[*index]).map_or(3, |index| index % 3)
+}
+
+/// How many of `packets` are decided without asking the rules.
+fn remembered(matches: Match, packets: &[Meta]) -> u64 {
+    let below = Rules::below(&environment());
+    let queue = crate::Fifo::in_packets(PacketCount::new(100), Overflow::Tail);
+    let mut rules = Rules::new(&[Rule { matches, class: 0, last: false }], 1, &below, queue);
+    for packet in packets {
+        rules.enqueue(Instant::ZERO, *packet, &mut |_, _, _| {});
+    }
+    rules.memo.times(|_| true)
+}
+
+#[test]
+fn packets_of_a_kind_are_decided_once_if_the_rules_look_at_no_more() {
+    let ssh = || Match::Port(End::Destination, 22..=22);
+    assert_eq!(remembered(ssh(), &[data(0), data(0), ack(0), data(2), ack(0), data(2)]), 3);
+    // 1080 bytes of the first flow are below the bound, 2080 of both are not.
+    let below = Match::ConnectionBytes(Bound::Below, ByteCount::new(2000));
+    assert_eq!(remembered(Match::All(vec![ssh(), below]), &[data(0), data(0), data(0), ack(0), ack(0)]), 2);
+    let address = Match::Address(End::Source, Prefix::new("10.0.1.1".parse().unwrap(), 32).unwrap());
+    assert_eq!(remembered(address.clone(), &[data(0), data(2), data(0)]), 0);
+    // Of another port: nobody asks for the address.
+    assert_eq!(remembered(Match::All(vec![ssh(), address]), &[data(0), data(0), data(2), data(2)]), 1);
+    let new = Match::NewConnections { bound: Bound::Below, count: 1, per: Duration::from_s(1) };
+    assert_eq!(remembered(new, &[syn(0), syn(0), data(0), data(0)]), 1);
+    let first = Match::FirstPayload(Pattern { bytes: b"SSH".to_vec(), at: None });
+    assert_eq!(remembered(first, &[data(0), data(0), data(2), data(2)]), 1);
 }
 
 /// A connection that opens counts with whoever asks first: in the midst of a condition that is before the code point, right in an

@@ -5,7 +5,7 @@ use lastmile_units::{ByteCount, Instant, WireBytes};
 
 use super::Sharing;
 use super::bucket::Bucket;
-use super::class::Bound;
+use super::class::{Bound, Mode};
 use crate::discipline::Counter;
 
 impl<P: Packet> Sharing<P> {
@@ -34,7 +34,10 @@ impl<P: Packet> Sharing<P> {
                 apart = lent && class.isolated;
             }
             next = class.parent;
-            self.judge(id as usize, now);
+            let as_before = class.mode == Mode::CanSend && class.owes_nothing(now) && !self.events.has(id as usize);
+            if !as_before {
+                self.judge(id as usize, now);
+            }
         }
     }
 

@@ -50,16 +50,7 @@ impl<P: Packet> Sharing<P> {
     }
 
     /// Looks at the tokens of a class, which may change its mode and so what it offers to whom.
-    #[inline]
     pub(super) fn judge(&mut self, id: usize, now: Instant) {
-        let class = &self.classes[id];
-        if class.mode == Mode::CanSend && class.owes_nothing(now) && !self.events.has(id) {
-            return;
-        }
-        self.judge_in_full(id, now);
-    }
-
-    fn judge_in_full(&mut self, id: usize, now: Instant) {
         let class = &self.classes[id];
         let (before, active) = (class.mode, class.active);
         let judged = self.mode_at(id, now);
