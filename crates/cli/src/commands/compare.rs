@@ -15,6 +15,7 @@ use lastmile_units::Duration;
 use serde::Serialize;
 
 use self::variants::Rows;
+use super::run::options::{Changes, Files};
 use super::run::variants::{Variant, common};
 use super::run::{self, Done};
 use crate::exit::{Exit, Failure, Result};
@@ -141,9 +142,8 @@ impl Arguments {
 fn plan(arguments: &Arguments) -> run::Arguments {
     run::Arguments {
         seed: arguments.seed,
-        set: arguments.set.clone(),
-        duration: arguments.duration,
-        out: arguments.out.clone(),
+        changes: Changes { set: arguments.set.clone(), duration: arguments.duration, policy: None },
+        files: Files { out: arguments.out.clone(), ..Files::default() },
         threads: arguments.threads,
         json: arguments.json,
         ..run::Arguments::of_one(arguments.scenario.clone())

@@ -25,7 +25,8 @@ use serde::Serialize;
 use super::emulate::two_nodes;
 use super::run;
 use super::run::capture::Captures;
-use super::run::variants::{Variant, common, policy_override};
+use super::run::options::{Changes, Files};
+use super::run::variants::{Variant, common};
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
 
@@ -42,17 +43,8 @@ pub(crate) struct Arguments {
     /// Scenario file, with an [access] line
     pub(super) scenario: PathBuf,
 
-    /// Override a key of the file, such as access.up.rate="1 Mbit/s" or traffic.upload.start=10s
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(super) set: Vec<Override>,
-
-    /// Share the upstream by a policy: the name of a ready one, or a file; short for --set access.policy=NAME
-    #[arg(long, value_name = "NAME")]
-    pub(super) policy: Option<String>,
-
-    /// How long it lasts; short for --set duration=TIME
-    #[arg(long, value_name = "TIME")]
-    pub(super) duration: Option<Duration>,
+    #[command(flatten)]
+    pub(super) changes: Changes,
 
     /// Congestion control of all transfers, by the kernel's name, such as bbr [default: the scenario's variant]
     #[arg(long, value_name = "NAME")]
@@ -75,17 +67,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(super) runs: u16,
 
-    /// Directory for the results; made if it is not there
-    #[arg(long, value_name = "DIR")]
-    pub(super) out: Option<PathBuf>,
-
-    /// Write pcapng, as a capture at the sending end of these links sees both directions; needs --out
-    #[arg(long, value_name = "LINK,...", value_delimiter = ',', requires = "out")]
-    pub(super) capture: Vec<String>,
-
-    /// Keep whole packets in captures, not only their headers
-    #[arg(long, requires = "capture")]
-    pub(super) whole_packets: bool,
+    #[command(flatten)]
+    pub(super) files: Files,
 
     /// Print JSON: the summary, and what only real packets have under "live"
     #[arg(long)]
@@ -97,17 +80,13 @@ impl From<&run::Arguments> for Arguments {
     fn from(run: &run::Arguments) -> Self {
         Self {
             scenario: run.scenario.clone(),
-            set: common(&run.set, run.seed, None),
-            policy: run.policy.clone(),
-            duration: run.duration,
+            changes: Changes { set: common(&run.changes.set, run.seed, None), ..run.changes.clone() },
             congestion: None,
             quick_acks: false,
             between: None,
             both: false,
             runs: 1,
-            out: run.out.clone(),
-            capture: run.capture.clone(),
-            whole_packets: run.whole_packets,
+            files: run.files.clone(),
             json: run.json,
         }
     }
@@ -131,7 +110,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         Ok(live) => live,
         Err(interrupted) => return Ok(interrupted),
     };
-    let report = match &arguments.out {
+    let report = match &arguments.files.out {
         Some(out) => Some(write_files(arguments, out, simulated.as_ref(), &live)?),
         None => None,
     };
@@ -144,10 +123,9 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
 }
 
 fn overrides(arguments: &Arguments) -> Vec<Override> {
-    let policy = arguments.policy.as_deref().map(|name| policy_override("--policy", name));
     let quick_acks = arguments.quick_acks.then(|| Override::from_argument("tcp.quick_acks=true", "--quick-acks"));
-    let set: Vec<Override> = arguments.set.iter().cloned().chain(quick_acks).collect();
-    common(&set, None, arguments.duration).into_iter().chain(policy).collect()
+    let set = arguments.changes.set.iter().cloned().chain(quick_acks).collect();
+    Changes { set, ..arguments.changes.clone() }.overrides(None)
 }
 
 /// The same with simulated time, if it is asked for. The inner error is how the program is to end, since a signal has come.
@@ -160,12 +138,8 @@ fn simulated(
     if !arguments.both {
         return Ok(Ok(None));
     }
-    let options = run::Arguments {
-        out: arguments.out.clone(),
-        capture: arguments.capture.clone(),
-        whole_packets: arguments.whole_packets,
-        ..run::Arguments::of_one(arguments.scenario.clone())
-    };
+    let options =
+        run::Arguments { files: arguments.files.clone(), ..run::Arguments::of_one(arguments.scenario.clone()) };
     let variants = [Variant { label: "simulated".to_owned(), ..variant.clone() }];
     match run::simulate_all(&options, &variants, std::slice::from_ref(scenario), printer)? {
         Ok(mut done) => Ok(Ok(done.pop().map(run::Done::into_run).transpose()?)),
@@ -200,10 +174,11 @@ fn live(
         let bar = progress(plan.config().duration, number, arguments.runs, printer);
         let mut tick = |now: Instant| bar.set_position(now.since(Instant::ZERO).as_ms());
         let label = if arguments.runs > 1 { format!("live {number}") } else { "live".to_owned() };
-        let (tap, recorder) = match &arguments.out {
-            Some(out) if !arguments.capture.is_empty() => {
+        let (tap, recorder) = match &arguments.files.out {
+            Some(out) if !arguments.files.capture.is_empty() => {
                 let (folder, network) = (folder(arguments, out, &label), plan.network());
-                let captures = Captures::create(&folder, network, &arguments.capture, arguments.whole_packets)?;
+                let captures =
+                    Captures::create(&folder, network, &arguments.files.capture, arguments.files.whole_packets)?;
                 let (tap, recorder) = capture::record(captures, network.links.len());
                 (Some(tap), Some(recorder))
             }

@@ -1,17 +1,16 @@
 //! `lastmile model`: the closed forms, before anything is simulated.
 
 use clap::{Args, Subcommand};
-use lastmile_linklayer::{LinkLayer, PRESETS};
 use lastmile_theory::Fraction;
 use lastmile_units::BitRate;
 
-use crate::commands::overhead::link_by_name;
 use crate::exit::{Failure, Result};
 use crate::printer::Printer;
 
 mod ack_rate;
 mod amp;
 mod asymmetry;
+mod packets;
 
 /// Compute what a line can do at best, by closed forms
 #[derive(Args)]
@@ -33,14 +32,6 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         Form::Amp(arguments) => amp::run(arguments, printer),
         Form::AckRate(arguments) => ack_rate::run(arguments, printer),
     }
-}
-
-/// The link layers called `names`; all presets where there are none.
-fn links(names: &[String]) -> Result<Vec<(String, LinkLayer)>> {
-    if names.is_empty() {
-        return Ok(PRESETS.iter().map(|preset| (preset.name.to_owned(), preset.link)).collect());
-    }
-    names.iter().map(|name| Ok((name.clone(), link_by_name(name)?))).collect()
 }
 
 fn rate(option: &str, text: &str) -> Result<BitRate> {

@@ -2,6 +2,7 @@
 
 pub(super) mod capture;
 mod difference;
+pub(super) mod options;
 mod simulate;
 pub(super) mod variants;
 
@@ -12,8 +13,7 @@ use clap::Args;
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use lastmile_results::schema::Document;
 use lastmile_results::{Run, table, write};
-use lastmile_scenario::{Override, Scenario};
-use lastmile_units::Duration;
+use lastmile_scenario::Scenario;
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure, Result};
@@ -21,6 +21,7 @@ use crate::interrupt::Interrupt;
 use crate::parallel::in_parallel;
 use crate::printer::Printer;
 
+use self::options::{Changes, Files};
 pub(super) use self::simulate::Done;
 #[cfg(target_os = "linux")]
 pub(super) use self::simulate::origin;
@@ -40,17 +41,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
 
-    /// Override a key of the file, such as access.up.rate="1 Mbit/s" or traffic.upload.start=10s
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(super) set: Vec<Override>,
-
-    /// Share the upstream by a policy: the name of a ready one, or a file; short for --set access.policy=NAME
-    #[arg(long, value_name = "NAME")]
-    pub(super) policy: Option<String>,
-
-    /// How long it lasts; short for --set duration=TIME
-    #[arg(long, value_name = "TIME")]
-    pub(super) duration: Option<Duration>,
+    #[command(flatten)]
+    pub(super) changes: Changes,
 
     /// Compare remedies, such as none,sad: short for --vary access.remedy=none,sad
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with = "vary")]
@@ -60,17 +52,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KEY=VALUE,...")]
     pub(super) vary: Option<String>,
 
-    /// Directory for the results; made if it is not there
-    #[arg(long, value_name = "DIR")]
-    pub(super) out: Option<PathBuf>,
-
-    /// Write pcapng, as a capture at the sending end of these links sees both directions; needs --out
-    #[arg(long, value_name = "LINK,...", value_delimiter = ',', requires = "out")]
-    pub(super) capture: Vec<String>,
-
-    /// Keep whole packets in captures, not only their headers
-    #[arg(long, requires = "capture")]
-    pub(super) whole_packets: bool,
+    #[command(flatten)]
+    pub(super) files: Files,
 
     /// Threads for the runs of a comparison; they change nothing in the results [default: one a processor]
     #[arg(long, value_name = "N")]
@@ -92,14 +75,10 @@ impl Arguments {
         Self {
             scenario,
             seed: None,
-            set: Vec::new(),
-            policy: None,
-            duration: None,
+            changes: Changes::default(),
             remedy: Vec::new(),
             vary: None,
-            out: None,
-            capture: Vec::new(),
-            whole_packets: false,
+            files: Files::default(),
             threads: None,
             json: false,
             #[cfg(target_os = "linux")]
@@ -142,7 +121,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         Ok(done) => done,
         Err(interrupted) => return Ok(interrupted),
     };
-    let report = match &arguments.out {
+    let report = match &arguments.files.out {
         Some(out) => Some(write_files(out, &variants, &mut done, None)?),
         None => None,
     };
@@ -172,7 +151,7 @@ pub(super) fn simulate_all(
     let mut done = Vec::new();
     for ended in in_parallel(variants.len(), arguments.threads, |number| {
         let (variant, scenario) = (&variants[number], &scenarios[number]);
-        let directory = arguments.out.as_deref().map(|out| variant.directory(out));
+        let directory = arguments.files.out.as_deref().map(|out| variant.directory(out));
         simulate(arguments, variant, scenario, directory.as_deref(), &interrupt, &bars)
     }) {
         match ended? {

@@ -3,10 +3,10 @@
 use clap::Args;
 use lastmile_linklayer::Framing;
 use lastmile_theory::ack_rate::{self, AckRate};
-use lastmile_units::ByteCount;
 use serde::Serialize;
 
-use super::{factor, links, rate};
+use super::packets::{Acks, Packets};
+use super::{factor, rate};
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
 use crate::table::{Align, Table};
@@ -29,17 +29,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     up: Option<String>,
 
-    /// Encapsulation by its name or an alias [default: all]
-    #[arg(long = "link", value_name = "PRESET")]
-    links: Vec<String>,
+    #[command(flatten)]
+    packets: Packets,
 
-    /// A full data packet in IP bytes, headers included
-    #[arg(long, value_name = "BYTES", default_value = "1500", value_parser = crate::bytes::parse)]
-    data: u64,
-
-    /// A pure ACK in IP bytes: 40, with timestamps 52
-    #[arg(long, value_name = "BYTES", default_value = "40", value_parser = crate::bytes::parse)]
-    ack: u64,
+    #[command(flatten)]
+    acks: Acks,
 
     /// Segments for each ACK: 2 with delayed ACKs, less to leave room
     #[arg(long, value_name = "D", default_value = "1.5")]
@@ -92,9 +86,9 @@ fn compute(arguments: &Arguments) -> Result<Document> {
     let down = rate("--down", &arguments.down)?;
     let up = arguments.up.as_deref().map(|text| rate("--up", text)).transpose()?;
     let d = factor(&arguments.delayed_ack_factor)?;
-    let (data, ack) = (size("--data", arguments.data)?, size("--ack", arguments.ack)?);
+    let (data, ack) = (arguments.packets.size()?, arguments.acks.size()?);
     let mut rows = Vec::new();
-    for (name, link) in links(&arguments.links)? {
+    for (name, link) in arguments.packets.links()? {
         let ack_wire = link.on_wire(ack);
         let needed = if arguments.line {
             ack_rate::for_line(down, link, data, ack_wire, d)
@@ -123,19 +117,11 @@ fn compute(arguments: &Arguments) -> Result<Document> {
         down_bps: down.as_bps(),
         down_is_line_rate: arguments.line,
         up_bps: up.map(lastmile_units::BitRate::as_bps),
-        data_bytes: arguments.data,
-        ack_bytes: arguments.ack,
+        data_bytes: arguments.packets.data,
+        ack_bytes: arguments.acks.ack,
         delayed_ack_factor: d.as_f64(),
         links: rows,
     })
-}
-
-/// A packet's size in IP bytes.
-pub(super) fn size(option: &str, bytes: u64) -> Result<ByteCount> {
-    if (1..=65_535).contains(&bytes) {
-        return Ok(ByteCount::new(bytes));
-    }
-    Err(Failure::new(format_args!("{option}: a packet of {bytes} bytes; from 1 to 65535 are possible")))
 }
 
 fn print(document: &Document, printer: &mut Printer) -> Result<()> {

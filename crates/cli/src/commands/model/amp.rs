@@ -10,8 +10,8 @@ use lastmile_theory::Fraction;
 use lastmile_theory::amp::{Limit, Line};
 use serde::Serialize;
 
-use super::ack_rate::size;
-use super::{decimal, links, rate};
+use super::packets::{Acks, Packets};
+use super::{decimal, rate};
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
 use crate::table::{Align, Table};
@@ -31,17 +31,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, required_unless_present = "run")]
     up: Option<String>,
 
-    /// Encapsulation by its name or an alias [default: all]
-    #[arg(long = "link", value_name = "PRESET")]
-    links: Vec<String>,
+    #[command(flatten)]
+    packets: Packets,
 
-    /// A full data packet in IP bytes, headers included
-    #[arg(long, value_name = "BYTES", default_value = "1500", value_parser = crate::bytes::parse)]
-    data: u64,
-
-    /// A pure ACK in IP bytes: 40, with timestamps 52
-    #[arg(long, value_name = "BYTES", default_value = "40", value_parser = crate::bytes::parse)]
-    ack: u64,
+    #[command(flatten)]
+    acks: Acks,
 
     /// Packets sent for each ACK, M: 1 in congestion avoidance, 2 in slow start
     #[arg(long, value_name = "M", default_value = "1")]
@@ -144,7 +138,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
 fn compute(arguments: &Arguments) -> Result<Document> {
     let given = |option: &'static str, text: &Option<String>| rate(option, text.as_deref().unwrap_or_default());
     let (down, up) = (given("--down", &arguments.down)?, given("--up", &arguments.up)?);
-    let (data, ack) = (size("--data", arguments.data)?, size("--ack", arguments.ack)?);
+    let (data, ack) = (arguments.packets.size()?, arguments.acks.size()?);
     let text = &arguments.packets_per_ack;
     let packets_per_ack = decimal(text).filter(|&m| m > Fraction::ZERO).ok_or_else(|| {
         Failure::new(format_args!("--packets-per-ack: \"{text}\" is not a number of packets for each ACK"))
@@ -153,7 +147,7 @@ fn compute(arguments: &Arguments) -> Result<Document> {
     let share = |option: &str, text: &Option<String>| text.as_deref().map(|text| share(option, text)).transpose();
     let shares = (share("--share-down", &arguments.share_down)?, share("--share-up", &arguments.share_up)?);
     let mut rows = Vec::new();
-    for (name, link) in links(&arguments.links)? {
+    for (name, link) in arguments.packets.links()? {
         let line =
             Line { forward: down, reverse: up, forward_link: link, reverse_link: link, data, ack, packets_per_ack };
         let row = row(&name, &line, shares).ok_or_else(|| {
@@ -166,8 +160,8 @@ fn compute(arguments: &Arguments) -> Result<Document> {
     Ok(Document {
         down_bps: down.as_bps(),
         up_bps: up.as_bps(),
-        data_bytes: arguments.data,
-        ack_bytes: arguments.ack,
+        data_bytes: arguments.packets.data,
+        ack_bytes: arguments.acks.ack,
         packets_per_ack: packets_per_ack.as_f64(),
         share_down: shares.0.map(Fraction::as_f64),
         share_up: shares.1.map(Fraction::as_f64),

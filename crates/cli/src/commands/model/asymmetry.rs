@@ -7,7 +7,8 @@ use lastmile_theory::asymmetry::{Asymmetry, Bottleneck, Download, asymmetry};
 use lastmile_units::{BitRate, ByteCount, CellCount};
 use serde::Serialize;
 
-use super::{factor, links, rate};
+use super::packets::{Acks, Packets};
+use super::{factor, rate};
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
 use crate::table::{Align, Table};
@@ -26,21 +27,15 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     up: String,
 
-    /// Encapsulation by its name or an alias [default: all]
-    #[arg(long = "link", value_name = "PRESET")]
-    links: Vec<String>,
-
-    /// A full data packet in IP bytes, headers included
-    #[arg(long, value_name = "BYTES", default_value = "1500", value_parser = crate::bytes::parse)]
-    data: u64,
+    #[command(flatten)]
+    packets: Packets,
 
     /// Its TCP payload in bytes, instead of --data; the headers are those of the ACK
     #[arg(long, value_name = "BYTES", conflicts_with = "data", value_parser = crate::bytes::parse)]
     mss: Option<u64>,
 
-    /// A pure ACK in IP bytes: 40, with timestamps 52
-    #[arg(long, value_name = "BYTES", default_value = "40", value_parser = crate::bytes::parse)]
-    ack: u64,
+    #[command(flatten)]
+    acks: Acks,
 
     /// Segments for each ACK, d: 1 when each is acknowledged, 2 with delayed ACKs
     #[arg(long, value_name = "D", default_value = "1")]
@@ -97,10 +92,10 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
 fn compute(arguments: &Arguments) -> Result<Document> {
     let down = rate("--down", &arguments.down)?;
     let up = rate("--up", &arguments.up)?;
-    let (ack, d) = (arguments.ack, factor(&arguments.delayed_ack_factor)?);
+    let (ack, d) = (arguments.acks.ack, factor(&arguments.delayed_ack_factor)?);
     let data = match arguments.mss {
         Some(mss) => mss.saturating_add(ack),
-        None => arguments.data,
+        None => arguments.packets.data,
     };
     let payload = data.checked_sub(ack).filter(|&payload| payload > 0).ok_or_else(|| {
         Failure::new(format_args!(
@@ -109,7 +104,7 @@ fn compute(arguments: &Arguments) -> Result<Document> {
     })?;
     let mut k_ip = 0.0;
     let mut rows = Vec::new();
-    for (name, link) in links(&arguments.links)? {
+    for (name, link) in arguments.packets.links()? {
         let download = Download {
             down,
             up,

@@ -63,8 +63,8 @@ pub(super) fn simulate(
 ) -> Result<std::result::Result<Done, Exit>> {
     let network = scenario.network_ref();
     let captures = match directory {
-        Some(directory) if !arguments.capture.is_empty() => {
-            Some(Captures::create(directory, network, &arguments.capture, arguments.whole_packets)?)
+        Some(directory) if !arguments.files.capture.is_empty() => {
+            Some(Captures::create(directory, network, &arguments.files.capture, arguments.files.whole_packets)?)
         }
         _ => None,
     };

@@ -37,9 +37,7 @@ impl Variant {
 
 /// The runs that `arguments` ask for, at least one.
 pub(in crate::commands) fn of(arguments: &Arguments) -> Result<Vec<Variant>> {
-    let policy = arguments.policy.as_deref().map(|name| policy_override("--policy", name));
-    let common: Vec<Override> =
-        common(&arguments.set, arguments.seed, arguments.duration).into_iter().chain(policy).collect();
+    let common = arguments.changes.overrides(arguments.seed);
     let (key, values) = match &arguments.vary {
         Some(vary) => {
             let (key, values) = vary.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(|| {

@@ -1,0 +1,58 @@
+//! The packets that the closed forms are about, and what carries them.
+
+use clap::Args;
+use lastmile_linklayer::{LinkLayer, PRESETS};
+use lastmile_units::ByteCount;
+
+use crate::commands::overhead::link_by_name;
+use crate::exit::{Failure, Result};
+
+/// Data packets, and the lines that they cross.
+#[derive(Args)]
+pub(super) struct Packets {
+    /// Encapsulation by its name or an alias [default: all]
+    #[arg(long = "link", value_name = "PRESET")]
+    links: Vec<String>,
+
+    /// A full data packet in IP bytes, headers included
+    #[arg(long, value_name = "BYTES", default_value = "1500", value_parser = crate::bytes::parse)]
+    pub(super) data: u64,
+}
+
+impl Packets {
+    /// The link layers by their names: all presets where none is asked for.
+    pub(super) fn links(&self) -> Result<Vec<(String, LinkLayer)>> {
+        if self.links.is_empty() {
+            return Ok(PRESETS.iter().map(|preset| (preset.name.to_owned(), preset.link)).collect());
+        }
+        self.links.iter().map(|name| Ok((name.clone(), link_by_name(name)?))).collect()
+    }
+
+    /// What a data packet takes, in IP bytes.
+    pub(super) fn size(&self) -> Result<ByteCount> {
+        size("--data", self.data)
+    }
+}
+
+/// Pure ACKs.
+#[derive(Args)]
+pub(super) struct Acks {
+    /// A pure ACK in IP bytes: 40, with timestamps 52
+    #[arg(long, value_name = "BYTES", default_value = "40", value_parser = crate::bytes::parse)]
+    pub(super) ack: u64,
+}
+
+impl Acks {
+    /// What one takes, in IP bytes.
+    pub(super) fn size(&self) -> Result<ByteCount> {
+        size("--ack", self.ack)
+    }
+}
+
+/// A packet's size in IP bytes.
+fn size(option: &str, bytes: u64) -> Result<ByteCount> {
+    if (1..=65_535).contains(&bytes) {
+        return Ok(ByteCount::new(bytes));
+    }
+    Err(Failure::new(format_args!("{option}: a packet of {bytes} bytes; from 1 to 65535 are possible")))
+}

@@ -1,0 +1,49 @@
+//! What `lastmile run` and `lastmile lab` are told alike.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use lastmile_scenario::Override;
+use lastmile_units::Duration;
+
+use super::variants::{common, policy_override};
+
+/// What is to be otherwise than the file says.
+#[derive(Args, Clone, Default)]
+pub(in crate::commands) struct Changes {
+    /// Override a key of the file, such as access.up.rate="1 Mbit/s" or traffic.upload.start=10s
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(in crate::commands) set: Vec<Override>,
+
+    /// Share the upstream by a policy: the name of a ready one, or a file; short for --set access.policy=NAME
+    #[arg(long, value_name = "NAME")]
+    pub(in crate::commands) policy: Option<String>,
+
+    /// How long it lasts; short for --set duration=TIME
+    #[arg(long, value_name = "TIME")]
+    pub(in crate::commands) duration: Option<Duration>,
+}
+
+impl Changes {
+    /// As overrides, with that of a seed.
+    pub(in crate::commands) fn overrides(&self, seed: Option<u64>) -> Vec<Override> {
+        let policy = self.policy.as_deref().map(|name| policy_override("--policy", name));
+        common(&self.set, seed, self.duration).into_iter().chain(policy).collect()
+    }
+}
+
+/// What is written.
+#[derive(Args, Clone, Default)]
+pub(in crate::commands) struct Files {
+    /// Directory for the results; made if it is not there
+    #[arg(long, value_name = "DIR")]
+    pub(in crate::commands) out: Option<PathBuf>,
+
+    /// Write pcapng, as a capture at the sending end of these links sees both directions; needs --out
+    #[arg(long, value_name = "LINK,...", value_delimiter = ',', requires = "out")]
+    pub(in crate::commands) capture: Vec<String>,
+
+    /// Keep whole packets in captures, not only their headers
+    #[arg(long, requires = "capture")]
+    pub(in crate::commands) whole_packets: bool,
+}
