@@ -3,11 +3,11 @@
 use lastmile_units::{ByteCount, Duration, WireBytes};
 
 use crate::BuildError;
-use crate::net::Token;
+use crate::event::Token;
 use crate::spec::{Network, Source, Traffic};
 
 /// As many as the pending set can tell apart.
-const FLOW_LIMIT: u64 = 1 << Token::INDEX_BITS;
+const FLOW_LIMIT: u64 = Token::INDEX_LIMIT as u64;
 /// IP and UDP or ICMP headers.
 const SMALLEST_DATAGRAM: u64 = 28;
 const LARGEST_DATAGRAM: u64 = 65_535;

@@ -6,7 +6,9 @@
 //! | file | what |
 //! | --- | --- |
 //! | `engine/wheel.rs` | what is pending, in order |
+//! | `event.rs` | what can happen |
 //! | `net.rs` | links, paths, conservation |
+//! | `flow.rs` | the two ends of a flow, and where its state is |
 //! | `cells.rs` | links that carry cells |
 //! | `edges.rs` | what is done with packets before they become cells |
 //! | `held.rs` | ACKs that an edge device holds back |
@@ -24,6 +26,8 @@ mod directory;
 mod edges;
 pub mod engine;
 mod error;
+mod event;
+mod flow;
 mod held;
 mod host;
 mod net;

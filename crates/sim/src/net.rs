@@ -14,104 +14,12 @@ use lastmile_units::{Duration, Instant};
 use crate::capture::{CaptureSink, Passage};
 use crate::cells::{Cells, Left};
 use crate::engine::{Handle, Wheel};
+use crate::event::{Event, Token};
+use crate::flow::{FlowEntry, Place};
 use crate::outcome::{Amount, Conservation, Waits};
 use crate::route::{LinkIndex, PathId, Paths};
 use crate::spec::Network;
 use crate::{BuildError, Directory};
-
-/// What can happen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Event {
-    /// A link's transmitter may take its next packet.
-    Transmit(LinkIndex),
-    /// A packet reaches the far end of a link.
-    Arrive(LinkIndex),
-    /// A flow begins.
-    Start(u32),
-    /// A flow's application stops offering data.
-    Stop(u32),
-    /// A TCP endpoint asked to be woken: flow and side.
-    Timer(u32, Side),
-    /// A datagram source sends its next packet.
-    Source(u32),
-    /// A packet may leave the links of cells.
-    Cells,
-    /// Time to sample the series.
-    Sample,
-}
-
-/// An event in four bytes, so that the pending set stays small: what happens in three bits, and to which link, flow or
-/// transfer in [`Token::INDEX_BITS`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Token(u32);
-
-impl Token {
-    /// What is left beside eight kinds of events.
-    pub(crate) const INDEX_BITS: u32 = 29;
-
-    #[inline]
-    fn new(kind: u32, index: u32) -> Self {
-        debug_assert!(index < 1 << Self::INDEX_BITS, "an index of {index} does not fit a token");
-        Self(kind << Self::INDEX_BITS | index)
-    }
-
-    /// The event.
-    #[inline]
-    pub(crate) fn event(self) -> Event {
-        let index = self.0 & ((1 << Self::INDEX_BITS) - 1);
-        match self.0 >> Self::INDEX_BITS {
-            0 => Event::Transmit(index),
-            1 => Event::Arrive(index),
-            2 => Event::Start(index),
-            3 => Event::Stop(index),
-            4 => Event::Timer(index, Side::From),
-            5 => Event::Timer(index, Side::To),
-            6 => Event::Source(index),
-            _ if index == 0 => Event::Sample,
-            _ => Event::Cells,
-        }
-    }
-}
-
-impl From<Event> for Token {
-    #[inline]
-    fn from(event: Event) -> Self {
-        match event {
-            Event::Transmit(link) => Self::new(0, link),
-            Event::Arrive(link) => Self::new(1, link),
-            Event::Start(flow) => Self::new(2, flow),
-            Event::Stop(flow) => Self::new(3, flow),
-            Event::Timer(transfer, Side::From) => Self::new(4, transfer),
-            Event::Timer(transfer, Side::To) => Self::new(5, transfer),
-            Event::Source(flow) => Self::new(6, flow),
-            Event::Sample => Self::new(7, 0),
-            Event::Cells => Self::new(7, 1),
-        }
-    }
-}
-
-/// The two ends of a flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub(crate) enum Side {
-    /// Where the data comes from.
-    From = 0,
-    /// Where it goes.
-    To = 1,
-}
-
-impl Side {
-    /// The end that a packet of this flow is bound for.
-    #[inline]
-    pub(crate) fn bound_for(flow: FlowId) -> Self {
-        if flow.index() & 1 == 0 { Self::To } else { Self::From }
-    }
-
-    #[inline]
-    pub(crate) fn index(self) -> usize {
-        self as usize
-    }
-}
 
 /// Links, paths and the pending set.
 pub(crate) struct Net {
@@ -131,30 +39,6 @@ pub(crate) struct Net {
     pub(crate) delivered: Amount,
     /// The links that carry cells.
     pub(crate) cells: Option<Box<Cells>>,
-}
-
-/// What a flow is. Its path and its state are looked up together, for every packet.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FlowEntry {
-    pub(crate) traffic: u32,
-    pub(crate) place: Place,
-}
-
-/// Where a flow's state is: an index into the hosts' list of its kind.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Place {
-    Transfer(u32),
-    Datagrams(u32),
-    Ping(u32),
-    /// A web user, a swarm: what opens connections of its own.
-    Web(u32),
-    Swarm(u32),
-    /// A connection that one of them opened.
-    Owned(u32),
-    /// Such a connection is over: what still arrives finds nobody.
-    Gone,
-    /// A replay, or one of the flows that it replays.
-    Replay(u32),
 }
 
 /// A link, what it reports, and which of its two events are pending.
@@ -226,7 +110,7 @@ impl Net {
     /// Where the state of a packet's flow is.
     #[inline]
     pub(crate) fn place(&self, flow: FlowId) -> Place {
-        self.flows[flow.index() as usize / 2].place
+        self.flows[flow.index() as usize / 2].place()
     }
 
     /// A host sends a packet.
@@ -516,24 +400,6 @@ impl Observer<Meta> for Watch<'_> {
         self.monitor.waited(waited, packet);
         if let Some(capture) = &mut self.capture {
             capture.packet(start, self.index as usize, Passage::Transmitted, packet);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_token_tells_its_event() {
-        const LAST: u32 = (1 << Token::INDEX_BITS) - 1;
-        for index in [0, 1, 77, LAST] {
-            let timers = [Event::Timer(index, Side::From), Event::Timer(index, Side::To)];
-            let links = [Event::Transmit(index), Event::Arrive(index)];
-            let flows = [Event::Start(index), Event::Stop(index), Event::Source(index), Event::Sample, Event::Cells];
-            for event in timers.into_iter().chain(links).chain(flows) {
-                assert_eq!(Token::from(event).event(), event);
-            }
         }
     }
 }

@@ -14,8 +14,9 @@ use lastmile_tcp::Config;
 use lastmile_units::{Duration, Instant};
 
 use crate::directory::number_of;
+use crate::event::Event;
+use crate::flow::{FlowEntry, Place, Side};
 use crate::host::{Carries, Progress, Transfer};
-use crate::net::{Event, FlowEntry, Place, Side};
 use crate::simulation::Simulation;
 use crate::spec::{Network, OpenedBy};
 
@@ -80,7 +81,7 @@ impl Simulation<'_> {
         let traffic = self.net.flows[owner as usize].traffic;
         let number = self.owned.take(self.now, traffic, self.net.standing);
         if self.net.flows.len() <= number as usize {
-            self.net.flows.resize(number as usize + 1, FlowEntry { traffic, place: Place::Gone });
+            self.net.flows.resize(number as usize + 1, FlowEntry::new(traffic, Place::Gone));
         }
         let iss = [(); 2].map(|()| SeqNumber::new(self.owned.numbers.bits() as u32));
         let flows = [FlowId::new(2 * number), FlowId::new(2 * number + 1)];
@@ -99,8 +100,8 @@ impl Simulation<'_> {
                 u32::try_from(transfers.len() - 1).expect("fewer than 2^31 flows")
             }
         };
-        self.net.flows[number as usize] = FlowEntry { traffic, place: Place::Owned(index) };
-        if let Some(totals) = self.hosts.totals(self.net.flows[owner as usize].place) {
+        self.net.flows[number as usize] = FlowEntry::new(traffic, Place::Owned(index));
+        if let Some(totals) = self.hosts.totals(self.net.flows[owner as usize].place()) {
             totals.opened += 1;
         }
         let side = self.hosts.transfers[index as usize].begin(self.now);
@@ -117,7 +118,7 @@ impl Simulation<'_> {
         let delivered = transfer.bytes_delivered() - before;
         let owner = transfer.owner().expect("it has one");
         self.pump(index, side);
-        let place = self.net.flows[owner as usize].place;
+        let place = self.net.flows[owner as usize].place();
         if let Some(totals) = self.hosts.totals(place) {
             totals.deliver(self.now, delivered);
         }
@@ -135,17 +136,17 @@ impl Simulation<'_> {
         let transfer = &self.hosts.transfers[index as usize];
         let Some(owner) = transfer.owner().filter(|_| transfer.is_over()) else { return };
         let number = transfer.sender().flow().index() / 2;
-        if !matches!(self.net.flows[number as usize].place, Place::Owned(place) if place == index) {
+        if !matches!(self.net.flows[number as usize].place(), Place::Owned(place) if place == index) {
             // It is freed already: an end in TIME-WAIT has had its wake-up.
             return;
         }
-        let place = self.net.flows[owner as usize].place;
+        let place = self.net.flows[owner as usize].place();
         let failed = self.hosts.transfers[index as usize].has_failed();
         if let Some((totals, transfer)) = self.hosts.totals_and_transfer(place, index) {
             totals.add(self.now, transfer);
             totals.failed += u64::from(failed);
         }
-        self.net.flows[number as usize].place = Place::Gone;
+        self.net.flows[number as usize].move_to(Place::Gone);
         let traffic = self.net.flows[number as usize].traffic;
         self.owned.rest(self.now, traffic, number);
         self.owned.free.push(index);
@@ -216,7 +217,7 @@ impl Simulation<'_> {
 
     /// An owner stops: what its connections had offered and not sent is given up.
     pub(crate) fn stop_owner(&mut self, flow: u32) {
-        match self.net.flows[flow as usize].place {
+        match self.net.flows[flow as usize].place() {
             Place::Web(session) => {
                 let open = self.hosts.sessions[session as usize].stop();
                 open.into_iter().for_each(|index| self.stop_owned(index));
@@ -237,9 +238,9 @@ impl Simulation<'_> {
     /// Adds what open connections have done to the totals of their owners: at the end of a run.
     pub(crate) fn close_books(&mut self) {
         for place in self.net.standing as usize..self.net.flows.len() {
-            let Place::Owned(index) = self.net.flows[place].place else { continue };
+            let Place::Owned(index) = self.net.flows[place].place() else { continue };
             let owner = self.hosts.transfers[index as usize].owner().expect("it has one");
-            let owner = self.net.flows[owner as usize].place;
+            let owner = self.net.flows[owner as usize].place();
             if let Some((totals, transfer)) = self.hosts.totals_and_transfer(owner, index) {
                 totals.add(self.now, transfer);
             }

@@ -6,8 +6,8 @@ use lastmile_units::Instant;
 
 use crate::cells::CELL_BITS;
 use crate::engine::Wheel;
+use crate::flow::Place;
 use crate::host::{Datagrams, Ping, Replay, Totals, Transfer};
-use crate::net::Place;
 use crate::outcome::{BrowsingOutcome, FlowOutcome, LinkOutcome, Outcome, ProbeOutcome, Series, Snapshot, TcpOutcome};
 use crate::route::PathId;
 use crate::simulation::{Hosts, Simulation};
@@ -52,14 +52,14 @@ pub(crate) fn snapshot(simulation: &mut Simulation<'_>) -> Snapshot {
     let now = simulation.now;
     let declared = &simulation.net.flows[..simulation.net.declared];
     let senders = || {
-        declared.iter().map(|flow| match flow.place {
+        declared.iter().map(|flow| match flow.place() {
             Place::Transfer(index) => Some(hosts.transfers[index as usize].sender()),
             _ => None,
         })
     };
     let mut snapshot = Snapshot {
         at: now,
-        bytes_delivered: declared.iter().map(|flow| hosts.bytes_delivered(flow.place)).collect(),
+        bytes_delivered: declared.iter().map(|flow| hosts.bytes_delivered(flow.place())).collect(),
         wire_bits: simulation.net.links.iter().map(|link| link.line.bits_sent(now)).collect(),
         limited: senders().map(|sender| sender.map(|s| s.limited_by(now))).collect(),
         srtt: senders().map(|sender| sender.and_then(lastmile_tcp::Endpoint::srtt)).collect(),
@@ -89,7 +89,7 @@ fn flows(simulation: &mut Simulation<'_>) -> Vec<FlowOutcome> {
     let mut flows = Vec::new();
     for (flow, name) in simulation.net.flows.iter().zip(simulation.flow_names()) {
         let [there, back] = &paths[flow.traffic as usize];
-        match flow.place {
+        match flow.place() {
             Place::Transfer(_) => {
                 let transfer = transfers.pop().expect("as many transfers as flows of that kind");
                 if transfers.len() < transfers.capacity() / 8 * 7 {
@@ -180,7 +180,7 @@ fn browsing(simulation: &mut Simulation<'_>) -> Vec<BrowsingOutcome> {
     let mut sessions = std::mem::take(&mut simulation.hosts.sessions);
     let mut browsing = Vec::new();
     for (flow, name) in simulation.net.flows.iter().zip(simulation.flow_names()) {
-        if let Place::Web(index) = flow.place {
+        if let Place::Web(index) = flow.place() {
             let session = &mut sessions[index as usize];
             browsing.push(BrowsingOutcome {
                 traffic: session.traffic as usize,
@@ -258,7 +258,7 @@ fn probes(simulation: &mut Simulation<'_>) -> Vec<ProbeOutcome> {
     let mut pings = std::mem::take(&mut simulation.hosts.pings);
     let mut probes = Vec::new();
     for (flow, name) in simulation.net.flows.iter().zip(simulation.flow_names()) {
-        if let Place::Ping(index) = flow.place {
+        if let Place::Ping(index) = flow.place() {
             let ping: &mut Ping = &mut pings[index as usize];
             let replies = std::mem::take(&mut ping.replies);
             probes.push(ProbeOutcome {

@@ -2,7 +2,7 @@
 
 use lastmile_units::{Duration, Instant};
 
-use crate::net::Place;
+use crate::flow::Place;
 use crate::outcome::Series;
 use crate::simulation::Simulation;
 
@@ -49,7 +49,7 @@ impl Sampler {
         let cells = simulation.net.cells.iter().flat_map(|cells| cells.sampled()).map(of).collect();
         let few = simulation.net.declared <= simulation.network.record.flow_limit;
         let names = simulation.flow_names().take(if few { usize::MAX } else { 0 });
-        let flows = names.zip(&simulation.net.flows).map(|(name, flow)| FlowSeries::new(&name, flow.place)).collect();
+        let flows = names.zip(&simulation.net.flows).map(|(name, flow)| FlowSeries::new(&name, flow.place())).collect();
         let sources = simulation.net.cells.iter().flat_map(|cells| cells.sources()).map(|(vc, ..)| {
             let vcs = &simulation.network.atm.as_ref().expect("there are cells").network.vcs;
             ["acr_bps", "edge_bytes"].map(|name| Series::new(name, &vcs[vc.index()].name))
@@ -86,7 +86,7 @@ impl Sampler {
             series.wire_bytes = wire_bytes;
         }
         for (series, flow) in self.flows.iter_mut().zip(&simulation.net.flows) {
-            series.sample(now, interval_s, simulation, flow.place);
+            series.sample(now, interval_s, simulation, flow.place());
         }
         now + self.interval
     }

@@ -8,8 +8,10 @@ use lastmile_units::Instant;
 use crate::BuildError;
 use crate::capture::CaptureSink;
 use crate::cells;
+use crate::event::Event;
+use crate::flow::{FlowEntry, Place, Side};
 use crate::host::{Datagrams, Ping, Progress, Replay, Session, Swarm, Totals, Transfer, Writer};
-use crate::net::{Event, FlowEntry, Net, Place, Side};
+use crate::net::Net;
 use crate::outcome::{Conservation, Outcome, Snapshot};
 use crate::owned::Owned;
 use crate::report;
@@ -241,7 +243,7 @@ impl<'a> Simulation<'a> {
     fn start(&mut self, flow: u32) {
         let now = self.now;
         self.snapshot();
-        match self.net.flows[flow as usize].place {
+        match self.net.flows[flow as usize].place() {
             Place::Transfer(index) => {
                 let side = self.hosts.transfers[index as usize].begin(now);
                 self.pump(index, side);
@@ -274,7 +276,7 @@ impl<'a> Simulation<'a> {
 
     fn stop(&mut self, flow: u32) {
         self.snapshot();
-        match self.net.flows[flow as usize].place {
+        match self.net.flows[flow as usize].place() {
             Place::Transfer(index) => {
                 self.hosts.transfers[index as usize].stop();
                 self.pump(index, Side::From);
@@ -285,7 +287,7 @@ impl<'a> Simulation<'a> {
 
     fn source(&mut self, flow: u32) {
         let now = self.now;
-        let (packet, next) = match self.net.flows[flow as usize].place {
+        let (packet, next) = match self.net.flows[flow as usize].place() {
             Place::Datagrams(index) => self.hosts.datagrams[index as usize].next(now),
             Place::Ping(index) => self.hosts.pings[index as usize].next(now),
             Place::Replay(index) => match self.hosts.replays[index as usize].next() {
@@ -379,12 +381,12 @@ impl<'a> Simulation<'a> {
                     let first = declared + u32::try_from(replayed.len()).expect("the network was checked");
                     self.hosts.replays.push(Replay::new(capture, traffic_index, first));
                     let place = Place::Replay(u32::try_from(self.hosts.replays.len() - 1).expect("as above"));
-                    replayed.extend(capture.flows.iter().map(|_| FlowEntry { traffic: traffic_index, place }));
+                    replayed.extend(capture.flows.iter().map(|_| FlowEntry::new(traffic_index, place)));
                     place
                 } else {
                     self.hosts.place(traffic, ids, index, random, &mut numbers)
                 };
-                self.net.flows.push(FlowEntry { traffic: traffic_index, place });
+                self.net.flows.push(FlowEntry::new(traffic_index, place));
                 self.net.schedule(traffic.start, Event::Start(number));
                 if let Some(stop) = traffic.stop {
                     self.net.schedule(stop, Event::Stop(number));

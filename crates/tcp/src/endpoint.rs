@@ -11,6 +11,7 @@ use std::sync::Arc;
 use lastmile_packet::{FlowId, Meta, Protocol, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
+use crate::flags::Flag;
 use crate::receiver::{Arrival, Receiver};
 use crate::recovery::{AckInfo, AckVerdict};
 use crate::sender::Sender;
@@ -69,7 +70,7 @@ pub struct Endpoint {
     pub(crate) ecn: bool,
 }
 
-const _: () = assert!(size_of::<Endpoint>() <= 128, "an endpoint that only receives takes two cache lines");
+const _: () = assert!(size_of::<Endpoint>() <= 120, "an endpoint that only receives takes less than two cache lines");
 
 impl Endpoint {
     /// An endpoint that sends its segments as `flow_out`, with the initial sequence number `iss`.
@@ -170,7 +171,7 @@ impl Endpoint {
     pub fn on_timer(&mut self, now: Instant) {
         if self.rcv.ack_timer.is_due(now) {
             self.rcv.ack_timer = Timer::OFF;
-            self.rcv.ack_due = true;
+            self.rcv.flags.set(Flag::AckDue);
             if self.config.quick_acks {
                 let rto = self.see(|snd| snd.rtt.rto());
                 self.rcv.quick().on_timer(rto);
@@ -215,11 +216,15 @@ impl Endpoint {
                     Sending::Quiet(quiet) if quiet.is_idle() => {}
                     _ => self.change(|snd| snd.set_limit(now, Some(Limit::Application))),
                 }
-                if self.rcv.ack_due { Some(self.acknowledgement(now)) } else { None }
+                if self.rcv.flags.has(Flag::AckDue) { Some(self.acknowledgement(now)) } else { None }
             }
             State::FinWait2 | State::TimeWait => {
                 self.active().set_limit(now, None);
-                if self.rcv.forced > 0 || self.rcv.ack_due { Some(self.acknowledgement(now)) } else { None }
+                if self.rcv.forced > 0 || self.rcv.flags.has(Flag::AckDue) {
+                    Some(self.acknowledgement(now))
+                } else {
+                    None
+                }
             }
             State::SynSent | State::SynReceived => {
                 let syn_due = self.change(|snd| {
@@ -246,7 +251,7 @@ impl Endpoint {
         let len = segment.payload_len();
         let ahead = segment.seq.distance_from(self.rcv.wire_next()).cast_signed();
         let mut echoed = None;
-        if self.rcv.timestamps && !segment.flags.intersects(TcpFlags::RST) {
+        if self.rcv.flags.has(Flag::Timestamps) && !segment.flags.intersects(TcpFlags::RST) {
             match self.check_timestamps(now, segment, ahead) {
                 Some(rtt) => echoed = rtt,
                 None => return,
@@ -316,11 +321,15 @@ impl Endpoint {
             self.rcv.count_data();
             if self.ecn {
                 // RFC 3168, section 6.1.3: CWR ends the echo, CE on the same packet begins it again.
-                self.rcv.echo &= !segment.flags.contains(TcpFlags::CWR);
-                self.rcv.echo |= segment.ecn() == 3;
+                if segment.flags.contains(TcpFlags::CWR) {
+                    self.rcv.flags.clear(Flag::Echo);
+                }
+                if segment.ecn() == 3 {
+                    self.rcv.flags.set(Flag::Echo);
+                }
             }
         }
-        let was_finished = self.rcv.finished;
+        let was_finished = self.rcv.flags.has(Flag::Finished);
         if was_finished && ahead >= 0 {
             // RFC 9293, section 3.10.7.4, seventh: nothing can come after the peer's FIN.
             return;
@@ -331,11 +340,11 @@ impl Endpoint {
                 self.schedule_quick_ack(now, ends);
             }
             Arrival::InOrder => {}
-            Arrival::OutOfOrder => self.rcv.out_of_order += 1,
-            Arrival::Duplicate => self.rcv.duplicates += u32::from(len > 0),
-            Arrival::Refused => {}
+            Arrival::OutOfOrder => self.rcv.count_out_of_order(),
+            Arrival::Duplicate if len > 0 => self.rcv.count_duplicate(),
+            Arrival::Duplicate | Arrival::Refused => {}
         }
-        if self.rcv.finished && !was_finished {
+        if self.rcv.flags.has(Flag::Finished) && !was_finished {
             self.on_fin(now);
         } else if self.state == State::TimeWait {
             // RFC 9293, section 3.10.7.4, eighth: a FIN sent again restarts the 2 MSL.
@@ -387,7 +396,7 @@ impl Endpoint {
     pub(crate) fn finish(&mut self, now: Instant) {
         self.state = State::Closed;
         self.rcv.ack_timer = Timer::OFF;
-        self.rcv.ack_due = false;
+        self.rcv.flags.clear(Flag::AckDue);
         self.rcv.forced = 0;
         let snd = self.active();
         snd.timer = Timer::OFF;

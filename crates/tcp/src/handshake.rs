@@ -10,6 +10,7 @@ use lastmile_units::Instant;
 use crate::config::MAX_WINDOW_SHIFT;
 use crate::congestion::{Congestion, Style};
 use crate::endpoint::{Endpoint, State};
+use crate::flags::Flag;
 use crate::ranges::Low;
 use crate::rtt::Place;
 use crate::timer::Timer;
@@ -130,7 +131,7 @@ impl Endpoint {
         if let Some((own, _)) = shifts {
             rcv.set_shift(config, own);
         }
-        rcv.sack = config.sack && syn.sack_permitted;
+        rcv.flags.put(Flag::Sack, config.sack && syn.sack_permitted);
         if let Some((value, _)) = options.timestamps()
             && config.timestamps
         {
@@ -156,7 +157,7 @@ impl Endpoint {
     /// The peer has acknowledged the SYN.
     fn establish(&mut self, now: Instant) {
         self.state = State::Established;
-        let (config, sack) = (&*self.config, self.rcv.sack);
+        let (config, sack) = (&*self.config, self.rcv.flags.has(Flag::Sack));
         self.snd.change(config, |snd| {
             snd.style = Style::of(config, sack);
             snd.congestion = Congestion::new(config, snd.mss);
@@ -179,7 +180,7 @@ impl Endpoint {
             snd.syn_due = false;
             snd.scaled = false;
         });
-        if self.rcv.timestamps {
+        if self.rcv.flags.has(Flag::Timestamps) {
             self.rcv.rare().ts_recent_at = config.timestamp(now);
         }
     }
@@ -247,9 +248,9 @@ impl Endpoint {
         let mut options = Options::syn(SynOptions {
             mss: Some(config.own_mss()),
             window_scale: config.offered_shift().filter(|_| !answer || scaled),
-            sack_permitted: if answer { rcv.sack } else { config.sack },
+            sack_permitted: if answer { rcv.flags.has(Flag::Sack) } else { config.sack },
         });
-        if if answer { rcv.timestamps } else { config.timestamps } {
+        if if answer { rcv.flags.has(Flag::Timestamps) } else { config.timestamps } {
             options = options.with_timestamps(config.timestamp(now), rcv.ts_recent());
         }
         options

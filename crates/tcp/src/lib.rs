@@ -46,6 +46,7 @@ mod aside;
 mod config;
 mod congestion;
 mod endpoint;
+mod flags;
 mod handshake;
 mod list;
 mod measure;

@@ -4,6 +4,7 @@ use lastmile_packet::FlowId;
 use lastmile_units::{Duration, Instant};
 
 use crate::endpoint::{Endpoint, State};
+use crate::flags::Flag;
 use crate::sender::Sender;
 use crate::sending::Sending;
 use crate::{Limit, LimitedTime, Stats};
@@ -62,7 +63,7 @@ impl Endpoint {
     /// The peer has closed and all its data have arrived: time for the application to close too.
     #[must_use]
     pub fn peer_closed(&self) -> bool {
-        self.rcv.finished
+        self.rcv.flags.has(Flag::Finished)
     }
 
     /// Bytes handed to the application, in order.
@@ -74,7 +75,7 @@ impl Endpoint {
     /// Bytes received in order, read by the application or not.
     #[must_use]
     pub fn received(&self) -> u64 {
-        (self.rcv.next - u64::from(self.rcv.finished)).saturating_sub(1)
+        (self.rcv.next - u64::from(self.rcv.flags.has(Flag::Finished))).saturating_sub(1)
     }
 
     /// Bytes of this end that the peer has acknowledged.
@@ -154,6 +155,7 @@ impl Endpoint {
     #[must_use]
     pub fn stats(&self) -> Stats {
         let (data_received, acks_sent) = self.rcv.counts();
+        let (out_of_order_received, duplicates_received) = self.rcv.odd_counts();
         self.see(|Sender { stats: sent, aside, .. }| Stats {
             data_packets: sent.data_packets(aside),
             data_bytes_sent: sent.data_bytes_sent,
@@ -165,8 +167,8 @@ impl Endpoint {
             timeouts: sent.timeouts,
             fast_retransmits: sent.fast_retransmits,
             dup_acks_received: sent.dup_acks_received,
-            out_of_order_received: self.rcv.out_of_order,
-            duplicates_received: self.rcv.duplicates,
+            out_of_order_received,
+            duplicates_received,
             window_probes: aside.get().map_or(0, |rare| rare.window_probes),
             ecn_reductions: aside.get().map_or(0, |rare| rare.ecn_reductions),
         })

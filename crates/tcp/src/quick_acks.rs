@@ -17,6 +17,7 @@ use lastmile_units::{Duration, Instant};
 
 use crate::Config;
 use crate::endpoint::Endpoint;
+use crate::flags::Flag;
 use crate::timer::Timer;
 
 /// `TCP_ATO_MIN` and `TCP_DELACK_MIN`.
@@ -141,7 +142,7 @@ impl Endpoint {
         // One that would go soon anyway goes now.
         let soon = now.saturating_add(Duration::from_ps(held.as_ps() / 4));
         if at_once || waiting > segments || held.is_zero() || rcv.ack_timer.is_due(soon) {
-            rcv.ack_due = true;
+            rcv.flags.set(Flag::AckDue);
         } else if let Some(deadline) = rcv.ack_timer.earlier(Timer::at(config.deadline(now, held))) {
             rcv.ack_timer = Timer::at(deadline);
         }

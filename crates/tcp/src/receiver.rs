@@ -7,10 +7,11 @@
 //! back by less than one unit (RFC 7323, section 2.4); what was within the edge at its farthest is taken.
 //! Cost: a segment in order takes a dozen comparisons and additions.
 
-use lastmile_packet::{Options, SeqNumber};
+use lastmile_packet::SeqNumber;
 use lastmile_units::Instant;
 
 use crate::Config;
+use crate::flags::{Flag, Flags};
 use crate::quick_acks::QuickAcks;
 use crate::ranges::{Low, Range, Span};
 use crate::reassembly::Reassembly;
@@ -48,24 +49,19 @@ pub(crate) struct Receiver {
     data_received: u32,
     /// The low half of [`Stats::acks_sent`](crate::Stats).
     acks_sent: u32,
-    pub(crate) out_of_order: u32,
-    pub(crate) duplicates: u32,
+    /// The low halves of what [`Stats`](crate::Stats) has of data ahead of its turn, and of data again.
+    out_of_order: u16,
+    duplicates: u16,
     /// Data segments that no acknowledgement sent so far covers.
     unacked: u8,
     /// Acknowledgements that must go out one by one: each duplicate counts at the peer.
     pub(crate) forced: u8,
     pub(crate) shift: u8,
-    /// An acknowledgement is due; one covers all that came.
-    pub(crate) ack_due: bool,
-    /// The peer's FIN has been taken in its turn.
-    pub(crate) finished: bool,
-    /// RFC 3168, section 6.1.3: acknowledgements echo congestion until the sender answers.
-    pub(crate) echo: bool,
-    /// Acknowledgements carry SACK blocks.
-    pub(crate) sack: bool,
-    /// Segments carry timestamps.
-    pub(crate) timestamps: bool,
+    pub(crate) flags: Flags,
 }
+
+// A box of 56 bytes takes 64 of the heap, one of 57 takes 80.
+const _: () = assert!(size_of::<Rare>() <= 56, "where there are timestamps every connection has them");
 
 /// What few connections need.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -82,15 +78,13 @@ pub(crate) struct Rare {
     duplicate: Span,
     /// Octets that arrived in order while the application does not read.
     unread: u32,
-    /// The application does not read.
-    paused: bool,
-    /// A FIN has come, ahead of its turn or in it.
-    fin_came: bool,
     /// Acknowledging as Linux does.
     quick: Option<Box<QuickAcks>>,
     /// High halves of counters.
     data_received: u32,
     acks_sent: u32,
+    out_of_order: u16,
+    duplicates: u16,
 }
 
 impl Receiver {
@@ -111,11 +105,7 @@ impl Receiver {
             unacked: 0,
             forced: 0,
             shift: 0,
-            ack_due: false,
-            finished: false,
-            echo: false,
-            sack: false,
-            timestamps: false,
+            flags: Flags::default(),
         }
     }
 
@@ -146,6 +136,31 @@ impl Receiver {
         }
     }
 
+    /// Counts a segment with payload that came ahead of its turn.
+    #[cold]
+    pub(crate) fn count_out_of_order(&mut self) {
+        self.out_of_order = self.out_of_order.wrapping_add(1);
+        if self.out_of_order == 0 {
+            self.rare().out_of_order += 1;
+        }
+    }
+
+    /// Counts a segment with payload that brought nothing new.
+    #[cold]
+    pub(crate) fn count_duplicate(&mut self) {
+        self.duplicates = self.duplicates.wrapping_add(1);
+        if self.duplicates == 0 {
+            self.rare().duplicates += 1;
+        }
+    }
+
+    /// Segments with payload that came ahead of their turn, and such that brought nothing new.
+    pub(crate) fn odd_counts(&self) -> (u32, u32) {
+        let (ahead, again) = self.rare.as_ref().map_or((0, 0), |rare| (rare.out_of_order, rare.duplicates));
+        let whole = |high: u16, low: u16| u32::from(high) << 16 | u32::from(low);
+        (whole(ahead, self.out_of_order), whole(again, self.duplicates))
+    }
+
     /// Segments with payload that came, and pure acknowledgements that went out.
     pub(crate) fn counts(&self) -> (u64, u64) {
         let (data, acks) = self.rare.as_ref().map_or((0, 0), |rare| (rare.data_received, rare.acks_sent));
@@ -166,7 +181,7 @@ impl Receiver {
 
     /// The peer's first timestamp: both ends send them from now on.
     pub(crate) fn start_timestamps(&mut self, value: u32) {
-        self.timestamps = true;
+        self.flags.set(Flag::Timestamps);
         self.rare().ts_recent = value;
     }
 
@@ -245,7 +260,7 @@ impl Receiver {
         }
         self.unacked = self.unacked.saturating_add(1);
         if self.unacked >= config.ack_every || config.delayed_ack.is_zero() {
-            self.ack_due = true;
+            self.flags.set(Flag::AckDue);
         } else if self.ack_timer.is_off() {
             self.ack_timer = Timer::at(config.deadline(now, config.delayed_ack));
         }
@@ -267,14 +282,14 @@ impl Receiver {
             self.force_ack();
             return Arrival::Refused;
         }
-        if end <= self.next && !(fin && !self.finished && end == self.next) {
+        if end <= self.next && !(fin && !self.flags.has(Flag::Finished) && end == self.next) {
             self.on_duplicate(config, start, full_end.min(self.next));
             return Arrival::Duplicate;
         }
-        if fin && !self.finished {
+        if fin && !self.flags.has(Flag::Finished) {
             self.reassembly();
-            let rare = self.rare();
-            (rare.fin, rare.fin_came) = (Low::of(full_end), true);
+            self.flags.set(Flag::FinCame);
+            self.rare().fin = Low::of(full_end);
         }
         if start > self.next {
             return self.on_early(config, start, end);
@@ -319,20 +334,22 @@ impl Receiver {
         count
     }
 
+    /// A FIN has come, and what lies before it not all.
+    fn awaits_fin(&self) -> bool {
+        self.flags.has(Flag::FinCame) && !self.flags.has(Flag::Finished)
+    }
+
     /// Only a receiver that has something to remember or to report keeps the box.
     fn settle_reassembly(&mut self) {
-        let awaited = self
-            .rare
-            .as_ref()
-            .is_some_and(|rare| (rare.fin_came && !self.finished) || rare.duplicate != Span::default());
-        if !awaited && self.reassembly.as_ref().is_some_and(|held| held.is_empty()) {
+        let duplicate = self.rare.as_ref().is_some_and(|rare| rare.duplicate != Span::default());
+        if !duplicate && !self.awaits_fin() && self.reassembly.as_ref().is_some_and(|held| held.is_empty()) {
             self.reassembly = None;
         }
     }
 
     /// Of very many receivers only those that have something rare keep the box.
     fn settle_rare(&mut self) {
-        if !self.timestamps && self.rare.as_deref() == Some(&Rare::default()) {
+        if !self.flags.has(Flag::Timestamps) && self.rare.as_deref() == Some(&Rare::default()) {
             self.rare = None;
         }
     }
@@ -364,31 +381,37 @@ impl Receiver {
             // RFC 5681, section 4.2: one that fills all or part of a gap is acknowledged at once.
             at_once = !reassembly.is_empty();
             self.next = reassembly.advance(end);
-            let ends = self.rare.as_ref().is_some_and(|rare| rare.fin_came && rare.fin == Low::of(self.next));
-            if ends && !self.finished {
+            let fin = self.rare.as_ref().map_or(Low::default(), |rare| rare.fin);
+            if self.awaits_fin() && fin == Low::of(self.next) {
                 self.next += 1;
-                self.finished = true;
+                self.flags.set(Flag::Finished);
                 at_once = true;
             }
-            if self.finished {
+            if self.flags.has(Flag::Finished) {
                 self.reassembly = None;
             }
             self.settle_reassembly();
         }
-        self.note_unread(self.next - before - u64::from(self.finished));
+        self.note_unread(self.next - before - u64::from(self.flags.has(Flag::Finished)));
         self.schedule_ack(now, config);
-        self.ack_due |= at_once;
+        if at_once {
+            self.flags.set(Flag::AckDue);
+        }
         Arrival::InOrder
     }
 
     #[inline]
     fn note_unread(&mut self, len: u64) {
-        if let Some(rare) = &mut self.rare
-            && rare.paused
-        {
-            // Bounded by the buffer and the one unit by which the edge may stand beyond it.
-            rare.unread = rare.unread.saturating_add(len as u32);
+        if self.flags.has(Flag::Paused) {
+            self.keep_unread(len);
         }
+    }
+
+    #[cold]
+    fn keep_unread(&mut self, len: u64) {
+        let rare = self.rare();
+        // Bounded by the buffer and the one unit by which the edge may stand beyond it.
+        rare.unread = rare.unread.saturating_add(len as u32);
     }
 
     /// How far the buffer reaches.
@@ -409,12 +432,12 @@ impl Receiver {
         let units = right.saturating_sub(self.next) >> self.shift;
         let units = units.min(0xffff);
         self.edge = Low::of(edge.max(self.next + (units << self.shift)));
-        if config.quick_acks && (self.ack_due || !self.ack_timer.is_off()) {
+        if config.quick_acks && (self.flags.has(Flag::AckDue) || !self.ack_timer.is_off()) {
             self.quick().on_ack_sent();
         }
         self.last_ack = self.wire_next();
         self.unacked = 0;
-        self.ack_due = false;
+        self.flags.clear(Flag::AckDue);
         self.ack_timer = Timer::OFF;
         units as u16
     }
@@ -423,15 +446,14 @@ impl Receiver {
     /// a segment or half of the buffer.
     pub(crate) fn set_reading(&mut self, config: &Config, reading: bool) {
         if !reading {
-            self.rare().paused = true;
-        } else if let Some(rare) = &mut self.rare
-            && rare.paused
-        {
-            rare.paused = false;
-            rare.unread = 0;
+            self.flags.set(Flag::Paused);
+        } else if self.flags.has(Flag::Paused) {
+            self.flags.clear(Flag::Paused);
+            self.rare().unread = 0;
+            self.settle_rare();
             let ahead = self.offered_edge().saturating_sub(self.edge());
             if ahead >= u64::from(config.own_mss()).min(u64::from(self.buffer / 2).max(1)) {
-                self.ack_due = true;
+                self.flags.set(Flag::AckDue);
             }
         }
     }
@@ -475,5 +497,17 @@ mod tests {
         receiver.count_data();
         receiver.count_ack();
         assert_eq!(receiver.counts(), ((1 << 32) + 1, 1 << 32));
+    }
+
+    #[test]
+    fn counters_of_what_is_odd_go_on_beyond_two_bytes() {
+        let mut receiver = Receiver::new(&Config::default());
+        (receiver.out_of_order, receiver.duplicates) = (u16::MAX, u16::MAX - 1);
+        receiver.count_out_of_order();
+        receiver.count_duplicate();
+        assert_eq!(receiver.odd_counts(), (1 << 16, (1 << 16) - 1));
+        receiver.count_out_of_order();
+        receiver.count_duplicate();
+        assert_eq!(receiver.odd_counts(), ((1 << 16) + 1, 1 << 16));
     }
 }

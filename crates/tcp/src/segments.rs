@@ -8,6 +8,7 @@ use lastmile_packet::{Mark, Meta, Options, Protocol, SackBlock, SeqNumber, TcpFl
 use lastmile_units::Instant;
 
 use crate::endpoint::{Endpoint, State};
+use crate::flags::Flag;
 use crate::ranges::Range;
 use crate::sending::Sending;
 use crate::transmit::Plan;
@@ -84,10 +85,10 @@ impl Endpoint {
     #[inline]
     fn segment(&mut self, now: Instant, seq: SeqNumber, flags: TcpFlags, len: u16) -> Meta {
         let window = self.rcv.take_window(&self.config);
-        let flags = if self.rcv.echo { flags.with(TcpFlags::ECE) } else { flags };
+        let flags = if self.rcv.flags.has(Flag::Echo) { flags.with(TcpFlags::ECE) } else { flags };
         let ack = self.rcv.last_ack;
         let mut segment = self.bare_segment(seq, ack, flags, window, len);
-        if self.rcv.timestamps || self.rcv.reassembly.is_some() {
+        if self.rcv.flags.has(Flag::Timestamps) || self.rcv.reassembly.is_some() {
             self.add_options(now, &mut segment);
         }
         segment
@@ -95,10 +96,10 @@ impl Endpoint {
 
     fn add_options(&mut self, now: Instant, segment: &mut Meta) {
         let mut options = Options::NONE;
-        if self.rcv.timestamps {
+        if self.rcv.flags.has(Flag::Timestamps) {
             options = options.with_timestamps(self.config.timestamp(now), self.rcv.ts_recent());
         }
-        if self.rcv.sack && self.rcv.reassembly.is_some() {
+        if self.rcv.flags.has(Flag::Sack) && self.rcv.reassembly.is_some() {
             let mut ranges = [Range { start: 0, end: 0 }; Options::MAX_SACK_BLOCKS];
             let room = match options.timestamps() {
                 Some(_) => Options::MAX_SACK_BLOCKS_BESIDE_TIMESTAMPS,

@@ -11,7 +11,7 @@ use lastmile_tcp::{Config, Endpoint, Open};
 use lastmile_units::Instant;
 
 use crate::engine::Handle;
-use crate::net::Side;
+use crate::flow::Side;
 use crate::spec::{OpenedBy, Source};
 
 /// A TCP transfer, both ends of it. Laid out so that a segment for one end touches few cache lines, and small: there may be
@@ -49,7 +49,7 @@ pub(crate) struct Carries {
     pub(crate) opened_by: OpenedBy,
 }
 
-const _: () = assert!(size_of::<Transfer>() <= 304, "both ends take 256 bytes, their owner little");
+const _: () = assert!(size_of::<Transfer>() <= 288, "both ends take 240 bytes, their owner little");
 
 /// What a segment did to the transfer as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
