@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(result.seeds, [1, 2, 3]);
         // Five seeds in place of two and 180 s in place of 30, of figure 8 in place of 90; figure 7 has three seeds.
         assert_eq!(model.told(Effort::Whole).0, 5);
-        assert_eq!(["1", "fig-8", "fig-7"].map(|id| model.whole_by_brief(id)), [15.0, 5.0, 9.0]);
+        assert_eq!(["1", "fig-8", "fig-7"].map(|id| model.whole_by_brief(id).round() as u64), [15, 5, 9]);
     }
 
     /// Every answer makes a network; and windows limit connections where nothing else does (figure 5).
