@@ -80,7 +80,7 @@ fn check_link(spec: &NetworkSpec, index: usize, link: &LinkSpec) -> Result<(), N
     if let Some(AbrPort::Erica(config)) = &link.abr {
         config.check().map_err(|error| NetworkError::Abr { whose: whose.clone(), error })?;
     }
-    let memory = spec.nodes[link.from.index()].shared_memory;
+    let memory = spec.nodes[link.from.index()].shared_memory.or_else(|| link.queues.hold());
     for queue in queues {
         if let Err(error) = queue.discard.rules(queue.limit, memory) {
             return Err(NetworkError::Queue { from, to, error });

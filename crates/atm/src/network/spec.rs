@@ -118,6 +118,28 @@ pub enum Queues {
     PerVc(QueueSpec),
 }
 
+impl Queues {
+    /// Each of them; of those for each VC, the one that all are like.
+    pub fn each(&self) -> impl Iterator<Item = &QueueSpec> {
+        let (one, classes) = match self {
+            Self::Fifo(queue) | Self::PerVc(queue) => (Some(queue), &[][..]),
+            Self::Classes(classes) => (None, &classes[..]),
+        };
+        one.into_iter().chain(classes.iter().map(|class| &class.queue))
+    }
+
+    /// Cells that all of them hold, where there is no other memory. `None`: there is no such limit.
+    #[must_use]
+    pub fn hold(&self) -> Option<CellCount> {
+        if matches!(self, Self::PerVc(_)) {
+            return None;
+        }
+        let limits = self.each().map(|queue| queue.limit.map(CellCount::as_u64));
+        let sum = limits.fold(Some(0_u64), |sum, limit| Some(sum?.saturating_add(limit?)));
+        sum.map(CellCount::new)
+    }
+}
+
 /// A queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct QueueSpec {

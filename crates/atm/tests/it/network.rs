@@ -294,6 +294,14 @@ fn networks_that_make_no_sense_are_refused_by_name() {
         }),
         "link from \"switch\" to \"server\": the EPD threshold of 11 cells is above the buffer of 10 cells"
     );
+    // No memory is shared here: the port has that of its queue.
+    assert_eq!(
+        refused(|spec| {
+            let low = Discard { low_priority_limit: Some(CellCount::new(11)), ..Discard::default() };
+            spec.links[0].queues = Queues::fifo(CellCount::new(10), low);
+        }),
+        "link from \"switch\" to \"server\": the limit of CLP = 1 of 11 cells is above the buffer of 10 cells"
+    );
     assert_eq!(
         refused(|spec| {
             let back = LinkSpec::new(spec.links[0].to, spec.links[0].from, RATE, Duration::ZERO);

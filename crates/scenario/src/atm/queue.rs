@@ -167,7 +167,12 @@ pub(crate) fn read(queue: Unopened<'_>, memory: Option<CellCount>) -> Option<Por
             let queue = single(table.required_table("queue")?, memory)?;
             Some(Port { queues: Queues::PerVc(queue), classes: Vec::new() })
         }
-        _ => Some(Port { queues: Queues::Fifo(one(&table, form, memory)?), classes: Vec::new() }),
+        _ => {
+            let queue = one(&table, form, memory)?;
+            // Without a memory of the switch, this queue is all that the port has.
+            fits(&table, &queue, memory.or(queue.limit))?;
+            Some(Port { queues: Queues::Fifo(queue), classes: Vec::new() })
+        }
     }
 }
 
@@ -205,7 +210,15 @@ fn classes(table: &Table<'_>, memory: Option<CellCount>) -> Option<Port> {
         table.error("classes", format!("{} has no class", table.path("classes")), None);
         return None;
     }
-    Some(Port { queues: Queues::Classes(classes), classes: names })
+    let queues = Queues::Classes(classes);
+    // Without a memory of the switch, the queues of all classes are all that the port has.
+    for class in queues.each() {
+        if let Err(error) = class.discard.rules(class.limit, memory.or_else(|| queues.hold())) {
+            table.error("classes", format!("{}: {error}", table.path("classes")), None);
+            return None;
+        }
+    }
+    Some(Port { queues, classes: names })
 }
 
 fn one(table: &Table<'_>, form: Form, memory: Option<CellCount>) -> Option<QueueSpec> {
@@ -216,12 +229,15 @@ fn one(table: &Table<'_>, form: Form, memory: Option<CellCount>) -> Option<Queue
         }
         return None;
     }
-    let discard = discard(table, form)?;
-    if let Err(error) = discard.rules(limit, memory) {
-        table.error(key_of(&error), format!("{}: {error}", table.path(key_of(&error))), None);
-        return None;
-    }
-    Some(QueueSpec { limit, discard })
+    let queue = QueueSpec { limit, discard: discard(table, form)? };
+    fits(table, &queue, memory).map(|()| queue)
+}
+
+/// Whether what the queue asks for can be in a memory of this size.
+fn fits(table: &Table<'_>, queue: &QueueSpec, memory: Option<CellCount>) -> Option<()> {
+    let Err(error) = queue.discard.rules(queue.limit, memory) else { return Some(()) };
+    table.error(key_of(&error), format!("{}: {error}", table.path(key_of(&error))), None);
+    None
 }
 
 fn discard(table: &Table<'_>, form: Form) -> Option<Discard> {

@@ -220,6 +220,26 @@ fn thresholds_above_the_buffer() {
         &CELLS.replace("400 cells", "501 cells"),
         "error: x.toml:6:58: switch.b.queue.threshold: the EPD threshold of 501 cells is above the buffer of 500 cells",
     );
+    // Cells of CLP = 1 are counted with all in the memory, which is that of the switch, or else as large as the port's queues.
+    let queue = |text: &str| CELLS.replace("kind = \"epd\", limit = \"500 cells\", threshold = \"400 cells\"", text);
+    let classes = |limit: u32| {
+        queue(&format!(
+            "kind = \"classes\", classes = [\
+             {{ name = \"af\", queue = {{ limit = \"100 cells\", low_priority_limit = \"{limit} cells\" }} }}, \
+             {{ name = \"df\", queue = {{ limit = \"50 cells\" }} }}]"
+        ))
+    };
+    refused(
+        &queue("kind = \"tail-drop\", limit = \"500 cells\", low_priority_limit = \"501 cells\""),
+        "error: x.toml:6:73: switch.b.queue.low_priority_limit: the limit of CLP = 1 of 501 cells is above the buffer of 500 cells",
+    );
+    refused(
+        &classes(151),
+        "error: x.toml:6:39: switch.b.queue.classes: the limit of CLP = 1 of 151 cells is above the buffer of 150 cells",
+    );
+    parsed(&format!("{}{TRAFFIC}", classes(150)));
+    let memory = format!("{}{TRAFFIC}", classes(151)).replace("name = \"b\"", "name = \"b\"\nmemory = \"151 cells\"");
+    parsed(&memory);
 }
 
 #[test]
