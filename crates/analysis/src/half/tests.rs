@@ -186,6 +186,41 @@ fn a_lost_retransmission_that_was_overtaken_is_part_of_the_recovery() {
     assert_eq!((repeats.fast, repeats.in_recovery, repeats.timeouts), (1, 1, 0));
 }
 
+/// RFC 8985, section 6.2, step 5: too little is SACKed to tell a loss from reordering, so the sender waits a quarter of a round trip or more, with
+/// nothing reaching it. A retransmission timer lasts for a round trip at the least, from the last new acknowledgement on (RFC 6298).
+#[test]
+fn a_reordering_timer_is_no_timeout_and_one_that_lasts_for_a_round_trip_is() {
+    for (again_at, expected) in [(360, (1, 0)), (700, (0, 1))] {
+        let mut talk = Talk::open();
+        for number in 0..4 {
+            talk.data(200, number);
+        }
+        talk.ack(300, 1, &[]);
+        talk.ack(310, 1, &[(2, 3)]);
+        talk.data(again_at, 1);
+        talk.ack(again_at + 100, 4, &[]);
+        let repeats = talk.up().repeats;
+        assert_eq!((repeats.fast, repeats.timeouts), expected, "{again_at} ms");
+    }
+}
+
+/// The same of a repair that was lost in turn.
+#[test]
+fn a_reordering_timer_sends_a_lost_repair_again() {
+    let mut talk = Talk::open();
+    for number in 0..6 {
+        talk.data(200, number);
+    }
+    talk.ack(300, 0, &[(1, 5)]);
+    talk.data(300, 0);
+    talk.data(310, 6);
+    talk.ack(350, 0, &[(1, 5), (6, 7)]);
+    talk.data(390, 0);
+    talk.ack(490, 7, &[]);
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.fast, repeats.in_recovery, repeats.timeouts), (1, 1, 0));
+}
+
 /// RFC 8985, section 7: no ACK for two round trips, so the last segment goes out again; its SACK then starts a recovery.
 #[test]
 fn a_tail_loss_probe_repeats_the_last_of_several_segments() {

@@ -269,3 +269,40 @@ fn read_by_tshark(capture: &Path) {
     let bad: Vec<_> = rows.iter().filter(|row| !row[3].is_empty() || row[4] == "0" || row[5] == "0").collect();
     assert!(bad.is_empty(), "malformed, or a bad checksum, of {} packets: {bad:?}", rows.len());
 }
+
+/// The kernel counts its timeouts. What its reordering timer (RACK) sends again after a silence is none of them.
+#[test]
+#[ignore = "needs root: real packets"]
+fn an_analysis_of_the_capture_counts_the_timeouts_of_the_kernel() {
+    let lossy = r#"
+duration = "10 s"
+
+[access]
+encapsulation = "bridged-vcmux-fcs"
+down = { rate = "4 Mbit/s", delay = "20 ms", loss = "2 %" }
+up = { rate = "1 Mbit/s", delay = "20 ms" }
+
+[[traffic]]
+name = "downloads"
+kind = "bulk"
+direction = "down"
+count = 3
+"#;
+    let Some(scratch) = folder("lab.toml", lossy) else { return };
+    let lab = ["lab", "lab.toml", "--out", "out", "--capture", "server-gateway"];
+    let output = lastmile(&scratch.path, &lab).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let analysis = json(&lastmile(&scratch.path, &["analyse", "out", "--json"]).output().unwrap().stdout);
+    let counters = analysis["files"][0]["run"]["counters"].as_array().unwrap();
+    let of = |name: &str| -> (Option<u64>, u64) {
+        let counter = counters.iter().find(|counter| counter["name"] == name).unwrap();
+        (counter["run"].as_u64(), counter["capture"].as_u64().unwrap())
+    };
+    let (Some(again), seen) = of("retransmissions") else { panic!("{counters:?}") };
+    assert!(again > 20 && seen.abs_diff(again) <= 1, "{again} segments sent again, {seen} seen");
+    let (Some(timeouts), seen) = of("timeouts") else { panic!("{counters:?}") };
+    // A probe of a lone segment cannot be told from a timeout.
+    assert!((timeouts..=timeouts + 3).contains(&seen), "{timeouts} timeouts, {seen} seen");
+    let (fast, seen) = of("fast retransmits");
+    assert!(fast.is_none() && seen > 10, "{seen} fast retransmits seen");
+}

@@ -1,6 +1,7 @@
 //! The run's own counters beside those of a capture.
 
 use lastmile_results::Summary;
+use lastmile_results::schema::Flow;
 use serde::Serialize;
 
 use super::document::Row;
@@ -17,7 +18,8 @@ pub(super) struct Beside {
 pub(super) struct Counter {
     pub(super) direction: String,
     pub(super) name: &'static str,
-    pub(super) run: u64,
+    /// `null` where the run does not tell, such as a kernel that does not count fast retransmits.
+    pub(super) run: Option<u64>,
     /// `null` without a capture.
     pub(super) capture: Option<u64>,
 }
@@ -40,11 +42,10 @@ impl Beside {
             let mut counter = |name, run, capture| {
                 counters.push(Counter { direction: direction.to_owned(), name, run, capture });
             };
-            counter("timeouts", flows().filter_map(|flow| flow.timeouts).sum(), own(|row| row.timeouts));
-            let fast = flows().filter_map(|flow| flow.fast_retransmits).sum();
-            counter("fast retransmits", fast, own(|row| row.fast_retransmits));
-            let again = flows().filter_map(|flow| flow.retransmissions).sum();
-            counter("retransmissions", again, own(|row| row.retransmissions));
+            let told = |of: fn(&Flow) -> Option<u64>| flows().filter_map(of).reduce(|sum, count| sum + count);
+            counter("timeouts", told(|flow| flow.timeouts), own(|row| row.timeouts));
+            counter("fast retransmits", told(|flow| flow.fast_retransmits), own(|row| row.fast_retransmits));
+            counter("retransmissions", told(|flow| flow.retransmissions), own(|row| row.retransmissions));
         }
         Self { scenario: summary.scenario.clone(), counters }
     }

@@ -61,8 +61,8 @@ pub(super) fn all(document: &Document, most: usize, printer: &mut Printer) -> Re
             ("capture", Align::Right),
         ]);
         for counter in &run.counters {
-            let capture = or_dash(counter.capture, grouped);
-            table.row([counter.name.to_owned(), counter.direction.clone(), grouped(counter.run), capture]);
+            let [run, capture] = [counter.run, counter.capture].map(|count| or_dash(count, grouped));
+            table.row([counter.name.to_owned(), counter.direction.clone(), run, capture]);
         }
         let _ = write!(text, "\nThe run itself: {}\n{}", run.scenario, table.render());
     }
