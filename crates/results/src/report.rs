@@ -77,7 +77,7 @@ pub fn figure(runs: &[Run], series: &[&str]) -> String {
         svg.plot xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (coordinate(outer_width)) " " (coordinate(outer_height)) }
             width=(coordinate(outer_width)) height=(coordinate(outer_height)) role="img" {
             title { (first.summary.scenario) }
-            style { (PreEscaped(style::drawing())) }
+            style { (PreEscaped(style::standalone())) }
             rect.ground width="100%" height="100%" {}
             @for (number, (run, panels)) in runs.iter().zip(&columns).enumerate() {
                 g transform={ "translate(" (coordinate(GAP + number as f64 * (frame.width + GAP))) " " (coordinate(GAP)) ")" } {

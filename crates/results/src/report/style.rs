@@ -42,9 +42,29 @@ const DRAWING: &str = "\
 .plot text.fixed{fill:var(--ink)}
 ";
 
-/// The style sheet of a drawing: light, and dark where the reader's system asks for it.
+/// The style sheet of drawings in a page: light, and dark where the reader's system asks for it.
 pub(crate) fn drawing() -> String {
     format!("{}{DRAWING}{}", colours(":root"), lines())
+}
+
+/// The style sheet of a drawing that stands alone: the same without custom properties, which only browsers know.
+pub(crate) fn standalone() -> String {
+    let sheet = format!("{DRAWING}{}", lines());
+    // Rules that name a colour, once more with the other one. A rule is whole on its line.
+    let coloured =
+        sheet.lines().filter(|line| line.contains("var(")).map(|line| format!("{line}\n")).collect::<String>();
+    let (light, dark) = (literal(&sheet, GROUND_LIGHT, &ON_LIGHT), literal(&coloured, GROUND_DARK, &ON_DARK));
+    format!(":root{{color-scheme:light dark}}\n{light}@media screen and (prefers-color-scheme:dark){{\n{dark}}}\n")
+}
+
+/// A style sheet with colours in place of their names.
+fn literal(sheet: &str, ground: &str, palette: &[&str; COLOURS]) -> String {
+    let named = ground.split_terminator(';').filter_map(|property| property.split_once(':'));
+    let of_ground = named.map(|(name, colour)| (name.to_owned(), colour));
+    let of_lines = palette.iter().enumerate().map(|(n, colour)| (format!("--c{n}"), *colour));
+    of_ground
+        .chain(of_lines)
+        .fold(sheet.to_owned(), |sheet, (name, colour)| sheet.replace(&format!("var({name})"), colour))
 }
 
 /// The colours as custom properties of `root`, with a dark variant.
@@ -103,3 +123,25 @@ details pre{background:var(--band);padding:.8rem;overflow-x:auto;font-size:.8rem
 .bad{font-weight:600}
 @media print{svg.plot{min-width:0}body{max-width:none;padding:0;font-size:10pt}h2{break-after:avoid}details{display:none}.scroll{overflow:visible}td,th{padding:.15rem .35rem;font-size:8pt}}
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Programs that draw SVG without being a browser know neither custom properties nor, many of them, media queries.
+    #[test]
+    fn a_drawing_that_stands_alone_names_its_colours() {
+        let sheet = standalone();
+        assert!(!sheet.contains("var("), "{sheet}");
+        let (light, dark) = sheet.split_once("@media").unwrap();
+        assert!(
+            light.contains(".plot .ground{fill:#ffffff}") && dark.contains(".plot .ground{fill:#14171c}"),
+            "{sheet}"
+        );
+        assert!(
+            light.contains("text.c7{fill:#666666;stroke:#ffffff}") && dark.contains("text.c7{fill:#b3b3b3;"),
+            "{sheet}"
+        );
+        assert_eq!(sheet.matches('{').count(), sheet.matches('}').count(), "{sheet}");
+    }
+}

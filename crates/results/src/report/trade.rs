@@ -52,7 +52,7 @@ pub fn trade_off(lines: &[TradeOff], caption: &str) -> String {
         svg.plot xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (coordinate(width)) " " (coordinate(height)) }
             width=(coordinate(width)) height=(coordinate(height)) role="img" {
             title { "Download kept, and the ping" }
-            style { (maud::PreEscaped(style::drawing())) }
+            style { (maud::PreEscaped(style::standalone())) }
             rect.ground width="100%" height="100%" {}
             @for (number, line) in lines.iter().enumerate() {
                 @let x = GAP + format::to_f64(number as u64) * (WIDTH + GAP);
