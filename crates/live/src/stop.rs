@@ -1,4 +1,4 @@
-//! When to stop: SIGINT, SIGTERM, or someone in the program, all through one descriptor that a loop can wait for.
+//! When to stop: SIGINT, SIGTERM, a terminal that is gone, or someone in the program, all through one descriptor that a loop can wait for.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use signal_hook::SigId;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::{pipe, unregister};
 
 use crate::error::{Context, Error};
@@ -34,13 +34,15 @@ impl Stop {
         Ok(Self { wake, handle, signal: Arc::default(), registered: Vec::new() })
     }
 
-    /// Stops at SIGINT and SIGTERM as well. From then on they no longer end the process by themselves; after this value is
-    /// gone they do nothing.
+    /// Stops at SIGINT and SIGTERM as well, and at SIGHUP, which tells that the terminal is gone, unless nohup(1) or another has
+    /// this process ignore it. From then on they no longer end the process by themselves; after this value is gone they do
+    /// nothing.
     ///
     /// # Errors
     /// No descriptors left.
     pub fn on_signals() -> Result<Self, Error> {
-        Self::on(&[SIGINT, SIGTERM])
+        let ignored = wait::is_ignored(SIGHUP).context(|| "asking what SIGHUP does")?;
+        Self::on(if ignored { &[SIGINT, SIGTERM] } else { &[SIGINT, SIGTERM, SIGHUP] })
     }
 
     /// Readable at any of these signals as well, which then do nothing else.

@@ -18,7 +18,7 @@ use lastmile_live::shape::{Config, Direction, Snapshot, Tuning, World};
 use lastmile_live::stop::Stop;
 use lastmile_scenario::policy::Policy;
 use lastmile_units::{BitRate, Duration};
-use signal_hook::consts::SIGHUP;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tiny_http::Server;
 
 use crate::exit::{Exit, Failure, Result};
@@ -175,7 +175,7 @@ fn supervised(start: &Start, printer: &mut Printer) -> Result {
     let program = std::env::current_exe().map_err(|error| Failure::new(format_args!("where is lastmile? {error}")))?;
     let mut command = process::Command::new(program);
     command.args(std::env::args_os().skip(1).filter(|argument| argument != "--supervise"));
-    let stop = Stop::on_signals()?;
+    let stop = Stop::on(&[SIGINT, SIGTERM])?;
     let hang_up = Stop::on(&[SIGHUP])?;
     let alive = || matches!(control::ask::<Status>(&start.control, Request::Alive), Ok(Answer::Done { .. }));
     let status = supervise(&mut command, &alive, &stop, &hang_up, &mut |event| match event {
@@ -192,7 +192,7 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     printer.warnings(&policy.warnings);
     let (up, down) = directions(&policy);
     // Before anything is held back: from here on a signal ends the run, and the line goes back to the bridge.
-    let stop = Stop::on_signals()?;
+    let stop = Stop::on(&[SIGINT, SIGTERM])?;
     let hang_up = Stop::on(&[SIGHUP])?;
     let listener = Listener::bind(&start.control)?;
     let world = World::build(&Config {

@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "device", conflicts_with_all = ["remove", "verify"])]
     apply: bool,
 
-    /// Take away what was set up, and nothing else
+    /// Take away what was set up, whatever the policy, and nothing else
     #[arg(long, requires = "device", conflicts_with = "verify")]
     remove: bool,
 
@@ -80,6 +80,11 @@ impl From<Header> for Device {
 }
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
+    // What was made is known without the policy, whose file may be gone or wrong by now.
+    #[cfg(target_os = "linux")]
+    if arguments.remove {
+        return live::remove(arguments, printer);
+    }
     let plan = Plan::new(arguments.on_line.load_for_a_line()?);
     printer.warnings(plan.warnings());
     if arguments.apply || arguments.remove || arguments.verify {

@@ -101,8 +101,12 @@ fn namespaces(emulator: &Child) -> Vec<String> {
 #[ignore = "needs root: real packets"]
 fn interrupted_it_says_what_it_did_and_leaves_nothing_behind() {
     let Some(scratch) = folder() else { return };
-    for signal in ["INT", "TERM"] {
-        let mut child = lastmile(&scratch.path, &["emulate", "line.toml", "--json"])
+    for signal in ["INT", "TERM", "HUP"] {
+        // Whoever runs the tests may ignore a terminal that is gone.
+        let mut child = Command::new("env")
+            .args(["--default-signal=HUP", env!("CARGO_BIN_EXE_lastmile"), "emulate", "line.toml", "--json"])
+            .current_dir(&scratch.path)
+            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -119,6 +123,27 @@ fn interrupted_it_says_what_it_did_and_leaves_nothing_behind() {
         assert_eq!(summary["conservation"]["holds"], true);
         assert!(summary["live"]["ended_by"].as_str().unwrap().starts_with("signal"));
     }
+}
+
+#[test]
+#[ignore = "needs root: real packets"]
+fn under_nohup_it_outlives_its_terminal() {
+    let Some(scratch) = folder() else { return };
+    let mut child = Command::new("env")
+        .args(["--ignore-signal=HUP", env!("CARGO_BIN_EXE_lastmile"), "emulate", "line.toml", "--json"])
+        .current_dir(&scratch.path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    until_it_says("for example", &mut BufReader::new(child.stderr.take().unwrap()));
+    kill("HUP", child.id());
+    kill("TERM", child.id());
+    let mut data = Vec::new();
+    child.stdout.take().unwrap().read_to_end(&mut data).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(json(&data)["live"]["ended_by"], "signal 15");
 }
 
 /// Two hosts, and in a namespace between them the line, by each packet path.

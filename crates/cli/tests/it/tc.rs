@@ -1,7 +1,7 @@
 //! `lastmile tc` on real devices: needs root, network namespaces, tc(8) and a kernel with HTB, so these tests run only when asked
 //! for (`scripts/live-tests.sh`).
 
-use std::io::{Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -12,6 +12,7 @@ use lastmile_live::lab::Namespace;
 use lastmile_live::tc::sizes::Pair;
 use serde_json::Value;
 
+use crate::live::{kill, until_it_says};
 use crate::transcript::{Scratch, is_root};
 
 const LINE: [&str; 6] = ["--up", "512 kbit/s", "--down", "2 Mbit/s", "--link", "bridged-vcmux-fcs"];
@@ -94,8 +95,28 @@ fn a_policy_is_set_up_read_back_measured_and_taken_away() {
     };
     let (code, data, _) = tc(place, "ack-priority", &LINE, &["--verify", "--json", "--each", "0 s"]);
     assert_eq!((code, findings(&data)[0].as_str()), (Some(1), "\"class ack\" \"rate\""), "{data}");
-    assert_eq!(tc(place, "ack-priority", &LINE, &["--remove"]).0, Some(0));
+    // The file of the policy is not read for that, nor its line asked for.
+    assert_eq!(tc(place, "no-longer-there.toml", &[], &["--remove"]).0, Some(0));
     assert_eq!(shown(place, "tc qdisc show; ip -br link"), before);
+}
+
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_signal_ends_a_measurement_and_nothing_is_left_behind() {
+    let Some(pair) = pair() else { return };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+    command.args(["tc", "fifo"]).args(LINE).args(["--device", "veth0", "--verify", "--each", "60 s"]);
+    let mut child = pair.sender().run(|| command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn()).unwrap().unwrap();
+    until_it_says("measuring", &mut BufReader::new(child.stderr.take().unwrap()));
+    let own = format!("lastmile-{}-", child.id());
+    let namespaces = || {
+        let names = std::fs::read_dir("/var/run/netns").unwrap().map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name.to_str().unwrap().starts_with(&own)).count()
+    };
+    assert_eq!(namespaces(), 2);
+    kill("TERM", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
+    assert_eq!(namespaces(), 0);
 }
 
 /// Packets of each class so far, by `tc -s`.

@@ -91,6 +91,15 @@ pub(crate) fn signal_group(pid: u32, signal: i32) -> io::Result<()> {
     check(unsafe { libc::kill(-pid, signal) }).map(drop)
 }
 
+/// Whether this process ignores `signal`, as one that nohup(1) has started ignores SIGHUP. sigaction(2).
+pub(crate) fn is_ignored(signal: i32) -> io::Result<bool> {
+    // SAFETY: a struct of integers and pointers that may be null, of which all zero is a value.
+    let mut current: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: null for "change nothing"; `current` outlives the call.
+    check(unsafe { libc::sigaction(signal, ptr::null(), &raw mut current) })?;
+    Ok(current.sa_sigaction == libc::SIG_IGN)
+}
+
 /// Microseconds on the monotonic clock of the kernel, which other processes share. clock_gettime(2).
 pub(crate) fn monotonic_us() -> io::Result<u64> {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };

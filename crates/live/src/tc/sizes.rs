@@ -19,6 +19,7 @@ use lastmile_units::{ByteCount, CellCount};
 use super::{Lacking, Target, apply, run};
 use crate::error::{Context, Error};
 use crate::lab::Namespace;
+use crate::stop::Stop;
 use crate::sys::stamped;
 
 const SENDER: Ipv4Addr = Ipv4Addr::new(198, 18, 9, 1);
@@ -155,18 +156,18 @@ impl Pair {
         self.sender.run(|| apply(configuration, &self.target))?
     }
 
-    /// Floods the set-up with packets of this size for so long.
+    /// Floods the set-up with packets of this size for so long, or until a signal comes.
     ///
     /// # Errors
-    /// Sockets that cannot be had; no packet came through.
-    pub fn flood(&self, flood: &Flood, size: u16, lasting: StdDuration) -> Result<Measured, Error> {
+    /// Sockets that cannot be had; too few packets came through.
+    pub fn flood(&self, flood: &Flood, size: u16, lasting: StdDuration, stop: &Stop) -> Result<Measured, Error> {
         let what = || format!("flooding with packets of {size} bytes");
         let receiver = self.receiver.run(|| UdpSocket::bind((RECEIVER, PORT)))?.context(what)?;
         stamped::enable(receiver.as_fd()).context(what)?;
         stamped::force_receive_buffer(receiver.as_fd(), UNREAD).context(what)?;
         let largest = EMPTY_AFTER / flood.packets_per_s(flood.largest);
         receiver.set_read_timeout(Some(StdDuration::from_secs_f64(largest.clamp(0.05, 2.0)))).context(what)?;
-        until_empty(&receiver).context(what)?;
+        until_empty(&receiver, stop).context(what)?;
         let sender = self.sender.run(|| UdpSocket::bind((SENDER, 0)))?.context(what)?;
         sender.connect((RECEIVER, PORT)).context(what)?;
         let wanted = flood.packets_per_s(ByteCount::new(size.into()));
@@ -184,7 +185,7 @@ impl Pair {
                     }
                 }
             });
-            let times = arrivals(&receiver, payload.len(), lasting);
+            let times = arrivals(&receiver, payload.len(), lasting, stop);
             over.store(true, Ordering::Relaxed);
             times
         });
@@ -198,17 +199,17 @@ impl Pair {
 }
 
 /// Reads what an earlier flood has left in the queue, until nothing comes within the socket's time for reading.
-fn until_empty(socket: &UdpSocket) -> io::Result<()> {
+fn until_empty(socket: &UdpSocket, stop: &Stop) -> io::Result<()> {
     let mut buffer = [0; 2048];
-    while stamped::receive(socket.as_fd(), &mut buffer)?.is_some() {}
+    while stop.signal().is_none() && stamped::receive(socket.as_fd(), &mut buffer)?.is_some() {}
     Ok(())
 }
 
 /// When datagrams of `len` bytes were received, in seconds.
-fn arrivals(socket: &UdpSocket, len: usize, lasting: StdDuration) -> io::Result<Vec<f64>> {
+fn arrivals(socket: &UdpSocket, len: usize, lasting: StdDuration, stop: &Stop) -> io::Result<Vec<f64>> {
     let (start, mut times, mut first) = (StdInstant::now(), Vec::new(), None);
     let mut buffer = [0; 2048];
-    while start.elapsed() < lasting {
+    while start.elapsed() < lasting && stop.signal().is_none() {
         let Some((received, Some(stamp))) = stamped::receive(socket.as_fd(), &mut buffer)? else { continue };
         if received != len {
             continue;

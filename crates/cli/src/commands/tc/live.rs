@@ -3,6 +3,7 @@
 use lastmile_kernel::script::ifb_of;
 use lastmile_linklayer::stab::Device;
 use lastmile_live::Error;
+use lastmile_live::stop::Stop;
 use lastmile_live::tc::sizes::{Measured, Pair, worth_testing};
 use lastmile_live::tc::{self, Finding, Target};
 use lastmile_units::Duration;
@@ -17,20 +18,28 @@ use crate::table::{Align, Table};
 /// The kernel's HTB comes within 1e-4; a machine with other work to do is later now and then.
 const ALLOWED: f64 = 1e-3;
 
-pub(super) fn run(arguments: &Arguments, plan: &Plan, printer: &mut Printer) -> Result {
+/// Takes away what was set up.
+pub(super) fn remove(arguments: &Arguments, printer: &mut Printer) -> Result {
+    let target = target(arguments);
+    tc::remove(&target)?;
+    printer.talk(&format!("{}: what was set up is taken away", target.device));
+    Ok(Exit::Done)
+}
+
+fn target(arguments: &Arguments) -> Target {
     // clap has seen to it that there is one.
     let device = arguments.device.clone().unwrap_or_default();
+    let ifb = arguments.ifb.clone().unwrap_or_else(|| ifb_of(&device));
+    Target { device, ifb }
+}
+
+/// Sets up, or verifies.
+pub(super) fn run(arguments: &Arguments, plan: &Plan, printer: &mut Printer) -> Result {
+    let target = target(arguments);
     let header = match arguments.header {
         Some(header) => Device::from(header),
-        None => tc::header_of(&device)?,
+        None => tc::header_of(&target.device)?,
     };
-    let ifb = arguments.ifb.clone().unwrap_or_else(|| ifb_of(&device));
-    let target = Target { device, ifb };
-    if arguments.remove {
-        tc::remove(&target)?;
-        printer.talk(&format!("{}: what was set up is taken away", target.device));
-        return Ok(Exit::Done);
-    }
     let configuration = plan.configuration(header);
     if arguments.apply {
         let lacking = tc::apply(&configuration, &target)?;
@@ -48,7 +57,13 @@ pub(super) fn run(arguments: &Arguments, plan: &Plan, printer: &mut Printer) -> 
         return Ok(Exit::Done);
     }
     let findings = tc::verify(&configuration, &target)?;
-    let measured = match measure(plan, arguments.each, printer) {
+    // Before namespaces are made: from here on a signal ends the measurement, which takes them away.
+    let stop = Stop::on_signals()?;
+    let measured = measure(plan, arguments.each, &stop, printer);
+    if let Some(signal) = stop.signal() {
+        return Ok(Exit::Interrupted(u8::try_from(signal).unwrap_or(0)));
+    }
+    let measured = match measured {
         Ok(measured) => measured,
         // What a kernel lacks keeps nobody from reading back.
         Err(error) => {
@@ -63,7 +78,12 @@ pub(super) fn run(arguments: &Arguments, plan: &Plan, printer: &mut Printer) -> 
 }
 
 /// Rates of packets of every size worth testing.
-fn measure(plan: &Plan, each: Duration, printer: &mut Printer) -> std::result::Result<Vec<Measured>, Error> {
+fn measure(
+    plan: &Plan,
+    each: Duration,
+    stop: &Stop,
+    printer: &mut Printer,
+) -> std::result::Result<Vec<Measured>, Error> {
     if each == Duration::ZERO {
         return Ok(Vec::new());
     }
@@ -76,7 +96,7 @@ fn measure(plan: &Plan, each: Duration, printer: &mut Printer) -> std::result::R
     let sizes = worth_testing(flood.layer, flood.largest);
     printer.talk(&format!("measuring {} sizes, {each} each, between two network namespaces", sizes.len()));
     let lasting = std::time::Duration::from_nanos(each.as_ns());
-    sizes.into_iter().map(|size| pair.flood(&flood, size, lasting)).collect()
+    sizes.into_iter().map(|size| pair.flood(&flood, size, lasting, stop)).collect()
 }
 
 fn report(arguments: &Arguments, findings: &[Finding], measured: &[Measured], printer: &mut Printer) -> Result<()> {
