@@ -34,7 +34,7 @@ fn systemd_finds_no_fault_with_the_units() {
     let scratch = Scratch::new();
     std::fs::write(scratch.path.join("a policy.toml"), include_str!("../../../../policies/adsl-optimizer.toml"))
         .unwrap();
-    let own = ["a policy.toml", "--lan", "br-lan", "--wan", "eth0.7"];
+    let own = ["a policy.toml", "--lan", "br-lan", "--wan", "eth0.7", "--metrics", "[::1]:9100", "--realtime"];
     let ready =
         ["fifo", "--lan", "a", "--wan", "b", "--up", "512 kbit/s", "--down", "2 Mbit/s", "--link", "pppoa-vcmux"];
     for (name, arguments) in [
@@ -44,6 +44,7 @@ fn systemd_finds_no_fault_with_the_units() {
     ] {
         let Some((unit, faults)) = verified(&scratch, name, arguments) else { return };
         assert_eq!(faults, "", "{unit}");
+        assert_eq!(unit.contains(" --metrics \"[::1]:9100\" --realtime\n"), arguments == own, "{unit}");
     }
     // It does find faults.
     let (unit, _) = verified(&scratch, "lastmile-shape.service", &own).unwrap();

@@ -1,6 +1,7 @@
 //! A unit for systemd that keeps a shaper running.
 
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -39,6 +40,14 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "IF", requires = "policy")]
     wan: Option<String>,
 
+    /// Serve metrics for Prometheus at http://ADDRESS/metrics, such as 127.0.0.1:9100
+    #[arg(long, value_name = "ADDRESS", requires = "policy")]
+    metrics: Option<SocketAddr>,
+
+    /// Run before every ordinary process (SCHED_FIFO)
+    #[arg(long, requires = "policy")]
+    realtime: bool,
+
     /// Where the program will be [default: where it is now]
     #[arg(long, value_name = "PATH")]
     program: Option<PathBuf>,
@@ -59,12 +68,21 @@ pub(super) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
                 // A unit that could not start helps nobody.
                 on_line.load_for_a_line()?;
             }
-            Unit::of(&program, &on_line, lan, wan)
+            Unit::of(&program, &on_line, (lan, wan), &arguments.further())
         }
         _ => Unit::template(&program),
     };
     printer.data(&unit.text())?;
     Ok(Exit::Done)
+}
+
+impl Arguments {
+    /// Options of the shaper beside policy, line and interfaces.
+    fn further(&self) -> String {
+        let metrics = self.metrics.map(|address| format!(" --metrics {}", quoted(&address.to_string())));
+        let realtime = self.realtime.then(|| " --realtime".to_owned());
+        metrics.into_iter().chain(realtime).collect()
+    }
 }
 
 /// What differs from unit to unit.
@@ -81,7 +99,7 @@ struct Unit {
 }
 
 impl Unit {
-    fn of(program: &Path, on_line: &OnLine, lan: &str, wan: &str) -> Self {
+    fn of(program: &Path, on_line: &OnLine, (lan, wan): (&str, &str), further: &str) -> Self {
         let file = Path::new(&on_line.policy);
         let policy = match ready::text(&on_line.policy) {
             Some(_) => on_line.policy.clone(),
@@ -94,6 +112,7 @@ impl Unit {
         for (name, value) in on_line.given() {
             write!(shape, " --{name} {}", quoted(&value)).expect("a string takes all");
         }
+        shape.push_str(further);
         Self {
             file: "/etc/systemd/system/lastmile-shape.service",
             about: format!("{policy} between {lan} and {wan}"),
