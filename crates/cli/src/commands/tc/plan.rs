@@ -2,6 +2,7 @@
 
 use lastmile_kernel::{Configuration, Direction, Expected, Request, Step, nearest};
 use lastmile_linklayer::stab::Device;
+use lastmile_queueing::Spec;
 use lastmile_scenario::{Policy, Report};
 use serde_json::{Value, json};
 
@@ -27,6 +28,9 @@ impl Plan {
     pub(super) fn configuration(&self, header: Device) -> Configuration {
         let Policy { name, about, line, rate, up, down, ack, largest, .. } = &self.policy;
         let (up, mut left_out) = nearest(up, &line.up_layer);
+        if *rate >= line.up && !matches!(up, Spec::Cake(_)) {
+            left_out.push(burst(&self.policy));
+        }
         let down = down.as_ref().map(|down| {
             let (queue, remarks) = nearest(&down.queue, &line.down_layer);
             left_out.extend(remarks.into_iter().map(|remark| format!("downstream: {remark}")));
@@ -46,6 +50,19 @@ impl Plan {
         configuration
     }
 }
+
+/// What becomes of a policy that takes all of the line: nothing is slower than the modem, whose queue keeps what came in a burst.
+fn burst(policy: &Policy) -> String {
+    let bytes = BURST_PACKETS * policy.line.up_layer.on_wire(policy.largest).as_u64();
+    let ms = bytes * 8000 / policy.rate.as_bps().max(1);
+    format!(
+        "one packet at a time at the line's very rate: HTB sends up to {bytes} bytes at once, and while the line is full {ms} ms of \
+         waiting stay in the modem for good; `place = \"middlebox\"` and `share = \"97 %\"` in [scheduler] drain them"
+    )
+}
+
+/// Bursts of classes hold so many of the largest packets at least.
+const BURST_PACKETS: u64 = 3;
 
 /// The set-up for programs: commands with `$DEV` and `$IFB` in the place of devices.
 pub(super) fn json(configuration: &Configuration) -> Value {
