@@ -53,8 +53,10 @@ impl Places {
     const SOURCE: u32 = Self::CONNECTION + 2;
     const DESTINATION: u32 = Self::SOURCE + 16;
     const HAS_PORTS: u32 = Self::DESTINATION + 16;
+    /// All of them together.
+    pub(super) const BITS: u32 = Self::HAS_PORTS + 1;
 
-    /// All of it, with eight bits free above; `None` without ports.
+    /// All of it in [`Places::BITS`] bits, of which some are set; `None` without ports.
     #[inline]
     pub(super) fn packed(self) -> Option<u64> {
         (self.0 >> Self::HAS_PORTS != 0).then_some(self.0)

@@ -17,7 +17,7 @@ use super::tracker::Connection;
 /// Kinds that are remembered at most, a power of two: traffic has few, and a list needs four kilobytes for so many.
 const KINDS: usize = 64;
 /// Conditions on lengths, bytes and rates that a kind tells apart: a bit each.
-const MEASURES: usize = u8::BITS as usize;
+const MEASURES: usize = (u64::BITS - Places::BITS) as usize;
 
 /// All that a decision depends on, if no rule that was asked looks at more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -127,7 +127,7 @@ impl Memo {
     #[inline]
     pub(super) fn kind_of(&self, places: Places, facts: &Facts<'_>) -> Option<Kind> {
         let mut packed = places.packed()?;
-        for (bit, measure) in (u64::BITS - MEASURES as u32..).zip(&self.measures) {
+        for (bit, measure) in (Places::BITS..).zip(&self.measures) {
             packed |= u64::from(measure.holds(facts)) << bit;
         }
         Some(Kind(packed))

@@ -7,8 +7,9 @@
 //! A packet with bytes wears its class from then on ([`Packet::class`]), so that whoever drives the queue can tell what each class waited.
 //!
 //! Published: tc-fw(8), and the rules of Netfilter's mangle table, which run on after a mark.
-//! Cost: a look-up for a packet of a kind that was decided before (`memo`). For others every rule that the packet's protocol, ports, flags and traffic class leave in question (`candidates`), and of those
-//! what they leave in question, for each packet that comes; addresses and connection are looked up once for all of them.
+//! Cost: addresses and connection are looked up once for all rules. Then for a packet of a kind that was decided before one look-up (`memo`);
+//! for others every rule that the packet's protocol, ports, flags and traffic class leave in question (`candidates`), and of those what they
+//! leave in question.
 
 use core::sync::atomic::{AtomicU16, Ordering};
 use std::collections::BTreeSet;
