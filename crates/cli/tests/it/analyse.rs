@@ -116,7 +116,7 @@ fn timeouts_and_fast_retransmits_are_those_that_the_simulator_counted() {
 }
 
 /// With RACK and probes (RFC 8985) a capture cannot tell the probe of a lone segment from a timeout, nor a timeout from a reordering timer that
-/// waited for long; all else is equal.
+/// ends a round trip after the last new acknowledgement; all else is equal.
 #[test]
 fn senders_with_rack_and_probes_are_told_nearly_as_well() {
     let mut seen = [0; 3];
