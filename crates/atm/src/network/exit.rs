@@ -33,7 +33,7 @@ pub(super) trait Output {
     fn seen(&self, connection: &Connection, memory: u32) -> (Occupancy, &Rules);
 
     /// How many cells of a run may be judged together.
-    fn at_once(&self, run: &Run, spacing: Spacing, connection: &Connection) -> u16;
+    fn at_once(&self, run: &Run, spacing: Spacing) -> u16;
 
     /// Lets in a cell. Gives how many cells wait more than before, one or none.
     fn accept_cell(&mut self, cell: Run, connection: &mut Connection, fabric: &mut Fabric) -> u32;
@@ -282,7 +282,7 @@ fn admit(
     fabric: &mut Fabric,
 ) -> bool {
     let connection = &mut connections[run.label() as usize];
-    let most = output.at_once(run, spacing, connection);
+    let most = output.at_once(run, spacing);
     let (seen, rules) = output.seen(connection, *memory);
     let ends = run.ends() && most == run.cells();
     let (cells, refused) = rules.admit_run(&mut connection.state, &seen, (most, ends, run.low()));

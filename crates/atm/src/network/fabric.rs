@@ -378,7 +378,7 @@ mod tests {
             cells
         };
         assert_eq!([99, 100, 129, 130].map(|ps| later(&stream, ps)), [3, 2, 1, 0]);
-        assert_eq!(stream.take_loose(110), (2, 107));
-        assert_eq!((stream.front_ps(), stream.cells(), later(&stream, 110)), (Some(130), 1, 1));
+        assert_eq!(stream.take_loose(129), (2, 107));
+        assert_eq!((stream.front_ps(), stream.cells(), later(&stream, 129)), (Some(130), 1, 1));
     }
 }

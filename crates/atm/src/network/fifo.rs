@@ -158,7 +158,6 @@ impl Fifo {
         if let Some(by_vc) = &mut self.by_vc {
             by_vc.wait_in_turn(bundle, connections);
         }
-        self.drain(bundle.last_at());
         Bundled::Done
     }
 
@@ -235,12 +234,11 @@ impl Output for Fifo {
         (Occupancy { queue: self.waiting, memory, vc: connection.waiting, active }, &self.rules)
     }
 
-    /// How many cells of a run may be judged together: where SPD waits for the VC to have no cell here, and all may have left when the next
-    /// comes, one. Of cells that are dropped none waits.
+    /// How many cells of a run may be judged together: all. If the VC has none here for a moment between two of them, so it has when its next comes, which then
+    /// tells that SPD may take a frame again: the port sends faster than they come, so each waits less than the one before.
     #[inline]
-    fn at_once(&self, run: &Run, spacing: Spacing, connection: &Connection) -> u16 {
-        let waits_for_none = || !connection.state.armed && connection.state.discarding.is_none();
-        if spacing > self.interval && run.at() < self.free && waits_for_none() { 1 } else { run.cells() }
+    fn at_once(&self, run: &Run, _: Spacing) -> u16 {
+        run.cells()
     }
 
     #[inline(always)]

@@ -210,7 +210,7 @@ impl Output for Scheduled {
     }
 
     /// How many cells of a run may be judged together: none of them may find that another has left since.
-    fn at_once(&self, run: &Run, spacing: Spacing, _: &Connection) -> u16 {
+    fn at_once(&self, run: &Run, spacing: Spacing) -> u16 {
         let at = run.at();
         if run.cells() == 1 {
             return 1;

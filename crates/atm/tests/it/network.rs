@@ -380,6 +380,35 @@ fn a_port_at_which_nothing_waits_counts_what_goes_past() {
     assert_eq!(trains.hop_stats(vcs[1], 2).sent, 60);
 }
 
+/// Two senders as fast as a port fill the memory of a switch; a third sends to a port that is as fast as its link, where nothing ever waits: its cells are
+/// dropped all the same as long as the memory is full.
+#[test]
+fn a_full_memory_drops_cells_for_a_port_at_which_none_waits() {
+    let mut spec = NetworkSpec::new();
+    let switch = spec.shared_memory_node("switch", CellCount::new(10));
+    let mut vcs = Vec::new();
+    for (index, receiver) in ["slow", "slow", "idle"].into_iter().enumerate() {
+        let name = format!("host {index}");
+        let host = spec.node(name.clone());
+        spec.link(LinkSpec::new(host, switch, RATE, Duration::ZERO));
+        if index != 1 {
+            let to = spec.node(receiver);
+            spec.link(LinkSpec::new(switch, to, RATE, Duration::ZERO));
+        }
+        let route = spec.route(&[&name, "switch", receiver]).expect("links");
+        vcs.push(spec.vc(VcSpec::new(name, 32 + index as u16, route)));
+    }
+    for trains in [true, false] {
+        let mut network = Network::new(&NetworkSpec { trains, ..spec.clone() }).expect("a network");
+        for (vc, cells) in vcs.iter().zip([40, 40, 20]) {
+            network.offer(us(0), *vc, packet(cells), 0).expect("a packet");
+        }
+        run(&mut network);
+        // As many wait as pairs have come, until ten do: then the memory is full whenever a cell of the third comes, the tenth to the twentieth.
+        assert_eq!(hop(&network, vcs[2], 1).dropped_for(CellDrop::MemoryFull), 11, "trains: {trains}");
+    }
+}
+
 proptest! {
     /// One frame alone over any chain of links: cut through at every port, stored at the far end alone.
     #[test]

@@ -195,6 +195,27 @@ fn one_frame_each(trains: bool, [pcr, trunk]: [u64; 2], queues: &Queues, starts:
     (network, trunk)
 }
 
+/// Two trains come, a cell of each every 10 us, and a third of three cells; a cell takes from 2 us to 200 us. Whatever lies between them, and whenever
+/// somebody looks for the first time, the same has happened as cell by cell.
+#[test]
+fn trains_at_any_distance_are_their_cells_at_any_time() {
+    let start = |spacings, microseconds, cells| Start { spacings, microseconds, link: 84_800, cells };
+    for trunk in [212_000, 84_800, 42_400, 2_120] {
+        for (second, third) in (1..10).flat_map(|second| (0..30).step_by(2).map(move |third| (second, third))) {
+            let starts = [start(0, 0, 8), start(0, second, 7), start(1, third, 3)];
+            for us in (third % 3..90).step_by(3) {
+                let [trains, cells] = [true, false].map(|trains| {
+                    let (mut network, trunk) =
+                        one_frame_each(trains, [42_400, trunk], &Queues::Fifo(QueueSpec::default()), &starts);
+                    network.advance(Instant::ZERO + Duration::from_us(1_000 + us));
+                    (network.all_hop_stats(), network.link_stats(trunk))
+                });
+                assert_eq!(trains, cells, "cells at {trunk} kbit/s, {second} us and {third} us apart, after {us} us");
+            }
+        }
+    }
+}
+
 /// Cells of 10 us, and 5 us on the last link. One comes every 40 us, another 15 us behind each, and 3 us behind the fifth of those the only cell of a third.
 #[test]
 fn a_cell_close_behind_trains_waits_for_the_last_of_them() {
