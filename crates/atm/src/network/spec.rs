@@ -134,8 +134,8 @@ impl Queues {
         if matches!(self, Self::PerVc(_)) {
             return None;
         }
-        let limits = self.each().map(|queue| queue.limit.map(CellCount::as_u64));
-        let sum = limits.fold(Some(0_u64), |sum, limit| Some(sum?.saturating_add(limit?)));
+        let mut limits = self.each().map(|queue| queue.limit.map(CellCount::as_u64));
+        let sum = limits.try_fold(0_u64, |sum, limit| Some(sum.saturating_add(limit?)));
         sum.map(CellCount::new)
     }
 }
