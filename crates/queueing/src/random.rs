@@ -50,6 +50,18 @@ impl Stream {
         parts_per_billion > 0 && self.below(1_000_000_000) < u64::from(parts_per_billion)
     }
 
+    /// How often in a row [`chance`](Self::chance) would be false before it is true: from the geometric distribution, at least n with a
+    /// probability of `(1 - p)^n`. `None` for a probability of zero, which draws nothing.
+    ///
+    /// Inverse transform on 53 random bits, in software floating point as in [`exponential`](Self::exponential).
+    pub fn geometric(&mut self, parts_per_billion: u32) -> Option<u64> {
+        if parts_per_billion == 0 {
+            return None;
+        }
+        let probability = f64::from(parts_per_billion.min(1_000_000_000)) / 1e9;
+        Some((libm::log(self.uniform()) / libm::log1p(-probability)) as u64)
+    }
+
     /// A span from the exponential distribution with this mean, at least one picosecond.
     ///
     /// Inverse transform on 53 random bits, with a logarithm in software floating point that gives the same bits on every
@@ -119,6 +131,27 @@ mod tests {
         let ratio = sum.as_secs_f64() / 1_000.0;
         assert!((0.99..1.01).contains(&ratio), "mean off by a factor of {ratio}");
     }
+
+    /// Each number is reached with its probability, and the first ones are frozen.
+    #[test]
+    fn geometric_numbers_are_distributed_as_they_should() {
+        assert_eq!(Stream::new(7, "gaps").geometric(0), None);
+        let mut stream = Stream::new(7, "gaps");
+        assert!((0..1_000).all(|_| stream.geometric(1_000_000_000) == Some(0)), "what is certain comes at once");
+        let draws: Vec<u64> = (0..100_000).filter_map(|_| stream.geometric(100_000_000)).collect();
+        for least in [1, 2, 7, 20] {
+            let share = draws.iter().filter(|gap| **gap >= least).count() as f64 / 100_000.0;
+            let expected = libm::pow(0.9, least as f64);
+            let deviation = libm::sqrt(expected * (1.0 - expected) / 100_000.0);
+            assert!((share - expected).abs() < 4.0 * deviation, "at least {least}: {share}, not {expected}");
+        }
+        let mut stream = Stream::new(1, "loss");
+        let first: Vec<u64> = (0..3).filter_map(|_| stream.geometric(1_000_000)).collect();
+        assert_eq!(first, FROZEN_GAPS);
+    }
+
+    /// The logarithm of each of [`FROZEN`], as a share of 2^64, over that of 0.999.
+    const FROZEN_GAPS: [u64; 3] = [570, 453, 368];
 
     /// Of a lognormal number the median is e^mean, and e^(mean + deviation) the 84.13th percentile; of a Pareto number half is above
     /// least * 2^(1 / shape).
