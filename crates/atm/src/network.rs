@@ -32,6 +32,7 @@ mod spec;
 mod stage;
 mod stats;
 mod turns;
+mod wire;
 
 use lastmile_units::{ByteCount, Instant};
 
@@ -49,6 +50,7 @@ use abr::Sender;
 use fabric::Fabric;
 use run::{END, LOW, RM, Run};
 use stage::Stage;
+use wire::Wire;
 
 /// A network at work.
 #[derive(Debug)]
@@ -57,8 +59,7 @@ pub struct Network {
     vcs: Vec<Vc>,
     links: Vec<Link>,
     stages: Vec<Stage>,
-    /// Streams that end at the far end of a link. What comes to them comes to nobody else.
-    sinks: Vec<u32>,
+    sinks: Vec<Sink>,
     /// Stages with a port that has a scheduler.
     scheduled: Vec<u32>,
     /// Stages in an order in which what one sends comes to later ones, but for rings.
@@ -92,6 +93,15 @@ struct Link {
     crossed_by: Vec<(u32, u16)>,
 }
 
+/// The far end of a link, for VCs that end there.
+#[derive(Clone, Copy, Debug)]
+struct Sink {
+    /// What comes to it comes to nobody else.
+    stream: u32,
+    /// The link loses cells.
+    loses: bool,
+}
+
 /// A VC at one of its links.
 #[derive(Clone, Copy, Debug)]
 struct Hop {
@@ -117,6 +127,8 @@ struct Vc {
     /// When the next cell may leave the source.
     free: Moment,
     hops: Vec<Hop>,
+    /// The link to the far end, if that loses cells.
+    wire: Option<Wire>,
     far_end: Reassembler,
     stats: VcStats,
     abr: AbrEnd,
@@ -284,24 +296,51 @@ impl Network {
 
     /// Takes what comes to the far end of a link.
     fn arrive(&mut self, sink: usize, until: u64) {
-        let stream = self.sinks[sink];
-        while let Some((run, last)) = self.fabric.gather(stream, until) {
-            if run.rm() {
-                self.arrive_rm(run);
-                continue;
+        let Sink { stream, loses } = self.sinks[sink];
+        if loses {
+            self.cross_wires(stream, until);
+        } else {
+            while let Some((run, last)) = self.fabric.gather(stream, until) {
+                self.arrive_run(run, last);
             }
-            let vc = &mut self.vcs[run.label() as usize];
-            vc.abr.efci = run.efci();
-            let frames = &mut self.fabric.frames;
-            let frame = frames.get(run.frame);
-            let low = if run.low() { run.cells() } else { 0 };
-            let (bytes, offered_low) = (frame.bytes(), frame.low_priority);
-            let outcome = vc.far_end.take(frame.key(), run.cells(), run.ends(), frame.cells);
-            vc.stats.arrived(run.cells(), low, outcome, bytes, offered_low);
-            let whole = matches!(outcome, Some(Reassembled::Whole(_)));
-            frames.end_cells(run.frame, run.cells(), last, whole);
         }
         let next = self.fabric.streams[stream as usize].front_ps().unwrap_or(u64::MAX);
         self.fabric.next.set(self.order.len() + sink, next);
+    }
+
+    /// The same of a link that loses cells.
+    fn cross_wires(&mut self, stream: u32, until: u64) {
+        while let Some(front) = self.fabric.streams[stream as usize].front()
+            && front.ps() <= until
+        {
+            let wire = self.vcs[front.label() as usize].wire.as_mut().expect("its last link loses cells");
+            let (most, passes) = wire.next(front.cells());
+            let (run, last) = self.fabric.take_some(stream, until, most);
+            if passes {
+                wire.pass(run.cells());
+                self.arrive_run(run, last);
+            } else {
+                wire.lose(&run, last, &mut self.fabric);
+            }
+        }
+    }
+
+    /// Cells of one frame arrive, alike, the last of them in picosecond `last`.
+    #[inline(always)]
+    fn arrive_run(&mut self, run: Run, last: u64) {
+        if run.rm() {
+            self.arrive_rm(run);
+            return;
+        }
+        let vc = &mut self.vcs[run.label() as usize];
+        vc.abr.efci = run.efci();
+        let frames = &mut self.fabric.frames;
+        let frame = frames.get(run.frame);
+        let low = if run.low() { run.cells() } else { 0 };
+        let (bytes, offered_low) = (frame.bytes(), frame.low_priority);
+        let outcome = vc.far_end.take(frame.key(), run.cells(), run.ends(), frame.cells);
+        vc.stats.arrived(run.cells(), low, outcome, bytes, offered_low);
+        let whole = matches!(outcome, Some(Reassembled::Whole(_)));
+        frames.end_cells(run.frame, run.cells(), last, whole);
     }
 }

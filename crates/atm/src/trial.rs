@@ -1,7 +1,7 @@
 //! A network made up of bytes, and all that must hold of it: what property tests and fuzzing run.
 //!
 //! Three sources and two sinks around two switches, VCs in both directions, small buffers, every discard policy, scheduler and contract, sources and
-//! ports of available bit rate among them.
+//! ports of available bit rate and links that lose cells among them.
 //! The same packets go through the network three times: with trains, from one event to the next; cell by cell, from one packet
 //! to the next; with trains, all at once; where it has ABR, cell by cell each time. Every departure and every counter must be the same.
 
@@ -93,11 +93,12 @@ fn compare(spec: &NetworkSpec, one: &Network, other: &Network) {
             let stats = one.hop_stats(id, hop);
             assert_eq!(stats, *counted, "{} at hop {hop}", vc.name);
             assert_eq!(stats.arrived, stats.sent + stats.dropped_cells() + stats.waiting);
+            assert!(stats.lost <= stats.sent && (stats.lost == 0 || spec.links[vc.route[hop].index()].loss_ppb > 0));
             assert!(stats.arrived <= came, "no hop gets more than was sent to it");
             assert!(stats.dropped_low_priority <= stats.arrived_low_priority + stats.tagged);
             assert!(stats.arrived_low_priority <= low, "CLP = 1 comes from the source or a policer");
-            low = stats.arrived_low_priority + stats.tagged - stats.dropped_low_priority;
-            came = stats.sent;
+            low = stats.arrived_low_priority + stats.tagged - stats.dropped_low_priority - stats.lost_low_priority;
+            came = stats.sent - stats.lost;
         }
         assert!(one.vc_stats(id).arrived_cells <= came);
         assert!(one.vc_stats(id).arrived_low_priority_cells <= low);
@@ -221,6 +222,11 @@ fn network(bytes: &mut Bytes<'_>) -> NetworkSpec {
     for index in 0..=many % 6 {
         let vc = vc(bytes, &spec, index, abr);
         spec.vc(vc);
+    }
+    if bytes.below(2) == 0 {
+        for link in &mut spec.links {
+            link.loss_ppb = bytes.one_of(&[0, 0, 0, 5_000_000, 50_000_000, 500_000_000]);
+        }
     }
     spec
 }

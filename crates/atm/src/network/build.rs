@@ -22,7 +22,8 @@ use super::run::LOW;
 use super::scheduled::Scheduled;
 use super::spec::{AbrPort, ClassSpec, LinkId, LinkSpec, NetworkError, NetworkSpec, QueueSpec, Queues, VcSpec};
 use super::stage::Stage;
-use super::{AbrEnd, Hop, Link, Network, Vc, VcStats};
+use super::wire::Wire;
+use super::{AbrEnd, Hop, Link, Network, Sink, Vc, VcStats};
 use crate::aal5::Reassembler;
 use crate::abr::erica::Erica;
 use crate::contract::Contract;
@@ -36,9 +37,17 @@ impl Network {
     /// # Errors
     /// What makes no sense, by name: see [`NetworkError`].
     pub fn new(spec: &NetworkSpec) -> Result<Self, NetworkError> {
+        Self::seeded(spec, 0)
+    }
+
+    /// The same in the run with this seed, on which depends which cells links lose.
+    ///
+    /// # Errors
+    /// What makes no sense, by name: see [`NetworkError`].
+    pub fn seeded(spec: &NetworkSpec, seed: u64) -> Result<Self, NetworkError> {
         check(spec)?;
         let with_back = with_back_channels(spec);
-        let mut builder = Builder::new(&with_back, spec.vcs.len());
+        let mut builder = Builder::new(&with_back, spec.vcs.len(), seed);
         for index in 0..spec.links.len() {
             builder.add_port(index);
         }
@@ -71,6 +80,7 @@ fn with_back_channels(spec: &NetworkSpec) -> NetworkSpec {
 
 struct Builder<'a> {
     spec: &'a NetworkSpec,
+    seed: u64,
     /// VCs that were asked for.
     declared: usize,
     senders: Vec<(Sender, u32)>,
@@ -104,9 +114,10 @@ enum Target {
 }
 
 impl<'a> Builder<'a> {
-    fn new(spec: &'a NetworkSpec, declared: usize) -> Self {
+    fn new(spec: &'a NetworkSpec, declared: usize, seed: u64) -> Self {
         Self {
             spec,
+            seed,
             declared,
             senders: Vec::new(),
             stages: Vec::new(),
@@ -248,6 +259,7 @@ impl<'a> Builder<'a> {
             ahead = Spacing::ZERO;
             over = hop.checked_sub(1).map_or(over, |before| vc.route[before].index());
         }
+        self.add_wires(index, &hops);
         let source = self.stream(next.map(|(stage, _)| stage), over);
         self.streams[source as usize].remaining = remaining;
         let class = vc.pcr.map_or(0, |pcr| self.class(Spacing::of_cell(pcr)));
@@ -260,10 +272,28 @@ impl<'a> Builder<'a> {
             lead: ahead,
             free: Moment::default(),
             hops,
+            wire: self.wire(index, vc.route.len() - 1),
             far_end: Reassembler::default(),
             stats: VcStats::default(),
             abr: AbrEnd::default(),
         });
+    }
+
+    /// What the stages of a VC know of the links by which it comes to them.
+    fn add_wires(&mut self, index: usize, hops: &[Hop]) {
+        for (before, &Hop { stage, label, .. }) in hops.iter().skip(1).enumerate() {
+            if let Some(wire) = self.wire(index, before) {
+                let wires = &mut self.stages[stage as usize].wires;
+                wires.resize(wires.len().max(usize::from(label) + 1), None);
+                wires[label as usize] = Some(wire);
+            }
+        }
+    }
+
+    /// The link that is the `hop`th of a VC, as that finds it. `None`: it loses nothing.
+    fn wire(&self, vc: usize, hop: usize) -> Option<Wire> {
+        let vc = &self.spec.vcs[vc];
+        Wire::new(self.spec, self.seed, &self.spec.links[vc.route[hop].index()], vc)
     }
 
     /// Sources of ABR, and what ports know of their VCs.
@@ -391,8 +421,10 @@ impl<'a> Builder<'a> {
         });
         let streams: Vec<Stream> = streams.collect();
         // In the order in which they were numbered.
-        let mut sinks: Vec<u32> = self.sinks.values().copied().collect();
-        sinks.sort_unstable_by_key(|stream| streams[*stream as usize].target());
+        let sink =
+            |(link, stream): (&usize, &u32)| Sink { stream: *stream, loses: self.spec.links[*link].loss_ppb > 0 };
+        let mut sinks: Vec<Sink> = self.sinks.iter().map(sink).collect();
+        sinks.sort_unstable_by_key(|sink| streams[sink.stream as usize].target());
         if self.has_abr() {
             // What goes over a link in a step comes after it, so RM cells that come in it went before.
             look_ahead = self.spec.links.iter().map(|link| transit(link).ps()).min().unwrap_or(u64::MAX);
@@ -417,6 +449,7 @@ impl<'a> Builder<'a> {
                 next: Earliest::new(targets),
                 woken: vec![Vec::new(); stages],
                 batch: Vec::new(),
+                crossed: Vec::new(),
                 bundle: Bundle::default(),
                 trains: self.spec.trains,
             },

@@ -12,6 +12,7 @@ use crate::discard::DiscardError;
 const MOST: usize = 65_535;
 const MOST_VPI: u16 = 4095;
 const LEAST_VCI: u16 = 32;
+const BILLION: u32 = 1_000_000_000;
 
 pub(super) fn check(spec: &NetworkSpec) -> Result<(), NetworkError> {
     // RM cells of ABR go back on VCs of their own.
@@ -55,6 +56,9 @@ fn check_link(spec: &NetworkSpec, index: usize, link: &LinkSpec) -> Result<(), N
         && pace > link.rate
     {
         return Err(NetworkError::PaceAboveRate { whose, pace, rate: link.rate });
+    }
+    if link.loss_ppb > BILLION {
+        return Err(NetworkError::LossAboveAll { whose, loss_ppb: link.loss_ppb });
     }
     let queues = match &link.queues {
         Queues::Fifo(queue) | Queues::PerVc(queue) => vec![*queue],

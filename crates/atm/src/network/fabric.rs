@@ -111,13 +111,14 @@ impl Stream {
         bounds.set(index, self.ends.front().map_or(u64::MAX, |ps| ps.saturating_add(self.remaining)));
     }
 
-    /// Takes those cells of the first run, which is loose, that are there in picosecond `bound` or before, as its first is. Gives how many, and
-    /// in which picosecond the last of them is there.
-    fn take_loose(&mut self, bound: u64) -> (u16, u64) {
+    /// Takes those of the first `most` cells of the first run, which is loose, that are there in picosecond `bound` or before, as its first is.
+    /// Gives how many, and in which picosecond the last of them is there.
+    fn take_loose(&mut self, bound: u64, most: u16) -> (u16, u64) {
         let front = self.runs.front_mut().expect("it is loose");
         let all = usize::from(front.cells());
+        let most = all.min(most.into());
         let ps = |index: usize| self.times.get(index).map_or(u64::MAX, |at| at.ps());
-        let taken = if ps(all - 1) <= bound { all } else { first_above(all, |index| ps(index) > bound) };
+        let taken = if ps(most - 1) <= bound { most } else { first_above(most, |index| ps(index) > bound) };
         let last = ps(taken - 1);
         self.times.skip(taken);
         if taken < all
@@ -155,7 +156,9 @@ pub(super) struct Fabric {
     pub(super) bounds: Earliest,
     /// What a stage has merged and not yet handled; kept for its room.
     pub(super) batch: Vec<Run>,
-    /// Kept for its room, too.
+    /// What of it came over links that lose cells; kept for its room, too.
+    pub(super) crossed: Vec<Run>,
+    /// The same.
     pub(super) bundle: Bundle,
     /// Runs are joined.
     pub(super) trains: bool,
@@ -269,7 +272,7 @@ impl Fabric {
                 break;
             }
             let (taken, last) = if run.class() == LOOSE {
-                source.take_loose(bound)
+                source.take_loose(bound, u16::MAX)
             } else if run.cells() == 1 {
                 (1, run.ps())
             } else {
@@ -290,6 +293,34 @@ impl Fabric {
             all = Some((run, last));
         }
         all
+    }
+
+    /// Takes those of the first `most` cells of the first run of a stream to a far end that are there in picosecond `bound` or before, as its first
+    /// is. Tells how many that is, and in which picosecond the last of them comes, as [`Self::gather`] does.
+    pub(super) fn take_some(&mut self, stream: u32, bound: u64, most: u16) -> (Run, u64) {
+        let index = stream as usize;
+        let source = &mut self.streams[index];
+        let front = source.runs.front_mut().expect("something is there");
+        let mut run = *front;
+        let all = run.cells();
+        let (taken, last) = if run.class() == LOOSE {
+            source.take_loose(bound, most)
+        } else {
+            let spacing = self.spacings[run.class() as usize];
+            let taken = if all == 1 { 1 } else { run.cells_until(bound, spacing).min(most) };
+            let piece = front.split(taken, spacing);
+            (taken, piece.last_at(spacing).ps())
+        };
+        if taken == all {
+            source.runs.skip(1);
+            if run.ends() {
+                source.take_end(index, &mut self.bounds);
+            }
+        } else {
+            run.about = run.about.without_end();
+        }
+        run.about = run.about.with_cells(taken);
+        (run, last)
     }
 }
 
@@ -378,7 +409,7 @@ mod tests {
             cells
         };
         assert_eq!([99, 100, 129, 130].map(|ps| later(&stream, ps)), [3, 2, 1, 0]);
-        assert_eq!(stream.take_loose(129), (2, 107));
+        assert_eq!(stream.take_loose(129, 3), (2, 107));
         assert_eq!((stream.front_ps(), stream.cells(), later(&stream, 129)), (Some(130), 1, 1));
     }
 }

@@ -27,6 +27,8 @@ pub enum Fate {
     Whole,
     /// A cell of it was dropped, the first for this reason; or the source had no room for all of it.
     Dropped(CellDrop),
+    /// A cell of it was lost on the wire, before any was dropped.
+    Lost,
     /// All its cells arrived, but the frame before had lost its end.
     Joined,
 }
@@ -45,8 +47,8 @@ pub(super) struct Frame {
     pub(super) low_priority: bool,
     /// When the last of those that ended did, picoseconds.
     ended: u64,
-    /// When the first of it was dropped, picoseconds, and why.
-    lost: Option<(u64, CellDrop)>,
+    /// When the first of it was dropped or lost, picoseconds, and why; lost on the wire for no reason.
+    lost: Option<(u64, Option<CellDrop>)>,
 }
 
 impl Frame {
@@ -97,10 +99,20 @@ impl Frames {
 
     /// `cells` of it are dropped, the first and the last at `ps`.
     pub(super) fn drop_cells(&mut self, slot: u32, cells: u16, reason: CellDrop, ps: [u64; 2]) {
-        let lost = &mut self.slots[slot as usize].lost;
-        // Stages are gone through one after the other, so a later drop may be told first.
-        *lost = Some(lost.map_or((ps[0], reason), |before| before.min((ps[0], reason))));
+        self.note_loss(slot, ps[0], Some(reason));
         self.end_cells(slot, cells, ps[1], false);
+    }
+
+    /// A cell of it is lost on the wire.
+    pub(super) fn lose_cell(&mut self, slot: u32, ps: u64) {
+        self.note_loss(slot, ps, None);
+        self.end_cells(slot, 1, ps, false);
+    }
+
+    fn note_loss(&mut self, slot: u32, ps: u64, reason: Option<CellDrop>) {
+        let lost = &mut self.slots[slot as usize].lost;
+        // Stages are gone through one after the other, so a later loss may be told first.
+        *lost = Some(lost.map_or((ps, reason), |before| before.min((ps, reason))));
     }
 
     /// `cells` of it end here, the last at `ps`. `whole`: with them all of it has arrived.
@@ -112,7 +124,7 @@ impl Frames {
         if frame.live > 0 {
             return;
         }
-        let lost = || frame.lost.map_or(Fate::Joined, |(_, reason)| Fate::Dropped(reason));
+        let lost = || frame.lost.map_or(Fate::Joined, |(_, reason)| reason.map_or(Fate::Lost, Fate::Dropped));
         let fate = if whole { Fate::Whole } else { lost() };
         let departure = Departure {
             at: Instant::from_ps(frame.ended),

@@ -228,7 +228,7 @@ impl Run {
 
     /// How many of its cells come in picosecond `bound` or before. The first does.
     #[inline(never)]
-    fn cells_until(&self, bound: u64, spacing: Spacing) -> u16 {
+    pub(super) fn cells_until(&self, bound: u64, spacing: Spacing) -> u16 {
         if self.last_at(spacing).ps() <= bound {
             return self.cells();
         }

@@ -78,6 +78,8 @@ pub struct LinkSpec {
     pub pace: Option<BitRate>,
     /// From the end of a cell's transmission to its arrival.
     pub delay: Duration,
+    /// Cells lost on the wire, at random, in a billion.
+    pub loss_ppb: u32,
     /// What waits how.
     pub queues: Queues,
     /// What the port does for VCs of ABR. `None`: nothing.
@@ -181,7 +183,7 @@ pub struct VpSpec {
 /// A virtual channel, one direction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VcSpec {
-    /// For messages.
+    /// For messages; and VCs of other names lose other cells on the wire.
     pub name: String,
     /// Virtual path identifier, 0 to 4095. Together with `vci` no two VCs of a link may have it.
     pub vpi: u16,
@@ -328,6 +330,14 @@ pub enum NetworkError {
         /// What the link carries.
         rate: BitRate,
     },
+    /// More lost on the wire than there is.
+    #[error("{whose} loses {loss_ppb} cells of a billion; at most all of them")]
+    LossAboveAll {
+        /// The link.
+        whose: String,
+        /// How many it would lose.
+        loss_ppb: u32,
+    },
     /// A source or port of ABR that cannot be.
     #[error("{whose}: {error}")]
     Abr {
@@ -439,7 +449,7 @@ impl LinkSpec {
     /// A link with a FIFO without limit, such as that of a host.
     #[must_use]
     pub fn new(from: NodeId, to: NodeId, rate: BitRate, delay: Duration) -> Self {
-        Self { from, to, rate, pace: None, delay, queues: Queues::Fifo(QueueSpec::default()), abr: None }
+        Self { from, to, rate, pace: None, delay, loss_ppb: 0, queues: Queues::Fifo(QueueSpec::default()), abr: None }
     }
 
     /// The same with these queues.

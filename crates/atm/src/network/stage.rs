@@ -13,6 +13,7 @@ use super::exit::{Exit, Lone, Port, Several};
 use super::fabric::Fabric;
 use super::heads::{Head, Heads};
 use super::run::Run;
+use super::wire::Wire;
 use crate::policer::{Policer, Seen, SeenRun, Verdict};
 use crate::time::{Moment, Spacing};
 
@@ -27,6 +28,8 @@ pub(super) struct Stage {
     /// Of several ports, those at which something waits, or did when last looked at.
     busy: Vec<u16>,
     pub(super) policers: Vec<Policer>,
+    /// By label, as far as any is there: the link by which a VC comes, if that loses cells.
+    pub(super) wires: Vec<Option<Wire>>,
     /// Of several ports, cells that wait at all of them.
     memory: u32,
     /// Where the network has ABR.
@@ -36,12 +39,12 @@ pub(super) struct Stage {
 impl Stage {
     /// Handles all that comes in picosecond `until` or before, and starts what starts by then. `own`: its place among the stages.
     pub(super) fn process(&mut self, own: usize, until: u64, fabric: &mut Fabric) {
-        let Self { inputs, heads, connections, ports, busy, policers, memory, watch } = self;
+        let Self { inputs, heads, connections, ports, busy, policers, wires, memory, watch } = self;
         while let Some(input) = fabric.woken[own].pop() {
             let ps = fabric.streams[inputs[input as usize] as usize].front_ps().expect("woken by a run");
             heads.add(Head { ps, input });
         }
-        let mut entry = Entry { inputs, heads, connections, policers };
+        let mut entry = Entry { inputs, heads, connections, policers, wires };
         let next = match (&mut ports[..], watch) {
             ([Port::Fifo(port)], None) => entry.process(&mut Lone(port), until, fabric),
             ([Port::Scheduled(port)], None) => entry.process(&mut Lone(port), until, fabric),
@@ -76,6 +79,7 @@ struct Entry<'a> {
     heads: &'a mut Heads,
     connections: &'a mut [Connection],
     policers: &'a mut [Policer],
+    wires: &'a mut [Option<Wire>],
 }
 
 impl Entry<'_> {
@@ -92,6 +96,9 @@ impl Entry<'_> {
                 let most = if fabric.trains { self.heads.len() } else { BATCH };
                 self.merge(until, most, &mut batch, fabric);
             }
+            if !self.wires.is_empty() {
+                self.cross_wires(&mut batch, fabric);
+            }
             for run in &batch {
                 self.receive(*run, exit, fabric);
             }
@@ -100,6 +107,22 @@ impl Entry<'_> {
         (fabric.batch, fabric.bundle) = (batch, bundle);
         let next = self.heads.first().map_or(u64::MAX, |head| head.ps);
         next.min(exit.finish(Moment::from_parts(until, u32::MAX), self.connections, fabric))
+    }
+
+    /// Leaves of a batch what links have not lost of it.
+    fn cross_wires(&mut self, batch: &mut Vec<Run>, fabric: &mut Fabric) {
+        let mut crossed = core::mem::take(&mut fabric.crossed);
+        for run in batch.drain(..) {
+            match self.wires.get_mut(run.label() as usize) {
+                Some(Some(wire)) => {
+                    let spacing = fabric.spacings[run.class() as usize];
+                    wire.cross(run, spacing, &mut crossed, fabric);
+                }
+                _ => crossed.push(run),
+            }
+        }
+        core::mem::swap(batch, &mut crossed);
+        fabric.crossed = crossed;
     }
 
     /// Trains side by side: handled together, or taken apart.
@@ -118,8 +141,14 @@ impl Entry<'_> {
         bundle.take(rounds, self.heads, self.inputs, fabric);
     }
 
-    /// Marks what policers tag, and leaves as many rounds as meet the same fate. False: too few, or cells are dropped. Changes no policer.
+    /// Marks what policers tag, and leaves as many rounds as meet the same fate. False: too few, or cells are dropped or lost. Changes no policer
+    /// and no link.
     fn judge_bundle(&self, bundle: &mut Bundle) -> bool {
+        for train in &bundle.trains {
+            if let Some(Some(wire)) = self.wires.get(train.label() as usize) {
+                bundle.rounds = wire.next(bundle.rounds).0;
+            }
+        }
         for index in 0..bundle.trains.len() {
             let connection = &self.connections[bundle.trains[index].label() as usize];
             if connection.unpoliced() {
@@ -142,6 +171,9 @@ impl Entry<'_> {
     /// Trains have been let in.
     fn count_bundle(&mut self, bundle: &Bundle) {
         for (index, (train, came)) in bundle.trains.iter().zip(&bundle.came).enumerate() {
+            if let Some(Some(wire)) = self.wires.get_mut(came.label() as usize) {
+                wire.pass(bundle.rounds);
+            }
             let connection = &mut self.connections[came.label() as usize];
             connection.comes(bundle.rounds, came.low());
             let tagged = train.low() && !came.low();

@@ -1,13 +1,14 @@
 //! What a network counts, told for the time up to which it has gone.
 //!
 //! A cell is *sent* by a port once its transmission has begun; it waits before, and is on the wire after. Nothing is counted by what is
-//! missing: what is inside is looked up cell by cell, so that *offered = arrived + dropped + inside* can fail.
+//! missing: what is inside is looked up cell by cell, so that *offered = arrived + dropped + lost + inside* can fail.
 
 use std::collections::BTreeMap;
 
 use lastmile_units::{ByteCount, Instant};
 
 use super::exit::Port;
+use super::wire::Wire;
 use super::{AbrStats, Hop, LinkId, Network, VcId, VpId};
 use crate::aal5::Reassembled;
 use crate::discard::CellDrop;
@@ -100,6 +101,10 @@ pub struct HopStats {
     pub dropped_low_priority: u64,
     /// Cells whose CLP a policer set.
     pub tagged: u64,
+    /// Cells sent that the link has lost: they would have come off it by now.
+    pub lost: u64,
+    /// Those of them with CLP = 1.
+    pub lost_low_priority: u64,
 }
 
 impl HopStats {
@@ -122,6 +127,8 @@ impl HopStats {
         self.sent += other.sent;
         self.waiting += other.waiting;
         self.tagged += other.tagged;
+        self.lost += other.lost;
+        self.lost_low_priority += other.lost_low_priority;
         for (sum, cells) in self.dropped.iter_mut().zip(other.dropped) {
             *sum += cells;
         }
@@ -162,6 +169,8 @@ pub struct NetworkStats {
     pub arrived: u64,
     /// Cells dropped.
     pub dropped: u64,
+    /// Cells lost on the wire.
+    pub lost: u64,
     /// Cells that wait or are on the wire.
     pub inside: u64,
     /// Frames of which cells are inside.
@@ -172,7 +181,7 @@ impl NetworkStats {
     /// True if every cell offered is somewhere.
     #[must_use]
     pub const fn holds(&self) -> bool {
-        self.offered == self.arrived + self.dropped + self.inside
+        self.offered == self.arrived + self.dropped + self.lost + self.inside
     }
 }
 
@@ -229,6 +238,7 @@ impl Network {
             Port::Fifo(_) => later(connection.out, connection.transit, connection.label).all,
             Port::Scheduled(_) => connection.waiting.into(),
         };
+        let wire = self.wire(vc, hop);
         HopStats {
             arrived: connection.arrived,
             arrived_low_priority: connection.arrived_low,
@@ -237,6 +247,17 @@ impl Network {
             waiting,
             dropped: connection.lost.dropped,
             tagged: connection.lost.tagged,
+            lost: wire.map_or(0, |wire| wire.lost),
+            lost_low_priority: wire.map_or(0, |wire| wire.lost_low),
+        }
+    }
+
+    /// The link that is the `hop`th of a VC, as that finds it, if it loses cells: whoever stands at its far end knows.
+    fn wire(&self, vc: usize, hop: usize) -> Option<&Wire> {
+        let vc = &self.vcs[vc];
+        match vc.hops.get(hop + 1) {
+            Some(next) => self.stages[next.stage as usize].wires.get(next.label as usize)?.as_ref(),
+            None => vc.wire.as_ref(),
         }
     }
 
@@ -364,6 +385,7 @@ impl Network {
         for vc in &self.vcs {
             stats.offered += vc.stats.offered.cells + vc.abr.rm[0];
             stats.arrived += vc.stats.arrived_cells + vc.abr.rm[1];
+            stats.lost += vc.wire.as_ref().map_or(0, |wire| wire.lost);
         }
         for (sender, vc) in &self.senders {
             let own = sender.stats(self.now);
@@ -374,6 +396,7 @@ impl Network {
         }
         for stage in &self.stages {
             stats.dropped += stage.connections.iter().map(super::connection::Connection::dropped_cells).sum::<u64>();
+            stats.lost += stage.wires.iter().flatten().map(|wire| wire.lost).sum::<u64>();
             for port in &stage.ports {
                 // What waits in a FIFO is in its streams already.
                 if let Port::Scheduled(port) = port {

@@ -2,7 +2,7 @@
 
 mod abr;
 mod against_a_list;
-
+mod loss;
 mod network;
 mod side_by_side;
 mod trials;

@@ -26,6 +26,8 @@ struct Load {
     low_priority: bool,
     /// Some are policed together, too.
     path: bool,
+    /// Links of senders and the trunk lose so many cells of a billion.
+    loss_ppb: u32,
     /// As many as VCs, each has a far end for itself; fewer, some share one.
     receivers: usize,
 }
@@ -36,7 +38,9 @@ fn network(trains: bool, load: Load, queues: Queues) -> (Network, LinkId, Vec<Vc
     let mut spec = NetworkSpec { trains, ..NetworkSpec::new() };
     let (near, far) = (spec.node("near"), spec.node("far"));
     let delay = Duration::from_us(700);
-    let trunk = spec.link(LinkSpec::new(near, far, load.trunk, delay).with_queues(queues));
+    let loss_ppb = load.loss_ppb;
+    let own = LinkSpec::new(near, far, load.trunk, delay).with_queues(queues);
+    let trunk = spec.link(LinkSpec { loss_ppb, ..own });
     for index in 0..load.receivers {
         let receiver = spec.node(format!("receiver {index}"));
         spec.link(LinkSpec::new(far, receiver, rate, Duration::ZERO));
@@ -45,7 +49,7 @@ fn network(trains: bool, load: Load, queues: Queues) -> (Network, LinkId, Vec<Vc
     let ids = (0..load.vcs).map(|index| {
         let names = [format!("sender {index}"), format!("receiver {}", index % load.receivers)];
         let sender = spec.node(names[0].clone());
-        spec.link(LinkSpec::new(sender, near, rate, Duration::ZERO));
+        spec.link(LinkSpec { loss_ppb, ..LinkSpec::new(sender, near, rate, Duration::ZERO) });
         let route = spec.route(&[&names[0], "near", "far", &names[1]]).expect("links");
         let upc = (index % 4 == 0).then(|| Upc { at: trunk, contract: contract() });
         spec.vc(VcSpec {
@@ -100,7 +104,7 @@ proptest! {
         limit in prop_oneof![Just(None), Just(Some(25)), Just(Some(400))],
         (scheme, share, low_limit, low_priority) in (0..5_u8, 1..12_u64, any::<bool>(), any::<bool>()),
         path in prop_oneof![2 => Just(false), 1 => Just(true)],
-        receivers in prop_oneof![2 => Just(7_usize), 1 => 1..4_usize],
+        (receivers, loss_ppb) in (prop_oneof![2 => Just(7_usize), 1 => 1..4_usize], prop_oneof![2 => Just(0_u32), 1 => Just(3_000_000), 1 => Just(100_000_000)]),
         // Weight and priority of three queues.
         classes in prop_oneof![1 => Just(None), 3 => prop::array::uniform3((1..6_u16, 0..5_u8)).prop_map(Some)],
         samples in prop::collection::vec(0..4_000_000_u64, 1..12),
@@ -120,7 +124,7 @@ proptest! {
         let class = |(weight, priority)| ClassSpec { queue, priority: priority / 4, weight };
         let queues = || classes.map_or(Queues::Fifo(queue), |classes| Queues::Classes(classes.map(class).to_vec()));
         let [pcr, trunk] = [kbit_per_s, trunk_kbit_per_s].map(BitRate::from_kbit_per_s);
-        let load = Load { vcs, pcr, trunk, low_priority, path, receivers: receivers.min(vcs) };
+        let load = Load { vcs, pcr, trunk, low_priority, path, loss_ppb, receivers: receivers.min(vcs) };
         let mut both = [true, false].map(|trains| network(trains, load, queues()));
         let mut at = Instant::ZERO;
         for (index, frame) in frames.iter().enumerate() {
