@@ -36,6 +36,7 @@ pub(crate) fn atm(network: &Network, outcome: &Outcome) -> Option<Atm> {
             offered: cells.offered,
             arrived: cells.arrived,
             dropped: cells.dropped,
+            lost: cells.lost,
             inside: cells.inside,
             holds: outcome.holds(),
         },
@@ -74,13 +75,14 @@ fn buffer(spec: &Spec, link: usize) -> Option<u64> {
 }
 
 fn port(stats: &LinkStats) -> CellPort {
-    let HopStats { arrived, sent, waiting, tagged, .. } = stats.cells;
+    let HopStats { arrived, sent, waiting, tagged, lost, .. } = stats.cells;
     CellPort {
         arrived_cells: arrived,
         sent_cells: sent,
         waiting_cells: waiting,
         dropped_cells: stats.cells.dropped_cells(),
         drops_cells: reasons(&stats.cells.dropped),
+        lost_cells: lost,
         tagged_cells: tagged,
         low_priority_cells: stats.cells.arrived_low_priority,
         dropped_low_priority_cells: stats.cells.dropped_low_priority,
@@ -93,11 +95,12 @@ fn port(stats: &LinkStats) -> CellPort {
 
 fn channel(network: &Network, spec: &Spec, index: usize, vc: &VcOutcome) -> VirtualChannel {
     let own = &spec.network.vcs[index];
-    let VcOutcome { stats, hops, conformance, lost, joined, too_large, policed: at_edge, transit, .. } = vc;
+    let VcOutcome { stats, hops, conformance, lost, on_wire, joined, too_large, policed: at_edge, transit, .. } = vc;
     let mut dropped = [0; CellDrop::ALL.len()];
     hops.iter().for_each(|hop| dropped.iter_mut().zip(hop.dropped).for_each(|(sum, cells)| *sum += cells));
     let mut frames_lost = reasons(lost);
-    for (reason, frames) in [("joined", *joined), ("too_large", *too_large), ("policed", *at_edge)] {
+    let others = [("wire_loss", *on_wire), ("joined", *joined), ("too_large", *too_large), ("policed", *at_edge)];
+    for (reason, frames) in others {
         if frames > 0 {
             frames_lost.insert(reason.to_owned(), frames);
         }
@@ -117,6 +120,7 @@ fn channel(network: &Network, spec: &Spec, index: usize, vc: &VcOutcome) -> Virt
         goodput_cells: stats.whole.cells,
         badput_cells: stats.bad_cells,
         drops_cells: reasons(&dropped),
+        lost_cells: hops.iter().map(|hop| hop.lost).sum(),
         tagged_cells: hops.iter().map(|hop| hop.tagged).sum(),
         transit_mean_s: transit.mean_s(),
         transit_max_s: (transit.packets > 0).then(|| to_f64(transit.max_ns) / 1e9),

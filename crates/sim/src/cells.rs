@@ -65,6 +65,7 @@ struct Crossing {
 #[derive(Clone, Default)]
 struct VcCount {
     lost: [u64; CellDrop::ALL.len()],
+    on_wire: u64,
     joined: u64,
     too_large: u64,
     policed: u64,
@@ -112,7 +113,7 @@ pub(crate) enum Left {
 
 impl Cells {
     pub(crate) fn new(network: &Network, atm: &Atm) -> Result<Self, BuildError> {
-        let cells = lastmile_atm::Network::new(&atm.network)?;
+        let cells = lastmile_atm::Network::seeded(&atm.network, network.seed)?;
         let ours = |link: LinkId| u32::try_from(atm.links[link.index()]).expect("the network was checked");
         let exits = atm.network.vcs.iter().map(|vc| ours(*vc.route.last().expect("checked"))).collect();
         let end = |vc: &VcSpec| atm.network.links[vc.route.last().expect("checked").index()].to.index();
@@ -256,6 +257,10 @@ impl Cells {
                 count.transit.add(departure.at.since(since));
                 return Left::Whole(self.exits[vc], packet);
             }
+            Fate::Lost => {
+                count.on_wire += 1;
+                DropReason::WireLoss
+            }
             Fate::Joined => {
                 count.joined += 1;
                 DropReason::Tail
@@ -296,6 +301,7 @@ impl Cells {
             hops,
             conformance: self.network.conformance(*vc),
             lost: count.lost,
+            on_wire: count.on_wire,
             joined: count.joined,
             too_large: count.too_large,
             policed: count.policed,

@@ -76,6 +76,8 @@ pub struct VcOutcome {
     pub conformance: Option<Conformance>,
     /// Frames lost, by why the first cell was: [`lastmile_atm::CellDrop::index`].
     pub lost: [u64; CellDrop::ALL.len()],
+    /// Frames lost of which the first cell that was, was lost on the wire.
+    pub on_wire: u64,
     /// Frames lost because the one before had lost its end.
     pub joined: u64,
     /// Packets that no frame holds.
@@ -96,7 +98,7 @@ impl AtmOutcome {
     /// True if every cell and every frame is somewhere.
     #[must_use]
     pub fn holds(&self) -> bool {
-        let lost = |vc: &VcOutcome| vc.lost.iter().sum::<u64>() + vc.joined;
+        let lost = |vc: &VcOutcome| vc.lost.iter().sum::<u64>() + vc.on_wire + vc.joined;
         let ended: u64 = self.vcs.iter().map(|vc| vc.stats.whole.frames + lost(vc)).sum();
         let offered: u64 = self.vcs.iter().map(|vc| vc.stats.offered.frames).sum();
         self.cells.holds() && self.cells.frames_inside == self.frames_inside && offered == ended + self.frames_inside

@@ -37,6 +37,9 @@ pub struct CellPort {
     pub dropped_cells: u64,
     /// The same by reason; reasons with none are left out.
     pub drops_cells: BTreeMap<String, u64>,
+    /// Cells sent that the link lost.
+    #[serde(default)]
+    pub lost_cells: u64,
     /// Cells that a policer tagged here.
     pub tagged_cells: u64,
     /// Cells that came with CLP = 1.
@@ -88,6 +91,9 @@ pub struct VirtualChannel {
     pub badput_cells: u64,
     /// Cells dropped at all its links, by reason; reasons with none are left out.
     pub drops_cells: BTreeMap<String, u64>,
+    /// Cells lost on the wire at all its links.
+    #[serde(default)]
+    pub lost_cells: u64,
     /// Cells that a policer tagged.
     pub tagged_cells: u64,
     /// Mean time from a packet's coming to the source until all of it has arrived.
@@ -183,7 +189,7 @@ pub struct Policed {
     pub eligible_frames: u64,
 }
 
-/// Where every cell went: offered = arrived + dropped + inside.
+/// Where every cell went: offered = arrived + dropped + lost + inside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CellConservation {
     /// Cells of all packets that came to the sources of virtual channels.
@@ -192,6 +198,9 @@ pub struct CellConservation {
     pub arrived: u64,
     /// Cells dropped.
     pub dropped: u64,
+    /// Cells lost on the wire.
+    #[serde(default)]
+    pub lost: u64,
     /// Cells that waited or were on the wire at the end.
     pub inside: u64,
     /// True when the sum comes out, for cells and for packets.

@@ -132,6 +132,7 @@ fn links(spec: &mut NetworkSpec, topology: &Topology<'_>) -> (Vec<LinkId>, Vec<u
         let processing: Duration = topology.nodes[link.to].processing;
         let mut cells = LinkSpec::new(nodes[link.from], nodes[link.to], line.rate, line.delay + processing);
         (cells.pace, cells.queues) = (line.pace, line.port.queues.clone());
+        cells.loss_ppb = line.loss.as_parts_per_billion();
         cells.abr = topology.switches.get(&link.from).and_then(|switch| switch.abr);
         ids.push(spec.link(cells));
     }

@@ -1,7 +1,7 @@
 //! Links of cells, at one end of which is a switch.
 
 use lastmile_sim::spec::{Compression, Link, NodeIndex};
-use lastmile_units::{BitRate, Duration};
+use lastmile_units::{BitRate, Duration, Ratio};
 
 use super::Settings;
 use super::queue::{self, Port};
@@ -26,6 +26,12 @@ const PACE: Key = Key::optional(
     "as fast as the link",
     "Cells of all virtual channels together start no closer than at this rate: the shaping of an interface.",
 );
+const LOSS: Key = Key::with_default(
+    "loss",
+    Kind::Share,
+    "0 %",
+    "Share of cells lost on the wire, at random; each costs the packet of which it is.",
+);
 const QUEUE: Key = Key::optional(
     "queue",
     Kind::Table("[queues of cells](#queues-of-cells)"),
@@ -35,9 +41,9 @@ const QUEUE: Key = Key::optional(
 
 pub(crate) static CELL_LINK: Section = Section {
     heading: "`[[link]]` of cells",
-    about: "A link to or from a switch, both ways. The way back has the same rate and delay unless `back` gives its own; each end has the \
+    about: "A link to or from a switch, both ways. The way back has the same rate, delay and loss unless `back` gives its own; each end has the \
             queue of its switch.",
-    keys: &[NAME, FROM, TO, RATE, INTERFACE, PACE, line::DELAY, QUEUE, line::back("`[link.back]` of cells")],
+    keys: &[NAME, FROM, TO, RATE, INTERFACE, PACE, line::DELAY, LOSS, QUEUE, line::back("`[link.back]` of cells")],
 };
 
 pub(crate) static CELL_BACK: Section = Section {
@@ -48,6 +54,7 @@ pub(crate) static CELL_BACK: Section = Section {
         INTERFACE,
         PACE,
         Key::optional("delay", Kind::Time, "as there", line::DELAY.doc).at_most(line::MAX_DELAY),
+        Key::optional("loss", Kind::Share, "as there", LOSS.doc),
         QUEUE,
     ],
 };
@@ -71,6 +78,7 @@ pub(crate) struct CellLine {
     pub(crate) rate: BitRate,
     pub(crate) pace: Option<BitRate>,
     pub(crate) delay: Duration,
+    pub(crate) loss: Ratio,
     pub(crate) port: Port,
 }
 
@@ -92,6 +100,10 @@ impl CellLine {
             Some(base) => table.optional("delay").or(Some(base.delay)),
             None => table.get("delay"),
         };
+        let loss = match base {
+            Some(base) => table.optional("loss").unwrap_or(base.loss),
+            None => table.get("loss").unwrap_or(Ratio::ZERO),
+        };
         let port = match table.table("queue") {
             Some(queue) => queue::read(queue, near.and_then(|switch| switch.memory)),
             None => Some(near.map_or_else(Port::of_host, |switch| switch.port.clone())),
@@ -103,7 +115,7 @@ impl CellLine {
             let key = if table.has("pace") { "pace" } else { "rate" };
             table.error(key, format!("{}: paced at {pace}, above {rate} of the link", table.path("pace")), None);
         }
-        Some(Self { rate, pace, delay: delay?, port: port? })
+        Some(Self { rate, pace, delay: delay?, loss, port: port? })
     }
 
     /// The same the other way, where the port is that of `near`.

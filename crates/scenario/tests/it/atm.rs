@@ -3,7 +3,7 @@
 use lastmile_atm::contract::Contract;
 use lastmile_scenario::Scenario;
 use lastmile_sim::{Simulation, run};
-use lastmile_units::BitRate;
+use lastmile_units::{BitRate, Duration};
 
 /// Host - switch - switch - host, five transfers.
 const CELLS: &str = r#"duration = "2 s"
@@ -52,6 +52,51 @@ fn every_flow_has_a_virtual_channel_each_way() {
     let outcome = run(&network).unwrap();
     assert!(outcome.conservation.holds() && outcome.atm.unwrap().holds());
     assert!(outcome.flows.iter().all(|flow| flow.bytes_delivered > 0));
+}
+
+/// One cell in five hundred is lost on the trunk, none on its way back: packets of 32 cells and ACKs of two lose what independent losses let them lose.
+#[test]
+fn a_link_loses_cells_and_they_their_packets() {
+    let lossy = CELLS.replace("delay = \"1 ms\"\n", "delay = \"1 ms\"\nloss = \"0.2 %\"\nback = { loss = \"0 %\" }\n");
+    let mut network = parsed(&format!("{lossy}{TRAFFIC}count = 5\n")).network();
+    let losses: Vec<u32> = network.atm.as_ref().unwrap().network.links.iter().map(|link| link.loss_ppb).collect();
+    assert_eq!(losses, [0, 0, 2_000_000, 0, 0, 0]);
+    network.duration = Duration::from_s(20);
+    let outcome = run(&network).unwrap();
+    let atm = outcome.atm.as_ref().unwrap();
+    assert!(outcome.conservation.holds() && atm.holds(), "{atm:?}");
+    let trunk = &atm.ports[2].cells;
+    assert_eq!((trunk.lost, atm.cells.lost), (trunk.lost, trunk.lost), "nowhere else");
+    let within = |found: u64, of: u64, expected: f64| {
+        let deviation = (expected * (1.0 - expected) / of as f64).sqrt();
+        let share = found as f64 / of as f64;
+        assert!((share - expected).abs() < 4.0 * deviation, "{share} of {of}, not {expected}");
+    };
+    within(trunk.lost, trunk.sent, 0.002);
+    let (there, back) = atm.vcs.split_at(5);
+    let lost = there.iter().map(|vc| vc.on_wire).sum();
+    let came = there.iter().map(|vc| vc.stats.offered.frames - vc.lost.iter().sum::<u64>()).sum();
+    // All but a few are of 32 cells.
+    within(lost, came, 1.0 - 0.998_f64.powi(32));
+    assert!(back.iter().all(|vc| vc.on_wire == 0));
+    network.atm.as_mut().unwrap().network.trains = false;
+    assert_eq!(format!("{:?}", run(&network).unwrap().atm), format!("{:?}", outcome.atm), "trains change nothing");
+    network.seed += 1;
+    assert_ne!(run(&network).unwrap().atm.unwrap().cells.lost, atm.cells.lost, "another run loses other cells");
+}
+
+/// The way back of a link is as the way there, unless it says otherwise.
+#[test]
+fn the_way_back_loses_as_many_cells() {
+    let losses = |keys: &str| {
+        let text = CELLS.replace("delay = \"1 ms\"\n", &format!("delay = \"1 ms\"\n{keys}"));
+        let network = parsed(&format!("{text}{TRAFFIC}")).network();
+        network.atm.unwrap().network.links[2..4].iter().map(|link| link.loss_ppb).collect::<Vec<_>>()
+    };
+    assert_eq!(losses(""), [0, 0]);
+    assert_eq!(losses("loss = \"1 %\"\n"), [10_000_000; 2]);
+    assert_eq!(losses("loss = \"1 %\"\nback = { rate = \"2 Mbit/s\" }\n"), [10_000_000; 2]);
+    assert_eq!(losses("back = { loss = \"1e-7\" }\n"), [0, 100]);
 }
 
 #[test]
@@ -259,8 +304,8 @@ fn names_that_are_not_there() {
 fn what_a_link_of_cells_cannot_be() {
     refused(&CELLS.replace("rate = \"10 Mbit/s\"\n", ""), "error: x.toml:11:1: link.1: a link of cells without a rate");
     refused(
-        &CELLS.replace("delay = \"1 ms\"\n", "loss = \"1 %\"\n"),
-        "error: x.toml:15:1: unknown key \"loss\" in [[link]] 1",
+        &CELLS.replace("delay = \"1 ms\"\n", "loss = \"101 %\"\n"),
+        "error: x.toml:15:8: link.1.loss: \"101 %\" is too large; a share of a whole is at most 100 %",
     );
     refused(
         &format!("{CELLS}{}", TRAFFIC.replace("right", "b")),

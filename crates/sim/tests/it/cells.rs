@@ -126,6 +126,21 @@ fn neither_trains_nor_samples_change_a_result() {
     assert!(queue.points.iter().any(|(_, cells)| *cells > 50.0), "{:?}", &queue.points[..50]);
     network.atm.as_mut().unwrap().network.trains = false;
     assert_eq!(plain, told(&run(&network).unwrap()));
+    // The same of a network that loses cells, there and back.
+    let lossy = |trains, interval| {
+        let mut network = network.clone();
+        network.record.interval = interval;
+        let spec = &mut network.atm.as_mut().unwrap().network;
+        spec.trains = trains;
+        for link in [2, 5] {
+            spec.links[link].loss_ppb = 3_000_000;
+        }
+        run(&network).unwrap()
+    };
+    let losses = lossy(true, None);
+    assert!(losses.conservation.holds() && losses.atm.as_ref().unwrap().holds());
+    assert!(losses.atm.as_ref().unwrap().vcs.iter().any(|vc| vc.on_wire > 0));
+    assert_eq!(told(&losses), told(&lossy(false, Some(Duration::from_ms(7)))));
 }
 
 #[test]
@@ -177,6 +192,7 @@ proptest! {
         scheme in 0_usize..5,
         stop_ms in 10_u64..2_000,
         seed in any::<u64>(),
+        loss_ppb in prop_oneof![Just(0_u32), Just(1_000_000), Just(200_000_000)],
     ) {
         let cells = CellCount::new;
         let schemes = [
@@ -192,6 +208,7 @@ proptest! {
         let mut network = switched(traffic, BitRate::from_kbit_per_s(kbit), discard);
         network.seed = seed;
         network.duration = Duration::from_s(2);
+        network.atm.as_mut().unwrap().network.links[2].loss_ppb = loss_ppb;
         let mut simulation = Simulation::new(&network, None).unwrap();
         simulation.advance_to(Instant::ZERO + Duration::from_ms(stop_ms));
         let half_way = simulation.conservation();
@@ -200,7 +217,7 @@ proptest! {
         prop_assert!(outcome.conservation.holds(), "{:?}", outcome.conservation);
         let atm = outcome.atm.unwrap();
         prop_assert!(atm.holds(), "{atm:?}");
-        let lost: u64 = atm.vcs.iter().map(|vc| vc.lost.iter().sum::<u64>() + vc.joined).sum();
+        let lost: u64 = atm.vcs.iter().map(|vc| vc.lost.iter().sum::<u64>() + vc.on_wire + vc.joined).sum();
         prop_assert_eq!(lost, outcome.conservation.dropped.packets);
     }
 }
