@@ -74,3 +74,25 @@ fn tables_and_report_show_them() {
     let page = report::page(&[run]);
     assert!(page.contains("Cells in the queue") && page.contains("Virtual channels"), "a panel and a table");
 }
+
+#[test]
+fn cells_lost_on_the_wire_are_told_apart_from_dropped_ones() {
+    let mut network = short_of_cells();
+    network.atm.as_mut().unwrap().network.links[0].loss_ppb = 5_000_000;
+    let run = run(&network);
+    let atm = run.summary.atm.as_ref().unwrap();
+    assert!(atm.conservation.holds && run.summary.conservation.holds, "{:?}", atm.conservation);
+    let [up, down] = &atm.ports[..] else { panic!("two ports") };
+    assert!(up.lost_cells > 0 && down.lost_cells == 0, "{} {}", up.lost_cells, down.lost_cells);
+    assert_eq!(atm.conservation.lost, up.lost_cells);
+    assert_eq!(atm.conservation.dropped, up.dropped_cells + down.dropped_cells);
+    assert_eq!(atm.vcs.iter().map(|vc| vc.lost_cells).sum::<u64>(), up.lost_cells);
+    let on_wire: u64 = atm.vcs.iter().filter_map(|vc| vc.lost_frames.get("wire_loss")).sum();
+    assert!((1..=up.lost_cells).contains(&on_wire), "{on_wire} packets, {} cells", up.lost_cells);
+    let lost: u64 = atm.vcs.iter().flat_map(|vc| vc.lost_frames.values()).sum();
+    assert_eq!(lost, run.summary.conservation.packets.dropped);
+    let text = table::run(&run.summary, 160);
+    assert!(text.contains("Lost on"), "{text}");
+    let page = report::page(&[run]);
+    assert!(page.contains("wire loss"), "in the table of virtual channels");
+}
