@@ -151,7 +151,7 @@ mod tests {
     }
 
     /// The logarithm of each of [`FROZEN`], as a share of 2^64, over that of 0.999.
-    const FROZEN_GAPS: [u64; 3] = [570, 453, 368];
+    const FROZEN_GAPS: [u64; 3] = [570, 452, 368];
 
     /// Of a lognormal number the median is e^mean, and e^(mean + deviation) the 84.13th percentile; of a Pareto number half is above
     /// least * 2^(1 / shape).
