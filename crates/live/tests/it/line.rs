@@ -161,7 +161,8 @@ pub(crate) fn download(client: &Namespace, server: &Namespace, from: SocketAddrV
         scope.spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let block = vec![0; 1 << 16];
-            // Until the client has had enough and closes.
+            // Until the client has had enough and closes. Its reset goes behind the upload, and may be lost there as often as it is sent.
+            stream.set_write_timeout(Some(StdDuration::from_secs(5))).unwrap();
             while stream.write_all(&block).is_ok() {}
         });
         let mut stream = client.run(|| TcpStream::connect(from)).unwrap().unwrap();
