@@ -19,6 +19,8 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::thread;
+use std::time::Duration;
 
 use lastmile_packet::Frame;
 use lastmile_units::Instant;
@@ -64,7 +66,7 @@ impl Xdp {
         let index = packet::index_of(name)?;
         let promiscuous = packet::Receiver::deaf(name)?;
         let queues = device::receive_queues(name)?;
-        let open = || (0..queues).map(|queue| XdpSocket::open(index, queue)).collect::<io::Result<Vec<_>>>();
+        let open = || (0..queues).map(|queue| open_queue(index, queue)).collect::<io::Result<Vec<_>>>();
         let mut sockets = open()?;
         let (link, native) = match xdp::redirect(index, &sockets, Mode::Native) {
             Ok(link) => (link, true),
@@ -89,6 +91,20 @@ impl Xdp {
     pub fn is_native(&self) -> bool {
         self.native
     }
+}
+
+/// A queue whose last socket is closed is free only when a worker of the kernel has come to it (`xp_put_pool`), also if the process was killed: looks
+/// so often whether it is, so long apart.
+const LOOKS: (u32, Duration) = (100, Duration::from_millis(10));
+
+fn open_queue(index: libc::c_int, queue: u32) -> io::Result<XdpSocket> {
+    for _ in 0..LOOKS.0 {
+        match XdpSocket::open(index, queue) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => thread::sleep(LOOKS.1),
+            opened => return opened,
+        }
+    }
+    XdpSocket::open(index, queue)
 }
 
 impl Port for Xdp {
