@@ -97,22 +97,27 @@ fn namespaces(emulator: &Child) -> Vec<String> {
     names.filter(|name| name.starts_with(&own)).collect()
 }
 
+/// A line that stands, by a program that SIGHUP meets as this option of env(1) says. Nobody reads what it says from then on.
+fn emulating(scratch: &Scratch, hang_up: &str) -> Child {
+    let mut child = Command::new("env")
+        .args([hang_up, env!("CARGO_BIN_EXE_lastmile"), "emulate", "line.toml", "--json"])
+        .current_dir(&scratch.path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    until_it_says("for example", &mut BufReader::new(child.stderr.as_mut().unwrap()));
+    child
+}
+
 #[test]
 #[ignore = "needs root: real packets"]
 fn interrupted_it_says_what_it_did_and_leaves_nothing_behind() {
     let Some(scratch) = folder() else { return };
     for signal in ["INT", "TERM", "HUP"] {
         // Whoever runs the tests may ignore a terminal that is gone.
-        let mut child = Command::new("env")
-            .args(["--default-signal=HUP", env!("CARGO_BIN_EXE_lastmile"), "emulate", "line.toml", "--json"])
-            .current_dir(&scratch.path)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut talk = BufReader::new(child.stderr.take().unwrap());
-        until_it_says("for example", &mut talk);
+        let mut child = emulating(&scratch, "--default-signal=HUP");
         assert_eq!(namespaces(&child).len(), 2);
         kill(signal, child.id());
         let mut data = Vec::new();
@@ -129,15 +134,7 @@ fn interrupted_it_says_what_it_did_and_leaves_nothing_behind() {
 #[ignore = "needs root: real packets"]
 fn under_nohup_it_outlives_its_terminal() {
     let Some(scratch) = folder() else { return };
-    let mut child = Command::new("env")
-        .args(["--ignore-signal=HUP", env!("CARGO_BIN_EXE_lastmile"), "emulate", "line.toml", "--json"])
-        .current_dir(&scratch.path)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    until_it_says("for example", &mut BufReader::new(child.stderr.take().unwrap()));
+    let mut child = emulating(&scratch, "--ignore-signal=HUP");
     kill("HUP", child.id());
     kill("TERM", child.id());
     let mut data = Vec::new();
