@@ -18,6 +18,7 @@
 //! | `packet` | packet sockets: packet(7), recvmmsg(2), sendmmsg(2) |
 //! | `stamped` | packets with the kernel's receive time; the buffers of a socket |
 //! | `xdp` | AF_XDP sockets |
+//! | `ring`, `umem` | the rings of AF_XDP and the memory for its frames, with who may use which part |
 //! | `socket`, `poll` | sockets that are set up before they open, `TCP_INFO`; waiting for many of them |
 //! | `icmp` | a raw socket for echo requests whose replies carry the kernel's receive time |
 #![allow(unsafe_code, reason = "system calls that no safe library has")]
@@ -35,8 +36,10 @@ pub(crate) mod outgoing;
 pub(crate) mod packet;
 pub(crate) mod poll;
 pub(crate) mod random;
+mod ring;
 pub(crate) mod socket;
 pub(crate) mod stamped;
+mod umem;
 pub(crate) mod wait;
 pub(crate) mod xdp;
 

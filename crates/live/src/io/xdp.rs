@@ -137,6 +137,10 @@ impl Port for Xdp {
 
     fn send(&mut self, frames: &mut Vec<Frame>, done: &mut dyn FnMut(Frame, Result<(), Refusal>)) {
         let socket = &mut self.sockets[0];
+        if let Err(error) = socket.pass_cancelled() {
+            frames.drain(..).for_each(|frame| done(frame, Err(Refusal::from(&error))));
+            return;
+        }
         let (mut rest, mut results) = (frames.as_slice(), Vec::with_capacity(frames.len()));
         while let Some(frame) = rest.first() {
             if frame.bytes().len() > xdp::MAX_FRAME {
@@ -144,18 +148,13 @@ impl Port for Xdp {
                 rest = &rest[1..];
                 continue;
             }
-            let queued = rest.iter().take_while(|frame| socket.queue(frame.bytes())).count();
-            let sent = socket.flush();
-            let (unsent, refusal) = match &sent {
-                Ok(()) => (0, Refusal::Full),
-                Err(error) => (socket.withdraw(), Refusal::from(error)),
-            };
-            results.extend((0..queued).map(|index| if index + unsent < queued { Ok(()) } else { Err(refusal) }));
-            if queued == 0 {
-                // No chunk has come back.
+            let put_up = rest.iter().take_while(|frame| socket.put_up(frame.bytes())).count();
+            socket.transmit(&mut |result| results.push(result.map_err(|error| Refusal::from(&error))));
+            if put_up == 0 {
+                // No chunk, or no entry of the ring, was free.
                 results.push(Err(Refusal::Full));
             }
-            rest = &rest[queued.max(1)..];
+            rest = &rest[put_up.max(1)..];
         }
         for (frame, result) in frames.drain(..).zip(results) {
             done(frame, result);
@@ -163,8 +162,13 @@ impl Port for Xdp {
     }
 
     fn counters(&mut self) -> io::Result<Counters> {
-        let dropped: io::Result<Vec<u64>> = self.sockets.iter().map(XdpSocket::dropped).collect();
-        Ok(Counters { dropped_unread: dropped?.iter().sum(), ..self.counters })
+        let mut counters = self.counters;
+        for socket in &self.sockets {
+            let dropped = socket.dropped()?;
+            counters.dropped_unread += dropped.unread;
+            counters.cut_short += dropped.too_long;
+        }
+        Ok(counters)
     }
 }
 

@@ -46,7 +46,7 @@ impl Attributes {
         attributes
     }
 
-    /// With a pointer at this offset, as a number of 64 bits.
+    /// With a pointer at this offset, as a number of 64 bits, to what the kernel only reads.
     fn with_pointer<T: ?Sized>(mut self, at: usize, to: &T) -> Self {
         let bytes = (std::ptr::from_ref(to).cast::<u8>() as u64).to_ne_bytes();
         let [a, b, c, d, e, f, g, h] = bytes;
@@ -65,10 +65,10 @@ fn instruction(operation: u8, destination: u8, source: u8, offset: i16, immediat
     [operation, registers, o0, o1, i0, i1, i2, i3]
 }
 
-fn bpf(command: libc::c_int, attributes: &Attributes) -> io::Result<libc::c_int> {
-    // SAFETY: the attributes have the size that is given; what they point to is borrowed by the callers of this function until
-    // it returns, and the kernel keeps no pointer.
-    let result = unsafe { libc::syscall(libc::SYS_bpf, command, attributes, size_of::<Attributes>()) };
+fn bpf(command: libc::c_int, mut attributes: Attributes) -> io::Result<libc::c_int> {
+    // SAFETY: the attributes have the size that is given, and the kernel may write to them (`log_true_size`). It only reads what they
+    // point to, which the callers of this function borrow until it returns, and keeps no pointer.
+    let result = unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut attributes, size_of::<Attributes>()) };
     check(libc::c_int::try_from(result).expect("descriptors and zero are ints"))
 }
 
@@ -81,13 +81,13 @@ fn load(kind: u32, attach: u32, instructions: &[[u8; 8]]) -> io::Result<OwnedFd>
     let count = u32::try_from(instructions.len()).expect("a handful");
     let attributes =
         Attributes::new(&[(0, kind), (4, count), (68, attach)]).with_pointer(8, instructions).with_pointer(16, license);
-    descriptor(bpf(PROG_LOAD, &attributes)?)
+    descriptor(bpf(PROG_LOAD, attributes)?)
 }
 
 fn link(program: BorrowedFd<'_>, device: libc::c_int, attach: u32, flags: u32) -> io::Result<OwnedFd> {
     let program = program.as_raw_fd().cast_unsigned();
     let attributes = Attributes::new(&[(0, program), (4, device.cast_unsigned()), (8, attach), (12, flags)]);
-    descriptor(bpf(LINK_CREATE, &attributes)?)
+    descriptor(bpf(LINK_CREATE, attributes)?)
 }
 
 /// Drops all that comes in through the device of this number in the namespace of the calling thread, behind the taps of packet
@@ -104,12 +104,12 @@ pub(crate) fn redirect(device: libc::c_int, sockets: &[impl AsFd], flags: u32) -
     let count = u32::try_from(sockets.len()).expect("a device has few queues");
     // Keys and values of four bytes.
     let map = Attributes::new(&[(0, MAP_TYPE_XSKMAP), (4, 4), (8, 4), (12, count)]);
-    let map = descriptor(bpf(MAP_CREATE, &map)?)?;
+    let map = descriptor(bpf(MAP_CREATE, map)?)?;
     let map_fd = map.as_raw_fd();
     for (queue, socket) in (0..count).zip(sockets) {
         let fd = socket.as_fd().as_raw_fd();
         let entry = Attributes::new(&[(0, map_fd.cast_unsigned())]).with_pointer(8, &queue).with_pointer(16, &fd);
-        bpf(MAP_UPDATE_ELEM, &entry)?;
+        bpf(MAP_UPDATE_ELEM, entry)?;
     }
     let program = [
         // r2 = the queue, r1 = the map, r3 = what to do where it has no socket.

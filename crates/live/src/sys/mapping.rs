@@ -6,8 +6,8 @@ use std::ptr::{self, NonNull};
 /// Memory that is given back when this goes.
 #[derive(Debug)]
 pub(super) struct Mapping {
-    pub(super) start: NonNull<u8>,
-    pub(super) len: usize,
+    start: NonNull<u8>,
+    len: usize,
 }
 
 // SAFETY: the memory belongs to this value alone (and to the kernel, whichever thread it serves).
@@ -32,10 +32,27 @@ impl Mapping {
         }
     }
 
-    /// Has the processor fetch what stands at this place into its cache, without waiting for it. Where it cannot, nothing happens.
+    /// Address and length, for the kernel.
+    pub(super) fn place(&self) -> [u64; 2] {
+        [self.start.as_ptr() as u64, self.len as u64]
+    }
+
+    /// A pointer to the byte at this offset. It is valid for as long as the mapping is.
+    ///
+    /// # Panics
+    /// The offset is outside the mapping.
     #[inline]
-    pub(super) fn fetch(&self, at: u64) {
-        let at = self.start.as_ptr().wrapping_add(at as usize);
+    pub(super) fn at(&self, offset: usize) -> NonNull<u8> {
+        assert!(offset < self.len, "byte {offset} of a mapping of {} bytes", self.len);
+        // SAFETY: within the mapping.
+        unsafe { self.start.add(offset) }
+    }
+
+    /// Has the processor fetch the byte at this offset, and the 127 that follow, into its cache, without waiting for it. An offset
+    /// outside the mapping does nothing useful, and no harm.
+    #[inline]
+    pub(super) fn fetch(&self, offset: u64) {
+        let at = self.start.as_ptr().wrapping_add(offset as usize);
         #[cfg(target_arch = "x86_64")]
         // SAFETY: nothing is read, and an address at which nothing is does no harm.
         unsafe {
@@ -45,15 +62,6 @@ impl Mapping {
         }
         #[cfg(not(target_arch = "x86_64"))]
         let _ = at;
-    }
-
-    /// So many bytes from this place on. Only for chunks that the kernel has handed over.
-    pub(super) fn slice(&mut self, at: u64, len: u32) -> &mut [u8] {
-        let (at, len) = (at as usize, len as usize);
-        assert!(at.checked_add(len).is_some_and(|end| end <= self.len), "a frame lies in the memory");
-        // SAFETY: within the mapping, as just seen, for as long as that is borrowed; the kernel keeps off chunks that it
-        // has handed over.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().add(at), len) }
     }
 }
 

@@ -66,7 +66,9 @@ impl Outgoing {
         if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return None;
         }
-        let record = self.record();
+        // SAFETY: a record lies in the mapping. The kernel has just handed it over, and keeps off it until it is given back, which
+        // borrows `self` mutably.
+        let record = unsafe { std::slice::from_raw_parts(self.memory.at(self.next * RECORD).as_ptr(), RECORD) };
         // linux/if_packet.h, struct tpacket2_hdr: status, len, snaplen, mac and net (16 bits each), sec, nsec.
         let word = |at: usize| u32::from_ne_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]]);
         let begin = usize::from(u16::from_ne_bytes([record[12], record[13]]));
@@ -88,14 +90,7 @@ impl Outgoing {
 
     fn status(&self) -> &AtomicU32 {
         // SAFETY: a record lies in the mapping, aligned to its size, and begins with an integer that both sides use as an atomic one.
-        unsafe { self.memory.start.add(self.next * RECORD).cast().as_ref() }
-    }
-
-    /// Only for a record that the kernel has handed over.
-    fn record(&self) -> &[u8] {
-        // SAFETY: within the mapping, for as long as `self` is borrowed, and the kernel keeps off it until it is given back, which
-        // borrows `self` mutably.
-        unsafe { std::slice::from_raw_parts(self.memory.start.add(self.next * RECORD).as_ptr(), RECORD) }
+        unsafe { self.memory.at(self.next * RECORD).cast().as_ref() }
     }
 }
 

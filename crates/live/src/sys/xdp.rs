@@ -1,28 +1,32 @@
 //! AF_XDP sockets: frames in memory that the kernel and this program share, without a system call for each. The kernel's
 //! documentation, networking/af_xdp; linux/if_xdp.h.
 //!
-//! A socket serves one receive queue of a device. Its memory is cut into chunks of one page. Half of them go round on the way in (fill
-//! ring to the kernel, receive ring back), half on the way out (transmit ring, completion ring). Each ring has one producer
-//! and one consumer, whose counts only grow and meet through acquire and release, as the kernel's side of it does.
+//! A socket serves one receive queue of a device. Half of its chunks circulate on the way in (fill ring to the kernel, receive ring
+//! back), half on the way out (transmit ring, completion ring).
+//!
+//! In copy mode the kernel takes frames from the transmit ring within two system calls of this process: sendto(2), which reports what
+//! became of the last frame, and poll(2), which does not. So no frame may be left in the ring when a poll can come:
+//! [`XdpSocket::transmit`] cancels what the kernel has not taken, by putting descriptors in its place that the kernel skips. The
+//! producer's count stays; the kernel has a copy of it.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::ptr;
 
-use super::mapping::Mapping;
+use super::ring::{Consumer, ENTRIES, Producer};
+use super::umem::{CHUNK, Chunk, Umem};
 use super::{bpf, check, check_fd, set_option};
 
-/// Bytes of a chunk: a frame must fit, beside the room that the kernel keeps in front of it.
-const CHUNK: usize = 4096;
 /// Bytes that the kernel keeps in front of a received frame (`XDP_PACKET_HEADROOM`).
 const HEADROOM: usize = 256;
 /// The longest frame that fits.
 pub(crate) const MAX_FRAME: usize = CHUNK - HEADROOM;
-/// Entries of each ring, a power of two, and chunks each way.
-const ENTRIES: u32 = 4096;
 /// Frames that are fetched ahead of the one that is read: another processor has written them, and its cache is far.
 const AHEAD: usize = 4;
+/// Bytes of the socket's send buffer: as many as the device may hold of frames that were sent.
+const SEND_BUFFER: libc::c_int = 8 << 20;
+/// A descriptor that the kernel skips: it lies in no chunk.
+const NOTHING: libc::xdp_desc = libc::xdp_desc { addr: u64::MAX, len: 0, options: 0 };
 
 /// In what way the kernel runs the program that redirects frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,13 +52,15 @@ impl Mode {
 pub(crate) struct XdpSocket {
     // Rings and memory go after the socket that uses them.
     socket: OwnedFd,
-    receive: Ring<libc::xdp_desc>,
-    transmit: Ring<libc::xdp_desc>,
-    fill: Ring<u64>,
-    completion: Ring<u64>,
-    memory: Mapping,
-    /// Chunks for sending that the kernel does not have.
-    free: Vec<u64>,
+    receive: Consumer<libc::xdp_desc>,
+    transmit: Producer<libc::xdp_desc>,
+    fill: Producer<u64>,
+    completion: Consumer<u64>,
+    umem: Umem,
+    /// Chunks for sending.
+    free: Vec<Chunk>,
+    /// Up to which count of the transmit ring it is known what became of the frames.
+    settled: u32,
 }
 
 impl XdpSocket {
@@ -63,24 +69,31 @@ impl XdpSocket {
     pub(crate) fn open(device: libc::c_int, queue: u32) -> io::Result<Self> {
         // SAFETY: takes three numbers.
         let socket = check_fd(unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) })?;
-        let memory = Mapping::anonymous(CHUNK * ENTRIES as usize * 2)?;
+        set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER)?;
+        let (umem, mut free) = Umem::new(2 * ENTRIES)?;
+        let received = free.split_off(ENTRIES as usize);
         // The fields of struct xdp_umem_reg up to `flags`: all kernels with AF_XDP take these.
-        let register: [u64; 3] = [memory.start.as_ptr() as u64, memory.len as u64, chunk_size_and_headroom()];
+        let [start, len] = umem.place();
+        let register: [u64; 3] = [start, len, chunk_size_and_headroom()];
         set_option(socket.as_fd(), libc::SOL_XDP, libc::XDP_UMEM_REG, &register)?;
         for ring in [libc::XDP_UMEM_FILL_RING, libc::XDP_UMEM_COMPLETION_RING, libc::XDP_RX_RING, libc::XDP_TX_RING] {
             set_option(socket.as_fd(), libc::SOL_XDP, ring, &ENTRIES)?;
         }
         let offsets = offsets(socket.as_fd())?;
+        let (fill_page, completion_page) =
+            (libc::XDP_UMEM_PGOFF_FILL_RING as libc::off_t, libc::XDP_UMEM_PGOFF_COMPLETION_RING as libc::off_t);
         let mut opened = Self {
-            receive: Ring::map(socket.as_fd(), &offsets.rx, libc::XDP_PGOFF_RX_RING)?,
-            transmit: Ring::map(socket.as_fd(), &offsets.tx, libc::XDP_PGOFF_TX_RING)?,
-            fill: Ring::map(socket.as_fd(), &offsets.fr, libc::XDP_UMEM_PGOFF_FILL_RING as libc::off_t)?,
-            completion: Ring::map(socket.as_fd(), &offsets.cr, libc::XDP_UMEM_PGOFF_COMPLETION_RING as libc::off_t)?,
-            free: (u64::from(ENTRIES)..2 * u64::from(ENTRIES)).map(|chunk| chunk * CHUNK as u64).collect(),
+            receive: Consumer::map(socket.as_fd(), &offsets.rx, libc::XDP_PGOFF_RX_RING)?,
+            transmit: Producer::map(socket.as_fd(), &offsets.tx, libc::XDP_PGOFF_TX_RING)?,
+            fill: Producer::map(socket.as_fd(), &offsets.fr, fill_page)?,
+            completion: Consumer::map(socket.as_fd(), &offsets.cr, completion_page)?,
+            umem,
+            free,
+            settled: 0,
             socket,
-            memory,
         };
-        opened.fill.produce((0..u64::from(ENTRIES)).map(|chunk| chunk * CHUNK as u64));
+        received.into_iter().for_each(|chunk| opened.offer(chunk));
+        opened.fill.publish();
         let address = libc::sockaddr_xdp {
             sxdp_family: libc::AF_XDP as u16,
             sxdp_flags: libc::XDP_COPY | libc::XDP_USE_NEED_WAKEUP,
@@ -94,79 +107,134 @@ impl XdpSocket {
         Ok(opened)
     }
 
-    /// Hands at most `limit` waiting frames to `take`, and gives their chunks back to the kernel; returns how many there were.
-    pub(crate) fn receive(&mut self, limit: usize, take: &mut dyn FnMut(&mut [u8])) -> usize {
-        let Self { receive, fill, memory, .. } = self;
-        let count = receive.available().min(limit);
-        let fetch = |memory: &Mapping, index| {
-            if index < count {
-                memory.fetch(receive.peek(index).addr);
-            }
-        };
-        (0..AHEAD).for_each(|index| fetch(memory, index));
-        for index in 0..count {
-            fetch(memory, index + AHEAD);
-            let frame = receive.peek(index);
-            take(memory.slice(frame.addr, frame.len));
+    /// Offers a chunk to the kernel for a frame to be received.
+    fn offer(&mut self, chunk: Chunk) {
+        let Self { umem, fill, free, .. } = self;
+        let address = umem.lend(chunk);
+        if let Err(address) = fill.push(address) {
+            // No more chunks circulate on the way in than the ring has entries. One that found none would serve for sending.
+            free.extend(umem.take_back(address));
         }
-        // The chunk's number is what the fill ring wants; the place of the frame in it is the kernel's affair.
-        let chunk = |index| receive.peek(index).addr & !(CHUNK as u64 - 1);
-        fill.produce((0..count).map(chunk));
-        receive.consume(count);
-        count
     }
 
-    /// Puts a frame up for sending; false when no chunk is free, or the frame is longer than one.
-    pub(crate) fn queue(&mut self, frame: &[u8]) -> bool {
+    /// Hands at most `limit` waiting frames to `take`, and gives their chunks back to the kernel; returns how many there were.
+    pub(crate) fn receive(&mut self, limit: usize, take: &mut dyn FnMut(&mut [u8])) -> usize {
+        let Self { receive, fill, umem, free, .. } = self;
+        let batch = receive.batch(limit);
+        let fetch = |umem: &Umem, index| {
+            if let Some(frame) = batch.get(index) {
+                umem.fetch(frame.addr);
+            }
+        };
+        (0..AHEAD).for_each(|index| fetch(umem, index));
+        for index in 0..batch.len() {
+            fetch(umem, index + AHEAD);
+            let Some(frame) = batch.get(index) else { break };
+            let Some(chunk) = umem.take_back(frame.addr) else { continue };
+            let from = frame.addr as usize % CHUNK;
+            if let Some(bytes) = umem.bytes(&chunk).get_mut(from..from + frame.len as usize) {
+                take(bytes);
+            }
+            if let Err(address) = fill.push(umem.lend(chunk)) {
+                free.extend(umem.take_back(address));
+            }
+        }
+        fill.publish();
+        batch.len()
+    }
+
+    /// Has the kernel pass what was cancelled, so that it looks at what comes next.
+    ///
+    /// # Errors
+    /// It takes nothing now: the device is down.
+    pub(crate) fn pass_cancelled(&mut self) -> io::Result<()> {
+        let mut pending = self.transmit.produced().wrapping_sub(self.transmit.taken());
+        // A call passes one descriptor at least, and the call after the last one says so.
+        for _ in 0..=pending.min(ENTRIES) {
+            if pending == 0 {
+                return Ok(());
+            }
+            match self.call() {
+                Err(error) if error.raw_os_error() != Some(libc::EAGAIN) => return Err(error),
+                _ => pending = self.transmit.produced().wrapping_sub(self.transmit.taken()),
+            }
+        }
+        if pending == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EAGAIN)) }
+    }
+
+    /// Puts a frame up for sending; false where no chunk or no entry is free, or the frame is longer than [`MAX_FRAME`].
+    pub(crate) fn put_up(&mut self, frame: &[u8]) -> bool {
         if frame.len() > MAX_FRAME {
             return false;
         }
-        let Some(address) = self.free.pop() else { return false };
-        let len = frame.len() as u32;
-        self.memory.slice(address, len).copy_from_slice(frame);
-        self.transmit.produce([libc::xdp_desc { addr: address, len, options: 0 }].into_iter());
-        true
-    }
-
-    /// Has the kernel send what is put up, and takes back the chunks of what it has sent. Never waits.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
-        // In copy mode the kernel sends within this call, a few at a time.
-        let result = self.transmit_pending();
-        let done = self.completion.available();
-        let completion = &self.completion;
-        self.free.extend((0..done).map(|index| completion.peek(index)));
-        self.completion.consume(done);
-        result
-    }
-
-    fn transmit_pending(&self) -> io::Result<()> {
-        loop {
-            let before = self.transmit.pending();
-            if before == 0 {
-                return Ok(());
-            }
-            // SAFETY: no buffer and no address: the call only says that there is work.
-            let sent =
-                unsafe { libc::sendto(self.socket.as_raw_fd(), ptr::null(), 0, libc::MSG_DONTWAIT, ptr::null(), 0) };
-            if sent < 0 {
-                let error = io::Error::last_os_error();
-                // EAGAIN: it sent as many as it does at once.
-                if error.raw_os_error() != Some(libc::EAGAIN) || self.transmit.pending() == before {
-                    return Err(error);
-                }
+        let Some(chunk) = self.free.pop() else { return false };
+        self.umem.bytes(&chunk)[..frame.len()].copy_from_slice(frame);
+        let addr = self.umem.lend(chunk);
+        match self.transmit.push(libc::xdp_desc { addr, len: frame.len() as u32, options: 0 }) {
+            Ok(()) => true,
+            Err(refused) => {
+                self.free.extend(self.umem.take_back(refused.addr));
+                false
             }
         }
     }
 
-    /// Takes back what is put up and was not sent: the last ones. Returns how many.
-    pub(crate) fn withdraw(&mut self) -> usize {
-        // In copy mode the kernel takes frames from the ring within sendto(2) alone, so nobody reads these now.
-        let unsent = self.transmit.pending();
-        for index in 0..unsent {
-            self.free.push(self.transmit.peek(index).addr);
+    /// Has the kernel send what was put up, and says of each frame in its order what became of it. Never waits. Nothing is left in
+    /// the ring that the kernel could send later.
+    pub(crate) fn transmit(&mut self, verdict: &mut dyn FnMut(io::Result<()>)) {
+        self.transmit.publish();
+        let mut open = self.transmit.produced().wrapping_sub(self.settled);
+        while open > 0 {
+            let called = self.call();
+            let taken = self.taken(open);
+            let dropped = matches!(&called, Err(error) if error.raw_os_error() == Some(libc::EBUSY));
+            // EBUSY: the device has no carrier, and the last frame that the kernel took is lost. If that was the first one, the kernel
+            // does not say yet that it took it.
+            let settled = if dropped { taken.max(1).min(open) } else { taken };
+            let lost = u32::from(dropped).min(settled);
+            (lost..settled).for_each(|_| verdict(Ok(())));
+            (0..lost).for_each(|_| verdict(Err(io::Error::from_raw_os_error(libc::ENETDOWN))));
+            self.settled = self.settled.wrapping_add(settled);
+            open -= settled;
+            if settled == 0 {
+                let errno = called.err().and_then(|error| error.raw_os_error()).unwrap_or(libc::EAGAIN);
+                self.cancel(open);
+                (0..open).for_each(|_| verdict(Err(io::Error::from_raw_os_error(errno))));
+                break;
+            }
         }
-        self.transmit.unproduce(unsent);
-        unsent
+        self.take_back();
+    }
+
+    /// How many frames the kernel says it has taken of the `open` ones.
+    fn taken(&self, open: u32) -> u32 {
+        let beyond = self.transmit.taken().wrapping_sub(self.settled);
+        // Behind what is settled by the frame that it dropped and has not counted.
+        if beyond > ENTRIES { 0 } else { beyond.min(open) }
+    }
+
+    /// Puts nothing in the place of the last `open` frames.
+    fn cancel(&mut self, open: u32) {
+        let Self { transmit, umem, free, settled, .. } = self;
+        transmit.replace_last(open, |frame| {
+            free.extend(umem.take_back(frame.addr));
+            NOTHING
+        });
+        *settled = transmit.produced();
+    }
+
+    /// Takes back the chunks of what was sent.
+    fn take_back(&mut self) {
+        let Self { completion, umem, free, .. } = self;
+        let batch = completion.batch(usize::MAX);
+        free.extend((0..batch.len()).filter_map(|index| umem.take_back(batch.get(index)?)));
+    }
+
+    /// In copy mode the kernel sends within this call, a few frames at a time.
+    fn call(&self) -> io::Result<()> {
+        // SAFETY: no buffer and no address: the call only says that there is work.
+        let sent = unsafe { libc::sendto(self.socket.as_raw_fd(), ptr::null(), 0, libc::MSG_DONTWAIT, ptr::null(), 0) };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
     /// # Errors
@@ -177,8 +245,8 @@ impl XdpSocket {
         if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
     }
 
-    /// Frames that found no room in the ring, or no chunk, or were longer than one, since the socket was opened.
-    pub(crate) fn dropped(&self) -> io::Result<u64> {
+    /// What the kernel dropped since the socket was opened.
+    pub(crate) fn dropped(&self) -> io::Result<Dropped> {
         let mut counted = libc::xdp_statistics {
             rx_dropped: 0,
             rx_invalid_descs: 0,
@@ -188,8 +256,19 @@ impl XdpSocket {
             tx_ring_empty_descs: 0,
         };
         get_option(self.socket.as_fd(), libc::SOL_XDP, libc::XDP_STATISTICS, &mut counted)?;
-        Ok(counted.rx_dropped + counted.rx_ring_full)
+        // The kernel counts both a frame that is too long and one for which there is no chunk as dropped, and the latter once more.
+        let without_chunk = counted.rx_fill_ring_empty_descs.min(counted.rx_dropped);
+        Ok(Dropped { unread: without_chunk + counted.rx_ring_full, too_long: counted.rx_dropped - without_chunk })
     }
+}
+
+/// What the kernel dropped of frames that came in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Dropped {
+    /// No entry of the receive ring or no chunk was free.
+    pub(crate) unread: u64,
+    /// Longer than [`MAX_FRAME`].
+    pub(crate) too_long: u64,
 }
 
 impl AsFd for XdpSocket {
@@ -222,84 +301,4 @@ fn get_option<T>(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, 
     let to = ptr::from_mut(value).cast();
     // SAFETY: `value` has the size that is given, is of the type that the option fills, and outlives the call.
     check(unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, to, &raw mut size) }).map(drop)
-}
-
-/// A ring shared with the kernel, of which this program has one end.
-#[derive(Debug)]
-struct Ring<T> {
-    producer: NonNull<AtomicU32>,
-    consumer: NonNull<AtomicU32>,
-    entries: NonNull<T>,
-    _mapping: Mapping,
-}
-
-// SAFETY: the pointers lead into the mapping, which this value owns.
-unsafe impl<T: Send> Send for Ring<T> {}
-
-impl<T: Copy> Ring<T> {
-    fn map(socket: BorrowedFd<'_>, offsets: &libc::xdp_ring_offset, page: libc::off_t) -> io::Result<Self> {
-        let len = offsets.desc as usize + ENTRIES as usize * size_of::<T>();
-        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
-        let mapping = Mapping::new(len, flags, socket.as_raw_fd(), page)?;
-        // SAFETY: the kernel gave these offsets for this mapping, each aligned for what is there.
-        let at = |offset: u64| unsafe { mapping.start.add(offset as usize) };
-        Ok(Self {
-            producer: at(offsets.producer).cast(),
-            consumer: at(offsets.consumer).cast(),
-            entries: at(offsets.desc).cast(),
-            _mapping: mapping,
-        })
-    }
-
-    fn count(&self, end: NonNull<AtomicU32>) -> &AtomicU32 {
-        // SAFETY: leads into the mapping, which lives as long as `self`, to an integer that both sides use as an atomic one.
-        unsafe { end.as_ref() }
-    }
-
-    fn entry(&self, count: u32) -> *mut T {
-        // SAFETY: the remainder is below the number of entries.
-        unsafe { self.entries.add((count % ENTRIES) as usize).as_ptr() }
-    }
-
-    /// Of a ring that the kernel fills: how many entries wait.
-    fn available(&self) -> usize {
-        let consumed = self.count(self.consumer).load(Ordering::Relaxed);
-        self.count(self.producer).load(Ordering::Acquire).wrapping_sub(consumed) as usize
-    }
-
-    /// Of a ring that this program fills: how many entries the kernel has not taken.
-    fn pending(&self) -> usize {
-        let produced = self.count(self.producer).load(Ordering::Relaxed);
-        produced.wrapping_sub(self.count(self.consumer).load(Ordering::Acquire)) as usize
-    }
-
-    /// An entry that has not been consumed, 0 for the first; only below [`Ring::available`] or [`Ring::pending`].
-    fn peek(&self, index: usize) -> T {
-        let consumed = self.count(self.consumer).load(Ordering::Relaxed);
-        // SAFETY: within the ring; one side has written it, and nobody touches it until it is consumed.
-        unsafe { self.entry(consumed.wrapping_add(index as u32)).read() }
-    }
-
-    /// Gives the places of the first so many entries back to the kernel.
-    fn consume(&mut self, count: usize) {
-        let consumer = self.count(self.consumer);
-        consumer.store(consumer.load(Ordering::Relaxed).wrapping_add(count as u32), Ordering::Release);
-    }
-
-    /// Takes the last so many entries back, which the kernel has not taken.
-    fn unproduce(&mut self, count: usize) {
-        let producer = self.count(self.producer);
-        producer.store(producer.load(Ordering::Relaxed).wrapping_sub(count as u32), Ordering::Release);
-    }
-
-    /// Hands entries to the kernel. There is room: no more chunks go round than a ring has entries.
-    fn produce(&mut self, entries: impl Iterator<Item = T>) {
-        let mut produced = self.count(self.producer).load(Ordering::Relaxed);
-        for entry in entries {
-            // SAFETY: within the ring, at a place that the kernel has given back.
-            unsafe { self.entry(produced).write(entry) };
-            produced = produced.wrapping_add(1);
-        }
-        self.count(self.producer).store(produced, Ordering::Release);
-    }
 }

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod bridge;
+mod carrier;
 mod exact;
 mod frames;
 mod hosts;
