@@ -89,6 +89,11 @@ impl Arrivals {
         self.at(map.monotonic(stamp).min(now))
     }
 
+    /// Up to when all packets have been handed over.
+    pub(crate) const fn latest(&self) -> Instant {
+        self.latest
+    }
+
     /// All that came before `time` has been told, or something came at that time. The latest such time.
     pub(crate) fn at(&mut self, time: Instant) -> Instant {
         self.latest = self.latest.max(time);

@@ -72,12 +72,21 @@ impl PacketSocket {
         &self.device
     }
 
-    fn batch(&mut self, limit: usize) -> io::Result<usize> {
-        match self.receiver.receive(&mut self.batch, limit) {
-            // Said once when the device goes down, or goes; one that is down may come back.
-            Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) && self.receiver.device_exists() => Ok(0),
-            other => other,
+    /// Reads at most `limit` frames; `None` where as many could not be read, and others may wait behind them.
+    fn batch(&mut self, limit: usize) -> io::Result<Option<usize>> {
+        for _ in 0..limit {
+            match self.receiver.receive(&mut self.batch, limit) {
+                // Said once when the device goes down, or goes; one that is down may come back.
+                Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) && self.receiver.device_exists() => {
+                    return Ok(Some(0));
+                }
+                // A piece to be cut in a way that struct virtio_net_hdr has no word for (fragments of UDP, SCTP): the kernel has
+                // dropped that one frame.
+                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => self.counters.offloads.refused += 1,
+                other => return other.map(Some),
+            }
         }
+        Ok(None)
     }
 }
 
@@ -94,10 +103,11 @@ impl Port for PacketSocket {
         take: &mut dyn FnMut(Instant, &[u8]),
     ) -> io::Result<Instant> {
         let before = clock.now();
-        let count = self.batch(limit)?;
-        if count == 0 {
-            return Ok(self.arrivals.at(before));
-        }
+        let count = match self.batch(limit)? {
+            Some(0) => return Ok(self.arrivals.at(before)),
+            Some(count) => count,
+            None => return Ok(self.arrivals.latest()),
+        };
         let (map, now) = (StampMap::measure(clock), clock.now());
         let Self { batch, scratch, arrivals, counters, .. } = self;
         let mut complete_to = before;
