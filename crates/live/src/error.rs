@@ -75,6 +75,24 @@ pub enum Error {
         /// Its name.
         name: String,
     },
+    /// AF_XDP cannot carry what this device carries.
+    #[error(
+        "{name} carries packets of up to {mtu} bytes, and AF_XDP carries at most {most} in an Ethernet frame with two tags"
+    )]
+    PacketsTooLong {
+        /// Its name.
+        name: String,
+        /// Its MTU.
+        mtu: u32,
+        /// The largest MTU whose frames fit.
+        most: u32,
+    },
+    /// AF_XDP before the network stack would get frames that were joined into pieces longer than it carries.
+    #[error("{name} joins frames (gro, lro), and AF_XDP, which its driver does not have, would lose the pieces")]
+    JoinsFrames {
+        /// Its name.
+        name: String,
+    },
     /// Another process carries the frames of this device.
     #[error("another lastmile carries what comes in through {name} already")]
     InterfaceTaken {
@@ -177,6 +195,12 @@ impl Error {
             ),
             Self::NoInterface { known, .. } => Some(format!("interfaces are {}", known.join(", "))),
             Self::InterfaceDown { name } => Some(format!("ip link set {name} up")),
+            Self::PacketsTooLong { name, most, .. } => {
+                Some(format!("--path packet-sockets carries them; or `ip link set {name} mtu {most}`"))
+            }
+            Self::JoinsFrames { name } => {
+                Some(format!("--path packet-sockets carries them; or `ethtool -K {name} gro off lro off`"))
+            }
             Self::InterfaceTaken { .. } => {
                 Some("`lastmile shape stop` or Ctrl-C ends it; two at once would carry each frame twice".to_owned())
             }

@@ -77,7 +77,11 @@ impl Interface {
         match path {
             Path::Xdp => {
                 let device = Xdp::open(namespace, name)?;
-                let path = format!("AF_XDP {}, as asked for", in_the_driver(&device));
+                let tags = match takes_off_tags(namespace, name)? {
+                    true => format!("; VLAN tags that {name} takes off are lost (`ethtool -K {name} rxvlan off`)"),
+                    false => String::new(),
+                };
+                let path = format!("AF_XDP {}, as asked for{tags}", in_the_driver(&device));
                 Ok(Self { device: Box::new(device), path, _bypass: None, _claim: None })
             }
             Path::PacketSockets => Self::by_packet_sockets(namespace, name, &BOTH, "as asked for"),
@@ -88,12 +92,7 @@ impl Interface {
 
     /// AF_XDP carries more packets a second if it runs in the driver, and no more elsewhere.
     fn by_what_suits(namespace: Option<&Namespace>, name: &str) -> Result<Self, Error> {
-        let take_off_tags = || device::takes_off_tags(name);
-        let takes_off_tags: io::Result<bool> = match namespace {
-            Some(namespace) => namespace.run(take_off_tags)?,
-            None => take_off_tags(),
-        };
-        if takes_off_tags.context(|| format!("asking for the offloads of {name}"))? {
+        if takes_off_tags(namespace, name)? {
             let why = format!(
                 "because AF_XDP would lose the VLAN tags that {name} takes off (`ethtool -K {name} rxvlan off`)"
             );
@@ -168,6 +167,14 @@ fn claim(name: &str) -> Result<UnixDatagram, Error> {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(Error::InterfaceTaken { name: name.to_owned() }),
         other => other.context(|| format!("taking the interface {name}")),
     }
+}
+
+fn takes_off_tags(namespace: Option<&Namespace>, name: &str) -> Result<bool, Error> {
+    let asked = match namespace {
+        Some(namespace) => namespace.run(|| device::takes_off_tags(name))?,
+        None => device::takes_off_tags(name),
+    };
+    asked.context(|| format!("asking for the offloads of {name}"))
 }
 
 fn in_the_driver(device: &Xdp) -> &'static str {

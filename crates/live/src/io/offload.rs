@@ -19,8 +19,8 @@ use crate::error::{Context, Error};
 use crate::lab::Namespace;
 use crate::sys::device;
 use crate::sys::packet::OFFLOAD_LEN;
-pub(crate) use checksum::finish_if_partial;
 use checksum::finish;
+pub(crate) use checksum::finish_if_partial;
 use cut::Cut;
 
 const NEEDS_CHECKSUM: u8 = 1;

@@ -8,10 +8,11 @@
 //! - no receive time: frames count as arrived when they are read;
 //! - no VLAN tag that the device took off (`rxvlan`), or that a host hands to a virtual device beside the frame (`txvlan` on the
 //!   other end of a veth): such a frame would leave without its tag. Those offloads must be off;
-//! - no word on partial checksums. They are recognised: the field holds the sum of the pseudo-header, and the checksum is wrong.
-//!   A packet damaged on its way looks so once in 65 536 times;
-//! - no piece longer than 3840 bytes. With the program in its driver a veth makes its other end cut; elsewhere `gro`, `lro` must be
-//!   off.
+//! - no word on partial checksums. They are recognised, in tunnels too: the field holds the sum of the pseudo-header, and the checksum is
+//!   wrong. A packet damaged on its way looks so once in 65 536 times;
+//! - no frame longer than 3840 bytes. A device with a larger MTU is refused. With the program in its driver a veth makes its other end
+//!   cut; before the network stack, a device that joins frames (`gro`, `lro`) is refused. A longer frame that comes all the same is
+//!   dropped and counted ([`Counters::cut_short`]).
 //!
 //! Frames are copied between the kernel's buffers and the shared memory (`XDP_COPY`), which every driver can.
 //!
@@ -31,6 +32,9 @@ use crate::error::{Context, Error};
 use crate::lab::Namespace;
 use crate::sys::xdp::{self, Mode, XdpSocket};
 use crate::sys::{device, packet, wait};
+
+/// The largest MTU whose packets fit into a frame with an Ethernet header and two tags.
+const MOST_MTU: u32 = xdp::MAX_FRAME as u32 - 14 - 2 * 4;
 
 /// A device, by AF_XDP sockets on all its queues.
 #[derive(Debug)]
@@ -53,16 +57,29 @@ impl Xdp {
     /// network stack otherwise.
     ///
     /// # Errors
-    /// Not root, no such device, a kernel without AF_XDP, or a device that has such a program already.
+    /// Not root, no such device, a kernel without AF_XDP, a device that has such a program already, or one that carries longer frames
+    /// than AF_XDP does.
     pub fn open(namespace: Option<&Namespace>, name: &str) -> Result<Self, Error> {
-        let opened = match namespace {
+        match namespace {
             Some(namespace) => namespace.run(|| Self::open_here(name))?,
             None => Self::open_here(name),
-        };
-        opened.context(|| format!("opening AF_XDP sockets on {name}"))
+        }
     }
 
-    fn open_here(name: &str) -> io::Result<Self> {
+    fn open_here(name: &str) -> Result<Self, Error> {
+        let what = || format!("opening AF_XDP sockets on {name}");
+        let mtu = device::mtu(name).context(what)?;
+        if mtu > MOST_MTU {
+            return Err(Error::PacketsTooLong { name: name.to_owned(), mtu, most: MOST_MTU });
+        }
+        let opened = Self::take_over(name).context(what)?;
+        if !opened.native && device::joins_frames(name).context(what)? {
+            return Err(Error::JoinsFrames { name: name.to_owned() });
+        }
+        Ok(opened)
+    }
+
+    fn take_over(name: &str) -> io::Result<Self> {
         let index = packet::index_of(name)?;
         let promiscuous = packet::Receiver::deaf(name)?;
         let queues = device::receive_queues(name)?;

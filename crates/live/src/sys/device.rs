@@ -16,10 +16,24 @@ pub(crate) const CLONE_DEVICE: &str = "/dev/net/tun";
 /// Makes a TUN device and gives the file through which its packets go, opened without blocking, and its name. A `%d` in
 /// `pattern` becomes the first number that is free. The device ends with the file.
 pub(crate) fn open_tun(pattern: &str) -> io::Result<(File, String)> {
+    // No IFF_VNET_HDR: the kernel then finishes checksums and cuts large segments before the packet comes here.
+    open_clone(pattern, libc::IFF_TUN | libc::IFF_NO_PI)
+}
+
+/// Makes a TAP device as a virtual machine has it, each of whose frames begins with a struct `virtio_net_hdr`, and gives its file. The
+/// machine takes from the kernel whatever `offloads` names (`TUN_F_*`).
+#[cfg(test)]
+pub(crate) fn open_tap(name: &str, offloads: libc::c_uint) -> io::Result<File> {
+    let (file, _) = open_clone(name, libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR)?;
+    // SAFETY: takes a number.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD as libc::Ioctl, libc::c_ulong::from(offloads)) })?;
+    Ok(file)
+}
+
+fn open_clone(pattern: &str, flags: libc::c_int) -> io::Result<(File, String)> {
     let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(CLONE_DEVICE)?;
     let mut request = request(pattern)?;
-    // No IFF_VNET_HDR: the kernel then finishes checksums and cuts large segments before the packet comes here.
-    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    request.ifr_ifru.ifru_flags = flags as libc::c_short;
     ioctl(file.as_fd(), libc::TUNSETIFF, &mut request)?;
     Ok((file, text(&request.ifr_name)?))
 }
@@ -39,6 +53,15 @@ pub(crate) fn set_mtu(name: &str, mtu: u16) -> io::Result<()> {
     let mut request = request(name)?;
     request.ifr_ifru.ifru_mtu = libc::c_int::from(mtu);
     on_socket(libc::SIOCSIFMTU, &mut request)
+}
+
+/// The largest packet that the device sends.
+pub(crate) fn mtu(name: &str) -> io::Result<u32> {
+    let mut request = request(name)?;
+    on_socket(libc::SIOCGIFMTU, &mut request)?;
+    // SAFETY: SIOCGIFMTU has just filled this member.
+    let mtu = unsafe { request.ifr_ifru.ifru_mtu };
+    Ok(mtu.max(0).cast_unsigned())
 }
 
 /// Brings the device up.
@@ -93,15 +116,29 @@ pub(crate) fn switch_off_transmit_offloads(name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// True when the device hands over VLAN tags beside the frame, not in it. `ETHTOOL_GFLAGS` of linux/ethtool.h.
+/// True when the device hands over VLAN tags beside the frame, not in it.
 pub(crate) fn takes_off_tags(name: &str) -> io::Result<bool> {
-    const GET_FLAGS: u32 = 0x25;
     const RECEIVE_VLAN: u32 = 1 << 8;
-    let mut value = [GET_FLAGS, 0];
+    Ok(ethtool_value(name, GET_FLAGS)? & RECEIVE_VLAN != 0)
+}
+
+/// True when the device or the kernel joins frames that came in one after the other: LRO or GRO.
+pub(crate) fn joins_frames(name: &str) -> io::Result<bool> {
+    const GET_GRO: u32 = 0x2B;
+    const LRO: u32 = 1 << 15;
+    Ok(ethtool_value(name, GET_GRO)? != 0 || ethtool_value(name, GET_FLAGS)? & LRO != 0)
+}
+
+/// `ETHTOOL_GFLAGS` of linux/ethtool.h.
+const GET_FLAGS: u32 = 0x25;
+
+/// What the device answers to a command of linux/ethtool.h that takes a struct `ethtool_value`.
+fn ethtool_value(name: &str, command: u32) -> io::Result<u32> {
+    let mut value = [command, 0];
     let mut request = request(name)?;
     request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
     on_socket(libc::SIOCETHTOOL, &mut request)?;
-    Ok(value[1] & RECEIVE_VLAN != 0)
+    Ok(value[1])
 }
 
 /// The name of the device of this number in the namespace of `socket`.

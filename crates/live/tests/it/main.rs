@@ -13,6 +13,7 @@ mod htb;
 mod lifecycle;
 mod line;
 mod passing;
+mod pieces;
 mod queue_control;
 mod shape;
 mod world;

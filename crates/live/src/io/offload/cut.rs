@@ -55,8 +55,15 @@ impl<'a> Cut<'a> {
         let (headers, payload) = frame.get(..end)?.split_at_checked(last.transport + header_len)?;
         let fits = headers.len() + size - usize::from(prefix.len) <= usize::from(u16::MAX);
         let alike = open.is_none();
-        (whole && fits && size > 0 && !payload.is_empty())
-            .then_some(Self { headers, payload, prefix, levels, transport, size, alike })
+        (whole && fits && size > 0 && !payload.is_empty()).then_some(Self {
+            headers,
+            payload,
+            prefix,
+            levels,
+            transport,
+            size,
+            alike,
+        })
     }
 
     pub(super) fn count(&self) -> usize {

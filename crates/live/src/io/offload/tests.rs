@@ -181,7 +181,11 @@ fn what_cannot_be_cut_is_refused() {
     let refused = (vec![], Offloads { refused: 1, ..Offloads::default() });
     assert_eq!(complete(of(None, 1000), &frame), refused, "the fragments of a datagram, a tunnel");
     assert_eq!(complete(of(Some(Transport::Tcp), 0), &frame), refused);
-    assert_eq!(complete(Offload { checksum: None, ..of(Some(Transport::Udp), 1000) }, &frame), refused, "it has no UDP");
+    assert_eq!(
+        complete(Offload { checksum: None, ..of(Some(Transport::Udp), 1000) }, &frame),
+        refused,
+        "it has no UDP"
+    );
     assert_eq!(complete(of(Some(Transport::Tcp), 1000), &frame[..40]), refused);
     let mut arp = frame.clone();
     arp[13] = 6;

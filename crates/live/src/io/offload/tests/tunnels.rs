@@ -96,9 +96,7 @@ fn wrapped(tunnel: Tunnel, ipv6: bool, inner: &[u8], number: u16) -> (Vec<u8>, u
             gre[4..6].copy_from_slice(&checksum.to_be_bytes());
             outer(ipv6, 47, &gre, number)
         }
-        Tunnel::GreTap => {
-            outer(ipv6, 47, &[&[0, 0, 0x65, 0x58][..], &inner_ethernet(inner, &[])].concat(), number)
-        }
+        Tunnel::GreTap => outer(ipv6, 47, &[&[0, 0, 0x65, 0x58][..], &inner_ethernet(inner, &[])].concat(), number),
         Tunnel::Vxlan { checksum } => {
             udp(4789, checksum, &[&[8, 0, 0, 0, 0, 0, 42, 0][..], &inner_ethernet(inner, &[])].concat())
         }
