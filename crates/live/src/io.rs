@@ -1,6 +1,8 @@
 //! Where packets come in and go out.
 
 pub mod bypass;
+#[cfg(test)]
+mod hostile;
 pub mod interface;
 pub mod offload;
 pub mod packet_socket;

@@ -14,6 +14,10 @@ const TCP_HEADER_LEN: usize = 20;
 const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
+/// No host leaves more work than this to a device: the smallest segment of TCP that Linux makes (`TCP_MIN_GSO_SIZE`), and the most
+/// datagrams in a piece (`UDP_MAX_SEGMENTS`). A virtual machine that asks for more would have one frame become thousands.
+const LEAST_TCP: usize = 8;
+const MOST_DATAGRAMS: usize = 128;
 const DONT_FRAGMENT: u16 = 0x4000;
 
 /// A frame to be cut.
@@ -53,9 +57,14 @@ impl<'a> Cut<'a> {
         };
         let whole = last.protocol == protocol && (transport == Transport::Udp || header_len >= TCP_HEADER_LEN);
         let (headers, payload) = frame.get(..end)?.split_at_checked(last.transport + header_len)?;
+        let many = payload.len().div_ceil(size.max(1));
+        let usual = match transport {
+            Transport::Tcp => size >= LEAST_TCP,
+            Transport::Udp => size > 0 && many <= MOST_DATAGRAMS,
+        };
         let fits = headers.len() + size - usize::from(prefix.len) <= usize::from(u16::MAX);
         let alike = open.is_none();
-        (whole && fits && size > 0 && !payload.is_empty()).then_some(Self {
+        (whole && fits && usual && !payload.is_empty()).then_some(Self {
             headers,
             payload,
             prefix,
