@@ -305,7 +305,6 @@ fn resident() -> u64 {
 }
 
 /// Sends hostile frames from both sides, and sound ones among them, which all come and come in order.
-#[expect(clippy::print_stderr, reason = "how much was tried")]
 fn hammered(path: Path) {
     let (mut machines, mut chance) = (Machines::new("hostile"), Stream::new(seconds(), path.name()));
     let (end, mut rounds, mut given, mut first) =
@@ -351,7 +350,6 @@ fn hostile_frames_leave_af_xdp_at_work() {
 /// The same packets into a TUN device of an emulated line, with sound pings among them.
 #[test]
 #[ignore = "needs root: real packets"]
-#[expect(clippy::print_stderr, reason = "how much was tried")]
 fn hostile_packets_leave_an_emulated_line_at_work() {
     let hop = crate::bump::HopConfig {
         name: "wire".into(),

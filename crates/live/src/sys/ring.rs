@@ -43,8 +43,8 @@ impl<T: Entry> Shared<T> {
         let mapping = Mapping::new(len, flags, socket.as_raw_fd(), page)?;
         let (producer, consumer, entries) =
             (offsets.producer as usize, offsets.consumer as usize, offsets.desc as usize);
-        let fits = |at: usize| at % align_of::<AtomicU32>() == 0 && at + size_of::<AtomicU32>() <= len;
-        if !fits(producer) || !fits(consumer) || entries % align_of::<T>() != 0 {
+        let fits = |at: usize| at.is_multiple_of(align_of::<AtomicU32>()) && at + size_of::<AtomicU32>() <= len;
+        if !fits(producer) || !fits(consumer) || !entries.is_multiple_of(align_of::<T>()) {
             return Err(io::ErrorKind::InvalidData.into());
         }
         Ok(Self { mapping, producer, consumer, entries, _entry: PhantomData })
