@@ -70,8 +70,11 @@ fn datagram(number: u16) -> Vec<u8> {
     packet(false, 17, number, udp, Some(6))
 }
 
-/// What a flow's packets are in, by name: each becomes the frame of a number.
-fn flows() -> Vec<(&'static str, fn(u16) -> Vec<u8>)> {
+/// Makes the frame of this number of a flow.
+type FrameOf = fn(u16) -> Vec<u8>;
+
+/// What a flow's packets are in, by name.
+fn flows() -> Vec<(&'static str, FrameOf)> {
     const V4: u16 = 0x0800;
     const V6: u16 = 0x86DD;
     vec![
