@@ -3,13 +3,14 @@
 use crate::checksum::{Sum, mend};
 use crate::ethernet::{self, FrameError, Located, Prefix};
 use crate::parse::{self, ParseError};
-use crate::{AckFields, AckList, FlowDirectory, FlowKey, MAX_HEADER_LEN, Meta, Options, Packet, Protocol};
+use crate::{AckFields, AckList, FlowDirectory, FlowKey, MAX_HEADER_LEN, Meta, Options, Packet, Protocol, Segment};
 use crate::{ipv4, ipv6, list, tcp, write_packet};
 
 /// An IP packet with its bytes, alone or in an Ethernet frame, as the live programs carry it through the datapath.
 ///
 /// The bytes change only where a method of [`Packet`] says so. Checksums are mended for what changed (RFC 1624), never computed anew:
-/// a packet that came damaged leaves recognisably damaged, for its receiver to drop.
+/// a packet that came damaged leaves recognisably damaged, for its receiver to drop. The checksums of a TCP segment without payload are
+/// looked at when it is read, those of one with payload when somebody asks for [`Packet::segment`].
 ///
 /// Bytes and what was read lie apart, so that a packet is passed on as a pointer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -225,6 +226,19 @@ impl Body {
         self.bytes.truncate(usize::from(prefix.len) + usize::from(ip_len));
         // PPPoE may have padding of its own inside its length.
         prefix.mend(&mut self.bytes, ip_len);
+        if self.meta.protocol == Protocol::Tcp && (self.meta.payload_len() > 0 || !self.tcp_checksums_hold()) {
+            self.meta.mark.set_unverified();
+        }
+    }
+
+    /// True of a TCP segment whose checksums hold, that of the IPv4 header among them.
+    fn tcp_checksums_hold(&self) -> bool {
+        let (header, segment) = self.bytes[usize::from(self.prefix.len)..].split_at(usize::from(self.transport_offset));
+        let ipv6 = self.meta.mark.ipv6();
+        let addresses = if ipv6 { &header[ipv6::ADDRESSES] } else { &header[ipv4::ADDRESSES] };
+        // As `Sum::pseudo_header`, the addresses where they stand.
+        let pseudo_header = Sum::ZERO.bytes(addresses).word(u16::from(tcp::PROTOCOL)).word(segment.len() as u16);
+        (ipv6 || Sum::ZERO.bytes(header).checksum() == 0) && pseudo_header.bytes(segment).checksum() == 0
     }
 
     fn is_unreadable(&mut self, prefix: Prefix) {
@@ -246,11 +260,19 @@ impl Packet for Frame {
         &mut self.body.meta
     }
 
+    fn segment(&self) -> Option<Segment<'_>> {
+        let meta = self.meta();
+        if meta.payload_len() == 0 || !meta.mark.unverified() {
+            return Segment::of(meta);
+        }
+        Segment::summed(meta).filter(|_| self.body.tcp_checksums_hold())
+    }
+
     /// Options stay byte for byte where `newest` has the same; otherwise they are laid out anew. A packet that is no pure
     /// ACK stays as it is, since cutting it at its header would lose data.
     fn rewrite_ack(&mut self, newest: &AckFields) {
-        debug_assert!(self.body.meta.is_pure_ack(), "only a pure ACK is rewritten");
-        if !self.body.meta.is_pure_ack() {
+        debug_assert!(self.body.meta.pure_ack().is_some(), "only a sound pure ACK is rewritten");
+        if self.body.meta.pure_ack().is_none() {
             return;
         }
         let before_options = self.body.meta.options();

@@ -10,6 +10,8 @@ use crate::{IpAddresses, list};
 pub(crate) const HEADER_LEN: usize = 20;
 /// Where the checksum of the header stands.
 pub(crate) const CHECKSUM_AT: usize = 10;
+/// Where source and destination address stand.
+pub(crate) const ADDRESSES: core::ops::Range<usize> = 12..20;
 /// Time to live of written packets: the default that RFC 1340 recommends and Linux uses.
 const TTL: u8 = 64;
 /// Written packets are not to be fragmented: their senders do path MTU discovery (RFC 1191, section 3).

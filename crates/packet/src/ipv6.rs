@@ -12,6 +12,8 @@ use crate::{AckList, IpAddresses, list};
 
 /// Bytes of the fixed header.
 pub(crate) const HEADER_LEN: usize = 40;
+/// Where source and destination address stand.
+pub(crate) const ADDRESSES: core::ops::Range<usize> = 8..40;
 /// Hop limit of written packets, as Linux's default.
 const HOP_LIMIT: u8 = 64;
 

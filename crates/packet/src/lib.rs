@@ -11,6 +11,7 @@
 //! | tell the addresses of simulated flows | [`FlowDirectory`] |
 //! | find the IP packet in an Ethernet frame | [`ethernet::locate`] |
 //! | compute and mend checksums | [`checksum`], [`checksums_hold`] |
+//! | learn from a TCP segment, only if it is sound | [`Packet::segment`], [`Meta::pure_ack`] |
 
 pub mod checksum;
 mod directory;
@@ -24,6 +25,7 @@ mod list;
 mod meta;
 mod options;
 mod parse;
+mod segment;
 mod seq;
 mod signal;
 mod slot;
@@ -42,6 +44,7 @@ pub use list::AckList;
 pub use meta::{AckFields, Mark, Meta, Packet, Protocol, TcpFlags};
 pub use options::{OptionSet, OptionWords, Options, SackBlock, SynOptions};
 pub use parse::{ParseError, Parsed, checksums_hold, parse, parse_headers};
+pub use segment::{PureAck, Segment};
 pub use seq::SeqNumber;
 pub use slot::{MetaSlot, Slot};
 pub use table::{FlowTable, HashKey, Interned, KeyHash};

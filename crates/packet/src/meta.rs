@@ -5,8 +5,8 @@ use core::fmt::Debug;
 use lastmile_units::{ByteCount, Instant};
 
 use crate::{
-    AckList, FlowDirectory, FlowId, FlowKey, MAX_HEADER_LEN, MetaSlot, OptionSet, OptionWords, Options, SeqNumber,
-    Slot, header_len, icmp, signal, tcp, udp, write_headers,
+    AckList, FlowDirectory, FlowId, FlowKey, MAX_HEADER_LEN, MetaSlot, OptionSet, OptionWords, Options, PureAck,
+    Segment, SeqNumber, Slot, header_len, icmp, signal, tcp, udp, write_headers,
 };
 
 /// What a queue, scheduler or ACK regulator may ask of a packet, simulated or real.
@@ -20,8 +20,12 @@ pub trait Packet: Sized {
     /// The packet's metadata, to change what has no place in the bytes (`arrived`, `mark`).
     fn meta_mut(&mut self) -> &mut Meta;
 
+    /// What this packet says as a TCP segment, if it is one and its checksums hold. A packet with bytes and payload sums them each time
+    /// that it is asked.
+    fn segment(&self) -> Option<Segment<'_>>;
+
     /// Makes this pure ACK say what `newest` says: acknowledgement number, window and options, the list among them. A
-    /// packet with bytes mends its checksums and, if the options' size changes, its lengths.
+    /// packet with bytes mends its checksums and, if the options' size changes, its lengths. Any packet but a [`PureAck`] stays as it is.
     fn rewrite_ack(&mut self, newest: &AckFields);
 
     /// Sets the window of this TCP segment, as it stands in the header (unscaled). A packet with bytes mends its checksum;
@@ -209,6 +213,7 @@ impl Mark {
     const CLP: u8 = 0x01;
     const IPV6: u8 = 0x02;
     const RETRANSMISSION: u8 = 0x04;
+    const UNVERIFIED: u8 = 0x08;
     /// While the packet is stored in a [`MetaSlot`], the upper four bits tell which option words lie apart.
     const APART_SHIFT: u32 = 4;
 
@@ -243,6 +248,18 @@ impl Mark {
     /// Notes that the sender sent these bytes before.
     pub const fn set_retransmission(&mut self) {
         self.0 |= Self::RETRANSMISSION;
+    }
+
+    /// True of a TCP segment with bytes of which nothing has shown that the checksums hold: they do not, or a payload stands behind
+    /// the header, which is summed when somebody asks ([`Packet::segment`]). A simulated packet is never damaged.
+    #[must_use]
+    pub const fn unverified(self) -> bool {
+        self.0 & Self::UNVERIFIED != 0
+    }
+
+    /// Notes that nothing has shown that the checksums hold.
+    pub const fn set_unverified(&mut self) {
+        self.0 |= Self::UNVERIFIED;
     }
 
     /// Notes which pairs of option words lie apart, four bits.
@@ -374,8 +391,8 @@ impl Meta {
         self.ip_len = u16::from(self.header_len);
     }
 
-    /// True for a segment that acknowledges and does nothing else: no payload, no flag but ACK, no option unknown. Only
-    /// such a packet may be dropped, merged or rewritten by ACK regulation.
+    /// True for a segment that acknowledges and does nothing else: no payload, no flag but ACK, no option unknown. By its fields alone,
+    /// as classifiers and counters read it: a damaged one may be among them ([`Meta::pure_ack`]).
     #[must_use]
     pub const fn is_pure_ack(&self) -> bool {
         matches!(self.protocol, Protocol::Tcp)
@@ -384,9 +401,22 @@ impl Meta {
             && !self.options().has_unknown()
     }
 
+    /// The pure ACK that this is, if its checksums hold. Only such a packet may be dropped, merged or rewritten by ACK regulation.
+    #[inline]
+    #[must_use]
+    pub const fn pure_ack(&self) -> Option<PureAck<'_>> {
+        PureAck::of(self)
+    }
+
+    /// True of a TCP segment without payload whose checksums do not hold.
+    #[must_use]
+    pub const fn is_damaged(&self) -> bool {
+        matches!(self.protocol, Protocol::Tcp) && self.mark.unverified() && self.payload_len() == 0
+    }
+
     /// What this ACK says.
     #[must_use]
-    pub const fn ack_fields(&self) -> AckFields {
+    pub(crate) const fn ack_fields(&self) -> AckFields {
         AckFields { ack: self.ack, window: self.window, options: self.options() }
     }
 }
@@ -402,8 +432,15 @@ impl Packet for Meta {
         self
     }
 
+    fn segment(&self) -> Option<Segment<'_>> {
+        Segment::of(self)
+    }
+
     fn rewrite_ack(&mut self, newest: &AckFields) {
-        debug_assert!(self.is_pure_ack(), "only a pure ACK is rewritten");
+        debug_assert!(self.pure_ack().is_some(), "only a sound pure ACK is rewritten");
+        if self.pure_ack().is_none() {
+            return;
+        }
         let ipv6 = self.mark.ipv6();
         let bytes = |options: &Options| options.header_bytes() + options.list_header_bytes(ipv6);
         self.header_len = self.header_len - bytes(&self.options()) + bytes(&newest.options);

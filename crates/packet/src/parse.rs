@@ -1,7 +1,7 @@
 //! From the bytes of an IP packet to [`Meta`] and [`FlowKey`].
 //!
-//! Reads the headers that the datapath can use and nothing else: no copy, no allocation, no checksum (a middlebox passes a
-//! damaged packet on, for its receiver to drop). What is sound but not understood, such as fragments, encrypted or
+//! Reads the headers that the datapath can use and nothing else: no copy, no allocation, no checksum but that of a signal (a middlebox
+//! passes a damaged packet on, for its receiver to drop; [`crate::Frame`] looks at those of TCP). What is sound but not understood, such as fragments, encrypted or
 //! authenticated packets and unknown protocols, becomes [`Protocol::Other`], which nothing regulates; what contradicts
 //! itself is an error. Trailing bytes after the IP packet, such as the padding of Ethernet, are ignored.
 //!
@@ -147,8 +147,10 @@ fn read_headers(bytes: &[u8], meta: &mut Meta) -> Result<(FlowKey, u8), ParseErr
         (false, icmp::PROTOCOL_V4) if !ip.addresses.is_ipv6() => icmp::read(packet, offset, icmp::V4, meta)?,
         (false, icmp::PROTOCOL_V6) if ip.addresses.is_ipv6() => icmp::read(packet, offset, icmp::V6, meta)?,
         (false, signal::PROTOCOL) => {
+            // A signal is taken in where it was meant to go: not one that a router would drop for its header.
+            let sound = ip.addresses.is_ipv6() || Sum::ZERO.bytes(&packet[..offset]).checksum() == 0;
             let payload = if packet.len() < usize::from(ip.packet_len) { &[] } else { &packet[offset..] };
-            signal::read(payload, &ip.addresses, meta).unwrap_or_default()
+            if sound { signal::read(payload, &ip.addresses, meta).unwrap_or_default() } else { (0, 0) }
         }
         _ => (0, 0),
     };

@@ -238,10 +238,11 @@ mod tests {
             [[word(), word()], [word(), word()], [word(), word()], [word(), word()]].prop_map(OptionWords::from_pairs),
         ];
         let numbers = (any::<u64>(), any::<[u32; 3]>(), any::<[u16; 3]>());
-        (numbers, words, any::<[u8; 4]>(), any::<[bool; 3]>(), protocol()).prop_map(
+        (numbers, words, any::<[u8; 4]>(), any::<[bool; 4]>(), protocol()).prop_map(
             |((arrived, [flow, seq, ack], [ip_len, ip_id, window]), option_words, bytes, marks, protocol)| {
                 let mut mark = Mark::default();
-                let set: [fn(&mut Mark); 3] = [Mark::set_clp, Mark::set_ipv6, Mark::set_retransmission];
+                let set: [fn(&mut Mark); 4] =
+                    [Mark::set_clp, Mark::set_ipv6, Mark::set_retransmission, Mark::set_unverified];
                 set.iter().zip(marks).filter(|(_, marked)| *marked).for_each(|(set, _)| set(&mut mark));
                 let [flags, traffic_class, header_len, option_set] = bytes;
                 Meta {

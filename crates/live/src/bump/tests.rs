@@ -20,6 +20,8 @@ use super::tap::AtHop;
 use super::*;
 use crate::io::{Framing, Refusal};
 
+mod regulated;
+
 struct FakeClock(Cell<Instant>);
 
 impl Clock for FakeClock {

@@ -283,7 +283,7 @@ fn damaged_packets_are_carried_or_counted() {
             }
             // A regulator writes ACKs anew; all else is as it was.
             let kept = |frames: &[Vec<u8>]| -> Vec<Vec<u8>> {
-                let is_ack = |frame: &&Vec<u8>| Frame::ethernet((*frame).clone()).0.meta().is_pure_ack();
+                let is_ack = |frame: &&Vec<u8>| Frame::ethernet((*frame).clone()).0.meta().pure_ack().is_some();
                 frames.iter().filter(|frame| !is_ack(frame)).map(|frame| padding_gone(frame)).collect()
             };
             assert!(kept(&sent) == kept(&came), "changed or out of order");

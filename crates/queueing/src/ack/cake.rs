@@ -27,7 +27,8 @@
 //! Unlike the other regulators here it does not look at the sequence number (a keep-alive probe may go), nor at a
 //! congestion mark in the IP header, nor at a D-SACK inside the second block, nor does it know a duplicate once the number has moved on.
 //! Differs from Linux, each time on the careful side: what was read as unknown options here is more (MD5 signatures); an ACK with
-//! timestamps never goes for a segment without, where Linux compares with 0; 6in4 is not looked into.
+//! timestamps never goes for a segment without, where Linux compares with 0; a damaged segment triggers nothing, and a damaged ACK stays,
+//! where Linux looks at no checksum; 6in4 is not looked into.
 //!
 //! CAKE searches one of its flow queues. In a queue of its own ([`CakeAckFilter`]) the packets of a flow that wait take that
 //! place. Cost: a scan of the flow's packets for each TCP segment. Memory: an entry for each flow of which something waits.
@@ -56,7 +57,17 @@ pub enum Mode {
 ///
 /// `older` are the packets in the queue that `trigger` joins, the oldest first, `trigger` not among them, each with a name for
 /// the caller, such as its index. Packets of other flows may be among them; they only keep their neighbours apart.
-pub fn redundant<'a, T>(mode: Mode, older: impl IntoIterator<Item = (T, &'a Meta)>, trigger: &Meta) -> Option<T> {
+pub fn redundant<'a, T>(
+    mode: Mode,
+    older: impl IntoIterator<Item = (T, &'a Meta)>,
+    trigger: &impl Packet,
+) -> Option<T> {
+    // Payload is summed only for a trigger in whose favour something would go.
+    redundant_if_sound(mode, older, trigger.meta()).filter(|_| trigger.segment().is_some())
+}
+
+/// The same for a trigger that may be damaged.
+fn redundant_if_sound<'a, T>(mode: Mode, older: impl IntoIterator<Item = (T, &'a Meta)>, trigger: &Meta) -> Option<T> {
     struct Run<T> {
         oldest: T,
         ecn: TcpFlags,
@@ -68,7 +79,7 @@ pub fn redundant<'a, T>(mode: Mode, older: impl IntoIterator<Item = (T, &'a Meta
         return None;
     }
     let mut run: Option<Run<T>> = None;
-    for (name, meta) in older {
+    for (name, meta) in older.into_iter().filter(|(_, meta)| !meta.is_damaged()) {
         if let Some(run) = &mut run {
             run.at_tail = false;
         }
@@ -199,7 +210,7 @@ impl<P: Packet> Discipline<P> for CakeAckFilter<P> {
         let redundant = if exempt {
             None
         } else {
-            redundant(self.mode, self.queue.of_flow(packet.meta().flow), packet.meta())
+            redundant(self.mode, self.queue.of_flow(packet.meta().flow), &packet)
                 .filter(|&older| !self.queue.note(older))
         };
         // CAKE queues first and drops from the longest queue then. A tail-drop queue refuses instead, and then nothing goes
@@ -259,6 +270,8 @@ impl Stats {
             &mut self.passed.exempt
         } else if meta.payload_len() > 0 {
             &mut self.passed.data
+        } else if meta.is_damaged() {
+            &mut self.passed.damaged
         } else if meta.options().has_unknown() {
             &mut self.passed.unknown_options
         } else if is_ack(meta) {

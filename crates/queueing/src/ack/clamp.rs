@@ -23,6 +23,7 @@
 //!   receiver advertised twice leaves twice as the same, whatever the target is by then; what it changed leaves changed, by one
 //!   unit where the target alone would make both the same.
 //! - What has unknown options is left alone: one of them may sign the header (RFC 5925, RFC 2385).
+//! - A damaged segment is left alone and says nothing: its receiver drops it.
 //!
 //! A flow is active for [`ACTIVE_FOR`] after it has acknowledged something new.
 //! Cost: one table look-up a TCP segment. Memory: an entry for each flow whose SYN was seen. A flow that has not been seen for
@@ -30,7 +31,7 @@
 
 use std::collections::VecDeque;
 
-use lastmile_packet::{FlowId, Meta, Packet, Protocol, SeqNumber, TcpFlags};
+use lastmile_packet::{FlowId, Packet, Protocol, Segment, SeqNumber, TcpFlags};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
 use super::flow_map::FlowMap;
@@ -180,9 +181,13 @@ impl<D> WindowClamp<D> {
 
     /// Lowers the window of a packet that leaves.
     fn clamp<P: Packet>(&mut self, now: Instant, packet: &mut P) {
-        let meta = *packet.meta();
+        let meta = packet.meta();
         if meta.protocol != Protocol::Tcp {
             self.stats.passed_not_tcp += 1;
+            return;
+        }
+        if meta.is_damaged() {
+            self.stats.passed_damaged += 1;
             return;
         }
         let untouched = if meta.options().has_unknown() {
@@ -194,34 +199,51 @@ impl<D> WindowClamp<D> {
         } else {
             false
         };
-        if meta.flags.contains(TcpFlags::SYN) {
-            self.open(now, packet, untouched);
-            return;
-        }
-        if !meta.flags.contains(TcpFlags::ACK) || meta.flags.contains(TcpFlags::RST) {
+        let (id, flags, came) = (meta.flow, meta.flags, meta.window);
+        let opens = flags.contains(TcpFlags::SYN);
+        if !opens && (!flags.contains(TcpFlags::ACK) || flags.contains(TcpFlags::RST)) {
             self.stats.passed_flags += 1;
             return;
         }
-        let Some(flow) = self.flows.get_mut(&meta.flow) else {
-            self.stats.passed_unknown_scale += u64::from(!untouched);
-            return;
-        };
-        if flow.last_seen.saturating_add(FORGOTTEN_AFTER) <= now {
-            // It is no longer active: looks come more often.
-            self.flows.remove(&meta.flow);
+        if !opens && !self.knows(now, id) {
             self.stats.passed_unknown_scale += u64::from(!untouched);
             return;
         }
+        let Some(segment) = packet.segment() else {
+            self.stats.passed_damaged += 1;
+            return;
+        };
+        let left =
+            if opens { self.open(now, segment, untouched) } else { self.lowered(now, packet, segment, untouched) };
+        if left != came {
+            packet.set_window(left);
+        }
+    }
+
+    /// True of a flow that was heard of lately; one that was not is forgotten.
+    fn knows(&mut self, now: Instant, id: FlowId) -> bool {
+        let Some(flow) = self.flows.get(&id) else { return false };
+        let known = flow.last_seen.saturating_add(FORGOTTEN_AFTER) > now;
+        if !known {
+            // It is no longer active: looks come more often.
+            self.flows.remove(&id);
+        }
+        known
+    }
+
+    /// The window with which a segment leaves whose flow is known.
+    fn lowered<P: Packet>(&mut self, now: Instant, packet: &P, segment: Segment<'_>, untouched: bool) -> u16 {
+        let flow = self.flows.get_mut(&segment.flow).expect("it is known");
         flow.last_seen = now;
-        if flow.told.is_none_or(|told| meta.ack.after(told.ack)) {
+        if flow.told.is_none_or(|told| segment.ack.after(told.ack)) {
             flow.last_advance = now;
             if !flow.active {
                 flow.active = true;
-                self.active.push_back((now, meta.flow));
+                self.active.push_back((now, segment.flow));
             }
         }
         let target = self.target(now);
-        let flow = self.flows.get_mut(&meta.flow).expect("just found");
+        let flow = self.flows.get_mut(&segment.flow).expect("just found");
         let answered = match flow.scale {
             // The SYN-ACK has passed before anything follows the SYN, or it is not seen at all.
             Scale::Offered(Offer { seq, data, highest: None, .. }) => packet
@@ -233,47 +255,45 @@ impl<D> WindowClamp<D> {
             self.stats.answered += 1;
             flow.scale = Scale::Agreed(if scales { flow.shift() } else { 0 });
         }
-        let agreed = flow.agreed(&meta, self.mss);
+        let agreed = flow.agreed(segment, self.mss);
         if !agreed && !untouched {
             self.stats.passed_unconfirmed_scale += 1;
         }
-        let left = if untouched || !agreed { meta.window } else { flow.lowered(&meta, target, &mut self.stats) };
-        flow.note(&meta, left);
-        if left != meta.window {
-            packet.set_window(left);
-        }
+        let touched = !untouched && agreed;
+        let left = if touched { flow.lowered(segment, target, &mut self.stats) } else { segment.window };
+        flow.note(segment, left);
+        left
     }
 
-    /// Begins a flow with its SYN, whose own window is never scaled (RFC 7323, section 2.2).
-    fn open<P: Packet>(&mut self, now: Instant, packet: &mut P, untouched: bool) {
-        let meta = *packet.meta();
+    /// Begins a flow with its SYN, whose own window is never scaled (RFC 7323, section 2.2); returns the window with which it leaves.
+    fn open(&mut self, now: Instant, syn: Segment<'_>, untouched: bool) -> u16 {
         if untouched {
             // Its options are not known for sure: nor is the scale.
-            self.flows.remove(&meta.flow);
-            return;
+            self.flows.remove(&syn.flow);
+            return syn.window;
         }
         let target = self.target(now);
-        let answers = meta.flags.contains(TcpFlags::ACK);
-        let scale = match meta.options().syn_options().window_scale {
+        let answers = syn.flags.contains(TcpFlags::ACK);
+        let scale = match syn.options().syn_options().window_scale {
             // Refused or not, the unit is a byte.
             None | Some(0) => Scale::Agreed(0),
             Some(shift) if answers => Scale::Agreed(shift.min(LARGEST_SHIFT)),
             Some(shift) => {
-                let (shift, data) = (shift.min(LARGEST_SHIFT), meta.payload_len());
-                Scale::Offered(Offer { shift, seq: meta.seq, data, highest: None })
+                let (shift, data) = (shift.min(LARGEST_SHIFT), syn.payload_len());
+                Scale::Offered(Offer { shift, seq: syn.seq, data, highest: None })
             }
         };
         self.stats.seen += 1;
-        let left = u16::try_from(target).map_or(meta.window, |target| target.min(meta.window));
-        self.stats.clamped += u64::from(left != meta.window);
-        packet.set_window(left);
+        let left = u16::try_from(target).map_or(syn.window, |target| target.min(syn.window));
+        self.stats.clamped += u64::from(left != syn.window);
         let syn_window = u64::from(left);
-        let edge = edge(meta.ack, syn_window);
-        let told = answers.then_some(Told { ack: meta.ack, by_syn: true, field: meta.window, left, edge });
+        let edge = edge(syn.ack, syn_window);
+        let told = answers.then_some(Told { ack: syn.ack, by_syn: true, field: syn.window, left, edge });
         // A flow that is opened anew keeps its place among the active.
-        let active = self.flows.get(&meta.flow).is_some_and(|flow| flow.active);
+        let active = self.flows.get(&syn.flow).is_some_and(|flow| flow.active);
         let new = Flow { scale, last_seen: now, last_advance: now, active, syn_window, told };
-        self.flows.insert(meta.flow, new);
+        self.flows.insert(syn.flow, new);
+        left
     }
 }
 
@@ -284,7 +304,7 @@ fn edge(ack: SeqNumber, window: u64) -> SeqNumber {
 
 impl Flow {
     /// True when the unit of the flow's windows is known; settles it where this segment proves it.
-    fn agreed(&mut self, meta: &Meta, mss: ByteCount) -> bool {
+    fn agreed(&mut self, meta: Segment<'_>, mss: ByteCount) -> bool {
         let Scale::Offered(offer @ Offer { shift, highest, .. }) = self.scale else { return true };
         // More than a segment beyond: a probe of a zero window may lie beyond it (RFC 9293, section 3.8.6.1).
         let slack = u32::try_from(mss.as_u64()).unwrap_or(u32::MAX);
@@ -304,7 +324,7 @@ impl Flow {
     }
 
     /// The field with which the segment leaves: at most its own.
-    fn lowered(&self, meta: &Meta, target: u64, stats: &mut Stats) -> u16 {
+    fn lowered(&self, meta: Segment<'_>, target: u64, stats: &mut Stats) -> u16 {
         stats.seen += 1;
         let before = self.told.filter(|told| told.ack == meta.ack && (!told.by_syn || self.shift() == 0));
         if let Some(told) = before
@@ -329,7 +349,7 @@ impl Flow {
     }
 
     /// Takes note of what the sender is told.
-    fn note(&mut self, meta: &Meta, left: u16) {
+    fn note(&mut self, meta: Segment<'_>, left: u16) {
         let allowed = edge(meta.ack, u64::from(left) << self.shift());
         let known = self.told.map_or_else(|| edge(meta.ack, self.syn_window), |told| told.edge);
         let edge = later(Some(known), allowed);
@@ -374,6 +394,7 @@ struct Stats {
     passed_not_tcp: u64,
     passed_flags: u64,
     passed_unknown_options: u64,
+    passed_damaged: u64,
     passed_unknown_scale: u64,
     passed_unconfirmed_scale: u64,
     passed_exempt: u64,
@@ -390,6 +411,7 @@ impl Stats {
             ("passed_not_tcp", self.passed_not_tcp),
             ("passed_flags", self.passed_flags),
             ("passed_unknown_options", self.passed_unknown_options),
+            ("passed_damaged", self.passed_damaged),
             ("passed_unknown_scale", self.passed_unknown_scale),
             ("passed_unconfirmed_scale", self.passed_unconfirmed_scale),
             ("passed_exempt", self.passed_exempt),

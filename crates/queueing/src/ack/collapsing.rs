@@ -51,11 +51,11 @@ impl<P: Packet> AckCollapsing<P> {
     }
 
     fn role_of(&mut self, now: Instant, packet: &P) -> Role {
-        if !self.stats.passed.may_regulate(now, packet, &mut self.exempt) {
+        let Some(ack) = self.stats.passed.may_regulate(now, packet, &mut self.exempt) else {
             return Role::Apart;
-        }
+        };
         self.stats.seen += 1;
-        match self.queue.standing_of(packet.meta()) {
+        match self.queue.standing_of(ack) {
             None | Some(Standing::Advance | Standing::WindowUpdate) => Role::Link,
             Some(Standing::Duplicate) => {
                 self.stats.duplicates_kept += 1;
@@ -74,7 +74,8 @@ impl<P: Packet> AckCollapsing<P> {
             return None;
         }
         let next = self.queue.after(handle).filter(|&next| self.queue.note(next) == Role::Link)?;
-        let may = gives_way(self.queue.packet(handle).meta(), self.queue.packet(next).meta());
+        let [older, newer] = [handle, next].map(|handle| self.queue.packet(handle).meta().pure_ack());
+        let may = older.zip(newer).is_some_and(|(older, newer)| gives_way(older, newer));
         self.stats.protected += u64::from(!may);
         may.then_some(next)
     }

@@ -14,7 +14,7 @@
 
 use std::collections::hash_map::Entry;
 
-use lastmile_packet::{FlowId, Meta, Packet, Protocol, TcpFlags};
+use lastmile_packet::{FlowId, Packet, PureAck, SeqNumber, TcpFlags};
 use lastmile_units::Instant;
 
 use super::flow_map::FlowMap;
@@ -144,15 +144,14 @@ impl<P: Packet> AckFilter<P> {
     }
 
     fn judge(&mut self, now: Instant, packet: &P) -> Verdict {
-        let meta = packet.meta();
-        if !self.stats.passed.may_regulate(now, packet, &mut self.exempt) {
+        let Some(ack) = self.stats.passed.may_regulate(now, packet, &mut self.exempt) else {
             return Verdict::Apart;
-        }
+        };
         self.stats.seen += 1;
-        let Some(flow) = self.flows.get(&meta.flow) else {
+        let Some(flow) = self.flows.get(&ack.flow) else {
             return Verdict::Removes(0);
         };
-        match (flow.newest.standing_of(meta), self.rules.duplicates) {
+        match (flow.newest.standing_of(ack.segment()), self.rules.duplicates) {
             (Standing::Old, _) => {
                 self.stats.passed.old += 1;
                 Verdict::Apart
@@ -166,10 +165,10 @@ impl<P: Packet> AckFilter<P> {
     }
 
     /// Room that would fall free if the first `count` ACKs of the flow's chain were offered to `newer`.
-    fn freed_by(&self, newer: &Meta, count: u32) -> u64 {
+    fn freed_by(&self, newer: PureAck<'_>, count: u32) -> u64 {
         let mut freed = 0;
         self.visit_chain(newer.flow, count, |waiting| {
-            if gives_way(waiting.packet.meta(), newer) {
+            if waiting.gives_way(newer) {
                 freed += self.room.size_of(&waiting.packet);
             }
         });
@@ -187,13 +186,13 @@ impl<P: Packet> AckFilter<P> {
     }
 
     /// Removes the first `count` ACKs of the flow's chain in favour of `newer`; those that do not give way are protected.
-    fn filter(&mut self, now: Instant, newer: &Meta, count: u32, drops: &mut dyn DropSink<P>) {
+    fn filter(&mut self, now: Instant, newer: PureAck<'_>, count: u32, drops: &mut dyn DropSink<P>) {
         for _ in 0..count {
             let Some(handle) = self.flows.get_mut(&newer.flow).and_then(|flow| flow.unchain_oldest(&mut self.fifo))
             else {
                 return;
             };
-            if gives_way(self.fifo.get(handle).packet.meta(), newer) {
+            if self.fifo.get(handle).gives_way(newer) {
                 self.stats.dropped += 1;
                 let packet = self.take(handle);
                 drops.dropped(now, packet, DropReason::AckFiltered);
@@ -205,29 +204,34 @@ impl<P: Packet> AckFilter<P> {
 
     /// Puts a packet at the tail and notes what it says.
     fn append(&mut self, packet: P, size: u64, verdict: Verdict) {
-        let meta = *packet.meta();
         self.room.take(&packet, size);
         let handle = self.fifo.push_back(Waiting { packet, chain: Chain::Apart });
-        if !meta.is_pure_ack() {
-            if meta.protocol == Protocol::Tcp
-                && let Some(flow) = self.flows.get_mut(&meta.flow)
-            {
-                if meta.flags.contains(TcpFlags::ACK) {
-                    flow.newest.note(&meta);
-                }
-                if meta.flags.intersects(TcpFlags::ECE.with(TcpFlags::CWR)) {
-                    flow.protect_newest(&mut self.fifo);
-                }
-            }
+        let Some(ack) = self.fifo.get(handle).packet.meta().pure_ack() else {
+            self.note_other(handle);
             return;
-        }
-        let flow = self.flows.entry(meta.flow).or_insert_with(|| Flow::new(&meta));
+        };
+        let number = ack.ack;
+        let flow = self.flows.entry(ack.flow).or_insert_with(|| Flow::new(ack));
         flow.waiting += 1;
-        flow.newest.note(&meta);
+        flow.newest.note(ack.segment());
         match verdict {
             Verdict::Apart => {}
-            Verdict::Protects => flow.protect(&meta, &mut self.fifo),
+            Verdict::Protects => flow.protect(number, &mut self.fifo),
             Verdict::Removes(_) => flow.enchain(handle, &mut self.fifo),
+        }
+    }
+
+    /// Notes what a packet at the tail says that is no pure ACK.
+    fn note_other(&mut self, handle: Handle) {
+        let packet = &self.fifo.get(handle).packet;
+        // Payload is summed only where an ACK waits that it may protect.
+        let Some(flow) = self.flows.get_mut(&packet.meta().flow) else { return };
+        let Some(segment) = packet.segment() else { return };
+        if segment.flags.contains(TcpFlags::ACK) {
+            flow.newest.note(segment);
+        }
+        if segment.flags.intersects(TcpFlags::ECE.with(TcpFlags::CWR)) {
+            flow.protect_newest(&mut self.fifo);
         }
     }
 
@@ -235,7 +239,7 @@ impl<P: Packet> AckFilter<P> {
     fn take(&mut self, handle: Handle) -> P {
         let packet = self.fifo.remove(handle).packet;
         self.room.release(&packet);
-        if packet.meta().is_pure_ack()
+        if packet.meta().pure_ack().is_some()
             && let Entry::Occupied(mut place) = self.flows.entry(packet.meta().flow)
         {
             place.get_mut().waiting -= 1;
@@ -267,16 +271,21 @@ impl<P: Packet> Discipline<P> for AckFilter<P> {
             return;
         }
         let verdict = self.judge(now, &packet);
-        let count = if let Verdict::Removes(count) = verdict { count } else { 0 };
+        let removes = match verdict {
+            Verdict::Removes(count) => packet.meta().pure_ack().map(|ack| (ack, count)),
+            _ => None,
+        };
         if self.overflow == Overflow::Tail && !self.room.fits(size) {
-            let freed = self.freed_by(packet.meta(), count);
+            let freed = removes.map_or(0, |(ack, count)| self.freed_by(ack, count));
             if !self.room.would_fit(size, freed) {
                 self.stats.tally.tail += 1;
                 drops.dropped(now, packet, DropReason::Tail);
                 return;
             }
         }
-        self.filter(now, packet.meta(), count, drops);
+        if let Some((ack, count)) = removes {
+            self.filter(now, ack, count, drops);
+        }
         while !self.room.fits(size) {
             let oldest = self.take_first().expect("an empty queue has room for a packet within its limit");
             self.stats.tally.head += 1;
@@ -304,6 +313,13 @@ impl<P: Packet> Discipline<P> for AckFilter<P> {
     }
 }
 
+impl<P: Packet> Waiting<P> {
+    /// True of a pure ACK that may be removed in favour of `newer`.
+    fn gives_way(&self, newer: PureAck<'_>) -> bool {
+        self.packet.meta().pure_ack().is_some_and(|older| gives_way(older, newer))
+    }
+}
+
 impl Chain {
     const fn before(self) -> Option<Handle> {
         match self {
@@ -321,8 +337,8 @@ impl Chain {
 }
 
 impl Flow {
-    const fn new(meta: &Meta) -> Self {
-        Self { waiting: 0, newest: Newest::of(meta), chain: None, chained: 0 }
+    fn new(ack: PureAck<'_>) -> Self {
+        Self { waiting: 0, newest: Newest::of(ack.segment()), chain: None, chained: 0 }
     }
 
     fn enchain<P>(&mut self, handle: Handle, fifo: &mut LinkedFifo<Waiting<P>>) {
@@ -348,9 +364,9 @@ impl Flow {
         Some(oldest)
     }
 
-    /// Takes the ACK that `duplicate` repeats out of the chain, if it waits there: it can only be the newest.
-    fn protect<P: Packet>(&mut self, duplicate: &Meta, fifo: &mut LinkedFifo<Waiting<P>>) {
-        if self.chain.is_some_and(|(_, newest)| fifo.get(newest).packet.meta().ack == duplicate.ack) {
+    /// Takes the ACK with the number that a duplicate repeats out of the chain, if it waits there: it can only be the newest.
+    fn protect<P: Packet>(&mut self, duplicate: SeqNumber, fifo: &mut LinkedFifo<Waiting<P>>) {
+        if self.chain.is_some_and(|(_, newest)| fifo.get(newest).packet.meta().ack == duplicate) {
             self.protect_newest(fifo);
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_packet::{FlowId, Meta, Packet, Protocol, TcpFlags};
+use lastmile_packet::{FlowId, Meta, Packet, Protocol, PureAck, TcpFlags};
 
 use super::flow_map::FlowMap;
 use super::linked_fifo::{Handle, LinkedFifo};
@@ -13,7 +13,7 @@ use crate::{Backlog, Limit};
 
 /// A limited FIFO in which the packets of each flow are chained. `M` is what its owner notes with each packet.
 ///
-/// Cost: one table look-up for each packet that comes or goes. Memory: an entry for each flow of which something waits.
+/// Cost: one table look-up for each packet that comes or goes, and for a TCP segment with payload a sum over that. Memory: an entry for each flow of which something waits.
 #[derive(Clone, Debug)]
 pub(super) struct FlowFifo<P, M = ()> {
     fifo: LinkedFifo<Waiting<P, M>>,
@@ -25,6 +25,8 @@ pub(super) struct FlowFifo<P, M = ()> {
 struct Waiting<P, M> {
     packet: P,
     note: M,
+    /// Whether it counts as a packet of its flow. A damaged segment does not: nobody hears what it says.
+    chained: bool,
     /// The packets of the same flow before and after it.
     before: Option<Handle>,
     after: Option<Handle>,
@@ -46,16 +48,21 @@ impl<P: Packet, M: Copy> FlowFifo<P, M> {
     }
 
     /// How a pure ACK stands to the newest acknowledgement of its flow that waits. `None`: none waits.
-    pub(super) fn standing_of(&self, meta: &Meta) -> Option<Standing> {
-        Some(self.flows.get(&meta.flow)?.newest?.standing_of(meta))
+    pub(super) fn standing_of(&self, ack: PureAck<'_>) -> Option<Standing> {
+        Some(self.flows.get(&ack.flow)?.newest?.standing_of(ack.segment()))
     }
 
     /// Puts a packet that fits at the tail.
     pub(super) fn push_back(&mut self, packet: P, size: u64, note: M) {
-        let meta = *packet.meta();
+        let (id, segment) = (packet.meta().flow, packet.segment());
+        let chained = packet.meta().protocol != Protocol::Tcp || segment.is_some();
+        let acknowledged = segment.filter(|segment| segment.flags.contains(TcpFlags::ACK)).map(Newest::of);
         self.room.take(&packet, size);
-        let handle = self.fifo.push_back(Waiting { packet, note, before: None, after: None });
-        let flow = match self.flows.entry(meta.flow) {
+        let handle = self.fifo.push_back(Waiting { packet, note, chained, before: None, after: None });
+        if !chained {
+            return;
+        }
+        let flow = match self.flows.entry(id) {
             Entry::Vacant(place) => place.insert(Flow { oldest: handle, last: handle, newest: None }),
             Entry::Occupied(place) => {
                 let flow = place.into_mut();
@@ -65,15 +72,18 @@ impl<P: Packet, M: Copy> FlowFifo<P, M> {
                 flow
             }
         };
-        if meta.protocol == Protocol::Tcp && meta.flags.contains(TcpFlags::ACK) {
-            flow.newest.get_or_insert(Newest::of(&meta)).note(&meta);
+        if let Some(acknowledged) = acknowledged {
+            flow.newest.get_or_insert(acknowledged).advance_to(acknowledged);
         }
     }
 
     /// Takes a packet out.
     pub(super) fn remove(&mut self, handle: Handle) -> P {
-        let Waiting { packet, before, after, .. } = self.fifo.remove(handle);
+        let Waiting { packet, chained, before, after, .. } = self.fifo.remove(handle);
         self.room.release(&packet);
+        if !chained {
+            return packet;
+        }
         if let Some(before) = before {
             self.fifo.get_mut(before).after = after;
         }

@@ -8,7 +8,7 @@
 //! An answer belongs to a SYN by its acknowledgement number, which lies behind the SYN's own number and what data the SYN carries
 //! (RFC 9293, section 3.10.7.3; RFC 7413). So an answer to an earlier connection between the same ports is none to the next. Of
 //! a SYN-ACK with options that are not understood only the option that was found is believed, not that there was none.
-//! Where nothing was seen there is no answer, and who asks does what it would do without.
+//! Where nothing was seen there is no answer, and who asks does what it would do without. A damaged SYN-ACK is not seen.
 //!
 //! Flows are known by addresses and ports, since numbers of flows say nothing of which is the reverse of which.
 //! Cost: a look at the flags of each packet; for a SYN-ACK, and for a question, a keyed hash and a lock that nobody else holds for
@@ -88,6 +88,7 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Witness<D> {
         let meta = packet.meta();
         if meta.protocol == Protocol::Tcp
             && meta.flags.contains(TcpFlags::SYN.with(TcpFlags::ACK))
+            && let Some(meta) = packet.segment()
             && let Some(flow) = packet.key(&*self.environment.flows)
         {
             let scales = match meta.options().syn_options().window_scale {

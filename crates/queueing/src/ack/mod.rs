@@ -2,9 +2,12 @@
 //!
 //! What the regulators here agree on:
 //!
-//! - Only a *pure ACK* is ever dropped or rewritten ([`lastmile_packet::Meta::is_pure_ack`]: no payload, no flag but ACK, no
+//! - Only a *pure ACK* is ever dropped or rewritten ([`lastmile_packet::PureAck`]: no payload, no flag but ACK, no
 //!   option unknown). All else passes, and so does a pure ACK on the exception list or one with a congestion mark in its IP
 //!   header (CE, RFC 3168), which would be lost with it.
+//! - A *damaged* segment ([`lastmile_packet::Packet::segment`] is none) passes unchanged and says nothing: its receiver drops it. No ACK
+//!   gives way to it, takes values from it or is kept apart by it. Of a segment with payload the checksum is computed only by a regulator that
+//!   would learn something from it.
 //! - What the sender sees is what it could have seen from TCP with some ACKs lost and none reordered.
 //! - A *duplicate* ACK is one with the number of the newest ACK of its flow and its window (RFC 5681, section 2), or with its
 //!   number and SACK blocks (RFC 6675, section 2: with SACK, the window does not matter). The same number with another window
@@ -34,7 +37,7 @@ mod recent;
 pub mod regenerator;
 pub mod sad;
 
-use lastmile_packet::{AckFields, Meta, Packet, Protocol, SackBlock, SeqNumber};
+use lastmile_packet::{AckFields, Meta, Packet, Protocol, PureAck, SackBlock, Segment, SeqNumber};
 use lastmile_units::Instant;
 
 use crate::classify::{Condition, Matcher as _};
@@ -71,11 +74,11 @@ struct Newest {
 }
 
 impl Newest {
-    const fn of(meta: &Meta) -> Self {
-        Self { ack: meta.ack, window: meta.window }
+    fn of(segment: Segment<'_>) -> Self {
+        Self { ack: segment.ack, window: segment.window }
     }
 
-    fn standing_of(self, meta: &Meta) -> Standing {
+    fn standing_of(self, meta: Segment<'_>) -> Standing {
         if meta.ack.after(self.ack) {
             Standing::Advance
         } else if meta.ack.before(self.ack) {
@@ -88,19 +91,24 @@ impl Newest {
     }
 
     /// Takes note of a segment of the flow that acknowledges something, pure or not.
-    fn note(&mut self, meta: &Meta) {
-        if meta.ack.at_or_after(self.ack) {
-            *self = Self::of(meta);
+    fn note(&mut self, segment: Segment<'_>) {
+        self.advance_to(Self::of(segment));
+    }
+
+    /// Becomes `other` unless that acknowledges less.
+    fn advance_to(&mut self, other: Self) {
+        if other.ack.at_or_after(self.ack) {
+            *self = other;
         }
     }
 }
 
 /// True when the sender loses nothing if it gets `newer` and never `older`.
-fn gives_way(older: &Meta, newer: &Meta) -> bool {
+fn gives_way(older: PureAck<'_>, newer: PureAck<'_>) -> bool {
     debug_assert!(older.ack.at_or_before(newer.ack), "an ACK that was overtaken removes none");
     // A keep-alive probe has the sequence number before the next one (RFC 9293, section 3.8.4): it asks for an answer.
     let probe = older.seq.add(1) == newer.seq;
-    older.seq.at_or_before(newer.seq) && !probe && stands_for(&older.ack_fields(), &newer.ack_fields())
+    older.seq.at_or_before(newer.seq) && !probe && stands_for(&older.fields(), &newer.fields())
 }
 
 /// True when a sender that gets `new` alone misses nothing that `old` says.
@@ -151,6 +159,7 @@ struct Passed {
     data: u64,
     flags: u64,
     unknown_options: u64,
+    damaged: u64,
     exempt: u64,
     congestion_marked: u64,
     listed: u64,
@@ -158,26 +167,31 @@ struct Passed {
 }
 
 impl Passed {
-    /// True when the packet is a pure ACK that may be regulated; counts why not otherwise.
-    fn may_regulate(&mut self, now: Instant, packet: &impl Packet, exempt: &mut Condition) -> bool {
-        if !self.may_read(now, packet, exempt) {
-            return false;
-        }
-        let listed = packet.meta().options().has_list();
+    /// The pure ACK that this packet is, if it may be regulated; counts why not otherwise.
+    fn may_regulate<'a>(
+        &mut self,
+        now: Instant,
+        packet: &'a impl Packet,
+        exempt: &mut Condition,
+    ) -> Option<PureAck<'a>> {
+        let ack = self.may_read(now, packet, exempt)?;
+        let listed = ack.options().has_list();
         self.listed += u64::from(listed);
-        !listed
+        if listed { None } else { Some(ack) }
     }
 
     /// The same, with or without a list.
-    fn may_read(&mut self, now: Instant, packet: &impl Packet, exempt: &mut Condition) -> bool {
+    fn may_read<'a>(&mut self, now: Instant, packet: &'a impl Packet, exempt: &mut Condition) -> Option<PureAck<'a>> {
         let meta = packet.meta();
-        let count = if meta.is_pure_ack() {
+        let count = if meta.is_damaged() {
+            &mut self.damaged
+        } else if let Some(ack) = meta.pure_ack() {
             if meta.ecn() == Meta::CE {
                 &mut self.congestion_marked
             } else if exempt.matches(now, packet) {
                 &mut self.exempt
             } else {
-                return true;
+                return Some(ack);
             }
         } else if meta.protocol != Protocol::Tcp {
             &mut self.not_tcp
@@ -189,7 +203,7 @@ impl Passed {
             &mut self.flags
         };
         *count += 1;
-        false
+        None
     }
 
     fn show(&self, kind: &'static str, visit: &mut dyn FnMut(Counter<'_>)) {
@@ -198,6 +212,7 @@ impl Passed {
             ("passed_data", self.data),
             ("passed_flags", self.flags),
             ("passed_unknown_options", self.unknown_options),
+            ("passed_damaged", self.damaged),
             ("passed_exempt", self.exempt),
             ("passed_congestion_marked", self.congestion_marked),
             ("passed_listed", self.listed),

@@ -21,12 +21,12 @@
 //! Differs: the publication sets the number that an ACK carries, too; here ACKs only wait. The first ACK of a flow, and one that
 //! acknowledges more than any window (RFC 7323, section 2.3), take no time: what they acknowledge is not known.
 //! What is held joins the queue below when its time comes; an AQM there counts the time in `arrived`, the hold included.
-//! Cost: one table look-up a packet, for an ACK that is held O(log n) in the flows of which ACKs are held. Memory: an entry for
+//! Cost: one table look-up a packet, a sum over the payload of a segment that has one, for an ACK that is held O(log n) in the flows of which ACKs are held. Memory: an entry for
 //! each flow that has acknowledged something, as long as this lives; a number that is given to another flow takes over its entry.
 
 use std::collections::{BTreeSet, VecDeque};
 
-use lastmile_packet::{FlowId, Meta, Packet, Protocol, SeqNumber, TcpFlags};
+use lastmile_packet::{FlowId, Packet, Protocol, Segment, SeqNumber, TcpFlags};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, Serialiser, WireBytes};
 
 use super::Passed;
@@ -225,7 +225,8 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckPacing<P, D> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
         self.release_due(now, drops);
         let meta = *packet.meta();
-        let holdable = self.stats.passed.may_read(now, &packet, &mut self.exempt);
+        // A damaged ACK takes no time, and keeps its place among those of its flow.
+        let holdable = self.stats.passed.may_read(now, &packet, &mut self.exempt).is_some() || meta.is_damaged();
         if meta.protocol != Protocol::Tcp {
             if meta.protocol == Protocol::AckSignal {
                 self.flush(meta.flow, now, drops);
@@ -233,9 +234,12 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckPacing<P, D> {
             self.queue.enqueue(now, packet, drops);
             return;
         }
-        let bytes = self.flows.entry(meta.flow).or_default().acknowledge(&meta);
+        let bytes = match packet.segment() {
+            Some(segment) => self.flows.entry(meta.flow).or_default().acknowledge(segment),
+            None => 0,
+        };
         if holdable {
-            self.stats.seen += 1;
+            self.stats.seen += u64::from(!meta.is_damaged());
             let behind = self.flows.get(&meta.flow).is_some_and(|flow| !flow.held.is_empty());
             if behind || (bytes > 0 && self.clock.free > now) {
                 self.hold(now, packet, bytes);
@@ -280,7 +284,7 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckPacing<P, D> {
 
 impl Flow {
     /// Takes note of what a segment acknowledges; returns how many bytes that is more than before, as far as can be told.
-    fn acknowledge(&mut self, meta: &Meta) -> u32 {
+    fn acknowledge(&mut self, meta: Segment<'_>) -> u32 {
         /// RFC 7323, section 2.3: the window is at most 2^30 bytes.
         const LARGEST_WINDOW: u32 = 1 << 30;
         if !meta.flags.contains(TcpFlags::ACK) {

@@ -29,7 +29,7 @@ mod held;
 mod numbers;
 mod stats;
 
-use lastmile_packet::{AckFields, AckList, Meta, Packet, Protocol, SeqNumber, TcpFlags};
+use lastmile_packet::{AckFields, AckList, Packet, Protocol, PureAck, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant, PacketCount};
 
 use self::held::{Held, Span};
@@ -165,9 +165,18 @@ struct Flow {
 }
 
 impl Flow {
-    const fn of(meta: &Meta) -> Self {
-        Self { newest: Newest::of(meta), came: None, hole: false, left_over: 0, signal: None }
+    const fn of(newest: Newest) -> Self {
+        Self { newest, came: None, hole: false, left_over: 0, signal: None }
     }
+}
+
+/// What a packet that came says.
+#[derive(Default)]
+struct Heard {
+    /// When the flow's previous acknowledgement came, and the newest so far.
+    before: Option<(Instant, Newest)>,
+    /// What the ACK says without the list that it carries for a regenerator.
+    without_list: Option<AckFields>,
 }
 
 impl<P: Packet, D: Discipline<P>> AckRegenerator<P, D> {
@@ -192,53 +201,57 @@ impl<P: Packet, D: Discipline<P>> AckRegenerator<P, D> {
         }
     }
 
-    /// Finds the numbers to put ahead of a packet that came, and takes from it what the regenerator alone can read. Returns
-    /// when the flow's previous acknowledgement came, and the newest so far.
-    fn read(&mut self, now: Instant, packet: &mut P) -> Option<(Instant, Newest)> {
+    /// Finds the numbers to put ahead of a packet that came.
+    fn read(&mut self, now: Instant, packet: &P) -> Heard {
         self.numbers.clear();
-        let meta = *packet.meta();
-        let may_read = self.stats.passed.may_read(now, packet, &mut self.exempt);
-        if meta.protocol != Protocol::Tcp || !meta.flags.contains(TcpFlags::ACK) {
-            return None;
-        }
-        let flow = self.flows.hear(now, meta.flow, || Flow::of(&meta));
+        let mut heard = Heard::default();
+        let ack = self.stats.passed.may_read(now, packet, &mut self.exempt);
+        let Some(segment) = packet.segment().filter(|segment| segment.flags.contains(TcpFlags::ACK)) else {
+            return heard;
+        };
+        let flow = self.flows.hear(now, segment.flow, || Flow::of(Newest::of(segment)));
         let before = flow.came.replace(now);
-        let standing = if before.is_some() { flow.newest.standing_of(&meta) } else { Standing::Advance };
-        if may_read {
+        let standing = if before.is_some() { flow.newest.standing_of(segment) } else { Standing::Advance };
+        if let Some(ack) = ack {
             self.stats.seen += 1;
             let list = match self.know {
-                Know::List => meta.list(),
-                Know::Signal => self.stats.matched(flow.signal.take(), meta.ack),
+                Know::List => ack.list(),
+                Know::Signal => self.stats.matched(flow.signal.take(), ack.ack),
                 Know::Interpolate { .. } => AckList::EMPTY,
             };
             let mut made = Made { numbers: &mut self.numbers, stats: &mut self.stats, factor: self.factor };
             if standing == Standing::Old {
                 // It was overtaken, and what it stands for with it; nothing is to be spread there.
-                made.numbers.extend(list.numbers(meta.ack));
+                made.numbers.extend(list.numbers(ack.ack));
                 made.stats.restored += u64::from(list.count());
                 made.stats.passed.old += 1;
-            } else if meta.options().sack_count() > 0 {
+            } else if ack.options().sack_count() > 0 {
                 made.stats.passed_sack += 1;
             } else if let Know::Interpolate { stride } = self.know {
-                made.interpolate(flow, &meta, before, stride);
+                made.interpolate(flow, ack, before, stride);
             } else if !list.is_empty() {
-                made.restore(flow, &list, meta.ack, before.is_some());
+                made.restore(flow, &list, ack.ack, before.is_some());
             }
-            if self.know == Know::List && meta.options().has_list() {
-                let options = meta.options().without_list();
-                packet.rewrite_ack(&AckFields { options, ..meta.ack_fields() });
-                self.stats.lists += 1;
-                self.stats.shrunk_bytes += u64::from(meta.ip_len - packet.meta().ip_len);
+            if self.know == Know::List && ack.options().has_list() {
+                heard.without_list = Some(AckFields { options: ack.options().without_list(), ..ack.fields() });
             }
         }
         match standing {
-            Standing::Advance => flow.hole = meta.options().sack_count() > 0,
-            Standing::Duplicate => flow.hole |= meta.payload_len() == 0,
+            Standing::Advance => flow.hole = segment.options().sack_count() > 0,
+            Standing::Duplicate => flow.hole |= segment.payload_len() == 0,
             Standing::WindowUpdate | Standing::Old => {}
         }
-        let newest = flow.newest;
-        flow.newest.note(&meta);
-        before.map(|before| (before, newest))
+        heard.before = before.map(|before| (before, flow.newest));
+        flow.newest.note(segment);
+        heard
+    }
+
+    /// Takes out of an ACK the list that it carried.
+    fn strip(&mut self, packet: &mut P, without_list: &AckFields) {
+        let came = packet.meta().ip_len;
+        packet.rewrite_ack(without_list);
+        self.stats.lists += 1;
+        self.stats.shrunk_bytes += u64::from(came - packet.meta().ip_len);
     }
 
     /// Takes a signal in, or lets it pass: false.
@@ -247,7 +260,7 @@ impl<P: Packet, D: Discipline<P>> AckRegenerator<P, D> {
         if meta.protocol != Protocol::AckSignal || self.know != Know::Signal || self.exempt.matches(now, packet) {
             return false;
         }
-        let flow = self.flows.hear(now, meta.flow, || Flow::of(meta));
+        let flow = self.flows.hear(now, meta.flow, || Flow::of(Newest { ack: meta.ack, window: meta.window }));
         self.stats.signals += 1;
         self.stats.signals_unmatched += u64::from(flow.signal.is_some());
         flow.signal = Some((meta.ack, meta.list()));
@@ -278,7 +291,10 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckRegenerator<P, D> {
             drops.dropped(now, packet, DropReason::AckSignal);
             return;
         }
-        let before = self.read(now, &mut packet);
+        let Heard { before, without_list } = self.read(now, &packet);
+        if let Some(without_list) = without_list {
+            self.strip(&mut packet, &without_list);
+        }
         if self.held.len() + self.numbers.len() > Self::MOST_HELD || self.numbers.len() > Self::MOST_AT_ONCE {
             self.stats.no_room += 1;
             self.numbers.clear();
@@ -291,14 +307,16 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckRegenerator<P, D> {
             _ => Span::at(self.held.until(flow).map_or(now, |until| until.max(now))),
         };
         let numbers = std::mem::take(&mut self.numbers);
-        for (index, number) in numbers.iter().enumerate() {
-            let mut restored = packet.duplicate();
-            let carrier = packet.meta().ack_fields();
-            let window = before.map_or(carrier.window, |(_, newest)| window_at(*number, newest, &carrier));
-            restored.rewrite_ack(&AckFields { ack: *number, window, ..carrier });
-            drops.created(now, &restored);
-            self.stats.created += 1;
-            self.forward(now, span.time(index), restored, drops);
+        // Numbers are found in pure ACKs alone.
+        if let Some(carrier) = packet.meta().pure_ack().map(PureAck::fields) {
+            for (index, number) in numbers.iter().enumerate() {
+                let mut restored = packet.duplicate();
+                let window = before.map_or(carrier.window, |(_, newest)| window_at(*number, newest, &carrier));
+                restored.rewrite_ack(&AckFields { ack: *number, window, ..carrier });
+                drops.created(now, &restored);
+                self.stats.created += 1;
+                self.forward(now, span.time(index), restored, drops);
+            }
         }
         self.forward(now, span.time(numbers.len()), packet, drops);
         self.numbers = numbers;

@@ -159,32 +159,31 @@ impl<P, D> SmartAckDropper<P, D> {
     where
         P: Packet,
     {
-        let meta = packet.meta();
-        if !self.stats.passed.may_regulate(now, packet, &mut self.exempt) {
-            self.table.pass(meta);
+        let Some(ack) = self.stats.passed.may_regulate(now, packet, &mut self.exempt) else {
+            self.table.pass(packet);
             return None;
-        }
+        };
         self.stats.seen += 1;
-        let tellable = self.report == Report::None || (meta.options().may_have_list() && packet.takes_list());
-        let record = match self.table.flows.entry(meta.flow) {
+        let tellable = self.report == Report::None || (ack.options().may_have_list() && packet.takes_list());
+        let record = match self.table.flows.entry(ack.flow) {
             Entry::Vacant(place) => {
-                place.insert(Record::new(meta)).last.open = tellable;
+                place.insert(Record::new(ack)).last.open = tellable;
                 self.stats.not_tellable += u64::from(!tellable);
                 return None;
             }
             Entry::Occupied(place) => place.into_mut(),
         };
-        let standing = record.newest.standing_of(meta);
-        record.newest.note(meta);
+        let standing = record.newest.standing_of(ack.segment());
+        record.newest.note(ack.segment());
         let reason = match (standing, self.duplicates) {
             (Standing::Old, _) => {
                 self.stats.passed.old += 1;
-                record.push(Waiting::closed(meta));
+                record.push(Waiting::closed(ack));
                 return None;
             }
             (Standing::Duplicate, Duplicates::Keep) => {
                 self.stats.duplicates_kept += 1;
-                record.push(Waiting::closed(meta));
+                record.push(Waiting::closed(ack));
                 return None;
             }
             (Standing::Duplicate, Duplicates::Count) => DropReason::AckDuplicate,
@@ -192,25 +191,25 @@ impl<P, D> SmartAckDropper<P, D> {
         };
         if !tellable || (standing == Standing::WindowUpdate && self.report != Report::None) {
             self.stats.not_tellable += 1;
-            record.push(Waiting::closed(meta));
+            record.push(Waiting::closed(ack));
             return None;
         }
-        if record.last.open && record.last.may_become(meta) {
+        if record.last.open && record.last.may_become(ack) {
             if self.report != Report::None {
-                if !record.last.tell(meta, self.report.room()) {
+                if !record.last.tell(ack, self.report.room()) {
                     self.stats.list_full += 1;
-                    record.push(Waiting::open(meta));
+                    record.push(Waiting::open(ack));
                     return None;
                 }
                 self.stats.listed += 1;
             }
-            record.last.newest = meta.ack_fields();
+            record.last.newest = ack.fields();
             record.last.suppressed.count(reason);
             self.stats.count(reason);
             return Some(reason);
         }
         self.stats.kept_apart += u64::from(record.last.open);
-        record.push(Waiting::open(meta));
+        record.push(Waiting::open(ack));
         None
     }
 
@@ -222,14 +221,15 @@ impl<P, D> SmartAckDropper<P, D> {
         self.departed = waited.suppressed;
         let mut newest = waited.newest;
         // Only a regulator of its own below could have made it newer.
-        if newest.ack.before(packet.meta().ack) {
+        let Some(came_as) = packet.meta().pure_ack().filter(|came| newest.ack.at_or_after(came.ack)) else {
             return packet;
-        }
+        };
+        let came_as = came_as.fields();
         if self.report == Report::List && !waited.list.is_empty() {
             newest.options = newest.options.with_list(&waited.list);
         }
         let came = packet.meta().ip_len;
-        let rewritten = newest != packet.meta().ack_fields();
+        let rewritten = newest != came_as;
         if rewritten {
             packet.rewrite_ack(&newest);
             self.stats.rewritten += 1;
@@ -264,9 +264,7 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for SmartAckDropper<P, D> {
         let mut told = Told { table: &mut self.table, stats: &mut self.stats, drops };
         let packet = self.queue.dequeue(now, &mut told)?;
         self.departed = Suppressed::default();
-        if packet.meta().is_pure_ack()
-            && let Some(waited) = self.table.take(packet.meta())
-        {
+        if let Some(waited) = packet.meta().pure_ack().and_then(|ack| self.table.take(ack)) {
             return Some(self.release(now, packet, &waited, drops));
         }
         Some(packet)
@@ -300,9 +298,7 @@ struct Told<'a, P> {
 
 impl<P: Packet> DropSink<P> for Told<'_, P> {
     fn dropped(&mut self, now: Instant, packet: P, reason: DropReason) {
-        if packet.meta().is_pure_ack()
-            && let Some(lost) = self.table.take(packet.meta())
-        {
+        if let Some(lost) = packet.meta().pure_ack().and_then(|ack| self.table.take(ack)) {
             self.stats.lost_acks += u64::from(lost.suppressed.merged);
             self.stats.lost_duplicates += u64::from(lost.suppressed.duplicates);
         }
@@ -311,8 +307,8 @@ impl<P: Packet> DropSink<P> for Told<'_, P> {
 
     /// A regenerator below makes ACKs that never came by here: each leaves as it is.
     fn created(&mut self, now: Instant, packet: &P) {
-        if packet.meta().is_pure_ack() {
-            self.table.pass(packet.meta());
+        if packet.meta().pure_ack().is_some() {
+            self.table.pass(packet);
         }
         self.drops.created(now, packet);
     }

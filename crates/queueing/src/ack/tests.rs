@@ -73,25 +73,29 @@ fn ack(number: u32, window: u16, options: Options) -> Meta {
     meta
 }
 
+fn segment(meta: &Meta) -> Segment<'_> {
+    meta.segment().expect("a simulated segment is sound")
+}
+
 /// RFC 5681, section 2: a duplicate has the number and the window of the ACK before. RFC 6675, section 2: or SACK blocks.
 #[test]
 fn a_window_update_is_no_duplicate_unless_it_has_sack_blocks() {
-    let newest = Newest::of(&ack(u32::MAX, 100, Options::NONE));
+    let newest = Newest::of(segment(&ack(u32::MAX, 100, Options::NONE)));
     let sack = Options::NONE.with_sack(&[SackBlock::default()]);
-    assert_eq!(newest.standing_of(&ack(u32::MAX, 100, Options::NONE)), Standing::Duplicate);
-    assert_eq!(newest.standing_of(&ack(u32::MAX, 0, Options::NONE)), Standing::WindowUpdate);
-    assert_eq!(newest.standing_of(&ack(u32::MAX, 0, sack)), Standing::Duplicate);
-    assert_eq!(newest.standing_of(&ack(5, 100, Options::NONE)), Standing::Advance);
-    assert_eq!(newest.standing_of(&ack(u32::MAX - 1, 100, Options::NONE)), Standing::Old);
+    assert_eq!(newest.standing_of(segment(&ack(u32::MAX, 100, Options::NONE))), Standing::Duplicate);
+    assert_eq!(newest.standing_of(segment(&ack(u32::MAX, 0, Options::NONE))), Standing::WindowUpdate);
+    assert_eq!(newest.standing_of(segment(&ack(u32::MAX, 0, sack))), Standing::Duplicate);
+    assert_eq!(newest.standing_of(segment(&ack(5, 100, Options::NONE))), Standing::Advance);
+    assert_eq!(newest.standing_of(segment(&ack(u32::MAX - 1, 100, Options::NONE))), Standing::Old);
 }
 
 #[test]
 fn an_overtaken_ack_is_not_the_newest() {
-    let mut newest = Newest::of(&ack(2000, 100, Options::NONE));
-    newest.note(&ack(1000, 50, Options::NONE));
-    assert_eq!(newest.standing_of(&ack(2000, 100, Options::NONE)), Standing::Duplicate);
-    newest.note(&ack(2000, 50, Options::NONE));
-    assert_eq!(newest.standing_of(&ack(2000, 50, Options::NONE)), Standing::Duplicate);
+    let mut newest = Newest::of(segment(&ack(2000, 100, Options::NONE)));
+    newest.note(segment(&ack(1000, 50, Options::NONE)));
+    assert_eq!(newest.standing_of(segment(&ack(2000, 100, Options::NONE))), Standing::Duplicate);
+    newest.note(segment(&ack(2000, 50, Options::NONE)));
+    assert_eq!(newest.standing_of(segment(&ack(2000, 50, Options::NONE))), Standing::Duplicate);
 }
 
 #[test]
@@ -101,6 +105,8 @@ fn what_may_not_be_regulated_is_counted_by_its_reason() {
     let mut exempt = Condition::from(Match::Flow(FlowId::new(9)));
     let mut list = lastmile_packet::AckList::EMPTY;
     assert!(list.push(1460, lastmile_packet::AckList::MAX_OPTION_BYTES));
+    let mut damaged = plain;
+    damaged.mark.set_unverified();
     let others = [
         Meta { protocol: Protocol::Other, ..plain },
         Meta { ip_len: 41, ..plain },
@@ -109,14 +115,16 @@ fn what_may_not_be_regulated_is_counted_by_its_reason() {
         Meta { flow: FlowId::new(9), ..plain },
         Meta { traffic_class: 3, ..plain },
         ack(1, 1, Options::NONE.with_list(&list)),
+        damaged,
     ];
     for other in others {
-        assert!(!passed.may_regulate(Instant::ZERO, &other, &mut exempt), "{other:?}");
+        assert_eq!(passed.may_regulate(Instant::ZERO, &other, &mut exempt), None, "{other:?}");
     }
-    assert!(passed.may_regulate(Instant::ZERO, &plain, &mut exempt));
+    assert!(passed.may_regulate(Instant::ZERO, &plain, &mut exempt).is_some());
     // ECT(0): some stacks send ACKs that may be marked (RFC 8311); the mark matters, not the permission.
-    assert!(passed.may_regulate(Instant::ZERO, &Meta { traffic_class: 2, ..plain }, &mut exempt));
+    let may_be_marked = Meta { traffic_class: 2, ..plain };
+    assert!(passed.may_regulate(Instant::ZERO, &may_be_marked, &mut exempt).is_some());
     let mut counts = Vec::new();
     passed.show("test", &mut |counter| counts.push(counter.value));
-    assert_eq!(counts, [1, 1, 1, 1, 1, 1, 1, 0]);
+    assert_eq!(counts, [1, 1, 1, 1, 1, 1, 1, 1, 0]);
 }

@@ -180,7 +180,7 @@ impl<P: Packet> Tin<P> {
         let index = self.queue_for(self.isolation.tag(packet.meta().flow, hosts), hosts);
         let redundant = cx.ack_filter.and_then(|mode| {
             let older = self.flows[index].packets.iter().enumerate().map(|(place, older)| (place, older.meta()));
-            crate::ack::cake::redundant(mode, older, packet.meta())
+            crate::ack::cake::redundant(mode, older, &packet)
         });
         if let Some(place) = redundant {
             let older = self.take(index, place, &mut cx.ledger).expect("it waits there");

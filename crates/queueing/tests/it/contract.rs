@@ -271,8 +271,11 @@ impl Trial {
 
     fn unchanged(&self, before: &Meta, after: &Meta) -> Held {
         let mut expected = *before;
-        if self.promise.rewrites_acks && before.is_pure_ack() {
-            expected.rewrite_ack(&after.ack_fields());
+        if self.promise.rewrites_acks
+            && before.pure_ack().is_some()
+            && let Some(after) = after.pure_ack()
+        {
+            expected.rewrite_ack(&after.fields());
         }
         if self.promise.marks_congestion && after.ecn() == Meta::CE {
             expected.mark_ce();

@@ -2,6 +2,7 @@
 
 mod cake;
 mod contract;
+mod damaged;
 #[path = "../../../tcp/tests/it/diff.rs"]
 mod diff;
 mod disciplines;

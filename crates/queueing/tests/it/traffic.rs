@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use lastmile_packet::{
-    AckFields, AckList, FlowDirectory, FlowId, MAX_HEADER_LEN, Meta, Options, Packet, Protocol, SackBlock, SeqNumber,
-    TcpFlags,
+    AckFields, AckList, FlowDirectory, FlowId, MAX_HEADER_LEN, Meta, Options, Packet, Protocol, SackBlock, Segment,
+    SeqNumber, TcpFlags,
 };
 use lastmile_units::{Duration, Instant};
 use proptest::prelude::*;
@@ -37,6 +37,10 @@ impl Packet for Probe {
 
     fn meta_mut(&mut self) -> &mut Meta {
         &mut self.meta
+    }
+
+    fn segment(&self) -> Option<Segment<'_>> {
+        self.meta.segment()
     }
 
     fn rewrite_ack(&mut self, newest: &AckFields) {

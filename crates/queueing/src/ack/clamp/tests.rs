@@ -1,5 +1,5 @@
 use lastmile_linklayer::{Framing, LinkLayer};
-use lastmile_packet::{Options, SynOptions};
+use lastmile_packet::{Meta, Options, SynOptions};
 use lastmile_units::PacketCount;
 
 use super::*;

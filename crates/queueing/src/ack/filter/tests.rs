@@ -1,5 +1,5 @@
 use lastmile_linklayer::{Framing, LinkLayer};
-use lastmile_packet::{Options, SackBlock, SeqNumber};
+use lastmile_packet::{Meta, Options, SackBlock, SeqNumber};
 use lastmile_units::{ByteCount, PacketCount};
 
 use super::*;

@@ -73,6 +73,15 @@ fn of_options_that_are_not_understood_only_what_was_found_counts() {
 }
 
 #[test]
+fn a_damaged_answer_is_none() {
+    let answer = segment(SYN_ACK, Some(7));
+    let mut damaged = segment(SYN_ACK, None);
+    damaged.mark.set_unverified();
+    assert_eq!(asked(&[damaged], at(1), SEQ, 0), None);
+    assert_eq!(asked(&[answer, damaged], at(1), SEQ, 0), Some(true));
+}
+
+#[test]
 fn an_answer_is_forgotten() {
     let answer = [segment(SYN_ACK, Some(7))];
     assert_eq!(asked(&answer, at(59), SEQ, 0), Some(true));

@@ -1,4 +1,5 @@
 use lastmile_linklayer::{Framing, LinkLayer};
+use lastmile_packet::Meta;
 use lastmile_units::PacketCount;
 
 use super::*;

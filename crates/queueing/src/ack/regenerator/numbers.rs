@@ -1,6 +1,6 @@
 //! Which numbers go ahead of an ACK, and with which windows.
 
-use lastmile_packet::{AckFields, AckList, Meta, SeqNumber};
+use lastmile_packet::{AckFields, AckList, PureAck, SeqNumber};
 use lastmile_units::Instant;
 
 use super::stats::Stats;
@@ -43,10 +43,10 @@ impl Made<'_> {
         }
     }
 
-    /// Those that a receiver would have sent between the newest number and that of `meta`.
-    pub(super) fn interpolate(&mut self, flow: &mut Flow, meta: &Meta, before: Option<Instant>, stride: u32) {
+    /// Those that a receiver would have sent between the newest number and that of `ack`.
+    pub(super) fn interpolate(&mut self, flow: &mut Flow, ack: PureAck<'_>, before: Option<Instant>, stride: u32) {
         // What repeats the newest number has nothing between; what was overtaken does not come here.
-        let missing = meta.ack.distance_from(flow.newest.ack).saturating_sub(1) / stride.max(1);
+        let missing = ack.ack.distance_from(flow.newest.ack).saturating_sub(1) / stride.max(1);
         if before.is_none() {
             self.stats.passed_first += 1;
         } else if missing == 0 {
@@ -59,7 +59,7 @@ impl Made<'_> {
             let mut number = flow.newest.ack;
             for left in (0..missing).rev() {
                 number = number.add(stride);
-                let next = if left > 0 { number.add(stride) } else { meta.ack };
+                let next = if left > 0 { number.add(stride) } else { ack.ack };
                 self.stats.interpolated += self.put(flow, number, next);
             }
         }

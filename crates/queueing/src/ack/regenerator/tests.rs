@@ -1,4 +1,4 @@
-use lastmile_packet::{FlowId, Options, SackBlock};
+use lastmile_packet::{FlowId, Meta, Options, SackBlock};
 use lastmile_units::ByteCount;
 
 use super::*;
@@ -27,7 +27,8 @@ fn ack(number: u32) -> Meta {
 }
 
 fn with_options(mut meta: Meta, options: Options) -> Meta {
-    meta.rewrite_ack(&AckFields { options, ..meta.ack_fields() });
+    let fields = meta.pure_ack().expect("it is one").fields();
+    meta.rewrite_ack(&AckFields { options, ..fields });
     meta
 }
 

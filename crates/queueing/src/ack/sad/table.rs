@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
 
-use lastmile_packet::{AckFields, AckList, Meta, Options, Protocol, SeqNumber, TcpFlags};
+use lastmile_packet::{AckFields, AckList, Options, Packet, Protocol, PureAck, SeqNumber, TcpFlags};
 
 use super::Suppressed;
 use crate::ack::flow_map::FlowMap;
@@ -17,40 +17,42 @@ pub(super) struct Table {
 
 impl Table {
     /// A packet goes to the queue untouched.
-    pub(super) fn pass(&mut self, meta: &Meta) {
-        // A signal tells of the ACK behind it: nothing may be merged past both.
-        if !matches!(meta.protocol, Protocol::Tcp | Protocol::AckSignal) {
-            return;
-        }
-        if !meta.is_pure_ack() {
-            if let Some(record) = self.flows.get_mut(&meta.flow) {
-                record.last.open = false;
-                if meta.protocol == Protocol::Tcp && meta.flags.contains(TcpFlags::ACK) {
-                    record.newest.note(meta);
+    pub(super) fn pass(&mut self, packet: &impl Packet) {
+        let meta = packet.meta();
+        if let Some(ack) = meta.pure_ack() {
+            match self.flows.entry(ack.flow) {
+                Entry::Vacant(place) => {
+                    place.insert(Record { last: Waiting::closed(ack), ..Record::new(ack) });
+                }
+                Entry::Occupied(place) => {
+                    let record = place.into_mut();
+                    record.newest.note(ack.segment());
+                    record.push(Waiting::closed(ack));
                 }
             }
             return;
         }
-        match self.flows.entry(meta.flow) {
-            Entry::Vacant(place) => {
-                place.insert(Record { last: Waiting::closed(meta), ..Record::new(meta) });
-            }
-            Entry::Occupied(place) => {
-                let record = place.into_mut();
-                record.newest.note(meta);
-                record.push(Waiting::closed(meta));
+        // Payload is summed only where an ACK waits that it may close.
+        let Some(record) = self.flows.get_mut(&meta.flow) else { return };
+        if meta.protocol == Protocol::AckSignal {
+            // It tells of the ACK behind it: nothing may be merged past both.
+            record.last.open = false;
+        } else if let Some(segment) = packet.segment() {
+            record.last.open = false;
+            if segment.flags.contains(TcpFlags::ACK) {
+                record.newest.note(segment);
             }
         }
     }
 
     /// Strikes a pure ACK that leaves the queue, whichever way.
-    pub(super) fn take(&mut self, meta: &Meta) -> Option<Waiting> {
-        let Entry::Occupied(mut place) = self.flows.entry(meta.flow) else {
+    pub(super) fn take(&mut self, ack: PureAck<'_>) -> Option<Waiting> {
+        let Entry::Occupied(mut place) = self.flows.entry(ack.flow) else {
             debug_assert!(false, "every pure ACK in the queue has a record");
             return None;
         };
         let record = place.get_mut();
-        let carrier = Carrier::of(meta);
+        let carrier = Carrier::of(ack);
         // What leaves or is dropped from the head is the first, what was refused is the last.
         if record.earlier.front().is_some_and(|first| first.carrier == carrier) {
             return record.earlier.pop_front();
@@ -77,8 +79,8 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) fn new(meta: &Meta) -> Self {
-        Self { newest: Newest::of(meta), last: Waiting::open(meta), earlier: VecDeque::new() }
+    pub(super) fn new(ack: PureAck<'_>) -> Self {
+        Self { newest: Newest::of(ack.segment()), last: Waiting::open(ack), earlier: VecDeque::new() }
     }
 
     pub(super) fn push(&mut self, waiting: Waiting) {
@@ -109,36 +111,36 @@ struct Carrier {
 }
 
 impl Carrier {
-    const fn of(meta: &Meta) -> Self {
-        Self { seq: meta.seq, fields: meta.ack_fields() }
+    fn of(ack: PureAck<'_>) -> Self {
+        Self { seq: ack.seq, fields: ack.fields() }
     }
 }
 
 impl Waiting {
-    pub(super) const fn open(meta: &Meta) -> Self {
+    pub(super) fn open(ack: PureAck<'_>) -> Self {
         Self {
-            carrier: Carrier::of(meta),
-            traffic_class: meta.traffic_class,
+            carrier: Carrier::of(ack),
+            traffic_class: ack.traffic_class,
             open: true,
-            newest: meta.ack_fields(),
+            newest: ack.fields(),
             suppressed: Suppressed { merged: 0, duplicates: 0 },
             list: AckList::EMPTY,
         }
     }
 
-    pub(super) const fn closed(meta: &Meta) -> Self {
-        Self { open: false, ..Self::open(meta) }
+    pub(super) fn closed(ack: PureAck<'_>) -> Self {
+        Self { open: false, ..Self::open(ack) }
     }
 
     /// True when nothing is lost if this ACK leaves with what `newer` says.
-    pub(super) fn may_become(&self, newer: &Meta) -> bool {
+    pub(super) fn may_become(&self, newer: PureAck<'_>) -> bool {
         self.carrier.seq == newer.seq
             && self.traffic_class == newer.traffic_class
-            && stands_for(&self.newest, &newer.ack_fields())
+            && stands_for(&self.newest, &newer.fields())
     }
 
     /// Notes that the newest number gives way to that of `newer`. False, and nothing changes: it cannot be told.
-    pub(super) fn tell(&mut self, newer: &Meta, room: usize) -> bool {
+    pub(super) fn tell(&mut self, newer: PureAck<'_>, room: usize) -> bool {
         let stamped = |options: &Options| options.timestamps().is_some();
         stamped(&self.newest.options) == stamped(&newer.options())
             && self.list.push(newer.ack.distance_from(self.newest.ack), room)

@@ -1,0 +1,72 @@
+//! TCP segments whose checksums hold.
+//!
+//! A receiver drops a damaged segment. So nothing may be learned from one, and nothing dropped in its favour: whoever regulates
+//! reads [`Segment`] and [`PureAck`], and neither is made of a damaged packet.
+
+use core::ops::Deref;
+
+use crate::{AckFields, Meta, Protocol};
+
+/// A TCP segment whose checksums hold, or a simulated one ([`crate::Packet::segment`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment<'a>(&'a Meta);
+
+impl<'a> Segment<'a> {
+    /// `None`: no TCP, or nothing has shown that the checksums hold.
+    #[inline]
+    pub(crate) const fn of(meta: &'a Meta) -> Option<Self> {
+        if meta.mark.unverified() { None } else { Self::summed(meta) }
+    }
+
+    /// As [`Segment::of`] of a packet whose checksums were found to hold.
+    #[inline]
+    pub(crate) const fn summed(meta: &'a Meta) -> Option<Self> {
+        if matches!(meta.protocol, Protocol::Tcp) { Some(Self(meta)) } else { None }
+    }
+}
+
+impl Deref for Segment<'_> {
+    type Target = Meta;
+
+    #[inline]
+    fn deref(&self) -> &Meta {
+        self.0
+    }
+}
+
+/// A pure ACK ([`Meta::is_pure_ack`]) whose checksums hold, or a simulated one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PureAck<'a>(Segment<'a>);
+
+impl<'a> PureAck<'a> {
+    #[inline]
+    pub(crate) const fn of(meta: &'a Meta) -> Option<Self> {
+        match Segment::of(meta) {
+            Some(segment) if meta.is_pure_ack() => Some(Self(segment)),
+            _ => None,
+        }
+    }
+
+    /// The segment that it is.
+    #[inline]
+    #[must_use]
+    pub const fn segment(self) -> Segment<'a> {
+        self.0
+    }
+
+    /// What it says.
+    #[inline]
+    #[must_use]
+    pub const fn fields(self) -> AckFields {
+        self.0.0.ack_fields()
+    }
+}
+
+impl Deref for PureAck<'_> {
+    type Target = Meta;
+
+    #[inline]
+    fn deref(&self) -> &Meta {
+        self.0.0
+    }
+}
