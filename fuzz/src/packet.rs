@@ -93,13 +93,14 @@ fn check_packet(input: &[u8]) {
         return;
     };
     let (packet, rest) = input.split_at(usize::from(frame.meta().ip_len));
-    assert_eq!(frame.bytes(), packet);
+    assert_eq!((frame.bytes(), frame.packet_bytes(), frame.trailer()), (input, packet, rest));
     check_soundness(&frame);
     if frame.meta().pure_ack().is_some() {
         let mut rest = rest;
         for _ in 0..2 {
             check_rewrite(&mut frame, &key, &newest(&mut rest));
         }
+        assert!(input.ends_with(frame.trailer()), "what stands behind the packet stays");
     }
 }
 
@@ -113,12 +114,13 @@ fn check_soundness(frame: &Frame) {
 /// Whatever the input is, it passes; the packet in a frame changes as it would alone, and the frame stays one around it.
 fn check_ethernet(input: &[u8]) {
     let (mut frame, key) = Frame::ethernet(input.to_vec());
+    assert_eq!(frame.bytes(), input, "what nobody changes stays as it is");
     if key.is_err() {
-        assert_eq!(frame.bytes(), input, "what cannot be read stays as it is");
         assert_eq!(frame.meta().protocol, Protocol::Other);
         return;
     }
-    let prefix_len = frame.bytes().len() - frame.packet_bytes().len();
+    let trailer = frame.trailer().to_vec();
+    let prefix_len = frame.bytes().len() - frame.packet_bytes().len() - trailer.len();
     assert_eq!(frame.packet_bytes(), &input[prefix_len..prefix_len + usize::from(frame.meta().ip_len)]);
     let (mut alone, alone_key) = Frame::new(frame.packet_bytes().to_vec());
     assert_eq!((alone_key.ok(), alone.meta()), (key.ok(), frame.meta()));
@@ -127,7 +129,7 @@ fn check_ethernet(input: &[u8]) {
         frame.rewrite_ack(&newest);
         alone.rewrite_ack(&newest);
     }
-    assert_eq!((frame.packet_bytes(), frame.meta()), (alone.bytes(), alone.meta()));
+    assert_eq!((frame.packet_bytes(), frame.meta(), frame.trailer()), (alone.bytes(), alone.meta(), &trailer[..]));
     let (again, _) = Frame::ethernet(frame.bytes().to_vec());
     assert_eq!(again, frame, "a rewritten frame reads as itself");
 }
@@ -141,7 +143,7 @@ fn check_rewrite(frame: &mut Frame, key: &FlowKey, newest: &AckFields) {
     assert_eq!(after.meta.pure_ack().map(PureAck::fields), Some(*newest));
     assert_eq!(after.key, *key);
     assert_eq!((after.meta.seq, after.meta.flags, after.meta.ip_id), (before.seq, before.flags, before.ip_id));
-    assert_eq!(checksums_hold(frame.bytes()), Ok(true), "right stays right");
+    assert_eq!(checksums_hold(frame.packet_bytes()), Ok(true), "right stays right");
 }
 
 /// What to rewrite an ACK to, from the next bytes of the input; zeros once it has ended.

@@ -13,8 +13,8 @@
 //! the last one. However late the wake-up and however many packets it finds, the hops do what they would have done on time;
 //! only the sending itself is late, and how late is measured for every packet.
 //!
-//! Ports with Ethernet frames give and take whole frames. What counts as a packet's length is the IP packet; a frame
-//! without one (ARP) counts what is behind its Ethernet header. Hops add their own encapsulation to either.
+//! Ports with Ethernet frames give and take whole frames, with what stands behind the IP packet in them. What counts as a packet's
+//! length is the IP packet; a frame without one (ARP) counts what is behind its Ethernet header. Hops add their own encapsulation to either.
 //!
 //! Every packet is accounted for ([`DirectionReport::is_balanced`]).
 //!

@@ -85,11 +85,21 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// In a frame whose packet now has `ip_len` bytes, makes PPPoE say so.
+    /// In a frame that ends with its packet of `ip_len` bytes, makes PPPoE say so.
     pub fn mend(self, frame: &mut [u8], ip_len: u16) {
         if self.pppoe {
             let at = usize::from(self.len) - PPPOE_LENGTH_BEFORE_IP;
             let length = ip_len + PPP_PROTOCOL_LEN as u16;
+            frame[at..at + 2].copy_from_slice(&length.to_be_bytes());
+        }
+    }
+
+    /// In a frame whose packet had `from` bytes and now has `to`, makes PPPoE say so, the padding of PPP included.
+    pub fn resize(self, frame: &mut [u8], from: u16, to: u16) {
+        if self.pppoe {
+            let at = usize::from(self.len) - PPPOE_LENGTH_BEFORE_IP;
+            // Both counted the packet. A frame of more than 65 535 bytes has no length that is right.
+            let length = word(frame, at).unwrap_or(0).wrapping_sub(from).wrapping_add(to);
             frame[at..at + 2].copy_from_slice(&length.to_be_bytes());
         }
     }

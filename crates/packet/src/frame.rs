@@ -1,5 +1,7 @@
 //! A real packet: its bytes and what was read from them.
 
+use core::ops::Range;
+
 use crate::checksum::{Sum, mend};
 use crate::ethernet::{self, FrameError, Located, Prefix};
 use crate::parse::{self, ParseError};
@@ -12,6 +14,9 @@ use crate::{ipv4, ipv6, list, tcp, write_packet};
 /// a packet that came damaged leaves recognisably damaged, for its receiver to drop. The checksums of a TCP segment without payload are
 /// looked at when it is read, those of one with payload when somebody asks for [`Packet::segment`].
 ///
+/// What stands behind the IP packet in its frame ([`Frame::trailer`]) goes along, also where a rewritten ACK is longer or shorter than it
+/// was: then the length of PPPoE changes by as much. A trailer counts for no length, and a checksum in it is not computed anew.
+///
 /// Bytes and what was read lie apart, so that a packet is passed on as a pointer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Frame {
@@ -21,8 +26,10 @@ pub struct Frame {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Body {
     meta: Meta,
-    /// What stands before the packet, and the packet.
+    /// What stands before the packet, the packet, and its trailer.
     bytes: Vec<u8>,
+    /// Where the trailer begins.
+    end: usize,
     /// What the bytes say of the flow; `None` if they cannot be read.
     key: Option<FlowKey>,
     prefix: Prefix,
@@ -35,8 +42,7 @@ impl Frame {
     /// Takes the bytes of an IP packet, and what they say of its flow.
     ///
     /// No packet is refused: one that cannot be read becomes [`Protocol::Other`], which passes untouched, and the error
-    /// says why. Of a readable packet trailing bytes (the padding of Ethernet) are dropped. `meta.flow` and
-    /// `meta.arrived` are for the caller to set.
+    /// says why. Bytes behind a readable packet are its trailer. `meta.flow` and `meta.arrived` are for the caller to set.
     pub fn new(bytes: Vec<u8>) -> (Self, Result<FlowKey, ParseError>) {
         let mut body = Box::new(Body { bytes, ..Body::default() });
         let read = body.read_packet();
@@ -85,10 +91,16 @@ impl Frame {
         &self.body.bytes
     }
 
-    /// The bytes from the IP header on; of a frame without IP, those behind the Ethernet header and its tags.
+    /// The bytes of the IP packet; of a frame without IP, those behind the Ethernet header and its tags.
     #[must_use]
     pub fn packet_bytes(&self) -> &[u8] {
-        &self.body.bytes[usize::from(self.body.prefix.len)..]
+        self.body.packet()
+    }
+
+    /// The bytes behind a readable IP packet: the padding of Ethernet or PPP, an FCS, a trailer of a vendor's own.
+    #[must_use]
+    pub fn trailer(&self) -> &[u8] {
+        &self.body.bytes[self.body.end..]
     }
 
     /// Gives the bytes back, whose memory can serve the next packet.
@@ -103,8 +115,8 @@ impl Frame {
         let transport = usize::from(self.body.transport_offset);
         let mut options = [0; Options::MAX_BYTES];
         let options_len = tcp::write_options(&mut options, newest);
-        self.body.bytes.truncate(usize::from(self.body.prefix.len) + transport + tcp::HEADER_LEN);
-        self.body.bytes.extend_from_slice(&options[..options_len]);
+        let start = usize::from(self.body.prefix.len) + transport + tcp::HEADER_LEN;
+        self.replace(start..self.body.end, &options[..options_len]);
         self.packet_mut()[transport + tcp::DATA_OFFSET_AT] = tcp::data_offset(tcp::HEADER_LEN + options_len);
     }
 
@@ -127,15 +139,21 @@ impl Frame {
             self.mend_ipv4(removed, Sum::ZERO.bytes(&self.packet_bytes()[..2]).bytes(&written[..len]));
             (ipv4::HEADER_LEN, len)
         };
-        self.body.bytes.splice(ip + fixed..ip + old_end, written[..len].iter().copied());
+        self.replace(ip + fixed..ip + old_end, &written[..len]);
         self.body.transport_offset = (fixed + len) as u8;
+    }
+
+    /// Puts other bytes in the place of some of the packet's.
+    fn replace(&mut self, range: Range<usize>, with: &[u8]) {
+        self.body.end = self.body.end - range.len() + with.len();
+        self.body.bytes.splice(range, with.iter().copied());
     }
 
     fn mend_ipv4(&mut self, removed: Sum, added: Sum) {
         self.set_word(ipv4::CHECKSUM_AT, mend(self.word(ipv4::CHECKSUM_AT), removed, added));
     }
 
-    /// Makes the lengths of the IP header and of PPPoE those of the bytes.
+    /// Makes the length of the IP header that of the bytes, and PPPoE's as much longer or shorter: what stands behind the packet stays.
     fn mend_lengths(&mut self) {
         let len = self.packet_bytes().len() as u16;
         if self.body.meta.mark.ipv6() {
@@ -143,7 +161,7 @@ impl Frame {
         } else {
             self.set_summed_word(2, len, ipv4::CHECKSUM_AT);
         }
-        self.body.prefix.mend(&mut self.body.bytes, len);
+        self.body.prefix.resize(&mut self.body.bytes, self.body.meta.ip_len, len);
         self.body.meta.ip_len = len;
         self.body.meta.header_len = len as u8;
     }
@@ -155,7 +173,7 @@ impl Frame {
     }
 
     fn packet_mut(&mut self) -> &mut [u8] {
-        &mut self.body.bytes[usize::from(self.body.prefix.len)..]
+        &mut self.body.bytes[usize::from(self.body.prefix.len)..self.body.end]
     }
 
     /// Two bytes of the packet, counted from its IP header.
@@ -220,20 +238,21 @@ impl Body {
 
     #[inline]
     fn has_read(&mut self, prefix: Prefix, key: FlowKey, transport_offset: u8) {
-        let ip_len = self.meta.ip_len;
         self.key = Some(key);
         (self.prefix, self.transport_offset) = (prefix, transport_offset);
-        self.bytes.truncate(usize::from(prefix.len) + usize::from(ip_len));
-        // PPPoE may have padding of its own inside its length.
-        prefix.mend(&mut self.bytes, ip_len);
+        self.end = usize::from(prefix.len) + usize::from(self.meta.ip_len);
         if self.meta.protocol == Protocol::Tcp && (self.meta.payload_len() > 0 || !self.tcp_checksums_hold()) {
             self.meta.mark.set_unverified();
         }
     }
 
+    fn packet(&self) -> &[u8] {
+        &self.bytes[usize::from(self.prefix.len)..self.end]
+    }
+
     /// True of a TCP segment whose checksums hold, that of the IPv4 header among them.
     fn tcp_checksums_hold(&self) -> bool {
-        let (header, segment) = self.bytes[usize::from(self.prefix.len)..].split_at(usize::from(self.transport_offset));
+        let (header, segment) = self.packet().split_at(usize::from(self.transport_offset));
         let ipv6 = self.meta.mark.ipv6();
         let addresses = if ipv6 { &header[ipv6::ADDRESSES] } else { &header[ipv4::ADDRESSES] };
         // As `Sum::pseudo_header`, the addresses where they stand.
@@ -245,6 +264,7 @@ impl Body {
         let ip_len = u16::try_from(self.bytes.len() - usize::from(prefix.len)).unwrap_or(u16::MAX);
         self.meta = Meta { ip_len, protocol: Protocol::Other, ..Meta::default() };
         (self.key, self.prefix, self.transport_offset) = (None, prefix, 0);
+        self.end = self.bytes.len();
     }
 }
 
@@ -346,7 +366,7 @@ impl Packet for Frame {
         self.clone()
     }
 
-    /// Written anew, but for the addresses, ports, traffic class and identification of this packet.
+    /// Written anew, but for the addresses, ports, traffic class and identification of this packet. It has no trailer.
     fn signal(&self, list: &AckList) -> Self {
         let mut meta = self.body.meta;
         meta.become_signal(list);
@@ -358,6 +378,7 @@ impl Packet for Frame {
         let transport_offset = if meta.mark.ipv6() { ipv6::HEADER_LEN } else { ipv4::HEADER_LEN } as u8;
         let body = Body {
             meta,
+            end: bytes.len(),
             bytes,
             key: self.body.key,
             prefix: self.body.prefix,

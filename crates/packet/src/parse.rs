@@ -3,7 +3,7 @@
 //! Reads the headers that the datapath can use and nothing else: no copy, no allocation, no checksum but that of a signal (a middlebox
 //! passes a damaged packet on, for its receiver to drop; [`crate::Frame`] looks at those of TCP). What is sound but not understood, such as fragments, encrypted or
 //! authenticated packets and unknown protocols, becomes [`Protocol::Other`], which nothing regulates; what contradicts
-//! itself is an error. Trailing bytes after the IP packet, such as the padding of Ethernet, are ignored.
+//! itself is an error. Bytes behind the IP packet, such as the padding of Ethernet, are not read.
 //!
 //! Cost: 20 to 35 ns for a TCP segment, by its options, on a 2.5 GHz x86-64 core.
 

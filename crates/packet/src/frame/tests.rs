@@ -129,11 +129,20 @@ fn beside_another_ip_option_there_is_no_list() {
 }
 
 #[test]
-fn the_padding_of_ethernet_is_dropped() {
+fn what_stands_behind_a_packet_stays_there() {
     let packet = ack_with_options(&[]);
-    let mut padded = packet.clone();
-    padded.extend([0; 6]);
-    assert_eq!(frame(&padded).bytes(), packet);
+    let mut padded = frame(&[&packet[..], &[1, 2, 3]].concat());
+    assert_eq!(
+        (padded.packet_bytes(), padded.trailer(), padded.meta().payload_len()),
+        (&packet[..], &[1, 2, 3][..], 0)
+    );
+    let without = padded.meta().ack_fields();
+    let block = SackBlock { left: SeqNumber::new(10), right: SeqNumber::new(20) };
+    padded.rewrite_ack(&AckFields { options: Options::NONE.with_sack(&[block]), ..without });
+    assert_eq!((padded.meta().ip_len, padded.bytes().len(), padded.trailer()), (52, 55, &[1, 2, 3][..]));
+    assert_eq!(checksums_hold(padded.packet_bytes()), Ok(true));
+    padded.rewrite_ack(&without);
+    assert_eq!(padded.bytes(), [&packet[..], &[1, 2, 3]].concat());
 }
 
 #[test]

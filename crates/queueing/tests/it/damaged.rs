@@ -220,7 +220,7 @@ impl Trial {
                     let Some(bytes) = damaged else { continue };
                     let damaged = frame(*flow, bytes.clone());
                     if with_damaged(&damaged) {
-                        self.damaged_in.push(damaged.into_bytes());
+                        self.damaged_in.push(bytes.clone());
                         self.enqueue(*flow, bytes);
                     }
                 }
