@@ -7,6 +7,7 @@
 //! | [`shape`] | the middlebox: the world around a bump that shapes a real line |
 //! | [`io`] | ports that packets come from and go to: [`io::Tun`], [`io::PacketSocket`], [`io::Xdp`]; the way round them, [`io::Bypass`] |
 //! | [`handle`], [`control`] | what other threads, and other programs, may ask of the thread that carries packets |
+//! | [`http`] | one page for scrapers; `clients` holds the limits of both servers |
 //! | [`clock`] | the monotonic clock as [`lastmile_units::Instant`], the kernel's receive stamps on the same scale |
 //! | [`lab`] | real hosts with kernel TCP on an emulated line; network namespaces for them |
 //! | [`probe`] | ICMP echo with the kernel's receive times |
@@ -22,11 +23,13 @@
 
 pub mod bump;
 mod carry;
+mod clients;
 pub mod clock;
 pub mod control;
 pub mod emulate;
 pub mod error;
 pub mod handle;
+pub mod http;
 pub mod io;
 pub mod lab;
 pub mod probe;

@@ -30,7 +30,10 @@ impl Stop {
     /// No descriptors left.
     pub fn new() -> Result<Self, Error> {
         let (wake, handle) = UnixStream::pair().context(|| "opening a pair of sockets")?;
-        wake.set_nonblocking(true).context(|| "opening a pair of sockets")?;
+        // Neither who waits nor who wakes is ever held up, however often it is time.
+        for end in [&wake, &handle] {
+            end.set_nonblocking(true).context(|| "opening a pair of sockets")?;
+        }
         Ok(Self { wake, handle, signal: Arc::default(), registered: Vec::new() })
     }
 
@@ -87,6 +90,11 @@ impl Stop {
     pub fn within(&self, patience: Duration) -> Result<bool, Error> {
         let [stopped] = wait::readable([Some(self.as_fd())], Some(patience)).context(|| "waiting for the end")?;
         Ok(stopped)
+    }
+
+    /// What is readable when it is time, for a loop of another kind.
+    pub(crate) fn watched(&self) -> io::Result<UnixStream> {
+        self.wake.try_clone()
     }
 
     /// Forgets the calls so far, to wait for the next.

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use clap::Args;
-use lastmile_live::control;
+use lastmile_live::control::{self, Request, Verb};
 use lastmile_live::stop::Stop;
 use lastmile_units::Duration;
 use serde::de::DeserializeOwned;
@@ -13,16 +13,6 @@ use serde::{Deserialize, Serialize};
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
 
-/// What may be asked: `{"do":"status"}`.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
-pub(super) enum Request {
-    Status,
-    Alive,
-    Reload,
-    Stop,
-}
-
 /// What is answered, by a program whose status is an `S`.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -30,6 +20,13 @@ pub(super) enum Answer<S> {
     Status(Box<S>),
     Done { message: String },
     Failed { error: String },
+}
+
+impl<S: DeserializeOwned> Answer<S> {
+    /// The answer on a line.
+    pub(super) fn read(line: &str) -> Result<Self> {
+        serde_json::from_str(line).map_err(|error| Failure::new(format_args!("an answer that cannot be read: {error}")))
+    }
 }
 
 impl<S: Serialize> Answer<S> {
@@ -60,26 +57,24 @@ pub(super) trait Program {
     fn answer_to(&mut self, line: &str) -> String {
         let done = |message: &str| Answer::Done { message: message.to_owned() };
         let ending = || Answer::Failed { error: "it is ending".to_owned() };
-        let answer = match serde_json::from_str(line) {
-            Ok(Request::Status) => self.status().map_or_else(ending, |status| Answer::Status(Box::new(status))),
-            Ok(Request::Alive) if self.is_alive() => done("it is alive"),
-            Ok(Request::Alive) => ending(),
-            Ok(Request::Reload) => self.reload(),
-            Ok(Request::Stop) => {
+        let answer = match line.parse().map(|Request { r#do }| r#do) {
+            Ok(Verb::Status) => self.status().map_or_else(ending, |status| Answer::Status(Box::new(status))),
+            Ok(Verb::Alive) if self.is_alive() => done("it is alive"),
+            Ok(Verb::Alive) => ending(),
+            Ok(Verb::Reload) => self.reload(),
+            Ok(Verb::Stop) => {
                 self.stop();
                 done("it ends")
             }
-            Err(error) => Answer::Failed { error: format!("no request: {error}") },
+            Err(error) => Answer::Failed { error },
         };
         answer.line()
     }
 }
 
 /// Asks the program at this socket.
-pub(super) fn ask<S: DeserializeOwned>(control: &Path, request: Request) -> Result<Answer<S>> {
-    let request = serde_json::to_string(&request).map_err(io::Error::from)?;
-    let answer = control::ask(control, &request)?;
-    serde_json::from_str(&answer).map_err(|error| Failure::new(format_args!("an answer that cannot be read: {error}")))
+pub(super) fn ask<S: DeserializeOwned>(control: &Path, verb: Verb) -> Result<Answer<S>> {
+    Answer::read(&control::ask(control, &Request::from(verb).to_string())?)
 }
 
 /// Prints the answer to anything but `status`.
@@ -134,7 +129,7 @@ pub(super) fn look<S: Serialize + DeserializeOwned>(
     let stop = look.watch.then(Stop::on_signals).transpose()?;
     let mut before: Option<Box<S>> = None;
     loop {
-        let now = match ask::<S>(control, Request::Status)? {
+        let now = match ask::<S>(control, Verb::Status)? {
             Answer::Status(now) => now,
             other => return tell(&other, look.json, printer),
         };

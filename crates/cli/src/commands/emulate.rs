@@ -213,7 +213,7 @@ fn attended(
     let (ending, handle) = (end.handle()?, world.handle());
     let mut operator = Operator { teller, handle: handle.clone() };
     let outcome = std::thread::scope(|scope| {
-        if let Some(listener) = listener {
+        if let Some(mut listener) = listener {
             let (end, asked, operator) = (&end, &asked, &mut operator);
             // The line is there with or without it.
             scope.spawn(move || drop(listener.serve(end, asked, operator)));

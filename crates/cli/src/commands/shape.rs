@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use std::process;
 
 use clap::{Args, Subcommand};
-use lastmile_live::control::Listener;
+use lastmile_live::control::{Listener, Verb};
+use lastmile_live::http::Server;
 use lastmile_live::io;
 use lastmile_live::shape::notify::Manager;
 use lastmile_live::shape::supervise::{Event, supervise};
@@ -19,15 +20,15 @@ use lastmile_live::stop::Stop;
 use lastmile_scenario::policy::Policy;
 use lastmile_units::{BitRate, Duration};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use tiny_http::Server;
 
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
 
-use super::control::{self, Request, Seen};
+use super::control::{self, Seen};
 use super::emulate::packet_path;
 use super::policy::OnLine;
 
+use self::metrics::Metrics;
 use self::operator::{Answer, Operator};
 use self::status::{Place, Status};
 
@@ -153,8 +154,8 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         (Some(Command::Status(Asked { control, look })), _) => {
             control::look::<Status>(control, look, printer, &|seen, _| Status::table(seen))
         }
-        (Some(Command::Reload(ordered)), _) => order(ordered, Request::Reload, printer),
-        (Some(Command::Stop(ordered)), _) => order(ordered, Request::Stop, printer),
+        (Some(Command::Reload(ordered)), _) => order(ordered, Verb::Reload, printer),
+        (Some(Command::Stop(ordered)), _) => order(ordered, Verb::Stop, printer),
         (Some(Command::Unit(arguments)), _) => unit::run(arguments, printer),
         (None, Some(start)) if start.supervise => supervised(start, printer),
         (None, Some(start)) => shape(start, printer),
@@ -163,8 +164,8 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
 }
 
 /// Has a shaper that runs do something.
-fn order(ordered: &Ordered, request: Request, printer: &mut Printer) -> Result {
-    let answer: Answer = control::ask(&ordered.control, request)?;
+fn order(ordered: &Ordered, verb: Verb, printer: &mut Printer) -> Result {
+    let answer: Answer = control::ask(&ordered.control, verb)?;
     control::tell(&answer, ordered.json, printer)
 }
 
@@ -177,7 +178,7 @@ fn supervised(start: &Start, printer: &mut Printer) -> Result {
     command.args(std::env::args_os().skip(1).filter(|argument| argument != "--supervise"));
     let stop = Stop::on(&[SIGINT, SIGTERM])?;
     let hang_up = Stop::on(&[SIGHUP])?;
-    let alive = || matches!(control::ask::<Status>(&start.control, Request::Alive), Ok(Answer::Done { .. }));
+    let alive = || matches!(control::ask::<Status>(&start.control, Verb::Alive), Ok(Answer::Done { .. }));
     let status = supervise(&mut command, &alive, &stop, &hang_up, &mut |event| match event {
         Event::Hung => printer.talk("the shaper does not answer and is killed"),
         Event::Ended(status, pause) => {
@@ -194,7 +195,7 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     // Before anything is held back: from here on a signal ends the run, and the line goes back to the bridge.
     let stop = Stop::on(&[SIGINT, SIGTERM])?;
     let hang_up = Stop::on(&[SIGHUP])?;
-    let listener = Listener::bind(&start.control)?;
+    let mut listener = Listener::bind(&start.control)?;
     let world = World::build(&Config {
         namespace: None,
         lan: start.lan.clone(),
@@ -209,7 +210,7 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
             ..Tuning::default()
         },
     })?;
-    let metrics = start.metrics.map(metrics::listen).transpose()?;
+    let metrics = start.metrics.map(Server::bind).transpose()?;
     let manager = Manager::of_this_program();
     let place = Place::of(start, &world);
     printer.talk(&format!("{}: {}\ncontrol: {}", policy.name, place.words(), start.control.display()));
@@ -218,6 +219,7 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
         manager.ready(&place.words());
     }
     let mut operator = Operator::new(start, policy, place, handle.clone(), manager.as_ref());
+    let asker = listener.asker();
     let end = Stop::new()?;
     let ending = end.handle()?;
     let (outcome, operator) = std::thread::scope(|scope| {
@@ -234,12 +236,13 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
                 }
             });
         }
-        if let Some(server) = &metrics {
-            scope.spawn(|| metrics::serve(server, &start.control));
+        if let Some(server) = metrics {
+            let (end, pages) = (&end, Metrics(asker));
+            // Packets are carried with or without it.
+            scope.spawn(move || drop(server.serve(end, &pages)));
         }
         let outcome = world.run(&stop);
         manager.iter().for_each(Manager::stopping);
-        metrics.iter().for_each(Server::unblock);
         ending.stop();
         (outcome, control.join())
     });

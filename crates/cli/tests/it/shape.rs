@@ -15,7 +15,7 @@ use crate::openmetrics::Page;
 use crate::transcript::Scratch;
 
 /// Pings first, 512 kbit/s over ATM.
-const POLICY: &str = r#"
+pub(crate) const POLICY: &str = r#"
 name = "mine"
 
 [line]
@@ -41,14 +41,14 @@ match = { protocol = "icmp" }
 "#;
 
 /// Two hosts, and between them the machine that shapes: `left` - west [ middle ] east - `right`.
-struct Site {
-    scratch: Scratch,
-    hosts: Hosts,
+pub(crate) struct Site {
+    pub(crate) scratch: Scratch,
+    pub(crate) hosts: Hosts,
 }
 
 impl Site {
     /// `None`, and a word about it, where these tests cannot run.
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         if !can_run() {
             return None;
         }
@@ -57,18 +57,18 @@ impl Site {
         Some(Self { scratch, hosts: Hosts::new(false) })
     }
 
-    fn lastmile(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn lastmile(&self, arguments: &[&str]) -> Command {
         lastmile(&self.scratch.path, arguments)
     }
 
     /// A shaper that has said where its control socket is.
-    fn start(&self, more: &[&str]) -> Shaper {
+    pub(crate) fn start(&self, more: &[&str]) -> Shaper {
         let mut command = self.lastmile(&["shape", "mine.toml", "--lan", "west", "--wan", "east", "--make-bridge"]);
         command.args(more);
         self.begin(command)
     }
 
-    fn begin(&self, mut command: Command) -> Shaper {
+    pub(crate) fn begin(&self, mut command: Command) -> Shaper {
         command.current_dir(&self.scratch.path).args(["--control", "socket"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.hosts.middle.run(|| command.spawn()).unwrap().unwrap();
@@ -78,20 +78,20 @@ impl Site {
     }
 
     /// `lastmile shape WORDS --control socket`: standard output, standard error, exit code.
-    fn ask(&self, words: &[&str]) -> (String, String, Option<i32>) {
+    pub(crate) fn ask(&self, words: &[&str]) -> (String, String, Option<i32>) {
         let output = self.lastmile(&["shape"]).args(words).args(["--control", "socket"]).output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (text(output.stdout), text(output.stderr), output.status.code())
     }
 
-    fn status(&self) -> Value {
+    pub(crate) fn status(&self) -> Value {
         let (stdout, stderr, code) = self.ask(&["status", "--json"]);
         assert_eq!(code, Some(0), "{stderr}");
         serde_json::from_str(&stdout).unwrap()
     }
 
     /// How many of `count` pings from the left to the right were answered.
-    fn pinged(&self, count: u32) -> u32 {
+    pub(crate) fn pinged(&self, count: u32) -> u32 {
         let mut ping = Command::new("ping");
         ping.args(["-n", "-q", "-i", "0.02", "-W", "1", "-c", &count.to_string(), "10.9.0.2"]);
         let output = self.hosts.left.run(|| ping.output()).unwrap().unwrap();
@@ -103,19 +103,19 @@ impl Site {
 }
 
 /// The program, ended with the test.
-struct Shaper {
-    child: Child,
+pub(crate) struct Shaper {
+    pub(crate) child: Child,
     talk: BufReader<std::process::ChildStderr>,
-    said: String,
+    pub(crate) said: String,
 }
 
 impl Shaper {
-    fn signal(&self, signal: &str) {
+    pub(crate) fn signal(&self, signal: &str) {
         kill(signal, self.child.id());
     }
 
     /// Its exit code, and what it printed on both streams meanwhile.
-    fn ended(mut self) -> (Option<i32>, String, String) {
+    pub(crate) fn ended(mut self) -> (Option<i32>, String, String) {
         let mut data = String::new();
         self.child.stdout.take().unwrap().read_to_string(&mut data).unwrap();
         let mut talk = std::mem::take(&mut self.said);
@@ -133,7 +133,7 @@ impl Drop for Shaper {
 }
 
 /// Asks again and again until it is so; five seconds at most.
-fn until(what: &str, mut so: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut so: impl FnMut() -> bool) {
     let started = Instant::now();
     while !so() {
         assert!(started.elapsed() < Duration::from_secs(5), "not within five seconds: {what}");
@@ -142,7 +142,7 @@ fn until(what: &str, mut so: impl FnMut() -> bool) {
 }
 
 /// A field such as `up.classes.0.name`.
-fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
+pub(crate) fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
     let pointer = format!("/{}", path.replace('.', "/"));
     value.pointer(&pointer).unwrap_or_else(|| panic!("no {path} in {value:#}"))
 }
@@ -234,7 +234,7 @@ fn a_policy_is_read_again_and_a_wrong_one_leaves_the_old_in_force() {
 }
 
 /// One request by HTTP/1.0 from within the namespace.
-fn get(site: &Site, address: SocketAddr, path: &str) -> (String, String) {
+pub(crate) fn get(site: &Site, address: SocketAddr, path: &str) -> (String, String) {
     let ask = || {
         let mut stream = TcpStream::connect(address).unwrap();
         write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();

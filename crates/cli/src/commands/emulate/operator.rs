@@ -6,11 +6,11 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lastmile_live::control::Listener;
+use lastmile_live::control::{Listener, Verb};
 use lastmile_live::emulate::Handle;
 use lastmile_live::stop::Stop;
 
-use super::super::control::{self, Answer, Program, Request, Seen};
+use super::super::control::{self, Answer, Program, Seen};
 use super::status::{Status, Teller};
 use crate::exit::{Failure, Result};
 
@@ -101,7 +101,7 @@ pub(super) fn find(pid: Option<u32>) -> Result<PathBuf> {
         .flatten()
         .filter(|entry| entry.file_name().to_str().is_some_and(ours))
         .map(|entry| entry.path())
-        .filter(|path| matches!(control::ask::<Status>(path, Request::Alive), Ok(Answer::Done { .. })))
+        .filter(|path| matches!(control::ask::<Status>(path, Verb::Alive), Ok(Answer::Done { .. })))
         .collect();
     alive.sort();
     match alive.as_slice() {

@@ -1,66 +1,41 @@
 //! What a shaper has done, for Prometheus: its text format, version 1.0.0 of OpenMetrics, by HTTP.
 //!
-//! The server asks at the control socket like anybody else, so a scrape never holds up a packet.
+//! The server has a thread of its own, asks the operator of the control socket like anybody else, and has limits
+//! ([`lastmile_live::http`]): a scrape holds up no packet.
 
-use std::net::SocketAddr;
-use std::path::Path;
-
+use lastmile_live::control::{Asker, Request, Verb};
+use lastmile_live::http::Pages;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
-use tiny_http::{Header, Request, Response, Server};
-
-use crate::exit::{Failure, Result};
 
 use super::super::control::{self, Answer};
 use super::super::counters::Spread;
 use super::status::{Direction, Status};
 
-const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// Makes the page of what the operator reports, as everybody else hears it.
+#[derive(Clone)]
+pub(super) struct Metrics(pub(super) Asker);
 
-/// Opens the port.
-pub(super) fn listen(address: SocketAddr) -> Result<Server> {
-    Server::http(address).map_err(|error| Failure::new(format_args!("cannot listen at {address}: {error}")))
-}
+impl Pages for Metrics {
+    const CONTENT_TYPE: &'static str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Answers until the server is unblocked.
-pub(super) fn serve(server: &Server, control: &Path) {
-    for request in server.incoming_requests() {
-        answer(request, control);
-    }
-}
-
-fn answer(request: Request, control: &Path) {
-    let (code, text) = match request.url() {
-        "/metrics" => match ask(control) {
-            Ok(text) => (200, text),
-            Err(error) => (503, format!("{error}\n")),
-        },
-        _ => (404, "/metrics is here\n".to_owned()),
-    };
-    let mut response = Response::from_string(text).with_status_code(code);
-    if code == 200
-        && let Ok(header) = Header::from_bytes("Content-Type", CONTENT_TYPE)
-    {
-        response = response.with_header(header);
-    }
-    // Whoever hangs up gets none.
-    let _ = request.respond(response);
-}
-
-fn ask(at: &Path) -> std::result::Result<String, String> {
-    match control::ask::<Status>(at, control::Request::Status) {
-        Ok(Answer::Status(status)) => exposition(*status).map_err(|error| error.to_string()),
-        Ok(_) => Err("no status".to_owned()),
-        Err(failure) => Err(control::words(&failure)),
+    async fn page(&self) -> Result<String, String> {
+        let answer = self.0.ask(Request::from(Verb::Status).to_string()).await.ok_or("it is ending")?;
+        match Answer::<Status>::read(&answer) {
+            Ok(Answer::Status(status)) => exposition(*status).map_err(|error| error.to_string()),
+            Ok(Answer::Failed { error }) => Err(error),
+            Ok(Answer::Done { .. }) => Err("no status".to_owned()),
+            Err(failure) => Err(control::words(&failure)),
+        }
     }
 }
 
 /// The whole text.
-fn exposition(status: Status) -> std::result::Result<String, std::fmt::Error> {
+fn exposition(status: Status) -> Result<String, std::fmt::Error> {
     let mut registry = Registry::with_prefix("lastmile_shape");
     registry.register_collector(Box::new(Page(status)));
     let mut out = String::new();
@@ -77,7 +52,7 @@ type Labels<'a> = Vec<(&'static str, &'a str)>;
 type Samples<'a> = Vec<(Labels<'a>, u64)>;
 
 impl Collector for Page {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::result::Result<(), std::fmt::Error> {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
         let Self(status) = self;
         let uptime =
             encoder.encode_descriptor("uptime_seconds", "Since packets are carried", None, MetricType::Gauge)?;
@@ -114,7 +89,7 @@ fn histogram(
     family: &mut MetricEncoder<'_>,
     labels: &Labels<'_>,
     spread: &Spread,
-) -> std::result::Result<(), std::fmt::Error> {
+) -> Result<(), std::fmt::Error> {
     let count = spread.delay.count;
     let beyond = count - spread.up_to.iter().map(|(_, count)| count).sum::<u64>().min(count);
     // The encoder adds up, and takes the largest number for infinity.
@@ -128,7 +103,7 @@ fn sample(
     labels: &Labels<'_>,
     count: u64,
     kind: MetricType,
-) -> std::result::Result<(), std::fmt::Error> {
+) -> Result<(), std::fmt::Error> {
     let encoder = family.encode_family(labels)?;
     match kind {
         MetricType::Counter => ConstCounter::new(count).encode(encoder),

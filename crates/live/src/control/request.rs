@@ -1,0 +1,84 @@
+//! What a program may be asked: `{"do":"status"}`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A request, as one JSON object on a line. A key or a word that is not known is refused: it was meant to change something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// What to do.
+    pub r#do: Verb,
+}
+
+/// What to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verb {
+    /// Report what has been done so far.
+    Status,
+    /// Answer, if packets are carried.
+    Alive,
+    /// Read the configuration again.
+    Reload,
+    /// End.
+    Stop,
+}
+
+impl Verb {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Status, Self::Alive, Self::Reload, Self::Stop];
+}
+
+impl From<Verb> for Request {
+    fn from(verb: Verb) -> Self {
+        Self { r#do: verb }
+    }
+}
+
+/// As a line has it, without its end.
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
+    }
+}
+
+/// The error names the key or word that is not known, and those that are.
+impl FromStr for Request {
+    type Err = String;
+
+    fn from_str(line: &str) -> Result<Self, String> {
+        serde_json::from_str(line).map_err(|error| format!("no request: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_request_is_read_as_it_is_written() {
+        for verb in Verb::ALL {
+            let request = Request::from(verb);
+            assert_eq!(request.to_string().parse(), Ok(request));
+        }
+        assert_eq!(Request::from(Verb::Status).to_string(), r#"{"do":"status"}"#);
+    }
+
+    #[test]
+    fn what_is_not_known_is_named_beside_what_is() {
+        for (line, words) in [
+            (r#"{"do":"reload","file":"x"}"#, ["`file`", "`do`"]),
+            (r#"{"do":"stop","do":"stop"}"#, ["duplicate field", "`do`"]),
+            (r#"{"do":"restart"}"#, ["`restart`", "`status`, `alive`, `reload`, `stop`"]),
+            ("{}", ["missing field", "`do`"]),
+            ("status", ["no request: ", "expected value"]),
+            (r#"{"do":"stop"} {"do":"stop"}"#, ["no request: ", "trailing characters"]),
+        ] {
+            let error = line.parse::<Request>().unwrap_err();
+            assert!(words.iter().all(|word| error.contains(word)), "{line}: {error}");
+        }
+    }
+}
