@@ -136,9 +136,8 @@ fn out_of_descriptors_it_carries_packets_and_answers_when_there_are_some_again()
     // Accepted when there are descriptors again, or cut off.
     let address: SocketAddr = METRICS.parse().unwrap();
     let waiting = site.hosts.middle.run(|| (0..8).map(|_| TcpStream::connect(address).unwrap()).collect::<Vec<_>>());
-    let asking: Vec<_> = (0..3)
-        .map(|_| std::os::unix::net::UnixStream::connect(site.scratch.path.join("socket")).unwrap())
-        .collect();
+    let asking: Vec<_> =
+        (0..3).map(|_| std::os::unix::net::UnixStream::connect(site.scratch.path.join("socket")).unwrap()).collect();
     thread::sleep(Duration::from_millis(500));
     assert_eq!(site.pinged(5), 5);
     // SIGHUP needs a descriptor for the policy and is refused, and the line goes on.

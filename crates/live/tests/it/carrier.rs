@@ -1,5 +1,6 @@
 //! A cable that is pulled and put back under load: the middlebox goes on, keeps its memory, and counts what the device did not take.
 
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration as StdDuration;
@@ -10,7 +11,7 @@ use lastmile_units::Duration;
 
 use crate::bridge::pings;
 use crate::frames::{datagram, send};
-use crate::hosts::{AtEnd, Hosts, ip, statistic};
+use crate::hosts::{AtEnd, Hosts, ip};
 use crate::shape::{config, shaping_by, unshaped};
 use crate::world::needs_live;
 
@@ -18,6 +19,13 @@ use crate::world::needs_live;
 pub(crate) fn resident_bytes() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+/// A counter of a device, by its name in /sys/class/net/DEVICE/statistics.
+fn statistic(namespace: &str, device: &str, name: &str) -> u64 {
+    let path = format!("/sys/class/net/{device}/statistics/{name}");
+    let output = Command::new("ip").args(["netns", "exec", namespace, "cat", &path]).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).trim().parse().unwrap()
 }
 
 /// More than the line takes; some 60 000 datagrams a second.

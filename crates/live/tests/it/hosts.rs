@@ -52,13 +52,6 @@ pub(crate) fn ip(arguments: &str) {
     assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A counter of a device, by its name in /sys/class/net/DEVICE/statistics.
-pub(crate) fn statistic(namespace: &str, device: &str, name: &str) -> u64 {
-    let path = format!("/sys/class/net/{device}/statistics/{name}");
-    let output = Command::new("ip").args(["netns", "exec", namespace, "cat", &path]).output().unwrap();
-    String::from_utf8_lossy(&output.stdout).trim().parse().unwrap()
-}
-
 /// Does something at the end, also at that of a test that fails: it would wait for ever for what runs beside it.
 pub(crate) struct AtEnd<F: FnMut()>(pub(crate) F);
 

@@ -85,11 +85,7 @@ impl Collector for Page {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "statistics only")]
-fn histogram(
-    family: &mut MetricEncoder<'_>,
-    labels: &Labels<'_>,
-    spread: &Spread,
-) -> Result<(), std::fmt::Error> {
+fn histogram(family: &mut MetricEncoder<'_>, labels: &Labels<'_>, spread: &Spread) -> Result<(), std::fmt::Error> {
     let count = spread.delay.count;
     let beyond = count - spread.up_to.iter().map(|(_, count)| count).sum::<u64>().min(count);
     // The encoder adds up, and takes the largest number for infinity.
