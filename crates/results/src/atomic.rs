@@ -4,10 +4,14 @@
 //! of it is on the disk. An interrupted run, a full disk or a lost error leaves no half-written result under a final
 //! name, and a result from before stays until the new one is complete.
 
-use std::ffi::OsString;
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The hidden files of this process that have no final name yet. Held while files take their names.
+static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// A file under way to its final name. Dropped before [`AtomicFile::commit`], it is removed.
 #[derive(Debug)]
@@ -28,13 +32,15 @@ impl AtomicFile {
         let Some(name) = path.file_name() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{} names no file", path.display())));
         };
+        may_be(path)?;
+        let name = name.to_string_lossy();
+        let name = shortened(&name);
         for attempt in 0..MAX_ATTEMPTS {
-            let mut hidden = OsString::from(".");
-            hidden.push(name);
-            hidden.push(format!(".{}-{attempt}.partial", std::process::id()));
-            let temporary = path.with_file_name(hidden);
+            let temporary = path.with_file_name(format!(".{name}.{}-{attempt}.partial", std::process::id()));
+            let mut unfinished = unfinished();
             match OpenOptions::new().write(true).create_new(true).open(&temporary) {
                 Ok(file) => {
+                    unfinished.insert(temporary.clone());
                     let writer = Some(BufWriter::with_capacity(BUFFER_BYTES, file));
                     return Ok(Self { writer, temporary, path: path.to_owned() });
                 }
@@ -56,14 +62,77 @@ impl AtomicFile {
     /// # Errors
     ///
     /// When something could not be written, now or before; the file is removed then.
-    pub fn commit(mut self) -> io::Result<()> {
+    pub fn commit(self) -> io::Result<()> {
+        commit_all(vec![self]).map_err(|(_, error)| error)
+    }
+
+    /// Brings all that was written to the disk.
+    fn sync(&mut self) -> io::Result<()> {
         let writer = self.writer.as_mut().expect("only commit and drop take the writer, and both are last");
         writer.flush()?;
-        writer.get_ref().sync_all()?;
+        writer.get_ref().sync_all()
+    }
+
+    /// Takes the final name. `unfinished` is the list that has the hidden one.
+    fn rename(&mut self, unfinished: &mut BTreeSet<PathBuf>) -> io::Result<()> {
         fs::rename(&self.temporary, &self.path)?;
         self.writer = None;
-        sync_directory(&self.path)
+        unfinished.remove(&self.temporary);
+        Ok(())
     }
+}
+
+/// Gives several files their final names: one after the other once all of every file is on the disk, and without [`abandon`]
+/// in between.
+///
+/// # Errors
+///
+/// The path of the first file that could not be written, and why. All are removed then that have no final name yet; only an
+/// error of rename(2) itself comes after a file has one.
+pub fn commit_all(mut files: Vec<AtomicFile>) -> Result<(), (PathBuf, io::Error)> {
+    for file in &mut files {
+        file.sync().map_err(|error| (file.path.clone(), error))?;
+    }
+    let renamed = {
+        let mut unfinished = unfinished();
+        files.iter_mut().try_for_each(|file| file.rename(&mut unfinished).map_err(|error| (file.path.clone(), error)))
+    };
+    renamed?;
+    for file in &files {
+        sync_directory(&file.path).map_err(|error| (file.path.clone(), error))?;
+    }
+    Ok(())
+}
+
+/// Removes all files of this process that have no final name yet, then calls `end`: no file takes its name any more. For a program
+/// that must end at once, whatever its threads are doing.
+pub fn abandon(end: impl FnOnce()) {
+    let mut unfinished = unfinished();
+    for temporary in std::mem::take(&mut *unfinished) {
+        // Nobody is left to tell; a hidden file that stays has no final name.
+        let _ = fs::remove_file(temporary);
+    }
+    end();
+}
+
+/// An error if no file can have this path: a folder has it, or it is longer than the file system takes.
+fn may_be(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(there) if there.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
+        Err(error) if error.kind() == io::ErrorKind::InvalidFilename => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// So much of a file's name that a hidden name with it is no longer than 100 bytes: then the length of the file's own name is
+/// all that counts.
+fn shortened(name: &str) -> &str {
+    let end = name.char_indices().map(|(at, _)| at).find(|at| *at > 50).unwrap_or(name.len());
+    &name[..end]
+}
+
+fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Write for AtomicFile {
@@ -81,8 +150,9 @@ impl Drop for AtomicFile {
         if let Some(writer) = self.writer.take() {
             // What is still buffered is of no use to anyone.
             drop(writer.into_parts());
-            // Nobody is left to tell; a hidden file that stays has no final name.
+            // As in `abandon`.
             let _ = fs::remove_file(&self.temporary);
+            unfinished().remove(&self.temporary);
         }
     }
 }

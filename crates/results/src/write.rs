@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::atomic::AtomicFile;
+use crate::atomic::{self, AtomicFile};
 use crate::{Run, parquet, report};
 
 /// Name of the file with all scalar results.
@@ -72,7 +72,7 @@ fn write_text(path: &Path, text: &str) -> Result<(), WriteError> {
     if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
         fs::create_dir_all(dir).map_err(|source| WriteError { path: dir.to_owned(), source })?;
     }
-    crate::atomic::write(path, text.as_bytes()).map_err(failed)
+    atomic::write(path, text.as_bytes()).map_err(failed)
 }
 
 /// Every file complete under a hidden name. Dropped, they are removed.
@@ -99,12 +99,8 @@ fn file(path: &Path, fill: impl FnOnce(&mut AtomicFile) -> io::Result<()>) -> Re
 }
 
 fn commit(files: Vec<AtomicFile>) -> Result<Vec<PathBuf>, WriteError> {
-    let mut paths = Vec::with_capacity(files.len());
-    for file in files {
-        let path = file.path().to_owned();
-        file.commit().map_err(|source| WriteError { path: path.clone(), source })?;
-        paths.push(path);
-    }
+    let paths = files.iter().map(|file| file.path().to_owned()).collect();
+    atomic::commit_all(files).map_err(|(path, source)| WriteError { path, source })?;
     Ok(paths)
 }
 

@@ -91,6 +91,42 @@ fn a_name_that_cannot_be_is_an_error_and_leaves_nothing() {
     assert_eq!(dir.names(), ["taken"]);
 }
 
+/// A name of 255 bytes is the longest that Linux file systems take; the hidden name beside it is shorter.
+#[test]
+fn a_name_as_long_as_can_be_is_fine_and_a_longer_one_is_told_at_once() {
+    let dir = TestDir::new("long-names");
+    write(&dir.file(&"n".repeat(255)), b"x").unwrap();
+    assert_eq!(dir.names(), ["n".repeat(255)]);
+    write(&dir.file(&"\u{00e9}".repeat(127)), b"x").unwrap();
+    let error = AtomicFile::create(&dir.file(&"n".repeat(256))).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::InvalidFilename);
+    assert_eq!(dir.names().len(), 2);
+}
+
+#[test]
+fn a_folder_in_the_place_of_a_file_is_told_at_once() {
+    let dir = TestDir::new("folder");
+    fs::create_dir(dir.file("summary.json")).unwrap();
+    let error = AtomicFile::create(&dir.file("summary.json")).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::IsADirectory);
+    assert_eq!(dir.names(), ["summary.json"]);
+}
+
+/// Of several files none has its name before all are on the disk: the second does not fit.
+#[test]
+fn of_several_files_all_are_there_or_none() {
+    let Some(disk) = TinyDisk::new("several") else { return };
+    let file = |name: &str, bytes: usize| {
+        let mut file = AtomicFile::create(&disk.0.file(name)).unwrap();
+        file.write_all(&vec![1; bytes]).unwrap();
+        file
+    };
+    // Both stay in their buffers until they are committed, and the disk has room for one.
+    let (path, error) = commit_all(vec![file("a", 40_000), file("b", 40_000)]).unwrap_err();
+    assert_eq!((path, error.kind()), (disk.0.file("b"), io::ErrorKind::StorageFull));
+    assert_eq!(disk.0.names(), [""; 0]);
+}
+
 /// A file system of its own, 64 KiB large. Needs root.
 struct TinyDisk(TestDir);
 
