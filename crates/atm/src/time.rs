@@ -139,6 +139,12 @@ impl Spacing {
         }
     }
 
+    /// How many whole parts of `whole`, which is cut into so many, this is; all of them if it is longer.
+    pub(crate) fn parts_of(self, whole: Self, parts: u64) -> u64 {
+        let this = self.0.min(whole.0);
+        u64::try_from(this.saturating_mul(u128::from(parts)).checked_div(whole.0).unwrap_or(0)).unwrap_or(parts)
+    }
+
     /// How many multiples of `step`, from zero, lie below this; neither is zero.
     #[inline]
     pub(crate) fn multiples_below(self, step: Self) -> u64 {

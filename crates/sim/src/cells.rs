@@ -21,9 +21,6 @@ use crate::outcome::{Amount, AtmOutcome, VcOutcome, Waits};
 use crate::route::LinkIndex;
 use crate::spec::{AckHold, Atm, Circuit, Network};
 
-/// Bits of a cell on the wire.
-pub(crate) const CELL_BITS: u64 = 424;
-
 /// The links that carry cells, and the packets on them.
 pub(crate) struct Cells {
     network: lastmile_atm::Network,
@@ -292,7 +289,12 @@ impl Cells {
 
     /// Bits that each link of cells has sent, with ours.
     pub(crate) fn bits_sent(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        self.links.iter().map(|(link, ours)| (*ours, self.network.sent(*link) * CELL_BITS))
+        self.links.iter().map(|(link, ours)| (*ours, self.network.bits_sent(*link)))
+    }
+
+    /// Cells whose transmission each link of cells has begun, with ours.
+    pub(crate) fn sent(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        self.links.iter().map(|(link, ours)| (*ours, self.network.sent(*link)))
     }
 
     pub(crate) fn outcome(&self) -> AtmOutcome {

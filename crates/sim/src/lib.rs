@@ -17,6 +17,7 @@
 //! | `directory.rs` | addresses, ports and first payload bytes of flows |
 //! | `simulation.rs` | the loop over events |
 //! | `sample.rs`, `report.rs` | series, totals |
+//! | `memory.rs` | what a run holds |
 
 mod capture;
 mod cells;
@@ -30,6 +31,7 @@ mod event;
 mod flow;
 mod held;
 mod host;
+pub mod memory;
 mod net;
 pub mod outcome;
 mod owned;
@@ -46,4 +48,4 @@ pub mod spec;
 pub use capture::{CaptureSink, Passage};
 pub use directory::Directory;
 pub use error::BuildError;
-pub use simulation::{Simulation, run};
+pub use simulation::{Advance, Simulation, run};

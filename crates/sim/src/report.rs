@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use lastmile_units::Instant;
 
-use crate::cells::CELL_BITS;
 use crate::engine::Wheel;
 use crate::flow::Place;
 use crate::host::{Datagrams, Ping, Replay, Totals, Transfer};
@@ -23,7 +22,10 @@ pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
         std::mem::take(&mut simulation.net.links).into_iter().map(|state| link(state, simulation.now)).collect();
     let cells = simulation.net.cells.take();
     for (index, bits) in cells.iter().flat_map(|cells| cells.bits_sent()) {
-        (links[index].wire_bits, links[index].cells) = (bits, Some(bits / CELL_BITS));
+        links[index].wire_bits = bits;
+    }
+    for (index, sent) in cells.iter().flat_map(|cells| cells.sent()) {
+        links[index].cells = Some(sent);
     }
     let flows = flows(&mut simulation);
     let mut series = simulation.sampler.take().map(crate::sample::Sampler::into_series).unwrap_or_default();

@@ -25,7 +25,7 @@ struct LinkSeries {
     queue_bytes: Series,
     queue_delay: Series,
     rate: Series,
-    wire_bytes: u64,
+    wire_bits: u64,
 }
 
 struct FlowSeries {
@@ -76,19 +76,29 @@ impl Sampler {
             }
             let backlog = link.line.queue().backlog();
             let waits = std::mem::take(&mut link.monitor.since_sample);
-            let wire_bytes = link.line.stats().wire_bytes.as_u64();
+            let wire_bits = link.line.bits_sent(now);
             series.queue_packets.push(now, backlog.packets.as_u64() as f64);
             series.queue_bytes.push(now, backlog.bytes.as_u64() as f64);
             if let Some(mean_s) = waits.mean_s() {
                 series.queue_delay.push(now, mean_s);
             }
-            series.rate.push(now, (wire_bytes - series.wire_bytes) as f64 * 8.0 / interval_s);
-            series.wire_bytes = wire_bytes;
+            series.rate.push(now, wire_bits.saturating_sub(series.wire_bits) as f64 / interval_s);
+            series.wire_bits = wire_bits;
         }
         for (series, flow) in self.flows.iter_mut().zip(&simulation.net.flows) {
             series.sample(now, interval_s, simulation, flow.place());
         }
         now + self.interval
+    }
+
+    /// All series.
+    pub(crate) fn series(&self) -> impl Iterator<Item = &Series> {
+        let links = self.links.iter().flat_map(|s| [&s.queue_packets, &s.queue_bytes, &s.queue_delay, &s.rate]);
+        let flows = self.flows.iter().flat_map(|s| {
+            let tcp = s.tcp.iter().flat_map(|t| [&t.cwnd, &t.ssthresh, &t.in_flight, &t.acked, &t.srtt]);
+            std::iter::once(&s.goodput).chain(tcp)
+        });
+        links.chain(&self.cells).chain(self.sources.iter().flatten()).chain(flows)
     }
 
     pub(crate) fn into_series(self) -> Vec<Series> {
@@ -113,7 +123,7 @@ impl LinkSeries {
             queue_bytes: Series::new("queue_bytes", link),
             queue_delay: Series::new("queue_delay_s", link),
             rate: Series::new("wire_rate_bps", link),
-            wire_bytes: 0,
+            wire_bits: 0,
         }
     }
 }

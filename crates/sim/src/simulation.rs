@@ -23,6 +23,16 @@ use crate::spec::{Network, Source, Traffic};
 /// it saves.
 const CACHED_TRANSFERS: usize = 1024;
 
+/// How far [`Simulation::advance_by`] came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum Advance {
+    /// Everything that happens by the given time has happened.
+    Reached,
+    /// The work that was granted is done, and more may be due.
+    Paused,
+}
+
 /// A network in the middle of a run.
 pub struct Simulation<'a> {
     pub(crate) network: &'a Network,
@@ -102,13 +112,30 @@ impl<'a> Simulation<'a> {
 
     /// Runs every event up to and including `until`, but not past the end of the run.
     pub fn advance_to(&mut self, until: Instant) {
+        while self.advance_by(until, u64::MAX) == Advance::Paused {}
+    }
+
+    /// The same, but pauses after about `work` events and packets sent, so that the caller can look up in between. Pauses
+    /// change nothing in what comes of the run. One event more than `work` may be handled, with all the packets that it sends.
+    pub fn advance_by(&mut self, until: Instant, work: u64) -> Advance {
         let until = until.min(Instant::ZERO + self.network.duration);
-        while let Some((at, token)) = self.net.pending.pop(until) {
+        let pause = self.work().saturating_add(work);
+        while self.work() < pause {
+            let Some((at, token)) = self.net.pending.pop(until) else {
+                self.now = self.now.max(until);
+                return Advance::Reached;
+            };
             self.now = at;
             self.events += 1;
             self.handle(token.event());
         }
-        self.now = self.now.max(until);
+        Advance::Paused
+    }
+
+    /// What has been done so far: an event may send a window of packets.
+    #[inline]
+    fn work(&self) -> u64 {
+        self.events + self.net.sent.packets
     }
 
     /// Runs to the end and tells what came of it.

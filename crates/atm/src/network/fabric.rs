@@ -77,6 +77,31 @@ impl Stream {
         self.runs.iter().map(|run| u64::from(run.cells())).sum()
     }
 
+    /// When the first cell with this label comes that comes after `moment`.
+    pub(super) fn first_after(&self, moment: Moment, spacings: &[Spacing], label: u16) -> Option<Moment> {
+        let mut behind = self.times.len();
+        let mut first = None;
+        for run in self.runs.iter().rev() {
+            let at = if run.class() == LOOSE {
+                let from = behind - usize::from(run.cells());
+                let mut times = (from..behind).filter_map(|index| self.times.get(index));
+                behind = from;
+                times.find(|at| **at > moment).copied()
+            } else {
+                let spacing = spacings[run.class() as usize];
+                let later = run.cells_after(moment, spacing);
+                (later > 0).then(|| run.at().plus(spacing.times(u64::from(run.cells() - later))))
+            };
+            if at.is_none() {
+                return first;
+            }
+            if run.label() == label {
+                first = at;
+            }
+        }
+        first
+    }
+
     /// Tells of how many cells of each run come after `moment`, of the last run first.
     pub(super) fn after(&self, moment: Moment, spacings: &[Spacing], mut tell: impl FnMut(&Run, u16)) {
         let mut behind = self.times.len();

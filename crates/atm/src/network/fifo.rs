@@ -81,6 +81,11 @@ impl Fifo {
         self.waiting - begun.min(self.waiting.into()) as u32
     }
 
+    /// When the transmission that goes on at `now` is over, which is not earlier than any cell that came; in the past if none goes on.
+    pub(super) fn free_before_waiting(&self, now: Moment) -> Moment {
+        self.free.minus(self.interval.times(self.waiting_at(now).into()))
+    }
+
     /// So many cells wait, of a run that came until `last_at`. Gives how many cells wait more than before.
     #[inline]
     fn wait(

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use lastmile_units::{ByteCount, Instant};
+use lastmile_units::{ByteCount, CellCount, Instant};
 
 use super::exit::Port;
 use super::wire::Wire;
@@ -185,6 +185,9 @@ impl NetworkStats {
     }
 }
 
+/// Bits of a cell on the wire.
+const CELL_BITS: u64 = CellCount::new(1).wire_bytes().bits();
+
 impl Network {
     /// How many VCs there are.
     #[must_use]
@@ -333,6 +336,32 @@ impl Network {
             sent += connection.arrived - connection.dropped_cells();
         }
         sent - self.waiting(link)
+    }
+
+    /// Bits that a link has sent by now: of the cell on its way out, as much as has left.
+    #[must_use]
+    pub fn bits_sent(&self, link: LinkId) -> u64 {
+        let at = &self.links[link.index()];
+        let now = self.moment();
+        let (interval, ends) = match &self.stages[at.stage as usize].ports[at.port as usize] {
+            // Those that wait start one interval behind one another.
+            Port::Fifo(port) => (port.interval, port.free_before_waiting(now)),
+            Port::Scheduled(port) => (port.interval, port.free),
+        };
+        let past = at.crossed_by.iter().filter_map(|(vc, hop)| self.begun_past(*vc as usize, *hop as usize, interval));
+        let ends = past.map(|begun| begun.plus(interval)).max().unwrap_or(ends);
+        self.sent(link) * CELL_BITS - ends.since(now).parts_of(interval, CELL_BITS)
+    }
+
+    /// When the cell of a VC began that goes past a port that is left out, and whose transmission there is not over.
+    fn begun_past(&self, vc: usize, hop: usize, interval: Spacing) -> Option<Moment> {
+        let past = self.vcs[vc].hops[hop].past?;
+        let (_, stream, label) = self.stream_past(vc, hop);
+        let now = self.moment();
+        let over = now.plus(past).minus(interval);
+        let stream = &self.fabric.streams[stream as usize];
+        let begun = stream.first_after(over, &self.fabric.spacings, label)?.minus(past);
+        (begun <= now).then_some(begun)
     }
 
     /// Cells that wait at the port of a link, in all its queues. Cheap: for samples against time.

@@ -434,3 +434,38 @@ proptest! {
         }
     }
 }
+
+/// A cell takes 1 s on the first link, at which nothing waits, and 2 s on the second. Its bits count as they go out, at a FIFO as at a
+/// scheduler.
+#[test]
+fn bits_count_as_they_go_out() {
+    for queues in [Queues::Fifo(QueueSpec::default()), Queues::PerVc(QueueSpec::default())] {
+        let mut spec = NetworkSpec::new();
+        let nodes = ["a", "s", "b"].map(|name| spec.node(name));
+        let link = |from, to, bps| LinkSpec::new(nodes[from], nodes[to], BitRate::from_bps(bps).unwrap(), Duration::ZERO);
+        let first = spec.link(link(0, 1, 424));
+        let second = spec.link(LinkSpec { queues: queues.clone(), ..link(1, 2, 212) });
+        let vc = spec.vc(VcSpec::new("vc", 32, vec![first, second]));
+        let mut network = Network::new(&spec).unwrap();
+        // Three cells: 128 bytes and the trailer of 16 over LLC/SNAP, or 136 and 8.
+        network.offer(Instant::ZERO, vc, ByteCount::new(128), 0).unwrap();
+        let expected = [
+            (250, 106, 0),
+            (500, 212, 0),
+            (1_500, 636, 106),
+            (2_250, 954, 265),
+            (3_000, 1_272, 424),
+            (4_000, 1_272, 636),
+            (6_500, 1_272, 1_166),
+            (7_000, 1_272, 1_272),
+            (9_000, 1_272, 1_272),
+        ];
+        for (ms, on_first, on_second) in expected {
+            network.advance(Instant::ZERO + Duration::from_ms(ms));
+            let bits = [first, second].map(|link| network.bits_sent(link));
+            // Of a bit that is on its way out at the last moment of a picosecond nothing is left.
+            let near = |bits: u64, expected: u64| (expected..=expected + 1).contains(&bits);
+            assert!(near(bits[0], on_first) && near(bits[1], on_second), "{queues:?} after {ms} ms: {bits:?}");
+        }
+    }
+}

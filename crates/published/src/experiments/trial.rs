@@ -142,7 +142,7 @@ impl Trial {
 
     /// Bits on a link's wire for each second of the transfer.
     pub(super) fn mean_wire_bps(&self, link: &str) -> f64 {
-        self.link(link).stats.wire_bytes.bits() as f64 / self.time_s()
+        self.link(link).wire_bits as f64 / self.time_s()
     }
 
     /// Mean time in a link's queue, the time of the packet's own transmission not counted.

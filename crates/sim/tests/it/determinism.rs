@@ -1,7 +1,7 @@
 //! Equal seeds give equal runs, on any number of threads; other seeds give others.
 
 use lastmile_sim::spec::{Network, Source};
-use lastmile_sim::{CaptureSink, Passage, Simulation};
+use lastmile_sim::{Advance, CaptureSink, Passage, Simulation};
 use lastmile_tcp::Config;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 use std::sync::{Arc, Mutex};
@@ -49,6 +49,33 @@ fn equal_seeds_give_equal_packets_on_any_thread() {
         let differs = here.iter().zip(&there).position(|(a, b)| a != b);
         assert_eq!(differs, None, "first difference");
         assert_eq!(here.len(), there.len());
+    }
+}
+
+/// Pauses, as a driver makes them that listens in between, change nothing; and the pauses come where they were asked for.
+#[test]
+fn pauses_change_nothing() {
+    let whole = trace(7);
+    let network = lossy(7);
+    for work in [1, 7, 1_000] {
+        let log = Log::default();
+        let mut simulation = Simulation::new(&network, Some(Box::new(log.clone()))).unwrap();
+        let mut pauses = 0;
+        let end = Instant::ZERO + network.duration;
+        loop {
+            let before = simulation.events();
+            if simulation.advance_by(end, work) == Advance::Reached {
+                break;
+            }
+            assert!((1..=work).contains(&(simulation.events() - before)));
+            assert!(simulation.now() < end);
+            pauses += 1;
+        }
+        // Half of the work is packets that are sent.
+        assert!(pauses >= simulation.events() / work, "{pauses} pauses");
+        let outcome = simulation.finish();
+        assert!(outcome.conservation.holds());
+        assert!(*log.0.lock().unwrap() == whole, "with pauses after {work}");
     }
 }
 

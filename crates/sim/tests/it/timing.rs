@@ -41,3 +41,22 @@ fn a_million_back_to_back_cells_end_on_time() {
     simulation.advance_to(lastmile_units::Instant::from_ps(exact.as_ps() - 1_000));
     assert_eq!(simulation.link_stats(1).arrived.packets, 999_999);
 }
+
+/// 1500 bytes at 1 kbit/s take 12 s: in every sample of a second the wire carried 1000 bits, and in three seconds 3000.
+#[test]
+fn a_transmission_counts_as_it_goes_out() {
+    let mut network = build::line(1, 1, "ip", Duration::ZERO);
+    network.duration = Duration::from_s(3);
+    network.record.interval = Some(Duration::from_s(1));
+    let blast = Source::Constant { interval: Duration::from_ms(100), size: ByteCount::new(1500), kind: "blast" };
+    network.traffic.push(build::traffic("blast", 0, 1, blast));
+    let outcome = lastmile_sim::run(&network).unwrap();
+    let rates: Vec<f64> = outcome
+        .series
+        .iter()
+        .filter(|series| series.name == "wire_rate_bps" && series.points.iter().any(|(_, rate)| *rate > 0.0))
+        .flat_map(|series| series.points.iter().map(|(_, rate)| *rate))
+        .collect();
+    assert_eq!(rates, [1000.0; 3]);
+    assert!(outcome.links.iter().any(|link| link.wire_bits == 3000));
+}
