@@ -1,42 +1,166 @@
-//! SIGINT and SIGTERM: the first asks the program to stop, which it does between two steps and leaves nothing half-written;
-//! the second ends it at once.
+//! SIGINT, SIGTERM, and SIGHUP unless nohup(1) or another has this process ignore it: they ask the program to stop.
+//!
+//! The first is noted, and the command stops between two steps. A step that has not heard it after [`PATIENCE`] is cut off; a command with
+//! nothing to end in order is cut off at once. The second signal, whichever of the three it is, ends the program at once. Neither leaves
+//! a file half-written under a final name.
 
-use std::io;
-use std::sync::Arc;
+use std::io::{self, Read as _};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread;
+use std::time::Duration;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use lastmile_results::atomic;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::{flag, low_level};
 
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 
-/// Whether the user wants the program to stop.
-#[derive(Clone, Debug)]
-pub(crate) struct Interrupt(Arc<AtomicUsize>);
+/// How long a command may go on after a signal.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What all commands of the process share.
+static HEARD: OnceLock<Heard> = OnceLock::new();
+/// Held while [`HEARD`] is made.
+static MAKING: Mutex<()> = Mutex::new(());
+
+/// The signal that came, and who listens.
+struct Heard {
+    /// 0 until one comes.
+    signal: Arc<AtomicUsize>,
+    /// Guards that are alive, by [`Manner`].
+    guards: [AtomicUsize; 2],
+}
+
+/// How a command ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Manner {
+    /// By itself, as soon as it looks.
+    InOrder,
+    /// It never looks.
+    AtOnce,
+}
+
+/// Whether the user wants the program to stop. While it lives, a command that does not stop by itself is cut off.
+#[derive(Debug)]
+pub(crate) struct Interrupt(Manner);
 
 impl Interrupt {
-    /// From now on, signals are noted instead of ending the program.
-    pub(crate) fn watch() -> io::Result<Self> {
-        let signal = Arc::new(AtomicUsize::new(0));
-        for number in [SIGINT, SIGTERM] {
-            let asked = Arc::new(AtomicBool::new(false));
-            // Handlers run in the order of registration: the first signal finds the flag down and passes, the second ends.
-            flag::register_conditional_shutdown(number, 128 + number, Arc::clone(&asked))?;
-            flag::register(number, asked)?;
-            flag::register_usize(
-                number,
-                Arc::clone(&signal),
-                usize::try_from(number).expect("signals are numbered from 1"),
-            )?;
-        }
-        Ok(Self(signal))
+    /// From now on, the first signal is noted instead of ending the program.
+    ///
+    /// # Errors
+    /// When the system refuses handlers, descriptors or a thread.
+    pub(crate) fn watch() -> Result<Self, Failure> {
+        Self::new(Manner::InOrder)
+    }
+
+    /// From now on, the first signal ends the program without unfinished files.
+    ///
+    /// # Errors
+    /// As [`Interrupt::watch`].
+    pub(crate) fn at_once() -> Result<Self, Failure> {
+        Self::new(Manner::AtOnce)
+    }
+
+    fn new(manner: Manner) -> Result<Self, Failure> {
+        let heard = heard().map_err(|error| Failure::new(format_args!("cannot watch for signals: {error}")))?;
+        heard.guards[manner as usize].fetch_add(1, Ordering::SeqCst);
+        Ok(Self(manner))
+    }
+
+    /// Whether a signal has come.
+    pub(crate) fn came() -> bool {
+        HEARD.get().and_then(Heard::exit).is_some()
     }
 
     /// How the program is to end, if a signal has come.
     pub(crate) fn requested(&self) -> Option<Exit> {
-        match self.0.load(Ordering::Relaxed) {
+        HEARD.get().and_then(Heard::exit)
+    }
+}
+
+impl Drop for Interrupt {
+    fn drop(&mut self) {
+        if let Some(heard) = HEARD.get() {
+            heard.guards[self.0 as usize].fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+impl Heard {
+    fn has(&self, manner: Manner) -> bool {
+        self.guards[manner as usize].load(Ordering::SeqCst) > 0
+    }
+
+    fn exit(&self) -> Option<Exit> {
+        match self.signal.load(Ordering::SeqCst) {
             0 => None,
             number => Some(Exit::Interrupted(u8::try_from(number).unwrap_or(0))),
         }
+    }
+}
+
+fn heard() -> io::Result<&'static Heard> {
+    let _one_at_a_time = MAKING.lock();
+    if let Some(heard) = HEARD.get() {
+        return Ok(heard);
+    }
+    let signal = Arc::new(AtomicUsize::new(0));
+    let (mut ear, bell) = UnixStream::pair()?;
+    let asked = Arc::new(AtomicBool::new(false));
+    let signals = [SIGINT, SIGTERM].into_iter().chain((!ignores(SIGHUP)).then_some(SIGHUP));
+    for number in signals {
+        // Handlers run in the order of registration: the first signal finds the flag down and passes, the second ends.
+        flag::register_conditional_shutdown(number, 128 + number, Arc::clone(&asked))?;
+        flag::register(number, Arc::clone(&asked))?;
+        let which = usize::try_from(number).expect("signals are numbered from 1");
+        flag::register_usize(number, Arc::clone(&signal), which)?;
+        low_level::pipe::register(number, bell.try_clone()?)?;
+    }
+    thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        let rung = ear.read_exact(&mut [0]);
+        if rung.is_ok() {
+            cut_off();
+        }
+    })?;
+    Ok(HEARD.get_or_init(|| Heard { signal, guards: Default::default() }))
+}
+
+/// Ends the program if a command is at work that does not hear the signal.
+fn cut_off() {
+    let Some(heard) = HEARD.get() else { return };
+    if heard.has(Manner::InOrder) {
+        thread::sleep(PATIENCE);
+    }
+    if !heard.has(Manner::InOrder) && !heard.has(Manner::AtOnce) {
+        return;
+    }
+    if let Some(Exit::Interrupted(signal)) = heard.exit() {
+        atomic::abandon(|| std::process::exit(128 + i32::from(signal)));
+    }
+}
+
+/// Whether this process was started with `signal` ignored: `SigIgn` of proc_pid_status(5).
+fn ignores(signal: i32) -> bool {
+    let ignored = || {
+        let status = std::fs::read_to_string("/proc/self/status").ok()?;
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+        let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
+        Some(mask >> (signal - 1) & 1 == 1)
+    };
+    ignored().unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The runtime of Rust ignores SIGPIPE, and nothing ignores SIGTERM here.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_ignored_signal_is_seen() {
+        assert!(ignores(signal_hook::consts::SIGPIPE));
+        assert!(!ignores(SIGTERM));
     }
 }

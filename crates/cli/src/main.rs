@@ -14,11 +14,12 @@ mod parallel;
 mod printer;
 mod table;
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::printer::Printer;
 
 /// The laboratory and optimizer for TCP over asymmetric access lines.
@@ -53,16 +54,24 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    let mut printer = Printer::new();
+    #[cfg(target_os = "linux")]
+    if lastmile_live::streams::output_was_closed() {
+        let closed = Failure::new("standard output is closed").hint("send it to /dev/null if nobody is to read it");
+        return printer.failure(&closed).into();
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => {
-            let exit = if error.use_stderr() { Exit::CouldNotRun } else { Exit::Done };
-            // A closed terminal leaves nobody to tell.
+        // A closed standard error leaves nobody to tell.
+        Err(error) if error.use_stderr() => {
             let _ = error.print();
-            return exit.into();
+            return Exit::CouldNotRun.into();
+        }
+        Err(help) => {
+            let printed = help.print().and_then(|()| io::stdout().flush()).map_err(Failure::from);
+            return printed.map_or_else(|failure| printer.failure(&failure), |()| Exit::Done).into();
         }
     };
-    let mut printer = Printer::new();
     let result = match arguments.command {
         Command::Run(arguments) => commands::run::run(&arguments, &mut printer),
         Command::Compare(arguments) => commands::compare::run(&arguments, &mut printer),

@@ -11,6 +11,7 @@
 //! | [`clock`] | the monotonic clock as [`lastmile_units::Instant`], the kernel's receive stamps on the same scale |
 //! | [`lab`] | real hosts with kernel TCP on an emulated line; network namespaces for them |
 //! | [`probe`] | ICMP echo with the kernel's receive times |
+//! | [`streams`] | which standard streams the program was started without |
 //! | [`stop`] | SIGINT, SIGTERM and the program's own wish to stop, as a descriptor to wait for |
 //! | [`tc`] | the kernel's own shapers: set up for a policy, taken away, read back, measured |
 //! | [`user`] | user namespaces, for callers without rights |
@@ -35,6 +36,7 @@ pub mod lab;
 pub mod probe;
 pub mod shape;
 pub mod stop;
+pub mod streams;
 mod sys;
 pub mod tc;
 pub mod user;

@@ -17,6 +17,7 @@ use lastmile_results::{atomic, parquet};
 use self::document::Document;
 use self::group::GroupBy;
 use crate::exit::{Exit, Failure, Result};
+use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 
 /// Name of the file with everything that was found.
@@ -61,6 +62,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     if arguments.out.is_some() && arguments.files.len() > 1 {
         return Err(Failure::new("--out: of one FILE only").hint("analyse them one after the other"));
     }
+    let _cut_off = Interrupt::at_once()?;
     let mut analysed = Vec::new();
     for file in &arguments.files {
         analysed.extend(read::all(file)?);

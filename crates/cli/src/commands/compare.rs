@@ -19,6 +19,7 @@ use super::run::options::{Changes, Files};
 use super::run::variants::{Variant, common};
 use super::run::{self, Done};
 use crate::exit::{Exit, Failure, Result};
+use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 use crate::table::{Align, Table};
 
@@ -103,7 +104,8 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         variants.push(Variant::new(ALONE, &arguments.common(), Vec::new()));
     }
     let plan = plan(arguments);
-    let mut done = match run::simulate_all(&plan, &variants, &scenarios, printer)? {
+    let interrupt = Interrupt::watch()?;
+    let mut done = match run::simulate_all(&plan, &variants, &scenarios, &interrupt, printer)? {
         Ok(done) => done,
         Err(interrupted) => return Ok(interrupted),
     };

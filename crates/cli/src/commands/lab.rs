@@ -28,6 +28,7 @@ use super::run::capture::Captures;
 use super::run::options::{Changes, Files};
 use super::run::variants::{Variant, common};
 use crate::exit::{Exit, Failure, Result};
+use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 
 use self::outcome::{Document, LIVE, Measured};
@@ -106,6 +107,8 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         Ok(simulated) => simulated,
         Err(interrupted) => return Ok(interrupted),
     };
+    // A second signal ends the program at once while packets run, too.
+    drop(Interrupt::watch()?);
     let live = match live(arguments, &variant, &scenario, &plan, printer)? {
         Ok(live) => live,
         Err(interrupted) => return Ok(interrupted),
@@ -141,7 +144,8 @@ fn simulated(
     let options =
         run::Arguments { files: arguments.files.clone(), ..run::Arguments::of_one(arguments.scenario.clone()) };
     let variants = [Variant { label: "simulated".to_owned(), ..variant.clone() }];
-    match run::simulate_all(&options, &variants, std::slice::from_ref(scenario), printer)? {
+    let interrupt = Interrupt::watch()?;
+    match run::simulate_all(&options, &variants, std::slice::from_ref(scenario), &interrupt, printer)? {
         Ok(mut done) => Ok(Ok(done.pop().map(run::Done::into_run).transpose()?)),
         Err(interrupted) => Ok(Err(interrupted)),
     }

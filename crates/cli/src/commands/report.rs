@@ -9,6 +9,7 @@ use lastmile_results::{Run, Summary, read, write};
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure, Result};
+use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 use crate::table::{Align, Table};
 
@@ -40,6 +41,7 @@ struct Told<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
+    let _cut_off = Interrupt::at_once()?;
     let mut runs: Vec<Run> = Vec::new();
     for folder in &arguments.folders {
         // Where it is not the last word of the path, its name is that of what it really is.

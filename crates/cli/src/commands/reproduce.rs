@@ -22,6 +22,7 @@ use {
 };
 
 use crate::exit::{Exit, Failure, Result};
+use crate::interrupt::Interrupt;
 use crate::parallel::in_order;
 use crate::printer::Printer;
 use crate::table::{Align, Table};
@@ -88,6 +89,8 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         let options = explore::Options { within, draw, threads, json };
         return explore::explore(&tables, !arguments.tables.is_empty(), &options, printer);
     }
+    // What has real packets ends in order, and there the simulations alone are cut off.
+    let _cut_off = if live_too(arguments) { None } else { Some(Interrupt::at_once()?) };
     #[cfg(target_os = "linux")]
     let mut laboratory = if arguments.live { Some(Laboratory::new(&experiments, printer)?) } else { None };
     let parts = parts(&experiments);
@@ -100,6 +103,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let simulate = |place: usize| {
         let (number, part) = parts[place];
         let (table, experiment) = experiments[number];
+        let _cut_off = Interrupt::at_once()?;
         let made = experiment.part(table, part);
         bar.inc(1);
         made.map_err(|error| failed(number, error))
@@ -209,7 +213,9 @@ impl Laboratory {
     fn measure(&mut self, table: &PublishedTable, experiment: Experiment, result: &mut TableResult) -> Result<()> {
         let Some(live) = live(experiment.publication, &table.id) else { return Ok(()) };
         let failed = |error| Failure::new(format_args!("{}/{}: {error}", experiment.publication, table.id));
+        let cut_off = Interrupt::at_once()?;
         live.simulate(table, result).map_err(failed)?;
+        drop(cut_off);
         (live.run)(table, result, &mut |scenario| self.run(scenario)).map_err(failed)
     }
 

@@ -117,7 +117,8 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         }
         scenarios.push(scenario);
     }
-    let mut done = match simulate_all(arguments, &variants, &scenarios, printer)? {
+    let interrupt = Interrupt::watch()?;
+    let mut done = match simulate_all(arguments, &variants, &scenarios, &interrupt, printer)? {
         Ok(done) => done,
         Err(interrupted) => return Ok(interrupted),
     };
@@ -139,10 +140,9 @@ pub(super) fn simulate_all(
     arguments: &Arguments,
     variants: &[Variant],
     scenarios: &[Scenario],
+    interrupt: &Interrupt,
     printer: &Printer,
 ) -> Result<std::result::Result<Vec<Done>, Exit>> {
-    let interrupt =
-        Interrupt::watch().map_err(|error| Failure::new(format_args!("cannot watch for signals: {error}")))?;
     let bars = MultiProgress::with_draw_target(if printer.is_watched() {
         ProgressDrawTarget::stderr()
     } else {
@@ -152,14 +152,14 @@ pub(super) fn simulate_all(
     for ended in in_parallel(variants.len(), arguments.threads, |number| {
         let (variant, scenario) = (&variants[number], &scenarios[number]);
         let directory = arguments.files.out.as_deref().map(|out| variant.directory(out));
-        simulate(arguments, variant, scenario, directory.as_deref(), &interrupt, &bars)
+        simulate(arguments, variant, scenario, directory.as_deref(), interrupt, &bars)
     }) {
         match ended? {
             Ok(run) => done.push(run),
             Err(interrupted) => return Ok(Err(interrupted)),
         }
     }
-    Ok(Ok(done))
+    Ok(interrupt.requested().map_or(Ok(done), Err))
 }
 
 /// Writes the files of each run, and of several their comparison, beside the goodput of the downloads alone if that is known; returns

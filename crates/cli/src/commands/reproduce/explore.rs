@@ -6,6 +6,7 @@ mod report;
 mod search;
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -13,7 +14,7 @@ use lastmile_published::explore::{Answers, Space};
 use lastmile_published::{Effort, Explore, Table as PublishedTable, explorable};
 
 use self::report::{Explored, instead, taken};
-use self::search::{Limits, Search};
+use self::search::{Judge, Limits, Search};
 use crate::exit::{Exit, Failure, Result};
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;
@@ -44,8 +45,7 @@ pub(super) fn explore(
 ) -> Result {
     let begun = Instant::now();
     let subjects = subjects(chosen, by_name, printer)?;
-    let interrupt =
-        Interrupt::watch().map_err(|error| Failure::new(format_args!("cannot watch for signals: {error}")))?;
+    let interrupt = Interrupt::watch()?;
     let mut explored = Vec::new();
     for (place, subject) in subjects.iter().enumerate() {
         // What is left is shared by those that are left.
@@ -106,22 +106,15 @@ fn one(
     let open = explore.open();
     let space = Space::new(&open, &ids);
     let bar = bar(printer);
-    let judge = |table: usize, answers: &Answers, effort: Effort| {
-        let judged = explore.judge(tables[table], answers, effort);
-        bar.inc(1);
-        judged.map_err(|error| {
-            let instead: Vec<_> = instead(&open, answers).collect();
-            format!("{publication}/{} with {}: {error}", ids[table], taken(&instead))
-        })
-    };
+    let judge = judge(subject, bar.clone());
     let whole_by_brief: Vec<f64> = ids.iter().map(|table| explore.whole_by_brief(table)).collect();
     let begun = Instant::now();
     let search = Search {
         space: &space,
-        judge: &judge,
+        judge,
         whole_by_brief: &whole_by_brief,
-        clock: &|| begun.elapsed(),
-        stopped: &|| interrupt.requested().is_some(),
+        clock: Arc::new(move || begun.elapsed()),
+        stopped: Arc::new(Interrupt::came),
         limits,
     };
     let found = search.run(&mut |stage, combinations| {
@@ -145,6 +138,21 @@ fn one(
     }
     let within_s = limits.within.map(|within| within.as_secs_f64());
     Ok(Some(Explored::new((publication, *explore), &ids, &space, &found, within_s)))
+}
+
+/// Judges the tables of a subject on threads that may outlive it.
+fn judge(subject: &Subject<'_>, bar: ProgressBar) -> Arc<Judge> {
+    let (publication, explore) = (subject.publication.to_owned(), subject.explore);
+    let tables: Vec<PublishedTable> = subject.tables.iter().map(|table| (*table).clone()).collect();
+    Arc::new(move |table: usize, answers: &Answers, effort: Effort| {
+        let judged = explore.judge(&tables[table], answers, effort);
+        bar.inc(1);
+        judged.map_err(|error| {
+            let open = explore.open();
+            let instead: Vec<_> = instead(&open, answers).collect();
+            format!("{publication}/{} with {}: {error}", tables[table].id, taken(&instead))
+        })
+    })
 }
 
 fn bar(printer: &Printer) -> ProgressBar {

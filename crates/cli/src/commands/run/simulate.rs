@@ -7,7 +7,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use lastmile_results::schema::{Document, Inputs, Timing};
 use lastmile_results::{Origin, Run, Series, summarise};
 use lastmile_scenario::Scenario;
-use lastmile_sim::Simulation;
+use lastmile_sim::{Advance, Simulation};
 use lastmile_sim::spec::Network;
 use lastmile_units::Instant;
 
@@ -18,8 +18,10 @@ use super::Arguments;
 use super::capture::Captures;
 use super::variants::{Variant, pairs};
 
-/// Steps that a run is cut into: after each, the progress bar moves and signals are heard.
+/// Steps that a run is cut into: after each, the progress bar moves.
 const STEPS: u64 = 1000;
+/// Events and packets after which signals are heard: about a millisecond of work.
+const WORK: u64 = 4096;
 
 /// A run that has ended, and what is still to be written of it.
 pub(in crate::commands) struct Done {
@@ -73,12 +75,17 @@ pub(super) fn simulate(
     let mut simulation = Simulation::new(network, sink).map_err(Failure::new)?;
     let progress = bars.add(progress(variant));
     for step in 1..=STEPS {
-        simulation.advance_to(part(network, step));
-        progress.set_position(step);
-        if let Some(exit) = interrupt.requested() {
-            progress.finish_and_clear();
-            return Ok(Err(exit));
+        loop {
+            let came = simulation.advance_by(part(network, step), WORK);
+            if let Some(exit) = interrupt.requested() {
+                progress.finish_and_clear();
+                return Ok(Err(exit));
+            }
+            if came == Advance::Reached {
+                break;
+            }
         }
+        progress.set_position(step);
     }
     let outcome = simulation.finish();
     let wall_s = started.elapsed().as_secs_f64();

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use lastmile_published::{Effort, Judged};
 use lastmile_queueing::random::Stream;
 use serde::Serialize;
 
-use crate::parallel::in_parallel;
+use crate::parallel::until_stopped;
 
 /// Combinations that are drawn at a time.
 const DRAWN_AT_ONCE: usize = 8;
@@ -34,18 +35,18 @@ pub(super) struct Limits {
 }
 
 /// Judges the table at a place under some answers. The error says which, and what is wrong.
-pub(super) type Judge<'a> = dyn Fn(usize, &Answers, Effort) -> Result<Judged, String> + Sync + 'a;
+pub(super) type Judge = dyn Fn(usize, &Answers, Effort) -> Result<Judged, String> + Send + Sync;
 
 /// What a search needs to know.
 pub(super) struct Search<'a> {
     pub(super) space: &'a Space,
-    pub(super) judge: &'a Judge<'a>,
+    pub(super) judge: Arc<Judge>,
     /// How many times as long as a brief judgement a whole one takes, by table.
     pub(super) whole_by_brief: &'a [f64],
     /// The time since it began.
-    pub(super) clock: &'a (dyn Fn() -> Duration + Sync),
-    /// True when it is to end at once.
-    pub(super) stopped: &'a (dyn Fn() -> bool + Sync),
+    pub(super) clock: Arc<dyn Fn() -> Duration + Send + Sync>,
+    /// True when it is to end at once, without what is being judged.
+    pub(super) stopped: Arc<dyn Fn() -> bool + Send + Sync>,
     pub(super) limits: Limits,
 }
 
@@ -216,18 +217,19 @@ impl Search<'_> {
             }
         }
         let expected: Vec<Duration> = jobs.iter().map(|key| self.expected(memory, key)).collect();
-        let job = |number: usize| {
-            let begun = (self.clock)();
-            let late = until.is_some_and(|until| begun >= until || begun + expected[number] > until);
-            if (self.stopped)() || late {
+        let (clock, judge, stopped) = (Arc::clone(&self.clock), Arc::clone(&self.judge), Arc::clone(&self.stopped));
+        let todo = jobs.clone();
+        let job = move |number: usize| {
+            let begun = clock();
+            if until.is_some_and(|until| begun >= until || begun + expected[number] > until) {
                 return None;
             }
-            let (table, answers, _) = &jobs[number];
-            Some((self.judge)(*table, answers, effort).map(|judged| Known { judged, took: (self.clock)() - begun }))
+            let (table, answers, _) = &todo[number];
+            Some(judge(*table, answers, effort).map(|judged| Known { judged, took: clock() - begun }))
         };
-        let made = in_parallel(jobs.len(), self.limits.threads, job);
+        let made = until_stopped(jobs.len(), self.limits.threads, job, move || stopped());
         for (key, made) in jobs.into_iter().zip(made) {
-            if let Some(made) = made {
+            if let Some(made) = made.flatten() {
                 memory.insert(key, made?);
             }
         }
@@ -275,11 +277,12 @@ mod tests {
     }
 
     impl World {
-        fn new() -> Self {
+        fn new() -> Arc<Self> {
             let open = |answers: &[&'static str], tables| Open { asks: "what", answers: answers.to_vec(), tables };
             let questions =
                 [open(&["base", "one", "two"], &[]), open(&["base", "other"], &[]), open(&["base", "other"], &["b"])];
-            Self { space: Space::new(&questions, &["a", "b"]), made: Mutex::default(), now: Mutex::default() }
+            let space = Space::new(&questions, &["a", "b"]);
+            Arc::new(Self { space, made: Mutex::default(), now: Mutex::default() })
         }
 
         /// The first answer brings figures closer by 4 or 8, the second by 1, the third takes them away.
@@ -290,13 +293,15 @@ mod tests {
             Ok(Judged { deviation_rms_pct: Some(deviation), shown: false, evidence: String::new() })
         }
 
-        fn search(&self, limits: Limits, stopped_after: usize) -> Found {
+        fn search(self: &Arc<Self>, limits: Limits, stopped_after: usize) -> Found {
+            let world = [(); 3].map(|()| Arc::clone(self));
+            let [judge, clock, stopped] = world;
             let search = Search {
                 space: &self.space,
-                judge: &|table, answers, effort| self.judge(table, answers, effort),
+                judge: Arc::new(move |table, answers, effort| judge.judge(table, answers, effort)),
                 whole_by_brief: &[5.0, 5.0],
-                clock: &|| *self.now.lock().unwrap(),
-                stopped: &|| self.made.lock().unwrap().len() >= stopped_after,
+                clock: Arc::new(move || *clock.now.lock().unwrap()),
+                stopped: Arc::new(move || stopped.made.lock().unwrap().len() >= stopped_after),
                 limits: Limits { threads: NonZeroUsize::new(1), ..limits },
             };
             search.run(&mut |_, _| ()).unwrap()
@@ -399,10 +404,10 @@ mod tests {
         let world = World::new();
         let search = Search {
             space: &world.space,
-            judge: &|_, _, _| Err("no network".to_owned()),
+            judge: Arc::new(|_, _, _| Err("no network".to_owned())),
             whole_by_brief: &[1.0, 1.0],
-            clock: &|| Duration::ZERO,
-            stopped: &|| false,
+            clock: Arc::new(|| Duration::ZERO),
+            stopped: Arc::new(|| false),
             limits: Limits::default(),
         };
         assert_eq!(search.run(&mut |_, _| ()).err().as_deref(), Some("no network"));
