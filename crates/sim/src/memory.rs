@@ -80,7 +80,8 @@ impl Simulation<'_> {
         let flows = room(self.net.flows.len());
         let bytes = transfers * size_of::<Transfer>() as u64 + flows * FLOW;
         all.push(Held { holder: Holder::Flows, count: flows, bytes });
-        let entries = self.snapshots.iter().map(|snapshot| room(snapshot.bytes_delivered.len() + snapshot.wire_bits.len()));
+        let entries =
+            self.snapshots.iter().map(|snapshot| room(snapshot.bytes_delivered.len() + snapshot.wire_bits.len()));
         all.push(Held::new(Holder::Snapshots, entries.sum(), SNAPSHOT));
         all
     }

@@ -442,7 +442,8 @@ fn bits_count_as_they_go_out() {
     for queues in [Queues::Fifo(QueueSpec::default()), Queues::PerVc(QueueSpec::default())] {
         let mut spec = NetworkSpec::new();
         let nodes = ["a", "s", "b"].map(|name| spec.node(name));
-        let link = |from, to, bps| LinkSpec::new(nodes[from], nodes[to], BitRate::from_bps(bps).unwrap(), Duration::ZERO);
+        let link =
+            |from, to, bps| LinkSpec::new(nodes[from], nodes[to], BitRate::from_bps(bps).unwrap(), Duration::ZERO);
         let first = spec.link(link(0, 1, 424));
         let second = spec.link(LinkSpec { queues: queues.clone(), ..link(1, 2, 212) });
         let vc = spec.vc(VcSpec::new("vc", 32, vec![first, second]));

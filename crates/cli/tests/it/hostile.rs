@@ -100,7 +100,7 @@ fn thousands_of_idle_connections_keep_no_scraper_waiting() {
         let connect = |index: u32| {
             let mut stream = TcpStream::connect(address).ok()?;
             // Every second one has begun a request. It may have been closed for another by now.
-            if index % 2 == 0 {
+            if index.is_multiple_of(2) {
                 let _ = stream.write_all(b"GET /metrics HTTP/1.1\r\nA: ");
             }
             Some(stream)

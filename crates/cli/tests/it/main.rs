@@ -10,6 +10,8 @@ mod docs;
 #[cfg(target_os = "linux")]
 mod emulate;
 #[cfg(target_os = "linux")]
+mod hardship;
+#[cfg(target_os = "linux")]
 mod hostile;
 #[cfg(target_os = "linux")]
 #[path = "../../../live/tests/it/hosts.rs"]

@@ -7,8 +7,8 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use lastmile_results::schema::{Document, Inputs, Timing};
 use lastmile_results::{Origin, Run, Series, summarise};
 use lastmile_scenario::Scenario;
-use lastmile_sim::{Advance, Simulation};
 use lastmile_sim::spec::Network;
+use lastmile_sim::{Advance, Simulation};
 use lastmile_units::Instant;
 
 use crate::exit::{Exit, Failure, Result};
