@@ -47,11 +47,8 @@ pub use tap::{Passage, Tap};
 /// are sent at once.
 pub const BATCH: usize = 64;
 
-/// Flows of both directions that are told apart at a time.
+/// Flows of both directions that are told apart at a time; for a further one the oldest of a single packet gives way, see [`FlowTable`].
 const MAX_FLOWS: u32 = 1 << 18;
-
-/// How long a flow must be silent before its number may go to another; longer than any queue lasts.
-const FLOW_IDLE: Duration = Duration::from_s(600);
 
 /// One hop of a path: a line, and the queue in front of it.
 #[derive(Clone, Debug)]
@@ -116,7 +113,7 @@ impl Bump {
         Ok(Self {
             up: Direction::new(&config.up, config.seed, config.hash_key, &handshakes)?,
             down: Direction::new(&config.down, config.seed, config.hash_key, &handshakes)?,
-            flows: FlowTable::new(MAX_FLOWS, FLOW_IDLE, config.hash_key),
+            flows: FlowTable::new(MAX_FLOWS, config.hash_key),
             mtu: config.mtu,
             tap: None,
         })

@@ -7,12 +7,15 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// identity would have their acknowledgements merged.
 ///
 /// The simulator gives connection `c` the flows `2c` (from the side that opens) and `2c + 1` (back). Live programs intern
-/// addresses and ports in a [`crate::FlowTable`].
+/// addresses and ports in a [`crate::FlowTable`], which gives a number to no second flow as long as anything is remembered of the first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[repr(transparent)]
 pub struct FlowId(u32);
 
 impl FlowId {
+    /// Of packets whose bytes name no flow. No table gives it out.
+    pub const NONE: Self = Self(u32::MAX);
+
     /// The flow with this index.
     #[must_use]
     pub const fn new(index: u32) -> Self {

@@ -1,30 +1,36 @@
 //! The table that gives flows of real packets their small numbers.
 //!
 //! Exact: a number stands for one key, compared in full; no two flows ever share one. Deterministic: the numbers depend on
-//! the packets and their times only, never on the hash key. Bounded: at most `max_flows` entries; when all are taken and none
-//! is idle, a new flow gets no number, and its packets pass unregulated.
+//! the packets only, never on the hash key. Bounded: at most `max_flows` entries. When all are taken, a new flow takes the slot of one
+//! that has not been heard of for long, so that every flow has a number, whoever sends how many others.
 //!
 //! Whoever can send packets chooses their ports, and with a known hash could choose such that all fall into one
 //! bucket. So the hash is SipHash-1-3 under a key: live programs draw it at random when they start, simulations and tests
 //! give a constant.
 //!
-//! A packet of a known flow only notes the time; nothing is put in order of it. Instead every flow waits in one queue for
-//! the next look at it, at most once per idle time, as CLOCK does for pages (Corbato 1968).
+//! Whose slot goes: a flow of which one packet came is *fresh*, with the second it is *settled*; the oldest fresh flow gives way. So
+//! one-packet flows, at any rate, cost no settled flow its number. At most three quarters of the slots are settled: beyond that flows become
+//! fresh again by CLOCK (Corbato 1968), in the order in which they were looked at last, those passed over that have been heard of since. Two
+//! queues with a trial for newcomers are those of 2Q (Johnson, Shasha 1994).
 //!
-//! Cost: one keyed hash of 13 (IPv6: 37) bytes, a place of the index and the cache line of the flow a packet, at most four more
-//! lines for a new flow. Place and line may lie anywhere in memory: who has several packets at hand reads them ahead
-//! ([`FlowTable::read_ahead`]), so that the waiting for all of them is one.
+//! A number holds slot and *generation*: a flow that takes over a slot gets a number of the next generation. So whoever keeps state by
+//! [`FlowId`] need not be told when a flow gives way: the number comes again when its slot has changed hands as often as there are
+//! generations, 16 383 times with 2^18 slots. At a million new flows a second, where only a quarter of the slots is fresh, that takes 18 minutes.
+//!
+//! Cost: one keyed hash of 13 (IPv6: 37) bytes, a place of the index and the cache line of the flow a packet. For a new flow a few lines
+//! more, and for its second packet, with which it looks at [`LOOKS`] others at most. Place and line may lie anywhere in memory: who has several
+//! packets at hand reads them ahead ([`FlowTable::read_ahead`]), so that the waiting for all of them is one.
 
 use core::hash::BuildHasher;
-use std::collections::VecDeque;
 
-use lastmile_units::{Duration, Instant};
 use siphasher::sip::SipHasher13;
 
+use self::chain::{Chain, Linked, Links};
 use self::index::Index;
 use self::siphash::siphash_1_3;
 use crate::{FlowId, FlowKey, IpAddresses};
 
+mod chain;
 mod index;
 mod siphash;
 
@@ -74,24 +80,22 @@ impl BuildHasher for HashKey {
     }
 }
 
-/// Gives every flow a number below `max_flows`, and takes it back from flows that have been idle.
-///
-/// A number that was taken back is given to another flow later. Whoever keeps state by [`FlowId`] forgets it in the
-/// `evicted` callback. `idle` must be longer than any packet can wait in the datapath, or a packet would leave under
-/// the number of another flow; minutes are usual.
+/// Gives every flow a number.
 #[derive(Clone, Debug)]
 pub struct FlowTable {
     hash_key: HashKey,
-    /// Numbers that are held, by the hash of their keys.
+    /// Slots by the hash of their keys.
     index: Index,
-    /// By number.
+    /// By slot.
     named: Vec<Named>,
-    /// Numbers given back, the last one first to be used again.
-    free: Vec<FlowId>,
-    /// Every flow once, in order of the time since which it waits for a look.
-    looks: VecDeque<Look>,
     max_flows: u32,
-    idle: Duration,
+    /// The lower bits of a number, which name its slot; those above it are the generation.
+    slot_bits: u32,
+    /// Flows that give way, the first before the others.
+    fresh: Chain,
+    /// Flows that do not, in the order in which they were looked at.
+    settled: Chain,
+    evicted: u64,
 }
 
 /// The number of a flow.
@@ -107,93 +111,138 @@ pub struct Interned {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyHash(u32);
 
-/// The flow that a number was last given to, in one cache line.
+/// The flow of a slot, in one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Named {
     key: FlowKey,
-    /// False once the number has been given back.
-    held: bool,
     hash: KeyHash,
-    last_seen: Instant,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Look {
     id: FlowId,
-    since: Instant,
+    links: Links,
+    standing: Standing,
 }
 
-/// How many flows a new flow may look at to find an idle one.
-const LOOKS_FOR_ONE: u32 = 4;
+const _: () = assert!(size_of::<Named>() == 64, "a flow takes one cache line");
+
+/// In which chain a flow is, and whether it may be passed over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Standing {
+    Fresh,
+    /// Settled, and not heard of since it was looked at.
+    Settled,
+    /// Settled, and heard of since.
+    Heard,
+}
+
+impl Linked for Named {
+    fn links(&mut self) -> &mut Links {
+        &mut self.links
+    }
+}
+
+/// How many settled flows may be looked at when another becomes one.
+const LOOKS: u32 = 16;
 
 impl FlowTable {
-    /// An empty table for at most `max_flows` flows; a flow not seen for `idle` may lose its number.
+    /// The most flows of a table: beyond them generations would be too few.
+    pub const MOST: u32 = 1 << 20;
+
+    /// An empty table for at most `max_flows` flows, from one to [`FlowTable::MOST`].
     #[must_use]
-    pub fn new(max_flows: u32, idle: Duration, hash_key: HashKey) -> Self {
+    pub const fn new(max_flows: u32, hash_key: HashKey) -> Self {
+        debug_assert!(0 < max_flows && max_flows <= Self::MOST, "a table has slots and generations");
         Self {
             hash_key,
-            index: Index::default(),
+            index: Index::new(),
             named: Vec::new(),
-            free: Vec::new(),
-            looks: VecDeque::new(),
             max_flows,
-            idle,
+            slot_bits: u32::BITS - (max_flows - 1).leading_zeros(),
+            fresh: Chain::new(),
+            settled: Chain::new(),
+            evicted: 0,
         }
     }
 
-    /// The flow's number, a new one when it has none; `None` when all are taken and no idle flow was found.
-    ///
-    /// Counts as a sign of life of the flow. `evicted` hears of the flow that has to give its number up, if one has. An idle
-    /// flow is looked for among a few at a time, so a flow that got no number may get one with its next packet.
-    pub fn intern(&mut self, now: Instant, key: &FlowKey, evicted: impl FnMut(FlowId, FlowKey)) -> Option<FlowId> {
-        self.intern_or_tell(now, key, evicted).map(|interned| interned.id)
-    }
-
-    /// The same, and whether the number is new.
-    pub fn intern_or_tell(
-        &mut self,
-        now: Instant,
-        key: &FlowKey,
-        evicted: impl FnMut(FlowId, FlowKey),
-    ) -> Option<Interned> {
-        self.intern_hashed(now, key, self.hash(key), evicted)
+    /// The flow's number, and whether it is new. Counts as a sign of life of the flow.
+    pub fn intern(&mut self, key: &FlowKey) -> Interned {
+        self.intern_hashed(key, self.hash(key))
     }
 
     /// The same for a key whose hash by this table is known.
     #[inline]
-    pub fn intern_hashed(
-        &mut self,
-        now: Instant,
-        key: &FlowKey,
-        hash: KeyHash,
-        mut evicted: impl FnMut(FlowId, FlowKey),
-    ) -> Option<Interned> {
-        if let Some(id) = self.find(key, hash) {
-            self.named[id.index() as usize].last_seen = now;
-            return Some(Interned { id, new: false });
+    pub fn intern_hashed(&mut self, key: &FlowKey, hash: KeyHash) -> Interned {
+        match self.find(key, hash) {
+            Some(slot) => {
+                self.hear(slot);
+                Interned { id: self.named[slot as usize].id, new: false }
+            }
+            None => Interned { id: self.intern_new(key, hash), new: true },
         }
-        self.intern_new(now, key, hash, &mut evicted)
     }
 
     /// The same for a flow that has no number.
     #[inline(never)]
-    fn intern_new(
-        &mut self,
-        now: Instant,
-        key: &FlowKey,
-        hash: KeyHash,
-        evicted: &mut impl FnMut(FlowId, FlowKey),
-    ) -> Option<Interned> {
-        let id = self.unused(now, evicted)?;
-        self.index.insert(hash.0, id.index());
-        self.looks.push_back(Look { id, since: now });
-        let named = Named { key: *key, held: true, hash, last_seen: now };
-        match self.named.get_mut(id.index() as usize) {
-            Some(slot) => *slot = named,
-            None => self.named.push(named),
+    fn intern_new(&mut self, key: &FlowKey, hash: KeyHash) -> FlowId {
+        let new = |id| Named { key: *key, hash, id, links: Links::NONE, standing: Standing::Fresh };
+        let slot = if self.named.len() < self.max_flows as usize {
+            let slot = self.named.len() as u32;
+            self.named.push(new(FlowId::new(slot)));
+            slot
+        } else {
+            let slot = self.make_way();
+            let id = self.next_generation(self.named[slot as usize].id);
+            self.named[slot as usize] = new(id);
+            slot
+        };
+        self.index.insert(hash.0, slot);
+        self.fresh.push_back(&mut self.named, slot);
+        self.named[slot as usize].id
+    }
+
+    /// Takes a slot back from its flow.
+    fn make_way(&mut self) -> u32 {
+        let slot = self.fresh.first().or_else(|| self.settled.first()).expect("a full table has flows");
+        let Named { hash, standing, .. } = self.named[slot as usize];
+        let chain = if standing == Standing::Fresh { &mut self.fresh } else { &mut self.settled };
+        chain.remove(&mut self.named, slot);
+        self.index.remove(hash.0, slot);
+        self.evicted += 1;
+        slot
+    }
+
+    /// The number of the flow that takes over the slot of `id`. None is [`FlowId::NONE`].
+    const fn next_generation(&self, id: FlowId) -> FlowId {
+        let generations = u32::MAX >> self.slot_bits;
+        let generation = ((id.index() >> self.slot_bits) + 1) % generations;
+        FlowId::new(self.slot(id) as u32 | generation << self.slot_bits)
+    }
+
+    /// A packet of a flow came that has a number.
+    #[inline]
+    fn hear(&mut self, slot: u32) {
+        match self.named[slot as usize].standing {
+            Standing::Heard => {}
+            Standing::Settled => self.named[slot as usize].standing = Standing::Heard,
+            Standing::Fresh => self.settle(slot),
         }
-        Some(Interned { id, new: true })
+    }
+
+    /// A second packet of a flow came. Where there are too many settled, one that was not heard of for long is fresh again.
+    #[inline(never)]
+    fn settle(&mut self, slot: u32) {
+        self.fresh.remove(&mut self.named, slot);
+        self.settled.push_back(&mut self.named, slot);
+        self.named[slot as usize].standing = Standing::Settled;
+        let most = self.max_flows - (self.max_flows / 4).max(1);
+        for _ in 0..LOOKS {
+            let Some(first) = self.settled.first().filter(|_| self.settled.len() > most) else { return };
+            self.settled.remove(&mut self.named, first);
+            let heard = self.named[first as usize].standing == Standing::Heard;
+            let (chain, standing) =
+                if heard { (&mut self.settled, Standing::Settled) } else { (&mut self.fresh, Standing::Fresh) };
+            chain.push_back(&mut self.named, first);
+            self.named[first as usize].standing = standing;
+        }
     }
 
     /// The hash of a key, for [`FlowTable::intern_hashed`] of this table.
@@ -210,100 +259,69 @@ impl FlowTable {
 
     /// Reads on, to the flow itself: after [`FlowTable::read_ahead`] has had its time.
     pub fn read_further_ahead(&self, hash: KeyHash) {
-        if let Some(number) = self.index.find(hash.0, |_| true) {
-            self.read_ahead_of(FlowId::new(number));
+        if let Some(slot) = self.index.find(hash.0, |_| true) {
+            self.read_ahead_of(FlowId::new(slot));
         }
     }
 
     /// Reads the flow of this number, so that it is in a cache by the time of [`FlowTable::touch_either_way`].
     pub fn read_ahead_of(&self, id: FlowId) {
-        std::hint::black_box(self.named.get(id.index() as usize).map(|named| named.last_seen));
+        std::hint::black_box(self.named.get(self.slot(id)).map(|named| named.id));
+    }
+
+    /// The slot of the flow with this number, below the most flows of the table: an index for what is kept of its flows. Whatever is kept
+    /// there is another flow's once [`Interned::new`] has said so.
+    #[inline]
+    #[must_use]
+    pub const fn slot(&self, id: FlowId) -> usize {
+        (id.index() & ((1 << self.slot_bits) - 1)) as usize
     }
 
     /// The flow's number, if it has one. No sign of life.
     #[must_use]
     pub fn get(&self, key: &FlowKey) -> Option<FlowId> {
-        self.find(key, self.hash(key))
+        self.find(key, self.hash(key)).map(|slot| self.named[slot as usize].id)
     }
 
     /// Whether the flow with the number `id` is that of `key` (`false`) or its reverse (`true`), and then a sign of life of it: for
     /// who remembers numbers by something that is looked up at less cost than a key. `None`: neither. No hash.
-    pub fn touch_either_way(&mut self, now: Instant, id: FlowId, key: &FlowKey) -> Option<bool> {
-        let named = self.named.get_mut(id.index() as usize).filter(|named| named.held)?;
+    pub fn touch_either_way(&mut self, id: FlowId, key: &FlowKey) -> Option<bool> {
+        let named = self.named.get(self.slot(id)).filter(|named| named.id == id)?;
         let reversed = named.key != *key;
         if reversed && named.key.reversed() != *key {
             return None;
         }
-        named.last_seen = now;
+        self.hear(self.slot(id) as u32);
         Some(reversed)
     }
 
     /// The flow with this number.
     #[must_use]
     pub fn key(&self, id: FlowId) -> Option<&FlowKey> {
-        self.named.get(id.index() as usize).filter(|named| named.held).map(|named| &named.key)
-    }
-
-    /// Takes the numbers of idle flows back; returns how many there were. Called once per `idle`, it finds each flow before
-    /// that has been idle twice as long.
-    pub fn expire(&mut self, now: Instant, mut evicted: impl FnMut(FlowId, FlowKey)) -> usize {
-        let before = self.len();
-        while self.look(now, &mut evicted) {}
-        before - self.len()
+        self.named.get(self.slot(id)).filter(|named| named.id == id).map(|named| &named.key)
     }
 
     /// Flows that have a number.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.looks.len()
+    pub const fn len(&self) -> usize {
+        self.named.len()
     }
 
     /// True when no flow has a number.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.looks.is_empty()
+    pub const fn is_empty(&self) -> bool {
+        self.named.is_empty()
+    }
+
+    /// Flows that have given way to others.
+    #[must_use]
+    pub const fn evicted(&self) -> u64 {
+        self.evicted
     }
 
     #[inline]
-    fn find(&self, key: &FlowKey, hash: KeyHash) -> Option<FlowId> {
-        self.index.find(hash.0, |number| self.named[number as usize].key == *key).map(FlowId::new)
-    }
-
-    /// A number that no flow has.
-    fn unused(&mut self, now: Instant, evicted: &mut impl FnMut(FlowId, FlowKey)) -> Option<FlowId> {
-        let mut looks = 0;
-        loop {
-            if let Some(id) = self.free.pop() {
-                return Some(id);
-            }
-            if self.named.len() < self.max_flows as usize {
-                return Some(FlowId::new(self.named.len() as u32));
-            }
-            if looks == LOOKS_FOR_ONE || !self.look(now, evicted) {
-                return None;
-            }
-            looks += 1;
-        }
-    }
-
-    /// Looks at the flow that has waited longest and takes its number back if it is idle; false when none has waited for
-    /// `idle`, since then none can be idle that long.
-    fn look(&mut self, now: Instant, evicted: &mut impl FnMut(FlowId, FlowKey)) -> bool {
-        match self.looks.front() {
-            Some(look) if look.since.saturating_add(self.idle) <= now => {}
-            _ => return false,
-        }
-        let Some(Look { id, .. }) = self.looks.pop_front() else { return false };
-        let named = &mut self.named[id.index() as usize];
-        if named.last_seen.saturating_add(self.idle) <= now {
-            named.held = false;
-            self.index.remove(named.hash.0, id.index());
-            self.free.push(id);
-            evicted(id, named.key);
-        } else {
-            self.looks.push_back(Look { id, since: now });
-        }
-        true
+    fn find(&self, key: &FlowKey, hash: KeyHash) -> Option<u32> {
+        self.index.find(hash.0, |slot| self.named[slot as usize].key == *key)
     }
 }
 

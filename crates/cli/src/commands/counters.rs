@@ -167,15 +167,15 @@ fn rate(count: u64, seconds: f64) -> u64 {
     (count as f64 / seconds).round() as u64
 }
 
-/// Frames that went another way than planned or of whose arrival nothing is known, by reason, and how often the program slept for too
-/// long; those that count nothing are left out.
+/// Frames that went another way than planned or of whose arrival nothing is known, by reason, flows that were forgotten for new ones, and
+/// how often the program slept for too long; those that count nothing are left out.
 pub(crate) fn faults(report: &DirectionReport) -> BTreeMap<String, u64> {
     let port = &report.port;
     let refused = Refusal::ALL.iter().map(|refusal| (refusal.name(), report.refused[refusal.index()].packets));
     let faults = [
         ("unreadable", report.unreadable),
         ("not_ip", report.not_ip),
-        ("unnumbered", report.unnumbered),
+        ("evicted", report.evicted),
         ("oversize", report.oversize.packets),
         ("dropped_unread", port.dropped_unread),
         ("cut_short", port.cut_short),

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_packet::{FlowId, FlowTable, Frame, HashKey, KeyHash, Packet, Protocol};
+use lastmile_packet::{FlowId, FlowTable, Frame, HashKey, KeyHash, Packet};
 use lastmile_queueing::ack::Handshakes;
 use lastmile_queueing::discipline::{DropReason, DropSink};
 use lastmile_queueing::line::{Count, Line, Observer};
@@ -14,7 +14,7 @@ use lastmile_units::{Duration, Instant};
 
 use super::tap::{AtHop, Passage, Taps};
 use super::waits::{Distribution, Waits};
-use super::{BATCH, CounterValue, DirectionReport, HopConfig, HopGlance, HopReport, MAX_FLOWS};
+use super::{BATCH, CounterValue, DirectionReport, HopConfig, HopGlance, HopReport};
 use crate::clock::Clock;
 use crate::io::{Counters, Framing, Port, Refusal};
 
@@ -37,7 +37,7 @@ pub(super) struct Direction {
     oversize: Count,
     pub(super) unreadable: u64,
     not_ip: u64,
-    unnumbered: u64,
+    evicted: u64,
     sent: Count,
     refused: [Count; Refusal::ALL.len()],
     pub(super) lateness: Distribution,
@@ -99,7 +99,7 @@ impl Direction {
             oversize: Count::default(),
             unreadable: 0,
             not_ip: 0,
-            unnumbered: 0,
+            evicted: 0,
             sent: Count::default(),
             refused: Default::default(),
             lateness: Distribution::new(3),
@@ -186,15 +186,17 @@ impl Direction {
 
     /// Tells the flows of what is arriving, and enqueues it, each at its own time.
     fn take_in(&mut self, flows: &mut FlowTable, taps: &mut Taps<'_>) {
-        let Self { arriving, hops, spare, unnumbered, .. } = self;
+        let Self { arriving, hops, spare, evicted, .. } = self;
         let Some(first) = hops.first_mut() else { return };
         // One after the other for all, not each while it is read: only then are the misses of several under way at once.
         let hashes = || arriving.iter().filter_map(|packet| packet.hash);
         hashes().for_each(|hash| flows.read_ahead(hash));
         hashes().for_each(|hash| flows.read_further_ahead(hash));
-        for Arriving { at, frame, hash } in arriving.iter_mut() {
-            *unnumbered += u64::from(!number(*at, frame, *hash, flows));
+        let before = flows.evicted();
+        for Arriving { frame, hash, .. } in arriving.iter_mut() {
+            number(frame, *hash, flows);
         }
+        *evicted += flows.evicted() - before;
         arriving.iter().for_each(|packet| first.line.read_ahead(&packet.frame));
         for Arriving { at, frame, .. } in arriving.drain(..) {
             first.enqueue(at, frame, spare, taps.at(0));
@@ -256,7 +258,7 @@ impl Direction {
             oversize: self.oversize,
             unreadable: self.unreadable,
             not_ip: self.not_ip,
-            unnumbered: self.unnumbered,
+            evicted: self.evicted,
             hops: self.hops.iter().map(Hop::report).collect(),
             sent: self.sent,
             refused: self.refused,
@@ -267,19 +269,10 @@ impl Direction {
     }
 }
 
-/// Gives a packet the number of its flow; false when all numbers are taken.
-fn number(at: Instant, frame: &mut Frame, hash: Option<KeyHash>, flows: &mut FlowTable) -> bool {
+/// Gives a packet the number of its flow. No regulator takes those that name no flow for packets of one.
+fn number(frame: &mut Frame, hash: Option<KeyHash>, flows: &mut FlowTable) {
     let known = frame.flow_key().zip(hash);
-    let number = known.map(|(key, hash)| flows.intern_hashed(at, key, hash, |_, _| {}));
-    let meta = frame.meta_mut();
-    // Beyond every number that the table gives: no regulator takes such packets for those of a flow.
-    meta.flow = FlowId::new(MAX_FLOWS);
-    match number {
-        Some(Some(interned)) => meta.flow = interned.id,
-        Some(None) => meta.protocol = Protocol::Other,
-        None => {}
-    }
-    number != Some(None)
+    frame.meta_mut().flow = known.map_or(FlowId::NONE, |(key, hash)| flows.intern_hashed(key, hash).id);
 }
 
 /// A queue, ready to stand in front of a line.

@@ -19,8 +19,9 @@ pub struct DirectionReport {
     pub unreadable: u64,
     /// Of those, frames carried untouched that are not of IP, such as ARP.
     pub not_ip: u64,
-    /// Of those, carried but told apart from no other flow, since more flows were alive than are counted.
-    pub unnumbered: u64,
+    /// Flows that lost their number to new ones of this direction, since more came than are told apart at a time. One that goes on
+    /// gets another number: only what was remembered of it is gone.
+    pub evicted: u64,
     /// The lines, in the order in which packets cross them.
     pub hops: Vec<HopReport>,
     /// Packets that the port on the receiving side took.

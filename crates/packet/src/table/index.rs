@@ -24,6 +24,11 @@ struct Place {
 }
 
 impl Index {
+    /// Nothing noted.
+    pub(super) const fn new() -> Self {
+        Self { places: Vec::new(), taken: 0 }
+    }
+
     /// The number with this hash that `is_it`.
     #[inline]
     pub(super) fn find(&self, hash: u32, is_it: impl Fn(u32) -> bool) -> Option<u32> {

@@ -26,22 +26,22 @@
 //! - A damaged segment is left alone and says nothing: its receiver drops it.
 //!
 //! A flow is active for [`ACTIVE_FOR`] after it has acknowledged something new.
-//! Cost: one table look-up a TCP segment. Memory: an entry for each flow whose SYN was seen. A flow that has not been seen for
-//! [`FORGOTTEN_AFTER`] counts as unknown, since its number may be another's by then.
+//! Cost: one table look-up a TCP segment, and for one with payload of a flow that is known a sum over that. Memory: an entry for each flow whose
+//! SYN was seen lately, of 131 072 at most; a flow that has not been seen for [`FORGOTTEN_AFTER`] counts as unknown.
 
 use std::collections::VecDeque;
 
 use lastmile_packet::{FlowId, Packet, Protocol, Segment, SeqNumber, TcpFlags};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
-use super::flow_map::FlowMap;
+use super::recent::Recent;
 use crate::classify::{Condition, Match, Matcher as _};
 use crate::discipline::{Counter, answers_of_below};
 use crate::{Backlog, Discipline, DropSink, Environment};
 
 /// How long a flow counts as active after it has acknowledged something new; it may count up to twice as long.
 pub const ACTIVE_FOR: Duration = Duration::from_s(1);
-/// How long the window scale of a silent flow is remembered: no longer than a flow table keeps its number.
+/// How long the window scale of a silent flow is remembered.
 pub const FORGOTTEN_AFTER: Duration = Duration::from_s(600);
 /// RFC 7323, section 2.3: a larger shift counts as this.
 const LARGEST_SHIFT: u8 = 14;
@@ -79,7 +79,7 @@ pub struct WindowClamp<D> {
     target: Target,
     mss: ByteCount,
     exempt: Condition,
-    flows: FlowMap<Flow>,
+    flows: Recent<Flow>,
     /// Every active flow once, in the order of the time since which it waits for a look.
     active: VecDeque<(Instant, FlowId)>,
     stats: Stats,
@@ -89,7 +89,6 @@ pub struct WindowClamp<D> {
 #[derive(Debug)]
 struct Flow {
     scale: Scale,
-    last_seen: Instant,
     last_advance: Instant,
     active: bool,
     /// Bytes that the SYN allowed from the first acknowledgement on; the SYN of a client has no number to count from.
@@ -143,7 +142,7 @@ impl<D> WindowClamp<D> {
             target: config.target,
             mss: config.mss,
             exempt: Condition::new(&config.exempt, environment),
-            flows: FlowMap::default(),
+            flows: Recent::new(FORGOTTEN_AFTER),
             active: VecDeque::new(),
             stats: Stats::default(),
         })
@@ -205,7 +204,7 @@ impl<D> WindowClamp<D> {
             self.stats.passed_flags += 1;
             return;
         }
-        if !opens && !self.knows(now, id) {
+        if !opens && self.flows.get(now, &id).is_none() {
             self.stats.passed_unknown_scale += u64::from(!untouched);
             return;
         }
@@ -220,21 +219,9 @@ impl<D> WindowClamp<D> {
         }
     }
 
-    /// True of a flow that was heard of lately; one that was not is forgotten.
-    fn knows(&mut self, now: Instant, id: FlowId) -> bool {
-        let Some(flow) = self.flows.get(&id) else { return false };
-        let known = flow.last_seen.saturating_add(FORGOTTEN_AFTER) > now;
-        if !known {
-            // It is no longer active: looks come more often.
-            self.flows.remove(&id);
-        }
-        known
-    }
-
     /// The window with which a segment leaves whose flow is known.
     fn lowered<P: Packet>(&mut self, now: Instant, packet: &P, segment: Segment<'_>, untouched: bool) -> u16 {
-        let flow = self.flows.get_mut(&segment.flow).expect("it is known");
-        flow.last_seen = now;
+        let flow = self.flows.hear(now, segment.flow, || unreachable!("it is known"));
         if flow.told.is_none_or(|told| segment.ack.after(told.ack)) {
             flow.last_advance = now;
             if !flow.active {
@@ -269,7 +256,7 @@ impl<D> WindowClamp<D> {
     fn open(&mut self, now: Instant, syn: Segment<'_>, untouched: bool) -> u16 {
         if untouched {
             // Its options are not known for sure: nor is the scale.
-            self.flows.remove(&syn.flow);
+            self.flows.forget(&syn.flow);
             return syn.window;
         }
         let target = self.target(now);
@@ -290,9 +277,8 @@ impl<D> WindowClamp<D> {
         let edge = edge(syn.ack, syn_window);
         let told = answers.then_some(Told { ack: syn.ack, by_syn: true, field: syn.window, left, edge });
         // A flow that is opened anew keeps its place among the active.
-        let active = self.flows.get(&syn.flow).is_some_and(|flow| flow.active);
-        let new = Flow { scale, last_seen: now, last_advance: now, active, syn_window, told };
-        self.flows.insert(syn.flow, new);
+        let active = self.flows.get_mut(&syn.flow).is_some_and(|flow| flow.active);
+        self.flows.put(now, syn.flow, Flow { scale, last_advance: now, active, syn_window, told });
         left
     }
 }

@@ -22,7 +22,7 @@
 //! acknowledges more than any window (RFC 7323, section 2.3), take no time: what they acknowledge is not known.
 //! What is held joins the queue below when its time comes; an AQM there counts the time in `arrived`, the hold included.
 //! Cost: one table look-up a packet, a sum over the payload of a segment that has one, for an ACK that is held O(log n) in the flows of which ACKs are held. Memory: an entry for
-//! each flow that has acknowledged something, as long as this lives; a number that is given to another flow takes over its entry.
+//! each flow that has acknowledged something lately, of 131 072 at most, and one for each ACK that is held.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -32,6 +32,7 @@ use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, Seriali
 use super::Passed;
 use super::flow_map::FlowMap;
 use super::linked_fifo::{Handle, LinkedFifo};
+use super::recent::Recent;
 use crate::classify::{Condition, Match};
 use crate::discipline::Counter;
 use crate::{Backlog, Discipline, DropSink, Environment, Node};
@@ -52,6 +53,9 @@ impl Config {
     pub const LONGEST_HOLD: Duration = Duration::from_ms(500);
 }
 
+/// What a silent flow acknowledged is forgotten after so long.
+const FORGOTTEN_AFTER: Duration = Duration::from_s(600);
+
 /// A pacer in front of a queue.
 #[derive(Debug)]
 pub struct AckPacing<P, D = Node<P>> {
@@ -61,7 +65,9 @@ pub struct AckPacing<P, D = Node<P>> {
     /// Every ACK that is held, in the order in which they came, and so in that of their deadlines.
     held: LinkedFifo<Held<P>>,
     held_bytes: u64,
-    flows: FlowMap<Flow>,
+    flows: Recent<Flow>,
+    /// The ACKs of a flow that are held, in their order.
+    waiting: FlowMap<VecDeque<Handle>>,
     /// The flows of which ACKs are held, by the start tag of the first.
     turns: BTreeSet<(u64, FlowId)>,
     clock: Clock,
@@ -85,7 +91,6 @@ struct Flow {
     acked: Option<SeqNumber>,
     /// Finish tag of its last ACK.
     finish: u64,
-    held: VecDeque<Handle>,
 }
 
 /// When the next ACK may go, and whose it is.
@@ -132,7 +137,8 @@ impl<P: Packet, D: Discipline<P>> AckPacing<P, D> {
             exempt: Condition::new(&config.exempt, environment),
             held: LinkedFifo::new(),
             held_bytes: 0,
-            flows: FlowMap::default(),
+            flows: Recent::new(FORGOTTEN_AFTER),
+            waiting: FlowMap::default(),
             turns: BTreeSet::new(),
             clock: Clock {
                 serialiser: Serialiser::new(config.rate),
@@ -176,19 +182,20 @@ impl<P: Packet, D: Discipline<P>> AckPacing<P, D> {
 
     /// Lets the first held ACK of a flow go on, and those behind it that take no time.
     fn release(&mut self, flow: FlowId, at: Instant, now: Instant, drops: &mut dyn DropSink<P>) {
-        let state = self.flows.get_mut(&flow).expect("a flow with a held ACK is known");
-        let first = *state.held.front().expect("it has one");
+        let mut waiting = self.waiting.remove(&flow).expect("a flow with a turn has a held ACK");
+        let first = *waiting.front().expect("it has one");
         self.turns.remove(&(self.held.get(first).start, flow));
         let mut bytes = self.held.get(first).bytes;
-        while let Some(handle) = state.held.pop_front() {
+        while let Some(handle) = waiting.pop_front() {
             let Held { packet, .. } = self.held.remove(handle);
             self.held_bytes -= u64::from(packet.meta().ip_len);
             self.clock.charge(at, bytes, self.max_hold);
             self.queue.enqueue(now, packet, drops);
-            let Some(next) = state.held.front() else { return };
+            let Some(next) = waiting.front() else { return };
             bytes = self.held.get(*next).bytes;
             if bytes > 0 {
                 self.turns.insert((self.held.get(*next).start, flow));
+                self.waiting.insert(flow, waiting);
                 return;
             }
             self.stats.paced += 1;
@@ -197,7 +204,7 @@ impl<P: Packet, D: Discipline<P>> AckPacing<P, D> {
 
     /// Lets all held ACKs of a flow go on, for something that must not overtake them.
     fn flush(&mut self, flow: FlowId, now: Instant, drops: &mut dyn DropSink<P>) {
-        while self.flows.get(&flow).is_some_and(|state| !state.held.is_empty()) {
+        while self.waiting.contains_key(&flow) {
             let before = self.held.len();
             let paced = self.stats.paced;
             self.release(flow, now, now, drops);
@@ -209,14 +216,15 @@ impl<P: Packet, D: Discipline<P>> AckPacing<P, D> {
     fn hold(&mut self, now: Instant, packet: P, bytes: u32) {
         let flow = packet.meta().flow;
         self.held_bytes += u64::from(packet.meta().ip_len);
-        let state = self.flows.entry(flow).or_default();
+        let state = self.flows.hear(now, flow, Flow::default);
         let start = self.clock.tag(&mut state.finish, bytes);
         let deadline = now.saturating_add(self.max_hold);
         let handle = self.held.push_back(Held { packet, bytes, start, deadline });
-        if state.held.is_empty() {
+        let waiting = self.waiting.entry(flow).or_default();
+        if waiting.is_empty() {
             self.turns.insert((start, flow));
         }
-        state.held.push_back(handle);
+        waiting.push_back(handle);
         self.stats.held += 1;
     }
 }
@@ -235,12 +243,12 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckPacing<P, D> {
             return;
         }
         let bytes = match packet.segment() {
-            Some(segment) => self.flows.entry(meta.flow).or_default().acknowledge(segment),
+            Some(segment) => self.flows.hear(now, meta.flow, Flow::default).acknowledge(segment),
             None => 0,
         };
         if holdable {
             self.stats.seen += u64::from(!meta.is_damaged());
-            let behind = self.flows.get(&meta.flow).is_some_and(|flow| !flow.held.is_empty());
+            let behind = self.waiting.contains_key(&meta.flow);
             if behind || (bytes > 0 && self.clock.free > now) {
                 self.hold(now, packet, bytes);
                 return;
@@ -249,7 +257,7 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckPacing<P, D> {
             self.flush(meta.flow, now, drops);
         }
         if bytes > 0 {
-            let state = self.flows.entry(meta.flow).or_default();
+            let state = self.flows.hear(now, meta.flow, Flow::default);
             self.clock.tag(&mut state.finish, bytes);
             self.clock.charge(now, bytes, self.max_hold);
         }

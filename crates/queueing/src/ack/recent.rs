@@ -52,6 +52,26 @@ impl<T, K: Eq + Hash, S: BuildHasher + Clone> Recent<T, K, S> {
         (now.since(seen.at) < self.idle).then_some(&seen.what)
     }
 
+    /// What is known of a flow, however long ago; no sign of life.
+    pub(super) fn get_mut(&mut self, flow: &K) -> Option<&mut T> {
+        let seen = match self.young.get_mut(flow) {
+            Some(seen) => seen,
+            None => self.old.get_mut(flow)?,
+        };
+        Some(&mut seen.what)
+    }
+
+    /// Remembers this of a flow, in place of what was known of it.
+    pub(super) fn put(&mut self, now: Instant, flow: K, what: T) {
+        self.forget(&flow);
+        self.hear(now, flow, || what);
+    }
+
+    pub(super) fn forget(&mut self, flow: &K) {
+        self.young.remove(flow);
+        self.old.remove(flow);
+    }
+
     /// What is known of a flow that is heard of now; made if there is nothing.
     pub(super) fn hear(&mut self, now: Instant, flow: K, make: impl FnOnce() -> T) -> &mut T {
         if now.since(self.since) >= self.idle || self.young.len() >= Self::MOST {
@@ -112,6 +132,20 @@ mod tests {
             recent.hear(at(u64::from(n)), FlowId::new(n), || n);
         }
         assert!(recent.young.len() + recent.old.len() <= 200);
+    }
+
+    #[test]
+    fn what_is_put_takes_the_place_of_what_was_known() {
+        let mut recent = recent();
+        let flow = FlowId::new(1);
+        recent.put(at(0), flow, 7);
+        // Another generation begins.
+        recent.put(at(150), FlowId::new(2), 0);
+        recent.put(at(160), flow, 8);
+        assert_eq!(recent.get(at(170), &flow), Some(&8));
+        assert_eq!(recent.get_mut(&flow), Some(&mut 8));
+        recent.forget(&flow);
+        assert_eq!(recent.get_mut(&flow), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU16, Ordering};
 use std::sync::Arc;
 
 use lastmile_packet::{
-    FlowDirectory, FlowId, FlowKey, FlowTable, HashKey, IpAddresses, Meta, Packet, Protocol, TcpFlags,
+    FlowDirectory, FlowId, FlowKey, FlowTable, HashKey, Interned, IpAddresses, Meta, Packet, Protocol, TcpFlags,
 };
 use lastmile_units::{Duration, Instant};
 
@@ -98,7 +98,7 @@ impl Observer {
         };
         let connection = match (&mut self.tracker, key) {
             (Some(tracker), Some(key)) if matches!(meta.protocol, Protocol::Tcp | Protocol::Udp) => {
-                tracker.observe(now, packet, key, &*self.flows)
+                Some(tracker.observe(now, packet, key, &*self.flows))
             }
             _ => None,
         };
@@ -228,7 +228,7 @@ fn plain(condition: &Match, facts: &Facts<'_>) -> bool {
     }
 }
 
-/// How many hosts have a bucket at once; a further host has none, as if its own were empty.
+/// How many hosts have a bucket at once. A further host has a full one, in the place of one that was left alone for long or used once.
 const HOSTS: u32 = 4096;
 
 /// A bucket of new connections for each host.
@@ -246,8 +246,7 @@ pub(super) struct NewConnections {
 impl NewConnections {
     fn new(bound: Bound, count: u32, per: Duration, hash_key: HashKey) -> Self {
         let each = per / u64::from(count.max(1));
-        // A bucket that has been left alone for its whole time is full, and need not be remembered.
-        let hosts = FlowTable::new(HOSTS, per + each, hash_key);
+        let hosts = FlowTable::new(HOSTS, hash_key);
         Self { bound, each, per, hosts, full_at: Vec::new() }
     }
 
@@ -267,10 +266,12 @@ impl NewConnections {
         let ip = IpAddresses::new(host, host).expect("one family");
         let addresses = lastmile_packet::FlowAddresses { ip, source_port: 0, destination_port: 0 };
         let host = FlowKey { addresses, protocol: 0 };
-        let Some(id) = self.hosts.intern(now, &host, |_, _| {}) else { return false };
+        let Interned { id, new } = self.hosts.intern(&host);
         let (each, per) = (self.each, self.per);
-        // The bucket of the host that had this number before is full by now.
         let full_at = self.full_at(id);
+        if new {
+            *full_at = Instant::ZERO;
+        }
         let full_after = (*full_at).max(now) + each;
         if full_after > now + per {
             return false;
@@ -280,7 +281,7 @@ impl NewConnections {
     }
 
     fn full_at(&mut self, host: FlowId) -> &mut Instant {
-        let place = host.index() as usize;
+        let place = self.hosts.slot(host);
         if self.full_at.len() <= place {
             self.full_at.resize(place + 1, Instant::ZERO);
         }

@@ -1,8 +1,7 @@
 //! What is remembered of connections: bytes, rate, what their first payload bytes held, whether FTP announced them.
 //!
-//! Bounded: [`CONNECTIONS`] connections, a place of which is free again when its connection has been silent for [`IDLE`]. A
-//! connection that finds no place is not remembered, and no condition on it holds. Deterministic: see
-//! [`lastmile_packet::FlowTable`].
+//! Bounded: [`CONNECTIONS`] connections. Where there are more, one of a single packet or one that has been silent for long is forgotten for
+//! each that is new; if it goes on, it is a new connection. Deterministic: see [`lastmile_packet::FlowTable`].
 //!
 //! Cost: a look-up by the number of its flow a packet, a keyed hash for one that is new; a search of the first payload packet of each direction.
 
@@ -14,10 +13,7 @@ use super::matching::Pattern;
 
 /// Connections that are remembered at most.
 pub(super) const CONNECTIONS: u32 = 131_072;
-/// How long a silent connection is remembered.
-pub(super) const IDLE: Duration = Duration::from_s(600);
-
-/// Flows whose connection is found without its key, by their number.
+/// Flows whose connection is found without its key, by the lower bits of their number: of flows of a table those of its slots.
 const REMEMBERED: usize = 2 * CONNECTIONS as usize;
 
 const SECOND: Duration = Duration::from_s(1);
@@ -64,9 +60,9 @@ impl Direction<'_> {
 #[derive(Clone, Debug)]
 pub(super) struct Tracker {
     table: FlowTable,
-    /// By the number that the table gave.
+    /// By slot of the table.
     connections: Vec<Connection>,
-    /// By flow: the number that the table gave its connection last, if that still holds.
+    /// By flow: the number that the table gave its connection last. It may be that of another by now, as its key says.
     by_flow: Vec<FlowId>,
     patterns: Vec<Pattern>,
     ftp: Option<Announced>,
@@ -74,7 +70,7 @@ pub(super) struct Tracker {
 
 impl Tracker {
     pub(super) fn new(hash_key: HashKey) -> Self {
-        let table = FlowTable::new(CONNECTIONS, IDLE, hash_key);
+        let table = FlowTable::new(CONNECTIONS, hash_key);
         Self { table, connections: Vec::new(), by_flow: Vec::new(), patterns: Vec::new(), ftp: None }
     }
 
@@ -101,32 +97,32 @@ impl Tracker {
         packet: &impl Packet,
         key: &FlowKey,
         flows: &dyn FlowDirectory,
-    ) -> Option<Direction<'_>> {
-        let (id, reversed) = self.number(now, packet.meta().flow, key)?;
+    ) -> Direction<'_> {
+        let (slot, reversed) = self.slot(now, packet.meta().flow, key);
         self.listen(now, packet, key, flows);
-        let connection = &mut self.connections[id.index() as usize];
+        let connection = &mut self.connections[slot];
         connection.count(now, packet.meta());
         connection.search(packet, reversed, &self.patterns, flows);
-        Some(Direction { connection, reversed })
+        Direction { connection, reversed }
     }
 
     /// Reads what the next packet of a flow needs, so that it is in a cache by then.
     pub(super) fn read_ahead(&self, flow: FlowId) {
-        if let Some(id) = self.by_flow.get(flow.index() as usize) {
+        if let Some(id) = self.by_flow.get(remembered(flow)) {
             self.table.read_ahead_of(*id);
-            std::hint::black_box(self.connections.get(id.index() as usize).map(|connection| connection.bytes));
+            let slot = self.table.slot(*id);
+            std::hint::black_box(self.connections.get(slot).map(|connection| connection.bytes));
         }
     }
 
-    /// The number of a connection, of which `flow` is a direction with these addresses, and whether that is the one to the lower
+    /// The slot of a connection, of which `flow` is a direction with these addresses, and whether that is the one to the lower
     /// address.
     #[inline]
-    fn number(&mut self, now: Instant, flow: FlowId, key: &FlowKey) -> Option<(FlowId, bool)> {
-        let flow = flow.index() as usize;
-        if let Some(id) = self.by_flow.get(flow)
-            && let Some(reversed) = self.table.touch_either_way(now, *id, key)
+    fn slot(&mut self, now: Instant, flow: FlowId, key: &FlowKey) -> (usize, bool) {
+        if let Some(id) = self.by_flow.get(remembered(flow))
+            && let Some(reversed) = self.table.touch_either_way(*id, key)
         {
-            return Some((*id, reversed));
+            return (self.table.slot(*id), reversed);
         }
         self.intern(now, flow, key)
     }
@@ -134,25 +130,24 @@ impl Tracker {
     /// The same for a flow of which nothing is remembered.
     #[cold]
     #[inline(never)]
-    fn intern(&mut self, now: Instant, flow: usize, key: &FlowKey) -> Option<(FlowId, bool)> {
+    fn intern(&mut self, now: Instant, flow: FlowId, key: &FlowKey) -> (usize, bool) {
         let reverse = key.reversed();
         let (canonical, reversed) = if *key <= reverse { (*key, false) } else { (reverse, true) };
-        let Interned { id, new } = self.table.intern_or_tell(now, &canonical, |_, _| {})?;
+        let Interned { id, new } = self.table.intern(&canonical);
+        let place = self.table.slot(id);
         if new {
-            let place = id.index() as usize;
             if self.connections.len() <= place {
                 self.connections.resize(place + 1, Connection::default());
             }
             let ftp_data = self.ftp.as_mut().is_some_and(|ftp| ftp.take(now, &key.addresses));
             self.connections[place] = Connection { second_began: now, ftp_data, ..Connection::default() };
         }
-        if flow < REMEMBERED {
-            if self.by_flow.len() <= flow {
-                self.by_flow.resize(flow + 1, FlowId::new(u32::MAX));
-            }
-            self.by_flow[flow] = id;
+        let flow = remembered(flow);
+        if self.by_flow.len() <= flow {
+            self.by_flow.resize(flow + 1, FlowId::NONE);
         }
-        Some((id, reversed))
+        self.by_flow[flow] = id;
+        (place, reversed)
     }
 
     /// Reads a packet of an FTP control connection, if this is one.
@@ -165,6 +160,11 @@ impl Tracker {
             ftp.hear(now, &key.addresses.reversed(), answer(packet, flows));
         }
     }
+}
+
+/// Where the number of a flow's connection stands.
+const fn remembered(flow: FlowId) -> usize {
+    flow.index() as usize % REMEMBERED
 }
 
 /// What the other end began with: known of simulated flows only, and true once the connection stands.

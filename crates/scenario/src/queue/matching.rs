@@ -17,7 +17,7 @@ const ADDRESSES: Kind = Kind::Other("`\"192.0.2.1\"`, `\"192.0.2.0/24\"`, `\"200
 pub(crate) static MATCH: Section = Section {
     heading: "Matches",
     about: "A condition on a packet. Of several keys all must hold; of a list, one entry. An empty table matches every packet. \
-            Conditions on connections remember up to 131 072 of them, each until it has been silent for 10 min; they count what \
+            Conditions on connections remember up to 131 072 of them, and forget that of a single packet or the longest silent for a further one; they count what \
             passes the queue at which they stand.",
     keys: &[
         Key::optional("pure_ack", Kind::Flag, "either way", "A TCP segment that acknowledges and does nothing else."),

@@ -47,8 +47,8 @@ struct Direction {
     unreadable: u64,
     /// Ethernet frames carried untouched that are not of IP, such as ARP.
     not_ip: u64,
-    /// Carried, but told apart from no other flow.
-    unnumbered: u64,
+    /// Flows that lost their number to new ones.
+    evicted: u64,
     /// Longer than the MTU and dropped.
     oversize: u64,
     /// Dropped by the kernel before they could be read.
@@ -146,7 +146,7 @@ fn direction(report: &DirectionReport) -> Direction {
         sent: report.sent.packets,
         unreadable: report.unreadable,
         not_ip: report.not_ip,
-        unnumbered: report.unnumbered,
+        evicted: report.evicted,
         oversize: report.oversize.packets,
         dropped_unread: report.port.dropped_unread,
         cut_short: report.port.cut_short,
@@ -212,7 +212,7 @@ impl Direction {
     fn incidents(&self) -> Vec<(u64, String)> {
         let mut incidents = vec![
             (self.unreadable, "packets carried untouched, their headers could not be read".to_owned()),
-            (self.unnumbered, "packets of more flows than are told apart, carried without regulation".to_owned()),
+            (self.evicted, "flows forgotten for new ones, since more came than are told apart".to_owned()),
             (self.oversize, "packets longer than the MTU, dropped".to_owned()),
             (self.dropped_unread, "packets dropped by the kernel before they could be read".to_owned()),
             (self.cut_short, "frames longer than any buffer, dropped".to_owned()),

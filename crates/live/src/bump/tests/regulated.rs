@@ -2,12 +2,17 @@
 
 use lastmile_packet::{AckFields, Options, Packet as _, SackBlock, SeqNumber, TcpFlags, checksums_hold, header_len};
 use lastmile_queueing::ack::{clamp, pacing, sad};
+use lastmile_queueing::classify::End;
 use lastmile_units::PacketCount;
 
 use super::*;
 
 /// A pure ACK of the flow from this port.
 pub(super) fn ack(port: u16, number: u32) -> Vec<u8> {
+    ack_from(Ipv4Addr::new(198, 18, 0, 2), port, number)
+}
+
+fn ack_from(source: Ipv4Addr, port: u16, number: u32) -> Vec<u8> {
     let meta = Meta {
         protocol: Protocol::Tcp,
         flags: TcpFlags::ACK,
@@ -18,7 +23,7 @@ pub(super) fn ack(port: u16, number: u32) -> Vec<u8> {
         ..Meta::default()
     };
     assert_eq!(header_len(Protocol::Tcp, false, &meta.options()), 40);
-    let ip = IpAddresses::V4 { source: Ipv4Addr::new(198, 18, 0, 2), destination: Ipv4Addr::new(198, 18, 0, 1) };
+    let ip = IpAddresses::V4 { source, destination: Ipv4Addr::new(198, 18, 0, 1) };
     let mut bytes = Vec::new();
     write_packet(&meta, &FlowAddresses { ip, source_port: port, destination_port: 80 }, &mut bytes);
     bytes
@@ -207,4 +212,42 @@ fn an_ack_that_changes_its_length_keeps_what_stands_behind_it() {
     let mut bump = bump(slow(sad()));
     assert_eq!(across(&mut bump, came), [first, within(&selective, &padding, &trailer)]);
     assert_eq!(count(&bump, "grown_bytes"), 12);
+}
+
+/// Of packets to port 80 the first class, a Smart ACK Dropper.
+fn by_port() -> Spec {
+    let class = |matches, queue| ClassSpec { matches, queue };
+    Spec::Rules(rules::Config {
+        rules: vec![rules::Rule { matches: Match::Port(End::Destination, 80..=80), class: 0, last: false }],
+        otherwise: 1,
+        queue: Box::new(Spec::Priority {
+            classes: vec![class(Match::Class(0), sad()), class(Match::Any, Spec::fifo(1000))],
+        }),
+    })
+}
+
+/// More flows of one packet each than are told apart. A connection that had two packets keeps its number, one that is new has one, rules say
+/// its class, and its ACKs are merged.
+#[test]
+fn a_flood_of_one_packet_flows_switches_nothing_off() {
+    let mut bump = bump(slow(by_port()));
+    let key_of = |port| *Frame::new(ack(port, 0)).0.flow_key().unwrap();
+    across(&mut bump, vec![padded(&ack(1, 1000)), padded(&ack(1, 2000))]);
+    let settled = bump.flows.get(&key_of(1));
+    assert!(settled.is_some());
+
+    let flood = MAX_FLOWS + 1000;
+    let scanned = |n: u32| padded(&ack_from(Ipv4Addr::from_bits((10 << 24) + n), 7, 1));
+    across(&mut bump, (0..flood).map(scanned).collect());
+    assert_eq!((bump.flows.get(&key_of(1)), bump.reports().0.evicted), (settled, u64::from(flood + 1 - MAX_FLOWS)));
+
+    let merged = count(&bump, "dropped_ack_merged");
+    let first = padded(&ack(2, 1000));
+    let later: Vec<_> = (3..6).map(|port| padded(&ack(port, 9))).collect();
+    let came =
+        [vec![first.clone(), padded(&ack(2, 2000)), padded(&ack(2, 3000))], later.clone(), vec![padded(&ack(2, 4000))]];
+    let left = across(&mut bump, came.concat());
+    assert_eq!(left, [vec![first, padded(&ack(2, 4000))], later].concat());
+    assert_eq!(count(&bump, "dropped_ack_merged") - merged, 2);
+    assert!(bump.flows.get(&key_of(2)).is_some());
 }
