@@ -9,7 +9,9 @@
 mod bytes;
 mod commands;
 mod exit;
+mod folders;
 mod interrupt;
+mod memory;
 mod parallel;
 mod printer;
 mod table;

@@ -18,6 +18,9 @@ pub const SERIES: &str = "series.parquet";
 /// Name of the page for people.
 pub const REPORT: &str = "report.html";
 
+/// All files of a run.
+pub const FILES: [&str; 3] = [SUMMARY, SERIES, REPORT];
+
 /// A result that could not be written. Nothing was changed under any final name, unless only the last step failed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {source}", path.display())]

@@ -14,6 +14,7 @@ use crate::atm::{self, circuits};
 use crate::cases::{self, Case};
 use crate::diagnostics::{Diagnostic, Place, Report, Source as Text};
 use crate::document::Document;
+use crate::memory::{self, Need, Recorded};
 use crate::overrides::Override;
 use crate::reader::{Reader, Table};
 use crate::schema::{Key, Kind, Section};
@@ -95,6 +96,7 @@ pub struct Scenario {
     network: Network,
     access: Option<Access>,
     cases: Vec<Case>,
+    needs: Vec<Need>,
     warnings: Report,
 }
 
@@ -177,6 +179,12 @@ impl Scenario {
     #[must_use]
     pub fn cases(&self) -> &[Case] {
         &self.cases
+    }
+
+    /// What a run will need in memory at the least, part by part.
+    #[must_use]
+    pub fn needs(&self) -> &[Need] {
+        &self.needs
     }
 
     /// What is odd about the file, but does not keep it from being simulated.
@@ -281,17 +289,22 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
     } else {
         None
     };
+    let topology_is_complete = topology.is_complete();
+    let (traffic, tables): (Vec<_>, Vec<_>) = traffic.into_iter().unzip();
+    let (record, recorded) = record?;
     let network = Network {
         nodes: topology.nodes,
         links: topology.links,
-        traffic: traffic.into_iter().map(|(traffic, _)| traffic).collect(),
+        traffic,
         duration: duration?,
         seed: seed?,
-        record: record?,
+        record,
         lines: lines.unwrap_or_default(),
         atm: cells,
     };
-    Some(Scenario { name: name?, network, access, cases, warnings: Report::default() })
+    // What is wrong may lack what the needs are counted by.
+    let needs = if topology_is_complete { memory::needs(&network, &recorded, &tables) } else { Vec::new() };
+    Some(Scenario { name: name?, network, access, cases, needs, warnings: Report::default() })
 }
 
 /// Simulated time; without traffic it does not matter.
@@ -306,7 +319,7 @@ fn duration(root: &Table<'_>) -> Option<Duration> {
     Some(Duration::from_s(1))
 }
 
-fn record(root: &Table<'_>, duration: Option<Duration>) -> Option<Record> {
+fn record(root: &Table<'_>, duration: Option<Duration>) -> Option<(Record, Recorded)> {
     let table = match root.table("record") {
         Some(table) => table.open(&RECORD),
         None => root.empty("record", &RECORD),
@@ -326,7 +339,8 @@ fn record(root: &Table<'_>, duration: Option<Duration>) -> Option<Record> {
         table.error("interval", message, Some(format!("at least {least} for a duration of {duration}")));
     }
     let flow_limit = usize::try_from(flows?).ok()?;
-    Some(Record { interval: series?.then_some(interval), flow_limit })
+    let recorded = Recorded { interval: table.place("interval"), flows: table.place("flows") };
+    Some((Record { interval: series?.then_some(interval), flow_limit }, recorded))
 }
 
 /// The TCP of a traffic, if it is a transfer.

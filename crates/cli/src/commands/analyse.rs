@@ -17,6 +17,7 @@ use lastmile_results::{atomic, parquet};
 use self::document::Document;
 use self::group::GroupBy;
 use crate::exit::{Exit, Failure, Result};
+use crate::folders::Folders;
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 
@@ -63,6 +64,10 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         return Err(Failure::new("--out: of one FILE only").hint("analyse them one after the other"));
     }
     let _cut_off = Interrupt::at_once()?;
+    let mut folders = Folders::default();
+    if let Some(out) = &arguments.out {
+        folders.prepare(out, &[SERIES, ANALYSIS], "--out")?;
+    }
     let mut analysed = Vec::new();
     for file in &arguments.files {
         analysed.extend(read::all(file)?);

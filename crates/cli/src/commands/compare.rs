@@ -20,6 +20,7 @@ use super::run::variants::{Variant, common};
 use super::run::{self, Done};
 use crate::exit::{Exit, Failure, Result};
 use crate::interrupt::Interrupt;
+use crate::memory::Grant;
 use crate::printer::Printer;
 use crate::table::{Align, Table};
 
@@ -59,6 +60,9 @@ pub(crate) struct Arguments {
     /// Directory for the results; made if it is not there
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+
+    #[command(flatten)]
+    memory: Grant,
 
     /// Threads for the runs; they change nothing in the results [default: one a processor]
     #[arg(long, value_name = "N")]
@@ -105,6 +109,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     }
     let plan = plan(arguments);
     let interrupt = Interrupt::watch()?;
+    let _folders = run::folders(&plan, &variants[..variants.len() - usize::from(has_line)])?;
     let mut done = match run::simulate_all(&plan, &variants, &scenarios, &interrupt, printer)? {
         Ok(done) => done,
         Err(interrupted) => return Ok(interrupted),
@@ -146,6 +151,7 @@ fn plan(arguments: &Arguments) -> run::Arguments {
         seed: arguments.seed,
         changes: Changes { set: arguments.set.clone(), duration: arguments.duration, policy: None },
         files: Files { out: arguments.out.clone(), ..Files::default() },
+        memory: arguments.memory.clone(),
         threads: arguments.threads,
         json: arguments.json,
         ..run::Arguments::of_one(arguments.scenario.clone())

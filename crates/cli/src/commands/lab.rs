@@ -28,6 +28,7 @@ use super::run::capture::Captures;
 use super::run::options::{Changes, Files};
 use super::run::variants::{Variant, common};
 use crate::exit::{Exit, Failure, Result};
+use crate::folders::Folders;
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 
@@ -93,6 +94,9 @@ impl From<&run::Arguments> for Arguments {
     }
 }
 
+/// What the simulated run beside live ones is called.
+const SIMULATED: &str = "simulated";
+
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let variant = Variant::new("", &overrides(arguments), Vec::new());
     let scenario = Scenario::load_with(&arguments.scenario, &variant.overrides).map_err(Failure::Report)?;
@@ -103,6 +107,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     for warning in plan.warnings() {
         printer.talk(&format!("warning: {warning}"));
     }
+    let _folders = folders(arguments)?;
     let simulated = match simulated(arguments, &variant, &scenario, printer)? {
         Ok(simulated) => simulated,
         Err(interrupted) => return Ok(interrupted),
@@ -136,14 +141,14 @@ fn simulated(
     arguments: &Arguments,
     variant: &Variant,
     scenario: &Scenario,
-    printer: &Printer,
+    printer: &mut Printer,
 ) -> Result<std::result::Result<Option<Run>, Exit>> {
     if !arguments.both {
         return Ok(Ok(None));
     }
     let options =
         run::Arguments { files: arguments.files.clone(), ..run::Arguments::of_one(arguments.scenario.clone()) };
-    let variants = [Variant { label: "simulated".to_owned(), ..variant.clone() }];
+    let variants = [Variant { label: SIMULATED.to_owned(), ..variant.clone() }];
     let interrupt = Interrupt::watch()?;
     match run::simulate_all(&options, &variants, std::slice::from_ref(scenario), &interrupt, printer)? {
         Ok(mut done) => Ok(Ok(done.pop().map(run::Done::into_run).transpose()?)),
@@ -177,7 +182,7 @@ fn live(
     for number in 1..=arguments.runs {
         let bar = progress(plan.config().duration, number, arguments.runs, printer);
         let mut tick = |now: Instant| bar.set_position(now.since(Instant::ZERO).as_ms());
-        let label = if arguments.runs > 1 { format!("live {number}") } else { "live".to_owned() };
+        let label = label(arguments, number);
         let (tap, recorder) = match &arguments.files.out {
             Some(out) if !arguments.files.capture.is_empty() => {
                 let (folder, network) = (folder(arguments, out, &label), plan.network());
@@ -244,6 +249,28 @@ fn all(simulated: Option<&Run>, live: &[Measured]) -> Vec<Run> {
 fn folder(arguments: &Arguments, out: &Path, label: &str) -> PathBuf {
     let alone = !arguments.both && arguments.runs == 1;
     if alone { out.to_owned() } else { out.join(run::variants::file_name(label)) }
+}
+
+/// What the live run of this number is called.
+fn label(arguments: &Arguments, number: u16) -> String {
+    if arguments.runs > 1 { format!("live {number}") } else { "live".to_owned() }
+}
+
+/// The folders for all that is written; none without `--out`.
+fn folders(arguments: &Arguments) -> Result<Folders> {
+    let mut folders = Folders::default();
+    let Some(out) = &arguments.files.out else { return Ok(folders) };
+    folders.prepare(out, &[write::REPORT], "--out")?;
+    let live = (1..=arguments.runs).map(|number| label(arguments, number));
+    for label in live.chain(arguments.both.then(|| SIMULATED.to_owned())) {
+        let folder = folder(arguments, out, &label);
+        folders.prepare(&folder, &write::FILES, "--out")?;
+        folders.prepare(&folder, &[LIVE], "--out")?;
+        for link in &arguments.files.capture {
+            folders.prepare(&folder, &[&run::capture::file(link)], &format!("--capture {link}"))?;
+        }
+    }
+    Ok(folders)
 }
 
 /// Writes the files of the runs, and of several a page that compares them.

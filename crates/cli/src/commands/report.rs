@@ -9,6 +9,7 @@ use lastmile_results::{Run, Summary, read, write};
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure, Result};
+use crate::folders::Folders;
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 use crate::table::{Align, Table};
@@ -42,6 +43,10 @@ struct Told<'a> {
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let _cut_off = Interrupt::at_once()?;
+    let mut folders = Folders::default();
+    if let Some(out) = &arguments.out {
+        folders.prepare_file(out, "--out")?;
+    }
     let mut runs: Vec<Run> = Vec::new();
     for folder in &arguments.folders {
         // Where it is not the last word of the path, its name is that of what it really is.

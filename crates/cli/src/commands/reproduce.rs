@@ -22,6 +22,7 @@ use {
 };
 
 use crate::exit::{Exit, Failure, Result};
+use crate::folders::Folders;
 use crate::interrupt::Interrupt;
 use crate::parallel::in_order;
 use crate::printer::Printer;
@@ -88,6 +89,10 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         let within = within.map(|within| std::time::Duration::from_nanos(within.as_ns()));
         let options = explore::Options { within, draw, threads, json };
         return explore::explore(&tables, !arguments.tables.is_empty(), &options, printer);
+    }
+    let mut folders = Folders::default();
+    if let Some(out) = &arguments.out {
+        folders.prepare(out, &["probe"], "--out")?;
     }
     // What has real packets ends in order, and there the simulations alone are cut off.
     let _cut_off = if live_too(arguments) { None } else { Some(Interrupt::at_once()?) };

@@ -17,7 +17,9 @@ use lastmile_scenario::Scenario;
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure, Result};
+use crate::folders::Folders;
 use crate::interrupt::Interrupt;
+use crate::memory::{Grant, Memory};
 use crate::parallel::in_parallel;
 use crate::printer::Printer;
 
@@ -25,7 +27,7 @@ use self::options::{Changes, Files};
 pub(super) use self::simulate::Done;
 #[cfg(target_os = "linux")]
 pub(super) use self::simulate::origin;
-use self::simulate::simulate;
+use self::simulate::{Early, Shared, simulate};
 use self::variants::Variant;
 
 /// Simulate a scenario
@@ -55,6 +57,9 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) files: Files,
 
+    #[command(flatten)]
+    pub(super) memory: Grant,
+
     /// Threads for the runs of a comparison; they change nothing in the results [default: one a processor]
     #[arg(long, value_name = "N")]
     pub(super) threads: Option<NonZeroUsize>,
@@ -79,6 +84,7 @@ impl Arguments {
             remedy: Vec::new(),
             vary: None,
             files: Files::default(),
+            memory: Grant::default(),
             threads: None,
             json: false,
             #[cfg(target_os = "linux")]
@@ -118,6 +124,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         scenarios.push(scenario);
     }
     let interrupt = Interrupt::watch()?;
+    let _folders = folders(arguments, &variants)?;
     let mut done = match simulate_all(arguments, &variants, &scenarios, &interrupt, printer)? {
         Ok(done) => done,
         Err(interrupted) => return Ok(interrupted),
@@ -141,25 +148,46 @@ pub(super) fn simulate_all(
     variants: &[Variant],
     scenarios: &[Scenario],
     interrupt: &Interrupt,
-    printer: &Printer,
+    printer: &mut Printer,
 ) -> Result<std::result::Result<Vec<Done>, Exit>> {
+    let memory = Memory::new(&arguments.memory);
+    memory.admit(scenarios, arguments.threads, printer)?;
     let bars = MultiProgress::with_draw_target(if printer.is_watched() {
         ProgressDrawTarget::stderr()
     } else {
         ProgressDrawTarget::hidden()
     });
+    let shared = Shared { interrupt, memory: &memory, bars: &bars };
     let mut done = Vec::new();
     for ended in in_parallel(variants.len(), arguments.threads, |number| {
         let (variant, scenario) = (&variants[number], &scenarios[number]);
         let directory = arguments.files.out.as_deref().map(|out| variant.directory(out));
-        simulate(arguments, variant, scenario, directory.as_deref(), interrupt, &bars)
+        simulate(arguments, (number, variant), scenario, directory.as_deref(), &shared)
     }) {
         match ended? {
             Ok(run) => done.push(run),
-            Err(interrupted) => return Ok(Err(interrupted)),
+            Err(Early::Signal(exit)) => return Ok(Err(exit)),
+            Err(Early::Memory) => memory.outcome()?,
         }
     }
     Ok(interrupt.requested().map_or(Ok(done), Err))
+}
+
+/// The folders for the files of each run, and of several for their comparison; none without `--out`.
+pub(super) fn folders(arguments: &Arguments, variants: &[Variant]) -> Result<Folders> {
+    let mut folders = Folders::default();
+    let Some(out) = &arguments.files.out else { return Ok(folders) };
+    if variants.len() > 1 {
+        folders.prepare(out, &[write::REPORT], "--out")?;
+    }
+    for variant in variants {
+        let folder = variant.directory(out);
+        folders.prepare(&folder, &write::FILES, &variant.named_by())?;
+        for link in &arguments.files.capture {
+            folders.prepare(&folder, &[&capture::file(link)], &format!("--capture {link}"))?;
+        }
+    }
+    Ok(folders)
 }
 
 /// Writes the files of each run, and of several their comparison, beside the goodput of the downloads alone if that is known; returns

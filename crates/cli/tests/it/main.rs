@@ -21,7 +21,10 @@ mod json;
 mod lab;
 #[cfg(target_os = "linux")]
 mod live;
+#[cfg(target_os = "linux")]
+mod memory;
 mod openmetrics;
+mod out;
 mod policies;
 #[cfg(target_os = "linux")]
 mod reproduce;
@@ -29,6 +32,8 @@ mod reproduce;
 mod shape;
 #[cfg(target_os = "linux")]
 mod soak;
+#[cfg(target_os = "linux")]
+mod signals;
 mod streams;
 #[cfg(target_os = "linux")]
 mod tc;

@@ -45,67 +45,82 @@ fn a_full_disk_under_standard_output_is_an_error() {
     }
 }
 
+/// Commands that print, each in a way of its own.
+#[cfg(target_os = "linux")]
+const PRINTING: [&[&str]; 10] = [
+    &["--help"],
+    &["--version"],
+    &["run", "--help"],
+    &["overhead"],
+    &["completions", "bash"],
+    &["policy", "list"],
+    &["model", "asymmetry"],
+    &["reproduce", "--list"],
+    &["run", "scenario.toml"],
+    &["run", "scenario.toml", "--json"],
+];
+
+#[cfg(target_os = "linux")]
+fn in_folder_with_scenario() -> crate::transcript::Scratch {
+    let scratch = crate::transcript::Scratch::new();
+    let text = "duration = \"1 s\"\n[access]\ndown = { rate = \"1 Mbit/s\" }\nup = { rate = \"1 Mbit/s\" }\n\
+                [[traffic]]\nkind = \"ping\"\n";
+    std::fs::write(scratch.path.join("scenario.toml"), text).unwrap();
+    scratch
+}
+
+/// The standard library would put /dev/null in its place, and nobody would hear of what is lost.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_closed_standard_output_is_an_error_of_every_command() {
+    let scratch = in_folder_with_scenario();
+    let shell = |redirection: &str, arguments: &[&str]| {
+        let script = format!("exec \"$0\" \"$@\" {redirection}");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_lastmile")]).args(arguments);
+        command.current_dir(&scratch.path).stdin(Stdio::null()).output().unwrap()
+    };
+    for arguments in PRINTING {
+        let output = shell(">&-", arguments);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{arguments:?}: {error}");
+        assert!(error.starts_with("error: standard output is closed\n"), "{arguments:?}: {error}");
+        // Neither is one that the caller has sent there, nor a closed input.
+        for fine in [">/dev/null", "1<>/dev/null", "<&-"] {
+            let output = shell(fine, arguments);
+            let error = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(0), "{arguments:?} {fine}: {error}");
+        }
+        assert_eq!(shell("2>&-", arguments).status.code(), Some(0), "{arguments:?}");
+        assert_eq!(shell("2>&- >&-", arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error_of_every_command_and_a_reader_that_goes_is_none() {
+    let scratch = in_folder_with_scenario();
+    for arguments in PRINTING {
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = lastmile(arguments).current_dir(&scratch.path).stdout(full).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(error.starts_with("error: cannot write to standard output: "), "{arguments:?}: {error}");
+        assert_eq!((output.status.code(), error.lines().count()), (Some(2), 1), "{arguments:?}: {error}");
+        let mut command = lastmile(arguments);
+        let command = command.current_dir(&scratch.path).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0), "{arguments:?}");
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_closed_standard_error_changes_no_exit_code() {
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let status = lastmile(&["overhead", "--link", "nosuch"]).stderr(full).status().unwrap();
     assert_eq!(status.code(), Some(2));
-}
-
-/// The file of a run that takes long enough to be interrupted in.
-#[cfg(unix)]
-const LONG: &str = r#"
-name = "long"
-duration = "700 h"
-
-[record]
-series = false
-
-[access]
-down = { rate = "1 Gbit/s" }
-up = { rate = "100 Mbit/s" }
-
-[[traffic]]
-name = "download"
-kind = "bulk"
-direction = "down"
-"#;
-
-#[cfg(unix)]
-#[test]
-fn an_interrupt_ends_a_run_with_130_and_leaves_no_result() {
-    use std::time::Duration;
-
-    let scratch = crate::transcript::Scratch::new();
-    std::fs::write(scratch.path.join("long.toml"), LONG).unwrap();
-    for (signal, code) in [("INT", 130), ("TERM", 143)] {
-        let mut command = lastmile(&["run", "long.toml", "--out", "out", "--capture", "up"]);
-        let mut child = command.current_dir(&scratch.path).stdout(Stdio::piped()).spawn().unwrap();
-        // The capture is the first file: once it is under way, the run is.
-        let started = std::time::Instant::now();
-        while std::fs::read_dir(scratch.path.join("out")).map_or(0, Iterator::count) == 0 {
-            assert!(started.elapsed() < Duration::from_secs(20), "the run does not begin");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        // The handlers are in place before any file is opened.
-        let sent = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
-        assert!(sent.success());
-        // A step of the run may have to end first; the second signal does not wait for it.
-        std::thread::sleep(Duration::from_millis(200));
-        let second = child.try_wait().unwrap().is_none();
-        if second {
-            Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
-        }
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(code), "{signal}");
-        assert!(output.stdout.is_empty());
-        let left: Vec<_> =
-            std::fs::read_dir(scratch.path.join("out")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        let named = left.iter().filter(|name| !name.to_string_lossy().starts_with('.')).count();
-        assert_eq!(named, 0, "{signal}: {left:?}");
-        std::fs::remove_dir_all(scratch.path.join("out")).unwrap();
-    }
 }
 
 /// A run whose results do not fit the disk is an error, exit code 2, and leaves nothing under a final name.

@@ -60,7 +60,7 @@ impl Captures {
             let index = find(network, name)?;
             let link = &network.links[index];
             let number = files.files.len();
-            files.files.push(File::create(&directory.join(format!("{}.pcapng", file_name(name))), name, keep)?);
+            files.files.push(File::create(&directory.join(file(name)), name, keep)?);
             files.sent[index].push(number);
             let back =
                 network.links.iter().enumerate().filter(|(_, back)| (back.from, back.to) == (link.to, link.from));
@@ -111,6 +111,11 @@ impl File {
         let interface = writer.add_interface(interface).map_err(failed)?;
         Ok(Self { path: name, writer, interface })
     }
+}
+
+/// Name of the file of a link's capture.
+pub(in crate::commands) fn file(link: &str) -> String {
+    format!("{}.pcapng", file_name(link))
 }
 
 fn find(network: &Network, name: &str) -> Result<usize> {

@@ -13,6 +13,7 @@ use lastmile_units::Instant;
 
 use crate::exit::{Exit, Failure, Result};
 use crate::interrupt::Interrupt;
+use crate::memory::Memory;
 
 use super::Arguments;
 use super::capture::Captures;
@@ -22,6 +23,15 @@ use super::variants::{Variant, pairs};
 const STEPS: u64 = 1000;
 /// Events and packets after which signals are heard: about a millisecond of work.
 const WORK: u64 = 4096;
+/// The same after which memory is looked at. They take far less than a gigabyte.
+const MEMORY_WORK: u64 = 1 << 18;
+
+/// What the runs of a command share.
+pub(super) struct Shared<'a> {
+    pub(super) interrupt: &'a Interrupt,
+    pub(super) memory: &'a Memory,
+    pub(super) bars: &'a MultiProgress,
+}
 
 /// A run that has ended, and what is still to be written of it.
 pub(in crate::commands) struct Done {
@@ -54,15 +64,22 @@ impl Done {
     }
 }
 
-/// Simulates `scenario`. The inner error is how the program is to end, since a signal has come.
+/// Why a run did not come to its end.
+pub(super) enum Early {
+    /// A signal has come: how the program is to end.
+    Signal(Exit),
+    /// [`Memory::outcome`] tells.
+    Memory,
+}
+
+/// Simulates `scenario`, the run of this number.
 pub(super) fn simulate(
     arguments: &Arguments,
-    variant: &Variant,
+    (number, variant): (usize, &Variant),
     scenario: &Scenario,
     directory: Option<&Path>,
-    interrupt: &Interrupt,
-    bars: &MultiProgress,
-) -> Result<std::result::Result<Done, Exit>> {
+    shared: &Shared<'_>,
+) -> Result<std::result::Result<Done, Early>> {
     let network = scenario.network_ref();
     let captures = match directory {
         Some(directory) if !arguments.files.capture.is_empty() => {
@@ -73,21 +90,13 @@ pub(super) fn simulate(
     let started = WallClock::now();
     let sink = captures.as_ref().map(Captures::sink);
     let mut simulation = Simulation::new(network, sink).map_err(Failure::new)?;
-    let progress = bars.add(progress(variant));
-    for step in 1..=STEPS {
-        loop {
-            let came = simulation.advance_by(part(network, step), WORK);
-            if let Some(exit) = interrupt.requested() {
-                progress.finish_and_clear();
-                return Ok(Err(exit));
-            }
-            if came == Advance::Reached {
-                break;
-            }
-        }
-        progress.set_position(step);
+    let progress = shared.bars.add(progress(variant));
+    if let Err(early) = advance((number, network), &mut simulation, shared, &progress) {
+        progress.finish_and_clear();
+        return Ok(Err(early));
     }
     let outcome = simulation.finish();
+    shared.memory.keep(number, &outcome);
     let wall_s = started.elapsed().as_secs_f64();
     progress.finish_and_clear();
 
@@ -104,6 +113,35 @@ pub(super) fn simulate(
     let series = outcome.series.iter().map(Series::from).collect();
     let run = Run { label: variant.label.clone(), own: pairs(&variant.own), summary, series };
     Ok(Ok(Done { run, timing, captures }))
+}
+
+/// Runs the simulation of this number to the end of its duration.
+fn advance(
+    (number, network): (usize, &Network),
+    simulation: &mut Simulation<'_>,
+    shared: &Shared<'_>,
+    progress: &ProgressBar,
+) -> std::result::Result<(), Early> {
+    // The first look is at what the network itself takes.
+    let mut unseen = MEMORY_WORK;
+    for step in 1..=STEPS {
+        loop {
+            let came = simulation.advance_by(part(network, step), WORK);
+            if let Some(exit) = shared.interrupt.requested() {
+                return Err(Early::Signal(exit));
+            }
+            unseen += WORK;
+            if unseen >= MEMORY_WORK {
+                unseen = 0;
+                shared.memory.look(number, network, simulation).map_err(|_| Early::Memory)?;
+            }
+            if came == Advance::Reached {
+                break;
+            }
+        }
+        progress.set_position(step);
+    }
+    Ok(())
 }
 
 /// The time at which `step` of [`STEPS`] ends.

@@ -29,6 +29,15 @@ impl Variant {
         Self { label: label.to_owned(), overrides: common.iter().chain(&own).cloned().collect(), own }
     }
 
+    /// What gives the folder of its results its name, in words.
+    pub(super) fn named_by(&self) -> String {
+        match self.own.last() {
+            None => "--out".to_owned(),
+            Some(own) if own.as_str().len() < 100 => format!("--out, {}", own.as_str()),
+            Some(_) => format!("--out, the run that is called {:?}", self.label),
+        }
+    }
+
     /// Where its results go: `out` itself for a run on its own.
     pub(super) fn directory(&self, out: &Path) -> PathBuf {
         if self.label.is_empty() { out.to_owned() } else { out.join(file_name(&self.label)) }

@@ -1,0 +1,83 @@
+//! Where results will go, looked at before anything runs: what cannot be written then need not be computed.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use lastmile_results::atomic::AtomicFile;
+
+use crate::exit::{Failure, Result};
+
+/// Folders that are there, and take the files that are meant for them. Those that were made for it and are still empty go again with this
+/// value.
+#[derive(Debug, Default)]
+pub(crate) struct Folders {
+    /// The outer ones first.
+    made: Vec<PathBuf>,
+}
+
+impl Folders {
+    /// A folder, made if it is not there, in which files of these names can be written. `named_by` is what gives it its name, or them theirs:
+    /// `--out`, for one.
+    ///
+    /// # Errors
+    /// What the file system refuses.
+    pub(crate) fn prepare(&mut self, folder: &Path, names: &[&str], named_by: &str) -> Result<()> {
+        let missing: Vec<PathBuf> =
+            folder.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists()).map(Path::to_owned).collect();
+        fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error, named_by))?;
+        self.made.extend(missing.into_iter().rev());
+        for name in names {
+            let path = folder.join(name);
+            AtomicFile::create(&path).map_err(|error| cannot_write(&path, &error, named_by))?;
+        }
+        Ok(())
+    }
+
+    /// The same for one file.
+    ///
+    /// # Errors
+    /// As [`Folders::prepare`].
+    pub(crate) fn prepare_file(&mut self, path: &Path, named_by: &str) -> Result<()> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        self.prepare(folder, &[], named_by)?;
+        AtomicFile::create(path).map(drop).map_err(|error| cannot_write(path, &error, named_by))
+    }
+}
+
+impl Drop for Folders {
+    fn drop(&mut self) {
+        for folder in self.made.iter().rev() {
+            // One that is not empty stays.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+fn cannot_write(path: &Path, error: &io::Error, named_by: &str) -> Failure {
+    let failure = Failure::new(format_args!("{named_by}: cannot write {}: {error}", path.display()));
+    match error.kind() {
+        io::ErrorKind::InvalidFilename => failure.hint("a name has at most 255 bytes, and a path 4095"),
+        io::ErrorKind::IsADirectory => failure.hint("a folder has the name of this file: remove it, or write elsewhere"),
+        _ => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_that_stay_empty_go_again() {
+        let base = std::env::temp_dir().join(format!("lastmile-folders-{}", std::process::id()));
+        let deep = base.join("a/b");
+        let mut folders = Folders::default();
+        folders.prepare(&deep, &["x"], "--out").unwrap();
+        folders.prepare(&base.join("a/c"), &[], "--out").unwrap();
+        assert!(deep.is_dir() && base.join("a/c").is_dir());
+        fs::write(deep.join("x"), "result").unwrap();
+        drop(folders);
+        assert!(deep.join("x").is_file() && !base.join("a/c").exists());
+        fs::remove_dir_all(base).unwrap();
+    }
+}

@@ -1,0 +1,105 @@
+//! `--out`: what cannot be written is told before anything runs.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::transcript::Scratch;
+
+/// Hours of work: a command that begins it does not end in the time of a test.
+const LONG: &str = r#"
+duration = "700 h"
+[record]
+series = false
+[access]
+down = { rate = "1 Gbit/s" }
+up = { rate = "100 Mbit/s" }
+[[traffic]]
+kind = "bulk"
+direction = "down"
+"#;
+
+fn lastmile(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).env("NO_COLOR", "1");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let started = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if started.elapsed() > Duration::from_secs(20) {
+            child.kill().unwrap();
+            panic!("{arguments:?}: it has begun");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.wait_with_output().unwrap()
+}
+
+fn refused(folder: &Path, arguments: &[&str]) -> String {
+    let output = lastmile(folder, arguments);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{arguments:?}: {error}");
+    error
+}
+
+fn scratch() -> Scratch {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path.join("long.toml"), LONG).unwrap();
+    std::fs::write(scratch.path.join("file"), "in the way").unwrap();
+    scratch
+}
+
+#[test]
+fn a_folder_that_cannot_be_is_told_before_anything_runs() {
+    let scratch = scratch();
+    let commands: [&[&str]; 5] = [
+        &["run", "long.toml"],
+        &["run", "long.toml", "--remedy", "none,sad"],
+        &["compare", "long.toml"],
+        &["reproduce", "sun1998"],
+        &["analyse", "long.toml"],
+    ];
+    for arguments in commands {
+        for out in ["file", "file/deeper", "/proc/nowhere"] {
+            let error = refused(&scratch.path, &[arguments, &["--out", out]].concat());
+            assert!(error.starts_with("error: --out"), "{arguments:?}: {error}");
+            assert!(error.contains(&format!("cannot write {out}")), "{arguments:?}: {error}");
+        }
+    }
+    let error = refused(&scratch.path, &["report", "nothing", "--out", "file/report.html"]);
+    assert!(error.starts_with("error: --out: cannot write file"), "{error}");
+}
+
+#[test]
+fn a_folder_in_the_place_of_a_file_is_told_before_anything_runs() {
+    let scratch = scratch();
+    std::fs::create_dir_all(scratch.path.join("out/summary.json")).unwrap();
+    let error = refused(&scratch.path, &["run", "long.toml", "--out", "out"]);
+    assert!(error.starts_with("error: --out: cannot write out/summary.json: "), "{error}");
+    std::fs::create_dir_all(scratch.path.join("two/report.html")).unwrap();
+    let error = refused(&scratch.path, &["run", "long.toml", "--remedy", "none,sad", "--out", "two"]);
+    assert!(error.starts_with("error: --out: cannot write two/report.html: "), "{error}");
+}
+
+/// Names of links, cases and values become names of files, which have at most 255 bytes.
+#[test]
+fn a_name_too_long_for_a_file_is_told_before_anything_runs() {
+    let scratch = scratch();
+    let long = "n".repeat(250);
+    let linked = format!(
+        "duration = \"700 h\"\n[[link]]\nname = \"{long}\"\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Gbit/s\"\n\
+         [[traffic]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n"
+    );
+    std::fs::write(scratch.path.join("link.toml"), linked).unwrap();
+    // With .pcapng 257 bytes.
+    let error = refused(&scratch.path, &["run", "link.toml", "--out", "out", "--capture", &long]);
+    assert!(error.starts_with("error: --capture nnn") && error.contains("File name too long"), "{error}");
+    assert!(error.contains("hint: a name has at most 255 bytes"), "{error}");
+    let case = format!("{LONG}[[case]]\nname = \"{}\"\nset = {{ seed = 2 }}\n", "c".repeat(256));
+    std::fs::write(scratch.path.join("case.toml"), case).unwrap();
+    let error = refused(&scratch.path, &["compare", "case.toml", "--out", "out"]);
+    assert!(error.contains("File name too long") && error.contains("at most 255 bytes"), "{error}");
+    let deep = "d/".repeat(2100);
+    let error = refused(&scratch.path, &["run", "long.toml", "--out", &deep]);
+    assert!(error.contains("File name too long") && error.contains("a path 4095"), "{error}");
+    assert!(!scratch.path.join("out").exists(), "what was made for nothing goes");
+}

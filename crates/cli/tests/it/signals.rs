@@ -1,0 +1,193 @@
+//! Signals: the first ends a command in order, and soon, whatever it is doing; the second ends it at once.
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::transcript::Scratch;
+
+/// How long a command may take to end. Machines are busy, and what does not hear a signal goes on for hours.
+const SOON: Duration = Duration::from_secs(15);
+
+/// A run whose thousandth part takes minutes.
+const LONG: &str = r#"
+name = "long"
+duration = "700 h"
+
+[record]
+series = false
+
+[access]
+down = { rate = "1 Gbit/s" }
+up = { rate = "100 Mbit/s" }
+
+[[traffic]]
+name = "download"
+kind = "bulk"
+direction = "down"
+"#;
+
+/// The same over links of cells.
+const CELLS: &str = r#"
+duration = "700 h"
+
+[record]
+series = false
+
+[[switch]]
+name = "switch"
+
+[[link]]
+from = "server"
+to = "switch"
+rate = "600 Mbit/s"
+
+[[link]]
+from = "switch"
+to = "client"
+rate = "150 Mbit/s"
+
+[[traffic]]
+kind = "bulk"
+from = "server"
+to = "client"
+"#;
+
+fn start(folder: &Path, arguments: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// Handlers are in place: `SigCgt` of proc_pid_status(5) has SIGTERM, the 15th.
+fn listens(child: &Child) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
+    u64::from_str_radix(mask.trim(), 16).unwrap() >> 14 & 1 == 1
+}
+
+fn wait_until(what: &str, mut is: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !is() {
+        assert!(started.elapsed() < SOON, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The end of a program that is to end soon.
+fn end(mut child: Child) -> Output {
+    let started = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if started.elapsed() > SOON {
+            child.kill().unwrap();
+            panic!("it does not end: {:?}", child.wait_with_output());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.wait_with_output().unwrap()
+}
+
+/// Names in a folder, none if it is not there.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+}
+
+fn begun(folder: &Path, arguments: &[&str]) -> Child {
+    let child = start(folder, arguments);
+    wait_until("it does not begin", || listens(&child));
+    // Into the first step.
+    std::thread::sleep(Duration::from_millis(300));
+    child
+}
+
+fn scratch() -> Scratch {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path.join("long.toml"), LONG).unwrap();
+    std::fs::write(scratch.path.join("cells.toml"), CELLS).unwrap();
+    scratch
+}
+
+#[test]
+fn one_signal_ends_a_run_in_the_middle_of_a_step_and_leaves_nothing() {
+    let scratch = scratch();
+    let run = ["run", "long.toml", "--out", "out", "--capture", "up"];
+    let several = ["run", "long.toml", "--out", "out", "--remedy", "none,sad,ack-priority"];
+    let commands = [
+        &run[..],
+        &several,
+        &["compare", "long.toml", "--out", "out"],
+        &["run", "cells.toml", "--out", "out"],
+        &["run", "long.toml", "--json"],
+    ];
+    for (number, arguments) in commands.into_iter().enumerate() {
+        let (name, code) = [("INT", 130), ("TERM", 143), ("HUP", 129)][number % 3];
+        let child = begun(&scratch.path, arguments);
+        signal(&child, name);
+        let output = end(child);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?} after {name}: {output:?}");
+        assert!(output.stdout.is_empty());
+        assert_eq!(names(&scratch.path.join("out")), [""; 0], "{arguments:?} after {name}");
+        assert!(!scratch.path.join("out").exists(), "a folder that was made for nothing goes");
+    }
+}
+
+/// nohup(1) has SIGHUP ignored.
+#[test]
+fn what_ignores_hangups_goes_on() {
+    let scratch = scratch();
+    let mut command = Command::new("sh");
+    let script = "trap '' HUP; exec \"$0\" run long.toml";
+    command.args(["-c", script, env!("CARGO_BIN_EXE_lastmile")]).current_dir(&scratch.path);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("it does not begin", || listens(&child));
+    signal(&child, "HUP");
+    std::thread::sleep(Duration::from_millis(1500));
+    let mut child = child;
+    assert!(child.try_wait().unwrap().is_none());
+    signal(&child, "TERM");
+    assert_eq!(end(child).status.code(), Some(143));
+}
+
+/// Of the same kind or another: the program is stopped so that both are pending, and the lower number comes first.
+#[test]
+fn a_second_signal_ends_at_once_whichever_it_is() {
+    let scratch = scratch();
+    for (first, second, code) in [("HUP", "INT", 130), ("INT", "TERM", 143), ("HUP", "TERM", 143)] {
+        let child = begun(&scratch.path, &["run", "long.toml", "--out", "out", "--capture", "up"]);
+        signal(&child, "STOP");
+        signal(&child, first);
+        signal(&child, second);
+        signal(&child, "CONT");
+        let output = end(child);
+        assert_eq!(output.status.code(), Some(code), "{first}, then {second}: {output:?}");
+        let left = names(&scratch.path.join("out"));
+        assert!(left.iter().all(|name| name.starts_with('.')), "{first}, then {second}: {left:?}");
+        let _ = std::fs::remove_dir_all(scratch.path.join("out"));
+    }
+}
+
+/// A search tells what it has found, and does not wait for the table that is being simulated.
+#[test]
+fn a_search_ends_soon_with_what_it_has_found() {
+    let scratch = scratch();
+    let child = begun(&scratch.path, &["reproduce", "--explore", "ano2002", "--threads", "1"]);
+    std::thread::sleep(Duration::from_secs(2));
+    signal(&child, "TERM");
+    let output = end(child);
+    assert_eq!(output.status.code(), Some(143), "{output:?}");
+}
+
+#[test]
+fn one_signal_ends_what_has_nothing_to_end_in_order() {
+    let scratch = scratch();
+    let child = begun(&scratch.path, &["reproduce", "sun1998", "--threads", "1"]);
+    signal(&child, "TERM");
+    let output = end(child);
+    assert_eq!(output.status.code(), Some(143), "{output:?}");
+}
