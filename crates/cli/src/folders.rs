@@ -23,8 +23,11 @@ impl Folders {
     /// # Errors
     /// What the file system refuses.
     pub(crate) fn prepare(&mut self, folder: &Path, names: &[&str], named_by: &str) -> Result<()> {
-        let missing: Vec<PathBuf> =
-            folder.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists()).map(Path::to_owned).collect();
+        let missing: Vec<PathBuf> = folder
+            .ancestors()
+            .take_while(|path| !path.as_os_str().is_empty() && !path.exists())
+            .map(Path::to_owned)
+            .collect();
         fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error, named_by))?;
         self.made.extend(missing.into_iter().rev());
         for name in names {
@@ -58,7 +61,9 @@ fn cannot_write(path: &Path, error: &io::Error, named_by: &str) -> Failure {
     let failure = Failure::new(format_args!("{named_by}: cannot write {}: {error}", path.display()));
     match error.kind() {
         io::ErrorKind::InvalidFilename => failure.hint("a name has at most 255 bytes, and a path 4095"),
-        io::ErrorKind::IsADirectory => failure.hint("a folder has the name of this file: remove it, or write elsewhere"),
+        io::ErrorKind::IsADirectory => {
+            failure.hint("a folder has the name of this file: remove it, or write elsewhere")
+        }
         _ => failure,
     }
 }

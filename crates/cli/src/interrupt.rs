@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use lastmile_results::atomic;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::{flag, low_level};
 
 use crate::exit::{Exit, Failure};
@@ -118,6 +118,8 @@ fn heard() -> io::Result<&'static Heard> {
         flag::register_usize(number, Arc::clone(&signal), which)?;
         low_level::pipe::register(number, bell.try_clone()?)?;
     }
+    // Beyond the limit of file sizes a write is an error, and leaves no file.
+    flag::register(SIGXFSZ, Arc::default())?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let rung = ear.read_exact(&mut [0]);
         if rung.is_ok() {

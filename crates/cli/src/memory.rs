@@ -75,7 +75,8 @@ impl Memory {
         printer: &mut Printer,
     ) -> Result<()> {
         let threads = threads.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-        let sum = |needs: &mut dyn Iterator<Item = &Need>| needs.fold(0_u64, |sum, need| sum.saturating_add(need.bytes));
+        let sum =
+            |needs: &mut dyn Iterator<Item = &Need>| needs.fold(0_u64, |sum, need| sum.saturating_add(need.bytes));
         let kept = |scenario: &Scenario| sum(&mut scenario.needs().iter().filter(|need| need.is_kept));
         let mut passing: Vec<u64> =
             scenarios.iter().map(|one| sum(&mut one.needs().iter().filter(|need| !need.is_kept))).collect();
@@ -109,7 +110,8 @@ impl Memory {
         simulation: &Simulation<'_>,
     ) -> std::result::Result<(), Passed> {
         let held = simulation.held();
-        let most = held.iter().max_by_key(|held| held.bytes).map(|most| (most.bytes, words(most, network), remedy(most)));
+        let most =
+            held.iter().max_by_key(|held| held.bytes).map(|most| (most.bytes, words(most, network), remedy(most)));
         let bytes = held.iter().map(|held| held.bytes).fold(0, u64::saturating_add);
         let mut state = self.state();
         state.runs.insert(run, Share { bytes, most });

@@ -98,7 +98,8 @@ fn snapshots(network: &Network, recorded: &Recorded) -> Option<Need> {
         return None;
     }
     let end = Instant::ZERO + network.duration;
-    let mut changes: Vec<Instant> = network.traffic.iter().flat_map(|one| [Some(one.start), one.stop]).flatten().collect();
+    let mut changes: Vec<Instant> =
+        network.traffic.iter().flat_map(|one| [Some(one.start), one.stop]).flatten().collect();
     changes.retain(|at| *at < end);
     changes.sort_unstable();
     changes.dedup();
@@ -119,9 +120,8 @@ fn undelivered(network: &Network, traffic: &Traffic) -> Option<(&'static str, u6
     let Source::Constant { interval, size, kind } = traffic.source else { return None };
     let end = traffic.stop.unwrap_or(Instant::MAX).min(Instant::ZERO + network.duration);
     let lasts = end.since(traffic.start);
-    let sent_in = |span: Duration| {
-        u128::from(span.as_ps()) * u128::from(traffic.count) / u128::from(interval.as_ps().max(1))
-    };
+    let sent_in =
+        |span: Duration| u128::from(span.as_ps()) * u128::from(traffic.count) / u128::from(interval.as_ps().max(1));
     let mut coming = sent_in(lasts);
     let mut held = 0;
     for link in topology::way(&network.nodes, &network.links, traffic.from, traffic.to)? {

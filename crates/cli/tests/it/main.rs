@@ -31,9 +31,9 @@ mod reproduce;
 #[cfg(target_os = "linux")]
 mod shape;
 #[cfg(target_os = "linux")]
-mod soak;
-#[cfg(target_os = "linux")]
 mod signals;
+#[cfg(target_os = "linux")]
+mod soak;
 mod streams;
 #[cfg(target_os = "linux")]
 mod tc;

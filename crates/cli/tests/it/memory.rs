@@ -1,5 +1,6 @@
 //! Memory: what needs more than is granted is refused before it runs, and what comes to need more ends with the reason.
 
+use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Output, Stdio};
 
 use crate::transcript::Scratch;
@@ -69,7 +70,7 @@ fn a_source_that_fills_a_wire_is_refused_with_its_place() {
     let first = error.lines().next().unwrap();
     assert_eq!(
         first,
-        "error: s.toml:8:8: traffic.blast.rate: 600000000 packets in queues and on wires need 20.117 GiB; all together 20.123 GiB, and \
+        "error: s.toml:9:8: traffic.0.rate: 600000000 packets in queues and on wires need 20.117 GiB; all together 20.119 GiB, and \
          simulations may take 4.000 GiB"
     );
     assert!(error.contains("or grant more with --memory"), "{error}");
@@ -77,7 +78,9 @@ fn a_source_that_fills_a_wire_is_refused_with_its_place() {
 
 #[test]
 fn a_wire_that_fills_ends_the_run_with_the_reason() {
-    for (text, what) in [(RANDOM, "packets are on the wire of link \"a-b\""), (QUEUE, "packets wait in the queue of link \"up\"")] {
+    for (text, what) in
+        [(RANDOM, "packets are on the wire of link \"a-b\""), (QUEUE, "packets wait in the queue of link \"up\"")]
+    {
         let error = refused(text, &["run", "s.toml", "--memory", "60 MB"]);
         assert!(error.starts_with("error: out of memory after ") && error.contains(what), "{error}");
         assert!(error.contains("and may take 57.220 MiB; most of it, "), "{error}");
@@ -92,17 +95,40 @@ fn runs_side_by_side_share_what_is_granted() {
                    up = { rate = \"1 Mbit/s\" }\n[[traffic]]\nkind = \"ping\"\n";
     // 100000 samples of 8 links, 4 series each, and of a flow: 61 MB for each run.
     let error = refused(samples, &["run", "s.toml", "--memory", "200 MB", "--vary", "seed=1,2,3,4"]);
-    assert!(error.starts_with("error: s.toml:3:12: record.interval: 100000 samples of up to 38 series need "), "{error}");
+    assert!(
+        error.starts_with("error: s.toml:3:12: record.interval: 100000 samples of up to 38 series need "),
+        "{error}"
+    );
     assert!(error.contains("all together in 4 runs "), "{error}");
 }
 
-/// What is large and granted is told before it begins.
+/// What is large and granted is told before it begins. A short run needs little, and says nothing.
 #[test]
 fn a_large_need_is_told() {
-    let output = run(WIRE, &["run", "s.toml", "--duration", "1 ms", "--memory", "100 GiB"]);
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path.join("s.toml"), WIRE).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+    command.args(["run", "s.toml", "--memory", "100 GiB"]).current_dir(&scratch.path).stdin(Stdio::null());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut told).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(told, "memory: at least 20.119 GiB\n");
+    let output = run(WIRE, &["run", "s.toml", "--duration", "1 ms"]);
     assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap().as_str()), (Some(0), ""));
+    let mut samples = "duration = \"100 ms\"\n[record]\ninterval = \"1 us\"\n".to_owned();
+    for node in 0..100 {
+        let (from, to) = (node, node + 1);
+        samples += &format!("[[link]]\nfrom = \"n{from}\"\nto = \"n{to}\"\nrate = \"1 Mbit/s\"\n");
+    }
+    let over = refused(&samples, &["run", "s.toml", "--memory", "1 GiB"]);
+    assert!(
+        over.starts_with("error: s.toml:3:12: record.interval: 100000 samples of up to 800 series need 1.192 GiB; "),
+        "{over}"
+    );
     let flows = "duration = \"1 us\"\n[record]\nseries = false\n[[link]]\nfrom = \"a\"\nto = \"b\"\n[[traffic]]\n\
                  kind = \"poisson\"\nrate = \"1 kbit/s\"\ncount = 1000000\nfrom = \"a\"\nto = \"b\"\n";
     let error = refused(flows, &["run", "s.toml", "--memory", "100 MB"]);
-    assert!(error.starts_with("error: s.toml:10:9: traffic.poisson.count: 1000000 flows need "), "{error}");
+    assert!(error.starts_with("error: s.toml:10:9: traffic.0.count: 1000000 flows need "), "{error}");
 }

@@ -84,17 +84,17 @@ fn a_folder_in_the_place_of_a_file_is_told_before_anything_runs() {
 #[test]
 fn a_name_too_long_for_a_file_is_told_before_anything_runs() {
     let scratch = scratch();
-    let long = "n".repeat(250);
+    // 80 letters of four bytes.
+    let long = "\u{20000}".repeat(80);
     let linked = format!(
         "duration = \"700 h\"\n[[link]]\nname = \"{long}\"\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Gbit/s\"\n\
          [[traffic]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n"
     );
     std::fs::write(scratch.path.join("link.toml"), linked).unwrap();
-    // With .pcapng 257 bytes.
     let error = refused(&scratch.path, &["run", "link.toml", "--out", "out", "--capture", &long]);
-    assert!(error.starts_with("error: --capture nnn") && error.contains("File name too long"), "{error}");
+    assert!(error.starts_with("error: --capture \u{20000}") && error.contains("File name too long"), "{error}");
     assert!(error.contains("hint: a name has at most 255 bytes"), "{error}");
-    let case = format!("{LONG}[[case]]\nname = \"{}\"\nset = {{ seed = 2 }}\n", "c".repeat(256));
+    let case = format!("{LONG}[[case]]\nname = \"{}\"\nset = [\"seed=2\"]\n", "\u{20000}".repeat(80));
     std::fs::write(scratch.path.join("case.toml"), case).unwrap();
     let error = refused(&scratch.path, &["compare", "case.toml", "--out", "out"]);
     assert!(error.contains("File name too long") && error.contains("at most 255 bytes"), "{error}");

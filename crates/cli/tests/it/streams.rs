@@ -54,7 +54,7 @@ const PRINTING: [&[&str]; 10] = [
     &["overhead"],
     &["completions", "bash"],
     &["policy", "list"],
-    &["model", "asymmetry"],
+    &["model", "asymmetry", "--down", "2 Mbit/s", "--up", "512 kbit/s"],
     &["reproduce", "--list"],
     &["run", "scenario.toml"],
     &["run", "scenario.toml", "--json"],

@@ -12,6 +12,8 @@ use lastmile_results::schema::{Clock, Delay, Inputs, Summary};
 use lastmile_results::{Origin, summarise};
 use lastmile_scenario::Scenario;
 use lastmile_sim::outcome::{self, Amount, Conservation, LinkOutcome};
+use lastmile_sim::spec::Network;
+use lastmile_units::{BitRate, Duration};
 use serde::Serialize;
 
 use crate::commands::run::variants::pairs;
@@ -85,7 +87,7 @@ pub(super) fn document(arguments: &Start, scenario: &Scenario, path: &Path<'_>, 
         duration: outcome.elapsed,
         events: 0,
         flows: Vec::new(),
-        links: outcome.up.hops.iter().chain(&outcome.down.hops).map(link).collect(),
+        links: links(outcome, &path.network(), outcome.elapsed),
         probes: Vec::new(),
         browsing: Vec::new(),
         snapshots: Vec::new(),
@@ -97,11 +99,17 @@ pub(super) fn document(arguments: &Start, scenario: &Scenario, path: &Path<'_>, 
     Document { summary, live: Live::new(outcome) }
 }
 
-/// A hop as a link of the simulator.
-pub(in crate::commands) fn link(hop: &HopReport) -> LinkOutcome {
+/// The hops as links of the simulator, in the order of the network's, after so long.
+pub(in crate::commands) fn links(outcome: &Outcome, network: &Network, after: Duration) -> Vec<LinkOutcome> {
+    let hops = outcome.up.hops.iter().chain(&outcome.down.hops);
+    hops.zip(&network.links).map(|(hop, link_spec)| link(hop, link_spec.rate, after)).collect()
+}
+
+fn link(hop: &HopReport, rate: Option<BitRate>, after: Duration) -> LinkOutcome {
+    let begun = hop.line.wire_bytes.bits();
     LinkOutcome {
         stats: hop.line.clone(),
-        wire_bits: hop.line.wire_bytes.bits(),
+        wire_bits: rate.map_or(begun, |rate| begun.min(carried(rate, after))),
         queue_delay_ns: hop.waited.clone(),
         ack_queue_delay_ns: hop.acks_waited.clone(),
         max_backlog_packets: hop.most_queued.packets.as_u64(),
@@ -109,6 +117,12 @@ pub(in crate::commands) fn link(hop: &HopReport) -> LinkOutcome {
         cells: hop.cells.map(lastmile_units::CellCount::as_u64),
         counters: hop.queue_counters.iter().map(|c| (c.path.clone(), c.kind, c.name, c.value)).collect(),
     }
+}
+
+/// The bits that a line carries in some time: of a transmission that outlasts it, no more than that has left.
+fn carried(rate: BitRate, time: Duration) -> u64 {
+    let bits = u128::from(rate.as_bps()) * u128::from(time.as_ps()) / 1_000_000_000_000;
+    u64::try_from(bits).unwrap_or(u64::MAX)
 }
 
 /// As the simulator sums up, the drops at the devices included.
@@ -231,5 +245,21 @@ impl Direction {
         }));
         incidents.retain(|(count, _)| *count > 0);
         incidents
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1500 bytes at 1 kbit/s take 12 s: after 3 s 3000 bits have left, however many were begun.
+    #[test]
+    fn a_line_carries_no_more_than_its_rate() {
+        let rate = BitRate::from_kbit_per_s(1);
+        assert_eq!(carried(rate, Duration::from_s(3)), 3_000);
+        assert_eq!(
+            carried(BitRate::from_mbit_per_s(1_000_000), Duration::from_s(1_000_000)),
+            1_000_000_000_000_000_000
+        );
     }
 }

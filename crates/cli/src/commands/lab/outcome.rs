@@ -180,7 +180,7 @@ pub(super) fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outc
         duration: network.duration,
         events: 0,
         flows,
-        links: emulated.up.hops.iter().chain(&emulated.down.hops).map(line::link).collect(),
+        links: line::links(emulated, network, network.duration),
         probes,
         browsing,
         snapshots: snapshots(&outcome.samples, &outcome.glances),

@@ -88,6 +88,14 @@ impl Captures {
         files.write(link, passage, |writer, interface, _| writer.write_bytes(interface, at, bytes));
     }
 
+    /// An error if one of the files could not be written.
+    pub(super) fn check(&self) -> Result<()> {
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let failure = files.failure.take();
+        failure
+            .map_or(Ok(()), |(number, error)| Err(Failure::new(format_args!("{}: {error}", files.files[number].path))))
+    }
+
     /// Gives the files their names.
     pub(in crate::commands) fn commit(self) -> Result<()> {
         let files =

@@ -91,14 +91,14 @@ pub(super) fn simulate(
     let sink = captures.as_ref().map(Captures::sink);
     let mut simulation = Simulation::new(network, sink).map_err(Failure::new)?;
     let progress = shared.bars.add(progress(variant));
-    if let Err(early) = advance((number, network), &mut simulation, shared, &progress) {
-        progress.finish_and_clear();
+    let ended = advance((number, network), &mut simulation, captures.as_ref(), shared, &progress);
+    progress.finish_and_clear();
+    if let Err(early) = ended? {
         return Ok(Err(early));
     }
     let outcome = simulation.finish();
     shared.memory.keep(number, &outcome);
     let wall_s = started.elapsed().as_secs_f64();
-    progress.finish_and_clear();
 
     let origin = origin(&arguments.scenario, variant, scenario);
     let summary = summarise(&origin, network, &outcome);
@@ -119,21 +119,25 @@ pub(super) fn simulate(
 fn advance(
     (number, network): (usize, &Network),
     simulation: &mut Simulation<'_>,
+    captures: Option<&Captures>,
     shared: &Shared<'_>,
     progress: &ProgressBar,
-) -> std::result::Result<(), Early> {
+) -> Result<std::result::Result<(), Early>> {
     // The first look is at what the network itself takes.
     let mut unseen = MEMORY_WORK;
     for step in 1..=STEPS {
         loop {
             let came = simulation.advance_by(part(network, step), WORK);
             if let Some(exit) = shared.interrupt.requested() {
-                return Err(Early::Signal(exit));
+                return Ok(Err(Early::Signal(exit)));
             }
             unseen += WORK;
             if unseen >= MEMORY_WORK {
                 unseen = 0;
-                shared.memory.look(number, network, simulation).map_err(|_| Early::Memory)?;
+                if shared.memory.look(number, network, simulation).is_err() {
+                    return Ok(Err(Early::Memory));
+                }
+                captures.map_or(Ok(()), Captures::check)?;
             }
             if came == Advance::Reached {
                 break;
@@ -141,7 +145,7 @@ fn advance(
         }
         progress.set_position(step);
     }
-    Ok(())
+    Ok(Ok(()))
 }
 
 /// The time at which `step` of [`STEPS`] ends.

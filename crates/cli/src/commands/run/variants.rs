@@ -31,10 +31,12 @@ impl Variant {
 
     /// What gives the folder of its results its name, in words.
     pub(super) fn named_by(&self) -> String {
-        match self.own.last() {
-            None => "--out".to_owned(),
-            Some(own) if own.as_str().len() < 100 => format!("--out, {}", own.as_str()),
-            Some(_) => format!("--out, the run that is called {:?}", self.label),
+        const MOST: usize = 40;
+        let label: String = self.label.chars().take(MOST).collect();
+        match self.label.chars().count() {
+            0 => "--out".to_owned(),
+            1..=MOST => format!("--out, run {label:?}"),
+            _ => format!("--out, run \"{label}...\""),
         }
     }
 
