@@ -1,6 +1,7 @@
 //! Where packets come in and go out.
 
 pub mod bypass;
+mod claim;
 #[cfg(test)]
 mod hostile;
 pub mod interface;
@@ -18,6 +19,7 @@ use lastmile_units::Instant;
 use crate::clock::Clock;
 
 pub use bypass::Bypass;
+pub use claim::FOLDER as CLAIMS;
 pub use interface::{Interface, Path};
 pub use offload::Offloads;
 pub use packet_socket::PacketSocket;

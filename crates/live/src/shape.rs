@@ -23,6 +23,7 @@
 mod bridge;
 mod handle;
 pub mod notify;
+pub mod sandbox;
 pub mod supervise;
 mod world;
 

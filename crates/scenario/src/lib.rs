@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `diagnostics.rs` | what is wrong with a file: place, caret, what would be right; for every file that lastmile reads |
 //! | `document.rs`, `overrides.rs` | the TOML tree in which each key knows its place, and what is set over it: `key=value` |
+//! | `file.rs` | the text of a file that a user names: what may be read, and how much |
 //! | `schema.rs` | the table of all keys: kinds, defaults, ranges; reader and reference both come from it |
 //! | `reader.rs`, `value.rs` | typed values out of the tree |
 //! | `scenario.rs` | the file as a whole |
@@ -27,6 +28,7 @@ mod cases;
 pub mod diagnostics;
 mod document;
 mod ends;
+pub mod file;
 mod line;
 mod memory;
 mod names;

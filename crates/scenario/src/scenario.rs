@@ -1,6 +1,5 @@
 //! A scenario, read and checked: what the rest of lastmile works with.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use lastmile_sim::spec::{Network, NodeIndex, Record, Source, Traffic};
@@ -14,6 +13,7 @@ use crate::atm::{self, circuits};
 use crate::cases::{self, Case};
 use crate::diagnostics::{Diagnostic, Place, Report, Source as Text};
 use crate::document::Document;
+use crate::file::{self, Reading};
 use crate::memory::{self, Need, Recorded};
 use crate::overrides::Override;
 use crate::reader::{Reader, Table};
@@ -84,8 +84,6 @@ pub(crate) static RECORD: Section = Section {
     ],
 };
 
-/// Largest file that is read: far above any that a person or a program would write.
-const LARGEST_FILE: u64 = 8 << 20;
 /// Most samples of a series.
 const MOST_SAMPLES: u64 = 100_000;
 
@@ -115,7 +113,7 @@ impl Scenario {
     /// As [`Scenario::load`].
     pub fn load_with(path: &Path, overrides: &[Override]) -> Result<Self, Report> {
         let name = path.display().to_string();
-        let text = read_file(path)
+        let text = file::read(path, Reading::Once)
             .map_err(|problem| Report::of(Diagnostic::error(Place::WholeFile { name: name.clone() }, problem)))?;
         Self::parse_with(&name, &text, overrides)
     }
@@ -226,23 +224,6 @@ impl Scenario {
 
 fn set(overrides: &[String]) -> Vec<Override> {
     overrides.iter().map(|pair| Override::set(pair)).collect()
-}
-
-pub(crate) fn read_file(path: &Path) -> Result<String, String> {
-    let file = std::fs::File::open(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => "no such file".to_owned(),
-        _ => format!("cannot be read: {error}"),
-    })?;
-    let mut bytes = Vec::new();
-    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
-    if bytes.len() as u64 > LARGEST_FILE {
-        return Err(format!("larger than {} MiB: no scenario", LARGEST_FILE >> 20));
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let line =
-            error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
-        format!("line {line} is no UTF-8 text")
-    })
 }
 
 pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {

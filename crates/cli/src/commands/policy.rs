@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use lastmile_queueing::ack::clamp::Target;
 use lastmile_queueing::meter::drain::Law;
 use lastmile_scenario::Policy;
+use lastmile_scenario::file::Reading;
 use lastmile_scenario::policy::{AckRate, Class, Down, Line, Position, Regulated, Rule, ready};
 use lastmile_units::{BitRate, ByteCount};
 
@@ -53,7 +54,7 @@ pub(crate) struct OnLine {
 
 impl OnLine {
     /// The policy on the line of the command, or on its own: rates that are set up are not guessed.
-    pub(crate) fn load_for_a_line(&self) -> Result<Policy> {
+    pub(crate) fn load_for_a_line(&self, reading: Reading) -> Result<Policy> {
         if self.up.is_some() && self.link.is_none() {
             let failure = Failure::new("a line without its encapsulation");
             return Err(failure.hint("--link names it; lastmile overhead lists those there are"));
@@ -62,7 +63,7 @@ impl OnLine {
             let failure = Failure::new(format_args!("the policy \"{}\" has no line of its own", self.policy));
             return Err(failure.hint("--up, --down and --link say which it is"));
         }
-        self.load(None)
+        self.load_as(None, reading)
     }
 
     /// The options of the line, as they were given.
@@ -74,13 +75,17 @@ impl OnLine {
 
     /// The policy on the line of the command, or on its own, or else on `other`.
     pub(crate) fn load(&self, other: Option<Line>) -> Result<Policy> {
+        self.load_as(other, Reading::Once)
+    }
+
+    fn load_as(&self, other: Option<Line>, reading: Reading) -> Result<Policy> {
         let given = match (self.up, self.down) {
             (Some(up), Some(down)) => Some(line(up, down, self.link.as_deref().unwrap_or(EXAMPLE.2))?),
             _ => None,
         };
         let has_line = ready::text(&self.policy).is_none_or(|text| text.contains("[line]"));
         let line = if given.is_none() && !has_line { other } else { given };
-        Policy::load(&self.policy, None, line).map_err(Failure::Report)
+        Policy::load_as(&self.policy, None, line, reading).map_err(Failure::Report)
     }
 }
 

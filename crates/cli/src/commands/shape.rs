@@ -14,10 +14,12 @@ use lastmile_live::control::{Listener, Verb};
 use lastmile_live::http::Server;
 use lastmile_live::io;
 use lastmile_live::shape::notify::Manager;
-use lastmile_live::shape::supervise::{Event, supervise};
-use lastmile_live::shape::{Config, Direction, Snapshot, Tuning, World};
+use lastmile_live::shape::sandbox::{self, Needs};
+use lastmile_live::shape::supervise::{BEAT, Event, Heart, supervise};
+use lastmile_live::shape::{Config, Direction, Handle, Snapshot, Tuning, World};
 use lastmile_live::stop::Stop;
-use lastmile_scenario::policy::Policy;
+use lastmile_scenario::file::Reading;
+use lastmile_scenario::policy::{Policy, ready};
 use lastmile_units::{BitRate, Duration};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -30,7 +32,7 @@ use super::policy::OnLine;
 
 use self::metrics::Metrics;
 use self::operator::{Answer, Operator};
-use self::status::{Place, Status};
+use self::status::{Place, Rights, Status};
 
 /// Where programs ask one that runs, if nothing else is said.
 const CONTROL: &str = "/run/lastmile/shape.sock";
@@ -135,6 +137,10 @@ struct Start {
     #[arg(long)]
     supervise: bool,
 
+    /// Standard input is the socket of the one that supervises this process
+    #[arg(long, hide = true, conflicts_with = "supervise")]
+    heartbeat: bool,
+
     /// Stay awake for this long before each departure: more punctual, costs processor time [default: 150 us where there is
     /// more than one processor]
     #[arg(long, value_name = "TIME")]
@@ -171,16 +177,19 @@ fn order(ordered: &Ordered, verb: Verb, printer: &mut Printer) -> Result {
 
 /// Keeps a shaper running as a child of this process.
 fn supervised(start: &Start, printer: &mut Printer) -> Result {
-    // What is wrong from the beginning is said at once.
-    start.load()?;
+    // What is wrong from the beginning is said at once. The child reads the policy again.
+    start.load(Reading::Again)?;
     let program = std::env::current_exe().map_err(|error| Failure::new(format_args!("where is lastmile? {error}")))?;
     let mut command = process::Command::new(program);
-    command.args(std::env::args_os().skip(1).filter(|argument| argument != "--supervise"));
+    command.args(std::env::args_os().skip(1).map(|argument| match argument.to_str() {
+        Some("--supervise") => "--heartbeat".into(),
+        _ => argument,
+    }));
     let stop = Stop::on(&[SIGINT, SIGTERM])?;
     let hang_up = Stop::on(&[SIGHUP])?;
-    let alive = || matches!(control::ask::<Status>(&start.control, Verb::Alive), Ok(Answer::Done { .. }));
-    let status = supervise(&mut command, &alive, &stop, &hang_up, &mut |event| match event {
-        Event::Hung => printer.talk("the shaper does not answer and is killed"),
+    sandbox::give_up_as_supervisor()?;
+    let status = supervise(&mut command, &stop, &hang_up, &mut |event| match event {
+        Event::Hung => printer.talk("nothing is heard of the shaper, and it is killed"),
         Event::Ended(status, pause) => {
             printer.talk(&format!("the shaper ended ({status}); another starts in {} ms", pause.as_millis()));
         }
@@ -189,60 +198,48 @@ fn supervised(start: &Start, printer: &mut Printer) -> Result {
 }
 
 fn shape(start: &Start, printer: &mut Printer) -> Result {
-    let policy = start.load()?;
+    let policy = start.load(if start.heartbeat { Reading::Again } else { Reading::Once })?;
     printer.warnings(&policy.warnings);
-    let (up, down) = directions(&policy);
     // Before anything is held back: from here on a signal ends the run, and the line goes back to the bridge.
     let stop = Stop::on(&[SIGINT, SIGTERM])?;
     let hang_up = Stop::on(&[SIGHUP])?;
     let mut listener = Listener::bind(&start.control)?;
-    let world = World::build(&Config {
-        namespace: None,
-        lan: start.lan.clone(),
-        wan: start.wan.clone(),
-        make_bridge: start.make_bridge.clone(),
-        up,
-        down,
-        path: start.path,
-        tuning: Tuning {
-            spin: start.spin.unwrap_or(Tuning::default().spin),
-            realtime: start.realtime,
-            ..Tuning::default()
-        },
-    })?;
+    let world = World::build(&start.world(&policy))?;
     let metrics = start.metrics.map(Server::bind).transpose()?;
-    let manager = Manager::of_this_program();
-    let place = Place::of(start, &world);
-    printer.talk(&format!("{}: {}\ncontrol: {}", policy.name, place.words(), start.control.display()));
-    let handle = world.handle();
-    if let Some(manager) = &manager {
-        manager.ready(&place.words());
-    }
-    let mut operator = Operator::new(start, policy, place, handle.clone(), manager.as_ref());
-    let asker = listener.asker();
+    let pulse = Pulse {
+        handle: world.handle(),
+        manager: Manager::of_this_program(),
+        heart: start.heartbeat.then(Heart::of_this_program).transpose()?,
+    };
     let end = Stop::new()?;
     let ending = end.handle()?;
+    // Everything is open, and there is one thread.
+    let rights = Rights::from(&start.needs().give_up_the_rest()?);
+    let place = Place::of(start, &world);
+    printer.talk(&format!(
+        "{}: {}\n{}\ncontrol: {}",
+        policy.name,
+        place.words(),
+        rights.words(),
+        start.control.display()
+    ));
+    let manager = pulse.manager.as_ref();
+    manager.inspect(|manager| manager.ready(&place.words()));
+    let asker = listener.asker();
+    let mut operator = Operator::new(start, policy, (place, rights), world.handle(), manager);
     let (outcome, operator) = std::thread::scope(|scope| {
         let control = scope.spawn(|| {
             let served = listener.serve(&end, &hang_up, &mut operator);
             served.map(|()| operator)
         });
-        if let Some((manager, interval)) = manager.as_ref().and_then(|manager| Some((manager, manager.interval()?))) {
-            // As long as the loop answers. At the end nobody waits for the next word.
-            let end = &end;
-            scope.spawn(move || {
-                while end.within(interval).is_ok_and(|ended| !ended) && handle.is_alive() {
-                    manager.alive();
-                }
-            });
-        }
+        scope.spawn(|| pulse.run(&end));
         if let Some(server) = metrics {
             let (end, pages) = (&end, Metrics(asker));
             // Packets are carried with or without it.
             scope.spawn(move || drop(server.serve(end, &pages)));
         }
         let outcome = world.run(&stop);
-        manager.iter().for_each(Manager::stopping);
+        manager.iter().for_each(|manager| manager.stopping());
         ending.stop();
         (outcome, control.join())
     });
@@ -257,11 +254,59 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     Ok(Exit::Done)
 }
 
+/// Says that packets are carried, to those who have started this process.
+struct Pulse {
+    handle: Handle,
+    manager: Option<Manager>,
+    heart: Option<Heart>,
+}
+
+impl Pulse {
+    /// As often as the more impatient of them wants to hear it, and as long as the loop answers, until `end`.
+    fn run(&self, end: &Stop) {
+        let of_manager = self.manager.as_ref().and_then(Manager::interval);
+        let Some(interval) = of_manager.into_iter().chain(self.heart.as_ref().map(|_| BEAT)).min() else { return };
+        while self.handle.is_alive() {
+            self.manager.iter().for_each(Manager::alive);
+            self.heart.iter().for_each(Heart::beat);
+            // At the end nobody waits for the next word.
+            if end.within(interval).unwrap_or(true) {
+                return;
+            }
+        }
+    }
+}
+
 impl Start {
     /// The policy as its file has it now.
-    fn load(&self) -> Result<Policy> {
+    fn load(&self, reading: Reading) -> Result<Policy> {
         let (policy, up, down, link) = (self.policy.clone(), self.up, self.down, self.link.clone());
-        OnLine { policy, up, down, link }.load_for_a_line()
+        OnLine { policy, up, down, link }.load_for_a_line(reading)
+    }
+
+    /// Where it will stand, by this policy.
+    fn world(&self, policy: &Policy) -> Config {
+        let (up, down) = directions(policy);
+        Config {
+            namespace: None,
+            lan: self.lan.clone(),
+            wan: self.wan.clone(),
+            make_bridge: self.make_bridge.clone(),
+            up,
+            down,
+            path: self.path,
+            tuning: Tuning {
+                spin: self.spin.unwrap_or(Tuning::default().spin),
+                realtime: self.realtime,
+                ..Tuning::default()
+            },
+        }
+    }
+
+    /// What it needs when all is open.
+    fn needs(&self) -> Needs {
+        let policy = ready::text(&self.policy).is_none().then(|| PathBuf::from(&self.policy));
+        Needs { policy, control: self.control.clone(), realtime: self.realtime }
     }
 }
 

@@ -7,6 +7,7 @@ mod plan;
 use clap::{Args, ValueEnum};
 use lastmile_kernel::script::{self, Devices};
 use lastmile_linklayer::stab::Device;
+use lastmile_scenario::file::Reading;
 use lastmile_units::Duration;
 
 use self::plan::Plan;
@@ -85,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     if arguments.remove {
         return live::remove(arguments, printer);
     }
-    let plan = Plan::new(arguments.on_line.load_for_a_line()?);
+    let plan = Plan::new(arguments.on_line.load_for_a_line(Reading::Once)?);
     printer.warnings(plan.warnings());
     if arguments.apply || arguments.remove || arguments.verify {
         #[cfg(target_os = "linux")]

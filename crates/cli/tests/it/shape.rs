@@ -329,9 +329,12 @@ fn the_capabilities_of_its_unit_are_enough() {
         command.args(["shape", "mine.toml", "--lan", "west", "--wan", "east", "--make-bridge", "--realtime"]);
         command.args(["--path", path]);
         let shaper = site.begin(command);
+        // It has none of them left but the one that its priority takes.
         let status = std::fs::read_to_string(format!("/proc/{}/status", shaper.child.id())).unwrap();
-        let bits = status.lines().find_map(|line| line.strip_prefix("CapEff:\t")).unwrap();
-        assert_eq!(u64::from_str_radix(bits, 16).unwrap().count_ones(), 5, "{status}");
+        for (key, count) in [("CapBnd:\t", 5), ("CapEff:\t", 1)] {
+            let bits = status.lines().find_map(|line| line.strip_prefix(key)).unwrap();
+            assert_eq!(u64::from_str_radix(bits, 16).unwrap().count_ones(), count, "{key}{status}");
+        }
         assert_eq!(site.pinged(5), 5, "{path}");
         shaper.signal("TERM");
         assert_eq!(shaper.ended().0, Some(0), "{path}");

@@ -1,10 +1,9 @@
 //! An interface between which and another this program is the only way: by packet sockets or by AF_XDP.
 
-use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::{fmt, fs, io};
 
 use super::bypass::Means;
+use super::claim::{self, Claim};
 use super::{Bypass, Device, PacketSocket, Xdp};
 use crate::error::{Context, Error};
 use crate::lab::Namespace;
@@ -56,7 +55,7 @@ pub struct Interface {
     /// AF_XDP needs none of it.
     _bypass: Option<Bypass>,
     /// That this process has it.
-    _claim: Option<UnixDatagram>,
+    _claim: Option<Claim>,
 }
 
 impl Interface {
@@ -66,8 +65,8 @@ impl Interface {
     /// Not root, no such interface, one that is down or that another process has opened so, or a kernel without what it takes.
     pub fn open(namespace: Option<&Namespace>, name: &str, path: Path) -> Result<Self, Error> {
         let claim = match namespace {
-            Some(namespace) => namespace.run(|| claim(name))?,
-            None => claim(name),
+            Some(namespace) => namespace.run(|| claim::take(name))?,
+            None => claim::take(name),
         }?;
         let opened = Self::by(namespace, name, path)?;
         Ok(Self { _claim: Some(claim), ..opened })
@@ -156,17 +155,6 @@ pub(crate) fn find(name: &str) -> Result<Link, Error> {
 fn names() -> io::Result<Vec<String>> {
     let table = fs::read_to_string("/proc/thread-self/net/dev")?;
     Ok(table.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect())
-}
-
-/// Takes an interface for this process: two that carry its frames would carry each of them twice. What says so is a socket with an abstract
-/// name, of which a network namespace has one (unix(7)); it goes with the process, however that ends.
-fn claim(name: &str) -> Result<UnixDatagram, Error> {
-    find(name)?;
-    let address = SocketAddr::from_abstract_name(format!("lastmile/interface/{name}"));
-    match address.and_then(|address| UnixDatagram::bind_addr(&address)) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(Error::InterfaceTaken { name: name.to_owned() }),
-        other => other.context(|| format!("taking the interface {name}")),
-    }
 }
 
 fn takes_off_tags(namespace: Option<&Namespace>, name: &str) -> Result<bool, Error> {

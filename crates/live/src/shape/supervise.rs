@@ -1,11 +1,17 @@
 //! A program that is started again when it dies or hangs: the parent of a shaper, where no service manager is.
 //!
 //! While no child lives, the bridge carries the line. A child that dies is followed by another after a pause that doubles from
-//! [`FIRST_PAUSE`] to [`LONGEST_PAUSE`], and is short again after one that lived for a minute. A child that does not answer
-//! twice in a row is killed. SIGINT and SIGTERM go to the child, which ends, and then all is over; so does SIGHUP, for a reload.
+//! [`FIRST_PAUSE`] to [`LONGEST_PAUSE`], and is short again after one that lived for a minute. SIGINT and SIGTERM go to the child, which
+//! ends, and then all is over; so does SIGHUP, for a reload.
+//!
+//! The child's standard input is a socket whose other end its parent has. The child writes a byte to it every [`BEAT`] while packets are
+//! carried ([`Heart`]), and is killed when none has come for [`SILENCE`]. Nobody else has that socket, so no client of
+//! the control socket can make a healthy child look dead, or a dead one healthy.
 
-use std::os::fd::AsFd;
-use std::process::{Command, ExitStatus};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGTERM};
@@ -14,8 +20,11 @@ use crate::error::{Context, Error};
 use crate::stop::Stop;
 use crate::sys::wait;
 
-/// How often the child is asked whether it is alive.
-const HEARTBEAT: Duration = Duration::from_secs(2);
+/// How often a child says that it is alive.
+pub const BEAT: Duration = Duration::from_secs(1);
+
+/// A child of which nothing has been heard for so long hangs.
+pub const SILENCE: Duration = Duration::from_secs(10);
 
 /// The pause before the first restart.
 pub const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -32,109 +41,175 @@ const GRACE: Duration = Duration::from_secs(5);
 /// What there is to tell of a child.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// It did not answer and was killed.
+    /// Nothing was heard of it, and it was killed.
     Hung,
     /// It ended, and the next one starts after this time.
     Ended(ExitStatus, Duration),
 }
 
-/// Keeps a child of `command` running until `stop`, or until one ends by itself with success. `alive` asks it whether it is alive,
-/// and may take some seconds for it. A first child that ends without ever having been alive is not started again: what keeps it from
-/// starting is for its user to mend.
+/// What a child has to say that it is alive.
+#[derive(Debug)]
+pub struct Heart(UnixStream);
+
+impl Heart {
+    /// That of this process, which a supervisor has started.
+    ///
+    /// # Errors
+    /// Standard input is closed, or no descriptors are left.
+    pub fn of_this_program() -> Result<Self, Error> {
+        let socket = io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from);
+        let heart = socket.and_then(|socket| socket.set_nonblocking(true).map(|()| Self(socket)));
+        heart.context(|| "taking standard input for the supervisor's socket")
+    }
+
+    /// It is alive.
+    pub fn beat(&self) {
+        // A supervisor that is gone, or has not come to read, needs no news.
+        let _ = (&self.0).write(&[0]);
+    }
+}
+
+/// Keeps a child of `command` running until `stop`, or until one ends by itself with success. A first child that ends without ever
+/// having been alive is not started again: what keeps it from starting is for its user to mend.
 ///
 /// # Errors
 /// The program cannot be started.
 pub fn supervise(
     command: &mut Command,
-    alive: &dyn Fn() -> bool,
     stop: &Stop,
     hang_up: &Stop,
     tell: &mut dyn FnMut(Event),
 ) -> Result<ExitStatus, Error> {
-    let (mut pause, mut ever_alive) = (FIRST_PAUSE, false);
-    loop {
-        let started = Instant::now();
-        let (status, told_to_end) = one(command, alive, stop, hang_up, &mut ever_alive, tell)?;
-        if told_to_end || status.success() || !ever_alive {
-            return Ok(status);
+    let mut supervisor = Supervisor { stop, hang_up, tell, silence: SILENCE, ever_alive: false };
+    supervisor.keep_running(command)
+}
+
+struct Supervisor<'a> {
+    stop: &'a Stop,
+    hang_up: &'a Stop,
+    tell: &'a mut dyn FnMut(Event),
+    silence: Duration,
+    /// Whether any child has said so.
+    ever_alive: bool,
+}
+
+impl Supervisor<'_> {
+    fn keep_running(&mut self, command: &mut Command) -> Result<ExitStatus, Error> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let started = Instant::now();
+            let (status, told_to_end) = self.one(command)?;
+            if told_to_end || status.success() || !self.ever_alive {
+                return Ok(status);
+            }
+            if started.elapsed() > SETTLED {
+                pause = FIRST_PAUSE;
+            }
+            (self.tell)(Event::Ended(status, pause));
+            if self.stop.within(pause)? {
+                return Ok(status);
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
-        if started.elapsed() > SETTLED {
-            pause = FIRST_PAUSE;
+    }
+
+    /// The life of one child; true if it was told to end.
+    fn one(&mut self, command: &mut Command) -> Result<(ExitStatus, bool), Error> {
+        let what = || "watching the child";
+        let name = command.get_program().to_string_lossy().into_owned();
+        let (pulse, heart) = UnixStream::pair().context(what)?;
+        pulse.set_nonblocking(true).context(what)?;
+        let mut child =
+            command.stdin(OwnedFd::from(heart)).spawn().map_err(|source| Error::Command { command: name, source })?;
+        let handle = wait::process_handle(child.id()).context(what)?;
+        let mut watch = Watch { heard: Instant::now(), alive: false, reload: false, last: None };
+        loop {
+            let until = watch.last.unwrap_or(watch.heard + self.silence);
+            let patience = until.saturating_duration_since(Instant::now()).clamp(FIRST_PAUSE, self.silence);
+            let watched = [handle.as_fd(), self.stop.as_fd(), self.hang_up.as_fd(), pulse.as_fd()];
+            let [ended, stopped, hung_up, beat] = wait::readable(watched.map(Some), Some(patience)).context(what)?;
+            if ended {
+                return Ok((child.wait().context(what)?, watch.last.is_some()));
+            }
+            if stopped {
+                self.stop.rearm().context(what)?;
+                watch.last = watch.last.or(Some(Instant::now() + GRACE));
+                wait::signal(&handle, self.stop.signal().unwrap_or(SIGTERM)).context(what)?;
+            }
+            if hung_up {
+                self.hang_up.rearm().context(what)?;
+                watch.reload = true;
+            }
+            if beat {
+                forget(&pulse).context(what)?;
+                (watch.heard, watch.alive, self.ever_alive) = (Instant::now(), true, true);
+            }
+            // A child that does not carry packets yet might not catch it, and die.
+            if watch.reload && watch.alive {
+                watch.reload = false;
+                wait::signal(&handle, SIGHUP).context(what)?;
+            }
+            self.end_if_hung(&mut watch, &mut child)?;
         }
-        tell(Event::Ended(status, pause));
-        let [stopped] = wait::readable([Some(stop.as_fd())], Some(pause)).context(|| "waiting")?;
-        if stopped {
-            return Ok(status);
+    }
+
+    /// Kills a child that was told to end and has not, or of which nothing is heard.
+    fn end_if_hung(&mut self, watch: &mut Watch, child: &mut Child) -> Result<(), Error> {
+        let hung = match watch.last {
+            Some(last) => last < Instant::now(),
+            None => self.ever_alive && watch.heard.elapsed() > self.silence,
+        };
+        if hung {
+            if watch.last.is_none() {
+                (self.tell)(Event::Hung);
+            }
+            child.kill().context(|| "killing the child")?;
+            // Its end comes next.
+            watch.heard = Instant::now();
         }
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        Ok(())
     }
 }
 
-/// The life of one child; true if it was told to end.
-fn one(
-    command: &mut Command,
-    alive: &dyn Fn() -> bool,
-    stop: &Stop,
-    hang_up: &Stop,
-    ever_alive: &mut bool,
-    tell: &mut dyn FnMut(Event),
-) -> Result<(ExitStatus, bool), Error> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let mut child = command.spawn().map_err(|source| Error::Command { command: name, source })?;
-    let what = || "watching the child";
-    let handle = wait::process_handle(child.id()).context(what)?;
-    let (mut misses, mut last) = (0, None);
+/// What is known of a child.
+struct Watch {
+    /// When it was last heard, or started.
+    heard: Instant,
+    alive: bool,
+    /// A SIGHUP waits for it.
+    reload: bool,
+    /// Since it was told to end: when it is killed.
+    last: Option<Instant>,
+}
+
+/// Reads what beats have come.
+fn forget(mut pulse: &UnixStream) -> io::Result<()> {
+    let mut buffer = [0; 64];
     loop {
-        // The first question comes soon, so that a start that succeeds is known as one.
-        let patience = if *ever_alive { HEARTBEAT } else { FIRST_PAUSE };
-        let [ended, stopped, hung_up] =
-            wait::readable([Some(handle.as_fd()), Some(stop.as_fd()), Some(hang_up.as_fd())], Some(patience))
-                .context(what)?;
-        if ended {
-            return Ok((child.wait().context(what)?, last.is_some()));
-        }
-        if stopped {
-            stop.rearm().context(what)?;
-            last = last.or(Some(Instant::now() + GRACE));
-            wait::signal(&handle, stop.signal().unwrap_or(SIGTERM)).context(what)?;
-        }
-        if hung_up {
-            hang_up.rearm().context(what)?;
-            wait::signal(&handle, SIGHUP).context(what)?;
-        }
-        if last.is_some_and(|last| last < Instant::now()) {
-            child.kill().context(what)?;
-        }
-        if stopped || hung_up || last.is_some() {
-            continue;
-        }
-        if alive() {
-            (misses, *ever_alive) = (0, true);
-        } else if *ever_alive {
-            misses += 1;
-        }
-        if misses >= 2 {
-            tell(Event::Hung);
-            child.kill().context(what)?;
-            misses = 0;
+        match pulse.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::cell::{Cell, RefCell};
+    use std::cell::RefCell;
 
     use super::*;
 
-    /// `script` as a child; what was told, and how it ended.
-    fn told(script: &str, alive: &dyn Fn() -> bool, stop_after: usize) -> (Vec<&'static str>, ExitStatus) {
+    /// `script` as a child, whose heart is its standard input; what was told, and how it ended.
+    fn told(script: &str, stop_after: usize) -> (Vec<&'static str>, ExitStatus) {
         let (stop, hang_up) = (Stop::new().unwrap(), Stop::new().unwrap());
         let handle = stop.handle().unwrap();
         let events = RefCell::new(Vec::new());
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        let status = supervise(&mut command, alive, &stop, &hang_up, &mut |event| {
+        let tell = &mut |event| {
             events.borrow_mut().push(match event {
                 Event::Hung => "hung",
                 Event::Ended(..) => "ended",
@@ -142,33 +217,50 @@ mod tests {
             if events.borrow().len() == stop_after {
                 handle.stop();
             }
-        });
-        (events.into_inner(), status.unwrap())
+        };
+        let silence = Duration::from_millis(500);
+        let mut supervisor = Supervisor { stop: &stop, hang_up: &hang_up, tell, silence, ever_alive: false };
+        let status = supervisor.keep_running(&mut command).unwrap();
+        (events.into_inner(), status)
     }
 
     #[test]
     fn a_child_that_dies_is_followed_by_another_until_told_to_stop() {
-        let (events, status) = told("sleep 0.3; exit 3", &|| true, 3);
+        let (events, status) = told("printf . >&0; sleep 0.1; exit 3", 3);
         assert_eq!((events, status.code()), (vec!["ended"; 3], Some(3)));
     }
 
     #[test]
     fn one_that_ends_well_or_never_came_up_has_no_successor() {
-        assert_eq!(told("exit 0", &|| true, 9).0, [""; 0]);
-        let (events, status) = told("exit 2", &|| false, 9);
+        assert_eq!(told("printf . >&0; exit 0", 9).0, [""; 0]);
+        let (events, status) = told("exit 2", 9);
         assert_eq!((events, status.code()), (vec![], Some(2)));
     }
 
-    /// It answers once and then no more: two questions later it is killed.
     #[test]
-    fn one_that_hangs_is_killed() {
-        let asked = Cell::new(0);
-        let alive = || {
-            asked.set(asked.get() + 1);
-            asked.get() == 1
+    fn one_that_is_not_heard_any_more_is_killed_and_one_that_beats_is_not() {
+        let started = Instant::now();
+        assert_eq!(told("printf . >&0; exec sleep 100", 2).0, ["hung", "ended"]);
+        assert!(started.elapsed() > Duration::from_millis(500));
+        // Three times the silence, with a beat twice in it.
+        let beats = "for i in 1 2 3 4 5 6; do printf . >&0; sleep 0.25; done";
+        assert_eq!(told(beats, 9).0, [""; 0]);
+    }
+
+    /// A shell that does not catch SIGHUP dies of it.
+    #[test]
+    fn a_hang_up_waits_until_the_child_is_alive() {
+        let (stop, hang_up) = (Stop::new().unwrap(), Stop::new().unwrap());
+        hang_up.handle().unwrap().stop();
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 0.3; trap 'exit 7' HUP; printf . >&0; sleep 5 & wait"]);
+        let mut events = 0;
+        let tell = &mut |_| {
+            events += 1;
+            stop.handle().unwrap().stop();
         };
-        let (events, _) = told("sleep 100", &alive, 2);
-        assert_eq!(events, ["hung", "ended"]);
-        assert_eq!(asked.get(), 3);
+        let mut supervisor = Supervisor { stop: &stop, hang_up: &hang_up, tell, silence: SILENCE, ever_alive: false };
+        assert_eq!(supervisor.keep_running(&mut command).unwrap().code(), Some(7));
+        assert_eq!(events, 1);
     }
 }

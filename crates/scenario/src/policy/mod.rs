@@ -24,8 +24,8 @@ use lastmile_units::{BitRate, ByteCount, Duration, Ratio, WireBytes};
 
 use crate::diagnostics::{Diagnostic, Place, Report, Source, did_you_mean};
 use crate::document::Document;
+use crate::file::{self, Reading};
 use crate::reader::Reader;
-use crate::scenario::read_file;
 
 pub use down::Regulated;
 pub use reference::render as render_reference;
@@ -169,6 +169,19 @@ impl Policy {
     /// # Errors
     /// All that is wrong with it; or that there is no such policy.
     pub fn load(name_or_path: &str, base: Option<&Path>, line: Option<Line>) -> Result<Self, Report> {
+        Self::load_as(name_or_path, base, line, Reading::Once)
+    }
+
+    /// As [`Policy::load`], where a file is what may be read so.
+    ///
+    /// # Errors
+    /// As [`Policy::load`]; or a file of another kind.
+    pub fn load_as(
+        name_or_path: &str,
+        base: Option<&Path>,
+        line: Option<Line>,
+        reading: Reading,
+    ) -> Result<Self, Report> {
         if let Some(text) = ready::text(name_or_path) {
             return Self::parse(&format!("policies/{name_or_path}.toml"), text, line);
         }
@@ -182,7 +195,7 @@ impl Policy {
             return Err(whole("no policy of this name".into(), Some(hint)));
         }
         let path = base.map_or_else(|| Path::new(name_or_path).to_owned(), |base| base.join(name_or_path));
-        let text = read_file(&path).map_err(|problem| whole(problem, None))?;
+        let text = file::read(&path, reading).map_err(|problem| whole(problem, None))?;
         Self::parse(&path.display().to_string(), &text, line)
     }
 

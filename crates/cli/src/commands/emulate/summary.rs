@@ -11,6 +11,7 @@ use lastmile_queueing::line::Count;
 use lastmile_results::schema::{Clock, Delay, Inputs, Summary};
 use lastmile_results::{Origin, summarise};
 use lastmile_scenario::Scenario;
+use lastmile_scenario::file::{self, Reading};
 use lastmile_sim::outcome::{self, Amount, Conservation, LinkOutcome};
 use lastmile_sim::spec::Network;
 use lastmile_units::{BitRate, Duration};
@@ -80,7 +81,8 @@ pub(super) fn document(arguments: &Start, scenario: &Scenario, path: &Path<'_>, 
         inputs: Inputs {
             file: arguments.scenario.file_name().map(|name| name.to_string_lossy().into_owned()),
             set: pairs(&arguments.set),
-            text: std::fs::read_to_string(&arguments.scenario).ok(),
+            // A pipe has been read, and what it said is gone.
+            text: file::read(&arguments.scenario, Reading::Again).ok(),
         },
     };
     let run = outcome::Outcome {

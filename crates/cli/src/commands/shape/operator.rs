@@ -2,10 +2,11 @@
 
 use lastmile_live::shape::notify::Manager;
 use lastmile_live::shape::{Handle, Snapshot};
+use lastmile_scenario::file::Reading;
 use lastmile_scenario::policy::Policy;
 
 use super::super::control::{self, Program, words};
-use super::status::{Place, Reloads, Status};
+use super::status::{Place, Reloads, Rights, Status};
 use super::{Start, directions};
 
 /// What a shaper answers.
@@ -16,6 +17,7 @@ pub(super) struct Operator<'a> {
     start: &'a Start,
     policy: Policy,
     place: Place,
+    rights: Rights,
     handle: Handle,
     reloads: Reloads,
     manager: Option<&'a Manager>,
@@ -25,20 +27,20 @@ impl<'a> Operator<'a> {
     pub(super) fn new(
         start: &'a Start,
         policy: Policy,
-        place: Place,
+        (place, rights): (Place, Rights),
         handle: Handle,
         manager: Option<&'a Manager>,
     ) -> Self {
-        Self { start, policy, place, handle, reloads: Reloads::default(), manager }
+        Self { start, policy, place, rights, handle, reloads: Reloads::default(), manager }
     }
 
     pub(super) fn status_of(&self, snapshot: &Snapshot) -> Status {
-        Status::new(&self.policy, &self.place, &self.reloads, snapshot)
+        Status::new(&self.policy, (&self.place, &self.rights), &self.reloads, snapshot)
     }
 
     /// Reads and checks the policy, builds its queues, and only then puts them in.
     fn try_reload(&mut self) -> Answer {
-        let loaded = self.start.load().and_then(|policy| {
+        let loaded = self.start.load(Reading::Again).and_then(|policy| {
             let (up, down) = directions(&policy);
             self.handle.hand_over(&up, &down)?;
             Ok(policy)

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use hdrhistogram::Histogram;
 use lastmile_linklayer::LinkLayer;
 use lastmile_live::bump::DirectionReport;
+use lastmile_live::shape::sandbox::GivenUp;
 use lastmile_live::shape::{Snapshot, World};
 use lastmile_results::schema::Delay;
 use lastmile_scenario::policy::{Class, Policy};
@@ -28,6 +29,7 @@ pub(crate) struct Status {
     pub(crate) policy: String,
     #[serde(flatten)]
     pub(crate) place: Place,
+    pub(crate) rights: Rights,
     /// Number of the process that shapes.
     pub(crate) pid: u32,
     pub(crate) uptime_s: f64,
@@ -57,6 +59,33 @@ impl Place {
     pub(super) fn words(&self) -> String {
         let Self { lan, wan, bridge, packet_paths: [lan_path, wan_path] } = self;
         format!("{lan} (LAN) and {wan} (line), ports of {bridge}\n{lan}: {lan_path}\n{wan}: {wan_path}")
+    }
+}
+
+/// What the process may still do; the rest is given up.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Rights {
+    /// Names of those that are left.
+    pub(crate) capabilities: Vec<String>,
+    /// Whether they are limited to what is needed, or why not.
+    pub(crate) files: String,
+    /// Whether they are limited to what is needed, or why not.
+    pub(crate) system_calls: String,
+}
+
+impl Rights {
+    pub(super) fn words(&self) -> String {
+        let Self { capabilities, files, system_calls } = self;
+        let capabilities = if capabilities.is_empty() { "none".to_owned() } else { capabilities.join(" ") };
+        format!("capabilities: {capabilities}; files: {files}; system calls: {system_calls}")
+    }
+}
+
+impl From<&GivenUp> for Rights {
+    fn from(given_up: &GivenUp) -> Self {
+        let GivenUp { capabilities, files, system_calls } = given_up;
+        let (files, system_calls) = (files.to_string(), system_calls.to_string());
+        Self { capabilities: capabilities.clone(), files, system_calls }
     }
 }
 
@@ -123,12 +152,18 @@ pub(crate) struct Counter {
 }
 
 impl Status {
-    pub(super) fn new(policy: &Policy, place: &Place, reloads: &Reloads, snapshot: &Snapshot) -> Self {
+    pub(super) fn new(
+        policy: &Policy,
+        (place, rights): (&Place, &Rights),
+        reloads: &Reloads,
+        snapshot: &Snapshot,
+    ) -> Self {
         let line = &policy.line;
         let behind: &[Class] = policy.down.as_ref().map_or(&[], |down| &down.classes);
         Self {
             policy: policy.name.clone(),
             place: place.clone(),
+            rights: rights.clone(),
             pid: std::process::id(),
             uptime_s: snapshot.uptime.as_secs_f64(),
             reloads: reloads.clone(),
@@ -151,9 +186,10 @@ impl Status {
     fn head(&self) -> String {
         let mut text =
             format!("{} for {:.1} s, process {}, on {}\n", self.policy, self.uptime_s, self.pid, self.place.words());
+        // A string takes all, here and below.
+        let _ = writeln!(text, "{}", self.rights.words());
         let Reloads { done, failed, last_error } = &self.reloads;
         if done + failed > 0 {
-            // A string takes all.
             let _ = writeln!(text, "policy read again {done} times, refused {failed} times");
         }
         if let Some(error) = last_error {

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use lastmile_scenario::file::Reading;
 use lastmile_scenario::policy::ready;
 use lastmile_units::BitRate;
 
@@ -66,7 +67,7 @@ pub(super) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
                 printer.talk(&format!("{policy} is not there yet: until it is, the service starts again and again"));
             } else {
                 // A unit that could not start helps nobody.
-                on_line.load_for_a_line()?;
+                on_line.load_for_a_line(Reading::Once)?;
             }
             Unit::of(&program, &on_line, (lan, wan), &arguments.further())
         }

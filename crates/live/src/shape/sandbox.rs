@@ -1,0 +1,126 @@
+//! What a shaper gives up once it runs: whoever takes the process over gets a line, and little of the machine.
+//!
+//! By then everything is open: interfaces, the bridge's hold, the control socket, the port of metrics. What comes later is packets,
+//! answers, the policy once more, and the end. So [`Needs::give_up_the_rest`] gives up, for the calling thread and all that it starts:
+//!
+//! | what | keeps | by |
+//! | --- | --- | --- |
+//! | capabilities | `CAP_DAC_READ_SEARCH` for a policy in a file, `CAP_SYS_NICE` for `--realtime`, each if it had it | capabilities(7) |
+//! | files | read: the folder of the policy; remove: in those of the control socket and of the claims of interfaces | landlock(7), Linux 5.13 |
+//! | TCP | the connections to the port that is open | landlock(7), Linux 6.7 |
+//! | signals, abstract sockets | its own, those that are connected | landlock(7), Linux 6.12 |
+//! | system calls | those of the loop, of threads and memory, of reading files | seccomp(2) |
+//!
+//! No program is executed, no socket opened, no memory made executable, no file written. A kernel that lacks one of them leaves that one
+//! out: the shaper runs, and [`GivenUp`] says which. Capabilities are the exception, since every kernel has them.
+
+mod calls;
+mod files;
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set, set_capabilities, set_no_new_privs,
+};
+
+use crate::error::{Context, Error};
+
+/// What a shaper needs later.
+#[derive(Clone, Debug)]
+pub struct Needs {
+    /// The file that a reload reads; `None` for a ready policy.
+    pub policy: Option<PathBuf>,
+    /// The control socket, which is removed at the end.
+    pub control: PathBuf,
+    /// Whether the thread that carries packets takes real-time priority.
+    pub realtime: bool,
+}
+
+/// What became of one kind of rights.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// Only what is needed is left.
+    Full,
+    /// The kernel knows some of the rights alone.
+    Part,
+    /// Nothing was given up, for this reason.
+    None(String),
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => f.write_str("limited"),
+            Self::Part => f.write_str("limited in part: the kernel's Landlock is older than Linux 6.12"),
+            Self::None(why) => write!(f, "not limited: {why}"),
+        }
+    }
+}
+
+/// What a process has given up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GivenUp {
+    /// The names of the capabilities that are left.
+    pub capabilities: Vec<String>,
+    /// Files, TCP, signals.
+    pub files: Limit,
+    /// System calls.
+    pub system_calls: Limit,
+}
+
+impl Needs {
+    /// Gives up all else. Call it when everything is open, on the one thread that there is.
+    ///
+    /// # Errors
+    /// Capabilities cannot be given up, or the process cannot promise to get none by a program that it executes.
+    pub fn give_up_the_rest(&self) -> Result<GivenUp, Error> {
+        let what = || "giving up rights";
+        set_no_new_privs(true).map_err(io::Error::from).context(what)?;
+        let files = files::limit(self);
+        let mut kept = CapabilitySet::empty();
+        kept.set(CapabilitySet::SYS_NICE, self.realtime);
+        kept.set(CapabilitySet::DAC_READ_SEARCH, self.policy.is_some());
+        let capabilities = keep(kept, kept).context(what)?;
+        Ok(GivenUp { capabilities, files, system_calls: calls::limit(self.realtime) })
+    }
+}
+
+/// Gives up what the parent of a shaper does not need, nor the shaper that it starts: it has no capability in effect, and its children have
+/// at most those that a shaper starts with.
+///
+/// # Errors
+/// As [`Needs::give_up_the_rest`].
+pub fn give_up_as_supervisor() -> Result<GivenUp, Error> {
+    let what = || "giving up rights";
+    set_no_new_privs(true).map_err(io::Error::from).context(what)?;
+    let for_children = CapabilitySet::NET_ADMIN
+        | CapabilitySet::NET_RAW
+        | CapabilitySet::BPF
+        | CapabilitySet::IPC_LOCK
+        | CapabilitySet::SYS_NICE
+        // The policy and the control socket may be in a folder of another user.
+        | CapabilitySet::DAC_READ_SEARCH
+        | CapabilitySet::DAC_OVERRIDE;
+    let capabilities = keep(for_children, CapabilitySet::empty()).context(what)?;
+    let files = Limit::None("the shaper that it starts limits itself".to_owned());
+    Ok(GivenUp { capabilities, files, system_calls: calls::limit_supervisor() })
+}
+
+/// Keeps what it has of these; returns the names of what is in effect.
+fn keep(permitted: CapabilitySet, effective: CapabilitySet) -> io::Result<Vec<String>> {
+    let had = capabilities(None)?;
+    let left = CapabilitySets {
+        effective: had.effective & effective,
+        permitted: had.permitted & permitted,
+        inheritable: CapabilitySet::empty(),
+    };
+    set_capabilities(None, left)?;
+    // Without inheritable ones there are none; a kernel that knows no ambient set (before 4.3) has none either.
+    let _ = clear_ambient_capability_set();
+    Ok(left.effective.iter_names().map(|(name, _)| format!("CAP_{name}")).collect())
+}
+
+#[cfg(test)]
+mod tests;

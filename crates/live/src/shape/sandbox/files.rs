@@ -1,0 +1,58 @@
+//! Files that a shaper may still open or remove, by Landlock: landlock(7).
+
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
+    RulesetStatus, Scope,
+};
+
+use super::{Limit, Needs};
+use crate::io::CLAIMS;
+
+/// The rights that are given up, where the kernel knows them: Linux 6.12.
+const KNOWN: ABI = ABI::V6;
+
+pub(super) fn limit(needs: &Needs) -> Limit {
+    match try_limit(needs) {
+        Ok(RulesetStatus::FullyEnforced) => Limit::Full,
+        Ok(RulesetStatus::PartiallyEnforced) => Limit::Part,
+        Ok(RulesetStatus::NotEnforced) => Limit::None("this kernel has no Landlock".to_owned()),
+        Err(error) => Limit::None(format!("Landlock: {error}")),
+    }
+}
+
+fn try_limit(needs: &Needs) -> Result<RulesetStatus, RulesetError> {
+    let mut rules = Ruleset::default()
+        .handle_access(AccessFs::from_all(KNOWN))?
+        .handle_access(AccessNet::from_all(KNOWN))?
+        .scope(Scope::from_all(KNOWN))?
+        .create()?;
+    let read = needs.policy.iter().flat_map(|policy| folders_of(policy)).map(|folder| (folder, AccessFs::ReadFile));
+    let remove = [folder_of(&needs.control), PathBuf::from(CLAIMS)].map(|folder| (folder, AccessFs::RemoveFile));
+    for (folder, access) in read.chain(remove) {
+        // One that is not there can hold nothing that is needed.
+        if let Ok(folder) = PathFd::new(&folder) {
+            rules = rules.add_rule(PathBeneath::new(folder, access))?;
+        }
+    }
+    Ok(rules.restrict_self()?.ruleset)
+}
+
+/// The folder of the file, and that of the file which it is a link to. A pipe has none: it cannot be read again.
+fn folders_of(policy: &Path) -> Vec<PathBuf> {
+    if !policy.is_file() {
+        return Vec::new();
+    }
+    let mut folders = vec![folder_of(policy)];
+    folders.extend(policy.canonicalize().ok().map(|file| folder_of(&file)).filter(|folder| *folder != folders[0]));
+    folders
+}
+
+fn folder_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(folder) if folder.as_os_str().is_empty() => PathBuf::from("."),
+        Some(folder) => folder.to_owned(),
+        None => PathBuf::from("/"),
+    }
+}
