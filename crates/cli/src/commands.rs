@@ -7,6 +7,7 @@ pub(crate) mod completions;
 mod control;
 #[cfg(target_os = "linux")]
 mod counters;
+mod device;
 #[cfg(target_os = "linux")]
 pub(crate) mod emulate;
 #[cfg(target_os = "linux")]

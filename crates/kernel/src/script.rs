@@ -1,4 +1,8 @@
 //! A configuration as a shell script: complete, commented, to be run as often as one likes.
+//!
+//! Root runs it, and names in it come from files: every word passes [`shell::word`], every comment [`shell::comment`].
+
+use lastmile_text::shell;
 
 use crate::command::{Command, DEVICE, IFB, Step};
 use crate::configuration::{Configuration, MAJOR};
@@ -49,7 +53,7 @@ try() {
 
 # What a kernel lacks is done otherwise.
 lacking() {
-    echo \"this kernel lacks $1\" >&2
+    printf '%s\\n' \"this kernel lacks $1\" >&2
 }
 
 ";
@@ -83,6 +87,7 @@ impl Script {
 
     /// A comment, broken into lines; those after the first are set in by `hang`.
     fn comment(&mut self, text: &str, hang: &str) {
+        let text = shell::comment(text);
         let mut line = String::new();
         let mut first = true;
         for word in text.split(' ') {
@@ -106,7 +111,7 @@ impl Script {
             "",
         );
         self.line("#");
-        for line in &configuration.about {
+        for line in configuration.about.iter().flat_map(|about| about.lines()) {
             self.comment(line, "");
         }
         self.line("#");
@@ -135,15 +140,15 @@ impl Script {
         self.line("");
         self.line("# The device that faces the modem.");
         match devices.device {
-            Some(device) => self.line(&format!("DEV={}", quoted(device))),
+            Some(device) => self.line(&format!("DEV={}", shell::word(device))),
             None => self.line(": \"${DEV:?the device that faces the modem, such as DEV=eth0}\""),
         }
         let why =
             if configuration.has_ifb { "" } else { "; this policy needs none, but an earlier one may have made it" };
         self.comment(&format!("The intermediate device through which what comes in is sent{why}."), "");
         match (devices.ifb, devices.device) {
-            (Some(ifb), _) => self.line(&format!("IFB={}", quoted(ifb))),
-            (None, Some(device)) => self.line(&format!("IFB={}", quoted(&ifb_of(device)))),
+            (Some(ifb), _) => self.line(&format!("IFB={}", shell::word(ifb))),
+            (None, Some(device)) => self.line(&format!("IFB={}", shell::word(&ifb_of(device)))),
             (None, None) => self.line("IFB=${IFB:-$(printf %.15s \"ifb-$DEV\")}"),
         }
     }
@@ -210,7 +215,7 @@ impl Script {
             self.line("else");
         }
         self.depth += 1;
-        self.line(&format!("lacking {}", quoted(lacking)));
+        self.line(&format!("lacking {}", shell::word(lacking)));
         self.steps(otherwise);
         self.depth -= 1;
         self.line(if then.is_empty() { "}" } else { "fi" });
@@ -221,34 +226,63 @@ impl Script {
 fn written(command: &Command) -> String {
     let word = |word: &String| match word.as_str() {
         DEVICE | IFB => format!("\"{word}\""),
-        _ => quoted(word),
+        _ => shell::word(word),
     };
     command.as_words().iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// A word as a shell reads it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:/=@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
-
 #[cfg(test)]
 mod tests {
+    use lastmile_linklayer::LinkLayer;
+    use lastmile_units::{BitRate, ByteCount};
+
     use super::*;
+    use crate::configuration::Flood;
 
     #[test]
-    fn words_are_quoted_where_a_shell_would_read_more_into_them() {
-        assert_eq!(quoted("1a57:10"), "1a57:10");
-        assert_eq!(quoted("{"), "'{'");
-        assert_eq!(quoted("it's"), "'it'\\''s'");
-        assert_eq!(quoted(""), "''");
+    fn a_command_has_its_devices_as_variables_and_other_words_quoted() {
         assert_eq!(
             written(&Command::new("ip link set dev $IFB alias").word("a b")),
             "ip link set dev \"$IFB\" alias 'a b'"
         );
+    }
+
+    /// Root runs the script: nothing but the steps is a command in it, whatever a file calls its policy and its classes.
+    #[test]
+    fn no_text_of_a_file_becomes_a_command() {
+        let hostile = "x\nreboot\r\nreboot '`reboot`$(reboot)\u{1b}[2J\u{2028}reboot\\\n";
+        let texts = || vec![hostile.to_owned()];
+        let run = |command: &str| Step::Run { about: texts(), command: Command::new(command).word(hostile) };
+        let configuration = Configuration {
+            name: hostile.to_owned(),
+            about: texts(),
+            left_out: texts(),
+            steps: vec![
+                Step::Heading(hostile.to_owned()),
+                Step::Choice {
+                    about: texts(),
+                    first: Command::new("tc first $DEV"),
+                    then: vec![run("tc then $DEV")],
+                    lacking: hostile.to_owned(),
+                    otherwise: vec![run("tc otherwise $IFB")],
+                },
+            ],
+            has_ifb: true,
+            flood: Flood {
+                rate: BitRate::from_mbit_per_s(1),
+                layer: LinkLayer::from_name("ipoa-vcmux").unwrap(),
+                largest: ByteCount::new(1500),
+                by_cake: false,
+            },
+        };
+        let script = write(&configuration, Devices { device: Some(hostile), ifb: Some(hostile) });
+        // Words stand in single quotes, with line breaks and all; what is left without them has no text of the file but in comments.
+        let quoted = shell::word(hostile);
+        assert_eq!(script.matches(&quoted).count(), 5, "{script}");
+        for line in script.replace(&quoted, "WORD").lines().filter(|line| line.contains("reboot")) {
+            assert!(line.trim_start().starts_with('#'), "{line:?}");
+            assert!(!line.contains(lastmile_text::shown::is_hidden), "{line:?}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use lastmile_scenario::file::Reading;
 use lastmile_units::Duration;
 
 use self::plan::Plan;
+use super::device;
 use super::policy::OnLine;
 use crate::exit::{Exit, Result};
 use crate::printer::Printer;
@@ -27,11 +28,11 @@ pub(crate) struct Arguments {
     on_line: OnLine,
 
     /// The device that faces the modem [default: for a script, what DEV says when it runs]
-    #[arg(long, value_name = "DEV")]
+    #[arg(long, value_name = "DEV", value_parser = device::name)]
     device: Option<String>,
 
     /// The intermediate device for what comes in [default: ifb-DEV]
-    #[arg(long, value_name = "DEV")]
+    #[arg(long, value_name = "DEV", value_parser = device::name)]
     ifb: Option<String>,
 
     /// What the device sees in front of an IP packet [default: ethernet, or as the device is]

@@ -7,7 +7,8 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates from the ground up: each may use only those before it.
-const LAYERS: [&str; 15] = [
+const LAYERS: [&str; 16] = [
+    "text",
     "units",
     "linklayer",
     "packet",
@@ -29,8 +30,8 @@ const LAYERS: [&str; 15] = [
 const BESIDE: [&str; 2] = ["bench", "fuzz"];
 
 /// Crates that compute and never touch the machine.
-const CORE: [&str; 10] =
-    ["units", "linklayer", "packet", "queueing", "atm", "tcp", "theory", "analysis", "sim", "kernel"];
+const CORE: [&str; 11] =
+    ["text", "units", "linklayer", "packet", "queueing", "atm", "tcp", "theory", "analysis", "sim", "kernel"];
 
 /// What those may use from outside: arithmetic, hashes with a given key, randomness from a seed, derive macros. Nothing here
 /// opens a file, a socket or a thread, or reads a clock.

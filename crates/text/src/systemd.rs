@@ -1,0 +1,126 @@
+//! Words and values of a unit file (systemd.syntax(7), systemd.unit(5), systemd.service(5)).
+//!
+//! systemd ends a line at a line feed, a carriage return and a NUL, and joins it with the next where it ends in a backslash.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::shown;
+
+/// Why a path cannot be the program of a command line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NoProgram {
+    /// systemd looks only for a few names without a path.
+    Relative,
+    /// systemd refuses control characters, quotes and backslashes there; a unit is UTF-8.
+    Characters,
+}
+
+/// In one line, with what would be right.
+impl std::fmt::Display for NoProgram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Relative => "systemd needs the whole path of a program, from / on",
+            Self::Characters => {
+                "systemd takes no program whose path has quotes, backslashes, control characters or bytes that are no UTF-8"
+            }
+        })
+    }
+}
+
+impl std::error::Error for NoProgram {}
+
+/// `path` as the first word of a command line. Variables are not expanded there.
+///
+/// # Errors
+/// A path that systemd refuses there.
+pub fn program(path: &Path) -> Result<String, NoProgram> {
+    let text = path.to_str().ok_or(NoProgram::Characters)?;
+    if !path.is_absolute() {
+        return Err(NoProgram::Relative);
+    }
+    if text.contains(['"', '\'', '\\']) || text.contains(shown::is_hidden) {
+        return Err(NoProgram::Characters);
+    }
+    Ok(quoted(&text.replace('%', "%%")))
+}
+
+/// `text` as a further word of a command line: specifiers (`%`) and variables (`$`) stand for themselves. No command line has a NUL;
+/// it becomes a visible escape.
+#[must_use]
+pub fn word(text: &str) -> String {
+    quoted(&text.replace('%', "%%").replace('$', "$$"))
+}
+
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:%$@=,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '\\' | '"' => quoted.extend(['\\', c]),
+            '\0' => quoted.push_str("\\\\u{0}"),
+            c if shown::is_hidden(c) => {
+                let code = u32::from(c);
+                // `\x` is one byte, and so a character only below 128.
+                match code {
+                    ..0x80 => write!(quoted, "\\x{code:02x}"),
+                    0x80..0x1_0000 => write!(quoted, "\\u{code:04x}"),
+                    _ => write!(quoted, "\\U{code:08x}"),
+                }
+                .expect("a string takes all");
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// `text` as a part of a value that systemd does not split into words, such as `Description=`: one line, specifiers stand for
+/// themselves, and a last backslash does not join the next line.
+#[must_use]
+pub fn value(text: &str) -> String {
+    let mut value = shown::line(text).replace('%', "%%");
+    let backslashes = value.len() - value.trim_end_matches('\\').len();
+    if backslashes % 2 == 1 {
+        value.push('\\');
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// systemd.service(5), "Command lines"; systemd.syntax(7), "Quoting".
+    #[test]
+    fn words_are_as_systemd_reads_them() {
+        assert_eq!(word("/usr/bin/lastmile"), "/usr/bin/lastmile");
+        assert_eq!(word("512 kbit/s"), "\"512 kbit/s\"");
+        assert_eq!(word("/srv/100%$/a\"b"), "\"/srv/100%%$$/a\\\"b\"");
+        assert_eq!(word(""), "\"\"");
+        assert_eq!(word(";"), "\";\"");
+        assert_eq!(word("a\nExecStartPre=/bin/sh\r"), "\"a\\x0aExecStartPre=/bin/sh\\x0d\"");
+        assert_eq!(word("\u{9b}\u{202e}\u{e0041}"), "\"\\u009b\\u202e\\U000e0041\"");
+    }
+
+    #[test]
+    fn a_program_is_a_whole_path_that_systemd_takes() {
+        assert_eq!(program(Path::new("/opt/last mile/100%/$x")).unwrap(), "\"/opt/last mile/100%%/$x\"");
+        assert_eq!(program(Path::new("lastmile")), Err(NoProgram::Relative));
+        for path in ["/a\nb", "/a\"b", "/a'b", "/a\\b"] {
+            assert_eq!(program(Path::new(path)), Err(NoProgram::Characters), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_stays_on_its_line() {
+        assert_eq!(value("a\nUser=root"), "a\\nUser=root");
+        assert_eq!(value("100 %i \u{1b}[31m"), "100 %%i \\u{1b}[31m");
+        assert_eq!(value("a\\"), "a\\\\");
+        assert_eq!(value("a\\\\"), "a\\\\");
+    }
+}

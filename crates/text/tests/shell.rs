@@ -1,0 +1,45 @@
+//! Words and comments against shells themselves.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::process::Command;
+
+use lastmile_text::shell::{comment, word};
+use proptest::prelude::*;
+
+/// The characters that shells give a meaning, beside others.
+fn hostile() -> impl Strategy<Value = String> {
+    prop::collection::vec(
+        prop_oneof![
+            prop::sample::select(
+                "'\"\\$`;&|<>(){}[]*?!#~=% \t\n\r\u{1b}\u{7f}-ax\u{e9}\u{2028}".chars().collect::<Vec<_>>()
+            ),
+            any::<char>().prop_filter("a command line has no NUL", |c| *c != '\0'),
+        ],
+        0..12,
+    )
+    .prop_map(|chars| chars.into_iter().collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// The real `sh` gets exactly the words, and runs nothing else, whatever a comment in front of them says.
+    #[test]
+    fn a_shell_reads_the_same_words_back(texts in prop::collection::vec(hostile(), 1..8), about in hostile()) {
+        let words: Vec<String> = texts.iter().map(|text| word(text)).collect();
+        let script = format!("# {}\nprintf '%s\\0' {}\n", comment(&about), words.join(" "));
+        // No program can be found: whatever were run beside the shell's own printf would be an error.
+        let output = Command::new("/bin/sh").args(["-euc", &script]).env("PATH", "/nonexistent").output().unwrap();
+        prop_assert!(output.status.success() && output.stderr.is_empty(), "{script:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let expected: Vec<u8> = texts.iter().flat_map(|text| text.bytes().chain([0])).collect();
+        prop_assert_eq!(output.stdout, expected);
+    }
+
+    /// So does a tokenizer that shares nothing with it.
+    #[test]
+    fn a_tokenizer_reads_the_same_words_back(texts in prop::collection::vec(hostile(), 1..8)) {
+        let words: Vec<String> = texts.iter().map(|text| word(text)).collect();
+        prop_assert_eq!(shlex::split(&words.join(" ")).unwrap(), texts);
+    }
+}
