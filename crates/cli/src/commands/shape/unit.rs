@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use lastmile_scenario::file::Reading;
 use lastmile_scenario::policy::ready;
+use lastmile_text::systemd;
 use lastmile_units::BitRate;
 
+use crate::commands::device;
 use crate::commands::policy::OnLine;
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
@@ -34,11 +36,11 @@ pub(super) struct Arguments {
     link: Option<String>,
 
     /// Interface to the LAN
-    #[arg(long, value_name = "IF", requires = "policy")]
+    #[arg(long, value_name = "IF", requires = "policy", value_parser = device::name)]
     lan: Option<String>,
 
     /// Interface to the modem
-    #[arg(long, value_name = "IF", requires = "policy")]
+    #[arg(long, value_name = "IF", requires = "policy", value_parser = device::name)]
     wan: Option<String>,
 
     /// Serve metrics for Prometheus at http://ADDRESS/metrics, such as 127.0.0.1:9100
@@ -59,6 +61,9 @@ pub(super) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         Some(program) => program.clone(),
         None => std::env::current_exe().map_err(|error| Failure::new(format_args!("where is lastmile? {error}")))?,
     };
+    let program = systemd::program(&program)
+        .map_err(|no| Failure::new(format_args!("{} cannot be started by systemd: {no}", program.display())))
+        .map_err(|failure| failure.hint("--program says where it will be"))?;
     let unit = match (&arguments.policy, &arguments.lan, &arguments.wan) {
         (Some(policy), Some(lan), Some(wan)) => {
             let (up, down, link) = (arguments.up, arguments.down, arguments.link.clone());
@@ -69,7 +74,7 @@ pub(super) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
                 // A unit that could not start helps nobody.
                 on_line.load_for_a_line(Reading::Once)?;
             }
-            Unit::of(&program, &on_line, (lan, wan), &arguments.further())
+            Unit::of(&program, &on_line, (lan, wan), &arguments.further())?
         }
         _ => Unit::template(&program),
     };
@@ -80,13 +85,13 @@ pub(super) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
 impl Arguments {
     /// Options of the shaper beside policy, line and interfaces.
     fn further(&self) -> String {
-        let metrics = self.metrics.map(|address| format!(" --metrics {}", quoted(&address.to_string())));
+        let metrics = self.metrics.map(|address| format!(" --metrics {}", systemd::word(&address.to_string())));
         let realtime = self.realtime.then(|| " --realtime".to_owned());
         metrics.into_iter().chain(realtime).collect()
     }
 }
 
-/// What differs from unit to unit.
+/// What differs from unit to unit: values and words as systemd reads them, escaped already.
 struct Unit {
     file: &'static str,
     about: String,
@@ -100,35 +105,38 @@ struct Unit {
 }
 
 impl Unit {
-    fn of(program: &Path, on_line: &OnLine, (lan, wan): (&str, &str), further: &str) -> Self {
-        let file = Path::new(&on_line.policy);
+    /// `program` and `further` are words already.
+    fn of(program: &str, on_line: &OnLine, (lan, wan): (&str, &str), further: &str) -> Result<Self> {
         let policy = match ready::text(&on_line.policy) {
             Some(_) => on_line.policy.clone(),
             None => {
-                std::path::absolute(file).map_or_else(|_| on_line.policy.clone(), |path| path.display().to_string())
+                let file = std::path::absolute(&on_line.policy).map_err(Failure::new)?;
+                file.into_os_string().into_string().map_err(|path| {
+                    Failure::new(format_args!("the path {} is no UTF-8, which a unit is", path.display()))
+                })?
             }
         };
-        let program = quoted(&program.display().to_string());
-        let mut shape = format!("{program} shape {} --lan {lan} --wan {wan} --make-bridge", quoted(&policy));
+        let about = systemd::value(&format!("{policy} between {lan} and {wan}"));
+        let [lan, wan] = [lan, wan].map(systemd::word);
+        let mut shape = format!("{program} shape {} --lan {lan} --wan {wan} --make-bridge", systemd::word(&policy));
         for (name, value) in on_line.given() {
-            write!(shape, " --{name} {}", quoted(&value)).expect("a string takes all");
+            write!(shape, " --{name} {}", systemd::word(&value)).expect("a string takes all");
         }
         shape.push_str(further);
-        Self {
+        Ok(Self {
             file: "/etc/systemd/system/lastmile-shape.service",
-            about: format!("{policy} between {lan} and {wan}"),
+            about,
             needs: "",
             settings: "",
-            lan: lan.to_owned(),
-            wan: wan.to_owned(),
+            lan,
+            wan,
             shape,
             reload: format!("{program} shape reload"),
-        }
+        })
     }
 
     /// One for any number of lines: `%i` is the name of one, and its settings are variables in a file of that name.
-    fn template(program: &Path) -> Self {
-        let program = quoted(&program.display().to_string());
+    fn template(program: &str) -> Self {
         let control = "--control /run/lastmile/%i.sock";
         Self {
             file: "/usr/lib/systemd/system/lastmile-shape@.service",
@@ -195,28 +203,5 @@ SystemCallFilter=@system-service bpf
 WantedBy=multi-user.target
 "
         )
-    }
-}
-
-/// One word of a command, by the rules of systemd.service(5): specifiers and variables stand for themselves.
-fn quoted(word: &str) -> String {
-    let plain = word.replace('%', "%%").replace('$', "$$");
-    let safe = |c: char| c.is_ascii_alphanumeric() || "/._-+:%$@".contains(c);
-    match plain.chars().all(safe) {
-        true => plain,
-        false => format!("\"{}\"", plain.replace('\\', "\\\\").replace('"', "\\\"")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// systemd.service(5), "Command lines".
-    #[test]
-    fn words_are_as_systemd_reads_them() {
-        assert_eq!(quoted("/usr/bin/lastmile"), "/usr/bin/lastmile");
-        assert_eq!(quoted("512 kbit/s"), "\"512 kbit/s\"");
-        assert_eq!(quoted("/srv/100%$/a\"b"), "\"/srv/100%%$$/a\\\"b\"");
     }
 }
