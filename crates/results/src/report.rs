@@ -1,7 +1,7 @@
 //! `report.html`: one file that needs no network and no script, and the pictures in it.
 //!
 //! A report of one run stacks its panels over one axis of time; one of several runs of a scenario draws them into the same panels, a line
-//! a run. Every name that comes from a file is escaped.
+//! a run. Every name that comes from a file is escaped: by maud for the markup, and [`finished`] shows its hidden characters.
 
 mod compare;
 mod label;
@@ -13,6 +13,9 @@ mod style;
 mod tables;
 mod trade;
 
+use std::borrow::Cow;
+
+use lastmile_text::shown;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::Run;
@@ -55,7 +58,7 @@ fn document(first: &Summary, body: &Markup) -> String {
             body { (body) }
         }
     };
-    page.into_string()
+    finished(page)
 }
 
 /// One picture of several runs side by side, or of one: the panels of `series`, by name, as a drawing that stands alone.
@@ -88,7 +91,15 @@ pub fn figure(runs: &[Run], series: &[&str]) -> String {
             text.note x=(coordinate(GAP)) y=(coordinate(outer_height - 14.0)) { (shared_caption(runs)) }
         }
     };
-    drawing.into_string()
+    finished(drawing)
+}
+
+/// The text of a page or drawing. XML has no control characters at all, and bidirectional controls reorder what stands around a name.
+fn finished(markup: Markup) -> String {
+    match shown::file(&markup.0) {
+        Cow::Borrowed(_) => markup.into_string(),
+        Cow::Owned(text) => text,
+    }
 }
 
 /// Panels one above the other, the first at `top`.
@@ -222,7 +233,7 @@ fn inputs(summary: &Summary) -> Markup {
             h2 { "Scenario" }
             details {
                 summary { (summary.inputs.file.as_deref().unwrap_or("the file")) }
-                pre { (text) }
+                pre { (text.replace("\r\n", "\n")) }
             }
         }
     }

@@ -64,7 +64,7 @@ pub fn trade_off(lines: &[TradeOff], caption: &str) -> String {
             text.note x=(coordinate(GAP)) y=(coordinate(height - 14.0)) { (caption) }
         }
     };
-    drawing.into_string()
+    super::finished(drawing)
 }
 
 fn panel(line: &TradeOff) -> Panel {
