@@ -66,7 +66,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         // A closed standard error leaves nobody to tell.
         Err(error) if error.use_stderr() => {
-            let _ = error.print();
+            let _ = printer::escaped(error).print();
             return Exit::CouldNotRun.into();
         }
         Err(help) => {

@@ -1,5 +1,9 @@
 //! Text tables: columns padded to their widest cell, numbers to the right, two blanks between.
 
+use std::borrow::Cow;
+
+use lastmile_text::shown;
+
 /// How a column lines up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Align {
@@ -7,6 +11,14 @@ pub(crate) enum Align {
     Left,
     /// Numbers.
     Right,
+}
+
+/// A cell stays on its line, and is as wide as it looks.
+fn shown(cell: String) -> String {
+    match shown::line(&cell) {
+        Cow::Borrowed(_) => cell,
+        Cow::Owned(escaped) => escaped,
+    }
 }
 
 /// A table with a head.
@@ -19,12 +31,15 @@ pub(crate) struct Table {
 impl Table {
     /// A table with these columns and no rows.
     pub(crate) fn new<S: Into<String>>(columns: impl IntoIterator<Item = (S, Align)>) -> Self {
-        Self { columns: columns.into_iter().map(|(title, align)| (title.into(), align)).collect(), rows: Vec::new() }
+        Self {
+            columns: columns.into_iter().map(|(title, align)| (shown(title.into()), align)).collect(),
+            rows: Vec::new(),
+        }
     }
 
     /// Adds a row; cells that it lacks are empty.
     pub(crate) fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
-        self.rows.push(cells.into_iter().map(Into::into).collect());
+        self.rows.push(cells.into_iter().map(|cell| shown(cell.into())).collect());
     }
 
     /// The table as lines, the first its head, none with blanks at the end.
@@ -68,5 +83,13 @@ mod tests {
         table.row(["ip", "1"]);
         table.row(["pppoa", "1000", "two cells"]);
         assert_eq!(table.render(), "link     µs  note\nip        1\npppoa  1000  two cells\n");
+    }
+
+    #[test]
+    fn columns_line_up_under_escapes() {
+        let mut table = Table::new([("name\n", Align::Left), ("n", Align::Right)]);
+        table.row(["a\u{1b}[2J\r\nb", "1"]);
+        table.row(["\u{202e}x", "12"]);
+        assert_eq!(table.render(), "name\\n              n\na\\u{1b}[2J\\r\\nb   1\n\\u{202e}x        12\n");
     }
 }

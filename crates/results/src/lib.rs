@@ -14,6 +14,7 @@
 //! | [`mod@format`] | numbers for people |
 //! | [`atomic`] | files that are there whole or not at all |
 //! | [`capture`] | packets as pcapng |
+//! | [`json`] | JSON without characters that a terminal obeys |
 //! | [`table`] | the same on a terminal |
 //! | [`mod@write`] | the files of a run, all or none |
 //! | [`read`] | the same files, read again |
@@ -26,6 +27,7 @@ mod bounds;
 pub mod capture;
 pub mod comparison;
 pub mod format;
+pub mod json;
 mod limits;
 mod lines;
 pub mod parquet;

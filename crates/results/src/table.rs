@@ -1,9 +1,11 @@
 //! The result on a terminal: tables that fit its width, and what limited each flow.
 //!
-//! Plain text without escape sequences: whoever prints may set headings in bold where colour is wanted. Tables are laid out by
+//! Plain text without escape sequences, whatever names hold: whoever prints may set headings in bold where colour is wanted. Tables are laid out by
 //! `comfy-table`; columns that do not fit wrap.
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, TableStyle};
+
+use lastmile_text::shown;
 
 use crate::Run;
 use crate::format;
@@ -73,9 +75,10 @@ fn table_with(text: &mut String, table: &Table, (all, most): (usize, usize), wid
         .load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')))
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(width.max(LEAST_WIDTH))
-        .set_header(table.columns.iter().map(|column| cell(&column.name, column.kind)));
+        .set_header(table.columns.iter().map(|column| cell(&shown::lines(&column.name), column.kind)));
     for row in table.rows.iter().take(most) {
-        laid_out.add_row(row.iter().zip(&table.columns).map(|(content, column)| cell(content, column.kind)));
+        laid_out
+            .add_row(row.iter().zip(&table.columns).map(|(content, column)| cell(&shown::line(content), column.kind)));
     }
     for (column, laid_out) in table.columns.iter().zip(laid_out.column_iter_mut()) {
         // A number that wraps cannot be read; words can.
@@ -86,7 +89,7 @@ fn table_with(text: &mut String, table: &Table, (all, most): (usize, usize), wid
     if !text.is_empty() {
         text.push('\n');
     }
-    text.push_str(&format!("{}\n{}\n", table.title, laid_out.trim_fmt()));
+    text.push_str(&format!("{}\n{}\n", shown::line(&table.title), laid_out.trim_fmt()));
     if all > most {
         text.push_str(&format!(" … {} more\n", all - most));
     }
@@ -129,7 +132,7 @@ fn wrap(text: &mut String, words: &str, indent: usize, width: u16) {
     let width = usize::from(width.max(LEAST_WIDTH));
     let mut line = " ".repeat(indent);
     let mut empty = true;
-    for word in words.split(' ') {
+    for word in shown::line(words).split(' ') {
         if !empty && line.chars().count() + 1 + word.chars().count() > width {
             text.push_str(&line);
             text.push('\n');

@@ -16,6 +16,8 @@
 use core::fmt;
 use core::ops::Range;
 
+use lastmile_text::shown;
+
 /// A text that is read, and the name that messages give it.
 #[derive(Clone, Debug)]
 pub struct Source {
@@ -122,26 +124,24 @@ impl Excerpt {
     /// Characters kept before the caret of a long line.
     const LEAD: usize = 30;
 
-    /// Cuts a long line around the part, and replaces what would move or garble a terminal's cursor.
+    /// Cuts a long line around the part. A tab becomes a blank, another hidden character its visible escape, under which the caret is
+    /// as much longer.
     fn cut(line: &str, before: usize, width: usize) -> Self {
-        let printable = |c: char| if c == '\t' || c.is_control() { ' ' } else { c };
+        let shown = |from: usize, to: usize| {
+            let part: String = line.chars().map(|c| if c == '\t' { ' ' } else { c }).take(to).skip(from).collect();
+            shown::line(&part).into_owned()
+        };
         let length = line.chars().count();
-        if length <= Self::LONGEST {
-            return Self { text: line.chars().map(printable).collect(), before, width };
-        }
-        let skipped = before.saturating_sub(Self::LEAD);
-        let mut text = String::new();
-        if skipped > 0 {
-            text.push_str("...");
-        }
-        let lead = text.len();
-        text.extend(line.chars().skip(skipped).take(Self::LONGEST).map(printable));
-        let shown = text.chars().count();
-        if skipped + Self::LONGEST < length {
-            text.push_str("...");
-        }
-        let before = before - skipped + lead;
-        Self { text, before, width: width.min(shown.saturating_sub(before)).max(1) }
+        let skipped = if length <= Self::LONGEST { 0 } else { before.saturating_sub(Self::LEAD) };
+        let end = length.min(skipped + Self::LONGEST);
+        let lead = if skipped > 0 { "..." } else { "" };
+        let [head, part, tail] = [
+            format!("{lead}{}", shown(skipped, before)),
+            shown(before, end.min(before + width)),
+            shown(before + width, end) + if end < length { "..." } else { "" },
+        ];
+        let count = |text: &str| text.chars().count();
+        Self { before: count(&head), width: count(&part).max(1), text: head + &part + &tail }
     }
 }
 
@@ -207,20 +207,15 @@ impl Diagnostic {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
-        let message = one_line(&self.message);
+        let message = shown::line(&self.message);
         match &self.place {
             Place::File { name, line, column, .. } => {
-                format!("{severity}: {}:{line}:{column}: {message}", one_line(name))
+                format!("{severity}: {}:{line}:{column}: {message}", shown::line(name))
             }
-            Place::WholeFile { name } => format!("{severity}: {}: {message}", one_line(name)),
-            Place::Argument { text } => format!("{severity}: {}: {message}", one_line(text)),
+            Place::WholeFile { name } => format!("{severity}: {}: {message}", shown::line(name)),
+            Place::Argument { text } => format!("{severity}: {}: {message}", shown::line(text)),
         }
     }
-}
-
-/// Without line breaks and other control characters: a message stays on its line whatever the file holds.
-fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// The headline, the line of the file with a caret, the hint. No line break at the end.
@@ -241,7 +236,7 @@ impl fmt::Display for Diagnostic {
             )?;
         }
         match &self.hint {
-            Some(hint) => write!(f, "\nhint: {}", one_line(hint)),
+            Some(hint) => write!(f, "\nhint: {}", shown::line(hint)),
             None => Ok(()),
         }
     }
@@ -462,8 +457,26 @@ mod tests {
     fn control_characters_of_a_file_never_reach_the_terminal() {
         let source = Source::new("f", "a = \"\u{1b}[2J\"");
         let shown = Diagnostic::error(source.place(4..9), "odd \u{1b}[2J\nvalue").to_string();
-        assert!(!shown.contains('\u{1b}'));
-        assert!(shown.starts_with("error: f:1:5: odd  [2J value\n"));
+        assert_eq!(shown, "error: f:1:5: odd \\u{1b}[2J\\nvalue\n  |\n1 | a = \"\\u{1b}[2J\"\n  |     ^^^^^^^^^^");
+    }
+
+    /// Carets stand under the escapes of what they point at, behind the escapes of what comes before.
+    #[test]
+    fn carets_line_up_under_escapes() {
+        let source = Source::new("a\u{1b}c\n.toml", "\u{202e}\r\u{9b} = \"\tb\"");
+        let shown = Diagnostic::error(source.place(9..12), "odd").hint("\u{7}beep").to_string();
+        assert_eq!(
+            shown,
+            "error: a\\u{1b}c\\n.toml:1:7: odd\n  |\n1 | \\u{202e}\\r\\u{9b} = \" b\"\n  |                    ^^^\nhint: \\u{7}beep"
+        );
+    }
+
+    #[test]
+    fn a_long_line_of_hidden_characters_is_cut_and_its_caret_stands_right() {
+        let text = format!("{}WRONG{}", "\u{1b}".repeat(500), "\u{1b}".repeat(500));
+        let Place::File { excerpt, .. } = Source::new("f", text).place(500..505) else { panic!("a file") };
+        assert!(excerpt.text.starts_with("...\\u{1b}") && excerpt.text.ends_with("\\u{1b}..."));
+        assert_eq!(excerpt.text.get(excerpt.before..excerpt.before + excerpt.width), Some("WRONG"));
     }
 
     #[test]

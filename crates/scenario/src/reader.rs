@@ -8,6 +8,8 @@ use core::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use lastmile_text::shown;
+
 use crate::diagnostics::{Diagnostic, Place, Report, did_you_mean};
 use crate::document::{self, Document, Node, Origin, Value};
 use crate::schema::{Fallback, Key, Kind, Section};
@@ -210,7 +212,7 @@ impl<'d> Table<'d> {
             "a name is empty".to_owned()
         } else if name.chars().count() > LONGEST {
             format!("a name of {} characters; it has at most {LONGEST}", name.chars().count())
-        } else if let Some(bad) = name.chars().find(|c| c.is_control() || matches!(c, '/' | '\\')) {
+        } else if let Some(bad) = name.chars().find(|c| shown::is_hidden(*c) || matches!(c, '/' | '\\')) {
             // Names become names of files.
             format!("a name with {bad:?}; every other printing character will do")
         } else {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lastmile_results::write::SERIES;
-use lastmile_results::{atomic, parquet};
+use lastmile_results::{atomic, json, parquet};
 
 use self::document::Document;
 use self::group::GroupBy;
@@ -107,6 +107,6 @@ fn write(directory: &Path, analysed: &[read::Analysed], documents: &[Document]) 
     parquet::write(&series, &mut rows).map_err(|error| failed(&path, &error))?;
     atomic::write(&path, &rows).map_err(|error| failed(&path, &error))?;
     let path = directory.join(ANALYSIS);
-    let text = serde_json::to_string_pretty(&document::Files { files: documents }).map_err(Failure::new)?;
-    atomic::write(&path, format!("{text}\n").as_bytes()).map_err(|error| failed(&path, &error))
+    atomic::write(&path, json::pretty(&document::Files { files: documents }).as_bytes())
+        .map_err(|error| failed(&path, &error))
 }

@@ -18,6 +18,6 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut crate::Arguments::command(), "lastmile", &mut script);
-    printer.data(&String::from_utf8_lossy(&script))?;
+    printer.exact(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Done)
 }

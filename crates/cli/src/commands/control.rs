@@ -6,12 +6,13 @@ use std::path::Path;
 use clap::Args;
 use lastmile_live::control::{self, Request, Verb};
 use lastmile_live::stop::Stop;
+use lastmile_results::json;
 use lastmile_units::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::exit::{Exit, Failure, Result};
-use crate::printer::Printer;
+use crate::printer::{Printer, Screen};
 
 /// What is answered, by a program whose status is an `S`.
 #[derive(Serialize, Deserialize)]
@@ -85,7 +86,7 @@ pub(super) fn tell<S: Serialize>(answer: &Answer<S>, json: bool, printer: &mut P
     match answer {
         Answer::Failed { error } => {
             // The report of a file says itself where it is wrong.
-            printer.talk(error);
+            printer.talk_lines(error);
             Ok(Exit::No)
         }
         Answer::Done { message } if !json => {
@@ -136,15 +137,17 @@ pub(super) fn look<S: Serialize + DeserializeOwned>(
         match (look.json, &stop) {
             (true, None) => printer.json(&now)?,
             (true, Some(_)) => {
-                printer.data(&format!("{}\n", serde_json::to_string(&now).map_err(io::Error::from)?))?;
+                printer.write(|to| json::write_line(&now, to))?;
             }
             (false, _) => {
                 let seen = Seen { now: &*now, before: before.as_deref() };
                 let text = text(&seen, printer.width());
                 let gap = if before.is_some() { "\n" } else { "" };
                 let rows = printer.rows().map_or(usize::MAX, usize::from);
-                let shown = if in_place { screen(&text, printer.width().into(), rows) } else { format!("{gap}{text}") };
-                printer.data(&shown)?;
+                match in_place {
+                    true => printer.screen(&Screen::new(&text, printer.width().into(), rows))?,
+                    false => printer.data(&format!("{gap}{text}"))?,
+                }
             }
         }
         before = Some(now);
@@ -155,22 +158,6 @@ pub(super) fn look<S: Serialize + DeserializeOwned>(
     }
 }
 
-/// Text in place of what is on a terminal of this size: lines are cut to it, so that the first one stays where it is.
-fn screen(text: &str, columns: usize, rows: usize) -> String {
-    // ECMA-48: cursor to the first place (CUP); what is right of a line, and below the last one, goes (EL, ED).
-    let mut shown = "\x1b[H".to_owned();
-    let (lines, room) = (text.lines().count(), rows.saturating_sub(1));
-    let whole = if lines > room { room.saturating_sub(1) } else { lines };
-    for line in text.lines().take(whole) {
-        shown.extend(line.chars().take(columns));
-        shown.push_str("\x1b[K\n");
-    }
-    if whole < lines {
-        shown.push_str(&format!("... {} more lines on a taller terminal\x1b[K\n", lines - whole));
-    }
-    shown + "\x1b[J"
-}
-
 /// As a terminal would show it.
 pub(super) fn words(failure: &Failure) -> String {
     match failure {
@@ -178,19 +165,5 @@ pub(super) fn words(failure: &Failure) -> String {
         Failure::Wrong { message, hint: Some(hint) } => format!("error: {message}\nhint: {hint}"),
         Failure::Wrong { message, hint: None } => format!("error: {message}"),
         Failure::ReaderGone => String::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_screen_is_never_larger_than_the_terminal() {
-        let text = "one\ntwo and more\nthree\nfour\n";
-        assert_eq!(screen(text, 7, 5), "\x1b[Hone\x1b[K\ntwo and\x1b[K\nthree\x1b[K\nfour\x1b[K\n\x1b[J");
-        let cut = screen(text, 80, 4);
-        assert_eq!(cut, "\x1b[Hone\x1b[K\ntwo and more\x1b[K\n... 2 more lines on a taller terminal\x1b[K\n\x1b[J");
-        assert_eq!(screen(text, 80, usize::MAX).lines().count(), 5);
     }
 }

@@ -18,7 +18,7 @@ use lastmile_live::lab::Namespace;
 use lastmile_live::stop::Stop;
 use lastmile_live::user::{self, Inside};
 use lastmile_live::{Error, io};
-use lastmile_results::table;
+use lastmile_results::{json, table};
 use lastmile_scenario::{Override, Scenario};
 use lastmile_units::Duration;
 use signal_hook::consts::SIGUSR1;
@@ -180,7 +180,7 @@ fn emulate(start: &Start, printer: &mut Printer) -> Result {
         world.serve(&stop, Command::new("sh").args(["-c", server]).stdin(Stdio::null()).stdout(talk))?;
     }
     if start.command.is_empty() {
-        printer.talk(&ends(&world));
+        printer.talk_lines(&ends(&world));
     }
     for side in [world.client(), world.server()] {
         if let Some(obstacle) = side.without_stamps() {
@@ -320,17 +320,16 @@ fn interfaces(text: &str) -> std::result::Result<(String, String), String> {
 /// On standard output; beside a command, whose output that is, on standard error.
 fn print(arguments: &Start, scenario: &Scenario, path: &Path, outcome: &Outcome, printer: &mut Printer) -> Result<()> {
     let document = summary::document(arguments, scenario, path, outcome);
-    let text = if arguments.json {
-        let mut text = serde_json::to_string_pretty(&document).map_err(std::io::Error::from)?;
-        text.push('\n');
-        text
-    } else {
-        format!("{}\n{}", table::run(&document.summary, printer.width()), document.live.table())
+    let alone = arguments.command.is_empty();
+    let text = match (arguments.json, alone) {
+        (true, true) => return Ok(printer.json(&document)?),
+        (true, false) => json::pretty(&document),
+        (false, _) => format!("{}\n{}", table::run(&document.summary, printer.width()), document.live.table()),
     };
-    if arguments.command.is_empty() {
+    if alone {
         printer.data(&text)?;
     } else {
-        printer.talk(text.trim_end());
+        printer.talk_lines(text.trim_end());
     }
     Ok(())
 }

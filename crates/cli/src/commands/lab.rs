@@ -15,7 +15,7 @@ use lastmile_live::emulate::Ended;
 use lastmile_live::lab;
 use lastmile_live::stop::Stop;
 use lastmile_results::beside::Beside;
-use lastmile_results::{Run, Summary, table, write};
+use lastmile_results::{Run, Summary, json, table, write};
 use lastmile_scenario::{Override, Scenario};
 use lastmile_sim::outcome::Outcome;
 use lastmile_sim::spec::Network;
@@ -281,9 +281,7 @@ fn write_files(arguments: &Arguments, out: &Path, simulated: Option<&Run>, live:
         write::write_all(&folder(run), run).map_err(Failure::new)?;
     }
     for Measured { run, live } in live {
-        let mut text = serde_json::to_vec_pretty(live).map_err(std::io::Error::from)?;
-        text.push(b'\n');
-        write::write_all_with(&folder(run), run, &[(LIVE, &text)]).map_err(Failure::new)?;
+        write::write_all_with(&folder(run), run, &[(LIVE, json::pretty(live).as_bytes())]).map_err(Failure::new)?;
     }
     let report = out.join(write::REPORT);
     if !alone {

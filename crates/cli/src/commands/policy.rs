@@ -135,7 +135,7 @@ fn show(shown: &Shown, printer: &mut Printer) -> Result {
     if shown.file {
         let text = ready::text(&shown.on_line.policy)
             .ok_or_else(|| Failure::new(format_args!("\"{}\" is no ready policy", shown.on_line.policy)))?;
-        printer.data(text)?;
+        printer.exact(text)?;
         return Ok(Exit::Done);
     }
     let policy = shown.on_line.load(Some(example()?))?;

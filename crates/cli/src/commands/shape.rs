@@ -216,13 +216,9 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     // Everything is open, and there is one thread.
     let rights = Rights::from(&start.needs().give_up_the_rest()?);
     let place = Place::of(start, &world);
-    printer.talk(&format!(
-        "{}: {}\n{}\ncontrol: {}",
-        policy.name,
-        place.words(),
-        rights.words(),
-        start.control.display()
-    ));
+    printer.talk_lines(&format!("{}: {}", policy.name, place.words()));
+    printer.talk(&rights.words());
+    printer.talk(&format!("control: {}", start.control.display()));
     let manager = pulse.manager.as_ref();
     manager.inspect(|manager| manager.ready(&place.words()));
     let asker = listener.asker();

@@ -14,6 +14,8 @@ mod hardship;
 #[cfg(target_os = "linux")]
 mod hostile;
 #[cfg(target_os = "linux")]
+mod hostile_text;
+#[cfg(target_os = "linux")]
 #[path = "../../../live/tests/it/hosts.rs"]
 mod hosts;
 mod json;

@@ -5,6 +5,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use super::Summary;
+use crate::json;
 
 /// What the machine had to do with it. Never part of `summary.json`.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -36,7 +37,7 @@ impl Summary {
     /// Numbers have the fewest digits that read back as the same value; what is no finite number is `null`.
     #[must_use]
     pub fn to_json(&self) -> String {
-        pretty(self)
+        json::pretty(self)
     }
 
     /// Writes that text, a little at a time: of very many flows it is longer than all else.
@@ -44,7 +45,7 @@ impl Summary {
     /// # Errors
     /// Those of `to`.
     pub fn write_json(&self, to: impl io::Write) -> io::Result<()> {
-        write_pretty(self, to)
+        json::write_pretty(self, to)
     }
 }
 
@@ -52,7 +53,7 @@ impl Document<'_> {
     /// The text that `--json` prints, in the form of [`Summary::to_json`].
     #[must_use]
     pub fn to_json(&self) -> String {
-        pretty(self)
+        json::pretty(self)
     }
 
     /// Writes that text, a little at a time.
@@ -60,17 +61,6 @@ impl Document<'_> {
     /// # Errors
     /// Those of `to`.
     pub fn write_json(&self, to: impl io::Write) -> io::Result<()> {
-        write_pretty(self, to)
+        json::write_pretty(self, to)
     }
-}
-
-fn pretty(value: &impl Serialize) -> String {
-    let mut text = Vec::new();
-    write_pretty(value, &mut text).expect("maps have string keys, and writing to memory cannot fail");
-    String::from_utf8(text).expect("JSON is text")
-}
-
-fn write_pretty(value: &impl Serialize, mut to: impl io::Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut to, value)?;
-    to.write_all(b"\n")
 }

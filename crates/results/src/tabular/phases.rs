@@ -1,5 +1,7 @@
 //! Phases side by side, of one run or of several.
 
+use lastmile_text::shown;
+
 use super::{Column, Kind, NOTHING, Table, columns, distinct};
 use crate::Run;
 use crate::format;
@@ -9,7 +11,8 @@ use crate::schema::{Phase, Summary};
 pub(crate) fn phases(summary: &Summary) -> Table {
     let mut table = Table { title: "Phases".to_owned(), columns: columns(&[("", Kind::Name)]), rows: Vec::new() };
     for phase in &summary.phases {
-        let span = format!("{}\n{}–{} s", phase.name, format::number(phase.from_s), format::number(phase.to_s));
+        let span =
+            format!("{}\n{}–{} s", shown::line(&phase.name), format::number(phase.from_s), format::number(phase.to_s));
         table.columns.push(Column { name: span, kind: Kind::Number });
     }
     let mut rows: Vec<(String, Vec<Option<String>>)> = Vec::new();
@@ -109,7 +112,9 @@ pub(crate) fn comparison(runs: &[Run]) -> Table {
         rows: Vec::new(),
         columns: columns(&[("Phase", Kind::Name), ("", Kind::Text)]),
     };
-    table.columns.extend(runs.iter().map(|run| Column { name: run.label.clone(), kind: Kind::Number }));
+    table
+        .columns
+        .extend(runs.iter().map(|run| Column { name: shown::line(&run.label).into_owned(), kind: Kind::Number }));
     if runs.len() == 2 {
         table.columns.push(Column { name: "Factor".to_owned(), kind: Kind::Number });
     }

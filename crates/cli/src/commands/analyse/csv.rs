@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use lastmile_text::csv;
 use serde_json::Value;
 
 use super::document::Document;
@@ -19,7 +20,7 @@ pub(super) fn write(documents: &[Document], to: &mut dyn Write) -> io::Result<()
             }
             let values: Vec<String> =
                 columns.iter().flat_map(|(name, value)| cells(name, value)).map(|cell| cell.1).collect();
-            writeln!(to, "{},{}", quoted(&document.file), values.join(","))?;
+            writeln!(to, "{},{}", csv::cell(&document.file), values.join(","))?;
         }
     }
     Ok(())
@@ -30,11 +31,7 @@ fn cells(name: &str, value: &Value) -> Vec<(String, String)> {
     match value {
         Value::Object(map) => map.iter().flat_map(|(key, value)| cells(&format!("{name}_{key}"), value)).collect(),
         Value::Null => vec![(name.to_owned(), String::new())],
-        Value::String(text) => vec![(name.to_owned(), quoted(text))],
+        Value::String(text) => vec![(name.to_owned(), csv::cell(text).into_owned())],
         other => vec![(name.to_owned(), other.to_string())],
     }
-}
-
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }

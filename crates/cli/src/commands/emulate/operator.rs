@@ -9,6 +9,7 @@ use std::time::Duration;
 use lastmile_live::control::{Listener, Verb};
 use lastmile_live::emulate::Handle;
 use lastmile_live::stop::Stop;
+use lastmile_text::shown;
 
 use super::super::control::{self, Answer, Program, Seen};
 use super::status::{Status, Teller};
@@ -53,7 +54,7 @@ impl lastmile_live::control::Operator for Operator<'_> {
         if let Some(status) = self.status() {
             let text = Status::text(&Seen { now: &status, before: None });
             // With standard error closed there is nobody left to tell.
-            let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}", shown::lines(&text));
         }
     }
 }
@@ -66,7 +67,7 @@ pub(super) fn tick(teller: &Teller, handle: &Handle, end: &Stop) {
         let Some(now) = handle.glance() else { break };
         // To the first column, and what is right of it away: ECMA-48, EL. One column is left free, lest it wraps.
         let width = terminal_size::terminal_size_of(&terminal).map_or(80, |(width, _)| usize::from(width.0)) - 1;
-        let line: String = teller.brief(&before, &now).chars().take(width).collect();
+        let line: String = shown::line(&teller.brief(&before, &now)).chars().take(width).collect();
         let _ = write!(terminal, "\r\x1b[K{line}").and_then(|()| terminal.flush());
         before = now;
     }
