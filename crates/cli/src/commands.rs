@@ -12,6 +12,8 @@ mod device;
 pub(crate) mod emulate;
 #[cfg(target_os = "linux")]
 pub(crate) mod lab;
+#[cfg(target_os = "linux")]
+mod leftovers;
 pub(crate) mod model;
 pub(crate) mod overhead;
 pub(crate) mod policy;

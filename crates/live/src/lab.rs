@@ -22,6 +22,7 @@ mod datagrams;
 mod echo;
 mod generator;
 mod hosts;
+pub mod leftovers;
 pub mod netns;
 mod opener;
 mod outcome;

@@ -26,7 +26,7 @@ use signal_hook::consts::SIGUSR1;
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
 
-use super::control;
+use super::{control, leftovers};
 
 use self::operator::Operator;
 pub(super) use self::path::{Path, ends as two_nodes};
@@ -173,6 +173,7 @@ fn emulate(start: &Start, printer: &mut Printer) -> Result {
         user::enter(if start.map_root { Inside::Root } else { Inside::Themselves })?;
         (config.client, config.server) = (Place::Unnamed, Place::Unnamed);
     }
+    leftovers::remove(printer);
     let mut world = World::build(&config)?;
     if let Some(server) = &start.server {
         // Standard output is for data.

@@ -23,10 +23,10 @@ use lastmile_units::{Duration, Instant};
 use serde::Serialize;
 
 use super::emulate::two_nodes;
-use super::run;
 use super::run::capture::Captures;
 use super::run::options::{Changes, Files};
 use super::run::variants::{Variant, common};
+use super::{leftovers, run};
 use crate::exit::{Exit, Failure, Result};
 use crate::folders::Folders;
 use crate::interrupt::Interrupt;
@@ -114,6 +114,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     };
     // A second signal ends the program at once while packets run, too.
     drop(Interrupt::watch()?);
+    leftovers::remove(printer);
     let live = match live(arguments, &variant, &scenario, &plan, printer)? {
         Ok(live) => live,
         Err(interrupted) => return Ok(interrupted),

@@ -21,6 +21,8 @@ use {
     lastmile_sim::spec::Network,
 };
 
+#[cfg(target_os = "linux")]
+use crate::commands::leftovers;
 use crate::exit::{Exit, Failure, Result};
 use crate::folders::Folders;
 use crate::interrupt::Interrupt;
@@ -210,6 +212,7 @@ impl Laboratory {
             seconds / 60,
             seconds % 60
         ));
+        leftovers::remove(printer);
         // Before anything is made: from here on a signal ends a run, and the run takes away what it made.
         Ok(Self { stop: Stop::on_signals()?, ended: None })
     }

@@ -17,7 +17,7 @@ use crate::error::{Context, Error};
 use crate::handle::{Asked, Handle, Inbox, Snapshot};
 use crate::io::tun::Settings;
 use crate::io::{Device, Interface, Path, Tun};
-use crate::lab::Namespace;
+use crate::lab::{Namespace, leftovers};
 use crate::stop::Stop;
 use crate::sys::{random, wait};
 
@@ -172,7 +172,7 @@ impl Side {
 
     fn build(config: &Config, place: &Place, role: &str, address: Ipv4Addr) -> Result<Self, Error> {
         let namespace = match place {
-            Place::New => Some(Namespace::create(&format!("lastmile-{}-{role}", std::process::id()))?),
+            Place::New => Some(Namespace::create(&leftovers::name_of(role))?),
             Place::Unnamed => Some(Namespace::unnamed(role)?),
             Place::Existing(name) | Place::Interface { namespace: Some(name), .. } => Some(Namespace::open(name)?),
             Place::Here | Place::Interface { namespace: None, .. } => None,

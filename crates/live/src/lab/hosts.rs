@@ -5,11 +5,11 @@ use std::io;
 
 use crate::error::{Context, Error};
 
-use super::{Hosts, Namespace};
+use super::{Hosts, Namespace, leftovers};
 
 /// A new namespace for this role, `lastmile-PID-ROLE`, set up for `hosts`.
 pub(super) fn namespace(role: &str, hosts: &Hosts) -> Result<Namespace, Error> {
-    let namespace = Namespace::create(&format!("lastmile-{}-{role}", std::process::id()))?;
+    let namespace = Namespace::create(&leftovers::name_of(role))?;
     let set_up = || -> Result<(), Error> {
         for (name, value) in settings(hosts) {
             write(name, value)

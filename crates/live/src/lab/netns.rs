@@ -1,7 +1,7 @@
 //! Network namespaces, named as ip-netns(8) names them, so that `ip netns exec NAME ...` works from outside.
 //!
 //! What [`Namespace::create`] makes, dropping the value removes, and nothing else: an opened namespace stays. Only a process
-//! that is killed (SIGKILL) leaves its namespaces behind; `ip netns delete NAME` removes them.
+//! that is killed (SIGKILL) leaves its namespaces behind; [`super::leftovers`] removes them, as does `ip netns delete NAME`.
 //!
 //! A namespace belongs to a thread, so [`Namespace::run`] works in a thread of its own: the caller's never changes, and a
 //! process that is started there stays there.
@@ -14,15 +14,17 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use crate::error::{Context, Error};
-use crate::sys::{device, namespace};
+use crate::sys::{device, lock, namespace};
 use crate::user;
+
+use super::leftovers;
 
 /// A network namespace.
 #[derive(Debug)]
 pub struct Namespace {
     name: String,
     named: bool,
-    /// Keeps it alive, and is the way in.
+    /// Keeps it alive, and is the way in. Of a namespace that was made here it has the lock.
     file: File,
     /// Where its name is pinned, if it was made here and is to be removed.
     pinned: Option<PathBuf>,
@@ -38,13 +40,16 @@ impl Namespace {
         let path = path_of(name).context(what)?;
         fs::DirBuilder::new().recursive(true).mode(0o755).create(namespace::RUN_DIR).context(what)?;
         namespace::share_run_dir().context(what)?;
+        // Until it has its lock. Who keeps the turn for too long removes nothing meanwhile.
+        let _turn = leftovers::turn(Path::new(namespace::RUN_DIR)).context(what)?;
         OpenOptions::new().write(true).create_new(true).mode(0o400).open(&path).context(what)?;
         let made = apart(|| {
             namespace::unshare()?;
             device::bring_up("lo")?;
             namespace::pin_current(&path)
         })
-        .and_then(|()| File::open(&path));
+        .and_then(|()| File::open(&path))
+        .and_then(|file| lock::try_lock(file.as_fd()).map(|_| file));
         match made {
             Ok(file) => Ok(Self { name: name.to_owned(), named: true, file, pinned: Some(path) }),
             Err(error) => {

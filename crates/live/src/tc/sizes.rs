@@ -18,7 +18,7 @@ use lastmile_units::{ByteCount, CellCount};
 
 use super::{Lacking, Target, apply, run};
 use crate::error::{Context, Error};
-use crate::lab::Namespace;
+use crate::lab::{Namespace, leftovers};
 use crate::stop::Stop;
 use crate::sys::stamped;
 
@@ -96,7 +96,7 @@ impl Pair {
     /// # Errors
     /// Not root; no ip(8); no veth.
     pub fn new() -> Result<Self, Error> {
-        let make = |side| Namespace::create(&format!("lastmile-{}-tc-{side}", std::process::id()));
+        let make = |side| Namespace::create(&leftovers::name_of(&format!("tc-{side}")));
         let target = Target { device: DEVICE.to_owned(), ifb: "ifb-veth0".to_owned() };
         let pair = Self { sender: make("sender")?, receiver: make("receiver")?, target };
         // Before there is a device: what it would send of its own accord takes time of the line.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{IsTerminal, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -83,8 +84,10 @@ pub(super) fn is_watched() -> bool {
 pub(super) fn listen(asked: Option<&Path>) -> Result<Option<Listener>> {
     match asked {
         Some(path) => Ok(Some(Listener::bind(path)?)),
-        None => Ok(folder(true)
-            .and_then(|folder| Listener::bind(&folder.join(format!("emulate-{}.sock", std::process::id()))).ok())),
+        None => Ok(folder(true).and_then(|folder| {
+            remove_abandoned(&folder);
+            Listener::bind(&folder.join(format!("emulate-{}.sock", std::process::id()))).ok()
+        })),
     }
 }
 
@@ -112,6 +115,22 @@ pub(super) fn find(pid: Option<u32>) -> Result<PathBuf> {
             let pid = |path: &PathBuf| path.file_stem().map(|stem| stem.to_string_lossy().replace("emulate-", ""));
             let pids: Vec<String> = several.iter().filter_map(pid).collect();
             Err(Failure::new("several emulated lines answer").hint(format!("--pid says which: {}", pids.join(", "))))
+        }
+    }
+}
+
+/// Removes the sockets of lines that were killed: nobody listens, and no process has the number in the name.
+fn remove_abandoned(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let pid =
+            name.to_str().and_then(|name| name.strip_prefix("emulate-")?.strip_suffix(".sock")?.parse::<u32>().ok());
+        let is_gone = |pid: u32| !Path::new("/proc").join(pid.to_string()).exists();
+        let nobody_listens = || {
+            UnixStream::connect(entry.path()).is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
+        };
+        if pid.is_some_and(is_gone) && nobody_listens() {
+            let _ = fs::remove_file(entry.path());
         }
     }
 }

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::Arguments;
 use super::plan::Plan;
+use crate::commands::leftovers;
 use crate::exit::{Exit, Result};
 use crate::printer::Printer;
 use crate::table::{Align, Table};
@@ -88,6 +89,7 @@ fn measure(
         return Ok(Vec::new());
     }
     let configuration = plan.configuration(Device::Ethernet);
+    leftovers::remove(printer);
     let pair = Pair::new()?;
     for what in pair.apply(&configuration)? {
         printer.talk(&format!("this kernel lacks {what}"));
