@@ -2,6 +2,8 @@
 
 pub mod atm;
 pub mod capture;
+pub mod control;
+pub mod metrics;
 pub mod packet;
 pub mod policy;
 pub mod scenario;

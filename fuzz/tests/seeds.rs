@@ -27,6 +27,16 @@ fn capture() {
 }
 
 #[test]
+fn control() {
+    replay("control", lastmile_fuzz::control::check);
+}
+
+#[test]
+fn metrics() {
+    replay("metrics", lastmile_fuzz::metrics::check);
+}
+
+#[test]
 fn packet() {
     replay("packet", lastmile_fuzz::packet::check);
 }

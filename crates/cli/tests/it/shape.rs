@@ -324,8 +324,20 @@ fn the_capabilities_of_its_unit_are_enough() {
         set.split(' ').map(|one| format!("+{}", one.replacen("CAP_", "", 1).to_lowercase())).collect();
     let set = format!("--bounding-set=-all,{}", set.join(","));
     for path in ["packet-sockets", "packet-sockets-nft", "xdp"] {
-        let mut command = Command::new("setpriv");
-        command.args(["--no-new-privs", &set, env!("CARGO_BIN_EXE_lastmile")]);
+        // And so much of /proc as ProtectProc and ProcSubset leave.
+        let mut command = Command::new("unshare");
+        let proc = "mount -t proc -o subset=pid,hidepid=invisible none /proc && exec \"$@\"";
+        command.args([
+            "--mount",
+            "sh",
+            "-c",
+            proc,
+            "sh",
+            "setpriv",
+            "--no-new-privs",
+            &set,
+            env!("CARGO_BIN_EXE_lastmile"),
+        ]);
         command.args(["shape", "mine.toml", "--lan", "west", "--wan", "east", "--make-bridge", "--realtime"]);
         command.args(["--path", path]);
         let shaper = site.begin(command);

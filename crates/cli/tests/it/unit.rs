@@ -71,3 +71,36 @@ fn a_policy_that_is_not_there_yet_is_no_error_and_a_wrong_one_is() {
     assert_eq!(unit("wrong.toml").status.code(), Some(2));
     assert_eq!(unit("fifo").status.code(), Some(2), "a ready policy needs a line");
 }
+
+/// The lines of a unit that begin so.
+fn lines<'a>(unit: &'a str, key: &str) -> Vec<&'a str> {
+    unit.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix('=')).collect()
+}
+
+#[test]
+fn a_unit_gives_what_its_options_need_and_no_more() {
+    let scratch = Scratch::new();
+    let unit = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+        command.args(["shape", "unit"]).args(more).current_dir(&scratch.path);
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let line =
+        ["full-both-ways", "--lan", "a", "--wan", "b", "--up", "1 Mbit/s", "--down", "8 Mbit/s", "--link", "ethernet"];
+    let plain = unit(&line);
+    assert_eq!(lines(&plain, "CapabilityBoundingSet"), ["CAP_NET_ADMIN CAP_NET_RAW CAP_BPF CAP_IPC_LOCK"]);
+    assert_eq!(lines(&plain, "RestrictRealtime"), ["yes"]);
+    assert_eq!((lines(&plain, "IPAddressDeny"), lines(&plain, "IPAddressAllow").len()), (vec!["any"], 0));
+    for key in ["MemoryMax", "TasksMax", "ProtectProc", "ProcSubset"] {
+        assert_eq!(lines(&plain, key).len(), 1, "{key}");
+    }
+    let here = unit(&[&line[..], &["--metrics", "127.0.0.1:9100", "--realtime"]].concat());
+    assert_eq!(lines(&here, "IPAddressAllow"), ["localhost"]);
+    assert_eq!(lines(&here, "RestrictRealtime"), ["no"]);
+    assert!(lines(&here, "CapabilityBoundingSet")[0].ends_with(" CAP_SYS_NICE"));
+    let elsewhere = unit(&[&line[..], &["--metrics", "192.0.2.1:9100"]].concat());
+    assert_eq!(lines(&elsewhere, "IPAddressAllow"), ["localhost"]);
+    assert!(elsewhere.contains("# Metrics are at 192.0.2.1:9100: what scrapes them must be allowed"), "{elsewhere}");
+    // Options of a template come later.
+    assert_eq!(lines(&unit(&[]), "IPAddressAllow"), ["localhost"]);
+}

@@ -1,0 +1,5 @@
+//! libFuzzer before the parser: see `lastmile_fuzz::metrics`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| lastmile_fuzz::metrics::check(input));
