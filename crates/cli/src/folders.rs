@@ -28,8 +28,9 @@ impl Folders {
             .take_while(|path| !path.as_os_str().is_empty() && !path.exists())
             .map(Path::to_owned)
             .collect();
-        fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error, named_by))?;
+        // Some of them may be made before one cannot be.
         self.made.extend(missing.into_iter().rev());
+        fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error, named_by))?;
         for name in names {
             let path = folder.join(name);
             AtomicFile::create(&path).map_err(|error| cannot_write(&path, &error, named_by))?;

@@ -50,7 +50,7 @@ fn a_transmission_counts_as_it_goes_out() {
     network.record.interval = Some(Duration::from_s(1));
     let blast = Source::Constant { interval: Duration::from_ms(100), size: ByteCount::new(1500), kind: "blast" };
     network.traffic.push(build::traffic("blast", 0, 1, blast));
-    let outcome = lastmile_sim::run(&network).unwrap();
+    let outcome = run(&network).unwrap();
     let rates: Vec<f64> = outcome
         .series
         .iter()
