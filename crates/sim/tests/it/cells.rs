@@ -105,7 +105,10 @@ fn a_transfer_fills_the_bottleneck_with_cells() {
     let atm = outcome.atm.unwrap();
     assert!(atm.holds(), "{atm:?}");
     let cells = atm.ports[2].cells.sent;
-    assert_eq!((outcome.links[2].cells, outcome.links[2].wire_bits), (Some(cells), cells * 424));
+    assert_eq!(outcome.links[2].cells, Some(cells));
+    // The last cell is on its way out at the end.
+    let bits = outcome.links[2].wire_bits;
+    assert!((cells * 424 - 423..=cells * 424).contains(&bits) && bits <= 100_000_000, "{bits} bits of {cells} cells");
 }
 
 /// Everything that a run tells, but for how many events it took.
