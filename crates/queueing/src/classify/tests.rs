@@ -1,4 +1,5 @@
 use lastmile_packet::{FlowId, Meta, Protocol, TcpFlags};
+use lastmile_units::{ByteCount, Duration};
 
 use super::*;
 
@@ -152,4 +153,32 @@ fn what_can_just_be_is_allowed() {
     for (count, per) in [(1, Duration::from_us(999)), (1, Duration::from_s(3601)), (1_000_001, Duration::from_s(1))] {
         assert_eq!(opened(count, per), Err(MatchError::NewConnections));
     }
+}
+
+/// Two packets of 40 bytes make a connection of more than 50. One-packet connections, more than are remembered, switch that off for nobody.
+#[test]
+fn a_flood_of_connections_forgets_none_that_goes_on() {
+    let mut more_than_one = condition(&Match::ConnectionBytes(Bound::Above, ByteCount::new(50)));
+    let mut of = |connection: u32| more_than_one.matches(NOW, &Meta { flow: FlowId::new(2 * connection), ..ack() });
+    assert!(!of(0) && of(0));
+    for connection in 1..200_000 {
+        assert!(!of(connection));
+    }
+    assert!(of(0), "it was settled");
+    assert!(!of(200_000) && of(200_000), "a new one is remembered");
+    assert!(!of(1), "of a single packet, long ago: forgotten");
+}
+
+/// 256 simulated connections have one host: one new connection a minute each.
+#[test]
+fn a_flood_of_hosts_empties_the_bucket_of_none() {
+    let limit = Match::NewConnections { bound: Bound::Below, count: 1, per: Duration::from_s(60) };
+    let mut takes = condition(&limit);
+    let mut opens =
+        |host: u32| takes.matches(NOW, &Meta { flow: FlowId::new(2 * 256 * host), flags: TcpFlags::SYN, ..ack() });
+    assert!(opens(0) && !opens(0));
+    for host in 1..10_000 {
+        assert!(opens(host), "{host}");
+    }
+    assert!(!opens(0), "its bucket is empty still");
 }
