@@ -15,7 +15,7 @@
 //! - No change of ECE or CWR is lost (RFC 3168, section 6.1): with either an ACK is no pure one, and the ACK before it stays.
 //! - No SACK information is lost: an ACK gives way to a newer one only if that covers each of its blocks, and never if its
 //!   first block is a D-SACK (RFC 2883), which is said only once. This is CAKE's care (`ack-filter` of tc-cake(8)). Nor does
-//!   an ACK with timestamps give way to one without.
+//!   an ACK with timestamps give way to one without, or with an older one.
 //!
 //! - An ACK that carries a list for a regenerator ([`lastmile_packet::AckList`]) passes: with it the list would be lost.
 //!
@@ -113,8 +113,13 @@ fn gives_way(older: PureAck<'_>, newer: PureAck<'_>) -> bool {
 
 /// True when a sender that gets `new` alone misses nothing that `old` says.
 fn stands_for(old: &AckFields, new: &AckFields) -> bool {
-    // RFC 7323, section 3.2: where timestamps are agreed on, a segment without them is dropped, and all it says with it.
-    let heard = new.options.timestamps().is_some() || old.options.timestamps().is_none();
+    // RFC 7323: where timestamps are agreed on, a segment without them is dropped (section 3.2), and so is one whose value is older than
+    // that of a segment before it (section 5.3). With either goes all that it says.
+    let heard = match (old.options.timestamps(), new.options.timestamps()) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some((old, _)), Some((new, _))) => SeqNumber::new(old).at_or_before(SeqNumber::new(new)),
+    };
     heard && covers_sack(old, new)
 }
 

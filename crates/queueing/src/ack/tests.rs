@@ -64,6 +64,11 @@ fn an_ack_without_timestamps_does_not_stand_for_one_with() {
     assert!(!stands_for(&stamped, &plain));
     assert!(stands_for(&plain, &stamped));
     assert!(stands_for(&stamped, &AckFields { options: Options::NONE.with_timestamps(8, 7), ..plain }));
+    // PAWS: the sender would take the older value for a segment of long ago, whatever its echo.
+    assert!(stands_for(&stamped, &AckFields { options: Options::NONE.with_timestamps(7, 6), ..plain }));
+    assert!(!stands_for(&stamped, &AckFields { options: Options::NONE.with_timestamps(6, 8), ..plain }));
+    let last = AckFields { options: Options::NONE.with_timestamps(u32::MAX, 7), ..fields(0, &[]) };
+    assert!(stands_for(&last, &AckFields { options: Options::NONE.with_timestamps(2, 7), ..plain }), "the clock wraps");
 }
 
 fn ack(number: u32, window: u16, options: Options) -> Meta {
