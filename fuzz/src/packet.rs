@@ -4,9 +4,13 @@
 //! to say.
 
 use lastmile_packet::{
-    AckFields, FlowKey, Frame, Meta, Options, Packet, Parsed, Protocol, PureAck, SackBlock, SeqNumber, SynOptions,
-    checksums_hold, parse, parse_headers, write_packet,
+    AckFields, FlowAddresses, FlowId, FlowKey, Frame, Meta, Options, Packet, Parsed, Protocol, PureAck, SackBlock,
+    SeqNumber, SynOptions, TcpFlags, checksums_hold, parse, parse_headers, write_packet,
 };
+use lastmile_queueing::ack::sad;
+use lastmile_queueing::spec::Spec;
+use lastmile_queueing::{Discipline, Environment, Limit, Match, Overflow};
+use lastmile_units::{Instant, PacketCount};
 
 /// Panics when a property does not hold.
 pub fn check(input: &[u8]) {
@@ -20,6 +24,7 @@ pub fn check(input: &[u8]) {
     check_headers_alone(input);
     check_packet(input);
     check_ethernet(input);
+    check_regulated(input);
 }
 
 fn check_lengths(input: &[u8], Parsed { meta, transport_offset, .. }: &Parsed) {
@@ -109,6 +114,54 @@ fn check_soundness(frame: &Frame) {
     let sound = frame.meta().protocol == Protocol::Tcp && checksums_hold(frame.packet_bytes()) == Ok(true);
     assert_eq!(frame.segment().is_some(), sound, "a segment is read if its checksums hold, and only then");
     assert_eq!(frame.meta().pure_ack().is_some(), sound && frame.meta().is_pure_ack());
+}
+
+/// Between two sound ACKs of its flow the input leaves every regulator as it came, unless it is a sound ACK itself. Nothing leaves damaged that
+/// was not, and nothing says what no sound ACK said.
+fn check_regulated(input: &[u8]) {
+    let (first, _) = Frame::new(input.to_vec());
+    let sound = first.meta().pure_ack().is_some();
+    let ack_of_its_flow = |number| {
+        let meta = Meta {
+            ip_len: 40,
+            header_len: 40,
+            flags: TcpFlags::ACK,
+            ack: first.meta().ack.add(number),
+            ..Meta::default()
+        };
+        let mut bytes = Vec::new();
+        write_packet(&meta, &FlowAddresses::of_simulated(FlowId::new(0)), &mut bytes);
+        bytes
+    };
+    let (older, newer) = (ack_of_its_flow(0), ack_of_its_flow(1000));
+    let queue = || Box::new(Spec::fifo(9));
+    let (limit, drop, exempt) = (Limit::Packets(PacketCount::new(9)), Overflow::Tail, Match::Never);
+    let (duplicates, report) = (sad::Duplicates::Count, sad::Report::List);
+    for spec in [
+        Spec::Sad { duplicates, report, exempt: Match::Never, queue: queue() },
+        Spec::AckFilter { limit, drop, rules: Default::default() },
+        Spec::AckCollapsing { limit, drop, exempt },
+        Spec::CakeAckFilter { limit, drop, rules: Default::default() },
+        Spec::AckRegenerator { config: Default::default(), queue: queue() },
+    ] {
+        let mut node = spec.build_in(&Environment::default()).expect("a regulator");
+        let mut dropped = Vec::new();
+        let mut drops = |_, packet: Frame, _| dropped.push(packet.into_bytes());
+        for bytes in [&older, input, &newer] {
+            node.enqueue(Instant::ZERO, Frame::new(bytes.to_vec()).0, &mut drops);
+        }
+        let left: Vec<Vec<u8>> =
+            std::iter::from_fn(|| node.dequeue(Instant::ZERO, &mut drops).map(Frame::into_bytes)).collect();
+        if !sound {
+            assert!(left.iter().any(|bytes| bytes == input), "what is no sound ACK leaves as it came");
+            let others = left.iter().filter(|bytes| *bytes != input);
+            let is_sound = |bytes: &Vec<u8>| Frame::new(bytes.clone()).0.meta().pure_ack().is_some();
+            assert!(others.clone().all(is_sound), "a sound ACK stays sound");
+            let says_new =
+                |bytes: &Vec<u8>| parse(bytes).is_ok_and(|parsed| parsed.meta.ack == first.meta().ack.add(1000));
+            assert!(others.clone().any(says_new), "the newest number arrives");
+        }
+    }
 }
 
 /// Whatever the input is, it passes; the packet in a frame changes as it would alone, and the frame stays one around it.
