@@ -7,3 +7,4 @@ pub mod metrics;
 pub mod packet;
 pub mod policy;
 pub mod scenario;
+pub mod text;

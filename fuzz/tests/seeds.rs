@@ -50,3 +50,8 @@ fn policy() {
 fn scenario() {
     replay("scenario", lastmile_fuzz::scenario::check);
 }
+
+#[test]
+fn text() {
+    replay("text", lastmile_fuzz::text::check);
+}

@@ -31,11 +31,29 @@ fn namespaces(pid: u32) -> Vec<String> {
     names.filter(|name| name.starts_with(&own)).collect()
 }
 
-fn start(folder: &Path, arguments: &[&str]) -> Child {
+/// A run that ends with its test.
+struct Run(Child);
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl std::ops::Deref for Run {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+fn start(folder: &Path, arguments: &[&str]) -> Run {
     let mut command = lastmile(folder, arguments);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = Run(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
     if arguments[0] == "emulate" {
-        until_it_says("Ctrl-C ends the line", &mut BufReader::new(child.stderr.as_mut().unwrap()));
+        until_it_says("Ctrl-C ends the line", &mut BufReader::new(child.0.stderr.as_mut().unwrap()));
     }
     let end = Instant::now() + Duration::from_secs(20);
     while namespaces(child.id()).len() < 2 {
@@ -45,9 +63,9 @@ fn start(folder: &Path, arguments: &[&str]) -> Child {
     child
 }
 
-fn killed(mut child: Child) -> u32 {
+fn killed(mut child: Run) -> u32 {
     kill("KILL", child.id());
-    child.wait().unwrap();
+    child.0.wait().unwrap();
     child.id()
 }
 
@@ -82,7 +100,7 @@ fn what_killed_runs_leave_goes_at_the_next_start_and_a_living_run_keeps_its_own(
     assert!(ping.status.success(), "{}", String::from_utf8_lossy(&ping.stdout));
     kill("INT", living.id());
     let mut rest = String::new();
-    living.stderr.take().unwrap().read_to_string(&mut rest).unwrap();
-    assert!(living.wait().unwrap().success(), "{rest}");
+    living.0.stderr.take().unwrap().read_to_string(&mut rest).unwrap();
+    assert!(living.0.wait().unwrap().success(), "{rest}");
     assert_eq!(namespaces(living.id()), [""; 0]);
 }

@@ -44,7 +44,16 @@ fn maker(name: &str) -> Option<u32> {
 /// # Errors
 /// The folder of namespaces cannot be read. None at all is no error.
 pub fn remove() -> io::Result<Leftovers> {
-    remove_in(Path::new(namespace::RUN_DIR), &|pid| Path::new("/proc").join(pid.to_string()).exists())
+    remove_in(Path::new(namespace::RUN_DIR), &is_alive)
+}
+
+/// True if a process has that number, and has not ended yet, waiting only for its parent to ask how.
+#[must_use]
+pub fn is_alive(pid: u32) -> bool {
+    // proc_pid_stat(5): the state comes behind the name, which may hold any character but is in parentheses.
+    let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.iter().rposition(|byte| *byte == b')').and_then(|end| stat.get(end + 2));
+    state.is_some_and(|state| !b"ZX".contains(state))
 }
 
 fn remove_in(folder: &Path, is_alive: &dyn Fn(u32) -> bool) -> io::Result<Leftovers> {
@@ -116,6 +125,19 @@ mod tests {
         ] {
             assert_eq!(maker(name), None, "{name}");
         }
+    }
+
+    #[test]
+    fn a_process_that_has_ended_is_not_alive_though_its_parent_has_not_asked() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        assert!(is_alive(child.id()) && is_alive(std::process::id()));
+        child.kill().unwrap();
+        let end = Instant::now() + Duration::from_secs(10);
+        while is_alive(child.id()) && Instant::now() < end {
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert!(!is_alive(child.id()) && Path::new("/proc").join(child.id().to_string()).exists());
+        child.wait().unwrap();
     }
 
     /// Plain files stand for namespaces that a run was killed before it had.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use lastmile_live::control::{Listener, Verb};
 use lastmile_live::emulate::Handle;
+use lastmile_live::lab::leftovers;
 use lastmile_live::stop::Stop;
 use lastmile_text::shown;
 
@@ -125,11 +126,10 @@ fn remove_abandoned(folder: &Path) {
         let name = entry.file_name();
         let pid =
             name.to_str().and_then(|name| name.strip_prefix("emulate-")?.strip_suffix(".sock")?.parse::<u32>().ok());
-        let is_gone = |pid: u32| !Path::new("/proc").join(pid.to_string()).exists();
         let nobody_listens = || {
             UnixStream::connect(entry.path()).is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
         };
-        if pid.is_some_and(is_gone) && nobody_listens() {
+        if pid.is_some_and(|pid| !leftovers::is_alive(pid)) && nobody_listens() {
             let _ = fs::remove_file(entry.path());
         }
     }

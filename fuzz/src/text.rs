@@ -1,0 +1,142 @@
+//! Text that leaves the program: whatever names, descriptions and paths hold, each reader reads back the very text, and nothing that
+//! it takes for a command, a directive, an element or a movement of the cursor.
+//!
+//! The input is some texts with a byte 0xfe between them, which UTF-8 does not have.
+
+mod page;
+mod read;
+
+use lastmile_kernel::command::{Command, Step};
+use lastmile_kernel::script::{self, Devices};
+use lastmile_kernel::{Configuration, Flood};
+use lastmile_linklayer::LinkLayer;
+use lastmile_results::json;
+use lastmile_scenario::{Diagnostic, Source};
+use lastmile_text::{csv, shell, shown, systemd};
+use lastmile_units::{BitRate, ByteCount};
+
+/// Longer texts say nothing more, and pages of them take long.
+const LONGEST: usize = 4096;
+
+/// Panics when a property does not hold.
+pub fn check(input: &[u8]) {
+    let input = &input[..input.len().min(LONGEST)];
+    let texts: Vec<String> =
+        input.split(|byte| *byte == 0xfe).map(|text| String::from_utf8_lossy(text).into_owned()).collect();
+    check_shell(&texts);
+    check_script(&texts);
+    check_unit(&texts);
+    check_terminal(&texts);
+    check_data(&texts);
+    page::check(&texts);
+}
+
+/// A shell and a unit have no NUL.
+fn without_nul(text: &str) -> String {
+    text.replace('\0', "\\u{0}")
+}
+
+fn check_shell(texts: &[String]) {
+    let words: Vec<String> = texts.iter().map(|text| shell::word(text)).collect();
+    let comments: String = texts.iter().map(|text| format!("# {}\n", shell::comment(text))).collect();
+    let read = shlex::split(&format!("{comments}{}\n{comments}", words.join(" ")));
+    let expected: Vec<String> = texts.iter().map(|text| without_nul(text)).collect();
+    assert_eq!(read, Some(expected));
+}
+
+/// A script has the words of one whose names are harmless, but for those names.
+fn check_script(texts: &[String]) {
+    let text = |index: usize| texts[index % texts.len()].clone();
+    let hostile = script(&text(0), &text(1), &text(2));
+    assert!(!hostile.contains('\0'));
+    let words = shlex::split(&hostile).expect("quotes are closed");
+    let harmless = shlex::split(&script("about", "lacking-word", "class-word")).expect("quotes are closed");
+    let named = harmless.into_iter().map(|word| match word.as_str() {
+        "lacking-word" => without_nul(&text(1)),
+        "class-word" => without_nul(&text(2)),
+        "DEV=class-word" => format!("DEV={}", without_nul(&text(2))),
+        _ => word,
+    });
+    assert_eq!(words, named.collect::<Vec<_>>());
+}
+
+fn script(about: &str, lacking: &str, word: &str) -> String {
+    let abouts = || vec![about.to_owned()];
+    let run = Step::Run { about: abouts(), command: Command::new("tc class add dev $DEV").word(word) };
+    let choice = Step::Choice {
+        about: abouts(),
+        first: Command::new("tc qdisc add dev $IFB"),
+        then: vec![run.clone()],
+        lacking: lacking.to_owned(),
+        otherwise: vec![run],
+    };
+    let configuration = Configuration {
+        name: about.to_owned(),
+        about: abouts(),
+        left_out: abouts(),
+        steps: vec![Step::Heading(about.to_owned()), choice],
+        has_ifb: true,
+        flood: Flood {
+            rate: BitRate::from_mbit_per_s(1),
+            layer: LinkLayer::from_name("ipoa-vcmux").expect("a preset"),
+            largest: ByteCount::new(1500),
+            by_cake: false,
+        },
+    };
+    script::write(&configuration, Devices { device: Some(word), ifb: Some("ifb0") })
+}
+
+fn check_unit(texts: &[String]) {
+    let words: Vec<String> = texts.iter().map(|text| systemd::word(text)).collect();
+    let values: String = texts.iter().map(|text| format!("Description=of {}\n", systemd::value(text))).collect();
+    let path = format!("/{}", texts[0]);
+    let program = systemd::program(path.as_ref());
+    let unit = format!("{values}ExecStart={} {}\n", program.as_deref().unwrap_or("/bin/true"), words.join(" "));
+    assert!(!unit.contains(|c| shown::is_hidden(c) && c != '\n'), "{unit:?}");
+    let directives = read::unit(&unit);
+    let (exec, descriptions) = directives.split_last().expect("there is one");
+    assert_eq!(descriptions.len(), texts.len(), "{unit:?}");
+    for ((key, value), text) in descriptions.iter().zip(texts) {
+        assert_eq!(*key, "Description");
+        let plain = read::specifiers(value);
+        let meant = format!("of {}", shown::line(text));
+        assert!(plain == meant || plain == format!("{meant}\\"), "{plain:?} {meant:?}");
+    }
+    assert_eq!(exec.0, "ExecStart");
+    let mut read = read::words(exec.1).into_iter();
+    let first = read.next().map(|word| read::specifiers(&word));
+    assert_eq!(first.as_deref(), Some(program.map_or("/bin/true", |_| path.as_str())));
+    let read: Vec<String> = read.map(|word| read::specifiers(&word).replace("$$", "$")).collect();
+    let expected: Vec<String> = texts.iter().map(|text| without_nul(text)).collect();
+    assert_eq!(read, expected);
+}
+
+fn check_terminal(texts: &[String]) {
+    for text in texts {
+        let line = shown::line(text);
+        assert!(!line.contains(shown::is_hidden), "{line:?}");
+        assert_eq!(text.contains(shown::is_hidden), *line != **text, "only what is hidden is escaped");
+        let lines = shown::lines(text);
+        assert!(!lines.contains(|c| shown::is_hidden(c) && c != '\n'), "{lines:?}");
+        assert_eq!(lines.split('\n').count(), text.split('\n').count());
+    }
+    let text = |index: usize| texts[index % texts.len()].as_str();
+    let source = Source::new(text(0), text(1));
+    for start in [0, text(1).len() / 2, text(1).len()] {
+        let finding = Diagnostic::error(source.place(start..start + text(2).len()), text(2)).hint(text(3)).to_string();
+        assert!(!finding.contains(|c| shown::is_hidden(c) && c != '\n'), "{finding:?}");
+        let rows: Vec<&str> = finding.split('\n').collect();
+        assert_eq!(rows.len(), 5, "{finding}");
+        let [excerpt, caret] = [rows[2], rows[3]].map(|row| row.chars().count());
+        assert!(rows[3].ends_with('^') && caret <= excerpt + 1, "{finding}");
+    }
+}
+
+/// Data for programs is exact.
+fn check_data(texts: &[String]) {
+    let written = json::pretty(&texts);
+    assert!(!written.contains(|c| shown::is_hidden(c) && c != '\n'), "{written:?}");
+    assert_eq!(serde_json::from_str::<Vec<String>>(&written).expect("JSON"), texts);
+    let cells: Vec<_> = texts.iter().map(|text| csv::cell(text)).collect();
+    assert_eq!(read::records(&format!("{}\r\n", cells.join(","))), [texts]);
+}
