@@ -1,7 +1,5 @@
 //! Words and comments against shells themselves.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use std::process::Command;
 
 use lastmile_text::shell::{comment, word};

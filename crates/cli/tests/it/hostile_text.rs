@@ -135,7 +135,6 @@ fn directives(unit: &[u8]) -> Vec<String> {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn the_unit_of_a_hostile_policy_has_the_directives_of_any_other() {
     let scratch = folder();
     let unit = |policy: &str| {
@@ -287,7 +286,7 @@ fn an_answer_from_a_control_socket_is_shown() {
         format!("{{\"failed\":{{\"error\":{evil}}}}}"),
         format!("{{\"done\":{{\"message\":{evil}}}}}"),
         format!("{{{evil}:1}}"),
-        format!("\u{1b}[2J\u{202e}"),
+        "\u{1b}[2J\u{202e}".to_owned(),
     ];
     let commands = [["shape", "status"], ["shape", "reload"], ["shape", "stop"], ["emulate", "status"]];
     let current = Arc::new(Mutex::new(String::new()));
@@ -316,7 +315,6 @@ fn an_answer_from_a_control_socket_is_shown() {
 
 /// On a real terminal what is data for programs elsewhere is shown as well, as script(1) records it.
 #[test]
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn a_terminal_gets_data_for_programs_as_text() {
     let scratch = Scratch::new();
     let name = "a\u{1b}[2J\u{9b}\u{202e}.pcap";
