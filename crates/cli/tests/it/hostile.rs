@@ -382,6 +382,31 @@ fn once_it_runs_it_has_few_rights_left_and_they_suffice_by_every_path() {
     }
 }
 
+/// What the loop asks of the kernel when a cable is pulled, with the rights that are left.
+#[test]
+#[ignore = "needs root: real packets"]
+fn with_few_rights_left_an_interface_may_still_go_down_and_come_up_again() {
+    let Some(site) = Site::new() else { return };
+    let ip = |words: &str| {
+        let run = || Command::new("ip").args(words.split(' ')).status().unwrap().success();
+        assert!(site.hosts.middle.run(run).unwrap(), "ip {words}");
+    };
+    for path in ["packet-sockets", "packet-sockets-nft", "xdp"] {
+        let shaper = site.start(&["--path", path]);
+        assert_eq!(site.pinged(3), 3, "{path}");
+        for interface in ["west", "east"] {
+            ip(&format!("link set {interface} down"));
+            assert_eq!(site.pinged(2), 0, "{path}");
+            ip(&format!("link set {interface} mtu 1400 up"));
+            until("packets pass again", || site.pinged(1) == 1);
+            ip(&format!("link set {interface} mtu 1500"));
+        }
+        assert_eq!(site.pinged(3), 3, "{path}");
+        shaper.signal("TERM");
+        assert_eq!(shaper.ended().0, Some(0), "{path}");
+    }
+}
+
 #[test]
 #[ignore = "needs root: real packets"]
 fn a_policy_that_leads_to_another_folder_is_not_read_any_more() {

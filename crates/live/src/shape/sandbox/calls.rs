@@ -186,7 +186,8 @@ fn allowed(realtime: bool) -> Result<Rules, BackendError> {
         (libc::SYS_open, Condition::new(1, Dword, MaskedEq(flags(libc::O_ACCMODE | libc::O_CREAT)), 0)?),
         // Its own limits are read.
         (libc::SYS_prlimit64, Condition::new(2, Qword, Eq, 0)?),
-        // Whether it is a terminal, and how large; a socket that does not wait.
+        // Whether an interface that went down is still there; a terminal and its size; a socket that does not wait.
+        (libc::SYS_ioctl, Condition::new(1, Dword, Eq, libc::SIOCGIFNAME)?),
         (libc::SYS_ioctl, Condition::new(1, Dword, Eq, libc::TCGETS)?),
         (libc::SYS_ioctl, Condition::new(1, Dword, Eq, libc::TIOCGWINSZ)?),
         (libc::SYS_ioctl, Condition::new(1, Dword, Eq, libc::FIONBIO)?),
