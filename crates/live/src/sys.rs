@@ -9,7 +9,6 @@
 //! | `namespace` | setns(2), unshare(2), the mounts that give a namespace a name |
 //! | `device` | tun(4) and netdevice(7): make a device, name its address, bring it up |
 //! | `link` | rtnetlink(7): what a device is a port of; bridges |
-//! | `lock` | locks that end with their process: flock(2) |
 //! | `limits` | how many descriptors a process may have: getrlimit(2) |
 //! | `random` | getrandom(2) |
 //! | `bpf` | two small programs in the kernel, and the links that hold them: bpf(2) |
@@ -30,7 +29,6 @@ pub(crate) mod device;
 pub(crate) mod icmp;
 pub(crate) mod limits;
 pub(crate) mod link;
-pub(crate) mod lock;
 mod mapping;
 pub(crate) mod namespace;
 pub(crate) mod nft;

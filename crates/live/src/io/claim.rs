@@ -1,19 +1,16 @@
 //! An interface belongs to one process: two that carry its frames would carry each of them twice.
 //!
-//! The claim is a lock of flock(2) on a file that only root can open. It is called after the network namespace and the number of the interface,
+//! The claim is a lock (flock(2)) on a file that only root can open. It is called after the network namespace and the number of the interface,
 //! goes with the process, however that ends, and cannot be taken by another user. Where root's folder cannot be written, in a user namespace, the claim
 //! is a socket with an abstract name, of which a network namespace has one (unix(7)): whoever could take that name there is of
 //! the same network namespace.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
-
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 
 use super::interface;
 use crate::error::{Context, Error};
@@ -69,10 +66,10 @@ impl Lock {
             let mut options = OpenOptions::new();
             options.write(true).create(true).truncate(false).mode(0o600).custom_flags(flags);
             let file = options.open(path)?;
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            match file.try_lock() {
                 Ok(()) => {}
-                Err(Errno::WOULDBLOCK) => return Ok(None),
-                Err(error) => return Err(error.into()),
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
             }
             // One that ended meanwhile may have removed the file: then the lock is on one that has no name any more.
             if fs::metadata(path).is_ok_and(|named| file.metadata().is_ok_and(|own| named.ino() == own.ino())) {

@@ -5,14 +5,13 @@
 //! numbers differently, or whose number passed on. Namespaces are made and removed in turn, so that none is met before its lock.
 //! Devices of a run stand in its namespaces or end with their process.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io;
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::sys::{lock, namespace};
+use crate::sys::namespace;
 
 /// How long a turn is waited for. Whoever holds it makes or removes a namespace, in milliseconds.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -79,13 +78,22 @@ fn remove_one(path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         other => other?,
     };
-    if !lock::try_lock(file.as_fd())? {
+    if !try_lock(&file)? {
         return Ok(false);
     }
     // Nothing is mounted where the run was killed before it had its namespace.
     let _ = namespace::unpin(path);
     fs::remove_file(path)?;
     Ok(true)
+}
+
+/// Locks an open file for as long as it stays open (flock(2)), unless another open file of it has the lock. True if it got the lock.
+pub(super) fn try_lock(file: &File) -> io::Result<bool> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
 }
 
 /// The turn to make or remove namespaces in `folder`, while it is kept; ip-netns(8) takes it too. `None` if there is no such folder, or
@@ -97,7 +105,7 @@ pub(super) fn turn(folder: &Path) -> io::Result<Option<File>> {
         Err(error) => return Err(error),
     };
     let end = Instant::now() + PATIENCE;
-    while !lock::try_lock(folder.as_fd())? {
+    while !try_lock(&folder)? {
         if Instant::now() >= end {
             return Ok(None);
         }
@@ -149,7 +157,7 @@ mod tests {
             fs::write(folder.join(name), "").unwrap();
         }
         let held = File::open(folder.join("lastmile-2-client")).unwrap();
-        assert!(lock::try_lock(held.as_fd()).unwrap());
+        assert!(try_lock(&held).unwrap());
         let found = remove_in(&folder, &|pid| pid == 3).unwrap();
         assert_eq!(found.removed, ["lastmile-1-client"]);
         assert!(found.kept.is_empty());

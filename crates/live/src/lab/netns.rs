@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use crate::error::{Context, Error};
-use crate::sys::{device, lock, namespace};
+use crate::sys::{device, namespace};
 use crate::user;
 
 use super::leftovers;
@@ -49,7 +49,7 @@ impl Namespace {
             namespace::pin_current(&path)
         })
         .and_then(|()| File::open(&path))
-        .and_then(|file| lock::try_lock(file.as_fd()).map(|_| file));
+        .and_then(|file| leftovers::try_lock(&file).map(|_| file));
         match made {
             Ok(file) => Ok(Self { name: name.to_owned(), named: true, file, pinned: Some(path) }),
             Err(error) => {

@@ -7,6 +7,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use lastmile_results::schema::{Document, Inputs, Timing};
 use lastmile_results::{Origin, Run, Series, summarise};
 use lastmile_scenario::Scenario;
+use lastmile_scenario::file::{self, Reading};
 use lastmile_sim::spec::Network;
 use lastmile_sim::{Advance, Simulation};
 use lastmile_units::Instant;
@@ -164,12 +165,12 @@ fn progress(variant: &Variant) -> ProgressBar {
 }
 
 /// Where a run of the scenario in `file` comes from.
-pub(in crate::commands) fn origin(file: &Path, variant: &Variant, scenario: &Scenario) -> Origin {
-    let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
+pub(in crate::commands) fn origin(path: &Path, variant: &Variant, scenario: &Scenario) -> Origin {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
     Origin {
         scenario: scenario.name().to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        inputs: Inputs { file: name, set: pairs(&variant.overrides), text: std::fs::read_to_string(file).ok() },
+        inputs: Inputs { file: name, set: pairs(&variant.overrides), text: file::read(path, Reading::Again).ok() },
     }
 }
 
