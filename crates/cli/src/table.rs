@@ -90,6 +90,6 @@ mod tests {
         let mut table = Table::new([("name\n", Align::Left), ("n", Align::Right)]);
         table.row(["a\u{1b}[2J\r\nb", "1"]);
         table.row(["\u{202e}x", "12"]);
-        assert_eq!(table.render(), "name\\n              n\na\\u{1b}[2J\\r\\nb   1\n\\u{202e}x        12\n");
+        assert_eq!(table.render(), "name\\n            n\na\\u{1b}[2J\\r\\nb   1\n\\u{202e}x        12\n");
     }
 }

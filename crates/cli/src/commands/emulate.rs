@@ -173,7 +173,9 @@ fn emulate(start: &Start, printer: &mut Printer) -> Result {
         user::enter(if start.map_root { Inside::Root } else { Inside::Themselves })?;
         (config.client, config.server) = (Place::Unnamed, Place::Unnamed);
     }
-    leftovers::remove(printer);
+    if [&config.client, &config.server].iter().all(|place| **place == Place::New) {
+        leftovers::remove(printer);
+    }
     let mut world = World::build(&config)?;
     if let Some(server) = &start.server {
         // Standard output is for data.

@@ -43,7 +43,8 @@ fn maker(name: &str) -> Option<u32> {
 /// # Errors
 /// The folder of namespaces cannot be read. None at all is no error.
 pub fn remove() -> io::Result<Leftovers> {
-    remove_in(Path::new(namespace::RUN_DIR), &is_alive)
+    // This process's own have their locks; what has no lock is of an earlier process with its number.
+    remove_in(Path::new(namespace::RUN_DIR), &|pid| pid != std::process::id() && is_alive(pid))
 }
 
 /// True if a process has that number, and has not ended yet, waiting only for its parent to ask how.
