@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use lastmile_packet::checksum::{Sum, mend};
 use lastmile_packet::{
     FlowAddresses, Frame, IpAddresses, Meta, Options, Protocol, SeqNumber, TcpFlags, header_len, write_packet,
 };
@@ -10,6 +11,7 @@ use lastmile_packet::{
 const LINK: [u8; LINK_LEN] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
 const LINK_LEN: usize = 14;
 const SOURCE_AT: usize = LINK_LEN + 12;
+const TRANSPORT_AT: usize = LINK_LEN + 20;
 const SEQ_AT: usize = LINK_LEN + 24;
 const ACK_AT: usize = LINK_LEN + 28;
 /// Payload of a full segment: how far numbers go on.
@@ -32,19 +34,20 @@ impl Traffic {
         Self { templates: [data.clone(), ack, data, udp], flows: flows.into(), number: 0 }
     }
 
-    /// The next frame. Its checksums are those of the first one: nobody on the way looks at them.
+    /// The next frame, with right checksums: the way looks at them.
     #[inline]
     pub(crate) fn next(&mut self) -> &mut [u8] {
         let (turn, flow) = (self.number / self.flows, self.number * STRIDE % self.flows);
         let template = &mut self.templates[(self.number % 4) as usize];
         let is_tcp = template[LINK_LEN + 9] == 6;
         self.number += 1;
-        template[SOURCE_AT..SOURCE_AT + 4].copy_from_slice(&((10 << 24) + flow as u32).to_be_bytes());
+        let checksum_at = TRANSPORT_AT + if is_tcp { 16 } else { 6 };
+        put(template, SOURCE_AT, (10 << 24) + flow as u32, &[LINK_LEN + 10, checksum_at]);
         if is_tcp {
-            let sent = (turn as u32).wrapping_mul(SEGMENT).to_be_bytes();
+            let sent = (turn as u32).wrapping_mul(SEGMENT);
             // Who only acknowledges stays at his sequence number.
             let at = if template.len() == LINK_LEN + 52 { ACK_AT } else { SEQ_AT };
-            template[at..at + 4].copy_from_slice(&sent);
+            put(template, at, sent, &[checksum_at]);
         }
         template
     }
@@ -52,6 +55,18 @@ impl Traffic {
     /// So many frames, each with memory of its own.
     pub(crate) fn frames(mut self, count: usize) -> Vec<Frame> {
         (0..count).map(|_| Frame::ethernet(self.next().to_vec()).0).collect()
+    }
+}
+
+/// Puts a number into a frame, and mends the checksums at these places for it.
+#[inline]
+fn put(frame: &mut [u8], at: usize, number: u32, checksums: &[usize]) {
+    let removed = Sum::ZERO.bytes(&frame[at..at + 4]);
+    frame[at..at + 4].copy_from_slice(&number.to_be_bytes());
+    let added = Sum::ZERO.bytes(&frame[at..at + 4]);
+    for at in checksums {
+        let checksum = mend(u16::from_be_bytes([frame[*at], frame[at + 1]]), removed, added);
+        frame[*at..at + 2].copy_from_slice(&checksum.to_be_bytes());
     }
 }
 
@@ -81,7 +96,7 @@ mod tests {
         let keys: BTreeSet<_> = read.iter().map(|(_, key)| key.unwrap()).collect();
         assert_eq!(keys.len(), 1000);
         let metas = || read.iter().map(|(frame, _)| *lastmile_packet::Packet::meta(frame));
-        assert_eq!(metas().filter(Meta::is_pure_ack).count(), 1000);
+        assert_eq!(metas().filter(|meta| meta.pure_ack().is_some()).count(), 1000, "with right checksums");
         assert_eq!(metas().filter(|meta| meta.protocol == Protocol::Udp).count(), 1000);
         assert!(metas().all(|meta| meta.ip_len == if meta.is_pure_ack() { 52 } else { 64 }));
     }

@@ -30,7 +30,7 @@ mod frames;
 
 use crate::hosts::{AtEnd, Hosts};
 use crate::live::can_run;
-use frames::{ethernet, everything, ipv4, send};
+use frames::{ethernet, everything, ipv4, seal, send};
 
 /// Six classes, pure ACKs in one of their own behind a Smart ACK Dropper that holds so many.
 fn policy(up: BitRate, down: BitRate, acks: u32) -> Policy {
@@ -75,6 +75,7 @@ fn packet(flow: u32, place: u32) -> Frame {
     };
     let mut bytes = ethernet(0x0800, &ipv4(protocol, 0, len, &carried));
     bytes[FLOW].copy_from_slice(&flow.to_be_bytes());
+    seal(&mut bytes[14..]);
     Frame::ethernet(bytes).0
 }
 

@@ -25,14 +25,28 @@ pub(crate) fn ethernet(ether_type: u16, behind: &[u8]) -> Vec<u8> {
     [&NOBODY[..], &SOMEBODY, &ether_type.to_be_bytes(), behind].concat()
 }
 
-/// An IPv4 packet of `ip_len` bytes with zeros behind what it carries, and no checksum.
+/// An IPv4 packet of `ip_len` bytes with zeros behind what it carries, sealed.
 pub(crate) fn ipv4(protocol: u8, dscp: u8, ip_len: u16, carried: &[u8]) -> Vec<u8> {
     let [high, low] = ip_len.to_be_bytes();
     let mut packet = vec![0x45, dscp << 2, high, low, 0, 0, 0x40, 0, 64, protocol, 0, 0];
     packet.extend([198, 18, 0, 2, 198, 18, 0, 1]);
     packet.extend_from_slice(carried);
     packet.resize(ip_len.into(), 0);
+    seal(&mut packet);
     packet
+}
+
+/// Makes the checksum of an IPv4 packet right, and that of TCP in it.
+pub(crate) fn seal(packet: &mut [u8]) {
+    packet[10..12].fill(0);
+    let checksum = Sum::ZERO.bytes(&packet[..20]).checksum();
+    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+    if packet[9] == 6 && packet.len() >= 40 {
+        packet[36..38].fill(0);
+        let pseudo_header = Sum::ZERO.bytes(&packet[12..20]).word(6).word(packet.len() as u16 - 20);
+        let checksum = pseudo_header.bytes(&packet[20..]).checksum();
+        packet[36..38].copy_from_slice(&checksum.to_be_bytes());
+    }
 }
 
 /// Where the number of a [`datagram`] stands.
@@ -43,10 +57,7 @@ const NUMBER_AT: usize = 14 + 20 + 8;
 pub(crate) fn datagram(number: u32, dscp: u8, ip_len: u16) -> Frame {
     let [high, low] = (ip_len - 20).to_be_bytes();
     let carried = [&[0x23, 0x8C, 0, 9, high, low, 0, 0], &number.to_be_bytes()[..]].concat();
-    let mut packet = ipv4(17, dscp, ip_len, &carried);
-    let checksum = Sum::ZERO.bytes(&packet[..20]).checksum();
-    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
-    Frame::ethernet(ethernet(0x0800, &packet)).0
+    Frame::ethernet(ethernet(0x0800, &ipv4(17, dscp, ip_len, &carried))).0
 }
 
 /// DSCP, length as an IP packet and number of what [`datagram`] made; `None` for anything else.

@@ -14,7 +14,7 @@ use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{End, Match};
 use lastmile_units::{BitRate, ByteCount, Duration};
 
-use crate::frames::{ethernet, everything, everything_until, ipv4, send};
+use crate::frames::{ethernet, everything, everything_until, ipv4, seal, send};
 use crate::hosts::{Hosts, ip};
 use crate::shape::{shaping, unshaped};
 use crate::world::{is_long, needs_live};
@@ -80,11 +80,13 @@ fn left_alone(ack: u32) -> Vec<(&'static str, Vec<u8>)> {
     let fragment = |field: u16| {
         let mut packet = inner.clone();
         packet[6..8].copy_from_slice(&field.to_be_bytes());
+        seal(&mut packet);
         ethernet(IPV4, &packet)
     };
     let marked = {
         let mut packet = inner.clone();
         packet[1] = 3;
+        seal(&mut packet);
         ethernet(IPV4, &packet)
     };
     let ipv6_fragment = [&[TCP, 0, 0, 1, 0, 0, 0, 9][..], &segment].concat();
@@ -138,6 +140,12 @@ fn left_alone(ack: u32) -> Vec<(&'static str, Vec<u8>)> {
         ("ARP", ethernet(0x0806, &[&[0, 1, 8, 0, 6, 4, 0, 1][..], &number, &[3; 16]].concat())),
         ("LLDP", group([1, 0x80, 0xC2, 0, 0, 0x0E], ethernet(0x88CC, &[&[2, 7][..], &number, &[4; 40]].concat()))),
         ("LLC", group([1, 0x80, 0xC2, 0, 0, 0], ethernet(38, &[&[0x42, 0x42, 3][..], &number, &[0; 31]].concat()))),
+        ("a wrong checksum", {
+            let mut packet = inner.clone();
+            packet[36] ^= 1;
+            ethernet(IPV4, &packet)
+        }),
+        ("padding and a trailer", ethernet(IPV4, &[&data[..], &[0, 0, 0, 0xFC, 0xFC, 0xFC]].concat())),
         ("a jumbo frame", ethernet(IPV4, &ip_of(UDP, &udp(9, &[&number[..], &[0xEE; 8900]].concat())))),
         ("a jumbo frame of nobody's", ethernet(0x88B5, &[&number[..], &[0xDD; 8900]].concat())),
     ]
