@@ -20,6 +20,8 @@ PEERS ?= .
 PROFILE ?= ci
 # Packets of each soak, if not a hundred million (twenty million where each is a new flow).
 PACKETS ?= 1
+# Seconds of hostile frames on each path, and of a shaper's hard life.
+HARDSHIP_SECONDS ?= 3600
 # Seconds that each fuzz target runs.
 FUZZ_SECONDS ?= 60
 
@@ -70,6 +72,11 @@ exactness: ## Rates of every seventh size on every preset, with real packets: an
 soak: ## PACKETS packets (10^8) through middlebox and emulated line, ever new flows, damaged packets: an hour, as root
 	@scripts/setup.sh test
 	LASTMILE_LONG=$(PACKETS) scripts/live-tests.sh --nocapture soak:: passing::
+
+.PHONY: hardship
+hardship: ## An hour of hostile frames on each path, and of carrier flaps, reloads, scrapes and slow clients, as root
+	@scripts/setup.sh test
+	LASTMILE_HOSTILE_S=$(HARDSHIP_SECONDS) scripts/live-tests.sh --nocapture hostile_ hardship::
 
 .PHONY: docs
 docs: ## API reference, and the output shown in README.md and docs/ brought up to date
