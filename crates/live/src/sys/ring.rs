@@ -4,7 +4,7 @@
 //! count for the other side. [`Producer`] is this program's end of a ring to the kernel, [`Consumer`] its end of a ring from the kernel.
 //!
 //! Each end keeps its own count to itself and never reads it back from the shared memory. A count never goes back: the kernel keeps a
-//! copy of the producer's count, and a smaller one would look to it like four billion new entries. Whatever the other side publishes,
+//! copy of the producer's count, and a smaller one would look to it like four billion new entries. The other side may publish any count:
 //! an end neither hands out nor overwrites more entries than the ring has.
 
 use std::io;
@@ -18,7 +18,7 @@ use super::mapping::Mapping;
 /// Entries of each ring, a power of two.
 pub(super) const ENTRIES: u32 = 4096;
 
-/// What a ring may hold: integers, or structs of integers, so that every pattern of bits is a value.
+/// An entry of a ring: an integer or a struct of integers, so every pattern of bits is a value.
 pub(super) trait Entry: Copy {}
 
 impl Entry for u64 {}
@@ -74,12 +74,12 @@ impl<T: Entry> Producer<T> {
         Ok(Self { ring: Shared::map(socket, offsets, page)?, produced: 0 })
     }
 
-    /// How many entries were pushed since the ring was mapped, modulo 2^32.
+    /// The count of entries that were pushed since the ring was mapped, modulo 2^32.
     pub(super) fn produced(&self) -> u32 {
         self.produced
     }
 
-    /// How many of them the kernel says it has taken, modulo 2^32.
+    /// The count of entries that the kernel says it has taken, modulo 2^32.
     pub(super) fn taken(&self) -> u32 {
         self.ring.count(self.ring.consumer).load(Ordering::Acquire)
     }

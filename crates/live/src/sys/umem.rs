@@ -23,7 +23,7 @@ pub(super) struct Umem {
 pub(super) struct Chunk(u32);
 
 impl Umem {
-    /// Memory for so many chunks, all of which belong to the caller.
+    /// Memory for `count` chunks, all of which belong to the caller.
     pub(super) fn new(count: u32) -> io::Result<(Self, Vec<Chunk>)> {
         let mapping = Mapping::anonymous(CHUNK * count as usize)?;
         Ok((Self { mapping, lent: vec![false; count as usize] }, (0..count).map(Chunk).collect()))

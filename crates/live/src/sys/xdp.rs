@@ -206,7 +206,7 @@ impl XdpSocket {
         self.take_back();
     }
 
-    /// How many frames the kernel says it has taken of the `open` ones.
+    /// The number of the `open` frames that the kernel says it has taken.
     fn taken(&self, open: u32) -> u32 {
         let beyond = self.transmit.taken().wrapping_sub(self.settled);
         // Behind what is settled by the frame that it dropped and has not counted.
@@ -245,7 +245,7 @@ impl XdpSocket {
         if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
     }
 
-    /// What the kernel dropped since the socket was opened.
+    /// Received frames that the kernel dropped since the socket was opened.
     pub(crate) fn dropped(&self) -> io::Result<Dropped> {
         let mut counted = libc::xdp_statistics {
             rx_dropped: 0,
@@ -262,7 +262,7 @@ impl XdpSocket {
     }
 }
 
-/// What the kernel dropped of frames that came in.
+/// Received frames that the kernel dropped, by reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Dropped {
     /// No entry of the receive ring or no chunk was free.

@@ -123,7 +123,7 @@ pub(super) struct Levels {
 }
 
 impl Levels {
-    /// Those of the packet at `ip`, in a frame that holds packets up to `limit`; `None` where no level is the last, or what is in
+    /// The levels of the packet at `ip`, in a frame that holds packets up to `limit`; `None` where no level is the last, or a level
     /// between cannot be followed.
     pub(super) fn find(frame: &[u8], ip: usize, limit: usize, mut is_last: impl FnMut(&Level) -> bool) -> Option<Self> {
         let end = ip + Level::length(frame, ip)?;
