@@ -5,6 +5,7 @@ pub mod capture;
 pub mod control;
 pub mod metrics;
 pub mod packet;
+pub mod page;
 pub mod policy;
 pub mod scenario;
 pub mod text;

@@ -1,9 +1,8 @@
 //! Text that leaves the program: whatever names, descriptions and paths hold, each reader reads back the very text, and nothing that
-//! it takes for a command, a directive, an element or a movement of the cursor.
+//! it takes for a command, a directive or a movement of the cursor.
 //!
 //! The input is some texts with a byte 0xfe between them, which UTF-8 does not have.
 
-mod page;
 mod read;
 
 use lastmile_kernel::command::{Command, Step};
@@ -20,15 +19,18 @@ const LONGEST: usize = 4096;
 
 /// Panics when a property does not hold.
 pub fn check(input: &[u8]) {
-    let input = &input[..input.len().min(LONGEST)];
-    let texts: Vec<String> =
-        input.split(|byte| *byte == 0xfe).map(|text| String::from_utf8_lossy(text).into_owned()).collect();
+    let texts = texts(input);
     check_shell(&texts);
     check_script(&texts);
     check_unit(&texts);
     check_terminal(&texts);
     check_data(&texts);
-    page::check(&texts);
+}
+
+/// The texts of an input, at least one.
+pub(crate) fn texts(input: &[u8]) -> Vec<String> {
+    let input = &input[..input.len().min(LONGEST)];
+    input.split(|byte| *byte == 0xfe).map(|text| String::from_utf8_lossy(text).into_owned()).collect()
 }
 
 /// A shell and a unit have no NUL.

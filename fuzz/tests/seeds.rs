@@ -42,6 +42,11 @@ fn packet() {
 }
 
 #[test]
+fn page() {
+    replay("page", lastmile_fuzz::page::check);
+}
+
+#[test]
 fn policy() {
     replay("policy", lastmile_fuzz::policy::check);
 }

@@ -185,10 +185,10 @@ fn what_others_have_set_up_stays_and_what_fails_leaves_nothing() {
     let before = shown(place, "tc qdisc show; ip -br link");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/files");
     let shaped = folder.join("shaped.toml").display().to_string();
-    // A name that no device has: it fails when the upstream is set up already.
-    let (code, _, error) = tc(place, &shaped, &[], &["--apply", "--ifb", "a-name-that-is-too-long"]);
+    // A name that a device has: it fails when the upstream is set up already.
+    let (code, _, error) = tc(place, &shaped, &[], &["--apply", "--ifb", "lo"]);
     assert_eq!(code, Some(2), "{error}");
-    assert!(error.contains("ip link add dev a-name-that-is-too-long type ifb: "), "{error}");
+    assert!(error.contains("ip link add dev lo type ifb: "), "{error}");
     assert_eq!(shown(place, "tc qdisc show; ip -br link"), before);
 
     let (code, _, error) = tc(place, &shaped, &[], &["--apply"]);

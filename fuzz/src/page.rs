@@ -1,4 +1,6 @@
-//! Pages and drawings: the elements are those of a run whose names are harmless, by parsers of others.
+//! Pages and drawings: the elements are those of a run whose names are harmless, by parsers of others. And the tables of that run.
+//!
+//! The input is texts as [`crate::text`] takes them.
 
 use std::cell::RefCell;
 
@@ -9,8 +11,12 @@ use lastmile_results::schema::{Flow, Inputs, Link, Phase, PhaseFlow, Summary};
 use lastmile_results::{Run, Series, table};
 use lastmile_text::shown;
 
-pub(super) fn check(texts: &[String]) {
-    let hostile = run(texts);
+use crate::text::texts;
+
+/// Panics when a property does not hold.
+pub fn check(input: &[u8]) {
+    let texts = texts(input);
+    let hostile = run(&texts);
     let harmless: Vec<String> = texts.iter().map(|text| text.chars().map(harmless).collect()).collect();
     let harmless = run(&harmless);
 
