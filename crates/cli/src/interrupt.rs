@@ -63,8 +63,16 @@ impl Interrupt {
         Self::new(Manner::AtOnce)
     }
 
+    /// From now on, the second signal ends the program at once, also while somebody else handles the first.
+    ///
+    /// # Errors
+    /// As [`Interrupt::watch`].
+    pub(crate) fn note() -> Result<(), Failure> {
+        heard().map(drop)
+    }
+
     fn new(manner: Manner) -> Result<Self, Failure> {
-        let heard = heard().map_err(|error| Failure::new(format_args!("cannot watch for signals: {error}")))?;
+        let heard = heard()?;
         heard.guards[manner as usize].fetch_add(1, Ordering::SeqCst);
         Ok(Self(manner))
     }
@@ -101,7 +109,11 @@ impl Heard {
     }
 }
 
-fn heard() -> io::Result<&'static Heard> {
+fn heard() -> Result<&'static Heard, Failure> {
+    listen().map_err(|error| Failure::new(format_args!("cannot watch for signals: {error}")))
+}
+
+fn listen() -> io::Result<&'static Heard> {
     let _one_at_a_time = MAKING.lock();
     if let Some(heard) = HEARD.get() {
         return Ok(heard);

@@ -113,7 +113,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         Err(interrupted) => return Ok(interrupted),
     };
     // A second signal ends the program at once while packets run, too.
-    drop(Interrupt::watch()?);
+    Interrupt::note()?;
     leftovers::remove(printer);
     let live = match live(arguments, &variant, &scenario, &plan, printer)? {
         Ok(live) => live,
