@@ -152,7 +152,8 @@ fn the_packet_path_is_chosen_by_what_the_device_does_and_says_so() {
     assert!(chosen.starts_with("packet sockets, because AF_XDP would lose the VLAN tags"), "{chosen}");
     let asked = path(Path::PacketSockets);
     assert!(asked.starts_with("packet sockets, as asked for; bypass by "), "{asked}");
-    assert_eq!(path(Path::Xdp), "AF_XDP native copy, as asked for");
+    let asked = path(Path::Xdp);
+    assert!(asked.starts_with("AF_XDP native copy, as asked for; VLAN tags that west takes off are lost"), "{asked}");
 }
 
 /// What the program does not understand, and what it does, comes out byte for byte.

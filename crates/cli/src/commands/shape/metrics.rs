@@ -88,8 +88,8 @@ impl Collector for Page {
 fn histogram(family: &mut MetricEncoder<'_>, labels: &Labels<'_>, spread: &Spread) -> Result<(), std::fmt::Error> {
     let count = spread.delay.count;
     let beyond = count - spread.up_to.iter().map(|(_, count)| count).sum::<u64>().min(count);
-    // The encoder adds up, and takes the largest number for infinity.
-    let buckets: Vec<(f64, u64)> = spread.up_to.iter().copied().chain([(f64::MAX, beyond)]).collect();
+    // The encoder adds up.
+    let buckets: Vec<(f64, u64)> = spread.up_to.iter().copied().chain([(f64::INFINITY, beyond)]).collect();
     let sum = spread.delay.mean.unwrap_or(0.0) * count as f64;
     family.encode_family(labels)?.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)
 }
