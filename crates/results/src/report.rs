@@ -1,7 +1,7 @@
 //! `report.html`: one file that needs no network and no script, and the pictures in it.
 //!
 //! A report of one run stacks its panels over one axis of time; one of several runs of a scenario draws them into the same panels, a line
-//! a run. Every name that comes from a file is escaped: by maud for the markup, and [`finished`] shows its hidden characters.
+//! a run. Every name that comes from a file is escaped: by maud for the markup, and `finished` shows its hidden characters.
 
 mod compare;
 mod label;
