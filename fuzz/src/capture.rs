@@ -2,18 +2,19 @@
 
 use lastmile_analysis::{Analysis, Direction, parse_captured};
 use lastmile_scenario::capture;
-use lastmile_units::Instant;
 
 /// Panics when a property does not hold.
 pub fn check(input: &[u8]) {
     let mut analysis = Analysis::new();
-    let mut payload = 0;
+    let (mut payload, mut times) = (0, capture::Times::default());
     let _ = capture::read(input, &mut |frame| {
         let (Some(at_ns), Some(ip)) = (frame.at_ns, frame.ip) else { return Ok(()) };
         if let Ok((parsed, _)) = parse_captured(ip) {
             assert!(u16::from(parsed.meta.header_len) <= parsed.meta.ip_len, "headers are part of the packet");
-            payload += u64::from(parsed.meta.payload_len());
-            analysis.packet(Instant::from_ps(at_ns.saturating_mul(1_000)), &parsed);
+            if let Some(at) = times.since_first(at_ns) {
+                payload += u64::from(parsed.meta.payload_len());
+                analysis.packet(at, &parsed);
+            }
         }
         Ok(())
     });

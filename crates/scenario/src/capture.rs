@@ -6,6 +6,7 @@
 
 use std::io::Read;
 
+use lastmile_units::{Duration, Instant};
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
 use pcap_file::pcapng::{Block, PcapNgReader};
@@ -90,6 +91,24 @@ fn pcapng(file: impl Read, take: &mut dyn FnMut(Frame<'_>) -> Result<(), String>
             None => Frame { at_ns: None, ip: Some(&[]) },
         };
         take(frame)?;
+    }
+}
+
+/// The times of a capture's packets, counted from its first one.
+#[derive(Clone, Debug, Default)]
+pub struct Times {
+    first_ns: Option<u64>,
+}
+
+impl Times {
+    /// The longest capture. Sums of a few such spans are still times.
+    pub const LONGEST: Duration = Duration::from_s(50 * 86_400);
+
+    /// When a packet came; at the beginning if it came before the first one. `None` for one that came later than [`Times::LONGEST`]:
+    /// a damaged time.
+    pub fn since_first(&mut self, at_ns: u64) -> Option<Instant> {
+        let since_ns = at_ns.saturating_sub(*self.first_ns.get_or_insert(at_ns));
+        (since_ns <= Self::LONGEST.as_ns()).then(|| Instant::ZERO + Duration::from_ns(since_ns))
     }
 }
 
@@ -189,6 +208,18 @@ mod tests {
         assert_eq!(ip_of(DataLink::PPP, &[&[0xff, 0x03, 0x00, 0x21], &ip[..]].concat()), Some(&ip[..]));
         assert_eq!(ip_of(DataLink::NULL, &[&[2, 0, 0, 0], &ip[..]].concat()), Some(&ip[..]));
         assert_eq!(ip_of(DataLink::ETHERNET, &[0; 10]), None);
+    }
+
+    #[test]
+    fn a_time_of_another_age_is_none_of_the_capture() {
+        let mut times = Times::default();
+        assert_eq!(times.since_first(1_000), Some(Instant::ZERO));
+        assert_eq!(times.since_first(3_000), Some(Instant::ZERO + Duration::from_us(2)));
+        assert_eq!(times.since_first(500), Some(Instant::ZERO), "before the first");
+        assert_eq!(times.since_first(u64::MAX), None);
+        let longest = Times::LONGEST.as_ns();
+        assert_eq!(times.since_first(1_000 + longest), Some(Instant::ZERO + Times::LONGEST));
+        assert_eq!(times.since_first(1_001 + longest), None);
     }
 
     #[test]

@@ -75,7 +75,7 @@ fn one(path: &Path, run: Option<Summary>) -> Result<Analysed> {
     })?;
     let mut analysis = Analysis::new();
     let mut counts = Counts::default();
-    let mut first_ns = None;
+    let mut times = capture::Times::default();
     let mut last = Instant::ZERO;
     let broken = capture::read(BufReader::with_capacity(1 << 18, file), &mut |frame| {
         counts.packets += 1;
@@ -84,16 +84,18 @@ fn one(path: &Path, run: Option<Summary>) -> Result<Analysed> {
             return Ok(());
         };
         let parsed = match (frame.at_ns, parse_captured(ip)) {
-            (Some(at_ns), Ok(parsed)) => Ok((at_ns, parsed)),
+            (Some(at_ns), Ok(parsed)) => match times.since_first(at_ns) {
+                Some(at) => Ok((at, parsed)),
+                None => Err(format!("its time is more than {} after that of the first", capture::Times::LONGEST)),
+            },
             (None, _) => Err("it has no time".to_owned()),
             (_, Err(error)) => Err(error.to_string()),
         };
         match parsed {
-            Ok((at_ns, (parsed, cut))) => {
-                let since = at_ns.saturating_sub(*first_ns.get_or_insert(at_ns));
-                last = last.max(Instant::from_ps(since.saturating_mul(1_000)));
+            Ok((at, (parsed, cut))) => {
+                last = last.max(at);
                 counts.cut += u64::from(cut);
-                analysis.packet(Instant::from_ps(since.saturating_mul(1_000)), &parsed);
+                analysis.packet(at, &parsed);
             }
             Err(why) => {
                 counts.unreadable += 1;
