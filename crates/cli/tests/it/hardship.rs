@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use lastmile_live::lab::Namespace;
 
+use crate::hostile::of_process;
 use crate::hosts::{AtEnd, ip};
 use crate::shape::{Shaper, Site};
 
@@ -175,13 +176,6 @@ fn scraped(site: &Site) -> bool {
         Ok::<_, std::io::Error>(page)
     };
     site.hosts.middle.run(ask).unwrap().is_ok_and(|page| page.contains(" 200 ") && page.contains("sent_packets_total"))
-}
-
-/// A number of `/proc/PID/status`.
-fn of_process(shaper: &Shaper, key: &str) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", shaper.child.id())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_else(|| panic!("no {key}: {status}"));
-    line.trim_start_matches(':').split_whitespace().next().unwrap().parse().unwrap()
 }
 
 /// All of it at once, while `meanwhile` runs.

@@ -16,7 +16,7 @@ use crate::shape::{Shaper, Site, get, until};
 const METRICS: &str = "127.0.0.1:9100";
 
 /// A number of `/proc/PID/status`, in its own unit.
-fn of_process(shaper: &Shaper, key: &str) -> u64 {
+pub(crate) fn of_process(shaper: &Shaper, key: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", shaper.child.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_else(|| panic!("no {key}: {status}"));
     line.trim_start_matches(':').split_whitespace().next().unwrap().parse().unwrap()
