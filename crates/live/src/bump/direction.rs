@@ -25,6 +25,9 @@ const TOGETHER: usize = 16;
 /// Memory of packets that have left, kept for those that come.
 const SPARE_BUFFERS: usize = 1024;
 
+/// Memory of longer packets is given back, or a thousand packets of 64 kB would take 64 MB for good. A jumbo frame fits.
+const LONGEST_SPARE: usize = 10_000;
+
 /// One direction: its hops, and the counters around them.
 pub(super) struct Direction {
     pub(super) hops: Vec<Hop>,
@@ -337,7 +340,7 @@ pub(super) struct Spare(Vec<Frame>);
 
 impl Spare {
     fn recycle(&mut self, frame: Frame) {
-        if self.0.len() < SPARE_BUFFERS {
+        if self.0.len() < SPARE_BUFFERS && frame.bytes().len() <= LONGEST_SPARE {
             self.0.push(frame);
         }
     }
@@ -362,5 +365,20 @@ impl Observer<Frame> for Watch<'_> {
     fn transmitted(&mut self, start: Instant, _end: Instant, waited: Duration, packet: &Frame) {
         self.tap.tell(start, Passage::Transmitted, packet);
         self.waits.record(waited, packet);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_of_a_long_packet_is_given_back() {
+        let mut spare = Spare(Vec::new());
+        for len in [60, LONGEST_SPARE, LONGEST_SPARE + 1, 65_535] {
+            spare.recycle(Frame::new(vec![0; len]).0);
+        }
+        let kept: Vec<usize> = spare.0.iter().map(|frame| frame.bytes().len()).collect();
+        assert_eq!(kept, [60, LONGEST_SPARE]);
     }
 }
