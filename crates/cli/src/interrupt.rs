@@ -123,12 +123,13 @@ fn listen() -> io::Result<&'static Heard> {
     let asked = Arc::new(AtomicBool::new(false));
     let signals = [SIGINT, SIGTERM].into_iter().chain((!ignores(SIGHUP)).then_some(SIGHUP));
     for number in signals {
-        // Handlers run in the order of registration: the first signal finds the flag down and passes, the second ends.
-        flag::register_conditional_shutdown(number, 128 + number, Arc::clone(&asked))?;
-        flag::register(number, Arc::clone(&asked))?;
+        // The note first: from the first registration on, the system leaves the signal to the handlers that there are.
         let which = usize::try_from(number).expect("signals are numbered from 1");
         flag::register_usize(number, Arc::clone(&signal), which)?;
         low_level::pipe::register(number, bell.try_clone()?)?;
+        // Handlers run in the order of registration: the first signal finds the flag down and passes, the second ends.
+        flag::register_conditional_shutdown(number, 128 + number, Arc::clone(&asked))?;
+        flag::register(number, Arc::clone(&asked))?;
     }
     // Beyond the limit of file sizes a write is an error, and leaves no file.
     flag::register(SIGXFSZ, Arc::default())?;
