@@ -126,6 +126,7 @@ impl Accounting {
         match limit {
             Limit::Packets(count) => count.as_u64().saturating_mul(self.largest_counted().as_u64()),
             Limit::Bytes(bytes) => self.counted_limit(bytes),
+            Limit::Wire(bytes) => bytes.as_u64(),
             Limit::Cells(cells) => cells.wire_bytes().as_u64(),
         }
     }

@@ -190,7 +190,7 @@ impl Nearest {
             (Limit::Packets(count), Overflow::Head) => {
                 Discipline::new("pfifo_head_drop").number("limit", count.as_u64())
             }
-            (Limit::Bytes(_) | Limit::Cells(_), _) => {
+            (Limit::Bytes(_) | Limit::Wire(_) | Limit::Cells(_), _) => {
                 Discipline::new("bfifo").number("limit", place.accounting.bytes(limit))
             }
         });

@@ -1,4 +1,4 @@
-//! First in, first out, limited in packets, IP bytes or cells, with tail or head drop.
+//! First in, first out, limited in packets, IP bytes, bytes on the wire or cells, with tail or head drop.
 //!
 //! Published: `pfifo` and `bfifo` of tc-bfifo(8); head drop (drop from front) Lakshman, Neidhardt, Ott 1996, and
 //! `pfifo_head_drop` of Linux.
@@ -113,6 +113,7 @@ impl<P: Packet> Discipline<P> for Fifo<P> {
 enum Measure {
     Packets,
     Bytes,
+    Wire(LinkLayer),
     Cells(LinkLayer),
 }
 
@@ -131,6 +132,7 @@ impl Room {
         Some(match limit {
             Limit::Packets(packets) => Self::of(Measure::Packets, packets.as_u64()),
             Limit::Bytes(bytes) => Self::of(Measure::Bytes, bytes.as_u64()),
+            Limit::Wire(bytes) => Self::of(Measure::Wire(*link_layer), bytes.as_u64()),
             Limit::Cells(cells) => {
                 link_layer.cells(ByteCount::new(1))?;
                 Self::of(Measure::Cells(*link_layer), cells.as_u64())
@@ -148,6 +150,7 @@ impl Room {
         match &self.measure {
             Measure::Packets => 1,
             Measure::Bytes => packet.meta().ip_bytes().as_u64(),
+            Measure::Wire(link_layer) => link_layer.on_wire(packet.meta().ip_bytes()).as_u64(),
             Measure::Cells(link_layer) => {
                 let cells = link_layer.cells(packet.meta().ip_bytes());
                 cells.expect("a framing either has cells for every size or for none").as_u64()

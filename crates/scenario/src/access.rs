@@ -9,7 +9,7 @@ use lastmile_units::{BitRate, Duration, Ratio};
 use crate::diagnostics::Place;
 use crate::line::{self, Defaults, LineSpec};
 use crate::policy::{self, Policy, Position};
-use crate::queue::{self, Remedy};
+use crate::queue::{self, Remedy, Wire};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 use crate::topology::Topology;
@@ -74,12 +74,17 @@ pub(crate) static DIRECTION: Section = Section {
 };
 
 macro_rules! hop {
-    ($name:ident, $heading:literal, $about:literal, $rate:literal, $delay:literal, $layer:literal) => {
+    ($name:ident, $heading:literal, $about:literal, $delay:literal, $layer:literal) => {
         pub(crate) static $name: Section = Section {
             heading: $heading,
             about: $about,
             keys: &[
-                Key::with_default("rate", Kind::Rate, $rate, line::RATE.doc),
+                Key::optional(
+                    "rate",
+                    Kind::Rate,
+                    "1 Gbit/s, or twice the rate of the lines behind it where that is more",
+                    line::RATE.doc,
+                ),
                 Key::with_default("delay", Kind::Time, $delay, line::DELAY.doc).at_most(line::MAX_DELAY),
                 line::LOSS,
                 Key::with_default(
@@ -99,12 +104,11 @@ macro_rules! hop {
     };
 }
 
-hop!(LAN, "`[access.lan]`", "Between client and CPE, the same both ways.", "100 Mbit/s", "0 ms", "ethernet");
+hop!(LAN, "`[access.lan]`", "Between client and CPE, the same both ways.", "0 ms", "ethernet");
 hop!(
     AGGREGATION,
     "`[access.aggregation]`",
     "Between DSLAM and gateway, the same both ways.",
-    "1 Gbit/s",
     "0 ms",
     "ethernet"
 );
@@ -112,7 +116,6 @@ hop!(
     BACKBONE,
     "`[access.backbone]`",
     "Between gateway and server, the same both ways.",
-    "1 Gbit/s",
     "10 ms",
     "ethernet"
 );
@@ -207,9 +210,11 @@ pub(crate) fn read<'d>(
         Some(LineSpec { queue, ..up })
     });
     let policy = policy(table, down.as_ref(), up.as_ref());
-    let lan = hop(table, "lan", &LAN);
-    let aggregation = hop(table, "aggregation", &AGGREGATION);
-    let backbone = hop(table, "backbone", &BACKBONE);
+    let fastest = [&down, &up].into_iter().flatten().filter_map(|line| line.rate).max();
+    let count = u64::try_from(nodes.lines.len()).unwrap_or(u64::MAX);
+    let lan = hop(table, "lan", &LAN, ample(fastest, 1));
+    let aggregation = hop(table, "aggregation", &AGGREGATION, ample(fastest, count));
+    let backbone = hop(table, "backbone", &BACKBONE, ample(fastest, count));
     let Nodes { dslam, gateway, server, .. } = *nodes;
     let (down, mut up, lan, policy) = (down?, up?, lan?, policy?);
     let middlebox = Middlebox::of(policy.as_ref());
@@ -339,13 +344,19 @@ fn direction(table: &Table<'_>, key: &'static str, shared: &Defaults) -> Option<
     Some(LineSpec { link_layer: line::interleaved(&own, line.link_layer), ..line })
 }
 
-fn hop(table: &Table<'_>, key: &'static str, section: &'static Section) -> Option<LineSpec> {
+/// The rate of a hop that says nothing about it: never the bottleneck of `lines` lines, the faster direction of which has `fastest`.
+fn ample(fastest: Option<BitRate>, lines: u64) -> BitRate {
+    let twice = fastest.map_or(0, |rate| rate.as_bps().saturating_mul(2).saturating_mul(lines));
+    BitRate::from_bps(twice.max(1_000_000_000)).unwrap_or(BitRate::MAX)
+}
+
+fn hop(table: &Table<'_>, key: &'static str, section: &'static Section, ample: BitRate) -> Option<LineSpec> {
     let own = match table.table(key) {
         Some(own) => own.open(section),
         None if table.has(key) => return None,
         None => table.empty(key, section),
     };
-    let rate = own.get::<BitRate>("rate");
+    let rate = own.optional::<BitRate>("rate").unwrap_or(ample);
     let delay = own.get::<Duration>("delay");
     let loss = own.get::<Ratio>("loss");
     let layer = match line::encapsulation(&own) {
@@ -354,11 +365,11 @@ fn hop(table: &Table<'_>, key: &'static str, section: &'static Section) -> Optio
         None => line::named_layer(&own, &own.get::<String>("encapsulation")?)?,
     };
     let queue = match own.table("queue") {
-        Some(queue) => queue::read(queue, &layer),
+        Some(queue) => queue::read(queue, &Wire { layer, rate: Some(rate) }),
         None => Some(Spec::fifo(1000)),
     };
     Some(LineSpec {
-        rate: Some(rate?),
+        rate: Some(rate),
         link_layer: layer,
         delay: delay?,
         loss: loss?,

@@ -4,14 +4,15 @@ use lastmile_linklayer::fixed_ratio::FixedRatio;
 use lastmile_linklayer::multilink::{Multilink, SequenceNumber};
 use lastmile_linklayer::{Framing, Interleave, LinkLayer, OamShare, PRESETS, Preset, preset};
 use lastmile_queueing::compress::Compression;
+use lastmile_queueing::Overflow;
 use lastmile_queueing::line::Config;
 use lastmile_queueing::spec::Spec as QueueSpec;
 use lastmile_sim::spec::{Link, NodeIndex};
-use lastmile_units::{BitRate, ByteCount, Duration, Ratio};
+use lastmile_units::{BitRate, ByteCount, Duration, Limit, Ratio};
 
 use crate::diagnostics::nearest;
-use crate::queue;
-use crate::reader::Table;
+use crate::queue::{self, Wire};
+use crate::reader::{Table, Unopened};
 use crate::schema::{Key, Kind, Section};
 
 /// One direction of a line: what the transmitter, the wire and the queue in front of them are.
@@ -46,6 +47,9 @@ impl LineSpec {
         }
     }
 }
+
+/// Buffer of a line that says nothing about it, where 100 packets are less: about one long round trip, the classic rule.
+const DEFAULT_BUFFER: Duration = Duration::from_ms(100);
 
 /// Longest delay of a wire: beyond the moon and back.
 pub(crate) const MAX_DELAY: &str = "60 s";
@@ -95,7 +99,7 @@ pub(crate) const INTERLEAVE: Key = Key::optional(
 pub(crate) const QUEUE: Key = Key::optional(
     "queue",
     Kind::Table("[queues](#queues)"),
-    "FIFO of 100 packets",
+    "FIFO of 100 packets, or of 100 ms where that is more",
     "The queue in front of the transmitter.",
 );
 
@@ -107,7 +111,8 @@ pub(crate) struct Defaults {
     pub(crate) loss: Ratio,
     pub(crate) link_layer: LinkLayer,
     pub(crate) compression: Compression,
-    pub(crate) queue: QueueSpec,
+    /// `None`: [`line_queue`] of its rate.
+    pub(crate) queue: Option<QueueSpec>,
 }
 
 impl Defaults {
@@ -119,7 +124,7 @@ impl Defaults {
             loss: line.loss,
             link_layer: line.link_layer,
             compression: line.compression,
-            queue: line.queue.clone(),
+            queue: Some(line.queue.clone()),
         }
     }
 }
@@ -132,27 +137,43 @@ impl Default for Defaults {
             loss: Ratio::ZERO,
             link_layer: preset::IP.link,
             compression: Compression::None,
-            queue: line_queue(),
+            queue: None,
         }
     }
 }
 
-/// The queue of a line that says nothing about it: a FIFO of 100 packets.
-pub(crate) fn line_queue() -> QueueSpec {
-    QueueSpec::fifo(100)
+/// The queue of a line that says nothing about it: a FIFO of 100 packets, or of [`DEFAULT_BUFFER`] where that is more.
+fn line_queue(wire: &Wire) -> QueueSpec {
+    let packets = QueueSpec::fifo(100);
+    let Some(bytes) = wire.bytes_in(DEFAULT_BUFFER) else { return packets };
+    if bytes.as_u64() <= 100 * wire.layer.on_wire(ByteCount::new(1500)).as_u64() {
+        return packets;
+    }
+    QueueSpec::Fifo { limit: Limit::Wire(bytes), drop: Overflow::Tail }
 }
 
 impl LineSpec {
     /// Reads the keys of a direction. `None` if its queue is wrong.
     pub(crate) fn read(table: &Table<'_>, defaults: &Defaults) -> Option<Self> {
+        Self::read_with(table, defaults, None)
+    }
+
+    /// As [`LineSpec::read`]; where the table has no queue, `inherited` is read for this line.
+    pub(crate) fn read_with<'d>(
+        table: &Table<'d>,
+        defaults: &Defaults,
+        inherited: Option<Unopened<'d>>,
+    ) -> Option<Self> {
         let link_layer = shared_layer(table, defaults.link_layer);
         let rate = table.optional("rate").or(defaults.rate);
         let delay = table.optional("delay").unwrap_or(defaults.delay);
         let loss = table.optional("loss").unwrap_or(defaults.loss);
         let compression = compression(table, defaults.compression);
-        let queue = match table.table("queue") {
-            Some(queue) => queue::read(queue, &link_layer),
-            None => queue::checked(table, &defaults.queue, &link_layer),
+        let wire = Wire { layer: link_layer, rate };
+        let queue = match (table.table("queue").or(inherited), &defaults.queue) {
+            (Some(queue), _) => queue::read(queue, &wire),
+            (None, Some(queue)) => queue::checked(table, queue, &link_layer),
+            (None, None) => Some(line_queue(&wire)),
         };
         let queue = queue?;
         if let Some(rate) = rate {

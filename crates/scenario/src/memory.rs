@@ -146,6 +146,7 @@ fn limit(queue: &Spec, size: ByteCount) -> u128 {
     match queue {
         Spec::Fifo { limit: Limit::Packets(packets), .. } => packets.as_u64().into(),
         Spec::Fifo { limit: Limit::Bytes(bytes), .. } => (bytes.as_u64() / size.as_u64().max(1)).into(),
+        Spec::Fifo { limit: Limit::Wire(bytes), .. } => (bytes.as_u64() / size.as_u64().max(1)).into(),
         _ => 0,
     }
 }

@@ -270,7 +270,6 @@ impl<'d> Topology<'d> {
             rate: None,
             delay: Duration::ZERO,
             link_layer: framing.unwrap_or(preset::IP.link),
-            queue: line::line_queue(),
             ..Defaults::default()
         };
         let there = LineSpec::read(table, &defaults);
@@ -283,7 +282,7 @@ impl<'d> Topology<'d> {
             return;
         };
         let back = match &back_table {
-            Some(back) => LineSpec::read(back, &Defaults::of(&there)),
+            Some(back) => way_back(back, table, &there),
             None => Some(there.clone()),
         };
         if from == to {
@@ -417,4 +416,15 @@ pub(crate) fn way(nodes: &[Node], links: &[Link], from: NodeIndex, to: NodeIndex
     }
     way.reverse();
     Some(way)
+}
+
+/// The way back of the link of `there_table`: a capacity in time counts at the rate of its own direction.
+fn way_back<'d>(back: &Table<'d>, there_table: &Table<'d>, there: &LineSpec) -> Option<LineSpec> {
+    let defaults = Defaults::of(there);
+    match there_table.table("queue") {
+        Some(queue) if !back.has("queue") => LineSpec::read_with(back, &defaults, Some(queue)),
+        // Without a queue in the file each direction has the default of its rate.
+        None if !there_table.has("queue") => LineSpec::read(back, &Defaults { queue: None, ..defaults }),
+        _ => LineSpec::read(back, &defaults),
+    }
 }

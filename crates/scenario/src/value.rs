@@ -87,6 +87,7 @@ impl FromNode for Limit {
             Self::Packets(count) => count == PacketCount::ZERO,
             Self::Bytes(count) => count == ByteCount::ZERO,
             Self::Cells(count) => count == CellCount::ZERO,
+            Self::Wire(count) => count == WireBytes::ZERO,
         };
         if empty { Err(format!("a limit of {limit} holds nothing")) } else { Ok(limit) }
     }

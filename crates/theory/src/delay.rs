@@ -40,6 +40,7 @@ pub fn full_queue_delay(rate: BitRate, link: LinkLayer, limit: Limit, ip: ByteCo
     match limit {
         Limit::Packets(packets) => wait_behind(rate, link, packets.as_u64(), ip),
         Limit::Bytes(bytes) => wait_behind(rate, link, bytes.as_u64().checked_div(ip.as_u64()).unwrap_or(0), ip),
+        Limit::Wire(bytes) => queue_delay(rate, bytes),
         Limit::Cells(cells) => queue_delay(rate, WireBytes::new(cells.as_u64().saturating_mul(aal5::CELL_BYTES))),
     }
 }

@@ -1,10 +1,10 @@
-//! How much a queue may hold, in the unit that its owner counts in.
+//! The capacity of a queue, in the unit that the device counts in.
 
 use core::fmt;
 
-use crate::{ByteCount, CellCount, PacketCount};
+use crate::{ByteCount, CellCount, PacketCount, WireBytes};
 
-/// The most that a queue holds: packets (routers), bytes (modems) or cells (ATM switches).
+/// The most that a queue holds: packets (routers), bytes (modems), cells (ATM switches), or bytes on the wire (a capacity in time).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Limit {
     /// Whole packets, whatever their size.
@@ -13,6 +13,8 @@ pub enum Limit {
     Bytes(ByteCount),
     /// ATM cells.
     Cells(CellCount),
+    /// Bytes that the packets take on the wire: a time at a rate.
+    Wire(WireBytes),
 }
 
 /// In the unit it counts in: `100 packets`, `206000 bytes`, `1000 cells`.
@@ -22,6 +24,7 @@ impl fmt::Display for Limit {
             Self::Packets(count) => fmt::Display::fmt(count, f),
             Self::Bytes(count) => fmt::Display::fmt(count, f),
             Self::Cells(count) => fmt::Display::fmt(count, f),
+            Self::Wire(count) => fmt::Display::fmt(count, f),
         }
     }
 }

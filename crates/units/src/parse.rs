@@ -142,6 +142,7 @@ impl FromStr for Limit {
             Ok(match of {
                 Quantity::Packets => Self::Packets(PacketCount::new(value)),
                 Quantity::Cells => Self::Cells(CellCount::new(value)),
+                Quantity::WireBytes => Self::Wire(WireBytes::new(value)),
                 _ => Self::Bytes(ByteCount::new(value)),
             })
         })

@@ -137,6 +137,10 @@ impl Config {
             Limit::Bytes(bytes) => {
                 u128::from(bytes.as_u64()) * u128::from(ONE) / u128::from(self.average_packet.as_u64())
             }
+            Limit::Wire(bytes) => {
+                let packet = link_layer.on_wire(self.average_packet).as_u64().max(1);
+                u128::from(bytes.as_u64()) * u128::from(ONE) / u128::from(packet)
+            }
             Limit::Cells(cells) => {
                 let packet = link_layer.cells(self.average_packet).map_or(1, |cells| cells.as_u64().max(1));
                 u128::from(cells.as_u64()) * u128::from(ONE) / u128::from(packet)
@@ -166,6 +170,7 @@ const fn count(limit: Limit) -> u64 {
     match limit {
         Limit::Packets(packets) => packets.as_u64(),
         Limit::Bytes(bytes) => bytes.as_u64(),
+        Limit::Wire(bytes) => bytes.as_u64(),
         Limit::Cells(cells) => cells.as_u64(),
     }
 }
@@ -334,6 +339,7 @@ impl<P: Packet> Red<P> {
         match self.measure {
             Limit::Packets(_) => backlog.packets.as_u64(),
             Limit::Bytes(_) => backlog.bytes.as_u64(),
+            Limit::Wire(_) => self.queue.wire.as_u64(),
             Limit::Cells(_) => self.queue.wire.as_u64() / CELL.as_u64(),
         }
     }

@@ -63,6 +63,7 @@ pub(super) fn check_limit(limit: Limit, link_layer: &LinkLayer) -> Result<(), Pr
     let count = match limit {
         Limit::Packets(packets) => packets.as_u64(),
         Limit::Bytes(bytes) => bytes.as_u64(),
+        Limit::Wire(bytes) => bytes.as_u64(),
         Limit::Cells(cells) => {
             link_layer.cells(ByteCount::new(1)).ok_or(Problem::NoCells)?;
             cells.as_u64()

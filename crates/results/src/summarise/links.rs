@@ -70,7 +70,7 @@ fn limit_in_bytes(queue: &Spec) -> Option<u64> {
         | Spec::AckCollapsing { limit, .. }
         | Spec::CakeAckFilter { limit, .. } => match limit {
             Limit::Bytes(bytes) => Some(bytes.as_u64()),
-            Limit::Packets(_) | Limit::Cells(_) => None,
+            Limit::Packets(_) | Limit::Wire(_) | Limit::Cells(_) => None,
         },
         Spec::Tbf { queue, .. }
         | Spec::Policer { queue, .. }

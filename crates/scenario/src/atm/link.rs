@@ -133,7 +133,7 @@ impl CellLine {
             link_layer: settings.link_layer(),
             delay: self.delay,
             loss_ppb: 0,
-            queue: line::line_queue(),
+            queue: lastmile_queueing::spec::Spec::fifo(100),
             compression: Compression::None,
         }
     }

@@ -8,12 +8,12 @@ use lastmile_queueing::Match;
 use lastmile_queueing::classify::rules;
 use lastmile_queueing::sched::tree::{TreeError, Wrong};
 use lastmile_queueing::spec::Spec;
-use lastmile_units::{BitRate, ByteCount, Limit, WireBytes};
+use lastmile_units::{BitRate, ByteCount, WireBytes};
 
 use super::scheduler::{Plan, ROOT};
 use super::{AckRate, Class, Line, Rule, schema};
 use crate::diagnostics::did_you_mean;
-use crate::queue;
+use crate::queue::{self, Wire};
 use crate::queue::matching::matching;
 use crate::reader::Table;
 use crate::value::{Factor, Portion};
@@ -55,6 +55,11 @@ pub(super) struct Around {
 }
 
 impl Around {
+    /// The wire behind the scheduler, at the scheduler's rate.
+    pub(super) fn wire(&self) -> Wire {
+        Wire { layer: self.layer, rate: Some(self.rate) }
+    }
+
     pub(super) fn largest_wire(&self) -> WireBytes {
         self.layer.on_wire(self.largest)
     }
@@ -136,7 +141,7 @@ fn ack_class(table: &Table<'_>, around: &Around) -> Option<(AckRate, Class)> {
     let priority = priority(table);
     let burst: Option<WireBytes> = table.optional("burst");
     check_burst(table, "burst", burst, around.largest_wire())?;
-    let queue = queue_of(table, "regulate", &line.up_layer);
+    let queue = queue_of(table, "regulate", &around.wire().shaped_to(ceil));
     let (Factor(factor_ppm), packet, ack) = (factor?, line.down_layer.on_wire(packet?), line.up_layer.on_wire(ack?));
     let needed = needed(line.down, packet, ack, factor_ppm);
     let rate = AckRate { rate: fixed.or(needed)?, fixed: fixed.is_some(), packet, ack, factor_ppm };
@@ -202,7 +207,7 @@ fn class(table: &Table<'_>, around: &Around, left: Option<BitRate>, inner: &BTre
         }
         None
     } else {
-        Some(queue_of(table, "queue", &around.layer)?)
+        Some(queue_of(table, "queue", &around.wire().shaped_to(ceil))?)
     };
     let (ceil, priority) = (ceil?, priority?);
     if let Some(rate) = rate.filter(|rate| *rate > ceil && left.is_some()) {
@@ -237,17 +242,17 @@ fn portion(portion: Option<Portion>, whole: BitRate) -> Option<BitRate> {
 }
 
 /// The queue at `key`, or a FIFO of `limit`.
-fn queue_of(table: &Table<'_>, key: &'static str, layer: &LinkLayer) -> Option<Spec> {
+fn queue_of(table: &Table<'_>, key: &'static str, wire: &Wire) -> Option<Spec> {
     if let Some(queue) = table.table(key) {
         if table.has("limit") {
             let hint = format!("put limit into {}", table.path(key));
             table.error("limit", format!("both limit and {key}, which has its own"), Some(hint));
         }
-        return queue::read(queue, layer);
+        return queue::read(queue, wire);
     }
-    let limit: Limit = table.get("limit")?;
+    let limit = queue::limit_of(table, "limit", wire)?;
     let spec = Spec::Fifo { limit, drop: lastmile_queueing::Overflow::Tail };
-    queue::checked_at(table, "limit", &spec, layer)
+    queue::checked_at(table, "limit", &spec, &wire.layer)
 }
 
 fn names_are_unique(read: &[(Class, Table<'_>)]) -> bool {

@@ -1,12 +1,11 @@
 //! Queues that regulate acknowledgements.
 
-use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::ack::{Fraction, cake, clamp, filter, pacing, regenerator, sad};
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{BitRate, ByteCount, Duration, Ratio};
 
 use super::matching::{EXEMPT, exempt};
-use super::{BELOW, DROP, LIMIT, below, limit_and_drop};
+use super::{BELOW, DROP, LIMIT, Wire, below, limit_and_drop};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
@@ -156,17 +155,17 @@ pub(crate) static WINDOW_CLAMP: Section = Section {
     ],
 };
 
-pub(super) fn sad(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+pub(super) fn sad(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
     let options = &[("keep", sad::Duplicates::Keep), ("count", sad::Duplicates::Count)];
     let duplicates = table.choice("duplicates", options);
     let report = table
         .choice("report", &[("none", sad::Report::None), ("list", sad::Report::List), ("signal", sad::Report::Signal)]);
     let exempt = exempt(table);
-    let queue = below(table, link_layer, depth);
+    let queue = below(table, wire, depth);
     Some(Spec::Sad { duplicates: duplicates?, report: report?, exempt: exempt?, queue: Box::new(queue?) })
 }
 
-pub(super) fn regenerator(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+pub(super) fn regenerator(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
     let know = know(table);
     let factor = factor(table);
     let max_hold: Option<Duration> = table.get("max_hold");
@@ -176,7 +175,7 @@ pub(super) fn regenerator(table: &Table<'_>, link_layer: &LinkLayer, depth: usiz
     }
     let idle: Option<Duration> = table.get("idle");
     let exempt = exempt(table);
-    let queue = below(table, link_layer, depth);
+    let queue = below(table, wire, depth);
     let release = if release? { regenerator::Release::Paced { hold: max_hold? } } else { regenerator::Release::Burst };
     let config = regenerator::Config { know: know?, factor: factor?, release, idle: idle?, exempt: exempt? };
     Some(Spec::AckRegenerator { config, queue: Box::new(queue?) })
@@ -211,8 +210,8 @@ fn factor(table: &Table<'_>) -> Option<regenerator::Factor> {
     exact
 }
 
-pub(super) fn filter(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Spec> {
-    let held = limit_and_drop(table, link_layer);
+pub(super) fn filter(table: &Table<'_>, wire: &Wire) -> Option<Spec> {
+    let held = limit_and_drop(table, wire);
     let rules = rules(table);
     let (limit, drop) = held?;
     Some(Spec::AckFilter { limit, drop, rules: rules? })
@@ -227,35 +226,35 @@ fn rules(table: &Table<'_>) -> Option<filter::Rules> {
     Some(filter::Rules { fraction, duplicates: duplicates?, exempt: exempt? })
 }
 
-pub(super) fn collapsing(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Spec> {
-    let held = limit_and_drop(table, link_layer);
+pub(super) fn collapsing(table: &Table<'_>, wire: &Wire) -> Option<Spec> {
+    let held = limit_and_drop(table, wire);
     let exempt = exempt(table);
     let (limit, drop) = held?;
     Some(Spec::AckCollapsing { limit, drop, exempt: exempt? })
 }
 
-pub(super) fn cake_filter(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Spec> {
-    let held = limit_and_drop(table, link_layer);
+pub(super) fn cake_filter(table: &Table<'_>, wire: &Wire) -> Option<Spec> {
+    let held = limit_and_drop(table, wire);
     let mode = table.choice("mode", &[("normal", cake::Mode::Normal), ("aggressive", cake::Mode::Aggressive)]);
     let exempt = exempt(table);
     let (limit, drop) = held?;
     Some(Spec::CakeAckFilter { limit, drop, rules: cake::Rules { mode: mode?, exempt: exempt? } })
 }
 
-pub(super) fn pacing(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+pub(super) fn pacing(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
     let rate: Option<BitRate> = table.get("rate");
     let max_hold: Option<Duration> = table.get("max_hold");
     let exempt = exempt(table);
-    let queue = below(table, link_layer, depth);
+    let queue = below(table, wire, depth);
     let config = pacing::Config { rate: rate?, max_hold: max_hold?, exempt: exempt? };
     Some(Spec::AckPacing { config, queue: Box::new(queue?) })
 }
 
-pub(super) fn window_clamp(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+pub(super) fn window_clamp(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
     let target = target(table);
     let mss: Option<ByteCount> = table.get("mss");
     let exempt = exempt(table);
-    let queue = below(table, link_layer, depth);
+    let queue = below(table, wire, depth);
     let config = clamp::Config { target: target?, mss: mss?, exempt: exempt? };
     Some(Spec::WindowClamp { config, queue: Box::new(queue?) })
 }

@@ -1,11 +1,11 @@
 //! Queues that manage themselves actively.
 
-use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Meta;
 use lastmile_queueing::aqm::{codel, red};
 use lastmile_queueing::spec::{Problem, Spec};
-use lastmile_units::{BitRate, ByteCount, Duration, Limit, PacketCount, Ratio};
+use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, Ratio};
 
+use super::{Wire, capacity};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
@@ -43,19 +43,19 @@ pub(crate) static CODEL: Section = Section {
             "limit",
             Kind::Limit,
             "1000 packets",
-            "How much it holds: packets, IP bytes, or cells on a line that has cells.",
+            capacity::ABOUT,
         ),
     ],
 };
 
-pub(super) fn codel(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Spec> {
+pub(super) fn codel(table: &Table<'_>, wire: &Wire) -> Option<Spec> {
     let target: Option<Duration> = table.get("target");
     let interval: Option<Duration> = table.get("interval");
     let ecn: Option<bool> = table.get("ecn");
     let largest: Option<ByteCount> = table.get("largest");
-    let limit = table.get("limit");
+    let limit = capacity::limit(table, "limit", wire);
     let config = codel::Config { target: target?, interval: interval?, limit: limit?, ecn: ecn?, largest: largest? };
-    buildable(table, Spec::Codel(config), link_layer)
+    buildable(table, Spec::Codel(config), wire)
 }
 
 pub(crate) static RED: Section = Section {
@@ -113,16 +113,14 @@ pub(crate) static RED: Section = Section {
             "limit",
             Kind::Limit,
             "100 packets",
-            "How much it holds: packets, IP bytes, or cells on a line that has cells.",
+            capacity::ABOUT,
         ),
         Key::with_default("seed", Kind::Count, "1", "Which random numbers decide."),
     ],
 };
 
-pub(super) fn red(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Spec> {
-    let min: Option<Limit> = table.get("min");
-    let max: Option<Limit> = table.get("max");
-    let limit: Option<Limit> = table.get("limit");
+pub(super) fn red(table: &Table<'_>, wire: &Wire) -> Option<Spec> {
+    let [min, max, limit] = ["min", "max", "limit"].map(|key| capacity::limit(table, key, wire));
     let probability: Option<Ratio> = table.get("probability");
     let share: Option<Ratio> = table.optional("weight");
     let burst: Option<PacketCount> = table.optional("burst");
@@ -154,12 +152,12 @@ pub(super) fn red(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Spec> {
         gentle: gentle?,
         seed: seed?,
     };
-    buildable(table, Spec::Red(config), link_layer)
+    buildable(table, Spec::Red(config), wire)
 }
 
 /// `spec` if it can be built, or an error at the key that its problem is about.
-pub(super) fn buildable(table: &Table<'_>, spec: Spec, link_layer: &LinkLayer) -> Option<Spec> {
-    let Err(error) = spec.build::<Meta>(link_layer) else { return Some(spec) };
+pub(super) fn buildable(table: &Table<'_>, spec: Spec, wire: &Wire) -> Option<Spec> {
+    let Err(error) = spec.build::<Meta>(&wire.layer) else { return Some(spec) };
     let key = match error.problem {
         Problem::ZeroLimit | Problem::NoCells => "limit",
         Problem::ZeroQuantum => "quantum",

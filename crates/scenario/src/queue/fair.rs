@@ -2,7 +2,6 @@
 
 use std::num::NonZeroU32;
 
-use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::Overflow;
 use lastmile_queueing::fair::{Among, Class, FlowKeys, fq_codel, sfq};
 use lastmile_queueing::spec::Spec;
@@ -10,7 +9,7 @@ use lastmile_units::{ByteCount, Duration, PacketCount, WireBytes};
 
 use super::aqm::{ECN, INTERVAL, LARGEST, TARGET, buildable};
 use super::sched::{class_spec, classes};
-use super::{BELOW, DROP, LIMIT};
+use super::{BELOW, DROP, LIMIT, Wire};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
@@ -71,7 +70,7 @@ pub(crate) static SFQ: Section = Section {
     ],
 };
 
-pub(super) fn sfq(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Spec> {
+pub(super) fn sfq(table: &Table<'_>, wire: &Wire) -> Option<Spec> {
     let flows = keys(table, "divisor");
     let quantum: Option<WireBytes> = table.optional("quantum");
     let largest: Option<ByteCount> = table.get("largest");
@@ -82,13 +81,13 @@ pub(super) fn sfq(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Spec> {
     let largest = largest?;
     let config = sfq::Config {
         flows: flows?,
-        quantum: quantum.unwrap_or_else(|| link_layer.on_wire(largest)),
+        quantum: quantum.unwrap_or_else(|| wire.layer.on_wire(largest)),
         perturb: perturb.unwrap_or_default(),
         limit: limit?,
         depth: depth?,
         drop: drop?,
     };
-    buildable(table, Spec::Sfq(config), link_layer)
+    buildable(table, Spec::Sfq(config), wire)
 }
 
 /// Which packets share a queue; `buckets` is the key of their number.
@@ -100,7 +99,7 @@ fn keys(table: &Table<'_>, buckets: &'static str) -> Option<FlowKeys> {
     Some(if exact? { FlowKeys::Exact } else { FlowKeys::Buckets { count, seed: seed? } })
 }
 
-pub(super) fn fq_codel(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Spec> {
+pub(super) fn fq_codel(table: &Table<'_>, wire: &Wire) -> Option<Spec> {
     let flows = keys(table, "flows");
     let quantum: Option<WireBytes> = table.optional("quantum");
     let limit: Option<PacketCount> = table.get("limit");
@@ -112,7 +111,7 @@ pub(super) fn fq_codel(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Spec
     let largest = largest?;
     let config = fq_codel::Config {
         flows: flows?,
-        quantum: quantum.unwrap_or_else(|| link_layer.on_wire(largest)),
+        quantum: quantum.unwrap_or_else(|| wire.layer.on_wire(largest)),
         limit: limit?,
         memory: memory?,
         target: target?,
@@ -120,7 +119,7 @@ pub(super) fn fq_codel(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Spec
         ecn: ecn?,
         largest,
     };
-    buildable(table, Spec::FqCodel(config), link_layer)
+    buildable(table, Spec::FqCodel(config), wire)
 }
 
 const CLASSES: Key =
@@ -192,7 +191,7 @@ const ALL_PACKETS: PacketCount = PacketCount::new(1000);
 fn among<S>(
     table: &Table<'_>,
     section: &'static Section,
-    (link_layer, depth): (&LinkLayer, usize),
+    (wire, depth): (&Wire, usize),
     each: Option<S>,
     share: impl Fn(&Table<'_>) -> Option<S>,
 ) -> Option<Among<S>> {
@@ -205,13 +204,13 @@ fn among<S>(
     }
     let read = |class: &Table<'_>| {
         let share = share(class);
-        let spec = class_spec(class, link_layer, depth);
+        let spec = class_spec(class, wire, depth);
         Some(Class { class: spec?, share: share? })
     };
     classes(table, section, read).map(Among::Classes)
 }
 
-pub(super) fn drr(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+pub(super) fn drr(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
     let quantum = |table: &Table<'_>| -> Option<WireBytes> {
         let quantum = table.optional("quantum");
         if quantum == Some(WireBytes::ZERO) {
@@ -219,14 +218,14 @@ pub(super) fn drr(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Op
             table.error("quantum", message, None);
             return None;
         }
-        Some(quantum.unwrap_or_else(|| link_layer.on_wire(MTU)))
+        Some(quantum.unwrap_or_else(|| wire.layer.on_wire(MTU)))
     };
     let each = quantum(table);
     if table.has("classes") && table.has("quantum") {
         table.error("quantum", "both quantum and classes, which have their own", None);
     }
-    let config = among(table, &DRR_CLASS, (link_layer, depth), each, quantum)?;
-    buildable(table, Spec::Drr(config), link_layer)
+    let config = among(table, &DRR_CLASS, (wire, depth), each, quantum)?;
+    buildable(table, Spec::Drr(config), wire)
 }
 
 fn weight(class: &Table<'_>) -> Option<NonZeroU32> {
@@ -234,21 +233,21 @@ fn weight(class: &Table<'_>) -> Option<NonZeroU32> {
     NonZeroU32::new(u32::try_from(weight?).ok()?)
 }
 
-pub(super) fn wfq(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
-    weighted(table, &WFQ_CLASS, (link_layer, depth), Spec::Wfq)
+pub(super) fn wfq(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
+    weighted(table, &WFQ_CLASS, (wire, depth), Spec::Wfq)
 }
 
-pub(super) fn wf2q_plus(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
-    weighted(table, &WF2Q_PLUS_CLASS, (link_layer, depth), Spec::Wf2qPlus)
+pub(super) fn wf2q_plus(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
+    weighted(table, &WF2Q_PLUS_CLASS, (wire, depth), Spec::Wf2qPlus)
 }
 
 /// A discipline whose members have weights; flows have equal ones.
 fn weighted(
     table: &Table<'_>,
     section: &'static Section,
-    (link_layer, depth): (&LinkLayer, usize),
+    (wire, depth): (&Wire, usize),
     spec: fn(Among<NonZeroU32>) -> Spec,
 ) -> Option<Spec> {
-    let among = among(table, section, (link_layer, depth), Some(NonZeroU32::MIN), weight)?;
-    buildable(table, spec(among), link_layer)
+    let among = among(table, section, (wire, depth), Some(NonZeroU32::MIN), weight)?;
+    buildable(table, spec(among), wire)
 }

@@ -8,7 +8,7 @@ use lastmile_queueing::spec::{Problem, Spec};
 use lastmile_units::{BitRate, ByteCount, Duration, WireBytes};
 
 use super::matching::matching;
-use super::{BELOW, DROP, LIMIT, below};
+use super::{BELOW, DROP, LIMIT, Wire, below};
 use crate::reader::{Table, Unopened, Variant};
 use crate::schema::{Key, Kind, Section};
 
@@ -187,9 +187,9 @@ const METERS: [Variant<Form>; 6] = [
 pub(crate) const COMING: &[(&str, Coming)] =
     &[("blind", Coming::Blind), ("drop-precedence", Coming::DropPrecedence), ("clp", Coming::CellLossPriority)];
 
-pub(super) fn policer(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
-    let rules = rules(table, link_layer);
-    let queue = below(table, link_layer, depth);
+pub(super) fn policer(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
+    let rules = rules(table, &wire.layer);
+    let queue = below(table, wire, depth);
     Some(Spec::Policer { rules: rules?, queue: Box::new(queue?) })
 }
 

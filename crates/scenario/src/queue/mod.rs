@@ -3,6 +3,7 @@
 pub(crate) mod ack;
 pub(crate) mod aqm;
 pub(crate) mod cake;
+mod capacity;
 pub(crate) mod fair;
 pub(crate) mod matching;
 pub(crate) mod meter;
@@ -21,6 +22,7 @@ use lastmile_units::Limit;
 use crate::reader::{Table, Unopened, Variant};
 use crate::schema::{Key, Kind, Section};
 
+pub(crate) use capacity::{Wire, limit as limit_of};
 pub use remedy::Remedy;
 pub(crate) use remedy::with_remedy;
 pub(crate) use words::{CodePoint, ColorName, Several};
@@ -64,7 +66,7 @@ const LIMIT: Key = Key::with_default(
     "limit",
     Kind::Limit,
     "100 packets",
-    "How much it holds: packets, IP bytes, or cells on a line that has cells.",
+    capacity::ABOUT,
 );
 const DROP: Key = Key::with_default(
     "drop",
@@ -129,9 +131,9 @@ const KINDS: &[Variant<Form>] = &[
     Variant { name: "cake", section: &cake::CAKE, value: Form::Cake },
 ];
 
-/// Reads a queue for a line whose packets take what `link_layer` says.
-pub(crate) fn read(queue: Unopened<'_>, link_layer: &LinkLayer) -> Option<Spec> {
-    read_at(queue, link_layer, 0)
+/// Reads a queue that stands before `wire`.
+pub(crate) fn read(queue: Unopened<'_>, wire: &Wire) -> Option<Spec> {
+    read_at(queue, wire, 0)
 }
 
 /// `spec`, which was read for another line, if it can stand here too.
@@ -148,58 +150,58 @@ pub(crate) fn checked_at(table: &Table<'_>, key: &'static str, spec: &Spec, link
     Some(spec.clone())
 }
 
-fn read_at(queue: Unopened<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+fn read_at(queue: Unopened<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
     let (form, table) = queue.open_kind(&QUEUE, KINDS)?;
     if depth >= Spec::MAX_DEPTH {
         table.error("kind", format!("more than {} queues above one another", Spec::MAX_DEPTH), None);
         return None;
     }
     match form {
-        Form::Fifo => fifo_of(&table, link_layer),
-        Form::Red => aqm::red(&table, link_layer),
-        Form::Codel => aqm::codel(&table, link_layer),
-        Form::Sfq => fair::sfq(&table, link_layer),
-        Form::FqCodel => fair::fq_codel(&table, link_layer),
-        Form::Sad => ack::sad(&table, link_layer, depth),
-        Form::AckFilter => ack::filter(&table, link_layer),
-        Form::AckCollapsing => ack::collapsing(&table, link_layer),
-        Form::CakeAckFilter => ack::cake_filter(&table, link_layer),
-        Form::AckRegenerator => ack::regenerator(&table, link_layer, depth),
-        Form::AckPacing => ack::pacing(&table, link_layer, depth),
-        Form::WindowClamp => ack::window_clamp(&table, link_layer, depth),
-        Form::Drr => fair::drr(&table, link_layer, depth),
-        Form::Wfq => fair::wfq(&table, link_layer, depth),
-        Form::Wf2qPlus => fair::wf2q_plus(&table, link_layer, depth),
-        Form::Priority => sched::priority(&table, link_layer, depth),
-        Form::Custom => sched::custom(&table, link_layer, depth),
-        Form::Cbq => tree::cbq(&table, link_layer, depth),
-        Form::Htb => tree::htb(&table, link_layer, depth),
-        Form::Tbf => shaper::tbf(&table, link_layer, depth),
-        Form::Policer => meter::policer(&table, link_layer, depth),
+        Form::Fifo => fifo_of(&table, wire),
+        Form::Red => aqm::red(&table, wire),
+        Form::Codel => aqm::codel(&table, wire),
+        Form::Sfq => fair::sfq(&table, wire),
+        Form::FqCodel => fair::fq_codel(&table, wire),
+        Form::Sad => ack::sad(&table, wire, depth),
+        Form::AckFilter => ack::filter(&table, wire),
+        Form::AckCollapsing => ack::collapsing(&table, wire),
+        Form::CakeAckFilter => ack::cake_filter(&table, wire),
+        Form::AckRegenerator => ack::regenerator(&table, wire, depth),
+        Form::AckPacing => ack::pacing(&table, wire, depth),
+        Form::WindowClamp => ack::window_clamp(&table, wire, depth),
+        Form::Drr => fair::drr(&table, wire, depth),
+        Form::Wfq => fair::wfq(&table, wire, depth),
+        Form::Wf2qPlus => fair::wf2q_plus(&table, wire, depth),
+        Form::Priority => sched::priority(&table, wire, depth),
+        Form::Custom => sched::custom(&table, wire, depth),
+        Form::Cbq => tree::cbq(&table, wire, depth),
+        Form::Htb => tree::htb(&table, wire, depth),
+        Form::Tbf => shaper::tbf(&table, wire, depth),
+        Form::Policer => meter::policer(&table, wire, depth),
         Form::Cake => cake::cake(&table),
     }
 }
 
-fn limit_and_drop(table: &Table<'_>, link_layer: &LinkLayer) -> Option<(Limit, Overflow)> {
-    let limit: Option<Limit> = table.get("limit");
+fn limit_and_drop(table: &Table<'_>, wire: &Wire) -> Option<(Limit, Overflow)> {
+    let limit = capacity::limit(table, "limit", wire);
     let drop = table.choice("drop", &[("tail", Overflow::Tail), ("head", Overflow::Head)]);
     let limit = limit?;
     let spec = Spec::Fifo { limit, drop: drop? };
-    if let Err(error) = spec.build::<Meta>(link_layer) {
+    if let Err(error) = spec.build::<Meta>(&wire.layer) {
         table.error("limit", format!("{}: {}", table.path("limit"), error.problem), None);
         return None;
     }
     Some((limit, drop?))
 }
 
-fn fifo_of(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Spec> {
-    limit_and_drop(table, link_layer).map(|(limit, drop)| Spec::Fifo { limit, drop })
+fn fifo_of(table: &Table<'_>, wire: &Wire) -> Option<Spec> {
+    limit_and_drop(table, wire).map(|(limit, drop)| Spec::Fifo { limit, drop })
 }
 
 /// The queue below: a table of its own, or a FIFO.
-fn below(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+fn below(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
     let Some(queue) = table.table("queue") else {
-        return if table.has("queue") { None } else { fifo_of(table, link_layer) };
+        return if table.has("queue") { None } else { fifo_of(table, wire) };
     };
     for key in ["limit", "drop"] {
         if table.has(key) {
@@ -207,5 +209,5 @@ fn below(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec
             table.error(key, format!("both {key} and a queue below, which has its own"), Some(hint));
         }
     }
-    read_at(queue, link_layer, depth + 1)
+    read_at(queue, wire, depth + 1)
 }

@@ -1,6 +1,5 @@
 //! Schedulers, and their classes.
 
-use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::Match;
 use lastmile_queueing::sched::custom::{self, Count, Excess};
 use lastmile_queueing::spec::{ClassSpec, Spec};
@@ -8,7 +7,7 @@ use lastmile_units::{PacketCount, WireBytes};
 
 use super::matching::matching;
 use super::remedy::acks_first;
-use super::{BELOW, DROP, LIMIT, below, fifo_of};
+use super::{BELOW, DROP, LIMIT, Wire, below, fifo_of};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
@@ -71,7 +70,7 @@ pub(crate) static CUSTOM_CLASS: Section = Section {
     ],
 };
 
-pub(super) fn custom(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+pub(super) fn custom(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
     let excess = table.choice("excess", &[("forgotten", Excess::Forgotten), ("carried", Excess::Carried)]);
     if !table.has("classes") {
         table.missing("classes");
@@ -102,23 +101,23 @@ pub(super) fn custom(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) ->
                 None
             }
         };
-        let spec = class_spec(class, link_layer, depth);
+        let spec = class_spec(class, wire, depth);
         Some(custom::Class { count: count?, class: spec? })
     };
     let classes = classes(table, &CUSTOM_CLASS, read);
     Some(Spec::Custom(custom::Config { classes: classes?, excess: excess? }))
 }
 
-pub(super) fn priority(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+pub(super) fn priority(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
     if !table.has("classes") {
-        return fifo_of(table, link_layer).map(|queue| acks_first(queue.clone(), queue));
+        return fifo_of(table, wire).map(|queue| acks_first(queue.clone(), queue));
     }
     for key in ["limit", "drop"] {
         if table.has(key) {
             table.error(key, format!("both {key} and classes, which have their own"), None);
         }
     }
-    let classes = classes(table, &CLASS, |class| class_spec(class, link_layer, depth));
+    let classes = classes(table, &CLASS, |class| class_spec(class, wire, depth));
     Some(Spec::Priority { classes: classes? })
 }
 
@@ -140,11 +139,11 @@ pub(super) fn classes<T>(
     classes.into_iter().collect()
 }
 
-pub(super) fn class_spec(class: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<ClassSpec> {
+pub(super) fn class_spec(class: &Table<'_>, wire: &Wire, depth: usize) -> Option<ClassSpec> {
     let matches = match class.table("match") {
         Some(condition) => matching(condition),
         None => Some(Match::Any),
     };
-    let queue = below(class, link_layer, depth);
+    let queue = below(class, wire, depth);
     Some(ClassSpec { matches: matches?, queue: queue? })
 }

@@ -1,12 +1,11 @@
 //! Shapers.
 
-use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Meta;
 use lastmile_queueing::meter::tbf::Peak;
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{BitRate, ByteCount, Duration, WireBytes};
 
-use super::{BELOW, DROP, LIMIT, below};
+use super::{BELOW, DROP, LIMIT, Wire, below};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
@@ -31,7 +30,7 @@ pub(crate) static TBF: Section = Section {
     ],
 };
 
-pub(super) fn tbf(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+pub(super) fn tbf(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
     let rate: Option<BitRate> = table.get("rate");
     let burst: Option<WireBytes> = table.get("burst");
     let largest: Option<ByteCount> = table.get("largest");
@@ -40,18 +39,18 @@ pub(super) fn tbf(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Op
     if table.has("peak_burst") && !table.has("peak") {
         table.error("peak_burst", "peak_burst without peak", None);
     }
-    let queue = below(table, link_layer, depth);
+    let queue = below(table, &wire.shaped_to(rate), depth);
     let (rate, burst, largest) = (rate?, burst?, largest?);
-    let peak = peak.map(|rate| Peak { rate, burst: peak_burst.unwrap_or_else(|| link_layer.on_wire(largest)) });
+    let peak = peak.map(|rate| Peak { rate, burst: peak_burst.unwrap_or_else(|| wire.layer.on_wire(largest)) });
     let shaper = |queue| Spec::Tbf { rate, burst, peak, largest, catch_up: Duration::ZERO, queue: Box::new(queue) };
-    if let Err(error) = shaper(Spec::fifo(1)).build::<Meta>(link_layer) {
+    if let Err(error) = shaper(Spec::fifo(1)).build::<Meta>(&wire.layer) {
         let key = match error.problem.to_string() {
             problem if problem.starts_with("a peak rate") => "peak",
             problem if problem.starts_with("a peak burst") => "peak_burst",
             _ => "burst",
         };
         let hint =
-            (key == "burst").then(|| format!("at least {} for packets of {largest}", link_layer.on_wire(largest)));
+            (key == "burst").then(|| format!("at least {} for packets of {largest}", wire.layer.on_wire(largest)));
         table.error(key, format!("{}: {}", table.path(key), error.problem), hint);
         return None;
     }

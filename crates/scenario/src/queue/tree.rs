@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::sched::tree::{self, Rule, Tree, TreeError, Wrong};
 use lastmile_queueing::sched::{cbq, htb};
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{BitRate, ByteCount, Duration, Limit, WireBytes};
 
 use super::matching::matching;
-use super::{BELOW, DROP, LIMIT, below};
+use super::{BELOW, DROP, LIMIT, Wire, below};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 use crate::value::Portion;
@@ -142,7 +141,7 @@ pub(crate) static HTB_CLASS: Section = Section {
     ],
 };
 
-pub(super) fn cbq(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+pub(super) fn cbq(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
     let rate: Option<BitRate> = table.get("rate");
     let largest: Option<ByteCount> = table.get("largest");
     let share = |class: &Table<'_>| {
@@ -156,13 +155,13 @@ pub(super) fn cbq(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Op
         Some(cbq::Share { share, borrow: borrow?, isolated: isolated?, priority: priority?, burst })
     };
     let items = items(table, &CBQ_CLASS);
-    let tree = classes(table, &items, share, link_layer, depth);
+    let tree = classes(table, &items, (share, |_| rate), wire, depth);
     let config = cbq::Config { tree: tree?, rate: rate?, largest: largest? };
-    checked(table, &items, &config.tree, config.check(link_layer), "share")?;
+    checked(table, &items, &config.tree, config.check(&wire.layer), "share")?;
     Some(Spec::Cbq(config))
 }
 
-pub(super) fn htb(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Option<Spec> {
+pub(super) fn htb(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
     let largest: Option<ByteCount> = table.get("largest");
     let r2q: Option<u64> = table.get("r2q");
     let hysteresis: Option<bool> = table.get("hysteresis");
@@ -176,7 +175,8 @@ pub(super) fn htb(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Op
         Some(htb::Share { rate: rate?, ceil, burst, cburst, priority: priority?, quantum })
     };
     let items = items(table, &HTB_CLASS);
-    let tree = classes(table, &items, share, link_layer, depth);
+    let ceiling = |class: &Table<'_>| class.optional("ceil").or_else(|| class.optional("rate"));
+    let tree = classes(table, &items, (share, ceiling), wire, depth);
     let Limit::Packets(direct_limit) = direct_limit? else {
         let message =
             format!("{}: a limit in packets is expected, such as \"1000 packets\"", table.path("direct_limit"));
@@ -186,7 +186,7 @@ pub(super) fn htb(table: &Table<'_>, link_layer: &LinkLayer, depth: usize) -> Op
     let r2q = u32::try_from(r2q?).ok()?;
     let (hysteresis, timer) = (hysteresis?, timer?);
     let config = htb::Config { tree: tree?, largest: largest?, r2q, hysteresis, timer, direct_limit };
-    checked(table, &items, &config.tree, config.check(link_layer), "rate")?;
+    checked(table, &items, &config.tree, config.check(&wire.layer), "rate")?;
     Some(Spec::Htb(config))
 }
 
@@ -276,8 +276,8 @@ fn items<'d>(table: &Table<'d>, section: &'static Section) -> Vec<Table<'d>> {
 fn classes<S>(
     table: &Table<'_>,
     items: &[Table<'_>],
-    share: impl Fn(&Table<'_>) -> Option<S>,
-    link_layer: &LinkLayer,
+    (share, ceiling): (impl Fn(&Table<'_>) -> Option<S>, impl Fn(&Table<'_>) -> Option<BitRate>),
+    wire: &Wire,
     depth: usize,
 ) -> Option<Tree<S>> {
     let parents: Vec<Option<String>> = items.iter().map(|class| class.optional_name("parent")).collect();
@@ -298,7 +298,7 @@ fn classes<S>(
             }
             None
         } else {
-            let queue = below(class, link_layer, depth);
+            let queue = below(class, &wire.shaped_to(ceiling(class)), depth);
             complete &= queue.is_some();
             queue
         };

@@ -78,7 +78,8 @@ pub(super) fn find(quantity: Quantity, unit: &str) -> Option<Unit> {
     match quantity {
         Quantity::Time => exact(TIME, quantity),
         Quantity::Rate => {
-            let unit = per_second(unit);
+            let bits = bits_per_second(unit);
+            let unit = bits.as_deref().unwrap_or_else(|| per_second(unit));
             look_up(RATE, |name| name.eq_ignore_ascii_case(unit)).map(|scale| Unit { scale, of: quantity })
         }
         Quantity::Bytes => exact(BYTES, quantity),
@@ -89,7 +90,7 @@ pub(super) fn find(quantity: Quantity, unit: &str) -> Option<Unit> {
         Quantity::Cells => exact(CELLS, quantity),
         Quantity::Packets => exact(PACKETS, quantity),
         Quantity::Share => exact(SHARE, quantity),
-        Quantity::Limit => [Quantity::Packets, Quantity::Bytes, Quantity::Cells].iter().find_map(|&q| find(q, unit)),
+        Quantity::Limit => [Quantity::Packets, Quantity::Bytes, Quantity::Cells, Quantity::WireBytes].iter().find_map(|&q| find(q, unit)),
     }
 }
 
@@ -105,6 +106,12 @@ fn look_up(spellings: Spellings, matches: impl Fn(&str) -> bool) -> Option<u64> 
 /// The unit without `/s`; what has none is left as it is (`tc(8)`'s `kbit`).
 fn per_second(unit: &str) -> &str {
     ["/s", "/sec"].iter().find_map(|end| unit.strip_suffix(end)).unwrap_or(unit)
+}
+
+/// `Mbps` and `Mb/s` as `mbit`: bits, as everywhere but in `tc(8)`. `None` for other spellings; a capital `B` counts bytes.
+fn bits_per_second(unit: &str) -> Option<String> {
+    let prefix = ["bps", "b/s"].iter().find_map(|end| unit.strip_suffix(end))?;
+    matches!(prefix, "" | "k" | "K" | "M" | "m" | "G" | "g" | "T" | "t").then(|| format!("{prefix}bit"))
 }
 
 /// One way to read an ambiguous unit: the number times `factor / 10^places`, in `unit`.
@@ -138,19 +145,18 @@ type Ambiguous = &'static [(&'static [&'static str], &'static [Way])];
 
 const AMBIGUOUS_TIME: Ambiguous = &[(&["m", "M"], &[Way::new(1, "min", "minutes"), Way::new(1, "ms", "milliseconds")])];
 
-/// `bps` and its kin stand for bytes in `tc(8)` and for bits everywhere else.
+/// `tc(8)` reads a bare `k` or `m` as bits and `kbps` as bytes; a unit without a time says neither.
 const AMBIGUOUS_RATE: Ambiguous = &[
-    (&["b/s", "bps"], &[Way::new(1, "bit/s", "bits"), Way::new(8, "bit/s", "bytes")]),
     (
-        &["kb/s", "Kb/s", "KB/s", "kbps", "Kbps", "k", "K", "kb", "Kb"],
+        &["KB/s", "k", "K", "kb", "Kb"],
         &[Way::new(1, "kbit/s", "kilobits"), Way::new(8, "kbit/s", "kilobytes")],
     ),
     (
-        &["Mb/s", "mb/s", "Mbps", "mbps", "M", "m", "Mb", "mb"],
+        &["M", "m", "Mb", "mb"],
         &[Way::new(1, "Mbit/s", "megabits"), Way::new(8, "Mbit/s", "megabytes")],
     ),
     (
-        &["Gb/s", "gb/s", "Gbps", "gbps", "G", "g", "Gb", "gb"],
+        &["G", "g", "Gb", "gb"],
         &[Way::new(1, "Gbit/s", "gigabits"), Way::new(8, "Gbit/s", "gigabytes")],
     ),
 ];

@@ -1,0 +1,74 @@
+//! The capacity of a queue: packets, bytes, cells, or a time at the rate that empties the queue.
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_units::{BitRate, ByteCount, Duration, Limit, WireBytes};
+
+use crate::document::Value;
+use crate::reader::Table;
+use crate::value::FromNode;
+
+pub(crate) const ABOUT: &str = "Capacity: packets, IP bytes, cells (on a line that has cells), or a time such as \"100 ms\": what departs in \
+     that time at the rate of the line, shaper or class ceiling that empties the queue, and at least one packet of 1500 bytes.";
+
+/// The largest packet of most lines, which every capacity in time holds.
+const PACKET: ByteCount = ByteCount::new(1500);
+
+/// Where a queue stands: the cost of a packet on the wire, and the rate that empties the queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wire {
+    pub(crate) layer: LinkLayer,
+    /// `None`: transmission takes no time.
+    pub(crate) rate: Option<BitRate>,
+}
+
+impl Wire {
+    /// The same wire behind a shaper of `rate`.
+    pub(crate) fn shaped_to(self, rate: Option<BitRate>) -> Self {
+        Self { rate: rate.or(self.rate), ..self }
+    }
+
+    /// Bytes that depart in `span`, and at least one packet. `None` without a rate.
+    pub(crate) fn bytes_in(&self, span: Duration) -> Option<WireBytes> {
+        let bits = u128::from(self.rate?.as_bps()) * u128::from(span.as_ps()) / 1_000_000_000_000;
+        let bytes = u64::try_from(bits / 8).unwrap_or(u64::MAX);
+        Some(WireBytes::new(bytes).max(self.layer.on_wire(PACKET)))
+    }
+}
+
+/// A capacity as a file gives it.
+#[derive(Clone, Copy, Debug)]
+enum Capacity {
+    Counted(Limit),
+    Time(Duration),
+}
+
+impl FromNode for Capacity {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        if let Value::String(text) = value
+            && let Ok(span) = text.parse::<Duration>()
+        {
+            return if span.is_zero() { Err(format!("a limit of {span} holds nothing")) } else { Ok(Self::Time(span)) };
+        }
+        let counted = Limit::from_value(value).map(Self::Counted);
+        counted.map_err(|error| format!("{error}; or a time at the rate of the line, such as \"100 ms\""))
+    }
+
+    fn from_default(text: &'static str) -> Self {
+        Self::from_value(&Value::String(text.into())).expect("the schema's defaults parse")
+    }
+}
+
+/// The capacity at `key`, or its default. `None` if it is wrong, which is then in the report.
+pub(crate) fn limit(table: &Table<'_>, key: &'static str, wire: &Wire) -> Option<Limit> {
+    match table.get(key)? {
+        Capacity::Counted(limit) => Some(limit),
+        Capacity::Time(span) => {
+            let limit = wire.bytes_in(span);
+            if limit.is_none() {
+                let message = format!("{}: {span} of a link without a rate has no size", table.path(key));
+                table.error(key, message, Some("give the link a rate, or the limit in packets or bytes".into()));
+            }
+            limit.map(Limit::Wire)
+        }
+    }
+}
