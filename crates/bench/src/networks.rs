@@ -62,6 +62,7 @@ impl Dumbbell {
             traffic,
             duration: self.duration,
             seed: 1,
+            start_jitter: Duration::ZERO,
             record: Record::default(),
             lines: Vec::new(),
             atm: None,

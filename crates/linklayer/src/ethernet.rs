@@ -8,6 +8,8 @@
 
 /// Destination 6, source 6, EtherType 2.
 pub const MAC_HEADER: u32 = 14;
+/// The largest payload of a frame (IEEE 802.3; RFC 894).
+pub const MTU: u16 = 1500;
 /// Frame check sequence.
 pub const FCS: u32 = 4;
 /// An 802.1Q tag.

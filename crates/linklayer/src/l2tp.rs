@@ -2,7 +2,7 @@
 //!
 //! Published: RFC 2661. Each packet gains IP 20, UDP 8, L2TP 8 (flags and version, length, tunnel, session; 6 without the
 //! optional length) and the PPP header, on top of what the carrier adds. Not counted: fragments, when the sum exceeds
-//! the carrier's MTU.
+//! the carrier's MTU; the tunnel itself has no MTU.
 
 use crate::{LinkError, LinkLayer, Ppp};
 
@@ -49,7 +49,7 @@ pub const fn overhead(ppp: PppHeader) -> u32 {
 /// Tunnels nested until the overhead is out of range.
 pub const fn over(carrier: LinkLayer, ppp: PppHeader) -> Result<LinkLayer, LinkError> {
     match carrier.with_more_overhead(overhead(ppp) as i32) {
-        Ok(link) => Ok(link.with_ppp(Ppp::Inside)),
+        Ok(link) => Ok(link.with_ppp(Ppp::Inside).with_mtu(None)),
         refused => refused,
     }
 }

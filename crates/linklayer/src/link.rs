@@ -5,6 +5,7 @@
 //! every preset and every size. Cost: an addition, a comparison, a division by a constant.
 
 use core::fmt;
+use core::num::NonZeroU16;
 
 use lastmile_units::{ByteCount, CellCount, WireBytes};
 
@@ -56,6 +57,7 @@ pub struct LinkLayer {
     ppp: Ppp,
     oam: Option<OamShare>,
     interleave: Interleave,
+    mtu: Option<NonZeroU16>,
 }
 
 /// A link layer that no line has.
@@ -122,7 +124,15 @@ impl LinkLayer {
         if overhead < Self::MIN_OVERHEAD || overhead > Self::MAX_OVERHEAD {
             return Err(LinkError::Overhead(overhead));
         }
-        Ok(Self { overhead, min_frame: 0, framing, ppp: Ppp::Unknown, oam: None, interleave: Interleave::Never })
+        Ok(Self {
+            overhead,
+            min_frame: 0,
+            framing,
+            ppp: Ppp::Unknown,
+            oam: None,
+            interleave: Interleave::Never,
+            mtu: None,
+        })
     }
 
     /// The same, of which it is known whether there is PPP in it.
@@ -181,6 +191,19 @@ impl LinkLayer {
             Some(sum) => Err(LinkError::Overhead(sum)),
             None => Err(LinkError::Overhead(bytes)),
         }
+    }
+
+    /// The same link layer with an MTU: the largest IP packet that it carries whole.
+    #[must_use]
+    pub const fn with_mtu(self, mtu: Option<NonZeroU16>) -> Self {
+        Self { mtu, ..self }
+    }
+
+    /// The largest IP packet that the link layer carries whole: 1500 bytes over Ethernet, 1492 over PPPoE. `None`: no such limit
+    /// below that of IP itself.
+    #[must_use]
+    pub const fn mtu(self) -> Option<NonZeroU16> {
+        self.mtu
     }
 
     /// Bytes around each IP packet.

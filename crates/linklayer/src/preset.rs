@@ -6,6 +6,8 @@
 //! Differs from `tc-cake(8)`: the `-fcs` encapsulations, `aal5` and `l2tp` are not there; `ether-vlan` is a preset with the
 //! minimum frame that a tag brings (88), where CAKE's keyword adds 4 bytes to another keyword and leaves its minimum.
 
+use core::num::NonZeroU16;
+
 use crate::l2tp::{self, PppHeader};
 use crate::link::{Framing, LinkError, LinkLayer, Ppp};
 use crate::{aal5, ethernet, ptm};
@@ -19,6 +21,8 @@ pub struct Header {
     pub bytes: u32,
     /// Whether it is of PPP.
     pub ppp: Ppp,
+    /// The largest IP packet behind it, where it sets one.
+    pub mtu: Option<NonZeroU16>,
 }
 
 /// A named encapsulation.
@@ -73,29 +77,35 @@ fn same(known: &str, given: &str) -> bool {
 }
 
 const fn header(name: &'static str, bytes: u32) -> Header {
-    Header { name, bytes, ppp: Ppp::Absent }
+    Header { name, bytes, ppp: Ppp::Absent, mtu: None }
 }
 
 const fn ppp(name: &'static str, bytes: u32) -> Header {
-    Header { name, bytes, ppp: Ppp::Inside }
+    Header { name, bytes, ppp: Ppp::Inside, mtu: None }
 }
 
-const MAC: Header = header("Ethernet header: addresses 6 + 6, EtherType 2", ethernet::MAC_HEADER);
+const MAC: Header = Header {
+    mtu: NonZeroU16::new(ethernet::MTU),
+    ..header("Ethernet header: addresses 6 + 6, EtherType 2", ethernet::MAC_HEADER)
+};
 const FCS: Header = header("Ethernet FCS", ethernet::FCS);
 const AAL5_TRAILER: Header = header("AAL5 trailer: UU 1, CPI 1, length 2, CRC 4", aal5::TRAILER);
 const LLC_SNAP: Header = header("LLC AA-AA-03 and SNAP: 3 + OUI 3 + PID 2", 8);
 const BRIDGED_PAD: Header = header("pad before the bridged frame (RFC 2684 section 5.2)", 2);
 const PPP: Header = ppp("PPP protocol", 2);
-const PPPOE: Header = header("PPPoE header (RFC 2516)", 6);
-const ALLOWANCE: Header = Header { name: "allowance: more than any encapsulation above", bytes: 48, ppp: Ppp::Unknown };
+/// RFC 2516, section 7: the MRU is at most 1492, Ethernet's MTU less the headers of PPPoE and PPP.
+const PPPOE: Header = Header { mtu: NonZeroU16::new(ethernet::MTU - 8), ..header("PPPoE header (RFC 2516)", 6) };
+const ALLOWANCE: Header =
+    Header { name: "allowance: more than any encapsulation above", bytes: 48, ppp: Ppp::Unknown, mtu: None };
 const PTM: Header = header("PTM: S 1, Ck 1, TC-CRC 2", ptm::FRAME_OVERHEAD);
 
 /// The sum of `headers` around each packet, then `framing`, with a minimum frame unless `min` is 0.
 const fn link(headers: &[Header], framing: Framing, min: u32) -> LinkLayer {
-    let (mut sum, mut ppp) = (0, Ppp::Absent);
+    let (mut sum, mut ppp, mut mtu) = (0, Ppp::Absent, None);
     let mut i = 0;
     while i < headers.len() {
         sum += headers[i].bytes;
+        mtu = lower(mtu, headers[i].mtu);
         ppp = match (ppp, headers[i].ppp) {
             (Ppp::Inside, _) | (_, Ppp::Inside) => Ppp::Inside,
             (Ppp::Unknown, _) | (_, Ppp::Unknown) => Ppp::Unknown,
@@ -104,8 +114,17 @@ const fn link(headers: &[Header], framing: Framing, min: u32) -> LinkLayer {
         i += 1;
     }
     match LinkLayer::new(sum as i32, framing) {
-        Ok(link) => built(link.with_min_frame(min)).with_ppp(ppp),
+        Ok(link) => built(link.with_min_frame(min)).with_ppp(ppp).with_mtu(mtu),
         Err(_) => panic!("a preset's overhead is in range"),
+    }
+}
+
+/// The lower of two MTUs, of which either may be none.
+const fn lower(one: Option<NonZeroU16>, other: Option<NonZeroU16>) -> Option<NonZeroU16> {
+    match (one, other) {
+        (Some(a), Some(b)) if b.get() < a.get() => Some(b),
+        (Some(a), _) => Some(a),
+        (None, other) => other,
     }
 }
 

@@ -34,6 +34,7 @@ pub(crate) static ACCESS: Section = Section {
         Key::required("down", Kind::Table("`[access.down]`, `[access.up]`"), "The line towards the client."),
         Key::required("up", Kind::Table("`[access.down]`, `[access.up]`"), "The line from the client."),
         line::ENCAPSULATION,
+        line::MTU,
         line::OAM,
         line::COMPRESSION,
         line::SLOTS,
@@ -66,6 +67,7 @@ pub(crate) static DIRECTION: Section = Section {
         line::LOSS,
         line::QUEUE,
         line::ENCAPSULATION,
+        line::MTU,
         line::OAM,
         line::COMPRESSION,
         line::SLOTS,
@@ -93,6 +95,7 @@ macro_rules! hop {
                     $layer,
                     line::ENCAPSULATION.doc,
                 ),
+                line::MTU,
                 Key::optional(
                     "queue",
                     Kind::Table("[queues](#queues)"),
@@ -105,20 +108,8 @@ macro_rules! hop {
 }
 
 hop!(LAN, "`[access.lan]`", "Between client and CPE, the same both ways.", "0 ms", "ethernet");
-hop!(
-    AGGREGATION,
-    "`[access.aggregation]`",
-    "Between DSLAM and gateway, the same both ways.",
-    "0 ms",
-    "ethernet"
-);
-hop!(
-    BACKBONE,
-    "`[access.backbone]`",
-    "Between gateway and server, the same both ways.",
-    "10 ms",
-    "ethernet"
-);
+hop!(AGGREGATION, "`[access.aggregation]`", "Between DSLAM and gateway, the same both ways.", "0 ms", "ethernet");
+hop!(BACKBONE, "`[access.backbone]`", "Between gateway and server, the same both ways.", "10 ms", "ethernet");
 
 pub(crate) static PROCESSING: Section = Section {
     heading: "`[access.processing]`",
@@ -198,7 +189,7 @@ pub(crate) fn read<'d>(
     topology: &mut Topology<'d>,
 ) -> Option<(Access, Vec<AccessLine>)> {
     let shared = Defaults {
-        link_layer: line::shared_layer(table, preset::IP.link),
+        link_layer: line::with_mtu(table, line::shared_layer(table, preset::IP.link)),
         compression: line::compression(table, Compression::None),
         ..Defaults::default()
     };
@@ -364,6 +355,7 @@ fn hop(table: &Table<'_>, key: &'static str, section: &'static Section, ample: B
         None if own.has("encapsulation") => return None,
         None => line::named_layer(&own, &own.get::<String>("encapsulation")?)?,
     };
+    let layer = line::with_mtu(&own, layer);
     let queue = match own.table("queue") {
         Some(queue) => queue::read(queue, &Wire { layer, rate: Some(rate) }),
         None => Some(Spec::fifo(1000)),

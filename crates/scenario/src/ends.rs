@@ -20,13 +20,7 @@ pub(crate) fn ways(table: &Table<'_>, form: Form) -> Option<Ways> {
             _ => &[None],
         });
     }
-    let asked = table.choice("direction", &[("down", DOWN), ("up", &[Some(false)]), ("both", BOTH)])?;
-    if asked.len() > 1 && !matches!(form, Form::Swarm | Form::Replay) {
-        let hint = "\"both\" is for a swarm or a replay; others are two [[traffic]], one each way";
-        table.error("direction", "a direction of \"both\"", Some(hint.into()));
-        return None;
-    }
-    Some(asked)
+    table.choice("direction", &[("down", DOWN), ("up", &[Some(false)]), ("both", BOTH)])
 }
 
 /// Between which nodes, and who opens the connection by default.
@@ -84,13 +78,28 @@ impl Ends {
             let suffix = |line: usize| if clients.len() > 1 { format!("-line-{line}") } else { String::new() };
             return Some((1..).zip(clients).map(|(line, client)| (suffix(line), on(*client))).collect());
         }
-        let line: u64 = table.optional("line")?;
-        let client = usize::try_from(line).ok().and_then(|line| clients.get(line.checked_sub(1)?));
-        if client.is_none() {
-            let message = format!("{}: there is no line {line}", table.path("line"));
-            table.error("line", message, Some(format!("[access] has {}; see its key lines", clients.len())));
+        let lines = table.each::<u64>("line");
+        let several = lines.len() > 1;
+        let mut read = Vec::new();
+        for (number, (place, line)) in lines.into_iter().enumerate() {
+            let client = usize::try_from(line).ok().and_then(|line| clients.get(line.checked_sub(1)?));
+            let suffix = if several { format!("-line-{line}") } else { String::new() };
+            match client {
+                Some(client) if read.iter().all(|(known, _)| *known != suffix) || number == 0 => {
+                    read.push((suffix, on(*client)));
+                }
+                Some(_) => table.error_at(place, "line", format_args!("line {line} is listed twice")),
+                None => {
+                    let lines = clients.len();
+                    table.error_at(
+                        place,
+                        "line",
+                        format_args!("there is no line {line}; [access] has lines = {lines}"),
+                    );
+                }
+            }
         }
-        Some(vec![(String::new(), on(*client?))])
+        if read.is_empty() { None } else { Some(read) }
     }
 
     /// The same with data that goes down, or up, where these ends are those of data that goes up.

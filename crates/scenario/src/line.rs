@@ -1,10 +1,12 @@
 //! One direction of a line as a file describes it: rate, encapsulation, delay, loss, queue. Both clocks build from it.
 
+use core::num::NonZeroU16;
+
 use lastmile_linklayer::fixed_ratio::FixedRatio;
 use lastmile_linklayer::multilink::{Multilink, SequenceNumber};
 use lastmile_linklayer::{Framing, Interleave, LinkLayer, OamShare, PRESETS, Preset, preset};
-use lastmile_queueing::compress::Compression;
 use lastmile_queueing::Overflow;
+use lastmile_queueing::compress::Compression;
 use lastmile_queueing::line::Config;
 use lastmile_queueing::spec::Spec as QueueSpec;
 use lastmile_sim::spec::{Link, NodeIndex};
@@ -70,6 +72,14 @@ pub(crate) const ENCAPSULATION: Key = Key::optional(
     "`\"ip\"`: bare IP packets",
     "What an IP packet costs on this wire. See [encapsulations](#encapsulations).",
 );
+pub(crate) const MTU: Key = Key::optional(
+    "mtu",
+    Kind::Bytes,
+    "1500 B over Ethernet, 1492 B over PPPoE, none over other encapsulations",
+    "The largest IP packet that the link carries.",
+)
+.at_least("68 B")
+.at_most("65535 B");
 pub(crate) const OAM: Key = Key::optional(
     "oam",
     Kind::Count,
@@ -164,7 +174,7 @@ impl LineSpec {
         defaults: &Defaults,
         inherited: Option<Unopened<'d>>,
     ) -> Option<Self> {
-        let link_layer = shared_layer(table, defaults.link_layer);
+        let link_layer = with_mtu(table, shared_layer(table, defaults.link_layer));
         let rate = table.optional("rate").or(defaults.rate);
         let delay = table.optional("delay").unwrap_or(defaults.delay);
         let loss = table.optional("loss").unwrap_or(defaults.loss);
@@ -196,6 +206,12 @@ impl LineSpec {
             compression: self.compression,
         }
     }
+}
+
+/// `layer` with the MTU that the table gives, if it gives one.
+pub(crate) fn with_mtu(table: &Table<'_>, layer: LinkLayer) -> LinkLayer {
+    let given = table.optional::<ByteCount>("mtu").and_then(|mtu| NonZeroU16::new(u16::try_from(mtu.as_u64()).ok()?));
+    if given.is_some() { layer.with_mtu(given) } else { layer }
 }
 
 /// A custom encapsulation.

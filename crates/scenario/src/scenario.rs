@@ -36,6 +36,14 @@ pub(crate) static ROOT: Section = Section {
         .at_least("1 us")
         .at_most("720 h"),
         Key::with_default("seed", Kind::Count, "1", "Seed of every random stream: equal seeds give equal results."),
+        Key::with_default(
+            "start_jitter",
+            Kind::Time,
+            "100 ms",
+            "Each flow starts up to this much after its `start`, drawn by the seed, and at most a tenth of its time after it: flows that start \
+             at one instant keep in step. `\"0 ms\"` starts all on time. Captures are replayed on time.",
+        )
+        .at_most("1 h"),
         Key::optional("record", Kind::Table("`[record]`"), "its defaults", "What to record beside the totals."),
         Key::optional("tcp", Kind::Table("`[tcp]`"), "its defaults", "What the TCP of all transfers shares."),
         Key::optional("access", Kind::Table("`[access]`"), "no access line", "An access line with its surroundings."),
@@ -235,10 +243,11 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
     };
     let duration = duration(root);
     let seed: Option<u64> = root.get("seed");
+    let start_jitter: Option<Duration> = root.get("start_jitter");
     let record = record(root, duration);
     let tcp = match root.table("tcp") {
-        Some(table) => tcp::read(&table.open(&TCP), &Config::default()),
-        None => Config::default(),
+        Some(table) => tcp::read(&table.open(&TCP), &tcp::Settings::today()),
+        None => tcp::Settings::today(),
     };
     let mut topology = Topology::default();
     let mut ends = None;
@@ -279,6 +288,7 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
         traffic,
         duration: duration?,
         seed: seed?,
+        start_jitter: start_jitter?,
         record,
         lines: lines.unwrap_or_default(),
         atm: cells,

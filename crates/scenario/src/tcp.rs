@@ -1,4 +1,4 @@
-//! The `tcp` tables: what a TCP endpoint does. Each key overrides the file's `[tcp]`, which overrides the defaults.
+//! The `tcp` tables: a TCP endpoint. Each key overrides the file's `[tcp]`, which overrides the defaults of its era.
 
 use lastmile_tcp::{
     ByteCounting, Config, InitialWindow, LossDetection, Recovery, Rto, SlowStart, Variant, WindowScale,
@@ -15,24 +15,32 @@ pub(crate) static TCP: Section = Section {
             (`tcp = { ... }`) it sets what differs there.",
     keys: &[
         Key::with_default(
-            "variant",
-            Kind::Choice(&["tahoe", "reno", "newreno", "sack", "cubic"]),
-            "sack",
-            "How the sender reacts to loss and how its window grows: Jacobson 1988, RFC 5681, RFC 6582, RFC 6675, RFC 9438.",
+            "era",
+            Kind::Choice(&["today", "1999"]),
+            "today",
+            "The stack whose defaults hold for the other keys: `today` is Linux 6 (the defaults below); `1999` is Reno of RFC 2001 with \
+             one segment at the start, no SACK, timestamps or window scaling, windows of 65535 B, delayed ACKs of 200 ms, timeouts of \
+             RFC 2988 (at least 1 s, 3 s before a measurement), and neither limited transmit, F-RTO, RACK nor HyStart.",
         ),
         Key::with_default(
+            "variant",
+            Kind::Choice(&["tahoe", "reno", "newreno", "sack", "cubic"]),
+            "cubic",
+            "How the sender reacts to loss and how its window grows: Jacobson 1988, RFC 5681, RFC 6582, RFC 6675, RFC 9438.",
+        ),
+        Key::optional(
             "mss",
             Kind::Bytes,
-            "1460 B",
-            "TCP payload of a full segment; headers and options come on top.",
+            "what the MTU of the path leaves: 1448 B over Ethernet, 1440 B over PPPoE, 12 B more without timestamps",
+            "TCP payload of a full segment; headers and options come on top. A segment larger than the MTU of a link is an error.",
         )
         .at_least("1 B")
         .at_most("65435 B"),
         Key::with_default(
             "receive_window",
             Kind::Bytes,
-            "65535 B",
-            "The receive buffer: the most that can be in flight.",
+            "6 MiB",
+            "The receive buffer: the most that can be in flight. 6 MiB is the most that Linux tunes it to.",
         )
         .at_least("1 B")
         .at_most("1 GiB"),
@@ -46,7 +54,7 @@ pub(crate) static TCP: Section = Section {
         Key::with_default(
             "delayed_ack",
             Kind::Time,
-            "40 ms",
+            "200 ms",
             "Longest that an ACK is held back; `\"0 ms\"` acknowledges every segment at once. RFC 9293 allows 500 ms.",
         )
         .at_most("10 s"),
@@ -56,7 +64,7 @@ pub(crate) static TCP: Section = Section {
         Key::with_default(
             "quick_acks",
             Kind::Flag,
-            "false",
+            "true",
             "Acknowledge as Linux does: one by one at the beginning, after a pause of a timeout and after duplicates, and at once \
              what ends a burst (PSH); else after `ack_every` full segments, held back for 40 ms, and up to `delayed_ack` (Linux: \
              200 ms) where segments come slowly.",
@@ -66,7 +74,7 @@ pub(crate) static TCP: Section = Section {
         Key::with_default(
             "timestamps",
             Kind::Flag,
-            "false",
+            "true",
             "Offer timestamps (RFC 7323): 12 bytes more in every header.",
         ),
         Key::with_default(
@@ -179,13 +187,100 @@ const SLOW_STARTS: &[(&str, SlowStart)] =
 
 const RECOVERIES: &[(&str, Recovery)] = &[("rfc6675", Recovery::Rfc6675), ("prr", Recovery::Prr)];
 
-/// `base` with what `table` says.
-pub(crate) fn read(table: &Table<'_>, base: &Config) -> Config {
+/// TCP as a file has it: the payload of a full segment follows from the path where the file does not give it.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    config: Config,
+    mss: Option<u16>,
+}
+
+/// IP packets of hosts are no larger, whatever a link may carry: their interfaces are Ethernet.
+const HOST_MTU: u16 = 1500;
+
+impl Settings {
+    /// A current Linux: CUBIC, SACK, timestamps, RACK, HyStart, PRR, windows up to 6 MiB.
+    pub(crate) fn today() -> Self {
+        let config = Config {
+            variant: Variant::Cubic,
+            receive_window: ByteCount::new(6 << 20),
+            delayed_ack: Duration::from_ms(200),
+            quick_acks: true,
+            timestamps: true,
+            ..Config::default()
+        };
+        Self { config, mss: None }
+    }
+
+    /// Reno as RFC 2001 and RFC 2988 have it, without any of the extensions of RFC 1323, 2018 and later.
+    fn of_1999() -> Self {
+        let config = Config {
+            variant: Variant::Reno,
+            receive_window: ByteCount::new(65_535),
+            initial_window: InitialWindow::Segments(1),
+            delayed_ack: Duration::from_ms(200),
+            quick_acks: false,
+            sack: false,
+            dsack: false,
+            timestamps: false,
+            window_scale: WindowScale::Off,
+            rto: Rto::Rfc6298,
+            min_rto: Duration::from_s(1),
+            initial_rto: Duration::from_s(3),
+            undo: false,
+            frto: false,
+            loss_detection: LossDetection::Rfc6675,
+            tail_loss_probe: false,
+            slow_start: SlowStart::Standard,
+            recovery: Recovery::Rfc6675,
+            byte_counting: ByteCounting::PerAck,
+            limited_transmit: false,
+            ..Config::default()
+        };
+        Self { config, mss: None }
+    }
+
+    /// The endpoint on a path of this MTU. The error says what is wrong with the `mss` of the file.
+    pub(crate) fn on(&self, mtu: Mtu<'_>) -> Result<Config, String> {
+        let config = self.config.clone();
+        let headers = if config.ipv6 { 60 } else { 40 } + if config.timestamps { 12 } else { 0 };
+        let Some(mss) = self.mss else {
+            let largest = mtu.bytes.map_or(HOST_MTU, |mtu| mtu.min(HOST_MTU));
+            return Ok(Config { mss: largest.saturating_sub(headers).max(1), ..config });
+        };
+        match mtu.bytes {
+            Some(bytes) if u32::from(mss) + u32::from(headers) > u32::from(bytes) => Err(format!(
+                "segments of {mss} B make packets of {} B, and link {:?} carries packets up to {bytes} B (its MTU)",
+                u32::from(mss) + u32::from(headers),
+                mtu.link
+            )),
+            _ => Ok(Config { mss, ..config }),
+        }
+    }
+}
+
+/// The MTU of a path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mtu<'a> {
+    /// `None`: no link of the path sets one.
+    pub(crate) bytes: Option<u16>,
+    /// The link that sets it.
+    pub(crate) link: &'a str,
+}
+
+/// `base` with the keys of `table`.
+pub(crate) fn read(table: &Table<'_>, base: &Settings) -> Settings {
+    let base = match table.optional_choice("era", &[("today", Era::Today), ("1999", Era::Of1999)]) {
+        Some(Era::Today) => Settings::today(),
+        Some(Era::Of1999) => Settings::of_1999(),
+        None => base.clone(),
+    };
+    let mss = table.optional("mss").and_then(small).or(base.mss);
+    let base = &base.config;
     let flag = |key, base| table.optional::<bool>(key).unwrap_or(base);
     let time = |key, base| table.optional::<Duration>(key).unwrap_or(base);
     let config = Config {
         variant: table.optional_choice("variant", VARIANTS).unwrap_or(base.variant),
-        mss: table.optional("mss").and_then(small).unwrap_or(base.mss),
+        mss: mss.unwrap_or(base.mss),
         receive_window: table.optional("receive_window").unwrap_or(base.receive_window),
         initial_window: initial_window(table).unwrap_or(base.initial_window),
         initial_ssthresh: table.optional("initial_ssthresh").or(base.initial_ssthresh),
@@ -215,7 +310,13 @@ pub(crate) fn read(table: &Table<'_>, base: &Config) -> Config {
         ..base.clone()
     };
     check(table, &config);
-    config
+    Settings { config, mss }
+}
+
+#[derive(Clone, Copy)]
+enum Era {
+    Today,
+    Of1999,
 }
 
 fn small(bytes: ByteCount) -> Option<u16> {

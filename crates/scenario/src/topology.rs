@@ -19,6 +19,7 @@ use crate::diagnostics::did_you_mean;
 use crate::line::{self, Defaults, LineSpec};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
+use crate::tcp::Mtu;
 
 pub(crate) static NODE: Section = Section {
     heading: "`[[node]]`",
@@ -59,6 +60,7 @@ pub(crate) static LINK: Section = Section {
         line::DELAY,
         line::LOSS,
         line::ENCAPSULATION,
+        line::MTU,
         Key::optional(
             "framing",
             Kind::Choice(&["none", "atm"]),
@@ -81,6 +83,7 @@ pub(crate) static BACK: Section = Section {
         Key::optional("delay", Kind::Time, "as there", line::DELAY.doc).at_most(line::MAX_DELAY),
         Key::optional("loss", Kind::Share, "as there", line::LOSS.doc),
         line::ENCAPSULATION,
+        line::MTU,
         line::OAM,
         line::COMPRESSION,
         line::SLOTS,
@@ -175,6 +178,14 @@ impl<'d> Topology<'d> {
         ports.into_iter().find(|classes| !classes.is_empty()).map_or(&[], Vec::as_slice)
     }
 
+    /// The least MTU of the links between two nodes, both ways.
+    pub(crate) fn mtu(&self, from: NodeIndex, to: NodeIndex) -> Mtu<'_> {
+        let ways = [(from, to), (to, from)].map(|(from, to)| way(&self.nodes, &self.links, from, to));
+        let links = ways.into_iter().flatten().flatten().map(|link| &self.links[link]);
+        let least = links.filter_map(|link| Some((link.link_layer.mtu()?.get(), link.name.as_str()))).min();
+        Mtu { bytes: least.map(|(bytes, _)| bytes), link: least.map_or("", |(_, name)| name) }
+    }
+
     /// Adds an error about a link.
     pub(crate) fn error_at(&self, link: usize, key: &'static str, message: String, hint: &str) {
         self.tables[link].error(key, message, Some(hint.into()));
@@ -207,6 +218,7 @@ impl<'d> Topology<'d> {
             return;
         }
         self.check_loops();
+        self.check_misspelt();
     }
 
     fn read_switches(&mut self, root: &Table<'d>) {
@@ -316,6 +328,46 @@ impl<'d> Topology<'d> {
                 if (from, to) != (link.from, link.to) || table.has("name") {
                     table.error("name", format!("a second link is called {:?}", link.name), None);
                 }
+            }
+        }
+    }
+
+    /// Where the network falls apart: reports a node whose name nearly is that of a node in another part.
+    fn check_misspelt(&mut self) {
+        if self.incomplete {
+            return;
+        }
+        let part = self.parts();
+        let size = |node: NodeIndex| part.iter().filter(|other| **other == part[node]).count();
+        let found = self.links.iter().enumerate().find_map(|(at, link)| {
+            [("from", link.from), ("to", link.to)].into_iter().find_map(|(key, node)| {
+                // Short names are all alike, and the mistake is in the smaller part.
+                let name = Some(&self.nodes[node].name).filter(|name| name.len() > 2)?;
+                let elsewhere = |other: &NodeIndex| part[*other] != part[node] && size(*other) > size(node);
+                let others = (0..self.nodes.len()).filter(elsewhere).map(|other| self.nodes[other].name.as_str());
+                Some((at, key, name.clone(), did_you_mean(name, others)?))
+            })
+        });
+        if let Some((link, key, name, hint)) = found {
+            let message = format!("node {name:?} is not linked to the rest of the network");
+            self.tables[link].error(key, message, Some(hint));
+            self.incomplete();
+        }
+    }
+
+    /// For each node the least index of the nodes that links join with it, whichever way they lead.
+    fn parts(&self) -> Vec<NodeIndex> {
+        let mut part: Vec<NodeIndex> = (0..self.nodes.len()).collect();
+        loop {
+            let mut settled = true;
+            for link in &self.links {
+                let least = part[link.from].min(part[link.to]);
+                settled &= part[link.from] == least && part[link.to] == least;
+                part[link.from] = least;
+                part[link.to] = least;
+            }
+            if settled {
+                return part;
             }
         }
     }

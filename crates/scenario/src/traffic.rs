@@ -10,6 +10,7 @@ use lastmile_units::{BitRate, ByteCount, Duration, Instant, WireBytes};
 
 use crate::atm::circuits;
 use crate::ends::{Ends, Ways, ways};
+use crate::queue::CodePoint;
 use crate::reader::{Table, Unopened, Variant};
 use crate::schema::{Key, Kind, Section};
 use crate::topology::Topology;
@@ -20,11 +21,21 @@ use crate::{apps, names, replay, tcp};
 pub(crate) const MOST_FLOWS: u64 = 1_000_000;
 /// Most ping requests of a run: each reply is kept.
 const MOST_PINGS: u64 = 10_000_000;
+/// Packets of datagram sources, unless they say otherwise: those of most lines, of G.711 in 20 ms (RFC 3551), of ping(8).
+const PACKET: u16 = 1500;
+const CALL_PACKET: u16 = 200;
+const PING_PACKET: u16 = 84;
 /// Mean time between writes, at least.
 const SHORTEST_GAP: Duration = Duration::from_us(1);
 
-const SIZE: Key =
-    Key::with_default("size", Kind::Bytes, "1500 B", "IP bytes of a packet.").at_least("28 B").at_most("65535 B");
+const SIZE: Key = Key::optional(
+    "size",
+    Kind::Bytes,
+    "1500 B, or the MTU of the path",
+    "IP bytes of a packet. One larger than the MTU of a link is an error.",
+)
+.at_least("28 B")
+.at_most("65535 B");
 
 pub(crate) static TRAFFIC: Section = Section {
     heading: "`[[traffic]]`",
@@ -57,16 +68,15 @@ pub(crate) static TRAFFIC: Section = Section {
             "direction",
             Kind::Choice(&["down", "up", "both"]),
             "`from` and `to` say it; a ping goes `up`, web pages `down`, a swarm `both`",
-            "`down`: data from server to client, who opens the connection; `up`: from client to server. `both`, of a swarm or a \
-             replay: two traffics, `NAME-down` and `NAME-up`.",
+            "`down`: data from server to client, who opens the connection; `up`: from client to server. `both`: two traffics, \
+             `NAME-down` and `NAME-up`.",
         ),
         Key::optional(
             "line",
-            Kind::Count,
+            Kind::Other("number of a line, or a list such as `[3, 4]`"),
             "each line",
-            "The access line that it runs on, from 1. Without it, of several lines, it runs on each: `NAME-line-1`, `NAME-line-2`, ...",
-        )
-        .at_least("1"),
+            "The access lines that it runs on, from 1. On several lines there is one traffic for each: `NAME-line-1`, `NAME-line-2`, ...",
+        ),
         Key::optional("from", Kind::Text, "`direction` says it", "Node that the data comes from."),
         Key::optional("to", Kind::Text, "`direction` says it", "Node that the data goes to."),
         Key::with_default("count", Kind::Count, "1", "How many of them; at most 1000000 flows in all.").at_least("1"),
@@ -77,13 +87,12 @@ pub(crate) static TRAFFIC: Section = Section {
             "the end of the run",
             "When the application stops offering data; after `start`.",
         ),
-        Key::with_default(
+        Key::optional(
             "dscp",
-            Kind::Count,
+            Kind::Other("a number up to 63, or a name such as `\"EF\"`"),
             "0",
-            "Differentiated services code point of its packets (RFC 2474); 46 is EF.",
-        )
-        .at_most("63"),
+            "Differentiated services code point of its packets (RFC 2474).",
+        ),
         circuits::CONTRACT_KEY,
         circuits::BACK_CONTRACT_KEY,
         circuits::VP_KEY,
@@ -158,7 +167,7 @@ pub(crate) static VOICE: Section = Section {
     about: "UDP packets at a constant interval; the defaults are G.711 in packets of 20 ms (RFC 3551): 160 bytes of sound, 40 of headers.",
     keys: &[
         Key::with_default("interval", Kind::Time, "20 ms", "Time between packets.").at_least("1 us").at_most("24 h"),
-        Key::with_default("size", Kind::Bytes, "200 B", "IP bytes of a packet.").at_least("28 B").at_most("65535 B"),
+        Key::optional("size", Kind::Bytes, "200 B", "IP bytes of a packet.").at_least("28 B").at_most("65535 B"),
     ],
 };
 pub(crate) static BLAST: Section = Section {
@@ -178,7 +187,7 @@ pub(crate) static PING: Section = Section {
     about: "ICMP echo, answered by the other end; the size is that of ping(8) by default.",
     keys: &[
         Key::with_default("interval", Kind::Time, "1 s", "Time between requests.").at_least("1 us").at_most("24 h"),
-        Key::with_default("size", Kind::Bytes, "84 B", "IP bytes of a request and of its reply.")
+        Key::optional("size", Kind::Bytes, "84 B", "IP bytes of a request and of its reply.")
             .at_least("28 B")
             .at_most("65535 B"),
     ],
@@ -219,7 +228,7 @@ pub(crate) struct Surroundings<'a, 'd> {
     pub(crate) topology: &'a Topology<'d>,
     /// The client of each access line and the server of all, if there are lines.
     pub(crate) ends: Option<(Vec<NodeIndex>, NodeIndex)>,
-    pub(crate) tcp: Config,
+    pub(crate) tcp: tcp::Settings,
     pub(crate) duration: Duration,
     /// Where the file is: names of other files count from there.
     pub(crate) folder: &'a Path,
@@ -254,7 +263,7 @@ fn one<'d>(item: Unopened<'d>, around: &Surroundings<'_, '_>) -> Option<Item<'d>
     let lines = Ends::read(&table, form, ways.unwrap_or_default(), around);
     let count = table.get::<u64>("count");
     let (start, stop) = times(&table, around.duration);
-    let dscp = table.get::<u64>("dscp").and_then(|dscp| u8::try_from(dscp).ok());
+    let dscp = if table.has("dscp") { table.optional("dscp") } else { Some(CodePoint(0)) }.map(|CodePoint(dscp)| dscp);
     let ends = lines.as_ref().and_then(|lines| lines.first()).map(|(_, ends)| ends);
     let sources = sources(&table, form, ways, ends, dscp.unwrap_or(0), around);
     // More than 2^32 - 1 is more than the most, and is told as such.
@@ -330,8 +339,12 @@ fn sources(
         let replays = replay::read(table, around.folder, ways?)?;
         return Some(replays.into_iter().map(|replay| Source::Replay(Arc::new(replay))).collect());
     }
-    let source = source(table, form, ends, dscp, around)?;
-    Some(vec![source; ways?.len()])
+    let ways = ways?;
+    if ways.len() == 1 {
+        return Some(vec![source(table, form, ends, dscp, around)?]);
+    }
+    // Each way has a client of its own, who opens its connection.
+    ways.iter().map(|way| source(table, form, ends.map(|ends| ends.turned(*way)).as_ref(), dscp, around)).collect()
 }
 
 fn source(
@@ -349,16 +362,16 @@ fn source(
         Form::Persistent => transfer(table, None, ends, dscp, around),
         Form::Writes => writes(table, ends, dscp, around),
         Form::Poisson => {
-            let (rate, size) = (table.get("rate"), table.get("size"));
+            let (rate, size) = (table.get("rate"), size(table, PACKET, ends, around));
             Some(Source::Poisson { rate: rate?, size: size? })
         }
-        Form::OnOff => on_off(table),
+        Form::OnOff => on_off(table, size(table, PACKET, ends, around)),
         Form::Voice => {
-            let (interval, size) = (table.get("interval"), table.get("size"));
+            let (interval, size) = (table.get("interval"), size(table, CALL_PACKET, ends, around));
             Some(Source::Constant { interval: interval?, size: size?, kind: "voice" })
         }
         Form::Blast => {
-            let (rate, size) = (table.get::<SendRate>("rate"), table.get("size"));
+            let (rate, size) = (table.get::<SendRate>("rate"), size(table, PACKET, ends, around));
             let (rate, size): (_, ByteCount) = (rate?, size?);
             let Some(interval) = rate.interval(size) else {
                 let message = format!("{}: packets at less than a nanosecond", table.path("rate"));
@@ -367,24 +380,48 @@ fn source(
             };
             Some(Source::Constant { interval, size, kind: "blast" })
         }
-        Form::Web => apps::web(table, &own_tcp(table, dscp, around)),
-        Form::Swarm => apps::swarm(table, &own_tcp(table, dscp, around)),
+        Form::Web => apps::web(table, &own_tcp(table, ends, dscp, around)),
+        Form::Swarm => apps::swarm(table, &own_tcp(table, ends, dscp, around)),
         // It has a file, see above.
         Form::Replay => None,
         Form::Ping => {
-            let (interval, size) = (table.get("interval"), table.get("size"));
+            let (interval, size) = (table.get("interval"), size(table, PING_PACKET, ends, around));
             Some(Source::Ping { interval: interval?, size: size? })
         }
     }
 }
 
 /// The TCP of a traffic: its own, or that of the file.
-fn own_tcp(table: &Table<'_>, dscp: u8, around: &Surroundings<'_, '_>) -> Arc<Config> {
-    let config = match table.table("tcp") {
-        Some(own) => tcp::read(&own.open(&tcp::TCP), &around.tcp),
-        None => around.tcp.clone(),
-    };
+fn own_tcp(table: &Table<'_>, ends: Option<&Ends>, dscp: u8, around: &Surroundings<'_, '_>) -> Arc<Config> {
+    let own = table.table("tcp").map(|own| own.open(&tcp::TCP));
+    let settings = own.as_ref().map(|own| tcp::read(own, &around.tcp));
+    let settings = settings.as_ref().unwrap_or(&around.tcp);
+    let config = settings.on(path_mtu(ends, around)).unwrap_or_else(|problem| {
+        let (at, key) = own.as_ref().map_or((table, "tcp"), |own| (own, "mss"));
+        let hint = "leave mss out, and it follows from the MTU; or give the link a larger mtu";
+        at.error(key, format!("{}: {problem}", at.path(key)), Some(hint.into()));
+        Config::default()
+    });
     Arc::new(Config { dscp, ..config })
+}
+
+fn path_mtu<'a>(ends: Option<&Ends>, around: &Surroundings<'a, '_>) -> tcp::Mtu<'a> {
+    ends.map_or(tcp::Mtu { bytes: None, link: "" }, |ends| around.topology.mtu(ends.from, ends.to))
+}
+
+/// IP bytes of the packets of a source of datagrams.
+fn size(table: &Table<'_>, default: u16, ends: Option<&Ends>, around: &Surroundings<'_, '_>) -> Option<ByteCount> {
+    let mtu = path_mtu(ends, around);
+    if !table.has("size") {
+        return Some(ByteCount::new(mtu.bytes.map_or(default, |mtu| mtu.min(default)).into()));
+    }
+    let size: ByteCount = table.optional("size")?;
+    if let Some(bytes) = mtu.bytes.filter(|bytes| size.as_u64() > u64::from(*bytes)) {
+        let message = format!("{}: link {:?} carries packets up to {bytes} B (its MTU)", table.path("size"), mtu.link);
+        table.error("size", message, Some("smaller packets, or give the link a larger mtu".into()));
+        return None;
+    }
+    Some(size)
 }
 
 fn transfer(
@@ -394,7 +431,7 @@ fn transfer(
     dscp: u8,
     around: &Surroundings<'_, '_>,
 ) -> Option<Source> {
-    let config = own_tcp(table, dscp, around);
+    let config = own_tcp(table, ends, dscp, around);
     let request: Option<ByteCount> = table.get("request");
     let opened_by = opened_by(table, ends)?;
     let request = request?.as_u64();
@@ -411,7 +448,7 @@ fn opened_by(table: &Table<'_>, ends: Option<&Ends>) -> Option<OpenedBy> {
 }
 
 fn writes(table: &Table<'_>, ends: Option<&Ends>, dscp: u8, around: &Surroundings<'_, '_>) -> Option<Source> {
-    let tcp = own_tcp(table, dscp, around);
+    let tcp = own_tcp(table, ends, dscp, around);
     let (rate, opened_by) = (table.get::<BitRate>("rate"), opened_by(table, ends));
     let size = table.optional("size").unwrap_or(ByteCount::new(tcp.mss.into()));
     let rate = rate?;
@@ -424,10 +461,9 @@ fn writes(table: &Table<'_>, ends: Option<&Ends>, dscp: u8, around: &Surrounding
     Some(Source::Writes { tcp, rate, size, opened_by: opened_by? })
 }
 
-fn on_off(table: &Table<'_>) -> Option<Source> {
+fn on_off(table: &Table<'_>, size: Option<ByteCount>) -> Option<Source> {
     let (rate, peak) = (table.optional::<BitRate>("rate"), table.optional::<BitRate>("peak"));
     let (on, off) = (table.get::<Duration>("on"), table.get::<Duration>("off"));
-    let size = table.get("size");
     let both = "give the mean rate or the peak: the other follows from on and off";
     if table.has("rate") && table.has("peak") {
         table.error("peak", "both rate and peak", Some(both.into()));

@@ -185,6 +185,7 @@ mod tests {
             traffic,
             duration: Duration::from_s(1),
             seed: 1,
+            start_jitter: Duration::ZERO,
             record: Record::default(),
             lines: Vec::new(),
             atm: None,

@@ -22,6 +22,8 @@ pub(crate) enum Event {
     Cells,
     /// Time to sample the series.
     Sample,
+    /// Some traffic is due to start: time for a snapshot.
+    Mark,
 }
 
 /// An event in four bytes, so that the pending set stays small: what happens in three bits, and to which link, flow or
@@ -54,7 +56,8 @@ impl Token {
             5 => Event::Timer(index, Side::To),
             6 => Event::Source(index),
             _ if index == 0 => Event::Sample,
-            _ => Event::Cells,
+            _ if index == 1 => Event::Cells,
+            _ => Event::Mark,
         }
     }
 }
@@ -72,6 +75,7 @@ impl From<Event> for Token {
             Event::Source(flow) => Self::new(6, flow),
             Event::Sample => Self::new(7, 0),
             Event::Cells => Self::new(7, 1),
+            Event::Mark => Self::new(7, 2),
         }
     }
 }
@@ -85,8 +89,9 @@ mod tests {
         for index in [0, 1, 77, Token::INDEX_LIMIT - 1] {
             let timers = [Event::Timer(index, Side::From), Event::Timer(index, Side::To)];
             let links = [Event::Transmit(index), Event::Arrive(index)];
-            let flows = [Event::Start(index), Event::Stop(index), Event::Source(index), Event::Sample, Event::Cells];
-            for event in timers.into_iter().chain(links).chain(flows) {
+            let flows = [Event::Start(index), Event::Stop(index), Event::Source(index)];
+            let others = [Event::Sample, Event::Cells, Event::Mark];
+            for event in timers.into_iter().chain(links).chain(flows).chain(others) {
                 assert_eq!(Token::from(event).event(), event);
             }
         }

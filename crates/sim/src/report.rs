@@ -80,6 +80,14 @@ pub(crate) fn snapshot(simulation: &mut Simulation<'_>) -> Snapshot {
     snapshot
 }
 
+/// The flow that a row is about.
+struct Row {
+    /// Index of its traffic.
+    traffic: usize,
+    name: String,
+    start: Instant,
+}
+
 fn flows(simulation: &mut Simulation<'_>) -> Vec<FlowOutcome> {
     // In the order of the flows, as they were placed, the first at the end: the rows take the place of what is behind it.
     let mut transfers = std::mem::take(&mut simulation.hosts.transfers);
@@ -89,8 +97,10 @@ fn flows(simulation: &mut Simulation<'_>) -> Vec<FlowOutcome> {
     };
     let paths: Vec<[Arc<[usize]>; 2]> = simulation.net.routes.iter().map(paths).collect();
     let mut flows = Vec::new();
-    for (flow, name) in simulation.net.flows.iter().zip(simulation.flow_names()) {
+    let rows = simulation.net.flows.iter().zip(simulation.flow_names()).zip(&simulation.starts);
+    for ((flow, name), start) in rows {
         let [there, back] = &paths[flow.traffic as usize];
+        let row = Row { traffic: flow.traffic as usize, name, start: *start };
         match flow.place() {
             Place::Transfer(_) => {
                 let transfer = transfers.pop().expect("as many transfers as flows of that kind");
@@ -98,25 +108,25 @@ fn flows(simulation: &mut Simulation<'_>) -> Vec<FlowOutcome> {
                     transfers.shrink_to_fit();
                 }
                 let paths = [there, back].map(Arc::clone);
-                flows.push(transfer_outcome(simulation, flow.traffic, &transfer, name, paths));
+                flows.push(transfer_outcome(simulation, &transfer, row, paths));
             }
             Place::Datagrams(index) => {
                 let source = &simulation.hosts.datagrams[index as usize];
-                flows.push(datagram_outcome(simulation, source, name, Arc::clone(there)));
+                flows.push(datagram_outcome(source, row, Arc::clone(there)));
             }
             Place::Web(index) => {
                 let session = &simulation.hosts.sessions[index as usize];
                 let paths = [there, back].map(Arc::clone);
-                flows.push(owner_outcome(simulation, session.traffic as usize, &session.totals, name, paths));
+                flows.push(owner_outcome(&session.totals, row, paths));
             }
             Place::Swarm(index) => {
                 let swarm = &simulation.hosts.swarms[index as usize];
                 let paths = [there, back].map(Arc::clone);
-                flows.push(owner_outcome(simulation, swarm.traffic as usize, &swarm.totals, name, paths));
+                flows.push(owner_outcome(&swarm.totals, row, paths));
             }
             Place::Replay(index) => {
                 let replay = &simulation.hosts.replays[index as usize];
-                flows.push(replay_outcome(simulation, replay, name, Arc::clone(there)));
+                flows.push(replay_outcome(replay, row, Arc::clone(there)));
             }
             Place::Ping(_) | Place::Owned(_) | Place::Gone => {}
         }
@@ -125,17 +135,11 @@ fn flows(simulation: &mut Simulation<'_>) -> Vec<FlowOutcome> {
 }
 
 /// A row for what an owner's connections did together.
-fn owner_outcome(
-    simulation: &Simulation<'_>,
-    traffic: usize,
-    totals: &Totals,
-    name: String,
-    [data_path, ack_path]: [Arc<[usize]>; 2],
-) -> FlowOutcome {
+fn owner_outcome(totals: &Totals, row: Row, [data_path, ack_path]: [Arc<[usize]>; 2]) -> FlowOutcome {
     FlowOutcome {
-        traffic,
-        name,
-        start: simulation.network.traffic[traffic].start,
+        traffic: row.traffic,
+        name: row.name,
+        start: row.start,
         end: None,
         bytes_delivered: totals.bytes,
         first_delivery: totals.first_delivery,
@@ -159,12 +163,11 @@ fn owner_outcome(
     }
 }
 
-fn replay_outcome(simulation: &Simulation<'_>, replay: &Replay, name: String, data_path: Arc<[usize]>) -> FlowOutcome {
-    let traffic = replay.traffic as usize;
+fn replay_outcome(replay: &Replay, row: Row, data_path: Arc<[usize]>) -> FlowOutcome {
     FlowOutcome {
-        traffic,
-        name,
-        start: simulation.network.traffic[traffic].start,
+        traffic: row.traffic,
+        name: row.name,
+        start: row.start,
         end: None,
         bytes_delivered: replay.bytes_delivered,
         first_delivery: replay.first_delivery,
@@ -198,18 +201,16 @@ fn browsing(simulation: &mut Simulation<'_>) -> Vec<BrowsingOutcome> {
 
 fn transfer_outcome(
     simulation: &Simulation<'_>,
-    traffic: u32,
     transfer: &Transfer,
-    name: String,
+    row: Row,
     [data_path, ack_path]: [Arc<[usize]>; 2],
 ) -> FlowOutcome {
     let (sender, receiver) = (transfer.sender(), transfer.receiver());
     let stats = sender.stats();
-    let traffic = traffic as usize;
     FlowOutcome {
-        traffic,
-        name,
-        start: simulation.network.traffic[traffic].start,
+        traffic: row.traffic,
+        name: row.name,
+        start: row.start,
         end: transfer.completed(),
         bytes_delivered: transfer.bytes_delivered(),
         first_delivery: transfer.deliveries().map(|(first, _)| first),
@@ -233,16 +234,11 @@ fn transfer_outcome(
     }
 }
 
-fn datagram_outcome(
-    simulation: &Simulation<'_>,
-    source: &Datagrams,
-    name: String,
-    data_path: Arc<[usize]>,
-) -> FlowOutcome {
+fn datagram_outcome(source: &Datagrams, row: Row, data_path: Arc<[usize]>) -> FlowOutcome {
     FlowOutcome {
-        traffic: source.traffic,
-        name,
-        start: simulation.network.traffic[source.traffic].start,
+        traffic: row.traffic,
+        name: row.name,
+        start: row.start,
         end: None,
         bytes_delivered: source.bytes_delivered,
         first_delivery: source.first_delivery,

@@ -3,7 +3,7 @@
 use lastmile_packet::{FlowId, Meta, Protocol, SeqNumber};
 use lastmile_queueing::line::Stats as LineStats;
 use lastmile_queueing::random::Stream;
-use lastmile_units::Instant;
+use lastmile_units::{Duration, Instant};
 
 use crate::BuildError;
 use crate::capture::CaptureSink;
@@ -43,6 +43,8 @@ pub struct Simulation<'a> {
     pub(crate) snapshots: Vec<Snapshot>,
     pub(crate) sampler: Option<Sampler>,
     pub(crate) owned: Owned,
+    /// When each declared flow starts.
+    pub(crate) starts: Vec<Instant>,
 }
 
 /// Everything that runs on hosts.
@@ -74,6 +76,7 @@ impl<'a> Simulation<'a> {
             snapshots: Vec::new(),
             sampler: None,
             owned: Owned::new(network),
+            starts: Vec::new(),
         };
         simulation.place_traffic()?;
         if let Some(interval) = network.record.interval {
@@ -171,6 +174,7 @@ impl<'a> Simulation<'a> {
             Event::Source(flow) => self.source(flow),
             Event::Cells => self.cells(),
             Event::Sample => self.sample(),
+            Event::Mark => self.snapshot(),
         }
     }
 
@@ -269,7 +273,6 @@ impl<'a> Simulation<'a> {
 
     fn start(&mut self, flow: u32) {
         let now = self.now;
-        self.snapshot();
         match self.net.flows[flow as usize].place() {
             Place::Transfer(index) => {
                 let side = self.hosts.transfers[index as usize].begin(now);
@@ -399,6 +402,7 @@ impl<'a> Simulation<'a> {
             };
             self.check_circuits(index, [there, back])?;
             self.net.routes.push([there, back]);
+            self.net.schedule(traffic.start, Event::Mark);
             for member in 0..traffic.count {
                 let number = u32::try_from(self.net.flows.len()).expect("the network was checked");
                 let ids = [FlowId::new(2 * number), FlowId::new(2 * number + 1)];
@@ -414,7 +418,9 @@ impl<'a> Simulation<'a> {
                     self.hosts.place(traffic, ids, index, random, &mut numbers)
                 };
                 self.net.flows.push(FlowEntry::new(traffic_index, place));
-                self.net.schedule(traffic.start, Event::Start(number));
+                let start = start_of(self.network, traffic, member);
+                self.starts.push(start);
+                self.net.schedule(start, Event::Start(number));
                 if let Some(stop) = traffic.stop {
                     self.net.schedule(stop, Event::Stop(number));
                 }
@@ -509,6 +515,17 @@ impl Hosts {
             }
         }
     }
+}
+
+/// When a flow of `traffic` starts: [`Network::start_jitter`].
+fn start_of(network: &Network, traffic: &Traffic, member: u32) -> Instant {
+    let end = traffic.stop.unwrap_or(Instant::ZERO + network.duration);
+    let most = network.start_jitter.min(end.since(traffic.start) / 10);
+    if most.is_zero() || matches!(traffic.source, Source::Replay(_)) {
+        return traffic.start;
+    }
+    let mut draw = Stream::new(network.seed, &format!("start of {}-{member}", traffic.name));
+    traffic.start + Duration::from_ps(draw.below(most.as_ps()))
 }
 
 /// Runs `network` from its beginning to its end.

@@ -27,6 +27,9 @@ pub struct Network {
     pub duration: Duration,
     /// Seed of every random stream.
     pub seed: u64,
+    /// Each flow but those of captures starts up to this much after its traffic's `start`, drawn by the seed; at most a tenth of the
+    /// time that is left until the traffic stops.
+    pub start_jitter: Duration,
     /// What to record beside the totals.
     pub record: Record,
     /// The access lines, for results that compare them; the simulation itself knows links alone.

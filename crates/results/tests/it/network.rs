@@ -30,6 +30,7 @@ pub(crate) fn line(down_kbit: u64, up_kbit: u64, preset: &str, up_queue: Spec) -
         traffic: Vec::new(),
         duration: Duration::from_s(180),
         seed: 1,
+        start_jitter: Duration::ZERO,
         record: Record { interval: Some(Duration::from_ms(100)), ..Record::default() },
         lines: Vec::new(),
         atm: None,

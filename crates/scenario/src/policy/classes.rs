@@ -13,8 +13,8 @@ use lastmile_units::{BitRate, ByteCount, WireBytes};
 use super::scheduler::{Plan, ROOT};
 use super::{AckRate, Class, Line, Rule, schema};
 use crate::diagnostics::did_you_mean;
-use crate::queue::{self, Wire};
 use crate::queue::matching::matching;
+use crate::queue::{self, Wire};
 use crate::reader::Table;
 use crate::value::{Factor, Portion};
 

@@ -34,18 +34,7 @@ pub(super) const LARGEST: Key = Key::with_default(
 pub(crate) static CODEL: Section = Section {
     heading: "`kind = \"codel\"`",
     about: "CoDel (RFC 8289): a FIFO that drops its oldest packet when all have waited longer than `target` for an `interval`.",
-    keys: &[
-        TARGET,
-        INTERVAL,
-        ECN,
-        LARGEST,
-        Key::with_default(
-            "limit",
-            Kind::Limit,
-            "1000 packets",
-            capacity::ABOUT,
-        ),
-    ],
+    keys: &[TARGET, INTERVAL, ECN, LARGEST, Key::with_default("limit", Kind::Limit, "1000 packets", capacity::ABOUT)],
 };
 
 pub(super) fn codel(table: &Table<'_>, wire: &Wire) -> Option<Spec> {
@@ -109,12 +98,7 @@ pub(crate) static RED: Section = Section {
             "true",
             "From `max` to twice `max` the probability grows to one, in place of a step.",
         ),
-        Key::with_default(
-            "limit",
-            Kind::Limit,
-            "100 packets",
-            capacity::ABOUT,
-        ),
+        Key::with_default("limit", Kind::Limit, "100 packets", capacity::ABOUT),
         Key::with_default("seed", Kind::Count, "1", "Which random numbers decide."),
     ],
 };

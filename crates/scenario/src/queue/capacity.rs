@@ -49,8 +49,7 @@ impl FromNode for Capacity {
         {
             return if span.is_zero() { Err(format!("a limit of {span} holds nothing")) } else { Ok(Self::Time(span)) };
         }
-        let counted = Limit::from_value(value).map(Self::Counted);
-        counted.map_err(|error| format!("{error}; or a time at the rate of the line, such as \"100 ms\""))
+        Limit::from_value(value).map(Self::Counted)
     }
 
     fn from_default(text: &'static str) -> Self {

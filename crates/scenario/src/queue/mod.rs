@@ -62,12 +62,7 @@ pub(crate) static QUEUE: Section = Section {
     )],
 };
 
-const LIMIT: Key = Key::with_default(
-    "limit",
-    Kind::Limit,
-    "100 packets",
-    capacity::ABOUT,
-);
+const LIMIT: Key = Key::with_default("limit", Kind::Limit, "100 packets", capacity::ABOUT);
 const DROP: Key = Key::with_default(
     "drop",
     Kind::Choice(&["tail", "head"]),

@@ -172,7 +172,8 @@ dscp = 10
 
 #[test]
 fn an_edge_colors_by_bucket_depth_and_cells_have_its_image() {
-    let network = parsed(&format!("{CELLS}{EDGE}")).network();
+    let mut network = parsed(&format!("{CELLS}{EDGE}")).network();
+    network.start_jitter = Duration::ZERO;
     let spec = network.atm.as_ref().unwrap();
     assert!(spec.network.vps[0].upc.is_some() && spec.network.vcs[0].vp.is_some());
     let outcome = run(&network).unwrap().atm.unwrap();

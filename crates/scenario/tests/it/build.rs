@@ -255,6 +255,10 @@ fn tcp_keys_override_the_files_which_override_the_defaults() {
         byte_counting: ByteCounting::PerAck,
         window_scale: WindowScale::Shift(3),
         dscp: 8,
+        receive_window: ByteCount::new(6 << 20),
+        delayed_ack: Duration::from_ms(200),
+        quick_acks: true,
+        timestamps: true,
         ..Config::default()
     };
     assert_eq!(*own, expected);

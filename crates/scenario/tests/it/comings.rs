@@ -74,7 +74,6 @@ fn what_cannot_be_replayed_is_told() {
     refused(&elsewhere, "no packet of");
     refused(&format!("kind = \"replay\"\ndirection = \"up\"\n{CAPTURE}\nspeed = 0"), "no number from 0.001 to 1000");
     refused(&format!("kind = \"replay\"\ndirection = \"up\"\n{CAPTURE}\nclient_prefix = \"10.0.0/8\""), "no prefix");
-    refused("kind = \"voice\"\ndirection = \"both\"", "a direction of \"both\"");
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod policy;
 mod properties;
 mod refused;
 mod shipped;
+mod today;
 
 use lastmile_scenario::{Report, Scenario};
 

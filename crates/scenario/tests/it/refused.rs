@@ -62,8 +62,8 @@ fn rates_and_units() {
         "error: x.toml:4:15: access.up.rate: \"512\" has no unit; write for example \"512 kbit/s\" (units: bit/s, kbit/s, Mbit/s or Gbit/s)",
     );
     refused(
-        &with("\"512 kb/s\""),
-        "error: x.toml:4:15: access.up.rate: \"512 kb/s\" can be read in two ways; write \"512 kbit/s\" (kilobits) or \"4096 kbit/s\" (kilobytes)",
+        &with("\"512 kb\""),
+        "error: x.toml:4:15: access.up.rate: \"512 kb\" can be read in two ways; write \"512 kbit/s\" (kilobits) or \"4096 kbit/s\" (kilobytes)",
     );
     refused(
         &with("\"20 ms\""),

@@ -30,6 +30,7 @@ pub(crate) fn line(down_kbit: u64, up_kbit: u64, preset: &str, delay: Duration) 
         traffic: Vec::new(),
         duration: Duration::from_s(10),
         seed: 1,
+        start_jitter: Duration::ZERO,
         record: Record::default(),
         lines: Vec::new(),
         atm: None,

@@ -66,7 +66,7 @@ impl Quantity {
             Self::Cells => "cells",
             Self::Packets => "packets",
             Self::Share => "% or ppm",
-            Self::Limit => "packets, bytes (B, kB, KiB, MB, MiB) or cells",
+            Self::Limit => "packets, bytes (B, kB, KiB, MB, MiB), cells, or ms for a time at the rate of the line",
         }
     }
 

@@ -90,7 +90,9 @@ pub(super) fn find(quantity: Quantity, unit: &str) -> Option<Unit> {
         Quantity::Cells => exact(CELLS, quantity),
         Quantity::Packets => exact(PACKETS, quantity),
         Quantity::Share => exact(SHARE, quantity),
-        Quantity::Limit => [Quantity::Packets, Quantity::Bytes, Quantity::Cells, Quantity::WireBytes].iter().find_map(|&q| find(q, unit)),
+        Quantity::Limit => [Quantity::Packets, Quantity::Bytes, Quantity::Cells, Quantity::WireBytes]
+            .iter()
+            .find_map(|&q| find(q, unit)),
     }
 }
 
@@ -147,18 +149,9 @@ const AMBIGUOUS_TIME: Ambiguous = &[(&["m", "M"], &[Way::new(1, "min", "minutes"
 
 /// `tc(8)` reads a bare `k` or `m` as bits and `kbps` as bytes; a unit without a time says neither.
 const AMBIGUOUS_RATE: Ambiguous = &[
-    (
-        &["KB/s", "k", "K", "kb", "Kb"],
-        &[Way::new(1, "kbit/s", "kilobits"), Way::new(8, "kbit/s", "kilobytes")],
-    ),
-    (
-        &["M", "m", "Mb", "mb"],
-        &[Way::new(1, "Mbit/s", "megabits"), Way::new(8, "Mbit/s", "megabytes")],
-    ),
-    (
-        &["G", "g", "Gb", "gb"],
-        &[Way::new(1, "Gbit/s", "gigabits"), Way::new(8, "Gbit/s", "gigabytes")],
-    ),
+    (&["KB/s", "k", "K", "kb", "Kb"], &[Way::new(1, "kbit/s", "kilobits"), Way::new(8, "kbit/s", "kilobytes")]),
+    (&["M", "m", "Mb", "mb"], &[Way::new(1, "Mbit/s", "megabits"), Way::new(8, "Mbit/s", "megabytes")]),
+    (&["G", "g", "Gb", "gb"], &[Way::new(1, "Gbit/s", "gigabits"), Way::new(8, "Gbit/s", "gigabytes")]),
 ];
 
 /// `tc(8)` reads `k` and `kb` as 1024 bytes.

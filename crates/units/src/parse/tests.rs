@@ -84,13 +84,15 @@ fn the_unit_of_a_limit_says_what_it_counts() {
     assert_eq!("5300 wire bytes".parse(), Ok(Limit::Wire(WireBytes::new(5_300))));
     assert_eq!(
         message::<Limit>("100"),
-        "\"100\" has no unit; write for example \"100 packets\" (units: packets, bytes (B, kB, KiB, MB, MiB) or cells)"
+        "\"100\" has no unit; write for example \"100 packets\" (units: packets, bytes (B, kB, KiB, MB, MiB), cells, or ms for a time at the rate of the line)"
     );
 }
 
 #[test]
 fn a_small_b_counts_bits_as_everywhere_but_in_tc() {
-    for (text, bps) in [("40 Mbps", 40_000_000), ("512 kb/s", 512_000), ("1.5 Gbps", 1_500_000_000), ("9600 bps", 9_600)] {
+    for (text, bps) in
+        [("40 Mbps", 40_000_000), ("512 kb/s", 512_000), ("1.5 Gbps", 1_500_000_000), ("9600 bps", 9_600)]
+    {
         assert_eq!(text.parse::<BitRate>().map(BitRate::as_bps), Ok(bps), "{text}");
     }
     assert_eq!(message::<BitRate>("5 MB/s"), "\"5 MB/s\" counts bytes; a bit rate counts bits: write \"40 Mbit/s\"");

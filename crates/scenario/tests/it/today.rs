@@ -1,0 +1,164 @@
+//! Defaults of today: TCP, MTU, buffers, hops; words and lists that a file may use.
+
+use lastmile_queueing::spec::Spec;
+use lastmile_scenario::{Scenario, tcp_of};
+use lastmile_sim::spec::{OpenedBy, Source};
+use lastmile_tcp::{Config, Variant, WindowScale};
+use lastmile_units::{BitRate, ByteCount, Limit, WireBytes};
+
+const DOWNLOAD: &str = "[[traffic]]\nname = \"a\"\nkind = \"bulk\"\ndirection = \"down\"\n";
+
+fn parsed(text: &str) -> Scenario {
+    Scenario::parse("f", text, &[]).unwrap_or_else(|report| panic!("{report}"))
+}
+
+fn refused(text: &str) -> String {
+    Scenario::parse("f", text, &[]).expect_err("the file is wrong").to_string()
+}
+
+fn line(down: &str, up: &str) -> String {
+    format!("duration = \"9 s\"\naccess = {{ down = {{ {down} }}, up = {{ {up} }} }}\n")
+}
+
+fn tcp(text: &str) -> Config {
+    tcp_of(&parsed(text).network_ref().traffic[0]).expect("a transfer").clone()
+}
+
+/// RFC 2001 and 2988, one word; keys beside it override it.
+#[test]
+fn an_era_is_one_word() {
+    let text = format!(
+        "{}{DOWNLOAD}tcp = {{ era = \"1999\", min_rto = \"2 s\" }}\n",
+        line("rate = \"8 Mbit/s\"", "rate = \"1 Mbit/s\"")
+    );
+    let config = tcp(&text);
+    assert_eq!((config.variant, config.window_scale, config.mss), (Variant::Reno, WindowScale::Off, 1460));
+    assert_eq!((config.sack, config.timestamps, config.limited_transmit), (false, false, false));
+    assert_eq!(config.min_rto.as_ms(), 2000);
+    assert_eq!(config.initial_rto.as_ms(), 3000);
+}
+
+/// 1500 - 20 - 20 - 12, and 8 less over PPPoE (RFC 2516); the least of all links on the way counts, both ways.
+#[test]
+fn the_segment_size_follows_from_the_mtu_of_the_path() {
+    let mss = |down: &str, up: &str, rest: &str| tcp(&format!("{}{DOWNLOAD}{rest}", line(down, up))).mss;
+    let (ptm, pppoe) =
+        ("rate = \"9 Mbit/s\", encapsulation = \"bridged-ptm\"", "rate = \"9 Mbit/s\", encapsulation = \"pppoe-ptm\"");
+    assert_eq!(mss(ptm, ptm, ""), 1448);
+    assert_eq!(mss(pppoe, pppoe, ""), 1440);
+    assert_eq!(mss(ptm, pppoe, ""), 1440);
+    assert_eq!(mss(pppoe, pppoe, "tcp = { timestamps = false }\n"), 1452);
+    assert_eq!(mss(pppoe, pppoe, "tcp = { ipv6 = true }\n"), 1420);
+    assert_eq!(mss("rate = \"9 Mbit/s\", mtu = \"576 B\"", ptm, ""), 576 - 52);
+}
+
+#[test]
+fn a_packet_larger_than_the_mtu_is_refused() {
+    let pppoe = line("rate = \"9 Mbit/s\", encapsulation = \"pppoe-ptm\"", "rate = \"9 Mbit/s\"");
+    let report = refused(&format!("{pppoe}{DOWNLOAD}tcp = {{ mss = \"1448 B\" }}\n"));
+    let expected = "traffic.a.tcp.mss: segments of 1448 B make packets of 1500 B, and link \"down\" carries packets up to 1492 B (its MTU)";
+    assert!(report.contains(expected), "{report}");
+    let blast = "[[traffic]]\nkind = \"blast\"\ndirection = \"down\"\nrate = \"9 packets/s\"\n";
+    let report = refused(&format!("{pppoe}{blast}size = \"1500 B\"\n"));
+    assert!(report.contains("size: link \"down\" carries packets up to 1492 B (its MTU)"), "{report}");
+    let scenario = parsed(&format!("{pppoe}{blast}"));
+    let Source::Constant { size, .. } = scenario.network_ref().traffic[0].source else { panic!("a blast") };
+    assert_eq!(size, ByteCount::new(1492), "the default fits");
+}
+
+fn limits(text: &str) -> Vec<(String, Limit)> {
+    let scenario = parsed(text);
+    let limit = |queue: &Spec| match queue {
+        Spec::Fifo { limit, .. } => *limit,
+        other => panic!("{other:?}"),
+    };
+    scenario.network_ref().links.iter().map(|link| (link.name.clone(), limit(&link.queue))).collect()
+}
+
+/// 100 ms at 40 Mbit/s are 500 000 bytes on the wire; 100 packets of 1500 bytes are more at 8 Mbit/s, and less at 40.
+#[test]
+fn a_buffer_is_given_in_time_or_has_at_least_100_ms() {
+    let limit =
+        |text: &str, name: &str| limits(text).into_iter().find(|(link, _)| link == name).map(|(_, limit)| limit);
+    let given = line("rate = \"40 Mbps\", queue = { limit = \"20 ms\" }", "rate = \"8 Mbit/s\"");
+    assert_eq!(limit(&given, "down"), Some(Limit::Wire(WireBytes::new(100_000))));
+    assert_eq!(limit(&given, "up"), Some("100 packets".parse().unwrap()));
+    let unsaid = line("rate = \"40 Mbit/s\"", "rate = \"8 Mbit/s\"");
+    assert_eq!(limit(&unsaid, "down"), Some(Limit::Wire(WireBytes::new(500_000))));
+    let slow = line("rate = \"64 kbit/s\", queue = { limit = \"1 ms\" }", "rate = \"8 Mbit/s\"");
+    assert_eq!(limit(&slow, "down"), Some(Limit::Wire(WireBytes::new(1500))), "one packet fits");
+    let link = "duration = \"9 s\"\n[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"40 Mbit/s\"\nqueue = { limit = \"20 ms\" }\nback = { rate = \"4 Mbit/s\" }\n";
+    assert_eq!(limit(link, "b-a"), Some(Limit::Wire(WireBytes::new(10_000))), "each way at its own rate");
+    let unrated = refused("duration = \"9 s\"\n[[link]]\nfrom = \"a\"\nto = \"b\"\nqueue = { limit = \"20 ms\" }\n");
+    assert!(unrated.contains("20 ms of a link without a rate has no size"), "{unrated}");
+}
+
+/// A shaper or a class is emptied at its own rate.
+#[test]
+fn a_time_behind_a_shaper_counts_at_the_rate_of_the_shaper() {
+    let up = "rate = \"40 Mbit/s\", queue = { kind = \"tbf\", rate = \"8 Mbit/s\", burst = \"3000 wire bytes\", limit = \"100 ms\" }";
+    let scenario = parsed(&line("rate = \"40 Mbit/s\"", up));
+    let link = scenario.network_ref().links.iter().find(|link| link.name == "up").unwrap();
+    let Spec::Tbf { queue, .. } = &link.queue else { panic!("{:?}", link.queue) };
+    assert!(matches!(**queue, Spec::Fifo { limit: Limit::Wire(bytes), .. } if bytes.as_u64() == 100_000), "{queue:?}");
+}
+
+#[test]
+fn no_hop_around_the_line_is_slower_than_the_line() {
+    for (down, lines) in [("100 Mbit/s", 1_u64), ("1 Gbit/s", 1), ("10 Gbit/s", 1), ("100 Mbit/s", 50)] {
+        let text = format!(
+            "duration = \"9 s\"\naccess = {{ lines = {lines}, down = {{ rate = \"{down}\" }}, up = {{ rate = \"1 Mbit/s\" }} }}\n"
+        );
+        let rate: BitRate = down.parse().unwrap();
+        for link in &parsed(&text).network_ref().links {
+            let needed = match link.name.as_str() {
+                "server-gateway" | "gateway-dslam" => rate.as_bps() * lines,
+                name if name.starts_with("cpe-client") => rate.as_bps(),
+                _ => 1,
+            };
+            assert!(
+                link.rate.unwrap().as_bps() > needed || link.name.starts_with("down"),
+                "{down} x {lines}: {}",
+                link.name
+            );
+        }
+    }
+}
+
+#[test]
+fn any_traffic_may_go_both_ways_and_on_a_list_of_lines() {
+    let access =
+        "duration = \"9 s\"\naccess = { lines = 4, down = { rate = \"8 Mbit/s\" }, up = { rate = \"1 Mbit/s\" } }\n";
+    let names =
+        |text: String| -> Vec<String> { parsed(&text).network_ref().traffic.iter().map(|t| t.name.clone()).collect() };
+    let call = "[[traffic]]\nname = \"call\"\nkind = \"voice\"\ndscp = \"EF\"\ndirection = \"both\"\n";
+    assert_eq!(
+        names(format!("{access}{call}line = [3, 4]\n")),
+        ["call-line-3-down", "call-line-3-up", "call-line-4-down", "call-line-4-up"]
+    );
+    assert_eq!(names(format!("{access}{call}line = 2\n")), ["call-down", "call-up"]);
+    let scenario = parsed(&format!("{access}{call}line = 2\n"));
+    assert!(scenario.network_ref().traffic.iter().all(|traffic| traffic.dscp == 46));
+    assert!(refused(&format!("{access}{call}line = [3, 5]\n")).contains("there is no line 5; [access] has lines = 4"));
+    assert!(refused(&format!("{access}{call}line = [3, 3]\n")).contains("line 3 is listed twice"));
+    let bulk = "[[traffic]]\nkind = \"bulk\"\ndirection = \"both\"\nline = 1\n";
+    let opened: Vec<_> = parsed(&format!("{access}{bulk}"))
+        .network_ref()
+        .traffic
+        .iter()
+        .map(lastmile_sim::spec::Traffic::opened_by)
+        .collect();
+    assert_eq!(opened, [OpenedBy::Receiver, OpenedBy::Sender], "the client opens both");
+}
+
+#[test]
+fn a_misspelt_node_is_one_message() {
+    let text = format!(
+        "{}[[link]]\nfrom = \"sever\"\nto = \"cdn\"\n[[traffic]]\nkind = \"bulk\"\nfrom = \"cdn\"\nto = \"client\"\n",
+        line("rate = \"9 Mbit/s\"", "rate = \"9 Mbit/s\"")
+    );
+    let report = refused(&text);
+    assert!(report.contains("node \"sever\" is not linked to the rest of the network"), "{report}");
+    assert!(report.contains("did you mean \"server\"?"), "{report}");
+    assert_eq!(report.matches("error:").count(), 1, "{report}");
+}
