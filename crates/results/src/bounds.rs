@@ -1,29 +1,31 @@
-//! The closed-form bound beside each flow's result: the fair share of what the line can carry at best.
+//! The bound beside each flow's result: no run exceeds it.
 //!
-//! For each phase of a run, rates grow equally for all flows until something holds them (max-min fairness: Bertsekas and Gallager,
-//! Data Networks, section 6.5.2). What may hold a flow:
+//! The flow alone on its path has at most the least of these over a span T:
 //!
-//! - *its receive window*: window / round trip of the empty path, serialisation and processing included;
-//! - *the rate of a link* that its data crosses, in payload of full segments: headers, encapsulation, cells and OAM come off;
-//! - *the rate of a link* that its ACKs cross: one ACK of its size on the wire for every d segments (this is min(1, d/k) of
-//!   [`lastmile_theory::asymmetry`]), unless a discipline on that link thins ACKs out;
-//! - *its source*, for what is not TCP, which takes its offered rate before TCP shares the rest; of a capture, what it holds.
+//! - *the rate of each link* that its data crosses, in payload of segments of the size that fits the wire best: headers, encapsulation, cells
+//!   and OAM cells come off;
+//! - *its receive window*: one window each round trip of the empty path, serialisation and processing included, and one more for the window
+//!   that the span cuts;
+//! - *the rate of each link* that its ACKs cross, one ACK for every d segments (min(1, d/k) of [`lastmile_theory::asymmetry`]), plus the data
+//!   that was in flight. It holds only where each ACK arrives: a link that dropped packets or merges ACKs sets no such bound, since the ACKs
+//!   that are left acknowledge more than d segments;
+//! - *its source*, where that has a rate which it never exceeds; of a capture, the packets in it.
 //!
-//! Connections that come and go have no fair share, since their number is part of the result. A swarm is bounded by the rate of its links
-//! alone, all its connections together; a web user by nothing, who asks for a page only when the last one has been read.
+//! Data that entered the path before a phase may arrive in the phase: the bound of a phase allows for the largest amount that the flow had
+//! in flight. Poisson sources and applications that write at random have no bound of their own. Web users have none: each asks for a page
+//! only when the last one has been read.
 //!
-//! A bound, not a forecast: ACKs and data that meet in one queue do not count against each other here ([`two_way`] has what they
-//! leave each other), losses cost nothing, and slow start takes no time. How far a result stays below its bound is what the report is about. The bound is not strict where flows
-//! do not share evenly: one may exceed its fair share because another did not take its own.
-//!
-//! Cost: sources times links times rounds, at most one round for each source and link; the number of flows does not matter.
+//! A bound is not a forecast. Flows that share a link have each the bound of a flow alone; what an equal share would leave them is in
+//! [`fair`].
+
+pub(crate) mod fair;
 
 use std::sync::Arc;
 
-use lastmile_linklayer::LinkLayer;
+use lastmile_linklayer::{LinkLayer, aal5};
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::spec::Spec;
-use lastmile_sim::outcome::Outcome;
+use lastmile_sim::outcome::{FlowOutcome, Outcome};
 use lastmile_sim::spec::{Link, Network, Replay, Source, Traffic};
 use lastmile_tcp::{Config, WindowScale};
 use lastmile_theory::delay;
@@ -128,6 +130,18 @@ impl Shape {
         Some(packets * format::to_f64(self.payload) * 8.0)
     }
 
+    /// As [`Shape::capacity_bps`], in packets of the size whose payload takes the least of the wire: cells may leave a full packet more
+    /// padding than a shorter one.
+    fn best_bps(&self, link: &Link) -> Option<f64> {
+        let header = self.data.as_u64() - self.payload;
+        let sizes = self.payload.saturating_sub(aal5::CELL_PAYLOAD).max(1)..=self.payload;
+        let of = |payload: u64| {
+            let shape = Self { payload, data: ByteCount::new(payload + header), ..self.clone() };
+            shape.capacity_bps(link)
+        };
+        sizes.filter_map(of).reduce(f64::max)
+    }
+
     /// The round trip of an empty path in seconds: propagation, processing, and the transmission of one full segment and one ACK.
     pub(crate) fn base_rtt_s(&self, network: &Network) -> f64 {
         let ack = |link: &Link| self.tcp.map_or(ByteCount::ZERO, |tcp| self.ack_over(link, tcp));
@@ -179,67 +193,162 @@ pub(crate) fn regulates_acks(queue: &Spec) -> bool {
     }
 }
 
-/// The bound of each traffic between `from` and `to`; `None` for pings, web users and what is not active then.
-pub(crate) fn in_phase(
-    network: &Network,
-    outcome: &Outcome,
-    shapes: &[Option<Shape>],
-    (from, to): (Instant, Instant),
-) -> Vec<Option<Bound>> {
-    let mut bounds = vec![None; network.traffic.len()];
-    let mut room = Room::new(network);
-    // What is not responsive takes its rate first.
-    for responsive in [false, true] {
-        let mut demands = Vec::new();
-        for (index, shape) in shapes.iter().enumerate() {
-            let Some(shape) = shape.as_ref().filter(|shape| shape.tcp.is_some() == responsive) else { continue };
-            let count = active(network, outcome, index, (from, to));
-            if count > 0 && shape.many {
-                bounds[index] = room.narrowest(network, index, shape);
-            } else if count > 0 {
-                demands.push(Demand::new(network, index, shape, count));
-            }
-        }
-        room.fill(network, demands, &mut bounds);
-    }
-    for (index, traffic) in network.traffic.iter().enumerate() {
-        if let Source::Replay(capture) = &traffic.source {
-            bounds[index] = captured(capture, traffic, (from, to));
-        }
-    }
-    bounds
+/// What bounds the flows of one traffic, before data in flight is allowed for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Limits {
+    /// A link of the data's path each, and a source that never exceeds a rate.
+    rates: Vec<Bound>,
+    /// The receive window, in bytes, and its rate.
+    window: Option<(u64, Bound)>,
+    /// The narrowest link of the ACKs' path, where each ACK arrives.
+    acks: Option<Bound>,
 }
 
-/// What a replay offers between `from` and `to`: the payload of the packets that leave then. `None` for none.
-fn captured(capture: &Replay, traffic: &Traffic, (from, to): (Instant, Instant)) -> Option<Bound> {
+impl Limits {
+    /// The limits of the flows of this shape; none for web users.
+    pub(crate) fn new(network: &Network, outcome: &Outcome, shape: &Shape) -> Self {
+        let traffic = &network.traffic[shape.traffic];
+        if matches!(traffic.source, Source::Web(_)) {
+            return Self::default();
+        }
+        let all = if shape.many { ", all its connections together" } else { "" };
+        let links = shape.data_path.iter().filter_map(|index| {
+            let link = &network.links[*index];
+            Some(Bound { bps: shape.best_bps(link)?, by: format!("rate of link {}{all}", link.name).into() })
+        });
+        let rates = links.chain(offered_at_most(traffic, shape)).collect();
+        let tcp = shape.tcp.filter(|_| !shape.many);
+        let window = tcp.map(|tcp| (tcp.window, by_window(network, shape, &tcp)));
+        let acks = tcp.and_then(|tcp| by_acks(network, outcome, shape, tcp));
+        Self { rates, window, acks }
+    }
+}
+
+/// The bound of a flow over a span, of which nothing (`whole`) or the flow's largest flight was sent before. `None` where nothing bounds
+/// the flow, or no time passes; nor for connections that come and go within a phase, which may deliver all at once what they had received
+/// out of order.
+pub(crate) fn of_flow(
+    (network, outcome): (&Network, &Outcome),
+    (shape, limits): (Option<&Shape>, &Limits),
+    flow: &FlowOutcome,
+    (from, to): (Instant, Instant),
+    whole: bool,
+) -> Option<Bound> {
+    let span_s = to.since(from).as_secs_f64();
+    if span_s <= 0.0 || (!whole && shape.is_some_and(|shape| shape.many)) {
+        return None;
+    }
+    let traffic = &network.traffic[flow.traffic];
+    if let Source::Replay(capture) = &traffic.source {
+        let begin = if whole { traffic.start } else { from };
+        return captured(capture, traffic, (begin, to), span_s);
+    }
+    let with = |bound: &Bound, bytes: f64| Bound { bps: bound.bps + bytes * 8.0 / span_s, by: Arc::clone(&bound.by) };
+    let packet = format::to_f64(shape?.payload);
+    let before = if whole { 0.0 } else { in_flight(network, outcome, flow) };
+    let rates = limits.rates.iter().map(|bound| with(bound, before + packet));
+    let window = limits.window.iter().map(|(bytes, bound)| with(bound, format::to_f64(*bytes)));
+    let flight = flow.tcp.as_ref().map_or(0.0, |tcp| format::to_f64(tcp.max_in_flight));
+    let acks = limits.acks.iter().map(|bound| with(bound, flight + packet));
+    let bounds = rates.chain(window).chain(acks).filter(|bound| bound.bps < f64::MAX);
+    bounds.min_by(|a, b| a.bps.total_cmp(&b.bps))
+}
+
+/// The most bytes of a flow that were ever under way at once: of TCP by its sender's account, of others what all queues of the path held
+/// at most and what is on its wires.
+fn in_flight(network: &Network, outcome: &Outcome, flow: &FlowOutcome) -> f64 {
+    if let Some(tcp) = &flow.tcp {
+        return format::to_f64(tcp.max_in_flight);
+    }
+    let held = |index: &usize| {
+        let link = &network.links[*index];
+        let wire = link.rate.map_or(0.0, |rate| format::to_f64(rate.as_bps()) / 8.0 * link.delay.as_secs_f64());
+        format::to_f64(outcome.links[*index].max_backlog_bytes) + wire
+    };
+    flow.data_path.iter().map(held).sum()
+}
+
+/// The links of the ACKs' path, where each ACK arrives: nothing was dropped, nothing merges ACKs.
+fn by_acks(network: &Network, outcome: &Outcome, shape: &Shape, tcp: TcpShape) -> Option<Bound> {
+    let covers = format::to_f64(shape.payload * tcp.segments_per_ack) * 8.0;
+    let lossless = shape.ack_path.iter().all(|link| keeps_acks(network, outcome, *link));
+    let bounds = shape.ack_path.iter().filter(|_| lossless).filter_map(|index| {
+        let link = &network.links[*index];
+        let bps = packet_rate(link, shape.ack_over(link, tcp))? * covers;
+        Some(Bound { bps, by: format!("ACKs on link {}", link.name).into() })
+    });
+    bounds.min_by(|a, b| a.bps.total_cmp(&b.bps))
+}
+
+/// True for a link on which no ACK was lost or merged.
+fn keeps_acks(network: &Network, outcome: &Outcome, link: usize) -> bool {
+    let dropped = outcome.links[link].stats.dropped.iter().any(|count| count.packets > 0);
+    let of_cells = network.atm.as_ref().is_some_and(|atm| atm.links.contains(&link));
+    !dropped && !of_cells && !regulates_acks(&network.links[link].queue)
+}
+
+/// A source of datagrams with a rate that it never exceeds.
+fn offered_at_most(traffic: &Traffic, shape: &Shape) -> Option<Bound> {
+    let payload_share = format::to_f64(shape.payload) / format::to_f64(shape.data.as_u64());
+    let ip_bps = match &traffic.source {
+        Source::OnOff { peak, .. } => format::to_f64(peak.as_bps()),
+        Source::Constant { interval, size, .. } => format::to_f64(size.as_u64()) * 8.0 / interval.as_secs_f64(),
+        _ => return None,
+    };
+    let bps = ip_bps * payload_share;
+    Some(Bound { bps, by: format!("its source, which offers {}", format::rate(bps)).into() })
+}
+
+/// A replay: the payload of its packets that leave between `from` and `to`, over `span_s`. `None` for none.
+fn captured(capture: &Replay, traffic: &Traffic, (from, to): (Instant, Instant), span_s: f64) -> Option<Bound> {
     let until = traffic.stop.map_or(to, |stop| stop.min(to));
     let leaves = |after: Duration| traffic.start + after;
     let first = capture.packets.partition_point(|(after, _)| leaves(*after) < from);
     let within = capture.packets[first..].iter().take_while(|(after, _)| leaves(*after) < until);
     let bytes = within.map(|(_, packet)| u64::from(packet.ip_len.saturating_sub(packet.header_len.into()))).sum();
-    let bps = format::to_f64(bytes) * 8.0 / to.since(from.max(traffic.start)).as_secs_f64();
+    let bps = format::to_f64(bytes) * 8.0 / span_s;
     (bytes > 0).then(|| Bound { bps, by: format!("its capture, which offers {}", format::rate(bps)).into() })
+}
+
+/// A window each round trip.
+fn by_window(network: &Network, shape: &Shape, tcp: &TcpShape) -> Bound {
+    let rtt = shape.base_rtt_s(network);
+    let bps = format::to_f64(tcp.window) * 8.0 / rtt;
+    let by = format!("receive window {} / empty round trip {}", format::window(tcp.window), format::seconds(rtt));
+    Bound { bps: if bps.is_finite() { bps } else { f64::MAX }, by: by.into() }
 }
 
 /// What the ACKs of a flow release beside the data that they met on their way: the two-way form of the AMP bound
 /// ([`lastmile_theory::amp`]), `M (1-g) Cr / Pack` packets, where data had the share g of the link in `part`.
 ///
-/// Only where data and ACKs share one FIFO: a discipline that tells them apart can give ACKs more. `None` where no data was in their
-/// way. `sharing` counts the flows whose ACKs cross each link.
-pub(crate) fn two_way(network: &Network, shape: &Shape, part: &Interval, sharing: &[usize]) -> Option<Bound> {
+/// Only where data and ACKs share one FIFO that lost none: a discipline that tells them apart can give ACKs more, and where ACKs are lost
+/// those that are left acknowledge more. `None` where no data was in their way. `sharing` counts the flows whose ACKs cross each link.
+pub(crate) fn two_way(
+    (network, outcome): (&Network, &Outcome),
+    shape: &Shape,
+    flow: &FlowOutcome,
+    part: &Interval,
+    sharing: &[usize],
+) -> Option<Bound> {
     let tcp = shape.tcp?;
     let covers = format::to_f64(shape.payload * tcp.segments_per_ack) * 8.0;
+    let flight = in_flight(network, outcome, flow) * 8.0 / part.length_s();
     let over = |index: &usize| {
         let link = &network.links[*index];
         let acks = packet_rate(link, shape.ack_over(link, tcp)).filter(|_| matches!(link.queue, Spec::Fifo { .. }))?;
         let seen = format::to_f64(part.ack_waits[*index].packets) / part.length_s();
         let busy = format::to_f64(part.wire_bits[*index]) / format::to_f64(link.rate?.as_bps()) / part.length_s();
         let (data, left) = beside_data(acks, seen, busy);
-        let bps = left * covers / format::to_f64(sharing[*index].max(1) as u64);
+        let bps = left * covers / format::to_f64(sharing[*index].max(1) as u64) + flight;
         let by = format!("ACKs on link {}, beside data that takes {} of it", link.name, format::percent(data));
         (data >= DATA_IN_THE_WAY).then(|| Bound { bps, by: by.into() })
     };
-    shape.ack_path.iter().filter_map(over).min_by(|a, b| a.bps.total_cmp(&b.bps))
+    shape
+        .ack_path
+        .iter()
+        .filter(|link| keeps_acks(network, outcome, **link))
+        .filter_map(over)
+        .min_by(|a, b| a.bps.total_cmp(&b.bps))
 }
 
 /// The share of data on a link that was so busy and carried `seen` ACKs a second, and the ACKs a second that fit beside it, of
@@ -256,165 +365,6 @@ pub(crate) fn active(network: &Network, outcome: &Outcome, index: usize, (from, 
         return 0;
     }
     outcome.flows.iter().filter(|flow| flow.traffic == index && flow.end.is_none_or(|end| end > from)).count()
-}
-
-/// What the active flows of one traffic want, and what a bit of their payload costs.
-struct Demand {
-    traffic: usize,
-    count: f64,
-    /// What a flow may have at most whatever the links allow.
-    cap: Bound,
-    /// Share of a resource's second that one bit of payload a second takes.
-    costs: Vec<(Resource, f64)>,
-}
-
-/// A link's rate, once for data and once for ACKs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Resource {
-    Data(usize),
-    Acks(usize),
-}
-
-impl Demand {
-    fn new(network: &Network, traffic: usize, shape: &Shape, count: usize) -> Self {
-        let mut costs = Vec::new();
-        for index in &shape.data_path {
-            if let Some(bps) = shape.capacity_bps(&network.links[*index]) {
-                costs.push((Resource::Data(*index), bps.recip()));
-            }
-        }
-        for index in shape.ack_path.iter().filter(|_| shape.tcp.is_some()) {
-            let (link, tcp) = (&network.links[*index], shape.tcp.expect("filtered"));
-            let acks = packet_rate(link, shape.ack_over(link, tcp)).filter(|_| !regulates_acks(&link.queue));
-            let covers = format::to_f64(shape.payload * tcp.segments_per_ack) * 8.0;
-            if let Some(acks) = acks {
-                costs.push((Resource::Acks(*index), (acks * covers).recip()));
-            }
-        }
-        Self { traffic, count: format::to_f64(count as u64), cap: cap(network, traffic, shape), costs }
-    }
-
-    fn cost(&self, resource: Resource) -> f64 {
-        self.costs.iter().filter(|(other, _)| *other == resource).map(|(_, cost)| *cost).sum()
-    }
-}
-
-/// What one flow of `traffic` may have at most whatever the links allow.
-fn cap(network: &Network, traffic: usize, shape: &Shape) -> Bound {
-    let payload_share = format::to_f64(shape.payload) / format::to_f64(shape.data.as_u64());
-    let data = |bps: f64| Bound { bps, by: format!("its source, which offers {}", format::rate(bps)).into() };
-    let offered = |ip_bps: f64| data(ip_bps * payload_share);
-    match (&network.traffic[traffic].source, shape.tcp) {
-        (Source::Bulk { .. }, Some(tcp)) => by_window(network, shape, &tcp),
-        (Source::Writes { rate, .. }, Some(tcp)) => {
-            let window = by_window(network, shape, &tcp);
-            let source = data(format::to_f64(rate.as_bps()));
-            if source.bps < window.bps { source } else { window }
-        }
-        (Source::Poisson { rate, .. }, _) => offered(format::to_f64(rate.as_bps())),
-        (Source::OnOff { peak, on, off, .. }, _) => {
-            let (on, off) = (on.as_secs_f64(), off.as_secs_f64());
-            offered(format::to_f64(peak.as_bps()) * on / (on + off))
-        }
-        (Source::Constant { interval, size, .. }, _) => {
-            offered(format::to_f64(size.as_u64()) * 8.0 / interval.as_secs_f64())
-        }
-        (_, _) => Bound { bps: 0.0, by: Arc::default() },
-    }
-}
-
-/// A window each round trip.
-fn by_window(network: &Network, shape: &Shape, tcp: &TcpShape) -> Bound {
-    let rtt = shape.base_rtt_s(network);
-    let bps = format::to_f64(tcp.window) * 8.0 / rtt;
-    let by = format!("receive window {} / empty round trip {}", format::window(tcp.window), format::seconds(rtt));
-    Bound { bps: if bps.is_finite() { bps } else { f64::MAX }, by: by.into() }
-}
-
-/// What is left of every resource, as a share of it.
-struct Room {
-    data: Vec<f64>,
-    acks: Vec<f64>,
-}
-
-impl Room {
-    fn new(network: &Network) -> Self {
-        Self { data: vec![1.0; network.links.len()], acks: vec![1.0; network.links.len()] }
-    }
-
-    fn left(&self, resource: Resource) -> f64 {
-        match resource {
-            Resource::Data(link) => self.data[link],
-            Resource::Acks(link) => self.acks[link],
-        }
-    }
-
-    /// What the narrowest link on the way of data leaves to the connections of a swarm, all together; `None` for a web user, and where
-    /// no link has a rate.
-    fn narrowest(&self, network: &Network, traffic: usize, shape: &Shape) -> Option<Bound> {
-        let Source::Swarm(_) = network.traffic[traffic].source else { return None };
-        let links = shape.data_path.iter().filter_map(|index| {
-            let link = &network.links[*index];
-            let bps = shape.capacity_bps(link)? * self.data[*index];
-            Some(Bound { bps, by: format!("rate of link {}, all its connections together", link.name).into() })
-        });
-        links.min_by(|a, b| a.bps.total_cmp(&b.bps))
-    }
-
-    fn take(&mut self, resource: Resource, share: f64) {
-        let left = match resource {
-            Resource::Data(link) => &mut self.data[link],
-            Resource::Acks(link) => &mut self.acks[link],
-        };
-        *left = (*left - share).max(0.0);
-    }
-
-    /// Raises all of `demands` together, freezing each when its cap or a resource holds it.
-    fn fill(&mut self, network: &Network, mut demands: Vec<Demand>, bounds: &mut [Option<Bound>]) {
-        while !demands.is_empty() {
-            let (level, tight) = self.next_level(&demands);
-            let holds = |demand: &Demand| match tight {
-                Some(resource) => demand.cost(resource) > 0.0,
-                None => demand.cap.bps <= level,
-            };
-            let by = tight.map(|resource| name(network, resource, &demands));
-            let (held, rising): (Vec<Demand>, Vec<Demand>) = demands.into_iter().partition(holds);
-            debug_assert!(!held.is_empty(), "every round holds at least one demand");
-            for demand in held {
-                for (resource, cost) in &demand.costs {
-                    self.take(*resource, cost * level * demand.count);
-                }
-                let by = by.as_deref().map_or(demand.cap.by, Arc::from);
-                bounds[demand.traffic] = Some(Bound { bps: level, by });
-            }
-            demands = rising;
-        }
-    }
-
-    /// The rate at which the first of `demands` is held, and the resource that holds it; `None` where it is a cap.
-    fn next_level(&self, demands: &[Demand]) -> (f64, Option<Resource>) {
-        let cap = demands.iter().map(|demand| demand.cap.bps).fold(f64::INFINITY, f64::min);
-        let mut least = (cap, None);
-        for (resource, _) in demands.iter().flat_map(|demand| &demand.costs) {
-            let cost: f64 = demands.iter().map(|demand| demand.cost(*resource) * demand.count).sum();
-            let level = self.left(*resource) / cost;
-            if level < least.0 {
-                least = (level, Some(*resource));
-            }
-        }
-        least
-    }
-}
-
-fn name(network: &Network, resource: Resource, demands: &[Demand]) -> String {
-    let sharing: f64 = demands.iter().filter(|demand| demand.cost(resource) > 0.0).map(|demand| demand.count).sum();
-    let link = |index: usize| &network.links[index].name;
-    match (resource, sharing > 1.0) {
-        (Resource::Data(index), false) => format!("rate of link {}", link(index)),
-        (Resource::Data(index), true) => format!("rate of link {}, shared by {sharing}", link(index)),
-        (Resource::Acks(index), false) => format!("ACKs on link {}", link(index)),
-        (Resource::Acks(index), true) => format!("ACKs on link {}, of {sharing} flows", link(index)),
-    }
 }
 
 #[cfg(test)]

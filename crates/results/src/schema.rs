@@ -19,6 +19,7 @@ mod cells;
 mod conservation;
 mod document;
 mod flow;
+mod group;
 mod link;
 mod phase;
 mod probe;
@@ -32,6 +33,7 @@ pub use self::cells::{
 pub use self::conservation::{Conservation, ConservedPackets};
 pub use self::document::{Document, Timing};
 pub use self::flow::{Flow, Shares};
+pub use self::group::{Group, Spread};
 pub use self::link::{Counter, Delay, Link};
 pub use self::phase::{Phase, PhaseFlow, PhaseLink, PhaseProbe};
 pub use self::probe::{PageResponse, Pages, Probe, RoundTrip};
@@ -65,6 +67,12 @@ pub struct Summary {
     pub clock: Clock,
     /// What the user gave.
     pub inputs: Inputs,
+    /// What the flows are bounded by, where that is not the access line, a sentence each.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// Flows of one kind and direction together.
+    #[serde(default)]
+    pub groups: Vec<Group>,
     /// A row a flow, in the order of the scenario.
     pub flows: Vec<Flow>,
     /// A row a link and direction.

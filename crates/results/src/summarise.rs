@@ -1,6 +1,8 @@
 //! From what a simulation leaves to the one result schema: flows, probes and totals here, links and phases in files of their own.
 
+mod groups;
 mod links;
+mod notes;
 mod phase;
 mod statistics;
 
@@ -15,7 +17,7 @@ use lastmile_units::{Duration, Instant};
 
 use self::statistics::{page_response, round_trip};
 use crate::atm;
-use crate::bounds::{self, Bound, Shape};
+use crate::bounds::{self, Bound, Limits, Shape, fair};
 use crate::format::{self, to_f64};
 use crate::lines;
 use crate::phases::{self, Interval};
@@ -46,6 +48,8 @@ pub fn summarise(origin: &Origin, network: &Network, outcome: &Outcome) -> Summa
         events: outcome.events,
         clock: Clock::Simulated,
         inputs: origin.inputs.clone(),
+        notes: Vec::new(),
+        groups: Vec::new(),
         flows: Vec::new(),
         links: run.links(),
         probes: outcome.probes.iter().map(|probe| run.probe(probe)).collect(),
@@ -58,6 +62,8 @@ pub fn summarise(origin: &Origin, network: &Network, outcome: &Outcome) -> Summa
         atm: atm::atm(network, outcome),
     };
     summary.flows = outcome.flows.iter().map(|flow| run.flow(flow, &summary.phases)).collect();
+    summary.notes = run.notes(&summary.flows);
+    summary.groups = groups::groups(&summary.flows);
     summary.fairness = fairness(&summary.flows);
     summary.lines = lines::lines(network, outcome, &summary.links);
     summary.line_fairness = lines::fairness(&summary.lines);
@@ -71,8 +77,10 @@ struct Run<'a> {
     /// By traffic; `None` for pings.
     shapes: Vec<Option<Shape>>,
     parts: Vec<Interval>,
-    /// Bounds by phase and traffic.
-    bounds: Vec<Vec<Option<Bound>>>,
+    /// What bounds the flows, by traffic.
+    limits: Vec<Limits>,
+    /// Fair shares by phase and traffic.
+    fair: Vec<Vec<Option<Bound>>>,
     /// By traffic: the rows of very many flows share them.
     names: Vec<Names>,
 }
@@ -124,9 +132,13 @@ impl<'a> Run<'a> {
             }
         }
         let parts = phases::intervals(network, outcome);
-        let bound = |part: &Interval| bounds::in_phase(network, outcome, &shapes, (part.from, part.to));
-        let bounds = parts.iter().map(bound).collect();
-        Self { network, outcome, shapes, parts, bounds, names }
+        let share = |part: &Interval| fair::in_phase(network, outcome, &shapes, (part.from, part.to));
+        let fair = parts.iter().map(share).collect();
+        let limits = |shape: &Option<Shape>| {
+            shape.as_ref().map(|shape| Limits::new(network, outcome, shape)).unwrap_or_default()
+        };
+        let limits = shapes.iter().map(limits).collect();
+        Self { network, outcome, shapes, parts, limits, fair, names }
     }
 
     fn flow(&self, flow: &FlowOutcome, phases: &[Phase]) -> Flow {
@@ -135,7 +147,8 @@ impl<'a> Run<'a> {
         let tcp = flow.tcp.as_ref();
         let names = &self.names[flow.traffic];
         let (until, sized) = (self.active_until(flow), matches!(traffic.source, Source::Bulk { bytes: Some(_), .. }));
-        let bound = self.bound_over_life(flow);
+        let bound = self.bound(flow, (flow.start, until), true);
+        let share = self.fair_share_over_life(flow);
         Flow {
             name: flow.name.clone(),
             direction: Arc::clone(&names.direction),
@@ -165,6 +178,8 @@ impl<'a> Run<'a> {
             explanation: self.explanation(flow, phases),
             bound_bps: bound.as_ref().map(|bound| bound.bps),
             bound_by: bound.map(|bound| bound.by),
+            fair_share_bps: share.as_ref().map(|share| share.bps),
+            fair_share_by: share.map(|share| share.by),
         }
     }
 
@@ -213,13 +228,19 @@ impl<'a> Run<'a> {
         flow.end.or(last).unwrap_or(end).min(end)
     }
 
-    /// The mean of the flow's bounds over the phases of its life, and what sets it for the longest time.
-    fn bound_over_life(&self, flow: &FlowOutcome) -> Option<Bound> {
+    /// The bound of a flow over a span; `whole` if that begins with the flow.
+    fn bound(&self, flow: &FlowOutcome, span: (Instant, Instant), whole: bool) -> Option<Bound> {
+        let of = (self.shapes[flow.traffic].as_ref(), &self.limits[flow.traffic]);
+        bounds::of_flow((self.network, self.outcome), of, flow, span, whole)
+    }
+
+    /// The mean of the flow's fair shares over the phases of its life, and what sets it for the longest time.
+    fn fair_share_over_life(&self, flow: &FlowOutcome) -> Option<Bound> {
         let until = self.active_until(flow);
         let mut times: BTreeMap<&Arc<str>, f64> = BTreeMap::new();
         let (mut bits, mut seconds) = (0.0, 0.0);
-        for (part, bounds) in self.parts.iter().zip(&self.bounds) {
-            let Some(bound) = &bounds[flow.traffic] else { continue };
+        for (part, shares) in self.parts.iter().zip(&self.fair) {
+            let Some(bound) = &shares[flow.traffic] else { continue };
             let span = part.to.min(until).since(part.from.max(flow.start)).as_secs_f64();
             bits += bound.bps * span;
             seconds += span;

@@ -9,7 +9,7 @@ use lastmile_text::shown;
 
 use crate::Run;
 use crate::format;
-use crate::schema::{PhaseFlow, Summary};
+use crate::schema::{Flow, PhaseFlow, Summary};
 use crate::tabular::{self, Kind, Table};
 
 /// Rows of one table; `summary.json` has them all.
@@ -23,8 +23,14 @@ const LEAST_WIDTH: u16 = 40;
 #[must_use]
 pub fn run(summary: &Summary, width: u16) -> String {
     let mut text = String::new();
-    table_of(&mut text, &tabular::flows(summary, MOST_ROWS), summary.flows.len(), width);
-    explanations(&mut text, summary, width);
+    let mut first = tabular::told_first(summary);
+    first.truncate(MOST_ROWS);
+    table(&mut text, &tabular::groups(summary), width);
+    table_of(&mut text, &tabular::flows(summary, &first), (first.len(), summary.flows.len()), width);
+    for note in &summary.notes {
+        wrap(&mut text, note, 1, width);
+    }
+    explanations(&mut text, summary, &first, width);
     if summary.phases.len() > 1 {
         table(&mut text, &tabular::phases(summary), width);
     }
@@ -57,12 +63,12 @@ pub(crate) fn whole(text: &mut String, table: &Table, width: u16) {
 
 /// Appends a table under its heading; nothing for a table without rows.
 fn table(text: &mut String, table: &Table, width: u16) {
-    table_of(text, table, table.rows.len(), width);
+    table_of(text, table, (MOST_ROWS, table.rows.len()), width);
 }
 
-/// The same for the first rows of `all`.
-fn table_of(text: &mut String, table: &Table, all: usize, width: u16) {
-    table_with(text, table, (all, MOST_ROWS), width);
+/// The same with at most so many rows, of so many in all.
+fn table_of(text: &mut String, table: &Table, (most, all): (usize, usize), width: u16) {
+    table_with(text, table, (all, most), width);
 }
 
 /// The same with at most so many rows.
@@ -101,12 +107,12 @@ fn cell(content: &str, kind: Kind) -> Cell {
 }
 
 /// What limited each flow, in words.
-fn explanations(text: &mut String, summary: &Summary, width: u16) {
+fn explanations(text: &mut String, summary: &Summary, first: &[&Flow], width: u16) {
     if summary.flows.is_empty() {
         return;
     }
     text.push_str("\nWhat limited each flow\n");
-    for flow in summary.flows.iter().take(MOST_EXPLAINED) {
+    for flow in first.iter().take(MOST_EXPLAINED) {
         let mut phases: Vec<String> = Vec::new();
         for phase in &summary.phases {
             let same = phase.flows.iter().filter(|other| other.name == flow.name && !other.explanation.is_empty());
@@ -152,7 +158,7 @@ fn wrap(text: &mut String, words: &str, indent: usize, width: u16) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{Flow, Phase};
+    use crate::schema::Phase;
 
     fn summary() -> Summary {
         let explanation =

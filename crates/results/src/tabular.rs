@@ -8,7 +8,7 @@ mod phases;
 use std::collections::BTreeMap;
 
 use crate::format;
-use crate::schema::{Delay, Flow, Line, Link, PageResponse, Pages, Probe, RoundTrip, Shares, Summary};
+use crate::schema::{Delay, Flow, Group, Line, Link, PageResponse, Pages, Probe, RoundTrip, Shares, Spread, Summary};
 use crate::summarise::LOST_CELLS;
 
 pub(crate) use self::cells::{abr_sources, channels, edges, ports, virtual_paths};
@@ -82,9 +82,9 @@ fn columns(names: &[(&str, Kind)]) -> Vec<Column> {
     names.iter().map(|(name, kind)| Column { name: (*name).to_owned(), kind: *kind }).collect()
 }
 
-/// Flows, the first `most` of them: result, bound, what sets the bound, what held the flow back. Columns are those that
+/// Flows, those of `first`: result, bound, what sets the bound, fair share, what held the flow back. Columns are those that
 /// any flow has something to tell in.
-pub(crate) fn flows(summary: &Summary, most: usize) -> Table {
+pub(crate) fn flows(summary: &Summary, first: &[&Flow]) -> Table {
     use Kind::{Name, Number, Words};
     let mut columns = columns(&[
         ("Flow", Name),
@@ -92,16 +92,16 @@ pub(crate) fn flows(summary: &Summary, most: usize) -> Table {
         ("Bound", Number),
         ("of\nbound", Number),
         ("Bound by", Words),
+        ("Fair\nshare", Number),
         ("Time limited by", Words),
         ("Response", Number),
         ("Sent\nagain", Number),
         ("Timeouts", Number),
     ]);
-    let shown = summary.flows.len().min(most);
-    let mut rows: Vec<Vec<String>> = summary.flows[..shown].iter().map(flow).collect();
-    // Rows beyond those are made one by one, and only until each column has something to tell.
+    let mut rows: Vec<Vec<String>> = first.iter().map(|shown| flow(shown)).collect();
+    // Other rows are made one by one, and only until each column has something to tell.
     let mut told: Vec<bool> = (0..columns.len()).map(|column| is_told(&rows, column)).collect();
-    let mut others = summary.flows[shown..].iter().map(flow);
+    let mut others = summary.flows.iter().map(flow);
     while told.contains(&false)
         && let Some(row) = others.next()
     {
@@ -112,6 +112,12 @@ pub(crate) fn flows(summary: &Summary, most: usize) -> Table {
     Table { title: "Flows".to_owned(), columns, rows }
 }
 
+/// The fair share of a flow that has not the line to itself.
+fn told_share(flow: &Flow) -> Option<f64> {
+    const ALIKE: f64 = 0.98;
+    flow.fair_share_bps.filter(|share| flow.bound_bps.is_none_or(|bound| *share < ALIKE * bound))
+}
+
 fn flow(flow: &Flow) -> Vec<String> {
     let share = flow.bound_bps.filter(|bound| *bound > 0.0).map(|bound| flow.goodput_bps / bound);
     vec![
@@ -120,6 +126,7 @@ fn flow(flow: &Flow) -> Vec<String> {
         format::or_dash(flow.bound_bps, format::rate),
         format::or_dash(share, format::percent),
         format::or_dash(flow.bound_by.as_deref(), str::to_owned),
+        format::or_dash(told_share(flow), format::rate),
         shares(&flow.limited_by),
         format::or_dash(flow.response_time_s, format::seconds),
         format::or_dash(flow.retransmissions, format::grouped),
@@ -178,6 +185,48 @@ pub(crate) fn reasons(drops: &BTreeMap<String, u64>) -> String {
     let texts: Vec<String> =
         told.map(|(name, count)| format!("{} {}", name.replace('_', " "), format::grouped(*count))).collect();
     if texts.is_empty() { NOTHING.to_owned() } else { texts.join(", ") }
+}
+
+/// Flows of one kind and direction together; empty where all flows fit a table.
+pub(crate) fn groups(summary: &Summary) -> Table {
+    use Kind::{Name, Number, Words};
+    let columns = columns(&[
+        ("Flows by kind", Name),
+        ("Flows", Number),
+        ("Goodput\nof all", Number),
+        ("of a flow:\nmin", Number),
+        ("p5", Number),
+        ("p50", Number),
+        ("p95", Number),
+        ("max", Number),
+        ("Sent\nagain", Number),
+        ("Worst", Words),
+    ]);
+    let row = |group: &Group| {
+        let Spread { min, p5, p50, p95, max, .. } = group.of_a_flow_bps;
+        let mut cells = vec![
+            format!("{} {}", group.kind, group.direction),
+            format::grouped(group.flows),
+            format::rate(group.goodput_bps),
+        ];
+        cells.extend([min, p5, p50, p95, max].map(format::rate));
+        cells.push(format::or_dash(group.retransmissions, format::grouped));
+        cells.push(group.worst.join(", "));
+        cells
+    };
+    let many = summary.flows.len() > MANY;
+    let rows = summary.groups.iter().filter(|_| many).map(row).collect();
+    Table { title: "All flows".to_owned(), columns, rows }.without_empty_columns()
+}
+
+/// More flows than this are summed up first, and only the worst of each kind have a row and an explanation on a terminal.
+pub(crate) const MANY: usize = 12;
+
+/// The flows that a reader looks at first: all of a few, of many the worst of each kind.
+pub(crate) fn told_first(summary: &Summary) -> Vec<&Flow> {
+    let worst = |flow: &&Flow| summary.groups.iter().any(|group| group.worst.contains(&flow.name));
+    let many = summary.flows.len() > MANY && !summary.groups.is_empty();
+    summary.flows.iter().filter(|flow| !many || worst(flow)).collect()
 }
 
 /// All pings.

@@ -252,6 +252,13 @@ impl Waits {
         self.max_ns = self.max_ns.max(ns);
     }
 
+    /// Counts the packets of `other` too.
+    pub fn join(&mut self, other: &Self) {
+        self.packets += other.packets;
+        self.sum_ns += other.sum_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
     /// Mean wait in seconds; `None` if no packet left.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "statistics only")]

@@ -504,7 +504,7 @@ impl Hosts {
                 Place::Web(at(self.sessions.len() - 1))
             }
             Source::Swarm(spec) => {
-                self.swarms.push(Swarm::new(spec, at(traffic), random()));
+                self.swarms.push(Swarm::new(spec, random()));
                 Place::Swarm(at(self.swarms.len() - 1))
             }
             Source::Replay(_) => Place::Gone,

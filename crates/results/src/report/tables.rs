@@ -13,17 +13,19 @@ const EXPLAINED_AT_ONCE: usize = 4;
 
 /// What limited each flow, in words, by phase: the first flows at once, the others on request.
 pub(crate) fn why(summary: &Summary) -> Markup {
-    let (first, others) = summary.flows.split_at(summary.flows.len().min(EXPLAINED_AT_ONCE));
-    let (others, untold) = others.split_at(others.len().min(MOST_ROWS));
+    let told = tabular::told_first(summary);
+    let (first, others) = told.split_at(told.len().min(EXPLAINED_AT_ONCE));
+    let untold = summary.flows.len() - told.len();
     html! {
+        @for note in &summary.notes { p { (note) "." } }
         @for flow in first { (why_flow(summary, flow)) }
         @if !others.is_empty() {
             details {
                 summary { (others.len()) " more flows" }
                 @for flow in others { (why_flow(summary, flow)) }
-                @if !untold.is_empty() { p.caption { (untold.len()) " more: see summary.json." } }
             }
         }
+        @if untold > 0 { p.caption { "These are the worst of each kind; " (untold) " more are in summary.json." } }
     }
 }
 
@@ -53,7 +55,7 @@ fn why_flow(summary: &Summary, flow: &Flow) -> Markup {
 /// All tables of a run.
 pub(crate) fn all(summary: &Summary) -> Markup {
     let tables = [
-        tabular::flows(summary, usize::MAX),
+        tabular::flows(summary, &summary.flows.iter().collect::<Vec<_>>()),
         tabular::phases(summary),
         tabular::probes(summary),
         tabular::pages(summary),
@@ -67,6 +69,8 @@ pub(crate) fn all(summary: &Summary) -> Markup {
         tabular::conservation(summary),
     ];
     html! {
+        @let groups = tabular::groups(summary);
+        @if !groups.rows.is_empty() { (markup(&groups)) }
         @for (number, table) in tables.iter().enumerate().filter(|(_, table)| !table.rows.is_empty()) {
             (markup(table))
             @if number == 0 { (unbounded(summary)) }

@@ -59,10 +59,14 @@ pub struct Flow {
     pub limited_by: Shares,
     /// What held it back, in words, drawn from what was measured.
     pub explanation: String,
-    /// The closed-form bound on its goodput over its life; see `docs/reference/results.md`.
+    /// The closed-form bound on its goodput over its life, which no run exceeds; see `docs/reference/results.md`.
     pub bound_bps: Option<f64>,
     /// What sets the bound.
     pub bound_by: Option<Arc<str>>,
+    /// An equal share of what the line can carry at best, over its life. A flow exceeds it where others do not take theirs.
+    pub fair_share_bps: Option<f64>,
+    /// What sets the fair share.
+    pub fair_share_by: Option<Arc<str>>,
 }
 
 /// Shares of a sender's time that sum to 1, by cause; those of TCP have all four, others their source's alone, and what

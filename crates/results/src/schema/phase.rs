@@ -36,6 +36,10 @@ pub struct PhaseFlow {
     pub bound_bps: Option<f64>,
     /// What sets the bound.
     pub bound_by: Option<String>,
+    /// An equal share of what the line can carry at best in this phase.
+    pub fair_share_bps: Option<f64>,
+    /// What sets the fair share.
+    pub fair_share_by: Option<String>,
     /// Where its ACKs shared a FIFO with data in this phase, and that binds closer: what they could release beside that data.
     pub two_way_bound_bps: Option<f64>,
     /// Which link, and what share of it data took.

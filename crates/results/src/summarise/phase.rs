@@ -17,17 +17,17 @@ const CLOSER: f64 = 0.9;
 impl Run<'_> {
     pub(super) fn phases(&self) -> Vec<Phase> {
         let names = phases::names(self.network, self.outcome, &self.parts);
-        let parts = self.parts.iter().zip(&self.bounds).zip(names);
-        parts.map(|((part, bounds), name)| self.phase(part, bounds, name)).collect()
+        let parts = self.parts.iter().zip(&self.fair).zip(names);
+        parts.map(|((part, shares), name)| self.phase(part, shares, name)).collect()
     }
 
-    fn phase(&self, part: &Interval, bounds: &[Option<Bound>], name: String) -> Phase {
+    fn phase(&self, part: &Interval, shares: &[Option<Bound>], name: String) -> Phase {
         let links = self.phase_links(part);
         let sharing = self.sharing(part);
         let few = self.outcome.flows.len() <= self.network.record.flow_limit;
         let flows = self.outcome.flows.iter().enumerate().filter(|_| few);
         let flows =
-            flows.filter_map(|(index, flow)| self.phase_flow(index, flow, part, bounds, &links, &sharing)).collect();
+            flows.filter_map(|(index, flow)| self.phase_flow(index, flow, part, shares, &links, &sharing)).collect();
         let within =
             |at: Instant| at >= part.from && (at < part.to || part.to == Instant::ZERO + self.outcome.duration);
         let probes = self.outcome.probes.iter().map(|probe| {
@@ -56,21 +56,23 @@ impl Run<'_> {
         index: usize,
         flow: &FlowOutcome,
         part: &Interval,
-        bounds: &[Option<Bound>],
+        fair: &[Option<Bound>],
         links: &[PhaseLink],
         sharing: &Sharing,
     ) -> Option<PhaseFlow> {
-        let bound = &bounds[flow.traffic];
-        if bound.is_none() && part.bytes[index] == 0 {
+        let fair = fair[flow.traffic].as_ref().filter(|share| share.bps < f64::MAX);
+        if part.bytes[index] == 0 && !self.is_active(flow, part) {
             return None;
         }
         let shares = match &part.limited[index] {
             Some(limited) => phases::shares(limited),
             None => BY_ITS_SOURCE,
         };
+        let bound = self.bound(flow, (part.from.max(flow.start), part.to), false);
         let shape = self.shapes[flow.traffic].as_ref().filter(|shape| !shape.many);
         let retransmissions = part.retransmissions[index];
-        let two_way = shape.and_then(|shape| bounds::two_way(self.network, shape, part, &sharing.acks));
+        let two_way =
+            shape.and_then(|shape| bounds::two_way((self.network, self.outcome), shape, flow, part, &sharing.acks));
         let closer = |two_way: &Bound| bound.as_ref().is_some_and(|bound| two_way.bps < CLOSER * bound.bps);
         let two_way = two_way.filter(closer);
         let explain = |shape| {
@@ -89,12 +91,20 @@ impl Run<'_> {
             goodput_bps: rate(part.bytes[index], part.to.since(part.from)),
             limited_by: shares,
             explanation: shape.map_or_else(String::new, explain),
-            bound_bps: bound.as_ref().map(|bound| bound.bps).filter(|bps| *bps < f64::MAX),
+            bound_bps: bound.as_ref().map(|bound| bound.bps),
             bound_by: bound.as_ref().map(|bound| bound.by.to_string()),
+            fair_share_bps: fair.map(|share| share.bps),
+            fair_share_by: fair.map(|share| share.by.to_string()),
             two_way_bound_bps: two_way.as_ref().map(|bound| bound.bps),
             two_way_bound_by: two_way.as_ref().map(|bound| bound.by.to_string()),
             retransmissions: flow.tcp.as_ref().map(|_| retransmissions),
         })
+    }
+
+    /// True if the flow offered data in this part.
+    fn is_active(&self, flow: &FlowOutcome, part: &Interval) -> bool {
+        let stop = self.network.traffic[flow.traffic].stop;
+        flow.start < part.to && flow.end.is_none_or(|end| end > part.from) && stop.is_none_or(|stop| stop > part.from)
     }
 
     fn phase_links(&self, part: &Interval) -> Vec<PhaseLink> {

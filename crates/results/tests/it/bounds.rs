@@ -1,4 +1,4 @@
-//! The bound beside each flow is the closed form, whatever the line.
+//! The fair share beside each flow is the closed form, whatever the line; the bound is no less.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::spec::Spec;
@@ -22,7 +22,11 @@ fn one_download(down_kbit: u64, up_kbit: u64, preset: &str, up_queue: Spec, conf
 }
 
 fn only_flow(network: &Network) -> Flow {
-    summary(network).flows.remove(0)
+    let flow = summary(network).flows.remove(0);
+    // A flow alone has all of the line: its bound is its share, and what may be under way at the end.
+    let (bound, share) = (flow.bound_bps.expect("a transfer"), flow.fair_share_bps.expect("a transfer"));
+    assert!(share <= bound, "{flow:?}");
+    flow
 }
 
 fn large_windows() -> Config {
@@ -55,8 +59,8 @@ fn a_download_alone_is_bounded_by_one_over_k() {
             let config = Config { ack_every: every, ..large_windows() };
             let flow = only_flow(&one_download(8_000, up_kbit, preset, Spec::fifo(100), &config));
             let expected = theory(8_000, up_kbit, preset, u64::from(every));
-            assert!(close(flow.bound_bps.unwrap(), expected), "{preset}: {flow:?}, theory {expected}");
-            assert_eq!(flow.bound_by.as_deref(), Some("ACKs on link up"));
+            assert!(close(flow.fair_share_bps.unwrap(), expected), "{preset}: {flow:?}, theory {expected}");
+            assert_eq!(flow.fair_share_by.as_deref(), Some("ACKs on link up"));
         }
     }
 }
@@ -64,24 +68,24 @@ fn a_download_alone_is_bounded_by_one_over_k() {
 #[test]
 fn where_the_acks_fit_the_line_is_the_bound() {
     let flow = only_flow(&one_download(2_000, 512, "bridged-vcmux-fcs", Spec::fifo(100), &large_windows()));
-    assert!(close(flow.bound_bps.unwrap(), theory(2_000, 512, "bridged-vcmux-fcs", 2)), "{flow:?}");
-    assert_eq!(flow.bound_by.as_deref(), Some("rate of link down"));
+    assert!(close(flow.fair_share_bps.unwrap(), theory(2_000, 512, "bridged-vcmux-fcs", 2)), "{flow:?}");
+    assert_eq!(flow.fair_share_by.as_deref(), Some("rate of link down"));
 }
 
 #[test]
 fn a_regulator_of_acks_lifts_their_bound() {
     let flow = only_flow(&one_download(8_000, 64, "ip", sad(Spec::fifo(100)), &large_windows()));
-    assert_eq!(flow.bound_by.as_deref(), Some("rate of link down"));
+    assert_eq!(flow.fair_share_by.as_deref(), Some("rate of link down"));
 }
 
 /// 22 ms each way, 1500 bytes at 8 Mbit/s in 1.5 ms, 40 bytes at 512 kbit/s in 0.625 ms: 46.125 ms.
 #[test]
-fn a_small_window_over_the_empty_round_trip_is_a_bound() {
+fn a_small_window_over_the_empty_round_trip_holds_a_flow() {
     let config = Config { receive_window: ByteCount::new(16_384), ..tcp() };
     let flow = only_flow(&one_download(8_000, 512, "ip", Spec::fifo(100), &config));
-    assert!(close(flow.bound_bps.unwrap(), 16_384.0 * 8.0 / 0.046_125), "{flow:?}");
-    assert_eq!(flow.bound_by.as_deref(), Some("receive window 16 KiB / empty round trip 46.1 ms"));
-    assert!(flow.goodput_bps < flow.bound_bps.unwrap(), "{flow:?}");
+    assert!(close(flow.fair_share_bps.unwrap(), 16_384.0 * 8.0 / 0.046_125), "{flow:?}");
+    assert_eq!(flow.fair_share_by.as_deref(), Some("receive window 16 KiB / empty round trip 46.1 ms"));
+    assert!(flow.goodput_bps < flow.fair_share_bps.unwrap(), "{flow:?}");
 }
 
 /// RFC 1122, section 4.2.3.2: an ACK for every second full segment, or else after the delay. A window of less never holds two.
@@ -110,11 +114,11 @@ fn datagrams_take_their_rate_and_transfers_share_the_rest() {
         ["download-1", "download-2", "download-3", "voice"]
     );
     for flow in &flows[..3] {
-        assert!(close(flow.bound_bps.unwrap(), 9e6 * 1_460.0 / 1_500.0 / 3.0), "{flow:?}");
-        assert_eq!(flow.bound_by.as_deref(), Some("rate of link down, shared by 3"));
+        assert!(close(flow.fair_share_bps.unwrap(), 9e6 * 1_460.0 / 1_500.0 / 3.0), "{flow:?}");
+        assert_eq!(flow.fair_share_by.as_deref(), Some("rate of link down, shared by 3"));
     }
-    assert!(close(flows[3].bound_bps.unwrap(), 1e6 * 472.0 / 500.0), "{:?}", flows[3]);
-    assert_eq!(flows[3].bound_by.as_deref(), Some("its source, which offers 944 kbit/s"));
+    assert!(close(flows[3].fair_share_bps.unwrap(), 1e6 * 472.0 / 500.0), "{:?}", flows[3]);
+    assert_eq!(flows[3].fair_share_by.as_deref(), Some("its source, which offers 944 kbit/s"));
 }
 
 /// What a flow with a small window leaves goes to the other one: max-min fairness.
@@ -124,17 +128,17 @@ fn what_one_flow_cannot_use_the_other_gets() {
     let mut network = one_download(8_000, 1_000, "ip", Spec::fifo(100), &large_windows());
     network.traffic.push(traffic("small", 1, 0, bulk(&small, None, OpenedBy::Receiver)));
     let flows = summary(&network).flows;
-    let [large, small] = [&flows[0], &flows[1]].map(|flow| flow.bound_bps.unwrap());
+    let [large, small] = [&flows[0], &flows[1]].map(|flow| flow.fair_share_bps.unwrap());
     assert!(small < 1e6 && close(large + small, 8e6 * 1_460.0 / 1_500.0), "{large} and {small}");
 }
 
 #[test]
-fn the_bound_over_a_life_is_the_mean_of_its_phases() {
+fn the_fair_share_over_a_life_is_the_mean_of_its_phases() {
     let mut network = one_download(8_000, 1_000, "ip", Spec::fifo(100), &large_windows());
     let second = traffic("second", 1, 0, bulk(&large_windows(), None, OpenedBy::Receiver));
     network.traffic.push(Traffic { start: Instant::ZERO + Duration::from_ms(1_500), ..second });
     let flows = summary(&network).flows;
     let line = 8e6 * 1_460.0 / 1_500.0;
-    assert!(close(flows[0].bound_bps.unwrap(), line * (0.75 + 0.25 / 2.0)), "{:?}", flows[0]);
-    assert!(close(flows[1].bound_bps.unwrap(), line / 2.0), "{:?}", flows[1]);
+    assert!(close(flows[0].fair_share_bps.unwrap(), line * (0.75 + 0.25 / 2.0)), "{:?}", flows[0]);
+    assert!(close(flows[1].fair_share_bps.unwrap(), line / 2.0), "{:?}", flows[1]);
 }

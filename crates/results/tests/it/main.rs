@@ -4,6 +4,7 @@ mod both_ways;
 mod bounds;
 mod cells;
 mod network;
+mod never_exceeded;
 mod starvation;
 
 use lastmile_results::{Origin, Run, Series, Summary, summarise};

@@ -19,7 +19,6 @@ use super::Totals;
 /// One direction of a peer, apart from what carries its data: connections have numbers, which the caller gives them.
 #[derive(Debug)]
 pub struct Swarm {
-    pub(crate) traffic: u32,
     pub(crate) totals: Totals,
     spec: Arc<Spec>,
     random: Stream,
@@ -37,10 +36,10 @@ struct Slot {
 }
 
 impl Swarm {
-    /// The peer of traffic number `traffic`. Equal streams draw equal peers from equal choices.
+    /// A peer without connections. Equal streams draw equal peers from equal choices.
     #[must_use]
-    pub fn new(spec: &Arc<Spec>, traffic: u32, random: Stream) -> Self {
-        Self { traffic, totals: Totals::default(), spec: Arc::clone(spec), random, slots: Vec::new(), stopped: false }
+    pub fn new(spec: &Arc<Spec>, random: Stream) -> Self {
+        Self { totals: Totals::default(), spec: Arc::clone(spec), random, slots: Vec::new(), stopped: false }
     }
 
     pub(crate) fn spec(&self) -> &Arc<Spec> {
@@ -104,7 +103,7 @@ mod tests {
     fn swarm(peers: u32, slots: u32) -> Swarm {
         let tcp = Arc::new(lastmile_tcp::Config::default());
         let spec = Spec { tcp, peers, slots, rechoke: Duration::from_s(10) };
-        Swarm::new(&Arc::new(spec), 0, Stream::new(1, "swarm"))
+        Swarm::new(&Arc::new(spec), Stream::new(1, "swarm"))
     }
 
     fn fill(swarm: &mut Swarm) {

@@ -1,0 +1,184 @@
+//! The fair share beside each flow's result: an equal share of what the line can carry at best.
+//!
+//! For each phase of a run, rates grow equally for all flows until something holds them (max-min fairness: Bertsekas and Gallager,
+//! Data Networks, section 6.5.2): the receive window, the source, the rate of a link for data, and the rate of a link for ACKs, one for
+//! every d segments, unless a discipline on that link thins ACKs out. Sources that do not respond to loss take their mean rate first.
+//!
+//! A fair share is no bound: a flow exceeds it where another does not take its own. ACKs and data that meet in one queue do not count against each other
+//! here ([`super::two_way`] has what they leave each other), losses cost nothing, and slow start takes no time. Connections that come and go
+//! have no fair share, since their number is part of the result.
+//!
+//! Cost: sources times links times rounds, at most one round for each source and link; the number of flows does not matter.
+
+use std::sync::Arc;
+
+use lastmile_sim::outcome::Outcome;
+use lastmile_sim::spec::{Network, Source};
+use lastmile_units::Instant;
+
+use super::{Bound, Shape, active, by_window, packet_rate, regulates_acks};
+use crate::format;
+
+/// The fair share of each traffic between `from` and `to`; `None` for pings, replays, connections that come and go, and what is not
+/// active then.
+pub(crate) fn in_phase(
+    network: &Network,
+    outcome: &Outcome,
+    shapes: &[Option<Shape>],
+    (from, to): (Instant, Instant),
+) -> Vec<Option<Bound>> {
+    let mut bounds = vec![None; network.traffic.len()];
+    let mut room = Room::new(network);
+    // What is not responsive takes its rate first.
+    for responsive in [false, true] {
+        let mut demands = Vec::new();
+        for (index, shape) in shapes.iter().enumerate() {
+            let Some(shape) = shape.as_ref().filter(|shape| shape.tcp.is_some() == responsive) else { continue };
+            let count = active(network, outcome, index, (from, to));
+            if count > 0 && !shape.many {
+                demands.push(Demand::new(network, index, shape, count));
+            }
+        }
+        room.fill(network, demands, &mut bounds);
+    }
+    bounds
+}
+
+/// What the active flows of one traffic want, and what a bit of their payload costs.
+struct Demand {
+    traffic: usize,
+    count: f64,
+    /// What a flow may have at most whatever the links allow.
+    cap: Bound,
+    /// Share of a resource's second that one bit of payload a second takes.
+    costs: Vec<(Resource, f64)>,
+}
+
+/// A link's rate, once for data and once for ACKs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Resource {
+    Data(usize),
+    Acks(usize),
+}
+
+impl Demand {
+    fn new(network: &Network, traffic: usize, shape: &Shape, count: usize) -> Self {
+        let mut costs = Vec::new();
+        for index in &shape.data_path {
+            if let Some(bps) = shape.capacity_bps(&network.links[*index]) {
+                costs.push((Resource::Data(*index), bps.recip()));
+            }
+        }
+        for index in shape.ack_path.iter().filter(|_| shape.tcp.is_some()) {
+            let (link, tcp) = (&network.links[*index], shape.tcp.expect("filtered"));
+            let acks = packet_rate(link, shape.ack_over(link, tcp)).filter(|_| !regulates_acks(&link.queue));
+            let covers = format::to_f64(shape.payload * tcp.segments_per_ack) * 8.0;
+            if let Some(acks) = acks {
+                costs.push((Resource::Acks(*index), (acks * covers).recip()));
+            }
+        }
+        Self { traffic, count: format::to_f64(count as u64), cap: cap(network, traffic, shape), costs }
+    }
+
+    fn cost(&self, resource: Resource) -> f64 {
+        self.costs.iter().filter(|(other, _)| *other == resource).map(|(_, cost)| *cost).sum()
+    }
+}
+
+/// What one flow of `traffic` may have at most whatever the links allow.
+fn cap(network: &Network, traffic: usize, shape: &Shape) -> Bound {
+    let payload_share = format::to_f64(shape.payload) / format::to_f64(shape.data.as_u64());
+    let data = |bps: f64| Bound { bps, by: format!("its source, which offers {}", format::rate(bps)).into() };
+    let offered = |ip_bps: f64| data(ip_bps * payload_share);
+    match (&network.traffic[traffic].source, shape.tcp) {
+        (Source::Bulk { .. }, Some(tcp)) => by_window(network, shape, &tcp),
+        (Source::Writes { rate, .. }, Some(tcp)) => {
+            let window = by_window(network, shape, &tcp);
+            let source = data(format::to_f64(rate.as_bps()));
+            if source.bps < window.bps { source } else { window }
+        }
+        (Source::Poisson { rate, .. }, _) => offered(format::to_f64(rate.as_bps())),
+        (Source::OnOff { peak, on, off, .. }, _) => {
+            let (on, off) = (on.as_secs_f64(), off.as_secs_f64());
+            offered(format::to_f64(peak.as_bps()) * on / (on + off))
+        }
+        (Source::Constant { interval, size, .. }, _) => {
+            offered(format::to_f64(size.as_u64()) * 8.0 / interval.as_secs_f64())
+        }
+        (_, _) => Bound { bps: 0.0, by: Arc::default() },
+    }
+}
+
+/// What is left of every resource, as a share of it.
+struct Room {
+    data: Vec<f64>,
+    acks: Vec<f64>,
+}
+
+impl Room {
+    fn new(network: &Network) -> Self {
+        Self { data: vec![1.0; network.links.len()], acks: vec![1.0; network.links.len()] }
+    }
+
+    fn left(&self, resource: Resource) -> f64 {
+        match resource {
+            Resource::Data(link) => self.data[link],
+            Resource::Acks(link) => self.acks[link],
+        }
+    }
+
+    fn take(&mut self, resource: Resource, share: f64) {
+        let left = match resource {
+            Resource::Data(link) => &mut self.data[link],
+            Resource::Acks(link) => &mut self.acks[link],
+        };
+        *left = (*left - share).max(0.0);
+    }
+
+    /// Raises all of `demands` together, freezing each when its cap or a resource holds it.
+    fn fill(&mut self, network: &Network, mut demands: Vec<Demand>, bounds: &mut [Option<Bound>]) {
+        while !demands.is_empty() {
+            let (level, tight) = self.next_level(&demands);
+            let holds = |demand: &Demand| match tight {
+                Some(resource) => demand.cost(resource) > 0.0,
+                None => demand.cap.bps <= level,
+            };
+            let by = tight.map(|resource| name(network, resource, &demands));
+            let (held, rising): (Vec<Demand>, Vec<Demand>) = demands.into_iter().partition(holds);
+            debug_assert!(!held.is_empty(), "every round holds at least one demand");
+            for demand in held {
+                for (resource, cost) in &demand.costs {
+                    self.take(*resource, cost * level * demand.count);
+                }
+                let by = by.as_deref().map_or(demand.cap.by, Arc::from);
+                bounds[demand.traffic] = Some(Bound { bps: level, by });
+            }
+            demands = rising;
+        }
+    }
+
+    /// The rate at which the first of `demands` is held, and the resource that holds it; `None` where it is a cap.
+    fn next_level(&self, demands: &[Demand]) -> (f64, Option<Resource>) {
+        let cap = demands.iter().map(|demand| demand.cap.bps).fold(f64::INFINITY, f64::min);
+        let mut least = (cap, None);
+        for (resource, _) in demands.iter().flat_map(|demand| &demand.costs) {
+            let cost: f64 = demands.iter().map(|demand| demand.cost(*resource) * demand.count).sum();
+            let level = self.left(*resource) / cost;
+            if level < least.0 {
+                least = (level, Some(*resource));
+            }
+        }
+        least
+    }
+}
+
+fn name(network: &Network, resource: Resource, demands: &[Demand]) -> String {
+    let sharing: f64 = demands.iter().filter(|demand| demand.cost(resource) > 0.0).map(|demand| demand.count).sum();
+    let link = |index: usize| &network.links[index].name;
+    match (resource, sharing > 1.0) {
+        (Resource::Data(index), false) => format!("rate of link {}", link(index)),
+        (Resource::Data(index), true) => format!("rate of link {}, shared by {sharing}", link(index)),
+        (Resource::Acks(index), false) => format!("ACKs on link {}", link(index)),
+        (Resource::Acks(index), true) => format!("ACKs on link {}, of {sharing} flows", link(index)),
+    }
+}

@@ -1,0 +1,78 @@
+//! Flows of one kind and direction together.
+
+use std::collections::BTreeMap;
+
+use crate::format::to_f64;
+use crate::schema::{Flow, Group, Spread};
+
+/// Names that a group lists.
+const WORST: usize = 5;
+
+/// The groups of `flows`, by direction and kind.
+pub(super) fn groups(flows: &[Flow]) -> Vec<Group> {
+    let mut by_kind: BTreeMap<(&str, &str), Vec<&Flow>> = BTreeMap::new();
+    for flow in flows {
+        by_kind.entry((&flow.direction, &flow.kind)).or_default().push(flow);
+    }
+    by_kind.into_iter().map(|(of, flows)| group(of, flows)).collect()
+}
+
+fn group((direction, kind): (&str, &str), mut flows: Vec<&Flow>) -> Group {
+    flows.sort_by(|a, b| a.goodput_bps.total_cmp(&b.goodput_bps));
+    let goodputs: Vec<f64> = flows.iter().map(|flow| flow.goodput_bps).collect();
+    Group {
+        direction: direction.to_owned(),
+        kind: kind.to_owned(),
+        flows: flows.len() as u64,
+        goodput_bps: goodputs.iter().sum(),
+        of_a_flow_bps: spread(&goodputs),
+        retransmissions: flows.iter().map(|flow| flow.retransmissions).sum(),
+        worst: flows.iter().take(WORST).map(|flow| flow.name.clone()).collect(),
+    }
+}
+
+/// The distribution of values in ascending order, of which there is at least one.
+fn spread(ascending: &[f64]) -> Spread {
+    let rank = |percent: usize| ascending[(ascending.len() * percent).div_ceil(100).max(1) - 1];
+    Spread {
+        min: rank(0),
+        p5: rank(5),
+        p50: rank(50),
+        p95: rank(95),
+        max: rank(100),
+        mean: ascending.iter().sum::<f64>() / to_f64(ascending.len() as u64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of nearest ranks: of 20 values the 5th percentile is the first, the 95th the 19th, the median the tenth.
+    #[test]
+    fn percentiles_are_nearest_ranks() {
+        let values: Vec<f64> = (1..=20).map(f64::from).collect();
+        let expected = Spread { min: 1.0, p5: 1.0, p50: 10.0, p95: 19.0, max: 20.0, mean: 10.5 };
+        assert_eq!(spread(&values), expected);
+        assert_eq!(spread(&[7.0]), Spread { min: 7.0, p5: 7.0, p50: 7.0, p95: 7.0, max: 7.0, mean: 7.0 });
+    }
+
+    #[test]
+    fn each_kind_and_direction_is_a_group_with_its_worst() {
+        let flow = |name: &str, direction: &str, goodput_bps: f64, retransmissions| Flow {
+            name: name.into(),
+            direction: direction.into(),
+            kind: "bulk".into(),
+            goodput_bps,
+            retransmissions,
+            ..Flow::default()
+        };
+        let mut flows: Vec<Flow> = (0..9).map(|n| flow(&format!("d{n}"), "down", f64::from(9 - n), Some(2))).collect();
+        flows.push(flow("u", "up", 3.0, None));
+        let groups = groups(&flows);
+        let [down, up] = &groups[..] else { panic!("{groups:?}") };
+        assert_eq!((down.flows, down.goodput_bps, down.retransmissions), (9, 45.0, Some(18)));
+        assert_eq!(down.worst, ["d8", "d7", "d6", "d5", "d4"]);
+        assert_eq!((up.flows, up.retransmissions, up.worst.len()), (1, None, 1));
+    }
+}
