@@ -44,7 +44,7 @@ pub struct Measured {
     pub forward_bps: Option<f64>,
     /// `A * M * P`, bit/s.
     pub amp_bps: f64,
-    /// `min(F, A * M * P)`, bit/s.
+    /// The least of `A * M * P` and the bound of the run itself, bit/s; without the latter of F.
     pub bound_bps: f64,
     /// What the flow got, payload, bit/s.
     pub goodput_bps: f64,
@@ -64,7 +64,7 @@ pub fn measure(summary: &Summary) -> Vec<Measured> {
 
 fn one(summary: &Summary, flow: &Flow) -> Option<Measured> {
     let acks = flow.acks_received.filter(|&acks| acks > 0)?;
-    let end = flow.end_s.unwrap_or(summary.duration_s);
+    let end = end_of(flow, summary.duration_s);
     let life = Some(end - flow.start_s).filter(|&life| life > 0.0)?;
     let acks_per_s = to_f64(acks) / life;
     let packets_per_ack = to_f64(flow.data_packets) / to_f64(acks);
@@ -89,12 +89,18 @@ fn one(summary: &Summary, flow: &Flow) -> Option<Measured> {
         packet_bits,
         forward_bps: forward,
         amp_bps,
-        bound_bps: forward.map_or(amp_bps, |forward| forward.min(amp_bps)),
+        bound_bps: flow.bound_bps.or(forward).map_or(amp_bps, |bound| bound.min(amp_bps)),
         goodput_bps: flow.goodput_bps,
         limited_by,
         link,
         explanation: flow.explanation.clone(),
     })
+}
+
+/// When the flow's life ended: its goodput is what it delivered over that life, which ends with its data, its `stop`, or the run.
+fn end_of(flow: &Flow, duration_s: f64) -> f64 {
+    let lived = to_f64(flow.bytes_delivered) * 8.0 / flow.goodput_bps;
+    flow.end_s.unwrap_or(if lived.is_finite() { flow.start_s + lived } else { duration_s })
 }
 
 /// Payload, bit/s, that the link called `name` carries. It is told for the largest of the sizes that cross it, which
@@ -174,6 +180,16 @@ mod tests {
         assert_eq!(found.forward_bps, Some(7_680_000.0));
         assert_eq!((found.amp_bps, found.bound_bps), (1_536_000.0, 1_536_000.0));
         assert_eq!((found.limited_by, found.link.as_deref()), (Limited::Acks, Some("up")));
+    }
+
+    /// An upload that stops after 60 of 180 s has its A over these 60 s, as its goodput.
+    #[test]
+    fn the_life_of_a_flow_that_was_stopped_ends_there() {
+        let mut summary = summary(1.0, 0.2);
+        let flow = &mut summary.flows[0];
+        (flow.end_s, flow.bytes_delivered, flow.goodput_bps) = (None, 1_920_000, 1_536_000.0);
+        let found = &measure(&summary)[0];
+        assert_eq!((found.acks_per_s, found.amp_bps), (200.0, 1_536_000.0));
     }
 
     #[test]

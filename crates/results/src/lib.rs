@@ -9,6 +9,7 @@
 //! | [`comparison`] | a row for each of several runs |
 //! | `bounds`, `limits` | the closed-form bound beside each flow, and what held it back in words |
 //! | `lines` | access lines that share a DSLAM |
+//! | [`seeds`] | means over runs with several seeds |
 //! | [`series`], [`parquet`] | samples over time, and `series.parquet` |
 //! | [`report`] | `report.html`, comparisons, and pictures in the one plot style |
 //! | [`mod@format`] | numbers for people |
@@ -35,6 +36,7 @@ mod phases;
 pub mod read;
 pub mod report;
 pub mod schema;
+pub mod seeds;
 pub mod series;
 mod summarise;
 pub mod table;

@@ -10,6 +10,7 @@ use lastmile_text::shown;
 use crate::Run;
 use crate::format;
 use crate::schema::{Flow, PhaseFlow, Summary};
+use crate::seeds::Seeded;
 use crate::tabular::{self, Kind, Table};
 
 /// Rows of one table; `summary.json` has them all.
@@ -53,6 +54,14 @@ pub fn run(summary: &Summary, width: u16) -> String {
 pub fn comparison(runs: &[Run], width: u16) -> String {
     let mut text = String::new();
     table(&mut text, &tabular::comparison(runs), width);
+    text
+}
+
+/// Means over seeds, for a terminal of `width` columns.
+#[must_use]
+pub fn over_seeds(seeded: &[Seeded], width: u16) -> String {
+    let mut text = String::new();
+    whole(&mut text, &tabular::over_seeds(seeded), width);
     text
 }
 

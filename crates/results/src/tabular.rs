@@ -12,7 +12,7 @@ use crate::schema::{Delay, Flow, Group, Line, Link, PageResponse, Pages, Probe, 
 use crate::summarise::LOST_CELLS;
 
 pub(crate) use self::cells::{abr_sources, channels, edges, ports, virtual_paths};
-pub(crate) use self::phases::{busy_links, comparison, phases};
+pub(crate) use self::phases::{Value, busy_links, comparison, measured, over_seeds, phases};
 
 /// A table: a heading, columns, rows of text.
 #[derive(Clone, Debug, Default)]
@@ -350,8 +350,8 @@ pub(crate) fn conservation(summary: &Summary) -> Table {
 }
 
 /// Each name once, in the order in which it first comes.
-pub(crate) fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
-    let mut distinct: Vec<String> = Vec::new();
+pub(crate) fn distinct<T: PartialEq>(names: impl Iterator<Item = T>) -> Vec<T> {
+    let mut distinct: Vec<T> = Vec::new();
     for name in names {
         if !distinct.contains(&name) {
             distinct.push(name);

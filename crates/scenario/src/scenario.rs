@@ -193,6 +193,19 @@ impl Scenario {
         &self.needs
     }
 
+    /// Nothing for a scenario with traffic.
+    ///
+    /// # Errors
+    /// A file without `[[traffic]]`, which describes a line and no run.
+    pub fn needs_traffic(&self, file: &str) -> Result<(), Report> {
+        if !self.network.traffic.is_empty() {
+            return Ok(());
+        }
+        let place = Place::WholeFile { name: file.to_owned() };
+        let hint = "add what runs, such as [[traffic]] with kind = \"bulk\" and direction = \"down\"";
+        Err(Report::of(Diagnostic::error(place, "no [[traffic]]: nothing runs").hint(hint)))
+    }
+
     /// What is odd about the file, but does not keep it from being simulated.
     #[must_use]
     pub fn warnings(&self) -> &Report {

@@ -7,6 +7,7 @@
 //! | [`ack_rate`] | what rate to reserve upstream for the ACKs of a download |
 //! | [`delay`] | how long a queue takes to empty, and what a window gives over that round trip |
 //! | [`fairness`] | how evenly something is shared |
+//! | [`interval`] | how far the mean of a few runs can be trusted |
 //!
 //! Sizes are bytes on the wire, counted by `lastmile_linklayer`; rates are those of the line, headers and cells included,
 //! unless a name says `ip` or `goodput`. Computed in exact fractions ([`Fraction`]) and rounded once, to `f64`, at the end.
@@ -17,5 +18,6 @@ pub mod asymmetry;
 pub mod delay;
 pub mod fairness;
 mod fraction;
+pub mod interval;
 
 pub use fraction::Fraction;

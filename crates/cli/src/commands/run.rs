@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use lastmile_results::schema::Document;
+use lastmile_results::seeds::{Measure, Seeded};
 use lastmile_results::{Run, table, write};
 use lastmile_scenario::Scenario;
 use serde::Serialize;
@@ -46,6 +47,10 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) changes: Changes,
 
+    /// Run with so many seeds, from the seed of the file or of --seed on: means with 95 % intervals
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=1000))]
+    pub(super) seeds: Option<u64>,
+
     /// Compare remedies, such as none,sad: short for --vary access.remedy=none,sad
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with = "vary")]
     pub(super) remedy: Vec<String>,
@@ -70,7 +75,7 @@ pub(crate) struct Arguments {
 
     /// Real packets and the kernel's TCP in place of simulated ones: lastmile lab
     #[cfg(target_os = "linux")]
-    #[arg(long, conflicts_with_all = ["remedy", "vary", "threads"])]
+    #[arg(long, conflicts_with_all = ["remedy", "vary", "seeds", "threads"])]
     pub(super) live: bool,
 }
 
@@ -80,6 +85,7 @@ impl Arguments {
         Self {
             scenario,
             seed: None,
+            seeds: None,
             changes: Changes::default(),
             remedy: Vec::new(),
             vary: None,
@@ -97,7 +103,16 @@ impl Arguments {
 #[derive(Serialize)]
 struct Comparison<'a> {
     scenario: &'a str,
+    /// Means over seeds, for each of the runs that differ by more than the seed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    means: Option<Vec<Means<'a>>>,
     runs: Vec<Labelled<'a>>,
+}
+
+#[derive(Serialize)]
+struct Means<'a> {
+    label: &'a str,
+    measures: Vec<Measure>,
 }
 
 #[derive(Serialize)]
@@ -112,16 +127,20 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     if arguments.live {
         return super::lab::run(&super::lab::Arguments::from(arguments), printer);
     }
-    let variants = variants::of(arguments)?;
+    let mut variants = variants::of(arguments)?;
     // All are read before any runs: a mistake in the last should not cost the time of the first.
     let mut scenarios: Vec<Scenario> = Vec::new();
     for variant in &variants {
         let scenario = Scenario::load_with(&arguments.scenario, &variant.overrides).map_err(Failure::Report)?;
+        scenario.needs_traffic(&arguments.scenario.display().to_string()).map_err(Failure::Report)?;
         match scenarios.first() {
             None => printer.warnings(scenario.warnings()),
             Some(first) => printer.warnings(&scenario.warnings().beyond(first.warnings()).within(&variant.label)),
         }
         scenarios.push(scenario);
+    }
+    if let Some(seeds) = arguments.seeds {
+        (variants, scenarios) = with_seeds(arguments, seeds, &variants, &scenarios)?;
     }
     let interrupt = Interrupt::watch()?;
     let _folders = folders(arguments, &variants)?;
@@ -140,6 +159,34 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         }
     }
     Ok(Exit::Done)
+}
+
+/// Each of `variants` with each of so many seeds, variant by variant.
+fn with_seeds(
+    arguments: &Arguments,
+    seeds: u64,
+    variants: &[Variant],
+    scenarios: &[Scenario],
+) -> Result<(Vec<Variant>, Vec<Scenario>)> {
+    let mut all = (Vec::new(), Vec::new());
+    for (variant, scenario) in variants.iter().zip(scenarios) {
+        let first = scenario.network_ref().seed;
+        for seed in (0..seeds).map(|number| first.wrapping_add(number)) {
+            let variant = variant.with_seed(seed);
+            let scenario = Scenario::load_with(&arguments.scenario, &variant.overrides).map_err(Failure::Report)?;
+            all.0.push(variant);
+            all.1.push(scenario);
+        }
+    }
+    Ok(all)
+}
+
+/// The runs of each variant, which are as many as there are seeds.
+fn seeded(seeds: u64, done: &[Done]) -> Vec<Seeded> {
+    let each = usize::try_from(seeds).unwrap_or(usize::MAX);
+    let label = |done: &Done| done.run.label.rsplit_once(variants::SEED).map(|(label, _)| label.to_owned());
+    let of = |runs: &[Done]| Seeded { label: label(&runs[0]).unwrap_or_default(), runs: self::runs(runs) };
+    done.chunks(each).map(of).collect()
 }
 
 /// Simulates `scenarios`, each as its variant. The inner error is how the program is to end, since a signal has come.
@@ -221,12 +268,23 @@ fn print(arguments: &Arguments, done: &[Done], report: Option<&Path>, printer: &
         (several, true) => {
             let runs =
                 several.iter().map(|done| Labelled { label: &done.run.label, document: done.document() }).collect();
-            printer.json(&Comparison { scenario: &several[0].run.summary.scenario, runs })?;
+            let seeded = arguments.seeds.map(|seeds| seeded(seeds, several));
+            let of = |seeded: &'_ Seeded| seeded.measures();
+            let means = seeded
+                .as_ref()
+                .map(|all| all.iter().map(|seeded| Means { label: &seeded.label, measures: of(seeded) }).collect());
+            printer.json(&Comparison { scenario: &several[0].run.summary.scenario, means, runs })?;
         }
         ([only], false) => {
             let width = printer.width();
             printer.heading(&only.run.summary.scenario)?;
             printer.data(&format!("\n{}", table::run(&only.run.summary, width)))?;
+        }
+        (several, false) if arguments.seeds.is_some() => {
+            let width = printer.width();
+            printer.heading(&several[0].run.summary.scenario)?;
+            let seeded = seeded(arguments.seeds.unwrap_or(1), several);
+            printer.data(&format!("\n{}", table::over_seeds(&seeded, width)))?;
         }
         (several, false) => {
             let width = printer.width();

@@ -1,11 +1,13 @@
 //! Phases side by side, of one run or of several.
 
 use lastmile_text::shown;
+use lastmile_theory::interval::Mean;
 
 use super::{Column, Kind, NOTHING, Table, columns, distinct};
 use crate::Run;
 use crate::format;
 use crate::schema::{Phase, Summary};
+use crate::seeds::Seeded;
 
 /// A column a phase: goodput of each flow with its bound, round trip of each probe, load and delay of the links that matter.
 pub(crate) fn phases(summary: &Summary) -> Table {
@@ -52,17 +54,35 @@ fn order(name: &str) -> u8 {
 }
 
 /// A measured value and the unit that it is told in.
-#[derive(Clone, Copy)]
-enum Value {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Value {
     Rate(f64),
     Seconds(f64),
     Share(f64),
 }
 
 impl Value {
-    fn bare(self) -> f64 {
+    pub(crate) fn bare(self) -> f64 {
         match self {
             Self::Rate(v) | Self::Seconds(v) | Self::Share(v) => v,
+        }
+    }
+
+    /// Its unit, as names of outputs end in it.
+    pub(crate) const fn unit(self) -> &'static str {
+        match self {
+            Self::Rate(_) => "bps",
+            Self::Seconds(_) => "s",
+            Self::Share(_) => "share",
+        }
+    }
+
+    /// The same quantity with another value.
+    fn with(self, value: f64) -> Self {
+        match self {
+            Self::Rate(_) => Self::Rate(value),
+            Self::Seconds(_) => Self::Seconds(value),
+            Self::Share(_) => Self::Share(value),
         }
     }
 }
@@ -143,6 +163,55 @@ pub(crate) fn comparison(runs: &[Run]) -> Table {
         }
     }
     table
+}
+
+/// Every measure of the runs, phase by phase: the phase, the name, and the value in each run that has it.
+pub(crate) fn measured(runs: &[Run]) -> Vec<(String, String, Vec<Value>)> {
+    let links = distinct(runs.iter().flat_map(|run| busy_links(&run.summary)));
+    let mut all = Vec::new();
+    for phase in distinct(runs.iter().flat_map(|run| &run.summary.phases).map(|phase| phase.name.clone())) {
+        let same = |run: &Run| run.summary.phases.iter().find(|other| other.name == phase).cloned();
+        let told: Vec<Vec<(String, Value)>> =
+            runs.iter().filter_map(same).map(|same| measures(&same, &links)).collect();
+        let mut names = distinct(told.iter().flatten().map(|(name, _)| name.clone()));
+        names.sort_by_key(|name| order(name));
+        for name in names {
+            let find =
+                |told: &Vec<(String, Value)>| told.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
+            all.push((phase.clone(), name.clone(), told.iter().filter_map(find).collect()));
+        }
+    }
+    all
+}
+
+/// Means over seeds, a column for each of the runs that differ by more than the seed.
+pub(crate) fn over_seeds(seeded: &[Seeded]) -> Table {
+    let columns = columns(&[("Phase", Kind::Name), ("", Kind::Text)]);
+    let title = format!("Means of {} seeds, with 95 % intervals", seeded.first().map_or(0, |first| first.runs.len()));
+    let mut table = Table { title, rows: Vec::new(), columns };
+    let name = |label: &str| if label.is_empty() { "Mean".to_owned() } else { shown::line(label).into_owned() };
+    table.columns.extend(seeded.iter().map(|of| Column { name: name(&of.label), kind: Kind::Number }));
+    let all: Vec<Vec<(String, String, Vec<Value>)>> = seeded.iter().map(|of| measured(&of.runs)).collect();
+    let mut last = String::new();
+    for (phase, name) in distinct(all.iter().flatten().map(|(phase, name, _)| (phase.clone(), name.clone()))) {
+        let cell = |of: &Vec<(String, String, Vec<Value>)>| {
+            let found = of.iter().find(|(other, measure, _)| *other == phase && *measure == name);
+            found.and_then(|(.., values)| mean(values)).unwrap_or_else(|| NOTHING.to_owned())
+        };
+        let told = if phase == last { String::new() } else { phase.clone() };
+        let cells = [told, name.clone()].into_iter().chain(all.iter().map(cell)).collect();
+        last = phase;
+        table.rows.push(cells);
+    }
+    table
+}
+
+/// `1.7 Mbit/s ± 12 kbit/s`; a value alone for one run.
+fn mean(values: &[Value]) -> Option<String> {
+    let samples: Vec<f64> = values.iter().map(|value| value.bare()).collect();
+    let (first, Mean { mean, ci95 }) = (values.first()?, Mean::of(&samples)?);
+    let told = first.with(mean).to_string();
+    Some(if samples.len() > 1 { format!("{told} ± {}", first.with(ci95)) } else { told })
 }
 
 /// `× 9.8`, `÷ 40`, or `=` for what differs by less than half a percent.

@@ -111,6 +111,9 @@ proptest! {
             prop_assert!(within(flow.goodput_bps, flow.bound_bps), "{flow:#?}");
             prop_assert!(flow.bound_bps.is_some() || &*flow.kind == "web" || flow.bytes_delivered == 0, "{flow:#?}");
         }
+        for terms in lastmile_results::amp::measure(&summary) {
+            prop_assert!(within(terms.goodput_bps, Some(terms.bound_bps)), "{terms:#?}");
+        }
         for phase in &summary.phases {
             for flow in &phase.flows {
                 prop_assert!(within(flow.goodput_bps, flow.bound_bps), "{} to {}: {flow:#?}", phase.from_s, phase.to_s);

@@ -102,7 +102,7 @@ pub(super) struct Peer {
 impl Peer {
     pub(super) fn new(spec: &Arc<spec::Swarm>, random: Stream) -> Self {
         Self {
-            swarm: Swarm::new(spec, 0, random),
+            swarm: Swarm::new(spec, random),
             rechoke: spec.rechoke,
             timer: None,
             filling: None,

@@ -12,6 +12,9 @@ use super::Arguments;
 /// The key that `--remedy` is short for.
 const REMEDY: &str = "access.remedy";
 
+/// What stands before the seed in the label of a run that has several.
+pub(in crate::commands) const SEED: &str = " seed ";
+
 /// One run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::commands) struct Variant {
@@ -27,6 +30,16 @@ impl Variant {
     /// The run called `label` with the overrides that all have and those that set it apart.
     pub(in crate::commands) fn new(label: &str, common: &[Override], own: Vec<Override>) -> Self {
         Self { label: label.to_owned(), overrides: common.iter().chain(&own).cloned().collect(), own }
+    }
+
+    /// The same with a seed, which its label then tells.
+    pub(in crate::commands) fn with_seed(&self, seed: u64) -> Self {
+        let own = Override::from_option("--seeds", "seed", &seed.to_string());
+        let mut with = self.clone();
+        with.label = format!("{}{SEED}{seed}", self.label).trim_start().to_owned();
+        with.overrides.push(own.clone());
+        with.own.push(own);
+        with
     }
 
     /// What gives the folder of its results its name, in words.

@@ -1,0 +1,47 @@
+//! The same runs with several seeds: a mean and its 95 % confidence interval for each measure of each phase.
+
+use lastmile_theory::interval::Mean;
+use serde::Serialize;
+
+use crate::Run;
+use crate::tabular::{self, Value};
+
+/// The runs that differ by their seed alone.
+#[derive(Clone, Debug)]
+pub struct Seeded {
+    /// What tells them from other runs; empty where there are no others.
+    pub label: String,
+    /// One run for each seed.
+    pub runs: Vec<Run>,
+}
+
+/// One measure over all seeds.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Measure {
+    /// Name of the phase.
+    pub phase: String,
+    /// What was measured, such as `download: goodput`.
+    pub name: String,
+    /// `bps`, `s`, or `share`.
+    pub unit: &'static str,
+    /// Mean over the runs that have the measure.
+    pub mean: f64,
+    /// Half width of the 95 % confidence interval of the mean (Student's t).
+    pub ci95: f64,
+    /// Runs that have the measure.
+    pub runs: u64,
+}
+
+impl Seeded {
+    /// Every measure of the runs, in the order in which a table shows them.
+    #[must_use]
+    pub fn measures(&self) -> Vec<Measure> {
+        tabular::measured(&self.runs).into_iter().filter_map(|(phase, name, values)| of(phase, name, &values)).collect()
+    }
+}
+
+fn of(phase: String, name: String, values: &[Value]) -> Option<Measure> {
+    let samples: Vec<f64> = values.iter().map(|value| value.bare()).collect();
+    let Mean { mean, ci95 } = Mean::of(&samples)?;
+    Some(Measure { phase, name, unit: values.first()?.unit(), mean, ci95, runs: samples.len() as u64 })
+}
