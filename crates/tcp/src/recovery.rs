@@ -192,10 +192,8 @@ impl Sender {
         let after_timeout = self.phase == Phase::Loss;
         // RFC 3168, section 6.1.2: nor does an acknowledgement with an ECN echo let it grow.
         if (used || after_timeout) && !ecn_echo {
-            let srtt = self.rtt.srtt().unwrap_or_default();
-            self.congestion.grow(&Acked { now, bytes: acked, mss, after_timeout, srtt }, config);
-        } else {
-            self.congestion.rest(now);
+            let least_rtt = self.rtt.least().unwrap_or_default();
+            self.congestion.grow(&Acked { now, bytes: acked, mss, after_timeout, least_rtt }, config);
         }
         if newest.is_some() && config.slow_start == SlowStart::HyStartPlusPlus {
             self.watch_slow_start(now, config, newest);

@@ -32,7 +32,7 @@ impl Sender {
             return Ok(plan);
         }
         if self.una == self.max {
-            self.restart_if_idle(now, config);
+            self.after_idle(now, config);
         }
         let plan = match (self.sacking, self.style) {
             (false, _) => self.next_in_order(config),
@@ -242,9 +242,12 @@ impl Sender {
         Some(plan)
     }
 
-    /// RFC 5681, section 4.1: after more than one retransmission timeout without sending, the window is at most the
-    /// initial one.
-    fn restart_if_idle(&mut self, now: Instant, config: &Config) {
+    /// Nothing was in flight. RFC 5681, section 4.1: after more than one retransmission timeout without sending, the window is at most
+    /// the initial one.
+    fn after_idle(&mut self, now: Instant, config: &Config) {
+        if self.end > self.max {
+            self.congestion.on_idle(now, self.last_sent);
+        }
         if config.idle_restart
             && self.max > 1
             && now.since(self.last_sent) > self.rtt.rto()

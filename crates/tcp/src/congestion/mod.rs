@@ -4,7 +4,7 @@
 //! Differs: in congestion avoidance the window grows by a whole segment each time a window's worth has been
 //! acknowledged, which is the first of the two ways of RFC 5681, section 3.1; its equation 3 smears the same growth
 //! over the window.
-//! Cost: additions and comparisons for each acknowledgement; CUBIC alone divides.
+//! Cost: additions, comparisons and two divisions for each acknowledgement.
 
 mod cubic;
 mod hystart;
@@ -65,7 +65,8 @@ pub(crate) struct Acked {
     pub(crate) mss: u32,
     /// The data below were sent again after a timeout: RFC 3465, section 2.3, wants L = 1 then.
     pub(crate) after_timeout: bool,
-    pub(crate) srtt: Duration,
+    /// The shortest round trip so far.
+    pub(crate) least_rtt: Duration,
 }
 
 /// A round trip that was measured in slow start, and where the stream stands.
@@ -157,17 +158,27 @@ impl Congestion {
             ByteCounting::PerAck => mss,
             ByteCounting::Abc { .. } => acked.bytes.min(u64::from(MAX_WINDOW)) as u32,
         };
-        if config.variant == Variant::Cubic {
-            let cwnd = self.cwnd;
-            self.cwnd = self.cubic().grow(cwnd, counted, acked).min(MAX_WINDOW);
-            return;
-        }
         // RFC 3465, section 2.1, and RFC 5681, section 3.1: one segment for each window's worth.
-        self.counted += counted;
-        if self.counted >= self.cwnd {
-            self.counted = (self.counted - self.cwnd).min(self.cwnd);
-            self.cwnd = (self.cwnd + mss).min(MAX_WINDOW);
+        let every = if config.variant == Variant::Cubic {
+            let cwnd = self.cwnd;
+            self.cubic().growth_every(cwnd, counted, acked)
+        } else {
+            u64::from(self.cwnd)
+        };
+        self.step(every, counted, mss);
+    }
+
+    /// A segment of growth for each `every` octets acknowledged. What was counted towards more than that brings one, not many.
+    fn step(&mut self, every: u64, counted: u32, mss: u32) {
+        let mut steps = 0;
+        if u64::from(self.counted) >= every {
+            (self.counted, steps) = (0, 1);
         }
+        let all = u64::from(self.counted) + u64::from(counted);
+        self.counted = (all % every) as u32;
+        steps += all / every;
+        let growth = steps * u64::from(mss);
+        self.cwnd = u32::try_from(u64::from(self.cwnd) + growth).unwrap_or(MAX_WINDOW).min(MAX_WINDOW);
     }
 
     /// RFC 9406, section 4.2: the growth of slow start is divided by this.
@@ -229,12 +240,10 @@ impl Congestion {
         }
     }
 
-    /// The acknowledgement came while the window was not the limit: it does not grow (RFC 7661, section 4.3), and time
-    /// that passes so is none of CUBIC's (RFC 9438, section 4.2).
-    #[inline]
-    pub(crate) fn rest(&mut self, now: Instant) {
+    /// Data go out after a time with nothing in flight, the last at `last` (RFC 9438, section 4.2).
+    pub(crate) fn on_idle(&mut self, now: Instant, last: Instant) {
         if let Some(cubic) = self.cubic_if_any() {
-            cubic.rest(now);
+            cubic.on_idle(now, last);
         }
     }
 
@@ -242,8 +251,8 @@ impl Congestion {
     fn reduced(&mut self, config: &Config, flight: u32, mss: u32) -> u32 {
         if config.variant == Variant::Cubic {
             let cwnd = self.cwnd;
-            self.cubic().on_congestion(cwnd);
-            return cubic::reduced(flight, mss);
+            self.cubic().on_congestion(cwnd, mss);
+            return cubic::reduced(cwnd, mss);
         }
         self.growth = None;
         reno::reduced(flight, mss)
@@ -285,13 +294,14 @@ impl Congestion {
     /// recovery.
     pub(crate) fn on_timeout(&mut self, config: &Config, flight: u32, mss: u32, first: bool, recovering: bool) {
         // RFC 5681, section 3.1: ssthresh is held when the segment has already been sent again by the timer.
-        if first {
+        // Linux reduces a window once for a repair, whatever ends it.
+        if first && !(recovering && config.variant == Variant::Cubic) {
             let reduced = self.reduced(config, flight, mss);
             // Section 3.1 says "no more than": what the duplicate ACKs of a recovery let out on top is no sign of more room.
             self.ssthresh = if recovering { reduced.min(self.ssthresh) } else { reduced };
-            if let Some(cubic) = self.cubic_if_any() {
-                cubic.on_timeout();
-            }
+        }
+        if let Some(cubic) = self.cubic_if_any() {
+            cubic.on_timeout();
         }
         // RFC 5681, section 3.1: cwnd is set to no more than the loss window, 1 full-sized segment.
         self.set_cwnd(mss);
@@ -307,9 +317,6 @@ impl Congestion {
         self.set_cwnd(self.cwnd.max(cwnd));
         self.ssthresh = self.ssthresh.max(ssthresh);
         self.limited_sent = 0;
-        if let Some(cubic) = self.cubic_if_any() {
-            cubic.begin_anew();
-        }
     }
 
     /// An ECN echo: RFC 3168, section 6.1.2, halves the window itself, whatever is out.

@@ -61,6 +61,15 @@ impl Rtt {
         }
     }
 
+    /// The shortest round trip that was measured; without Linux's timer the smoothed one stands for it.
+    pub(crate) fn least(&self) -> Option<Duration> {
+        match self {
+            Self::Rfc6298(rtt) => rtt.srtt(),
+            Self::Linux(rtt) if rtt.least_us() == u32::MAX => None,
+            Self::Linux(rtt) => Some(Duration::from_us(u64::from(rtt.least_us()))),
+        }
+    }
+
     #[inline]
     pub(crate) fn rto(&self) -> Duration {
         match self {
