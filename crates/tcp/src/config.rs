@@ -121,6 +121,9 @@ pub struct Config {
     pub mss: u16,
     /// The receive buffer, from which the advertised window follows: 1 byte to 1 GiB. Default 64 KiB - 1.
     pub receive_window: ByteCount,
+    /// The window begins at 64 KiB and grows to `receive_window` as data come (dynamic right-sizing), as Linux does it. Default off: it is
+    /// `receive_window` from the beginning.
+    pub autotune: bool,
     /// Window at the start. Default 10 segments (RFC 6928).
     pub initial_window: InitialWindow,
     /// Slow start threshold at the start; `None`: as high as can be (RFC 5681, section 3.1).
@@ -198,6 +201,7 @@ impl Default for Config {
             variant: Variant::default(),
             mss: 1460,
             receive_window: ByteCount::new(65_535),
+            autotune: false,
             initial_window: InitialWindow::Segments(10),
             initial_ssthresh: None,
             delayed_ack: Duration::from_ms(40),

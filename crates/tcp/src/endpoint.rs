@@ -292,7 +292,7 @@ impl Endpoint {
             AckVerdict::Advanced | AckVerdict::Unmoved => {}
         }
         if !bare {
-            self.on_payload(now, segment, ahead, len, fin);
+            self.on_payload(now, info, ahead, len, fin);
         }
     }
 
@@ -316,7 +316,8 @@ impl Endpoint {
     }
 
     #[inline]
-    fn on_payload(&mut self, now: Instant, segment: &Meta, ahead: i32, len: u16, fin: bool) {
+    fn on_payload(&mut self, now: Instant, info: AckInfo<'_>, ahead: i32, len: u16, fin: bool) {
+        let segment = info.segment;
         if len > 0 {
             self.rcv.count_data();
             if self.ecn {
@@ -334,7 +335,11 @@ impl Endpoint {
             // RFC 9293, section 3.10.7.4, seventh: nothing can come after the peer's FIN.
             return;
         }
-        match self.rcv.on_data(now, &self.config, ahead, len, fin) {
+        let arrival = self.rcv.on_data(now, &self.config, ahead, len, fin);
+        if self.config.autotune && arrival == Arrival::InOrder && !self.rcv.flags.has(Flag::Paused) {
+            self.rcv.tune_window(now, &self.config, info.echoed);
+        }
+        match arrival {
             Arrival::InOrder if self.config.quick_acks => {
                 let ends = segment.flags.contains(TcpFlags::PSH) || len < self.config.own_mss();
                 self.schedule_quick_ack(now, ends);

@@ -43,6 +43,7 @@
 //! | `stats` | counters, and what limited the sender |
 
 mod aside;
+mod autotune;
 mod config;
 mod congestion;
 mod endpoint;

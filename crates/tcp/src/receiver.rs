@@ -8,9 +8,10 @@
 //! Cost: a segment in order takes a dozen comparisons and additions.
 
 use lastmile_packet::SeqNumber;
-use lastmile_units::Instant;
+use lastmile_units::{Duration, Instant};
 
 use crate::Config;
+use crate::autotune::{Autotune, Read, START};
 use crate::flags::{Flag, Flags};
 use crate::quick_acks::QuickAcks;
 use crate::ranges::{Low, Range, Span};
@@ -78,13 +79,22 @@ pub(crate) struct Rare {
     duplicate: Span,
     /// Octets that arrived in order while the application does not read.
     unread: u32,
-    /// Acknowledging as Linux does.
-    quick: Option<Box<QuickAcks>>,
+    /// What Linux's ways remember.
+    habits: Option<Box<Habits>>,
     /// High halves of counters.
     data_received: u32,
     acks_sent: u32,
     out_of_order: u16,
     duplicates: u16,
+}
+
+/// What a receiver that acts as Linux does remembers.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Habits {
+    /// When to acknowledge.
+    quick: QuickAcks,
+    /// What makes the window grow.
+    autotune: Option<Autotune>,
 }
 
 impl Receiver {
@@ -115,7 +125,7 @@ impl Receiver {
 
     /// What acknowledging as Linux does remembers.
     pub(crate) fn quick(&mut self) -> &mut QuickAcks {
-        self.rare().quick.get_or_insert_default()
+        &mut self.rare().habits.get_or_insert_default().quick
     }
 
     /// Counts a segment with payload.
@@ -229,7 +239,24 @@ impl Receiver {
     /// Window scaling is agreed: the window may be as large as the shift can tell.
     pub(crate) fn set_shift(&mut self, config: &Config, shift: u8) {
         self.shift = shift;
-        self.buffer = config.buffer().min(0xffff << shift);
+        self.buffer = self.most_buffer(config);
+        if config.autotune {
+            self.buffer = self.buffer.min(START);
+        }
+    }
+
+    /// The largest window that the shift can tell.
+    fn most_buffer(&self, config: &Config) -> u32 {
+        config.buffer().min(0xffff << self.shift)
+    }
+
+    /// Data came in order, and the application has read them.
+    #[cold]
+    pub(crate) fn tune_window(&mut self, now: Instant, config: &Config, echoed: Option<Duration>) {
+        let (next, window, most) = (self.next, self.buffer, self.most_buffer(config));
+        let habits = self.rare().habits.get_or_insert_default();
+        let tune = habits.autotune.get_or_insert_with(|| Autotune::new(now, config));
+        self.buffer = tune.on_data(now, config, Read { next, window, most, echoed });
     }
 
     /// A forced acknowledgement for each segment that wants one.
