@@ -16,6 +16,7 @@
 //! | `limit.rs` | what a sender waited for |
 //! | `outcome.rs` | the numbers that come out |
 //! | `fairness.rs` | how evenly connections shared, and what explains it |
+//! | `stream.rs` | delay, jitter, losses and late packets of a stream of datagrams |
 
 mod captured;
 mod connections;
@@ -26,6 +27,7 @@ mod outcome;
 mod ranges;
 mod roundtrip;
 mod sent;
+pub mod stream;
 mod turnaround;
 
 pub use captured::parse_captured;

@@ -8,6 +8,8 @@
 //! | [`delay`] | how long a queue takes to empty, and what a window gives over that round trip |
 //! | [`fairness`] | how evenly something is shared |
 //! | [`interval`] | how far the mean of a few runs can be trusted |
+//! | [`voice`] | how well a call can be understood, from delay and loss (ITU-T G.107) |
+//! | [`y1541`] | which service classes of ITU-T Y.1541 a path meets |
 //!
 //! Sizes are bytes on the wire, counted by `lastmile_linklayer`; rates are those of the line, headers and cells included,
 //! unless a name says `ip` or `goodput`. Computed in exact fractions ([`Fraction`]) and rounded once, to `f64`, at the end.
@@ -19,5 +21,7 @@ pub mod delay;
 pub mod fairness;
 mod fraction;
 pub mod interval;
+pub mod voice;
+pub mod y1541;
 
 pub use fraction::Fraction;

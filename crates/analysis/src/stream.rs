@@ -1,0 +1,220 @@
+//! A stream of packets at its receiver: one-way delay, jitter, losses, and packets too late to be played.
+//!
+//! Jitter is the estimate J of RFC 3550, section 6.4.1: for consecutive arrivals i and j, D = (Rj - Ri) - (Sj - Si) and J += (|D| - J) / 16.
+//!
+//! The play-out buffer is fixed: a packet is played at its sending time plus the smallest delay so far plus the buffer, and one
+//! that arrives later is late. A packet number that is skipped counts as lost; one that arrives out of turn was counted as lost before.
+//!
+//! Cost: O(1) a packet; memory is constant without the distribution.
+
+use hdrhistogram::Histogram;
+use lastmile_units::{Duration, Instant};
+
+/// What a receiver saw of a stream.
+#[derive(Clone, Debug, Default)]
+pub struct Reception {
+    /// Packets that arrived.
+    pub packets: u64,
+    /// Smallest and largest delay; both zero without a packet.
+    pub min: Duration,
+    /// The largest.
+    pub max: Duration,
+    /// Sum of the delays, in picoseconds.
+    pub sum_ps: u128,
+    /// Delays in nanoseconds, to three digits, where they were asked for.
+    pub distribution: Option<Box<Histogram<u64>>>,
+    /// Jitter after the latest packet, its largest value and its sum over the packets from the second on, in seconds.
+    pub jitter_s: f64,
+    /// The largest jitter.
+    pub jitter_max_s: f64,
+    /// Sum of the jitter over the packets from the second on.
+    pub jitter_sum_s: f64,
+    /// Packets that arrived too late to be played.
+    pub late: u64,
+    /// Packets that had not arrived when they were to be played, and still had not at the end, though nothing dropped them.
+    pub overdue: u64,
+    /// Runs of consecutive packets that were lost or late, and the packets in them.
+    pub runs: u64,
+    /// The packets in those runs.
+    pub in_runs: u64,
+}
+
+/// Measures a stream as its packets arrive.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    reception: Reception,
+    buffer: Duration,
+    /// Transit time of the latest packet.
+    latest: Option<Duration>,
+    /// Number of the packet after the latest in turn.
+    next: u64,
+    in_run: bool,
+    /// Delays since the latest call of [`Stream::take_mean`].
+    lately: (u64, u128),
+}
+
+impl Stream {
+    /// A stream without a packet, for a receiver with this play-out buffer.
+    #[must_use]
+    pub fn new(buffer: Duration, with_distribution: bool) -> Self {
+        let histogram = || Box::new(Histogram::new(3).expect("3 significant digits are in range"));
+        let reception = Reception { distribution: with_distribution.then(histogram), ..Reception::default() };
+        Self { reception, buffer, latest: None, next: 0, in_run: false, lately: (0, 0) }
+    }
+
+    /// The packet `number`, sent at `sent`, arrives at `now`. Numbers count from 0.
+    pub fn arrived(&mut self, number: u64, sent: Instant, now: Instant) {
+        let delay = now.since(sent);
+        let of = &mut self.reception;
+        of.min = if of.packets == 0 { delay } else { of.min.min(delay) };
+        of.max = of.max.max(delay);
+        of.packets += 1;
+        of.sum_ps += u128::from(delay.as_ps());
+        self.lately = (self.lately.0 + 1, self.lately.1 + u128::from(delay.as_ps()));
+        if let Some(distribution) = &mut of.distribution {
+            distribution.record(delay.as_ns()).expect("the histogram grows to any value");
+        }
+        if let Some(before) = self.latest.replace(delay) {
+            let difference_s = before.max(delay).saturating_sub(before.min(delay)).as_secs_f64();
+            of.jitter_s += (difference_s - of.jitter_s) / 16.0;
+            of.jitter_max_s = of.jitter_max_s.max(of.jitter_s);
+            of.jitter_sum_s += of.jitter_s;
+        }
+        let late = delay > of.min + self.buffer;
+        of.late += u64::from(late);
+        // One that comes out of turn was counted when it was skipped.
+        let Some(skipped) = number.checked_sub(self.next) else { return };
+        self.next = number + 1;
+        if skipped > 0 {
+            self.unplayed(skipped);
+        }
+        if late {
+            self.unplayed(1);
+        } else {
+            self.in_run = false;
+        }
+    }
+
+    fn unplayed(&mut self, packets: u64) {
+        self.reception.runs += u64::from(!self.in_run);
+        self.reception.in_runs += packets;
+        self.in_run = true;
+    }
+
+    /// Number of the packet after the latest that arrived in turn.
+    #[must_use]
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Jitter now, in seconds; `None` before the second packet.
+    #[must_use]
+    pub fn jitter_s(&self) -> Option<f64> {
+        (self.reception.packets > 1).then_some(self.reception.jitter_s)
+    }
+
+    /// Mean delay of the packets since the latest call, in seconds.
+    #[expect(clippy::cast_precision_loss, reason = "statistics only")]
+    pub fn take_mean_s(&mut self) -> Option<f64> {
+        let (packets, sum_ps) = std::mem::take(&mut self.lately);
+        (packets > 0).then(|| sum_ps as f64 / packets as f64 / 1e12)
+    }
+
+    /// What was seen by `end`. `outstanding` are the sending times of packets behind the latest that arrived; `under_way` of them
+    /// were not dropped.
+    #[must_use]
+    pub fn finish(mut self, end: Instant, outstanding: impl Iterator<Item = Instant>, under_way: u64) -> Reception {
+        let waits = self.reception.min + self.buffer;
+        let overdue = outstanding.filter(|sent| end.since(*sent) > waits).count() as u64;
+        if overdue > 0 {
+            self.unplayed(overdue);
+        }
+        self.reception.overdue = overdue.min(under_way);
+        self.reception
+    }
+}
+
+impl Reception {
+    /// Mean delay in seconds; `None` without a packet.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "statistics only")]
+    pub fn mean_s(&self) -> Option<f64> {
+        (self.packets > 0).then(|| self.sum_ps as f64 / self.packets as f64 / 1e12)
+    }
+
+    /// Mean jitter in seconds; `None` before the second packet.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "statistics only")]
+    pub fn jitter_mean_s(&self) -> Option<f64> {
+        let packets = self.packets.checked_sub(1).filter(|packets| *packets > 0)?;
+        Some(self.jitter_sum_s / packets as f64)
+    }
+
+    /// Mean length of the runs of lost and late packets.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "statistics only")]
+    pub fn mean_run(&self) -> Option<f64> {
+        (self.runs > 0).then(|| self.in_runs as f64 / self.runs as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_ms;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + MS(ms)
+    }
+
+    /// RFC 3550, section 6.4.1, by hand: transit times 10, 26, 10, 10 ms give |D| = 16, 16, 0 and J = 1, 1.9375, 1.81640625 ms.
+    #[test]
+    fn jitter_is_that_of_rfc_3550() {
+        let mut stream = Stream::new(MS(60), false);
+        let mut jitters = Vec::new();
+        for (number, transit) in [10, 26, 10, 10].into_iter().enumerate() {
+            let sent = 20 * number as u64;
+            stream.arrived(number as u64, at(sent), at(sent + transit));
+            jitters.extend(stream.jitter_s().map(|s| s * 1e3));
+        }
+        for (jitter, expected) in jitters.iter().zip([1.0, 1.9375, 1.816_406_25]) {
+            assert!((jitter - expected).abs() < 1e-12, "{jitters:?}");
+        }
+        let reception = stream.finish(at(100), std::iter::empty(), 0);
+        assert!((reception.jitter_max_s - 1.9375e-3).abs() < 1e-15);
+        assert!((reception.jitter_mean_s().unwrap() - (1.0 + 1.9375 + 1.816_406_25) / 3.0 / 1e3).abs() < 1e-15);
+        assert_eq!((reception.min, reception.max, reception.mean_s()), (MS(10), MS(26), Some(0.014)));
+    }
+
+    /// Of packets 0 to 9, 2 and 3 are lost, 4 and 8 come 61 ms after the fastest: runs 2 3 4 and 8. With 60 ms in the buffer, 60 ms are on time.
+    #[test]
+    fn what_is_lost_or_late_comes_in_runs() {
+        let mut stream = Stream::new(MS(60), false);
+        for (number, transit) in [(0, 10), (1, 70), (4, 71), (5, 10), (6, 10), (7, 10), (8, 71), (9, 10)] {
+            stream.arrived(number, at(20 * number), at(20 * number + transit));
+        }
+        let reception = stream.finish(at(300), std::iter::empty(), 0);
+        assert_eq!((reception.packets, reception.late, reception.runs, reception.in_runs), (8, 2, 2, 4));
+        assert_eq!(reception.mean_run(), Some(2.0));
+    }
+
+    /// The last that arrived took 10 ms; at 1 s those sent at 600 and 900 ms should have been played, and one of them was dropped.
+    #[test]
+    fn packets_that_wait_for_ever_are_overdue() {
+        let mut stream = Stream::new(MS(60), false);
+        stream.arrived(0, at(0), at(10));
+        let reception = stream.finish(at(1_000), [at(600), at(900), at(931)].into_iter(), 1);
+        assert_eq!((reception.overdue, reception.runs, reception.in_runs), (1, 1, 2));
+    }
+
+    #[test]
+    fn a_packet_out_of_turn_is_counted_once() {
+        let mut stream = Stream::new(MS(60), false);
+        for number in [0, 2, 1, 3] {
+            stream.arrived(number, at(number), at(number + 5));
+        }
+        let reception = stream.finish(at(100), std::iter::empty(), 0);
+        assert_eq!((reception.packets, reception.runs, reception.in_runs, reception.late), (4, 1, 1, 0));
+    }
+}

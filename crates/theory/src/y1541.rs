@@ -1,0 +1,111 @@
+//! Network quality of service classes of ITU-T Y.1541 (12/2011), table 1 (classes 0 to 5) and table 3 (6 and 7, provisional).
+//!
+//! A path meets a class if its mean one-way delay (IPTD), its delay variation (IPDV: the 99.9th percentile of the delay less the smallest)
+//! and its loss ratio (IPLR) are at or below the bounds. Brouer 2005, table 4.1, has the bounds of delay and variation.
+//! The error ratio (IPER) is not judged: nothing here damages packets without dropping them.
+
+/// A class: upper bounds; `None` where it has none.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Class {
+    /// Its number.
+    pub number: u8,
+    /// Mean one-way delay (IPTD), in seconds.
+    pub delay_s: Option<f64>,
+    /// Delay variation (IPDV), in seconds.
+    pub variation_s: Option<f64>,
+    /// Loss ratio (IPLR).
+    pub loss: Option<f64>,
+    /// Its bounds are provisional.
+    pub provisional: bool,
+}
+
+const fn class(number: u8, delay_s: f64, variation_s: Option<f64>, loss: f64) -> Class {
+    Class { number, delay_s: Some(delay_s), variation_s, loss: Some(loss), provisional: number > 5 }
+}
+
+/// All classes.
+pub const CLASSES: [Class; 8] = [
+    class(0, 0.1, Some(0.05), 1e-3),
+    class(1, 0.4, Some(0.05), 1e-3),
+    class(2, 0.1, None, 1e-3),
+    class(3, 0.4, None, 1e-3),
+    class(4, 1.0, None, 1e-3),
+    Class { number: 5, delay_s: None, variation_s: None, loss: None, provisional: false },
+    class(6, 0.1, Some(0.05), 1e-5),
+    class(7, 0.4, Some(0.05), 1e-5),
+];
+
+/// Packets that a verdict should rest on (Y.1541, section 5.3.2: the 99.9th percentile needs a thousand).
+pub const ENOUGH_PACKETS: u64 = 1_000;
+
+/// What was measured of a path; `None` for what is not known.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Measured {
+    /// Mean one-way delay in seconds.
+    pub delay_s: Option<f64>,
+    /// 99.9th percentile of the delay less the smallest, in seconds.
+    pub variation_s: Option<f64>,
+    /// Share of packets lost.
+    pub loss: Option<f64>,
+}
+
+impl Class {
+    /// True if the path meets every bound. What is not known meets none.
+    #[must_use]
+    pub fn is_met_by(&self, path: &Measured) -> bool {
+        let within =
+            |bound: Option<f64>, value: Option<f64>| bound.is_none_or(|most| value.is_some_and(|value| value <= most));
+        within(self.delay_s, path.delay_s) && within(self.variation_s, path.variation_s) && within(self.loss, path.loss)
+    }
+}
+
+/// The numbers of the classes that a path meets. Class 5 has no bounds: every path meets it.
+pub fn met(path: &Measured) -> impl Iterator<Item = u8> {
+    CLASSES.into_iter().filter(|class| class.is_met_by(path)).map(|class| class.number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn met_by(delay_ms: f64, variation_ms: f64, loss: f64) -> Vec<u8> {
+        let (delay_s, variation_s) = (Some(delay_ms / 1e3), Some(variation_ms / 1e3));
+        met(&Measured { delay_s, variation_s, loss: Some(loss) }).collect()
+    }
+
+    /// Y.1541, table 1 and table 3, at the bounds and just beyond each.
+    #[test]
+    fn classes_are_met_up_to_their_bounds() {
+        assert_eq!(met_by(100.0, 50.0, 1e-5), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(met_by(100.0, 50.0, 1e-3), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(met_by(100.0, 51.0, 1e-3), [2, 3, 4, 5]);
+        assert_eq!(met_by(101.0, 50.0, 1e-3), [1, 3, 4, 5]);
+        assert_eq!(met_by(401.0, 50.0, 1e-3), [4, 5]);
+        assert_eq!(met_by(1001.0, 1.0, 0.0), [5]);
+        assert_eq!(met_by(1.0, 1.0, 1.1e-3), [5]);
+        assert_eq!(met(&Measured::default()).collect::<Vec<_>>(), [5], "nothing is known");
+    }
+
+    /// Brouer 2005, table 4.1, as the repository holds it.
+    #[test]
+    fn delay_and_variation_are_those_of_brouer_2005_table_4_1() {
+        let published = include_str!("../../published/data/brouer2005.toml");
+        let table = published.split("[[table]]").find(|table| table.contains("\nid = \"4.1\"")).expect("table 4.1");
+        let rows: Vec<&str> = table.split("[[table.row]]").skip(1).collect();
+        assert_eq!(rows.len(), 6);
+        for row in rows {
+            let value = |key: &str| {
+                let line = row.lines().find_map(|line| line.strip_prefix(&format!("{key} = ")))?;
+                Some(line.parse::<f64>().expect("a number"))
+            };
+            let number = value("service_class").expect("a class");
+            let class = CLASSES.iter().find(|class| (f64::from(class.number) - number).abs() < 0.5).expect("the class");
+            let ms = |seconds: Option<f64>| seconds.map(|s| s * 1e3);
+            assert_eq!(
+                (ms(class.delay_s), ms(class.variation_s)),
+                (value("delay_ms"), value("delay_variation_ms")),
+                "{number}"
+            );
+        }
+    }
+}
