@@ -33,6 +33,7 @@ mod limits;
 mod lines;
 pub mod parquet;
 mod phases;
+mod policing;
 pub mod read;
 pub mod report;
 pub mod schema;

@@ -10,6 +10,7 @@ use lastmile_sim::spec::{Network, Source};
 use crate::bounds::{self, Shape};
 use crate::format;
 use crate::phases::Interval;
+use crate::policing;
 use crate::schema::{PhaseLink, Shares};
 
 /// A link at least this busy is full.
@@ -89,7 +90,9 @@ impl Case<'_> {
                 0 | 1 => String::new(),
                 flows => format!(", shared by {flows} flows"),
             };
-            return format!("rate of link {} ({} busy{sharing}); {window}", self.links[link].name, self.busy(link));
+            let shaper = if self.shaper_bps(link).is_some() { "the shaper of " } else { "" };
+            let name = &self.links[link].name;
+            return format!("rate of {shaper}link {name} ({} busy{sharing}); {window}", self.busy(link));
         }
         if let Some(link) =
             self.fullest(&self.shape.ack_path).filter(|link| self.interval.ack_share(*link) >= ACKS_ALONE)
@@ -164,13 +167,27 @@ impl Case<'_> {
 
     /// The busiest link of `path`, if it is full.
     fn fullest(&self, path: &[usize]) -> Option<usize> {
-        let busy = |link: usize| self.links[link].utilisation.unwrap_or(0.0);
+        let busy = |link: usize| self.utilisation(link);
         let busiest = path.iter().copied().reduce(|a, b| if busy(b) > busy(a) { b } else { a })?;
         (busy(busiest) >= FULL).then_some(busiest)
     }
 
     fn busy(&self, link: usize) -> String {
-        format::percent(self.links[link].utilisation.unwrap_or(0.0).min(1.0))
+        format::percent(self.utilisation(link).min(1.0))
+    }
+
+    /// The share of a link's rate that was used; of its shaper's rate where it has one that is slower.
+    fn utilisation(&self, link: usize) -> f64 {
+        let of_wire = self.links[link].utilisation.unwrap_or(0.0);
+        let wire_bps = self.network.links[link].rate.map(|rate| format::to_f64(rate.as_bps()));
+        wire_bps.zip(self.shaper_bps(link)).map_or(of_wire, |(wire, shaper)| of_wire * wire / shaper)
+    }
+
+    /// The rate of the shaper in front of a link, where it is slower than the link.
+    fn shaper_bps(&self, link: usize) -> Option<f64> {
+        let link = &self.network.links[link];
+        let rate = policing::shaped_to(&link.queue).filter(|shaper| link.rate.is_none_or(|rate| *shaper < rate))?;
+        Some(format::to_f64(rate.as_bps()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! A run cut where the offered traffic changes: what each part measured, and what it is called.
 
-use lastmile_sim::outcome::{Outcome, Snapshot, Waits};
+use lastmile_sim::outcome::{Loss, Losses, Outcome, Snapshot, Waits};
 use lastmile_sim::spec::{Network, Source};
 use lastmile_tcp::LimitedTime;
 use lastmile_units::{Duration, Instant};
@@ -25,6 +25,8 @@ pub(crate) struct Interval {
     pub(crate) waits: Vec<Waits>,
     /// The same for pure ACKs alone.
     pub(crate) ack_waits: Vec<Waits>,
+    /// Packets dropped, the flow of each by its index in [`Outcome::flows`].
+    pub(crate) losses: Losses,
 }
 
 impl Interval {
@@ -45,6 +47,7 @@ impl Interval {
         add_each(&mut self.bytes, &next.bytes);
         add_each(&mut self.retransmissions, &next.retransmissions);
         add_each(&mut self.wire_bits, &next.wire_bits);
+        self.losses.extend(next.losses);
         for (own, next) in self.limited.iter_mut().zip(next.limited) {
             *own = match (*own, next) {
                 (Some(own), Some(next)) => Some(joined(own, next)),
@@ -75,6 +78,7 @@ impl Interval {
             wire_bits: wire_bits.collect(),
             waits: after.queue_delay.clone(),
             ack_waits: after.ack_queue_delay.clone(),
+            losses: of_flows(&after.losses, places),
         }
     }
 }
@@ -90,6 +94,15 @@ fn joined(one: LimitedTime, other: LimitedTime) -> LimitedTime {
         application: one.application + other.application,
         awaiting_ack: one.awaiting_ack + other.awaiting_ack,
     }
+}
+
+/// `losses` of flows, each under its index in [`Outcome::flows`]; those of pings are left out.
+pub(crate) fn of_flows(losses: &[(Loss, u64)], places: &[usize]) -> Losses {
+    let of_flow = |(loss, count): &(Loss, u64)| {
+        let flow = places.binary_search(&loss.flow).ok()?;
+        Some((Loss { flow, ..*loss }, *count))
+    };
+    losses.iter().filter_map(of_flow).collect()
 }
 
 fn less(new: LimitedTime, old: LimitedTime) -> LimitedTime {
@@ -122,7 +135,7 @@ pub(crate) fn intervals(network: &Network, outcome: &Outcome) -> Vec<Interval> {
 }
 
 /// Where each flow stands in the lists of a snapshot, which count pings as well.
-fn places(network: &Network) -> Vec<usize> {
+pub(crate) fn places(network: &Network) -> Vec<usize> {
     let mut places = Vec::new();
     let mut next = 0;
     for traffic in &network.traffic {

@@ -10,17 +10,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lastmile_queueing::DropReason;
-use lastmile_sim::outcome::{FlowOutcome, Outcome, ProbeOutcome};
+use lastmile_sim::outcome::{FlowOutcome, Losses, Outcome, ProbeOutcome};
 use lastmile_sim::spec::{Network, Source};
 use lastmile_tcp::Variant;
 use lastmile_units::{Duration, Instant};
 
+use self::phase::of_flow;
 use self::statistics::{page_response, round_trip};
 use crate::atm;
 use crate::bounds::{self, Bound, Limits, Shape, fair};
 use crate::format::{self, to_f64};
 use crate::lines;
 use crate::phases::{self, Interval};
+use crate::policing;
 use crate::schema::{
     Clock, Conservation, ConservedPackets, Fairness, Flow, Inputs, Pages, Phase, Probe, Shares, Summary,
 };
@@ -61,7 +63,8 @@ pub fn summarise(origin: &Origin, network: &Network, outcome: &Outcome) -> Summa
         conservation: conservation(outcome),
         atm: atm::atm(network, outcome),
     };
-    summary.flows = outcome.flows.iter().map(|flow| run.flow(flow, &summary.phases)).collect();
+    let flows = outcome.flows.iter().enumerate();
+    summary.flows = flows.map(|(index, flow)| run.flow((index, flow), &summary.phases)).collect();
     summary.notes = run.notes(&summary.flows);
     summary.groups = groups::groups(&summary.flows);
     summary.fairness = fairness(&summary.flows);
@@ -83,6 +86,10 @@ struct Run<'a> {
     fair: Vec<Vec<Option<Bound>>>,
     /// By traffic: the rows of very many flows share them.
     names: Vec<Names>,
+    /// By traffic: the index of its first flow.
+    firsts: Vec<usize>,
+    /// Packets dropped over the run, the flow of each by its index in [`Outcome::flows`].
+    losses: Losses,
 }
 
 /// What the rows of one traffic have in common.
@@ -120,12 +127,14 @@ impl<'a> Run<'a> {
         let mut shapes = vec![None; network.traffic.len()];
         let mut names = vec![Names::default(); network.traffic.len()];
         let mut latest = None;
-        for flow in &outcome.flows {
+        let mut firsts = vec![0; network.traffic.len()];
+        for (index, flow) in outcome.flows.iter().enumerate() {
             // The flows of one traffic stand together.
             if latest.replace(flow.traffic) == Some(flow.traffic) {
                 continue;
             }
             names[flow.traffic] = Names::new(network, flow);
+            firsts[flow.traffic] = index;
             let shape = &mut shapes[flow.traffic];
             if shape.is_none() {
                 *shape = Shape::new(network, flow.traffic, &flow.data_path, &flow.ack_path);
@@ -138,10 +147,16 @@ impl<'a> Run<'a> {
             shape.as_ref().map(|shape| Limits::new(network, outcome, shape)).unwrap_or_default()
         };
         let limits = shapes.iter().map(limits).collect();
-        Self { network, outcome, shapes, parts, limits, fair, names }
+        let losses = phases::of_flows(&outcome.losses, &phases::places(network));
+        Self { network, outcome, shapes, parts, limits, fair, names, firsts, losses }
     }
 
-    fn flow(&self, flow: &FlowOutcome, phases: &[Phase]) -> Flow {
+    /// The index of the first flow of a traffic.
+    fn first_of(&self, traffic: usize) -> usize {
+        self.firsts[traffic]
+    }
+
+    fn flow(&self, (index, flow): (usize, &FlowOutcome), phases: &[Phase]) -> Flow {
         let traffic = &self.network.traffic[flow.traffic];
         let shape = self.shapes[flow.traffic].as_ref();
         let tcp = flow.tcp.as_ref();
@@ -175,7 +190,7 @@ impl<'a> Run<'a> {
             max_in_flight_bytes: tcp.map(|tcp| tcp.max_in_flight),
             srtt_s: tcp.and_then(|tcp| tcp.srtt).map(Duration::as_secs_f64),
             limited_by: tcp.map_or(BY_ITS_SOURCE, |tcp| phases::shares(&tcp.limited)),
-            explanation: self.explanation(flow, phases),
+            explanation: self.explanation((index, flow), phases),
             bound_bps: bound.as_ref().map(|bound| bound.bps),
             bound_by: bound.map(|bound| bound.by),
             fair_share_bps: share.as_ref().map(|share| share.bps),
@@ -194,9 +209,9 @@ impl<'a> Run<'a> {
     }
 
     /// What held a flow back over its life.
-    fn explanation(&self, flow: &FlowOutcome, phases: &[Phase]) -> String {
+    fn explanation(&self, (index, flow): (usize, &FlowOutcome), phases: &[Phase]) -> String {
         match (&self.network.traffic[flow.traffic].source, &flow.tcp) {
-            (_, None) => self.open_loop(flow),
+            (_, None) => self.open_loop(index, flow),
             (Source::Web(_) | Source::Swarm(_), Some(tcp)) => {
                 let shares = phases::shares(&tcp.limited);
                 let most = shares.iter().reduce(|a, b| if b.1 > a.1 { b } else { a });
@@ -210,14 +225,20 @@ impl<'a> Run<'a> {
     }
 
     /// What waits for nothing is told by what became of it.
-    fn open_loop(&self, flow: &FlowOutcome) -> String {
+    fn open_loop(&self, index: usize, flow: &FlowOutcome) -> String {
         let source = match self.network.traffic[flow.traffic].source {
             Source::Replay(_) => "a capture",
             _ => "its source",
         };
         let (sent, arrived) = (flow.data_packets, flow.data_packets_received);
         let arrived = if arrived == sent { "all".to_owned() } else { format::grouped(arrived) };
-        format!("{source}, which waits for nothing: {} packets sent, {arrived} arrived", format::grouped(sent))
+        let member = index - self.first_of(flow.traffic);
+        let policing = policing::words(self.network, (flow.traffic, member), of_flow(&self.losses, index));
+        let policing = policing.map_or_else(String::new, |words| format!("; {words}"));
+        format!(
+            "{source}, which waits for nothing: {} packets sent, {arrived} arrived{policing}",
+            format::grouped(sent)
+        )
     }
 
     /// Until when the flow offered or delivered data.

@@ -31,6 +31,7 @@ mod event;
 mod flow;
 mod held;
 mod host;
+mod losses;
 pub mod memory;
 mod net;
 pub mod outcome;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hdrhistogram::Histogram;
-use lastmile_atm::Departure;
+use lastmile_atm::{Departure, Fate};
 use lastmile_packet::{FlowDirectory, FlowId, Meta};
 use lastmile_queueing::ack::Handshakes;
 use lastmile_queueing::line::{self, Line, Observer};
@@ -16,7 +16,8 @@ use crate::cells::{Cells, Left};
 use crate::engine::{Handle, Wheel};
 use crate::event::{Event, Token};
 use crate::flow::{FlowEntry, Place};
-use crate::outcome::{Amount, Conservation, Waits};
+use crate::losses::Ledger;
+use crate::outcome::{Amount, Conservation, LossCause, Waits};
 use crate::route::{LinkIndex, PathId, Paths};
 use crate::spec::Network;
 use crate::{BuildError, Directory};
@@ -39,6 +40,7 @@ pub(crate) struct Net {
     pub(crate) delivered: Amount,
     /// The links that carry cells.
     pub(crate) cells: Option<Box<Cells>>,
+    pub(crate) losses: Ledger,
 }
 
 /// A link, what it reports, and which of its two events are pending.
@@ -91,6 +93,7 @@ impl Net {
             sent: Amount::default(),
             delivered: Amount::default(),
             cells,
+            losses: Ledger::default(),
         })
     }
 
@@ -130,7 +133,8 @@ impl Net {
         if link.cells {
             return self.offer(now, index, packet);
         }
-        let mut watch = Watch { index, monitor: &mut link.monitor, capture: self.capture.as_deref_mut() };
+        let capture = self.capture.as_deref_mut();
+        let mut watch = Watch { index, monitor: &mut link.monitor, losses: &mut self.losses, capture };
         link.line.enqueue(now, packet, &mut watch);
         if link.line.next_transmission().is_some() {
             let backlog = link.line.queue().backlog();
@@ -149,7 +153,8 @@ impl Net {
             return;
         }
         link.transmit_at = None;
-        let mut watch = Watch { index, monitor: &mut link.monitor, capture: self.capture.as_deref_mut() };
+        let capture = self.capture.as_deref_mut();
+        let mut watch = Watch { index, monitor: &mut link.monitor, losses: &mut self.losses, capture };
         link.line.transmit(now, &mut watch);
         self.arm(index);
     }
@@ -159,7 +164,8 @@ impl Net {
     pub(crate) fn arrive(&mut self, now: Instant, index: LinkIndex) -> Option<Meta> {
         let link = &mut self.links[index as usize];
         link.arrival_pending = false;
-        let mut watch = Watch { index, monitor: &mut link.monitor, capture: self.capture.as_deref_mut() };
+        let capture = self.capture.as_deref_mut();
+        let mut watch = Watch { index, monitor: &mut link.monitor, losses: &mut self.losses, capture };
         let packet = link.line.take_arrival(now, &mut watch);
         self.arm(index);
         self.arrived(now, index, packet?)
@@ -190,6 +196,14 @@ impl Net {
         let traffic = self.flows[packet.flow.index() as usize / 2].traffic;
         let cells = self.cells.as_mut().expect("there are links of cells");
         let refused = cells.offer(now, (index, traffic), &mut packet);
+        if let Some(reason) = refused {
+            let cause = match reason {
+                DropReason::Policed => LossCause::Edge,
+                DropReason::TooLarge => LossCause::TooLarge,
+                reason => LossCause::Packet(reason),
+            };
+            self.losses.add(index, &packet, cause);
+        }
         if let Some(capture) = &mut self.capture {
             let passage = refused.map_or(Passage::Transmitted, Passage::Dropped);
             capture.packet(now, index as usize, passage, &packet);
@@ -219,6 +233,12 @@ impl Net {
                 self.arrived(departure.at, link, packet)
             }
             Left::Lost(link, packet, reason) => {
+                let cause = match departure.fate {
+                    Fate::Dropped(drop) => LossCause::Cell(drop),
+                    Fate::Joined => LossCause::Joined,
+                    Fate::Lost | Fate::Whole => LossCause::CellOnWire,
+                };
+                self.losses.add(link, &packet, cause);
                 if let Some(capture) = &mut self.capture {
                     capture.packet(departure.at, link as usize, Passage::Dropped(reason), &packet);
                 }
@@ -383,11 +403,13 @@ impl Monitor {
 struct Watch<'a> {
     index: LinkIndex,
     monitor: &'a mut Monitor,
+    losses: &'a mut Ledger,
     capture: Option<&'a mut (dyn CaptureSink + 'static)>,
 }
 
 impl DropSink<Meta> for Watch<'_> {
     fn dropped(&mut self, now: Instant, packet: Meta, reason: DropReason) {
+        self.losses.add(self.index, &packet, LossCause::Packet(reason));
         if let Some(capture) = &mut self.capture {
             capture.packet(now, self.index as usize, Passage::Dropped(reason), &packet);
         }

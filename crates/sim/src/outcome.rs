@@ -6,6 +6,7 @@ use hdrhistogram::Histogram;
 use lastmile_atm::CellDrop;
 use lastmile_atm::network::{AbrStats, HopStats, LinkStats, NetworkStats, VcStats};
 use lastmile_atm::policer::Conformance;
+use lastmile_queueing::DropReason;
 use lastmile_queueing::line::Stats as LineStats;
 use lastmile_queueing::meter::conditioner;
 use lastmile_tcp::LimitedTime;
@@ -35,6 +36,41 @@ pub struct Outcome {
     pub conservation: Conservation,
     /// What the cells did, if there were any.
     pub atm: Option<AtmOutcome>,
+    /// Packets of the traffic list's flows that were dropped, sorted.
+    pub losses: Losses,
+}
+
+/// Packets by flow, link and cause.
+pub type Losses = Vec<(Loss, u64)>;
+
+/// Which packets were dropped, where and why.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Loss {
+    /// Number of the flow among those of the traffic list, pings included.
+    pub flow: usize,
+    /// A packet from the receiver of the flow's data: an ACK, a reply.
+    pub back: bool,
+    /// Index of the link; of a packet that was cells, the link at the far end of its virtual channel.
+    pub link: usize,
+    /// Why.
+    pub cause: LossCause,
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum LossCause {
+    /// A queue, regulator or wire of packets.
+    Packet(DropReason),
+    /// One of its cells was dropped, the first for this reason.
+    Cell(CellDrop),
+    /// One of its cells was lost on the wire.
+    CellOnWire,
+    /// The frame before it had lost its last cell.
+    Joined,
+    /// The conditioner of an edge device dropped it before it became cells.
+    Edge,
+    /// No frame holds it.
+    TooLarge,
 }
 
 /// What became of the cells of a network.
@@ -229,6 +265,8 @@ pub struct Snapshot {
     pub queue_delay: Vec<Waits>,
     /// The same for pure ACKs alone.
     pub ack_queue_delay: Vec<Waits>,
+    /// Packets dropped since the snapshot before.
+    pub losses: Losses,
 }
 
 /// How long packets waited, in sum.

@@ -44,6 +44,7 @@ pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
         snapshots: simulation.snapshots,
         series,
         conservation,
+        losses: std::mem::take(&mut simulation.net.losses).into_all(),
         atm: cells.map(|cells| cells.outcome()),
     }
 }
@@ -68,6 +69,7 @@ pub(crate) fn snapshot(simulation: &mut Simulation<'_>) -> Snapshot {
         retransmissions: senders().map(|sender| sender.map_or(0, |s| s.stats().retransmissions.into())).collect(),
         queue_delay: Vec::with_capacity(simulation.net.links.len()),
         ack_queue_delay: Vec::with_capacity(simulation.net.links.len()),
+        losses: simulation.net.losses.take_latest(),
     };
     for (index, bits) in simulation.net.cells.iter().flat_map(|cells| cells.bits_sent()) {
         snapshot.wire_bits[index] = bits;

@@ -427,6 +427,7 @@ impl<'a> Simulation<'a> {
             }
         }
         self.net.declared = self.net.flows.len();
+        self.net.losses.declared = self.net.declared;
         self.net.flows.extend(replayed);
         self.net.standing = u32::try_from(self.net.flows.len()).expect("the network was checked");
         Ok(())

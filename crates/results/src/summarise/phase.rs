@@ -1,6 +1,6 @@
 //! The parts of a run: what each flow got in each of them, and what held it back.
 
-use lastmile_sim::outcome::{FlowOutcome, Waits};
+use lastmile_sim::outcome::{FlowOutcome, Loss, Waits};
 use lastmile_units::{Duration, Instant};
 
 use super::statistics::round_trip;
@@ -9,6 +9,7 @@ use crate::bounds::{self, Bound};
 use crate::format::{self, to_f64};
 use crate::limits::Case;
 use crate::phases::{self, Interval};
+use crate::policing;
 use crate::schema::{Phase, PhaseFlow, PhaseLink, PhaseProbe};
 
 /// A two-way bound is worth telling below this share of the other one.
@@ -79,6 +80,10 @@ impl Run<'_> {
             let (network, traffic, sharing) = (self.network, flow.traffic, &sharing.data);
             let words =
                 Case { network, shape, traffic, interval: part, links, shares, retransmissions, sharing }.words();
+            let member = index - self.first_of(flow.traffic);
+            let policing = policing::words(network, (traffic, member), of_flow(&part.losses, index));
+            let words = policing.into_iter().chain(Some(words)).filter(|words| !words.is_empty());
+            let words = words.collect::<Vec<_>>().join("; ");
             match &two_way {
                 Some(bound) if !words.is_empty() => {
                     format!("{words}; at most {} by {}", format::rate(bound.bps), bound.by)
@@ -135,6 +140,12 @@ impl Run<'_> {
         }
         sharing
     }
+}
+
+/// The losses of one flow; `losses` are sorted by flow.
+pub(super) fn of_flow(losses: &[(Loss, u64)], flow: usize) -> impl Iterator<Item = &(Loss, u64)> {
+    let first = losses.partition_point(|(loss, _)| loss.flow < flow);
+    losses[first..].iter().take_while(move |(loss, _)| loss.flow == flow)
 }
 
 /// How many active flows use each link, connections that come and go apart.

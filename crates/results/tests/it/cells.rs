@@ -10,7 +10,7 @@ use crate::network::{bulk, line, modem, traffic};
 use crate::run;
 
 /// Four uploads over the port of 100 cells, two of them on one virtual channel.
-fn short_of_cells() -> Network {
+pub(crate) fn short_of_cells() -> Network {
     let mut network = line(2_000, 512, "ipoa-llcsnap", modem());
     network.duration = Duration::from_s(20);
     let tcp = Config { variant: Variant::Reno, sack: false, ..Config::default() };

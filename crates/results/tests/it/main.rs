@@ -5,6 +5,7 @@ mod bounds;
 mod cells;
 mod network;
 mod never_exceeded;
+mod policing;
 mod starvation;
 
 use lastmile_results::{Origin, Run, Series, Summary, summarise};

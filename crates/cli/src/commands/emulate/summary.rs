@@ -96,6 +96,7 @@ pub(super) fn document(arguments: &Start, scenario: &Scenario, path: &Path<'_>, 
         series: Vec::new(),
         conservation: conservation(outcome),
         atm: None,
+        losses: Vec::new(),
     };
     let summary = Summary { clock: Clock::Monotonic, ..summarise(&origin, &path.network(), &run) };
     Document { summary, live: Live::new(outcome) }

@@ -187,6 +187,7 @@ pub(super) fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outc
         series,
         conservation: line::conservation(emulated),
         atm: None,
+        losses: Vec::new(),
     }
 }
 
@@ -262,6 +263,7 @@ fn snapshots(samples: &[lab::Sample], glances: &[lab::Glance]) -> Vec<Snapshot> 
             retransmissions: tcp().map(|tcp| tcp.map_or(0, |tcp| tcp.retransmissions)).collect(),
             queue_delay: hops().map(|hop| waits(since, hop, |glance| glance.waited)).collect(),
             ack_queue_delay: hops().map(|hop| waits(since, hop, |glance| glance.acks_waited)).collect(),
+            losses: Vec::new(),
         });
     }
     snapshots
