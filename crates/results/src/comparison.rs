@@ -3,6 +3,7 @@
 
 mod network;
 
+use lastmile_queueing::DropReason;
 use serde::Serialize;
 
 pub use self::network::MeasuredNetwork;
@@ -30,20 +31,21 @@ pub fn rows(runs: &[&Run], alone_bps: Option<f64>) -> Vec<Row> {
     runs.iter().map(|run| Row::Line(Measured::of(&run.summary, alone_bps))).collect()
 }
 
-/// Names of columns and the text of each row. Columns in which no row of a network has something to tell are left out.
+/// Names of columns and the text of each row. Columns in which no row has something to tell are left out. No two have one name.
 #[must_use]
 pub fn table(rows: &[Row]) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let tails = Tails::of(rows);
     let mut texts: Vec<Vec<String>> = rows
         .iter()
         .map(|row| match row {
-            Row::Line(measured) => measured.cells().into(),
+            Row::Line(measured) => measured.cells(tails).into(),
             Row::Network(measured) => measured.cells().into(),
         })
         .collect();
-    if !matches!(rows.first(), Some(Row::Network(_))) {
-        return (COLUMNS.into(), texts);
-    }
-    let mut columns = network::COLUMNS.into();
+    let mut columns = match rows.first() {
+        Some(Row::Network(_)) => network::COLUMNS.into(),
+        _ => Measured::columns(tails).into(),
+    };
     tabular::keep_told(&mut columns, &mut texts);
     (columns, texts)
 }
@@ -60,12 +62,81 @@ pub fn measured_where(rows: &[Row]) -> String {
     }
 }
 
+/// What the column `probe` is of; `None` if no row has one.
+#[must_use]
+pub fn about_the_probe(rows: &[Row]) -> Option<&'static str> {
+    let has_probe = |row: &Row| matches!(row, Row::Line(measured) if measured.probe.p50_s.is_some());
+    rows.iter()
+        .any(has_probe)
+        .then_some("The probe is a ping over UDP without a code point: what best-effort traffic meets.")
+}
+
 /// Which part of the run, where no phase is meant.
 const WHOLE_RUN: &str = "over the whole run";
 
-/// The columns of [`Measured::cells`].
-pub const COLUMNS: [&str; 10] =
-    ["download", "of alone", "upload", "ping p50", "p99", "max", "queue of down", "queue of up", "max", "drops"];
+/// From so many replies on, their 99th percentile by nearest rank is not their maximum.
+pub(crate) const ENOUGH_FOR_P99: u64 = 100;
+
+/// A loss of so much of a probe's requests is told.
+const TOLD_LOSS: f64 = 0.01;
+
+/// What is told of the slowest replies of all rows: their 99th percentile, or where some row has too few replies for one, the slowest.
+#[derive(Clone, Copy)]
+struct Tails {
+    ping_p99: bool,
+    probe_p99: bool,
+}
+
+impl Tails {
+    fn of(rows: &[Row]) -> Self {
+        let all = |times: fn(&Measured) -> &RoundTrips| {
+            rows.iter().all(|row| match row {
+                Row::Line(measured) => times(measured).p50_s.is_none() || times(measured).p99_s.is_some(),
+                Row::Network(_) => true,
+            })
+        };
+        Self { ping_p99: all(|measured| &measured.ping), probe_p99: all(|measured| &measured.probe) }
+    }
+}
+
+/// Round-trip times of a probe; all `None` without a reply.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct RoundTrips {
+    /// The median.
+    pub p50_s: Option<f64>,
+    /// The 99th percentile; `None` for so few replies that it would be the largest.
+    pub p99_s: Option<f64>,
+    /// The largest.
+    pub max_s: Option<f64>,
+    /// Share of the requests of the whole run that have no reply.
+    pub lost_share: Option<f64>,
+}
+
+impl RoundTrips {
+    /// Those of the first probe over `protocol`, in `phase` or the whole run.
+    fn of(summary: &Summary, phase: Option<&Phase>, protocol: &str) -> Self {
+        let Some(probe) = summary.probes.iter().find(|probe| probe.protocol == protocol) else {
+            return Self::default();
+        };
+        let in_phase = phase.and_then(|phase| phase.probes.iter().find(|other| other.name == probe.name));
+        let (received, rtt) = in_phase.map_or((probe.received, probe.rtt_s), |part| (part.received, part.rtt_s));
+        let lost = probe.sent.saturating_sub(probe.received);
+        Self {
+            p50_s: rtt.p50,
+            p99_s: rtt.p99.filter(|_| received >= ENOUGH_FOR_P99),
+            max_s: rtt.max,
+            lost_share: (probe.sent > 0).then(|| format::to_f64(lost) / format::to_f64(probe.sent)),
+        }
+    }
+
+    fn tail(&self, p99: bool) -> Option<f64> {
+        if p99 { self.p99_s } else { self.max_s }
+    }
+
+    fn lost(&self) -> String {
+        format::or_dash(self.lost_share.filter(|share| *share >= TOLD_LOSS), format::percent)
+    }
+}
 
 /// What one run came to.
 #[derive(Clone, Debug, Serialize)]
@@ -78,20 +149,20 @@ pub struct Measured {
     pub download_share: Option<f64>,
     /// Goodput of all uploads.
     pub upload_bps: f64,
-    /// Round-trip time of the first ping: the median.
-    pub rtt_p50_s: Option<f64>,
-    /// The 99th percentile of it.
-    pub rtt_p99_s: Option<f64>,
-    /// The largest.
-    pub rtt_max_s: Option<f64>,
+    /// Round-trip time of the first ping over ICMP.
+    pub ping: RoundTrips,
+    /// Round-trip time of the first ping over UDP.
+    pub probe: RoundTrips,
     /// Mean time in the queues of the downstream: at its far end, and in a middlebox behind it.
     pub down_queue_delay_mean_s: Option<f64>,
     /// Mean time in the queues of the upstream: in a middlebox before it, and in the modem.
-    pub queue_delay_mean_s: Option<f64>,
-    /// The longest in each of them, together.
-    pub queue_delay_max_s: Option<f64>,
-    /// Packets that the queues of the upstream dropped in the whole run, regulated ACKs included.
+    pub up_queue_delay_mean_s: Option<f64>,
+    /// The longest in each of the queues of the upstream, together.
+    pub up_queue_delay_max_s: Option<f64>,
+    /// Packets that the queues of both directions of the line dropped in the whole run, regulated ACKs left out.
     pub drops: u64,
+    /// Pure ACKs that those queues dropped because a newer one says as much.
+    pub acks_merged: u64,
 }
 
 impl Measured {
@@ -100,46 +171,76 @@ impl Measured {
     pub fn of(summary: &Summary, reference_bps: Option<f64>) -> Self {
         let phase = busiest(summary);
         let download_bps = goodput(summary, phase, "down");
-        let probe = phase.and_then(|phase| phase.probes.first()).map(|probe| probe.rtt_s);
-        let rtt = probe.or_else(|| summary.probes.first().map(|probe| probe.rtt_s));
         let (up, down) = (waits(summary, phase, UP), waits(summary, phase, DOWN));
+        let at_the_line = |name: &str| UP.contains(&name) || DOWN.contains(&name);
+        let dropped = |of_acks: bool| {
+            let drops = summary.links.iter().filter(|link| at_the_line(&link.name)).flat_map(|link| &link.drops);
+            drops.filter(|(reason, _)| REGULATED.contains(&reason.as_str()) == of_acks).map(|(_, count)| count).sum()
+        };
         Self {
             phase: phase.map_or_else(|| WHOLE_RUN.to_owned(), |phase| phase.name.clone()),
             download_bps,
             download_share: reference_bps.filter(|bps| *bps > 0.0).map(|bps| download_bps / bps),
             upload_bps: goodput(summary, phase, "up"),
-            rtt_p50_s: rtt.as_ref().and_then(|rtt| rtt.p50),
-            rtt_p99_s: rtt.as_ref().and_then(|rtt| rtt.p99),
-            rtt_max_s: rtt.as_ref().and_then(|rtt| rtt.max),
+            ping: RoundTrips::of(summary, phase, "icmp"),
+            probe: RoundTrips::of(summary, phase, "udp"),
             down_queue_delay_mean_s: down.map(|waits| waits.0),
-            queue_delay_mean_s: up.map(|waits| waits.0),
-            queue_delay_max_s: up.map(|waits| waits.1),
-            drops: summary
-                .links
-                .iter()
-                .filter(|link| UP.contains(&&*link.name))
-                .flat_map(|link| link.drops.values())
-                .sum(),
+            up_queue_delay_mean_s: up.map(|waits| waits.0),
+            up_queue_delay_max_s: up.map(|waits| waits.1),
+            drops: dropped(false),
+            acks_merged: dropped(true),
         }
     }
 
-    /// A row of the table, in the order of [`COLUMNS`].
-    #[must_use]
-    pub fn cells(&self) -> [String; COLUMNS.len()] {
+    /// The columns of [`Measured::cells`].
+    fn columns(tails: Tails) -> [&'static str; 14] {
+        [
+            "download",
+            "of alone",
+            "upload",
+            "ping p50",
+            if tails.ping_p99 { "ping p99" } else { "ping max" },
+            "probe p50",
+            if tails.probe_p99 { "probe p99" } else { "probe max" },
+            "ping lost",
+            "probe lost",
+            "down queue",
+            "up queue",
+            "up queue max",
+            "drops",
+            "ACKs merged",
+        ]
+    }
+
+    /// A row of the table.
+    fn cells(&self, tails: Tails) -> [String; 14] {
         [
             rate(self.download_bps),
             format::or_dash(self.download_share, |share| format!("{:.1} %", share * 100.0)),
             rate(self.upload_bps),
-            time(self.rtt_p50_s),
-            time(self.rtt_p99_s),
-            time(self.rtt_max_s),
+            time(self.ping.p50_s),
+            time(self.ping.tail(tails.ping_p99)),
+            time(self.probe.p50_s),
+            time(self.probe.tail(tails.probe_p99)),
+            self.ping.lost(),
+            self.probe.lost(),
             time(self.down_queue_delay_mean_s),
-            time(self.queue_delay_mean_s),
-            time(self.queue_delay_max_s),
-            self.drops.to_string(),
+            time(self.up_queue_delay_mean_s),
+            time(self.up_queue_delay_max_s),
+            format::grouped(self.drops),
+            if self.acks_merged > 0 { format::grouped(self.acks_merged) } else { tabular::NOTHING.to_owned() },
         ]
     }
 }
+
+/// Why a queue drops a pure ACK that a newer one stands for.
+const REGULATED: [&str; 5] = [
+    DropReason::AckFiltered.name(),
+    DropReason::AckCollapsed.name(),
+    DropReason::AckMerged.name(),
+    DropReason::AckDuplicate.name(),
+    DropReason::AckSignal.name(),
+];
 
 /// The links whose queues a packet of each direction waits in, at the line.
 const UP: [&str; 2] = ["up", "middlebox-up"];
@@ -196,3 +297,6 @@ fn goodput(summary: &Summary, phase: Option<&Phase>, direction: &str) -> f64 {
 fn time(seconds: Option<f64>) -> String {
     format::or_dash(seconds, |seconds| format!("{:.1} ms", seconds * 1e3))
 }
+
+#[cfg(test)]
+mod tests;

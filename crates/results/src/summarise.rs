@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use lastmile_queueing::DropReason;
 use lastmile_sim::outcome::{FlowOutcome, Losses, Outcome, ProbeOutcome};
-use lastmile_sim::spec::{Network, Source};
+use lastmile_sim::spec::{Echo, Network, Source};
 use lastmile_tcp::Variant;
 use lastmile_units::{Duration, Instant};
 
@@ -199,9 +199,12 @@ impl<'a> Run<'a> {
     }
 
     fn probe(&self, probe: &ProbeOutcome) -> Probe {
+        let traffic = &self.network.traffic[probe.traffic];
+        let echo = if let Source::Ping { echo, .. } = traffic.source { echo } else { Echo::Icmp };
         Probe {
             name: probe.name.clone(),
-            class: class(self.network.traffic[probe.traffic].dscp),
+            class: class(traffic.dscp),
+            protocol: echo.name().to_owned(),
             sent: probe.sent,
             received: probe.received,
             rtt_s: round_trip(probe.replies.iter().map(|(_, took)| *took)),

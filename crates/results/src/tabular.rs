@@ -234,6 +234,7 @@ pub(crate) fn probes(summary: &Summary) -> Table {
     use Kind::{Name, Number, Text};
     let columns = columns(&[
         ("Probe", Name),
+        ("Protocol", Text),
         ("Class", Text),
         ("Replies", Number),
         ("RTT min", Number),
@@ -251,6 +252,7 @@ fn probe(probe: &Probe) -> Vec<String> {
     let RoundTrip { min, mean, p50, p99, p999, max, jitter } = probe.rtt_s;
     let mut cells = vec![
         probe.name.clone(),
+        probe.protocol.to_uppercase(),
         probe.class.clone(),
         format!("{} of {}", format::grouped(probe.received), format::grouped(probe.sent)),
     ];
@@ -292,9 +294,9 @@ pub(crate) fn lines(summary: &Summary) -> Table {
     let columns = columns(&[
         ("Line", Name),
         ("Goodput down", Number),
-        ("Busy", Number),
+        ("Busy down", Number),
         ("Goodput up", Number),
-        ("Busy", Number),
+        ("Busy up", Number),
     ]);
     let share = |share: Option<f64>| format::or_dash(share, format::percent);
     let row = |line: &Line| {

@@ -48,8 +48,8 @@ pub(crate) static ACCESS: Section = Section {
             "policy",
             Kind::Text,
             "none",
-            "A [policy](policy.md) in place of the queue of `up`, or in a middlebox before and behind the line, as it says: the name of one \
-             that comes with the program, such as \"sad-cbq\", or the path of a file, seen from this one.",
+            "A [policy](policy.md) in place of the queue of `up`, or in a middlebox before and behind the line, as it says: the name of a \
+             ready one, such as \"sad-cbq\", or the path of a file, seen from this one. `\"none\"`: no policy, the line's own queues.",
         ),
         Key::optional("lan", Kind::Table("`[access.lan]`"), "its defaults", "Between client and CPE."),
         Key::optional("aggregation", Kind::Table("`[access.lan]`"), "its defaults", "Between DSLAM and gateway."),
@@ -122,6 +122,9 @@ pub(crate) static PROCESSING: Section = Section {
         Key::with_default("server", Kind::Time, "0 ms", "In the server.").at_most("10 s"),
     ],
 };
+
+/// The value of `policy` that names none.
+const NO_POLICY: &str = "none";
 
 /// The access line of a file.
 #[derive(Clone, Debug)]
@@ -297,6 +300,9 @@ fn policy(table: &Table<'_>, down: Option<&LineSpec>, up: Option<&LineSpec>) -> 
     let Some(name) = table.optional::<String>("policy") else {
         return if table.has("policy") { None } else { Some(None) };
     };
+    if name == NO_POLICY {
+        return Some(None);
+    }
     if table.has("remedy") && table.optional::<String>("remedy").is_some_and(|remedy| remedy != "none") {
         let hint = "a policy has remedies of its own: leave out one of them";
         table.error("remedy", "both a remedy and a policy", Some(hint.into()));

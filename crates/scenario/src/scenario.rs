@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lastmile_sim::spec::{Network, NodeIndex, Record, Source, Traffic};
+use lastmile_sim::spec::{Echo, Names, Network, NodeIndex, Record, Source, Traffic};
 use lastmile_tcp::Config;
 use lastmile_units::{ByteCount, Duration};
 
@@ -92,6 +92,11 @@ pub(crate) static RECORD: Section = Section {
     ],
 };
 
+/// The best-effort probe of a comparison: its name, the IP bytes of a request and of a reply, and the least time between requests.
+const PROBE_NAME: &str = "probe";
+const PROBE_SIZE: ByteCount = ByteCount::new(84);
+const PROBE_INTERVAL: Duration = Duration::from_ms(200);
+
 /// Most samples of a series.
 const MOST_SAMPLES: u64 = 100_000;
 
@@ -172,6 +177,43 @@ impl Scenario {
     #[must_use]
     pub fn with_traffic(mut self, keep: impl Fn(&Traffic) -> bool) -> Self {
         self.network.traffic.retain(keep);
+        self
+    }
+
+    /// The same scenario with a best-effort probe: a ping over UDP without a code point from the client of the first access line to the server,
+    /// which no policy puts first because it is a ping. Unchanged without an access line, or if the file has such a ping.
+    ///
+    /// The probe runs as long as the file's first ping, or all the time. Its requests take at most 1 % of the upstream.
+    #[must_use]
+    pub fn with_probe(mut self) -> Self {
+        // Packets over links of cells need a virtual channel, which is the file's to name.
+        let Some(access) = self.access.as_ref().filter(|_| self.network.atm.is_none()) else { return self };
+        let is_ping = |traffic: &&Traffic| matches!(traffic.source, Source::Ping { .. });
+        let is_probe =
+            |traffic: &Traffic| traffic.dscp == 0 && matches!(traffic.source, Source::Ping { echo: Echo::Udp, .. });
+        if self.network.traffic.iter().any(is_probe) {
+            return self;
+        }
+        let up = &self.network.links[access.up_link];
+        let taken = up.rate.map(|rate| rate.time_for(up.link_layer.on_wire(PROBE_SIZE)) * 100);
+        let interval = taken.unwrap_or_default().max(PROBE_INTERVAL);
+        let times = self.network.traffic.iter().find(is_ping).map(|ping| (ping.start, ping.stop));
+        let (start, stop) = times.unwrap_or_default();
+        let is_free = |name: &str| !self.network.traffic.iter().any(|traffic| traffic.name == name);
+        let numbered = (2..).map(|number| format!("{PROBE_NAME}-{number}"));
+        let name = std::iter::once(PROBE_NAME.to_owned()).chain(numbered).find(|name| is_free(name));
+        self.network.traffic.push(Traffic {
+            name: name.expect("there are more numbers than traffics"),
+            direction: "up".to_owned(),
+            from: access.client,
+            to: access.server,
+            count: 1,
+            start,
+            stop,
+            dscp: 0,
+            names: Names::default(),
+            source: Source::Ping { interval, size: PROBE_SIZE, echo: Echo::Udp },
+        });
         self
     }
 

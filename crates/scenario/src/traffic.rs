@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use lastmile_sim::spec::{Names, NodeIndex, OpenedBy, Source, Traffic};
+use lastmile_sim::spec::{Echo, Names, NodeIndex, OpenedBy, Source, Traffic};
 use lastmile_tcp::Config;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, WireBytes};
 
@@ -184,8 +184,15 @@ pub(crate) static BLAST: Section = Section {
 };
 pub(crate) static PING: Section = Section {
     heading: "`kind = \"ping\"`",
-    about: "ICMP echo, answered by the other end; the size is that of ping(8) by default.",
+    about: "Requests that the other end answers: ICMP echo, or UDP datagrams. The size is that of ping(8) by default. A policy that serves ICMP \
+            first makes the ping over ICMP short; one over UDP without a `dscp` waits as other traffic does.",
     keys: &[
+        Key::with_default(
+            "protocol",
+            Kind::Choice(&["icmp", "udp"]),
+            "icmp",
+            "What requests and replies are. Over UDP they leave half an `interval` after the start and each other. Only the simulator has \"udp\".",
+        ),
         Key::with_default("interval", Kind::Time, "1 s", "Time between requests.").at_least("1 us").at_most("24 h"),
         Key::optional("size", Kind::Bytes, "84 B", "IP bytes of a request and of its reply.")
             .at_least("28 B")
@@ -386,7 +393,8 @@ fn source(
         Form::Replay => None,
         Form::Ping => {
             let (interval, size) = (table.get("interval"), size(table, PING_PACKET, ends, around));
-            Some(Source::Ping { interval: interval?, size: size? })
+            let echo = table.choice("protocol", &[Echo::Icmp, Echo::Udp].map(|echo| (echo.name(), echo)));
+            Some(Source::Ping { interval: interval?, size: size?, echo: echo? })
         }
     }
 }

@@ -106,7 +106,7 @@ fn source(traffic: &Traffic) -> Result<(), BuildError> {
         }
         Source::Web(_) | Source::Swarm(_) => Ok(()),
         Source::Poisson { size: bytes, .. } | Source::OnOff { size: bytes, .. } => size(bytes),
-        Source::Constant { interval, size: bytes, .. } | Source::Ping { interval, size: bytes } => {
+        Source::Constant { interval, size: bytes, .. } | Source::Ping { interval, size: bytes, .. } => {
             if interval.is_zero() {
                 return Err(BuildError::NoInterval { traffic: traffic.name.clone() });
             }

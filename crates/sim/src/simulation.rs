@@ -243,11 +243,9 @@ impl<'a> Simulation<'a> {
             Place::Gone | Place::Web(_) | Place::Swarm(_) => {}
             Place::Ping(index) => {
                 let ping = &mut self.hosts.pings[index as usize];
-                if packet.protocol == Protocol::EchoRequest {
-                    let reply = ping.answer(packet);
-                    self.net.send(now, reply);
-                } else {
-                    ping.replied(now, packet);
+                match ping.answer(packet) {
+                    Some(reply) => self.net.send(now, reply),
+                    None => ping.replied(now, packet),
                 }
             }
         }
@@ -289,8 +287,9 @@ impl<'a> Simulation<'a> {
             Place::Ping(index) => {
                 let ping = &mut self.hosts.pings[index as usize];
                 let stop = self.network.traffic[ping.traffic].stop;
-                ping.start(now, stop);
-                self.net.schedule(now, Event::Source(flow));
+                if let Some(first) = ping.start(now, stop) {
+                    self.net.schedule(first, Event::Source(flow));
+                }
             }
             Place::Replay(index) => {
                 let replay = &mut self.hosts.replays[index as usize];
@@ -496,8 +495,8 @@ impl Hosts {
                 }
                 Place::Transfer(place)
             }
-            Source::Ping { interval, size } => {
-                self.pings.push(Ping::new(ids, traffic, *dscp, *interval, *size));
+            Source::Ping { interval, size, echo } => {
+                self.pings.push(Ping::new(ids, traffic, *dscp, (*interval, *size, *echo)));
                 Place::Ping(at(self.pings.len() - 1))
             }
             Source::Web(model) => {

@@ -293,13 +293,36 @@ pub enum Source {
     Swarm(Arc<Swarm>),
     /// Packets of a capture, each at its time.
     Replay(Arc<Replay>),
-    /// ICMP echo, answered by the other end.
+    /// Requests at equal intervals, answered by the other end.
     Ping {
         /// Time between requests.
         interval: Duration,
         /// IP bytes of a request and of its reply.
         size: ByteCount,
+        /// What the packets are.
+        echo: Echo,
     },
+}
+
+/// The packets of a ping.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Echo {
+    /// ICMP echo requests and replies, as those of ping(8).
+    #[default]
+    Icmp,
+    /// UDP datagrams, which the other end returns (RFC 862).
+    Udp,
+}
+
+impl Echo {
+    /// The name in files and results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Icmp => "icmp",
+            Self::Udp => "udp",
+        }
+    }
 }
 
 /// A web user's browser and the pages it meets: see `host/web.rs` for the model.

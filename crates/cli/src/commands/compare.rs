@@ -24,20 +24,25 @@ use crate::memory::Grant;
 use crate::printer::Printer;
 use crate::table::{Align, Table};
 
+/// Columns of a terminal that nobody has made larger.
+const WIDTH: usize = 80;
+
 /// What the run of the downloads alone is called.
 const ALONE: &str = "download alone";
 
 /// Simulate a scenario in several cases, under remedies, or with values of a key
 ///
-/// Over an [access] line, prints what each leaves of downloads and uploads while both run, and what share that is of the downloads
-/// alone. Over other networks, prints what connections get and how evenly, what was lost, and over ATM the queue of the busiest port
+/// Over an [access] line, prints what each leaves of downloads and uploads while both run, what share that is of the downloads alone on the
+/// line's own queues, and the round trips of the file's ping and of a best-effort probe, which is added: a ping over UDP without a code point,
+/// with at most 1 % of the upstream. Over other networks, prints what connections get and how evenly, what was lost, and over ATM the queue of the busiest port
 /// and what waits at the edge. With --out, writes the results of each run and a report that shows them side by side.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Scenario file, with an [access] line, a [[case]] for each run, or --vary
     scenario: PathBuf,
 
-    /// Ready policies, files of policies, or remedies of `[access]` [default: the [[case]]s of the file, or fifo,ack-priority,sad-cbq]
+    /// Ready policies, files of policies, or remedies of `[access]`, each in place of the policy or remedy of the file; `none` is the line's own
+    /// queues [default: the [[case]]s of the file, or none, the policy or remedy of the file, cake, fq-codel-sqm and full-both-ways]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     remedies: Vec<String>,
 
@@ -92,7 +97,7 @@ struct Compared<'a> {
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let file = Scenario::load_with(&arguments.scenario, &arguments.common()).map_err(Failure::Report)?;
     printer.warnings(file.warnings());
-    let Rows { what, mut variants } = variants::of(arguments, &file)?;
+    let Rows { what, mut variants, reference } = variants::of(arguments, &file)?;
     let mut scenarios = Vec::new();
     for variant in &variants {
         let read = Scenario::load_with(&arguments.scenario, &variant.overrides);
@@ -100,12 +105,14 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         let why = format!("{what} \"{}\"", variant.label);
         let scenario = read.map_err(|report| Failure::Report(report.within(&why)))?;
         printer.warnings(&scenario.warnings().beyond(file.warnings()).within(&why));
-        scenarios.push(scenario);
+        scenarios.push(scenario.with_probe());
     }
     let has_line = file.access().is_some();
     if has_line {
-        scenarios.push(downloads_alone(&file)?);
-        variants.push(Variant::new(ALONE, &arguments.common(), Vec::new()));
+        let alone = Variant::new(ALONE, &arguments.common(), reference);
+        let file = Scenario::load_with(&arguments.scenario, &alone.overrides).map_err(Failure::Report)?;
+        scenarios.push(downloads_alone(file)?);
+        variants.push(alone);
     }
     let plan = plan(arguments);
     let interrupt = Interrupt::watch()?;
@@ -128,14 +135,14 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     Ok(Exit::Done)
 }
 
-/// The downloads of `file` without the rest of its traffic, on the line as it is there.
-fn downloads_alone(file: &Scenario) -> Result<Scenario> {
+/// The downloads of `file` without the rest of its traffic.
+fn downloads_alone(file: Scenario) -> Result<Scenario> {
     let is_download = |source: &Source, direction: &str| matches!(source, Source::Bulk { .. }) && direction == "down";
     if !file.network_ref().traffic.iter().any(|traffic| is_download(&traffic.source, &traffic.direction)) {
         return Err(Failure::new("no download to compare: no bulk traffic has direction = \"down\"")
             .hint("`lastmile run --vary KEY=VALUE,...` sets whatever runs side by side"));
     }
-    Ok(file.clone().with_traffic(|traffic| is_download(&traffic.source, &traffic.direction)))
+    Ok(file.with_traffic(|traffic| is_download(&traffic.source, &traffic.direction)))
 }
 
 impl Arguments {
@@ -179,12 +186,13 @@ fn print(
     printer.heading(scenario)?;
     let alone =
         reference_bps.map(|bps| format!("The downloads alone have {}. ", format::rate(bps))).unwrap_or_default();
-    printer.data(&format!("\n{alone}Measured {}:\n\n", comparison::measured_where(&rows)))?;
+    let probe = comparison::about_the_probe(&rows).map(|about| format!("{about}\n")).unwrap_or_default();
+    printer.data(&format!("\n{alone}Measured {}.\n{probe}\n", comparison::measured_where(&rows)))?;
     let (columns, texts) = comparison::table(&rows);
     let columns = columns.into_iter().map(|name| (name, Align::Right));
     let mut table = Table::new([(what, Align::Left)].into_iter().chain(columns));
     for (done, cells) in done.iter().zip(texts) {
         table.row(std::iter::once(done.run.label.clone()).chain(cells));
     }
-    Ok(printer.data(&table.render())?)
+    Ok(printer.data(&table.render_within(WIDTH))?)
 }

@@ -33,6 +33,9 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// Columns of a terminal that nobody has made larger.
+const WIDTH: usize = 80;
+
 #[derive(Serialize)]
 struct Told<'a> {
     label: &'a str,
@@ -79,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
             let place = comparison::measured_where(std::slice::from_ref(row));
             table.row([run.label.clone(), place].into_iter().chain(cells));
         }
-        printer.data(&table.render())?;
+        printer.data(&table.render_within(WIDTH))?;
     }
     if let Some(out) = &arguments.out {
         printer.talk(&format!("report: {}", out.display()));

@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=1000))]
     pub(super) seeds: Option<u64>,
 
-    /// Compare remedies, such as none,sad: short for --vary access.remedy=none,sad
+    /// Compare remedies, such as none,sad, each in place of the policy or remedy of the file
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with = "vary")]
     pub(super) remedy: Vec<String>,
 

@@ -70,8 +70,9 @@ fn summary(runs: &[Run], alone_bps: Option<f64>) -> Markup {
                 "Goodputs are of all TCP connections, of the one that has least and of the one that has most, measured " (place) ". Means are of samples, "
                 "losses of all queues; what waits at the edge is that of each connection of available bit rate on its own."
             } @else {
-                "Goodputs are sums over flows, measured " (place) "; drops are those of the upstream over the whole run, "
-                "ACKs that were merged away included."
+                "Goodputs are sums over flows, measured " (place) ". Queues are those of the line and of a middlebox at its near end; drops and merged ACKs "
+                "are theirs over the whole run."
+                @if let Some(about) = comparison::about_the_probe(&measured) { " " (about) }
             }
             @if let Some(alone) = alone_bps { " The downloads alone have " (format::rate(alone)) "." }
         }

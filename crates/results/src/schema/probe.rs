@@ -9,12 +9,20 @@ pub struct Probe {
     pub name: String,
     /// Class of its packets: the name of their code point (RFC 2474, RFC 2597, RFC 3246), such as `default`, `EF`, `AF41`.
     pub class: String,
+    /// What its packets are: `icmp` or `udp`.
+    #[serde(default = "icmp")]
+    pub protocol: String,
     /// Requests sent.
     pub sent: u64,
     /// Replies received.
     pub received: u64,
     /// Round-trip time.
     pub rtt_s: RoundTrip,
+}
+
+/// The protocol of probes in results that do not name it.
+fn icmp() -> String {
+    "icmp".to_owned()
 }
 
 /// Distribution of a round-trip time in seconds; all `null` without a reply. Percentiles are exact (nearest rank).

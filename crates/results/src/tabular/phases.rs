@@ -5,6 +5,7 @@ use lastmile_theory::interval::Mean;
 
 use super::{Column, Kind, NOTHING, Table, columns, distinct};
 use crate::Run;
+use crate::comparison::ENOUGH_FOR_P99;
 use crate::format;
 use crate::schema::{Phase, Summary};
 use crate::seeds::Seeded;
@@ -44,11 +45,12 @@ pub(crate) fn phases(summary: &Summary) -> Table {
 const GOODPUT: &str = ": goodput";
 const MEDIAN: &str = ": RTT p50";
 const TAIL: &str = ": RTT p99";
+const LARGEST: &str = ": RTT max";
 
 fn order(name: &str) -> u8 {
     match name {
         n if n.ends_with(GOODPUT) => 0,
-        n if n.ends_with(MEDIAN) || n.ends_with(TAIL) => 1,
+        n if [MEDIAN, TAIL, LARGEST].iter().any(|end| n.ends_with(end)) => 1,
         _ => 2,
     }
 }
@@ -101,7 +103,9 @@ impl std::fmt::Display for Value {
 fn measures(phase: &Phase, links: &[String]) -> Vec<(String, Value)> {
     let flows = phase.flows.iter().map(|flow| (format!("{}{GOODPUT}", flow.name), Value::Rate(flow.goodput_bps)));
     let probes = phase.probes.iter().flat_map(|probe| {
-        let told = [(MEDIAN, probe.rtt_s.p50), (TAIL, probe.rtt_s.p99)];
+        // Of few replies the 99th percentile by nearest rank is the largest, and is called so.
+        let tail = if probe.received >= ENOUGH_FOR_P99 { (TAIL, probe.rtt_s.p99) } else { (LARGEST, probe.rtt_s.max) };
+        let told = [(MEDIAN, probe.rtt_s.p50), tail];
         told.into_iter().filter_map(|(what, value)| Some((format!("{}{what}", probe.name), Value::Seconds(value?))))
     });
     let links = phase.links.iter().filter(|link| links.contains(&link.name)).flat_map(|link| {

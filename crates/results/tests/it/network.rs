@@ -78,7 +78,8 @@ pub(crate) fn tcp() -> Config {
 pub(crate) fn upload_starves_download(up_queue: Spec) -> Network {
     let mut network = line(2_000, 512, "bridged-vcmux-fcs", up_queue);
     let large = Config { receive_window: ByteCount::new(4 << 20), ..tcp() };
-    let ping = Source::Ping { interval: Duration::from_s(1), size: ByteCount::new(64) };
+    let ping =
+        Source::Ping { interval: Duration::from_s(1), size: ByteCount::new(64), echo: lastmile_sim::spec::Echo::Icmp };
     // The ping comes first: a snapshot counts it, a list of flows does not.
     network.traffic.push(traffic("ping", 0, 1, ping));
     network.traffic.push(traffic("download", 1, 0, bulk(&tcp(), None, OpenedBy::Receiver)));

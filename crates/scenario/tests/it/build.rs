@@ -61,7 +61,7 @@ fn the_demo_is_the_line_that_it_says() {
     );
     assert!(matches!(upload.source, Source::Bulk { opened_by: OpenedBy::Sender, .. }));
     assert!(
-        matches!(ping.source, Source::Ping { interval, size } if interval == Duration::from_ms(200) && size == ByteCount::new(84))
+        matches!(ping.source, Source::Ping { interval, size, .. } if interval == Duration::from_ms(200) && size == ByteCount::new(84))
     );
 }
 

@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_ping_is_no_datagram_source() {
-        let ping = Source::Ping { interval: Duration::from_ms(1), size: SIZE };
+        let ping = Source::Ping { interval: Duration::from_ms(1), size: SIZE, echo: crate::spec::Echo::Icmp };
         assert!(Departures::new(&ping, Stream::new(1, "any")).is_none());
     }
 }

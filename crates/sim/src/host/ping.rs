@@ -1,9 +1,10 @@
-//! ICMP echo: a request at each interval, answered by the other end.
+//! Echo over ICMP or UDP: a request at each interval, answered by the other end.
 
 use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_units::{ByteCount, Duration, Instant};
 
 use super::datagram;
+use crate::spec::Echo;
 
 /// A ping, both ends of it.
 #[derive(Debug)]
@@ -14,6 +15,7 @@ pub(crate) struct Ping {
     reply: FlowId,
     interval: Duration,
     size: ByteCount,
+    echo: Echo,
     dscp: u8,
     stop: Option<Instant>,
     start: Instant,
@@ -21,7 +23,12 @@ pub(crate) struct Ping {
 }
 
 impl Ping {
-    pub(crate) fn new(flows: [FlowId; 2], traffic: usize, dscp: u8, interval: Duration, size: ByteCount) -> Self {
+    pub(crate) fn new(
+        flows: [FlowId; 2],
+        traffic: usize,
+        dscp: u8,
+        (interval, size, echo): (Duration, ByteCount, Echo),
+    ) -> Self {
         Self {
             traffic,
             replies: Vec::new(),
@@ -29,6 +36,7 @@ impl Ping {
             reply: flows[1],
             interval,
             size,
+            echo,
             dscp,
             stop: None,
             start: Instant::ZERO,
@@ -40,24 +48,37 @@ impl Ping {
         self.sent
     }
 
-    /// The ping begins.
-    pub(crate) fn start(&mut self, now: Instant, stop: Option<Instant>) {
-        self.start = now;
+    /// The ping begins: when its first request leaves. Requests over UDP leave half an interval later, so that those of a ping over ICMP beside
+    /// them are not always just ahead.
+    pub(crate) fn start(&mut self, now: Instant, stop: Option<Instant>) -> Option<Instant> {
+        self.start = match self.echo {
+            Echo::Icmp => now,
+            Echo::Udp => now + self.interval / 2,
+        };
         self.stop = stop;
+        self.stop.is_none_or(|stop| self.start < stop).then_some(self.start)
     }
 
     /// Time for a request: the request, and when the next one leaves.
     pub(crate) fn next(&mut self, now: Instant) -> (Meta, Option<Instant>) {
-        let packet = datagram(self.request, Protocol::EchoRequest, self.size, self.sent, self.dscp);
+        let protocol = match self.echo {
+            Echo::Icmp => Protocol::EchoRequest,
+            Echo::Udp => Protocol::Udp,
+        };
+        let packet = datagram(self.request, protocol, self.size, self.sent, self.dscp);
         self.sent += 1;
         let next = now + self.interval;
         (packet, self.stop.is_none_or(|stop| next < stop).then_some(next))
     }
 
-    /// The answer to a request.
-    pub(crate) fn answer(&self, request: &Meta) -> Meta {
-        let number = u64::from(request.seq.raw());
-        datagram(self.reply, Protocol::EchoReply, request.ip_bytes(), number, self.dscp)
+    /// The answer to `packet` if it is a request.
+    pub(crate) fn answer(&self, packet: &Meta) -> Option<Meta> {
+        let protocol = match self.echo {
+            Echo::Icmp => Protocol::EchoReply,
+            Echo::Udp => Protocol::Udp,
+        };
+        let number = u64::from(packet.seq.raw());
+        (packet.flow == self.request).then(|| datagram(self.reply, protocol, packet.ip_bytes(), number, self.dscp))
     }
 
     /// A reply comes back. Requests leave at equal intervals, so its number says when its request left.

@@ -70,7 +70,11 @@ fn upload(count: u32, variant: Variant) -> Traffic {
 }
 
 fn ping() -> Traffic {
-    let source = Source::Ping { interval: Duration::from_ms(100), size: ByteCount::new(84) };
+    let source = Source::Ping {
+        interval: Duration::from_ms(100),
+        size: ByteCount::new(84),
+        echo: lastmile_sim::spec::Echo::Icmp,
+    };
     build::traffic("ping", 0, 3, source)
 }
 

@@ -196,7 +196,11 @@ fn a_replay_offers_each_packet_at_its_time_as_it_was() {
         (Duration::from_ms(250), packet(0, 1_461, 1_000)),
     ];
     let mut network = build::line(1_000, 1_000, "ip", Duration::from_ms(1));
-    let ping = Source::Ping { interval: Duration::from_s(100), size: lastmile_units::ByteCount::new(84) };
+    let ping = Source::Ping {
+        interval: Duration::from_s(100),
+        size: lastmile_units::ByteCount::new(84),
+        echo: lastmile_sim::spec::Echo::Icmp,
+    };
     let mut traffic = build::traffic("replay", 0, 1, replay(packets, 2));
     traffic.start = build::at_ms(1_000);
     network.traffic.push(traffic);

@@ -10,7 +10,7 @@ use lastmile_packet::{FlowAddresses, FlowDirectory as _, FlowId};
 use lastmile_queueing::random::Stream;
 use lastmile_scenario::Scenario;
 use lastmile_sim::Directory;
-use lastmile_sim::spec::{Network, NodeIndex, OpenedBy, Source, Traffic};
+use lastmile_sim::spec::{Echo, Network, NodeIndex, OpenedBy, Source, Traffic};
 use lastmile_tcp::Config as Tcp;
 
 use super::super::emulate::Path;
@@ -93,7 +93,7 @@ impl<'s> Plan<'s> {
                 ends if ends == (server, client) => End::Server,
                 ends => return Err(elsewhere(scenario, traffic, ends, [client, server])),
             };
-            if matches!(traffic.source, Source::Writes { .. }) {
+            if matches!(traffic.source, Source::Writes { .. } | Source::Ping { echo: Echo::Udp, .. }) {
                 return Err(simulated_alone(scenario, traffic));
             }
             plan.add(traffic, from, first, &directory, kernel);
@@ -243,7 +243,7 @@ impl Planned<'_> {
             Source::Bulk { sender, receiver, bytes, request, opened_by } => {
                 Some(Kind::Transfer(self.transfer(sender, receiver, (*bytes, *request), *opened_by)))
             }
-            Source::Ping { interval, size } => {
+            Source::Ping { interval, size, .. } => {
                 Some(Kind::Echo(EchoPlan { interval: *interval, size: u16::try_from(size.as_u64()).ok()? }))
             }
             Source::Web(model) => {
@@ -354,11 +354,8 @@ fn ends_of_traffic(scenario: &Scenario) -> Result<(String, String)> {
 
 /// Traffic that no application of the lab offers.
 fn simulated_alone(scenario: &Scenario, traffic: &Traffic) -> Failure {
-    let message = format_args!(
-        "{}: traffic.{} is of kind \"writes\", which only the simulator has",
-        scenario.name(),
-        traffic.name
-    );
+    let what = if matches!(traffic.source, Source::Ping { .. }) { "a ping over UDP" } else { "of kind \"writes\"" };
+    let message = format_args!("{}: traffic.{} is {what}, which only the simulator has", scenario.name(), traffic.name);
     Failure::new(message)
         .hint("`lastmile run` without --live simulates it; of TCP the lab has bulk, persistent, web and swarm")
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use lastmile_scenario::Override;
 use lastmile_units::Duration;
 
-use super::variants::{common, policy_override};
+use super::variants::{common, policy_overrides};
 
 /// What is to be otherwise than the file says.
 #[derive(Args, Clone, Default)]
@@ -15,7 +15,7 @@ pub(in crate::commands) struct Changes {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(in crate::commands) set: Vec<Override>,
 
-    /// Share the upstream by a policy: the name of a ready one, or a file; short for --set access.policy=NAME
+    /// Policy in place of the policy or remedy of the file: a ready one, a file, or none for the line's own queues
     #[arg(long, value_name = "NAME")]
     pub(in crate::commands) policy: Option<String>,
 
@@ -27,8 +27,8 @@ pub(in crate::commands) struct Changes {
 impl Changes {
     /// As overrides, with that of a seed.
     pub(in crate::commands) fn overrides(&self, seed: Option<u64>) -> Vec<Override> {
-        let policy = self.policy.as_deref().map(|name| policy_override("--policy", name));
-        common(&self.set, seed, self.duration).into_iter().chain(policy).collect()
+        let policy = self.policy.as_deref().map(|name| policy_overrides("--policy", name));
+        common(&self.set, seed, self.duration).into_iter().chain(policy.into_iter().flatten()).collect()
     }
 }
 

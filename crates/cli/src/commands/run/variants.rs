@@ -82,10 +82,10 @@ pub(in crate::commands) fn of(arguments: &Arguments) -> Result<Vec<Variant>> {
             return Err(Failure::new(format_args!("{key} is to be \"{value}\" twice")));
         }
         let own = match arguments.vary {
-            Some(_) => Override::from_argument(&format!("{key}={value}"), &format!("--vary {key}={value}")),
-            None => Override::from_option("--remedy", key, value),
+            Some(_) => vec![Override::from_argument(&format!("{key}={value}"), &format!("--vary {key}={value}"))],
+            None => remedy_overrides("--remedy", value),
         };
-        variants.push(Variant::new(value, &common, vec![own]));
+        variants.push(Variant::new(value, &common, own));
     }
     Ok(variants)
 }
@@ -102,11 +102,25 @@ pub(in crate::commands) fn pairs(overrides: &[Override]) -> Vec<String> {
     overrides.iter().map(|set| set.as_str().to_owned()).collect()
 }
 
-/// The policy that `option` names: a file is seen from here, where a scenario sees it from its own place.
-pub(in crate::commands) fn policy_override(option: &str, name: &str) -> Override {
+/// The policy that `option` names, in place of the policy or remedy of the file. A path is relative to the working directory, where one in a
+/// scenario is relative to that scenario.
+pub(in crate::commands) fn policy_overrides(option: &str, name: &str) -> Vec<Override> {
     let file = if name.contains(['/', '.']) { std::path::absolute(name).ok() } else { None };
     let seen = file.map_or_else(|| name.to_owned(), |file| file.display().to_string());
-    Override::from_argument(&format!("access.policy={seen}"), &format!("{option} {name}"))
+    either(option, name, "none", &seen)
+}
+
+/// The remedy that `option` names, in place of the policy or remedy of the file.
+pub(in crate::commands) fn remedy_overrides(option: &str, name: &str) -> Vec<Override> {
+    either(option, name, name, "none")
+}
+
+/// A file has one of the two: each clears the other.
+fn either(option: &str, name: &str, remedy: &str, policy: &str) -> Vec<Override> {
+    let argument = format!("{option} {name}");
+    [("access.remedy", remedy), ("access.policy", policy)]
+        .map(|(key, value)| Override::from_argument(&format!("{key}={value}"), &argument))
+        .into()
 }
 
 /// `label` as the name of a directory: what is no letter, digit, dot or dash becomes a dash.

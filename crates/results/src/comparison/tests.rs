@@ -1,0 +1,77 @@
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::schema::{Link, PhaseProbe, Probe, RoundTrip};
+
+fn probe(protocol: &str, received: u64) -> Probe {
+    let rtt_s = RoundTrip { p50: Some(0.03), p99: Some(0.08), max: Some(0.09), ..RoundTrip::default() };
+    Probe { name: protocol.into(), protocol: protocol.into(), sent: received + 5, received, rtt_s, ..Probe::default() }
+}
+
+fn with_probes(received: u64) -> Summary {
+    Summary { probes: vec![probe("icmp", received), probe("udp", received)], ..Summary::default() }
+}
+
+fn names(summaries: &[Summary]) -> Vec<&'static str> {
+    let rows: Vec<Row> = summaries.iter().map(|summary| Row::Line(Measured::of(summary, None))).collect();
+    table(&rows).0
+}
+
+/// By nearest rank the 99th percentile of 100 replies is the 99th of them, and of fewer the largest. One row with few decides for all.
+#[test]
+fn the_largest_of_few_replies_is_called_the_largest() {
+    let (many, few) = (with_probes(400), with_probes(20));
+    assert_eq!(Measured::of(&few, None).ping.p99_s, None);
+    assert_eq!(Measured::of(&many, None).ping.p99_s, Some(0.08));
+    assert!(names(std::slice::from_ref(&many)).contains(&"ping p99"));
+    let columns = names(&[many, few]);
+    assert!(columns.contains(&"ping max") && columns.contains(&"probe max"), "{columns:?}");
+    assert!(!columns.iter().any(|name| name.ends_with("p99")), "{columns:?}");
+}
+
+/// 5 of 25 requests without a reply are 20 %; 5 of 1005 are not worth a column.
+#[test]
+fn a_probe_that_is_lost_does_not_look_fast() {
+    let columns = names(&[with_probes(20), with_probes(1000)]);
+    assert!(columns.contains(&"ping lost") && columns.contains(&"probe lost"), "{columns:?}");
+    assert_eq!(Measured::of(&with_probes(20), None).ping.lost(), "20 %");
+    assert!(!names(&[with_probes(1000)]).contains(&"ping lost"));
+}
+
+#[test]
+fn ping_and_probe_are_told_apart_by_their_protocol_in_the_phase_too() {
+    let part = |name: &str, p50| {
+        let rtt_s = RoundTrip { p50: Some(p50), ..RoundTrip::default() };
+        PhaseProbe { name: name.into(), received: 7, rtt_s, ..PhaseProbe::default() }
+    };
+    let phase = Phase { probes: vec![part("udp", 0.5), part("icmp", 0.1)], ..Phase::default() };
+    let of = |protocol| RoundTrips::of(&with_probes(9), Some(&phase), protocol).p50_s;
+    assert_eq!((of("icmp"), of("udp"), of("none")), (Some(0.1), Some(0.5), None));
+}
+
+/// 3 packets lost and 90 ACKs merged at the line; what a LAN drops is no concern of the line.
+#[test]
+fn merged_acks_are_no_drops() {
+    let link = |name: &str, drops: &[(&str, u64)]| Link {
+        name: name.into(),
+        drops: drops.iter().map(|(reason, count)| ((*reason).to_owned(), *count)).collect(),
+        ..Link::default()
+    };
+    let links = vec![
+        link("middlebox-up", &[("ack_merged", 80), ("tail", 1)]),
+        link("up", &[("ack_filtered", 10)]),
+        link("middlebox-down", &[("aqm", 2)]),
+        link("client-cpe", &[("tail", 50)]),
+    ];
+    let measured = Measured::of(&Summary { links, ..Summary::default() }, None);
+    assert_eq!((measured.drops, measured.acks_merged), (3, 90));
+}
+
+#[test]
+fn no_two_columns_have_one_name() {
+    let both = [true, false];
+    for tails in both.iter().flat_map(|&ping_p99| both.map(|probe_p99| Tails { ping_p99, probe_p99 })) {
+        assert_eq!(BTreeSet::from(Measured::columns(tails)).len(), Measured::columns(tails).len());
+    }
+    assert_eq!(BTreeSet::from(network::COLUMNS).len(), network::COLUMNS.len(), "{:?}", network::COLUMNS);
+}
