@@ -108,8 +108,10 @@ impl Case {
 /// The queues of a middlebox with six classes and the Smart ACK Dropper: from the LAN to the line, and back.
 pub(crate) fn six_classes(rate: BitRate) -> [(Spec, LinkLayer); 2] {
     let text = lastmile_scenario::policy::ready::text("adsl-optimizer").expect("a ready policy");
-    let own = "ceil = \"100 %\"\nlimit = \"50 packets\"";
-    let text = text.replacen(own, "ceil = \"100 %\"\nregulate = { kind = \"sad\", limit = \"50 packets\" }", 1);
+    let text = text.replacen("regulate = { kind = \"sfq\", perturb = \"10 s\"", "regulate = { kind = \"sad\"", 1);
+    assert!(text.contains("kind = \"sad\""), "the ACK class has a queue of its own");
+    // What is measured are classes, rules and the dropper over FIFOs.
+    let text = text.replace("kind = \"sfq\", perturb = \"10 s\"", "kind = \"fifo\"");
     let layer = LinkLayer::from_name("pppoa-vcmux").expect("a preset");
     let line = Line { up: rate, down: rate, up_layer: layer, down_layer: layer };
     let policy = Policy::parse("adsl-optimizer with sad", &text, Some(line)).expect("a sound policy");

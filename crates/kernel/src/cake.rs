@@ -25,7 +25,8 @@ pub(crate) fn discipline(config: &Config, accounting: &Accounting) -> Discipline
         .reads("diffserv", Value::Text(diffserv.to_owned()))
         .option(isolation)
         .reads("flowmode", Value::Text(isolation.to_owned()))
-        .option("nonat nowash split-gso");
+        .option(if config.nat { "nat" } else { "nonat" })
+        .option("nowash split-gso");
     let us = config.rtt.as_us();
     let cake = filter(cake, config.ack_filter)
         .option(&format!("rtt {us}us"))

@@ -70,7 +70,7 @@ pub fn figure(runs: &[Run], series: &[&str]) -> String {
     const HEADING: f64 = 30.0;
     let Some(first) = runs.first() else { return String::new() };
     let frame = Frame { width: 560.0, margin: 134.0, height: 130.0, ..frame(&first.summary) };
-    let columns = panels::panels(runs, series);
+    let columns = panels::panels(runs, |name| series.contains(&name));
     let rows = columns.first().map_or(0, Vec::len);
     let top = if runs.len() > 1 { HEADING } else { 0.0 };
     let height: f64 = (0..rows).map(|row| frame.panel_height(row + 1 == rows)).sum();
@@ -92,6 +92,54 @@ pub fn figure(runs: &[Run], series: &[&str]) -> String {
         }
     };
     finished(drawing)
+}
+
+/// A column of [`figure_of_lines`]: a line, and its runs.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// What stands above it.
+    pub heading: String,
+    /// The runs, a curve each.
+    pub runs: Vec<Run>,
+}
+
+/// One picture of the same runs on several lines: for each line a column, and in it the panels of these titles, such as
+/// `Goodput of download`, with a curve a run. It stands alone, and follows the reader's light or dark setting: for README files and slides.
+#[must_use]
+pub fn figure_of_lines(lines: &[Column], titles: &[&str]) -> String {
+    const GAP: f64 = 24.0;
+    const HEADING: f64 = 30.0;
+    const WIDTH: f64 = 560.0;
+    let columns = lines.iter().filter_map(|column| Some((column, column.runs.first()?)));
+    let column = |(column, first): (&Column, &Run)| {
+        let frame = Frame { width: WIDTH, margin: 120.0, height: 150.0, ..frame(&first.summary) };
+        let all = overlay::overlays(&column.runs);
+        let wanted = titles.iter().filter_map(|title| all.iter().find(|panel| panel.title == *title).cloned());
+        let panels: Vec<Panel> = wanted.collect();
+        let height: f64 = (0..panels.len()).map(|row| frame.panel_height(row + 1 == panels.len())).sum();
+        let caption = shared_caption(&column.runs);
+        let drawn = html! {
+            text.heading x="0" y="14" { (column.heading) }
+            (stack(&panels, &frame, HEADING))
+            text.note x="0" y=(coordinate(HEADING + height + 18.0)) { (caption) }
+        };
+        (drawn, HEADING + height + 18.0)
+    };
+    let drawn: Vec<(Markup, f64)> = columns.map(column).collect();
+    let height = drawn.iter().map(|(_, height)| *height).fold(0.0, f64::max) + 2.0 * GAP;
+    let width = (WIDTH + GAP) * crate::format::to_f64(drawn.len() as u64) + GAP;
+    let x = |number: usize| coordinate(GAP + crate::format::to_f64(number as u64) * (WIDTH + GAP));
+    finished(html! {
+        svg.plot xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (coordinate(width)) " " (coordinate(height)) }
+            width=(coordinate(width)) height=(coordinate(height)) role="img" {
+            title { (titles.join(", ")) }
+            style { (PreEscaped(style::standalone())) }
+            rect.ground width="100%" height="100%" {}
+            @for (number, (column, _)) in drawn.iter().enumerate() {
+                g transform={ "translate(" (x(number)) " " (coordinate(GAP)) ")" } { (column) }
+            }
+        }
+    })
 }
 
 /// The text of a page or drawing. XML has no control characters at all, and bidirectional controls reorder what stands around a name.
@@ -152,7 +200,7 @@ fn frame_of(run: &Run, frame: &Frame) -> Frame {
 
 fn single(run: &Run) -> Markup {
     let summary = &run.summary;
-    let panels = panels::panels(std::slice::from_ref(run), panels::ALL).pop().unwrap_or_default();
+    let panels = panels::panels(std::slice::from_ref(run), |_| true).pop().unwrap_or_default();
     html! {
         header {
             h1 { (summary.scenario) }

@@ -1,4 +1,4 @@
-//! Comparisons of networks without an access line: the cases of the file, or values of a key.
+//! Comparisons: of an access line under remedies, which begin with the line as it is; of other networks by the cases of the file, or by values of a key.
 
 use crate::json::json;
 use crate::transcript::Scratch;
@@ -70,4 +70,75 @@ fn values_of_a_key_are_compared_without_cases() {
         assert_eq!((told.code, told.stdout.as_str()), (2, ""));
         assert!(told.stderr.starts_with(expected), "{}", told.stderr);
     }
+}
+
+/// A line of today, of 100 and 40 Mbit/s, with a modem that holds 512 kB, and one key of `[access]` more.
+fn line_of_today(scratch: &Scratch, name: &str, more: &str) {
+    let text = format!(
+        "duration = \"6 s\"\n[access]\nencapsulation = \"pppoe-ptm\"\ndown = {{ rate = \"100 Mbit/s\", delay = \"4 ms\" }}\n\
+         up = {{ rate = \"40 Mbit/s\", delay = \"4 ms\", queue = {{ limit = \"512 kB\" }} }}\n{more}\n[tcp]\nreceive_window = \"4 MB\"\n\
+         [[traffic]]\nname = \"download\"\nkind = \"bulk\"\ndirection = \"down\"\n[[traffic]]\nname = \"upload\"\nkind = \"bulk\"\ndirection = \"up\"\n\
+         [[traffic]]\nname = \"ping\"\nkind = \"ping\"\ninterval = \"100 ms\"\n"
+    );
+    std::fs::write(scratch.path.join(name), text).unwrap();
+}
+
+fn row<'a>(comparison: &'a serde_json::Value, label: &str) -> &'a serde_json::Value {
+    let runs = comparison["runs"].as_array().unwrap();
+    runs.iter().find(|run| run["label"] == label).unwrap_or_else(|| panic!("no row {label}"))
+}
+
+/// A ready FIFO in place of the user's queue would give one answer for 512 kB and for 32.
+#[test]
+fn the_row_none_is_the_line_as_it_is() {
+    let scratch = Scratch::new();
+    line_of_today(&scratch, "line.toml", "");
+    line_of_today(&scratch, "policy.toml", "policy = \"cake\"");
+    let none = |arguments: &str| {
+        let comparison = json(&scratch, &format!("lastmile compare {arguments} --remedies none --json"));
+        row(&comparison, "none").clone()
+    };
+    let longest = |row: &serde_json::Value| row["up_queue_delay_max_s"].as_f64().unwrap();
+    let (long, short) = (none("line.toml"), none("line.toml --set access.up.queue.limit='32 kB'"));
+    // 512 kB take 102 ms at 40 Mbit/s, 32 kB 6.4 ms; and what PTM adds.
+    assert!(longest(&long) > 0.05 && longest(&short) < 0.01, "{} {}", longest(&long), longest(&short));
+    let cleared = none("policy.toml");
+    for key in ["download_bps", "upload_bps", "ping", "probe"] {
+        assert_eq!(cleared[key], long[key], "{key} of a file with a policy");
+    }
+    let links = cleared["summary"]["links"].as_array().unwrap();
+    assert!(!links.iter().any(|link| link["name"].as_str().unwrap().starts_with("middlebox")));
+
+    let run = |arguments: &str| json(&scratch, &format!("lastmile run policy.toml {arguments} --json"));
+    let goodput = |summary: &serde_json::Value| summary["flows"][0]["goodput_bps"].as_f64().unwrap();
+    let bare = goodput(&json(&scratch, "lastmile run line.toml --json"));
+    assert_eq!(goodput(&run("--policy none")).to_bits(), bare.to_bits());
+    assert_eq!(goodput(&run("--remedy none")["runs"][0]).to_bits(), bare.to_bits());
+}
+
+/// The file's own policy is a row, once; a probe stands beside the ping in each.
+#[test]
+fn a_comparison_begins_with_nothing_and_has_what_people_deploy() {
+    let scratch = Scratch::new();
+    line_of_today(&scratch, "line.toml", "");
+    line_of_today(&scratch, "policy.toml", "policy = \"sad-cbq\"");
+    line_of_today(&scratch, "cake.toml", "policy = \"cake\"");
+    let labels = |file: &str| -> Vec<String> {
+        let comparison = json(&scratch, &format!("lastmile compare {file} --duration 2s --json"));
+        let runs = comparison["runs"].as_array().unwrap();
+        for run in runs {
+            for probe in ["ping", "probe"] {
+                assert!(run[probe]["p50_s"].as_f64().unwrap() > 0.028, "{probe}: 4, 4 and 2 x 10 ms on the way");
+                assert!(run[probe]["p99_s"].is_null(), "of 20 replies");
+            }
+        }
+        runs.iter().map(|run| run["label"].as_str().unwrap().to_owned()).collect()
+    };
+    let usual = ["cake", "fq-codel-sqm", "full-both-ways"];
+    assert_eq!(labels("line.toml"), [&["none"][..], &usual].concat());
+    assert_eq!(labels("policy.toml"), [&["none", "sad-cbq"][..], &usual].concat());
+    assert_eq!(labels("cake.toml"), [&["none"][..], &usual].concat());
+    let told = scratch.run("lastmile compare line.toml --duration 2s");
+    assert!(told.stdout.lines().all(|line| line.chars().count() <= 80), "{}", told.stdout);
+    assert!(told.stdout.contains("ping max") && told.stdout.contains("probe max"), "{}", told.stdout);
 }

@@ -216,11 +216,19 @@ fn scenarios_in_the_documents_run() {
 /// The picture of README.md is drawn from a run of the scenario that it shows.
 #[test]
 fn the_picture_shows_what_the_program_does() {
-    let runs: Vec<Run> = [("without remedy", "none"), ("ACKs first, through a Smart ACK Dropper", "sad-priority")]
-        .iter()
-        .map(|(label, remedy)| simulated("upload-starves-download.toml", label, &[format!("access.remedy={remedy}")]))
-        .collect();
-    let drawn = report::figure(&runs, &["goodput_bps", "rtt_s"]);
+    let remedies = [("no remedy", "none"), ("CAKE both ways", "cake"), ("full-both-ways", "full-both-ways")];
+    let lines = [
+        ("Cable, 250 and 25 Mbit/s", "line-of-today.toml"),
+        ("ADSL, 2 Mbit/s and 512 kbit/s", "upload-starves-download.toml"),
+    ];
+    let column = |(heading, file): (&str, &str)| {
+        let run = |(label, policy): &(&str, &str)| simulated(file, label, &[format!("access.policy={policy}")]);
+        report::Column { heading: heading.to_owned(), runs: remedies.iter().map(run).collect() }
+    };
+    let drawn = report::figure_of_lines(
+        &lines.map(column),
+        &["Goodput of download", "Goodput of upload", "Round-trip time of ping"],
+    );
     let path = root().join("docs/images/starvation.svg");
     if blessing("UPDATE_DOCS") {
         std::fs::write(&path, &drawn).unwrap();

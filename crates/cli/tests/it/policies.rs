@@ -3,14 +3,15 @@
 use std::path::Path;
 use std::process::Command;
 
-/// The download of the demo scenario has 24 % of what it has alone over a FIFO, and must have 95 % under a policy that helps.
+/// The download of the demo scenario has 24 % of what it has alone on the line's own queues. A policy that helps keeps 95 %, one with the margin of SQM
+/// (90 % of the downstream) 85 %.
 #[test]
-fn policies_keep_a_download_above_95_percent_and_a_fifo_does_not() {
+fn policies_keep_a_download_and_the_queue_of_the_modem_does_not() {
     let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/upload-starves-download.toml");
     let output = Command::new(env!("CARGO_BIN_EXE_lastmile"))
         .arg("compare")
         .arg(scenario)
-        .args(["--remedies", "fifo,ack-priority,sad-cbq,cake", "--json"])
+        .args(["--remedies", "none,ack-priority,sad-cbq,cake,fq-codel-sqm,full-both-ways", "--json"])
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -21,16 +22,14 @@ fn policies_keep_a_download_above_95_percent_and_a_fifo_does_not() {
         println!("{label}: {} of alone, upload {} bit/s", run["download_share"], run["upload_bps"]);
         (run["download_share"].as_f64().unwrap(), run["upload_bps"].as_f64().unwrap())
     };
-    assert!(share("fifo").0 < 0.5, "nothing is left to do");
-    for policy in ["ack-priority", "sad-cbq", "cake"] {
+    assert!(share("none").0 < 0.5, "nothing is left to do");
+    for (policy, least) in
+        [("ack-priority", 0.95), ("sad-cbq", 0.95), ("full-both-ways", 0.95), ("cake", 0.85), ("fq-codel-sqm", 0.85)]
+    {
         let (download, upload) = share(policy);
-        assert!(download > 0.95, "{policy}: {download}");
-        // 512 kbit/s carry 441 kbit/s of payload. CAKE shares between two flows, and the ACKs are one; the others see to it that
-        // the ACKs take what they need and no more.
-        assert!(
-            upload > if policy == "cake" { 200_000.0 } else { 350_000.0 },
-            "{policy}: the upload starves instead: {upload} bit/s"
-        );
+        assert!(download > least, "{policy}: {download}");
+        // 512 kbit/s carry 441 kbit/s of payload, of which the ACKs of the download take a part.
+        assert!(upload > 320_000.0, "{policy}: the upload starves instead: {upload} bit/s");
     }
 }
 

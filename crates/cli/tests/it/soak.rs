@@ -36,7 +36,8 @@ use frames::{ethernet, everything, ipv4, seal, send};
 fn policy(up: BitRate, down: BitRate, acks: u32) -> Policy {
     let text = ready::text("adsl-optimizer").unwrap();
     let sad = format!("regulate = {{ kind = \"sad\", limit = \"{acks} packets\" }}");
-    let with_sad = text.replacen("limit = \"50 packets\"", &sad, 1);
+    let own = "regulate = { kind = \"sfq\", perturb = \"10 s\", limit = \"50 packets\" }";
+    let with_sad = text.replacen(own, &sad, 1).replace("kind = \"sfq\", perturb = \"10 s\"", "kind = \"fifo\"");
     assert!(with_sad.find(&sad) < with_sad.find("[[class]]"), "the first limit is that of the ACKs");
     let layer = LinkLayer::from_name("pppoa-vcmux").unwrap();
     let line = Line { up, down, up_layer: layer, down_layer: layer };

@@ -13,8 +13,8 @@
 //!
 //! Differs from Linux: memory counts IP bytes, not buffers. Hosts are counted exactly, where Linux hashes them too. A quantum is
 //! divided with its rest carried, where Linux adds a random number. A flow that finds all eight ways of its set taken keeps to
-//! the queue that it shares until that is empty, where Linux may move it and overtake its own packets. Not there: `nat`,
-//! `wash`, `ingress`, `autorate-ingress`, `fwmark`, the splitting of large segments (there are none here).
+//! the queue that it shares until that is empty, where Linux may move it and overtake its own packets. `nat` is only passed on to
+//! Linux: addresses here are never translated. Not there: `wash`, `ingress`, `autorate-ingress`, `fwmark`, the splitting of large segments (there are none here).
 //! Cost: a few look-ups a packet, a logarithm of the number of queues while memory is short, a scan of a flow's queue where
 //! ACKs are filtered. Where hosts share, a flow of a host with n bulk flows gets an n-th of the quantum a round, so that up to n
 //! rounds pass before a packet leaves, as in Linux. Memory: 220 kB for each tin that has seen a packet.
@@ -54,6 +54,8 @@ pub struct Config {
     /// IP bytes that may wait. `None`: four times what the bandwidth carries in `rtt`, at least [`Config::LEAST_MEMORY`], and
     /// [`Config::MEMORY`] without a bandwidth.
     pub memory: Option<ByteCount>,
+    /// Linux looks behind its address translation for the hosts. Changes nothing here, where no address is translated.
+    pub nat: bool,
     /// Which ACKs go when a newer one comes. `None`: none.
     pub ack_filter: Option<Mode>,
     /// What a packet takes of the bandwidth, where that is not what it takes on this line: the line that is shaped for may be
@@ -76,6 +78,7 @@ impl Default for Config {
             isolation: Isolation::default(),
             rtt: Duration::from_ms(100),
             memory: None,
+            nat: false,
             ack_filter: None,
             link_layer: None,
             largest: ByteCount::new(1500),

@@ -108,7 +108,7 @@ fn live_beside(runs: &[Run]) -> Markup {
 
 /// Small multiples: every quantity, a panel a run, on equal scales.
 fn each_quantity(runs: &[Run], frame: &Frame) -> Markup {
-    let columns = panels::panels(runs, panels::ALL);
+    let columns = panels::panels(runs, |_| true);
     let rows = columns.first().map_or(0, Vec::len);
     html! {
         @if rows > 0 {

@@ -1,8 +1,9 @@
 //! The panels of a comparison: one for each thing worth comparing, a line a run.
 //!
-//! What is compared is what a user feels: the goodput of each source, the round trip of each ping, and the queues of the links that are
-//! busy. Flows of one source are taken together, and everything is drawn as means over a while, since saw teeth of several runs on top
-//! of each other hide what differs. The table above the panels has the largest values.
+//! What is compared is what a user feels: the goodput of each source, the round trip of each ping, and every queue of the path, those of a
+//! middlebox too. Flows of one source are taken together, and everything is drawn as means over a while, since saw teeth of several runs on top
+//! of each other hide what differs. The table above the panels has the largest values. A panel that would tell nothing is left out: a queue in
+//! which never more than a packet waited, and datagrams at one and the same rate in all runs.
 
 use std::collections::BTreeMap;
 
@@ -26,8 +27,10 @@ struct Quantity {
     /// What stands before the name of what it is measured of.
     title: &'static str,
     units: &'static [Unit],
-    /// What is measured: the name of the panel that a series belongs to, if it has one.
-    subject: fn(&str, &[String]) -> Option<String>,
+    /// What is measured: the name of the panel that a series belongs to.
+    subject: fn(&str) -> &str,
+    /// Whether the panel of a subject has something to tell. Its largest value is this share of that of all panels.
+    tells: fn(&[Run], &str, &Panel, f64) -> bool,
     /// What to compare with, and its value.
     reference: fn(&Summary, &str) -> Option<(String, f64)>,
 }
@@ -37,42 +40,61 @@ const QUANTITIES: [Quantity; 4] = [
         series: "goodput_bps",
         title: "Goodput of",
         units: format::RATES,
-        subject: |flow, _| Some(source(flow).to_owned()),
+        subject: source,
+        tells: |runs, name, panel, _| !is_one_rate(runs, name, panel),
         reference: capacity,
     },
     Quantity {
         series: "rtt_s",
         title: "Round-trip time of",
         units: format::SECONDS,
-        subject: |probe, _| Some(probe.to_owned()),
+        subject: |probe| probe,
+        tells: |_, _, _, _| true,
         reference: |_, _| None,
     },
     Quantity {
         series: "queue_delay_s",
         title: "Delay in the queue of",
         units: format::SECONDS,
-        subject: busy,
+        subject: |link| link,
+        tells: is_queue,
         reference: |_, _| None,
     },
-    Quantity { series: "queue_bytes", title: "Queue of", units: format::BYTES, subject: busy, reference: |_, _| None },
+    Quantity {
+        series: "queue_bytes",
+        title: "Queue of",
+        units: format::BYTES,
+        subject: |link| link,
+        tells: is_queue,
+        reference: |_, _| None,
+    },
 ];
+
+/// A queue that is neither on a busy link nor in a middlebox is worth a panel from this share of the largest on.
+const WORTH_A_PANEL: f64 = 0.05;
+/// IP bytes of the largest packet of most lines.
+const PACKET: u64 = 1500;
+/// Rates that differ by less than this are one.
+const ONE_RATE: f64 = 0.1;
+/// So many of the means may lie elsewhere: those at begin and end are of less than a bin.
+const ELSEWHERE: f64 = 0.02;
 
 /// The panels that compare `runs`, over the time of the first.
 pub(crate) fn overlays(runs: &[Run]) -> Vec<Panel> {
-    let links = distinct(runs.iter().flat_map(|run| busy_links(&run.summary)));
-    QUANTITIES.iter().flat_map(|quantity| of_quantity(quantity, runs, &links)).collect()
+    QUANTITIES.iter().flat_map(|quantity| of_quantity(quantity, runs)).collect()
 }
 
-fn of_quantity(quantity: &Quantity, runs: &[Run], links: &[String]) -> Vec<Panel> {
+fn of_quantity(quantity: &Quantity, runs: &[Run]) -> Vec<Panel> {
     let bin = round_step(runs[0].summary.duration_s / panels::MEANS);
     let series = |run: &Run| {
         let of_quantity = run.series.iter().filter(|series| series.name == quantity.series);
-        let named = of_quantity.filter_map(|series| Some(((quantity.subject)(&series.entity, links)?, &series.points)));
-        named.map(|(name, points)| (name, points.clone())).collect::<Vec<_>>()
+        of_quantity
+            .map(|series| ((quantity.subject)(&series.entity).to_owned(), series.points.clone()))
+            .collect::<Vec<_>>()
     };
     let runs_series: Vec<Vec<(String, Points)>> = runs.iter().map(series).collect();
     let subjects = distinct(runs_series.iter().flatten().map(|(name, _)| name.clone()));
-    let mut panels: Vec<(f64, Panel)> = Vec::new();
+    let mut panels: Vec<(f64, String, Panel)> = Vec::new();
     for subject in subjects {
         let lines: Vec<Points> = runs_series
             .iter()
@@ -83,13 +105,44 @@ fn of_quantity(quantity: &Quantity, runs: &[Run], links: &[String]) -> Vec<Panel
         let peak =
             lines.iter().flatten().map(|(_, value)| *value).filter(|value| value.is_finite()).fold(0.0, f64::max);
         if peak > 0.0 {
-            panels.push((peak, panel(quantity, runs, &subject, lines, peak, bin)));
+            let panel = panel(quantity, runs, &subject, lines, peak, bin);
+            panels.push((peak, subject, panel));
         }
     }
-    let mut peaks: Vec<f64> = panels.iter().map(|(peak, _)| *peak).collect();
+    let largest = panels.iter().map(|(peak, ..)| *peak).fold(0.0, f64::max);
+    panels.retain(|(peak, subject, panel)| (quantity.tells)(runs, subject, panel, peak / largest));
+    let mut peaks: Vec<f64> = panels.iter().map(|(peak, ..)| *peak).collect();
     peaks.sort_by(|a, b| b.total_cmp(a));
     let least = peaks.get(MOST - 1).copied().unwrap_or(0.0);
-    panels.into_iter().filter(|(peak, _)| *peak >= least).take(MOST).map(|(_, panel)| panel).collect()
+    panels.into_iter().filter(|(peak, ..)| *peak >= least).take(MOST).map(|(.., panel)| panel).collect()
+}
+
+/// A queue of the path: on a link that is busy in some run, or one without a rate as that of a middlebox; elsewhere one that is not much shorter than
+/// those. More than a packet waited in it.
+fn is_queue(runs: &[Run], link: &str, _: &Panel, share: f64) -> bool {
+    let links = || runs.iter().flat_map(|run| &run.summary.links).filter(|other| other.name == link);
+    let busy = || runs.iter().any(|run| busy_links(&run.summary).iter().any(|other| other == link));
+    links().any(|link| link.max_backlog_bytes > PACKET)
+        && (share >= WORTH_A_PANEL || links().any(|link| link.rate_bps.is_none()) || busy())
+}
+
+/// Datagrams that come through at one rate, all the time and in all runs.
+fn is_one_rate(runs: &[Run], name: &str, panel: &Panel) -> bool {
+    let mut flows = runs.iter().flat_map(|run| &run.summary.flows).filter(|flow| source(&flow.name) == name).peekable();
+    if flows.peek().is_none() || flows.any(|flow| flow.tcp.is_some()) {
+        return false;
+    }
+    // From the first to the last mean with anything in it; what it lacks in between counts.
+    let lasting = |line: &Line| {
+        let first = line.points.iter().position(|(_, bps)| *bps > 0.0)?;
+        let last = line.points.iter().rposition(|(_, bps)| *bps > 0.0)?;
+        Some(line.points[first..=last].iter().map(|(_, bps)| *bps).collect::<Vec<f64>>())
+    };
+    let mut all: Vec<f64> = panel.lines.iter().filter_map(lasting).flatten().collect();
+    all.sort_by(f64::total_cmp);
+    let Some(median) = all.get(all.len() / 2) else { return false };
+    let elsewhere = all.iter().filter(|bps| (*bps - median).abs() > ONE_RATE * median).count();
+    format::to_f64(elsewhere as u64) <= (ELSEWHERE * format::to_f64(all.len() as u64)).max(2.0)
 }
 
 fn panel(quantity: &Quantity, runs: &[Run], subject: &str, lines: Vec<Points>, peak: f64, bin: f64) -> Panel {
@@ -108,6 +161,7 @@ fn panel(quantity: &Quantity, runs: &[Run], subject: &str, lines: Vec<Points>, p
     let line = |(number, points): (usize, Points)| Line {
         label: runs[number].label.clone(),
         colour: number,
+        dash: 0,
         faint: false,
         bound: false,
         points,
@@ -145,10 +199,6 @@ fn sum<'a>(series: impl Iterator<Item = &'a Points>) -> Points {
     sums.into_iter().map(|(time, value)| (f64::from_bits(time), value)).collect()
 }
 
-fn busy(link: &str, busy: &[String]) -> Option<String> {
-    busy.iter().find(|other| *other == link).cloned()
-}
-
 /// The payload capacity of the narrowest link that the data of `source` crosses.
 fn capacity(summary: &Summary, name: &str) -> Option<(String, f64)> {
     let flow = summary.flows.iter().find(|flow| source(&flow.name) == name)?;
@@ -159,6 +209,7 @@ fn capacity(summary: &Summary, name: &str) -> Option<(String, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::{Flow, Link};
     use crate::series::Series;
 
     fn run(label: &str, series: &[(&str, &str, f64)]) -> Run {
@@ -195,8 +246,44 @@ mod tests {
         assert_eq!(apart(&summary, &lines), (5.0, 8.0));
     }
 
+    fn titles(runs: &[Run]) -> Vec<String> {
+        overlays(runs).into_iter().map(|panel| panel.title).collect()
+    }
+
+    fn link(name: &str, max_backlog_bytes: u64, rate_bps: Option<f64>) -> Link {
+        Link { name: name.into(), max_backlog_bytes, rate_bps, ..Link::default() }
+    }
+
     #[test]
     fn queues_of_idle_links_are_left_out() {
         assert!(overlays(&[run("one", &[("queue_bytes", "backbone", 1e3)])]).is_empty());
+    }
+
+    /// 1.2 s in the modem of the one run, 83 and 5 ms in the middlebox of the other, and a packet on a LAN: the queue of the remedy is shown, however short
+    /// beside that of the modem.
+    #[test]
+    fn every_queue_of_the_path_is_drawn_and_none_of_one_packet() {
+        let delay = |entity, s| ("queue_delay_s", entity, s);
+        let mut bare = run("none", &[delay("up", 1.2), delay("client-cpe", 0.1e-3)]);
+        bare.summary.links = vec![link("up", 60_000, Some(5e5)), link("client-cpe", 1500, Some(1e8))];
+        let own = [delay("up", 0.0), delay("middlebox-up", 0.083), delay("middlebox-down", 0.005)];
+        let mut ours = run("ours", &own);
+        ours.summary.links = vec![link("middlebox-up", 9_000, None), link("middlebox-down", 4_500, None)];
+        let drawn = ["up", "middlebox-up", "middlebox-down"].map(|name| format!("Delay in the queue of {name}"));
+        assert_eq!(titles(&[bare, ours]), drawn);
+    }
+
+    /// 68 kbit/s in both runs have nothing to tell; 68 and 40 have, and so has TCP at any rate.
+    #[test]
+    fn a_call_that_has_its_rate_in_every_run_is_not_drawn() {
+        let with = |bps, tcp: Option<&str>| {
+            let mut run = run("one", &[("goodput_bps", "call", bps)]);
+            run.summary.flows = vec![Flow { name: "call".into(), tcp: tcp.map(str::to_owned), ..Flow::default() }];
+            run.series[0].points = (0..100).map(|n| (f64::from(n), if n < 98 { bps } else { 0.0 })).collect();
+            run
+        };
+        assert!(titles(&[with(68e3, None), with(68.4e3, None)]).is_empty());
+        assert_eq!(titles(&[with(68e3, None), with(40e3, None)]), ["Goodput of call"]);
+        assert_eq!(titles(&[with(68e3, Some("cubic")), with(68e3, Some("cubic"))]), ["Goodput of call"]);
     }
 }

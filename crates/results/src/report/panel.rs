@@ -9,7 +9,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::label::{self, Area, Columns};
 use super::scale::Axis;
-use super::style::{CHARACTER, COLOURS, FONT};
+use super::style::{CHARACTER, COLOURS, DASHES, FONT};
 
 /// What a panel shows.
 #[derive(Clone, Debug)]
@@ -35,8 +35,10 @@ pub(crate) struct Panel {
 pub(crate) struct Line {
     /// What is written beside it; empty for a member of a group that another line names.
     pub(crate) label: String,
-    /// Which colour.
+    /// Which colour: on a page of several runs that of the run.
     pub(crate) colour: usize,
+    /// Which dashes: what tells lines of one colour apart; 0 for none.
+    pub(crate) dash: usize,
     /// One of many: thin and pale.
     pub(crate) faint: bool,
     /// A bound: dotted, and in steps.
@@ -113,7 +115,7 @@ impl Panel {
             }
             @for line in &self.lines {
                 @let class = if line.bound { "bound" } else if line.faint { "line faint" } else { "line" };
-                path class={ (class) " c" (line.colour % COLOURS) } d=(path(&self.place(line, frame), plot)) {}
+                path class={ (class) " c" (line.colour % COLOURS) " d" (line.dash % DASHES) } d=(path(&self.place(line, frame), plot)) {}
                 @for (x, y) in self.place(line, frame).into_iter().filter(|_| self.marks) {
                     circle class={ (class) " c" (line.colour % COLOURS) } cx=(coordinate(x)) cy=(coordinate(y)) r="2.5" {}
                 }

@@ -127,30 +127,17 @@ const SEPARATE_LINES: usize = 6;
 /// Bounds are drawn for at most this many flows.
 const FLOWS_WITH_BOUNDS: usize = 3;
 
-/// The series that have a panel of a full report, from top to bottom.
-pub(crate) const ALL: &[&str] = &[
-    "goodput_bps",
-    "queue_bytes",
-    "queue_cells",
-    "acr_bps",
-    "edge_bytes",
-    "queue_delay_s",
-    "rtt_s",
-    "cwnd_bytes",
-    "in_flight_bytes",
-    "acked_bytes",
-    "wire_rate_bps",
-];
-
-/// The panels of each run for the series that are `wanted`, in the order of [`ALL`]. All runs have the same panels, on the same
-/// scales, with the same colours.
-pub(crate) fn panels(runs: &[Run], wanted: &[&str]) -> Vec<Vec<Panel>> {
+/// The panels of each run, one for each series that is `wanted`. All runs have the same panels on the same scales. The lines of
+/// one run alone have a colour each; of several runs each has its own colour, and what is measured has its dashes.
+pub(crate) fn panels(runs: &[Run], wanted: impl Fn(&str) -> bool) -> Vec<Vec<Panel>> {
     let mut palette = Palette::default();
+    let several = runs.len() > 1;
     let mut all = vec![Vec::new(); runs.len()];
-    for quantity in QUANTITIES.iter().filter(|quantity| wanted.contains(&quantity.series)) {
+    for quantity in QUANTITIES.iter().filter(|quantity| wanted(quantity.series)) {
         let Some(common) = Common::new(quantity, runs) else { continue };
-        for (panels, run) in all.iter_mut().zip(runs) {
-            panels.push(common.panel(quantity, run, &mut palette));
+        for (number, (panels, run)) in all.iter_mut().zip(runs).enumerate() {
+            let mut look = if several { Look::OfRun(number) } else { Look::OfNames(&mut palette) };
+            panels.push(common.panel(quantity, run, &mut look));
         }
     }
     all
@@ -165,6 +152,14 @@ impl Palette {
         let next = self.0.len() % COLOURS;
         *self.0.entry(name.to_owned()).or_insert(next)
     }
+}
+
+/// What colours and dashes tell.
+enum Look<'a> {
+    /// Colours are the names'.
+    OfNames(&'a mut Palette),
+    /// The one colour is that of the run with this number; dashes are the names'.
+    OfRun(usize),
 }
 
 /// What the panels of one quantity share between runs.
@@ -208,18 +203,18 @@ impl Common {
         Some(Self { grouped: drawn.len() > SEPARATE_LINES, drawn, left_out, largest: top, cut })
     }
 
-    fn panel(&self, quantity: &Quantity, run: &Run, palette: &mut Palette) -> Panel {
+    fn panel(&self, quantity: &Quantity, run: &Run, look: &mut Look<'_>) -> Panel {
         let axis = Axis::from_zero(self.largest, quantity.units, 5);
         let top = axis.span().1;
-        let mut lines = self.lines(quantity, run, palette);
+        let mut lines = self.lines(quantity, run, look);
         let references: Vec<Reference> =
             (quantity.references)(&run.summary).into_iter().filter(|reference| reference.value <= top).collect();
         for (flow, points) in bounds(quantity, &run.summary) {
             // A bound that is the capacity all the time is drawn already.
             let known = |value: f64| references.iter().any(|r| (r.value - value).abs() <= 0.01 * value);
             if points.iter().all(|(_, value)| *value <= top) && !points.iter().all(|(_, value)| known(*value)) {
-                let (label, colour) = (format!("bound of {flow}"), palette.colour(&flow));
-                lines.push(Line { label, colour, faint: false, bound: true, points });
+                let (label, (colour, dash)) = (format!("bound of {flow}"), self.look(&flow, look));
+                lines.push(Line { label, colour, dash, faint: false, bound: true, points });
             }
         }
         Panel {
@@ -233,7 +228,7 @@ impl Common {
         }
     }
 
-    fn lines(&self, quantity: &Quantity, run: &Run, palette: &mut Palette) -> Vec<Line> {
+    fn lines(&self, quantity: &Quantity, run: &Run, look: &mut Look<'_>) -> Vec<Line> {
         let drawn: Vec<&Series> = of(run, quantity).filter(|series| self.drawn.contains(&series.entity)).collect();
         let mut members: BTreeMap<&str, usize> = BTreeMap::new();
         for series in &drawn {
@@ -251,9 +246,27 @@ impl Common {
                 (true, true) => format!("{group} (each of {count})"),
                 (true, false) => String::new(),
             };
-            Line { label, colour: palette.colour(name), faint, bound: false, points: points(quantity, run, series) }
+            let (colour, dash) = self.look(name, look);
+            Line { label, colour, dash, faint, bound: false, points: points(quantity, run, series) }
         };
         drawn.iter().map(line).collect()
+    }
+
+    /// Colour and dashes of the lines of this name.
+    fn look(&self, name: &str, look: &mut Look<'_>) -> (usize, usize) {
+        match look {
+            Look::OfNames(palette) => (palette.colour(name), 0),
+            Look::OfRun(number) => {
+                let mut names: Vec<&str> = self.drawn.iter().map(|drawn| self.named(drawn)).collect();
+                names.dedup();
+                (*number, names.iter().position(|other| *other == name).unwrap_or(0))
+            }
+        }
+    }
+
+    /// What a series is called in a panel: where there are many, by its source.
+    fn named<'a>(&self, entity: &'a str) -> &'a str {
+        if self.grouped { source(entity) } else { entity }
     }
 
     fn notes(&self, quantity: &Quantity, run: &Run) -> Vec<String> {
@@ -428,7 +441,7 @@ mod tests {
     #[test]
     fn many_flows_of_a_source_share_one_name_and_colour() {
         let series = (1..=48).map(|n| goodput(&format!("download-{n}"), 1e6)).chain([goodput("upload", 5e5)]);
-        let panels = panels(&[run(series.collect())], ALL);
+        let panels = panels(&[run(series.collect())], |_| true);
         let labels: Vec<&str> = panels[0][0].lines.iter().map(|l| l.label.as_str()).filter(|l| !l.is_empty()).collect();
         assert_eq!(labels, ["download (each of 48)", "upload"]);
         assert!(panels[0][0].lines[..48].iter().all(|line| line.colour == 0 && line.faint));
@@ -437,7 +450,7 @@ mod tests {
 
     #[test]
     fn what_is_too_small_to_see_is_named_instead() {
-        let panels = panels(&[run(vec![goodput("a", 1e6), goodput("b", 1e3)])], ALL);
+        let panels = panels(&[run(vec![goodput("a", 1e6), goodput("b", 1e3)])], |_| true);
         assert_eq!(panels[0][0].lines.len(), 1);
         assert_eq!(panels[0][0].notes, ["below 1 % of the scale, not drawn: b"]);
     }
@@ -460,7 +473,7 @@ mod tests {
         let (link, flow) = (crate::schema::Link::default(), Flow::default());
         run.summary.links = vec![crate::schema::Link { name: "down".into(), payload_capacity_bps: Some(2e6), ..link }];
         run.summary.flows = vec![Flow { data_path: ["down".into()].into(), ..flow }];
-        let panel = panels(&[run], ALL).remove(0).remove(0);
+        let panel = panels(&[run], |_| true).remove(0).remove(0);
         assert!(panel.axis.span().1 < 3e6, "{:?}", panel.axis.span());
         assert_eq!(panel.notes, ["peaks above the scale are cut"]);
     }
@@ -473,9 +486,22 @@ mod tests {
         assert_eq!(told, ["rate of down-1 and 2 more 1.5 Mbit/s", "rate of up 100 kbit/s"]);
     }
 
+    /// Two flows in two runs: the colour is the run's, the dashes are the flow's.
+    #[test]
+    fn of_several_runs_a_colour_is_a_run_and_dashes_are_a_flow() {
+        let both = || run(vec![goodput("download", 1e6), goodput("upload", 5e5)]);
+        let looks = |panels: &[Panel]| -> Vec<(usize, usize)> {
+            panels[0].lines.iter().map(|line| (line.colour, line.dash)).collect()
+        };
+        let panels_of_two = panels(&[both(), both()], |_| true);
+        assert_eq!(looks(&panels_of_two[0]), [(0, 0), (0, 1)]);
+        assert_eq!(looks(&panels_of_two[1]), [(1, 0), (1, 1)]);
+        assert_eq!(looks(&panels(&[both()], |_| true)[0]), [(0, 0), (1, 0)], "of one run alone colours are flows");
+    }
+
     #[test]
     fn runs_share_their_scales() {
-        let panels = panels(&[run(vec![goodput("a", 1e6)]), run(vec![goodput("a", 9e6)])], ALL);
+        let panels = panels(&[run(vec![goodput("a", 1e6)]), run(vec![goodput("a", 9e6)])], |_| true);
         assert_eq!(panels[0][0].axis.span(), panels[1][0].axis.span());
     }
 }

@@ -13,6 +13,9 @@ const ON_DARK: [&str; COLOURS] =
 /// How many colours there are before they repeat.
 pub(crate) const COLOURS: usize = 8;
 
+/// How many kinds of dashes there are before they repeat, an unbroken line the first.
+pub(crate) const DASHES: usize = 5;
+
 /// Size of plot text, in user units of the drawing.
 pub(crate) const FONT: f64 = 12.0;
 /// Width of one character of plot text, taken a little wide: labels are laid out without measuring a font.
@@ -34,6 +37,10 @@ const DRAWING: &str = "\
 .plot .edge{stroke:var(--rule);fill:none}
 .plot .frame{stroke:var(--muted);fill:none}
 .plot .line{fill:none;stroke-width:1.6;stroke-linejoin:round;stroke-linecap:round}
+.plot .line.d1{stroke-dasharray:7 3}
+.plot .line.d2{stroke-dasharray:3 3}
+.plot .line.d3{stroke-dasharray:10 3 2 3}
+.plot .line.d4{stroke-dasharray:1 3}
 .plot .faint{stroke-width:.8;stroke-opacity:.55}
 .plot .bound{fill:none;stroke-width:1.2;stroke-dasharray:2 3}
 .plot .reference{stroke:var(--ink);stroke-width:1;stroke-dasharray:6 3;fill:none}

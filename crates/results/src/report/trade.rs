@@ -73,6 +73,7 @@ fn panel(line: &TradeOff) -> Panel {
     let lines = line.curves.iter().enumerate().map(|(colour, curve)| Line {
         label: curve.label.clone(),
         colour,
+        dash: 0,
         faint: false,
         bound: false,
         points: curve.points.clone(),

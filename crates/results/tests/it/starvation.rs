@@ -178,7 +178,8 @@ fn names_from_files_cannot_break_the_page() {
     for page in [
         report::page(&[run.clone()]),
         report::page(&[run.clone(), run.clone()]),
-        report::figure(&[run], &["goodput_bps"]),
+        report::figure(&[run.clone()], &["goodput_bps"]),
+        report::figure_of_lines(&[report::Column { heading: evil.into(), runs: vec![run] }], &["Goodput of download"]),
     ] {
         assert!(!page.contains("<script"), "a name became markup");
     }

@@ -63,6 +63,21 @@ impl Around {
     pub(super) fn largest_wire(&self) -> WireBytes {
         self.layer.on_wire(self.largest)
     }
+
+    /// `queue` with a target of CoDel that a full packet can keep to: the target is raised to the time of a packet at the scheduler's rate, and
+    /// the interval by as much (RFC 8290, section 5.2.1; SQM does the same on slow lines).
+    pub(super) fn patient(&self, mut queue: Spec) -> Spec {
+        let (target, interval, largest) = match &mut queue {
+            Spec::Codel(codel) => (&mut codel.target, &mut codel.interval, codel.largest),
+            Spec::FqCodel(codel) => (&mut codel.target, &mut codel.interval, codel.largest),
+            _ => return queue,
+        };
+        let packet = self.rate.time_for(self.layer.on_wire(largest));
+        let raised = packet.saturating_sub(*target);
+        *target += raised;
+        *interval += raised;
+        queue
+    }
 }
 
 /// What the classes of one direction come to.
@@ -141,7 +156,7 @@ fn ack_class(table: &Table<'_>, around: &Around) -> Option<(AckRate, Class)> {
     let priority = priority(table);
     let burst: Option<WireBytes> = table.optional("burst");
     check_burst(table, "burst", burst, around.largest_wire())?;
-    let queue = queue_of(table, "regulate", &around.wire().shaped_to(ceil));
+    let queue = queue_of(table, "regulate", ceil, around);
     let (Factor(factor_ppm), packet, ack) = (factor?, line.down_layer.on_wire(packet?), line.up_layer.on_wire(ack?));
     let needed = needed(line.down, packet, ack, factor_ppm);
     let rate = AckRate { rate: fixed.or(needed)?, fixed: fixed.is_some(), packet, ack, factor_ppm };
@@ -207,7 +222,7 @@ fn class(table: &Table<'_>, around: &Around, left: Option<BitRate>, inner: &BTre
         }
         None
     } else {
-        Some(queue_of(table, "queue", &around.wire().shaped_to(ceil))?)
+        Some(queue_of(table, "queue", ceil, around)?)
     };
     let (ceil, priority) = (ceil?, priority?);
     if let Some(rate) = rate.filter(|rate| *rate > ceil && left.is_some()) {
@@ -241,14 +256,15 @@ fn portion(portion: Option<Portion>, whole: BitRate) -> Option<BitRate> {
     }
 }
 
-/// The queue at `key`, or a FIFO of `limit`.
-fn queue_of(table: &Table<'_>, key: &'static str, wire: &Wire) -> Option<Spec> {
+/// The queue at `key`, or a FIFO of `limit`, of a class with this ceiling.
+fn queue_of(table: &Table<'_>, key: &'static str, ceil: Option<BitRate>, around: &Around) -> Option<Spec> {
+    let wire = &around.wire().shaped_to(ceil);
     if let Some(queue) = table.table(key) {
         if table.has("limit") {
             let hint = format!("put limit into {}", table.path(key));
             table.error("limit", format!("both limit and {key}, which has its own"), Some(hint));
         }
-        return queue::read(queue, wire);
+        return queue::read(queue, wire).map(|queue| around.patient(queue));
     }
     let limit = queue::limit_of(table, "limit", wire)?;
     let spec = Spec::Fifo { limit, drop: lastmile_queueing::Overflow::Tail };

@@ -169,7 +169,7 @@ fn sharing(table: &Table<'_>, around: &Around, shaped: bool) -> Option<Sharing> 
         return None;
     }
     let queue = match table.table("queue") {
-        Some(queue) => queue::read(queue, &around.wire())?,
+        Some(queue) => around.patient(queue::read(queue, &around.wire())?),
         None if table.has("queue") => return None,
         None => Spec::fifo(1000),
     };

@@ -108,7 +108,7 @@ fn unscheduled(root: &Table<'_>, scheduler: &Table<'_>, rate: BitRate, around: &
         }
     }
     let Some(queue) = scheduler.table("queue") else { return Some(Spec::fifo(100)) };
-    Some(with_bandwidth(queue::read(queue, &around.wire())?, rate))
+    Some(with_bandwidth(around.patient(queue::read(queue, &around.wire())?), rate))
 }
 
 /// A policy knows its line. CAKE's times allow for slow packets only where it knows the rate.

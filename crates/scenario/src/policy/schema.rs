@@ -157,7 +157,7 @@ pub(super) static CLASS: Section = Section {
             "queue",
             Kind::Table("[queues](scenario.md#queues)"),
             "a FIFO of `limit`",
-            "Where its packets wait.",
+            "Where its packets wait. A target of CoDel below the time of a packet at the scheduler's rate is raised to it, and the interval by as much.",
         ),
         Key::with_default("limit", Kind::Limit, "100 packets", "How much it holds, without `queue`."),
     ],

@@ -63,6 +63,13 @@ pub(crate) static CAKE: Section = Section {
             "IP bytes that may wait. Beyond it the longest queue loses its oldest packet.",
         ),
         Key::with_default(
+            "nat",
+            Kind::Flag,
+            "false",
+            "For [`lastmile tc`](../guides/kernel-shapers.md): the kernel's CAKE tells hosts by their addresses before translation. Changes nothing \
+             elsewhere.",
+        ),
+        Key::with_default(
             "ack_filter",
             Kind::Choice(&["off", "normal", "aggressive"]),
             "off",
@@ -107,6 +114,7 @@ pub(super) fn cake(table: &Table<'_>) -> Option<Spec> {
     );
     let rtt: Option<Duration> = table.get("rtt");
     let memory: Option<ByteCount> = table.optional("memory");
+    let nat: Option<bool> = table.get("nat");
     let filters = &[("off", None), ("normal", Some(Mode::Normal)), ("aggressive", Some(Mode::Aggressive))];
     let ack_filter = table.choice("ack_filter", filters);
     let largest: Option<ByteCount> = table.get("largest");
@@ -116,6 +124,7 @@ pub(super) fn cake(table: &Table<'_>) -> Option<Spec> {
         isolation: isolation?,
         rtt: rtt?,
         memory,
+        nat: nat?,
         ack_filter: ack_filter?,
         link_layer,
         largest: largest?,

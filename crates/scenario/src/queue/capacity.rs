@@ -1,7 +1,7 @@
 //! The capacity of a queue: packets, bytes, cells, or a time at the rate that empties the queue.
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_units::{BitRate, ByteCount, Duration, Limit, WireBytes};
+use lastmile_units::{BitRate, ByteCount, Duration, Limit, PacketCount, WireBytes};
 
 use crate::document::Value;
 use crate::reader::Table;
@@ -68,6 +68,23 @@ pub(crate) fn limit(table: &Table<'_>, key: &'static str, wire: &Wire) -> Option
                 table.error(key, message, Some("give the link a rate, or the limit in packets or bytes".into()));
             }
             limit.map(Limit::Wire)
+        }
+    }
+}
+
+/// The number of packets at `key`, or its default; a time is as many packets of `largest` as depart in it, at least one. `None` if it is wrong, which
+/// is then in the report.
+pub(crate) fn packets(table: &Table<'_>, key: &'static str, wire: &Wire, largest: ByteCount) -> Option<PacketCount> {
+    match limit(table, key, wire)? {
+        Limit::Packets(packets) => Some(packets),
+        Limit::Wire(bytes) => {
+            let packets = bytes.as_u64() / wire.layer.on_wire(largest).as_u64().max(1);
+            Some(PacketCount::new(packets.max(1)))
+        }
+        Limit::Bytes(_) | Limit::Cells(_) => {
+            let hint = "such as \"127 packets\" or \"100 ms\"".to_owned();
+            table.error(key, format!("{}: neither packets nor a time", table.path(key)), Some(hint));
+            None
         }
     }
 }

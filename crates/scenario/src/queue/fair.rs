@@ -9,7 +9,7 @@ use lastmile_units::{ByteCount, Duration, PacketCount, WireBytes};
 
 use super::aqm::{ECN, INTERVAL, LARGEST, TARGET, buildable};
 use super::sched::{class_spec, classes};
-use super::{BELOW, DROP, LIMIT, Wire};
+use super::{BELOW, DROP, LIMIT, Wire, capacity};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
@@ -59,8 +59,13 @@ pub(crate) static SFQ: Section = Section {
             "never",
             "After how long the hash changes, so that other flows share a bucket. No flow is reordered by it.",
         ),
-        Key::with_default("limit", Kind::Other("packets"), "127 packets", "How many packets it holds."),
-        Key::with_default("depth", Kind::Other("packets"), "127 packets", "How many packets a queue holds."),
+        Key::with_default(
+            "limit",
+            Kind::Other("packets, or time"),
+            "127 packets",
+            "How many packets it holds; a time is as many of `largest` as depart in it at the rate that empties the queue.",
+        ),
+        Key::with_default("depth", Kind::Other("packets, or time"), "127 packets", "How many a queue holds, likewise."),
         Key::with_default(
             "drop",
             Kind::Choice(&["tail", "head"]),
@@ -75,10 +80,9 @@ pub(super) fn sfq(table: &Table<'_>, wire: &Wire) -> Option<Spec> {
     let quantum: Option<WireBytes> = table.optional("quantum");
     let largest: Option<ByteCount> = table.get("largest");
     let perturb: Option<Duration> = table.optional("perturb");
-    let limit: Option<PacketCount> = table.get("limit");
-    let depth: Option<PacketCount> = table.get("depth");
     let drop = table.choice("drop", &[("tail", Overflow::Tail), ("head", Overflow::Head)]);
     let largest = largest?;
+    let [limit, depth] = ["limit", "depth"].map(|key| capacity::packets(table, key, wire, largest));
     let config = sfq::Config {
         flows: flows?,
         quantum: quantum.unwrap_or_else(|| wire.layer.on_wire(largest)),

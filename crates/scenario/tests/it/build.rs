@@ -16,7 +16,7 @@ use lastmile_queueing::sched::{cbq, htb, tree};
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Match, Overflow};
 use lastmile_scenario::{Remedy, Scenario, tcp_of};
-use lastmile_sim::spec::{OpenedBy, Source};
+use lastmile_sim::spec::{Echo, OpenedBy, Source};
 use lastmile_tcp::{ByteCounting, Config, InitialWindow, Variant, WindowScale};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, Ratio, WireBytes};
 
@@ -63,6 +63,25 @@ fn the_demo_is_the_line_that_it_says() {
     assert!(
         matches!(ping.source, Source::Ping { interval, size, .. } if interval == Duration::from_ms(200) && size == ByteCount::new(84))
     );
+}
+
+/// The probe that a comparison adds: as long as the file's ping, every 200 ms and never more than 1 % of the upstream: 84 bytes
+/// without any framing are 672 bits, 1 % of 64 kbit/s in 1.05 s.
+#[test]
+fn a_probe_is_added_that_no_policy_knows_and_that_costs_little() {
+    let parse = |more: &str| parse(&format!("{LINE}{more}")).unwrap().with_probe().network();
+    let ping = "[[traffic]]\nkind = \"ping\"\nstart = \"1 s\"\n";
+    let network = parse(ping);
+    let probe = network.traffic.last().unwrap();
+    assert_eq!((probe.name.as_str(), probe.dscp, probe.start), ("probe", 0, Instant::ZERO + Duration::from_s(1)));
+    assert!(matches!(probe.source, Source::Ping { echo: Echo::Udp, .. }));
+    let own = parse("[[traffic]]\nkind = \"ping\"\nprotocol = \"udp\"\n");
+    assert_eq!(own.traffic.iter().filter(|traffic| matches!(traffic.source, Source::Ping { .. })).count(), 1);
+    let network = parse_with(&format!("{LINE}{ping}"), &["access.up.rate=64 kbit/s"]).unwrap().with_probe().network();
+    let up = network.links.iter().find(|link| link.name == "up").unwrap();
+    let Source::Ping { interval, size, .. } = network.traffic.last().unwrap().source else { panic!("a probe") };
+    assert_eq!(interval, Duration::from_ms(1050));
+    assert_eq!(up.rate.unwrap().time_for(up.link_layer.on_wire(size)) * 100, interval);
 }
 
 /// Both ways to name a remedy give the same queue, and it keeps the limit of the file.

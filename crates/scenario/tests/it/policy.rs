@@ -5,9 +5,9 @@ use std::path::Path;
 use lastmile_linklayer::PRESETS;
 use lastmile_packet::Meta;
 use lastmile_queueing::spec::Spec;
-use lastmile_scenario::policy::{Line, Policy, ready};
+use lastmile_scenario::policy::{Line, Policy, Position, ready};
 use lastmile_scenario::{Diagnostic, Scenario};
-use lastmile_units::{BitRate, ByteCount};
+use lastmile_units::{BitRate, ByteCount, Limit, WireBytes};
 
 fn ready(name: &str, line: Option<Line>) -> Policy {
     Policy::load(name, None, line).unwrap_or_else(|report| panic!("{name}: {report}"))
@@ -113,6 +113,62 @@ fn a_scenario_takes_a_policy_by_name_or_by_file() {
         headlines(crate::parse(&both).expect_err("it is refused").findings()),
         ["error: x.toml:3:10: both a remedy and a policy"]
     );
+}
+
+/// What clears the policy of a file: the line's own queue stays.
+#[test]
+fn a_policy_of_none_is_no_policy() {
+    let scenario = crate::parse(&crate::LINE.replace("[access]\n", "[access]\npolicy = \"none\"\n")).unwrap();
+    let bare = crate::parse(crate::LINE).unwrap();
+    assert!(scenario.access().unwrap().policy.is_none());
+    assert_eq!(scenario.access().unwrap().up.queue, bare.access().unwrap().up.queue);
+    assert_eq!(scenario.network().links.len(), bare.network().links.len());
+}
+
+/// At 40 Mbit/s a queue of a ready policy lets 250 ms wait as it does at 512 kbit/s: 1 250 000 and 16 000 bytes on the wire.
+#[test]
+fn limits_of_ready_policies_are_times() {
+    let layer = lastmile_linklayer::preset::IP.link;
+    for (up, bytes) in [(512, 16_000), (40_000, 1_250_000)] {
+        let up = BitRate::from_kbit_per_s(up);
+        let down = BitRate::from_kbit_per_s(100_000);
+        let line = Line { up, down, up_layer: layer, down_layer: layer };
+        let limit = Limit::Wire(WireBytes::new(bytes));
+        assert!(matches!(ready("fifo", Some(line)).up, Spec::Fifo { limit: own, .. } if own == limit));
+        for name in ready::NAMES {
+            let in_bytes = |line: &str| line.contains("limit") && line.contains("kB");
+            assert!(!ready::text(name).unwrap().lines().any(in_bytes), "{name}: a limit of some line's bytes");
+        }
+    }
+}
+
+/// SQM's margins: 95 % up and 90 % down, a middlebox before the modem. On 512 kbit/s a packet of 1500 bytes takes 24.67 ms of the 486.4, 19.67 above CoDel's 5.
+#[test]
+fn what_people_deploy_shapes_both_ways() {
+    let layer = lastmile_linklayer::preset::IP.link;
+    let (up, down) = (BitRate::from_kbit_per_s(512), BitRate::from_kbit_per_s(2000));
+    for name in ["cake", "fq-codel-sqm"] {
+        let policy = ready(name, Some(Line { up, down, up_layer: layer, down_layer: layer }));
+        let behind = policy.down.expect("a queue behind the downstream");
+        assert_eq!((policy.place, policy.rate.as_bps()), (Position::Middlebox, 486_400), "{name}");
+        assert_eq!(behind.rate.map(BitRate::as_bps), Some(1_800_000), "{name}");
+        if let Some(queue) = policy.classes.first().and_then(|class| class.queue.clone()) {
+            let Spec::FqCodel(codel) = queue else { panic!("{queue:?}") };
+            assert_eq!((codel.target.as_us(), codel.interval.as_us()), (24_671, 119_671));
+        }
+    }
+}
+
+/// Brouer 2005, section 9.3 and listing B.27: `sfq perturb 10` in every class, with these limits.
+#[test]
+fn the_production_classes_have_the_published_queues() {
+    let policy = ready("adsl-optimizer", None);
+    let queues = policy.classes.iter().map(|class| match &class.queue {
+        Some(Spec::Sfq(sfq)) => (class.name.as_str(), sfq.limit.as_u64(), sfq.perturb.as_ms()),
+        other => panic!("{}: {other:?}", class.name),
+    });
+    let published = [("ack", 50), ("interactive", 50), ("good", 64), ("bulk", 128), ("default", 64), ("bad", 128)];
+    assert!(queues.eq(published.map(|(name, limit)| (name, limit, 10_000))));
 }
 
 const LINE: &str = "[line]\nup = \"512 kbit/s\"\ndown = \"2 Mbit/s\"\n";

@@ -1,7 +1,7 @@
 //! Times are exact: a packet takes its wire time, its propagation and its processing, to the picosecond.
 
 use lastmile_sim::run;
-use lastmile_sim::spec::Source;
+use lastmile_sim::spec::{Echo, Source};
 use lastmile_units::{ByteCount, Duration};
 
 use crate::build;
@@ -26,6 +26,25 @@ fn a_lone_ping_takes_its_wire_time_propagation_and_processing() {
     assert_eq!(probe.received, 100, "the last request leaves at the very end of the run");
     let exact = Duration::from_us(2_484) + Duration::from_ns(375) + Duration::from_us(636) + Duration::from_ms(10);
     assert!(probe.replies.iter().all(|(_, took)| *took == exact), "{:?} is not {exact}", probe.replies[0].1);
+}
+
+/// A ping over UDP takes as long as one over ICMP of the same size; its requests leave halfway between those of a ping of the same interval.
+#[test]
+fn a_ping_over_udp_takes_its_time_between_those_over_icmp() {
+    let mut network = build::line(2_000, 512, "ipoa-vcmux", Duration::from_ms(4));
+    for (name, echo) in [("ping", Echo::Icmp), ("probe", Echo::Udp)] {
+        let source = Source::Ping { interval: Duration::from_ms(100), size: ByteCount::new(100), echo };
+        network.traffic.push(build::traffic(name, 0, 1, source));
+    }
+    let outcome = run(&network).unwrap();
+    let [ping, probe] = &outcome.probes[..] else { panic!("two probes") };
+    let exact = Duration::from_us(2_484) + Duration::from_ns(375) + Duration::from_us(636) + Duration::from_ms(8);
+    for ((asked, took), (_, as_icmp)) in probe.replies.iter().zip(&ping.replies) {
+        assert_eq!((*took, *as_icmp), (exact, exact));
+        assert_eq!(asked.since(lastmile_units::Instant::ZERO).as_ms() % 100, 50);
+    }
+    assert_eq!(probe.replies.len(), 100);
+    assert!(outcome.conservation.holds());
 }
 
 /// Back-to-back frames of one cell at 149.76 Mbit/s: 10^6 cells end within 1 ns of 10^6 * 424 / 149.76e6 s.
