@@ -278,7 +278,7 @@ mod tests {
     fn a_call_that_has_its_rate_in_every_run_is_not_drawn() {
         let with = |bps, tcp: Option<&str>| {
             let mut run = run("one", &[("goodput_bps", "call", bps)]);
-            run.summary.flows = vec![Flow { name: "call".into(), tcp: tcp.map(str::to_owned), ..Flow::default() }];
+            run.summary.flows = vec![Flow { name: "call".into(), tcp: tcp.map(Into::into), ..Flow::default() }];
             run.series[0].points = (0..100).map(|n| (f64::from(n), if n < 98 { bps } else { 0.0 })).collect();
             run
         };
