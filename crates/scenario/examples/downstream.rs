@@ -62,7 +62,7 @@ impl Row {
 /// downstream is FQ-CoDel, which serves a shaper best: a long one would only be filled.
 fn policy(share: u32, drain: bool, regulated: bool) -> String {
     let text = ready::text("full-both-ways").expect("a ready policy");
-    let long = "kind = \"sfq\", limit = \"300 packets\"";
+    let long = "kind = \"sfq\", limit = \"1 s\", depth = \"1 s\"";
     assert!(text.contains(long), "the policy has another queue");
     let text = if regulated { text.to_owned() } else { text.replace(long, "kind = \"fq-codel\"") };
     let percent = f64::from(share) / 10.0;
