@@ -39,11 +39,17 @@ pub(crate) static TCP: Section = Section {
         Key::with_default(
             "receive_window",
             Kind::Bytes,
-            "6 MiB",
-            "The receive buffer: the most that can be in flight. 6 MiB is the most that Linux tunes it to.",
+            "3.75 MiB",
+            "The receive buffer: the most that can be in flight. Linux tunes it to 6 MiB of memory (tcp_rmem), of which headers take 3/8.",
         )
         .at_least("1 B")
         .at_most("1 GiB"),
+        Key::optional(
+            "autotune",
+            Kind::Flag,
+            "true, but false with a `receive_window` in the file and in 1999",
+            "The receive window begins at 64 KiB and grows to `receive_window` as data come, as Linux does it unless a program sets its buffer.",
+        ),
         Key::with_default(
             "initial_window",
             Kind::Other("segments, or `\"rfc3390\"`"),
@@ -155,6 +161,13 @@ pub(crate) static TCP: Section = Section {
         ),
         Key::with_default("ecn", Kind::Flag, "false", "Offer explicit congestion notification (RFC 3168)."),
         Key::with_default(
+            "tso_deferral",
+            Kind::Flag,
+            "true",
+            "Send about a millisecond's worth at once, as Linux does whatever offloads are set: new data wait for so much of the window, \
+             for at most 1 ms.",
+        ),
+        Key::with_default(
             "limited_transmit",
             Kind::Flag,
             "true",
@@ -198,11 +211,13 @@ pub(crate) struct Settings {
 const HOST_MTU: u16 = 1500;
 
 impl Settings {
-    /// A current Linux: CUBIC, SACK, timestamps, RACK, HyStart, PRR, windows up to 6 MiB.
+    /// A current Linux: CUBIC, SACK, timestamps, RACK, HyStart, PRR, buffers that grow to 6 MiB of memory.
     pub(crate) fn today() -> Self {
         let config = Config {
             variant: Variant::Cubic,
-            receive_window: ByteCount::new(6 << 20),
+            receive_window: ByteCount::new(15 << 18),
+            autotune: true,
+            tso_deferral: true,
             delayed_ack: Duration::from_ms(200),
             quick_acks: true,
             timestamps: true,
@@ -216,6 +231,8 @@ impl Settings {
         let config = Config {
             variant: Variant::Reno,
             receive_window: ByteCount::new(65_535),
+            autotune: false,
+            tso_deferral: false,
             initial_window: InitialWindow::Segments(1),
             delayed_ack: Duration::from_ms(200),
             quick_acks: false,
@@ -282,6 +299,7 @@ pub(crate) fn read(table: &Table<'_>, base: &Settings) -> Settings {
         variant: table.optional_choice("variant", VARIANTS).unwrap_or(base.variant),
         mss: mss.unwrap_or(base.mss),
         receive_window: table.optional("receive_window").unwrap_or(base.receive_window),
+        autotune: flag("autotune", base.autotune && !table.has("receive_window")),
         initial_window: initial_window(table).unwrap_or(base.initial_window),
         initial_ssthresh: table.optional("initial_ssthresh").or(base.initial_ssthresh),
         delayed_ack: time("delayed_ack", base.delayed_ack),
@@ -304,6 +322,7 @@ pub(crate) fn read(table: &Table<'_>, base: &Settings) -> Settings {
         clock_granularity: time("clock_granularity", base.clock_granularity),
         byte_counting: byte_counting(table).unwrap_or(base.byte_counting),
         ecn: flag("ecn", base.ecn),
+        tso_deferral: flag("tso_deferral", base.tso_deferral),
         limited_transmit: flag("limited_transmit", base.limited_transmit),
         idle_restart: flag("idle_restart", base.idle_restart),
         ipv6: flag("ipv6", base.ipv6),

@@ -279,19 +279,21 @@ fn the_documented_defaults_of_tcp_are_those_of_tcp() {
             _ => None,
         })
         .collect();
-    assert_eq!(written.len(), tcp::TCP.keys.len() - 2, "all but mss and initial_ssthresh have a default");
+    assert_eq!(written.len(), tcp::TCP.keys.len() - 3, "all but mss, autotune and initial_ssthresh have a default");
     let line = "duration = \"10 s\"\naccess = { down = { rate = \"2 Mbit/s\" }, up = { rate = \"512 kbit/s\" } }\n";
     let traffic = "[[traffic]]\nkind = \"persistent\"\ndirection = \"up\"\n";
     let today = Config {
         variant: Variant::Cubic,
         mss: 1448,
-        receive_window: ByteCount::new(6 << 20),
+        receive_window: ByteCount::new(15 << 18),
+        autotune: true,
+        tso_deferral: true,
         delayed_ack: Duration::from_ms(200),
         quick_acks: true,
         timestamps: true,
         ..Config::default()
     };
-    for text in [format!("{line}{traffic}[tcp]\n{}", written.concat()), format!("{line}{traffic}")] {
+    for text in [format!("{line}{traffic}[tcp]\nautotune = true\n{}", written.concat()), format!("{line}{traffic}")] {
         let scenario = Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
         assert_eq!(tcp_of(&scenario.network_ref().traffic[0]), Some(&today));
     }

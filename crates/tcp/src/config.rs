@@ -177,6 +177,9 @@ pub struct Config {
     pub byte_counting: ByteCounting,
     /// Offer ECN (RFC 3168). Default off.
     pub ecn: bool,
+    /// Send about a millisecond's worth at once, as Linux does whatever offloads are set: new data wait for so much of the window, up to
+    /// 1 ms. Default off.
+    pub tso_deferral: bool,
     /// Limited transmit (RFC 3042): the first two duplicate acknowledgements release a new segment each. Default on.
     pub limited_transmit: bool,
     /// Restart from the initial window after an idle time of more than the retransmission timeout (RFC 5681, section
@@ -224,6 +227,7 @@ impl Default for Config {
             clock_granularity: Duration::ZERO,
             byte_counting: ByteCounting::Abc { limit: 2 },
             ecn: false,
+            tso_deferral: false,
             limited_transmit: true,
             idle_restart: true,
             max_syn_retries: 6,

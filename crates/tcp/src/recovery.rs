@@ -188,7 +188,9 @@ impl Sender {
         let mss = u32::from(self.mss);
         // RFC 7661, section 4.3, in Linux's form: a window that is not used does not grow; in slow start half of it is
         // use.
-        let used = flight + u64::from(mss) > cwnd || (self.congestion.in_slow_start() && flight * 2 > cwnd);
+        // What waits to go as one burst is use.
+        let unused = if config.tso_deferral { self.burst() } else { u64::from(mss) };
+        let used = flight + unused > cwnd || (self.congestion.in_slow_start() && flight * 2 > cwnd);
         let after_timeout = self.phase == Phase::Loss;
         // RFC 3168, section 6.1.2: nor does an acknowledgement with an ECN echo let it grow.
         if (used || after_timeout) && !ecn_echo {

@@ -5,7 +5,7 @@
 //! sender goes back to the hole and sends all from there.
 //! Cost: on the path without loss a dozen comparisons and additions for each segment.
 
-use lastmile_units::Instant;
+use lastmile_units::{Duration, Instant};
 
 use crate::congestion::Style;
 use crate::ranges::{Low, Range};
@@ -35,7 +35,7 @@ impl Sender {
             self.after_idle(now, config);
         }
         let plan = match (self.sacking, self.style) {
-            (false, _) => self.next_in_order(config),
+            (false, _) => self.next_in_order(now, config),
             (true, Style::Rack) => self.next_by_rack(config),
             (true, _) => self.next_by_sack(config),
         };
@@ -56,7 +56,7 @@ impl Sender {
     }
 
     #[inline]
-    fn next_in_order(&mut self, config: &Config) -> Result<Plan, Limit> {
+    fn next_in_order(&mut self, now: Instant, config: &Config) -> Result<Plan, Limit> {
         let start = self.nxt();
         let again = start < self.max;
         let last = if again { self.max.min(self.end) } else { self.end };
@@ -70,6 +70,9 @@ impl Sender {
         let room = self.edge().max(self.max) - start;
         if flight + len > cwnd {
             return Err(self.shut_by_cwnd(cwnd, room < len));
+        }
+        if config.tso_deferral && !again && self.gathers(now, cwnd, flight) {
+            return Err(Limit::CongestionWindow);
         }
         if room < len {
             // RFC 9293, section 3.8.6.2.1: less than a segment goes only if it is half of the largest window.
@@ -87,6 +90,31 @@ impl Sender {
             self.congestion.limited_sent = self.congestion.limited_sent.saturating_add(len as u32);
         }
         Ok(Plan { start, end, again, probe: false })
+    }
+
+    /// Waits for more of the window, to send about a millisecond's worth at once. Linux does so whatever offloads are set: it builds
+    /// packets of that size for itself, and a device without segmentation gets them in pieces, back to back. Not for longer than 1 ms
+    /// after the last packet, not for more than a third of the window, and not if the application has offered less.
+    fn gathers(&self, now: Instant, cwnd: u64, flight: u64) -> bool {
+        const RECENT: Duration = Duration::from_ms(1);
+        let apart = now.since(self.last_sent);
+        let usable = cwnd - flight;
+        // What goes at the same time belongs to the same packet.
+        if apart.is_zero() || apart > RECENT || usable >= cwnd / 3 || self.end - self.nxt() <= usable {
+            return false;
+        }
+        usable < self.burst()
+    }
+
+    /// What Linux builds one packet of for itself: octets in 2^-10 s at the rate of the window and a fifth more (twice that in the first half
+    /// of slow start), in whole segments, two at least and 64 KiB at most.
+    pub(crate) fn burst(&self) -> u64 {
+        let mss = u64::from(self.mss);
+        let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
+        let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
+        let srtt_ns = self.rtt.srtt().map_or(1, |srtt| (srtt.as_ps() / 1000).max(1));
+        let worth = u64::from(cwnd) * percent / 100 * 976_562 / srtt_ns;
+        (worth.min(65_535) / mss).max(2) * mss
     }
 
     /// All that was offered is out.
