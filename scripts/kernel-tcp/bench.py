@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""The kernel's TCP and the simulated one on the same lines, side by side.
+
+    bench.py kernel FOLDER [--line NAME] [--congestion NAME] [--starts N] [--emulate] [--capture]    real packets; as root
+    bench.py simulate FOLDER [--line NAME] [--congestion NAME] [--starts N] [--set KEY=VALUE]         the same trials, simulated
+    bench.py table FOLDER...                                            medians and ranges side by side
+    bench.py windows FOLDER LINE CONGESTION START                       windows and round trips of the kernel over time, in one start
+    bench.py study FOLDER... > docs/studies/kernel-tcp.md               the study
+
+LASTMILE in the environment is the program. A trial is one download, one upload that begins `37 ms * start` later, and a ping, for 30 s.
+Results are files in FOLDER: LINE-CONGESTION-START-{kernel,simulated}.json. A trial that has its file is not run again.
+"""
+
+import argparse
+import contextlib
+import datetime
+import io
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DURATION_S = 30
+UPLOAD_STEP_MS = 37
+# Rates of IP bytes in Mbit/s, limits of the FIFOs in packets, round trip in ms.
+LINES = {
+    "50-5": {"down": 50, "up": 5, "down_packets": 420, "up_packets": 42, "rtt_ms": 20},
+    "100-20": {"down": 100, "up": 20, "down_packets": 500, "up_packets": 100, "rtt_ms": 20},
+    "300-20": {"down": 300, "up": 20, "down_packets": 1000, "up_packets": 100, "rtt_ms": 30},
+    "8-0.77": {"down": 8, "up": 0.77, "down_packets": 100, "up_packets": 50, "rtt_ms": 20},
+}
+CONGESTIONS = {"cubic": "cubic", "reno": "sack"}
+MEASURES = [
+    ("download", "Mbit/s", lambda r: r["download"]["goodput_bps"] / 1e6),
+    ("upload", "Mbit/s", lambda r: r["upload"]["goodput_bps"] / 1e6),
+    ("ping p50", "ms", lambda r: r["ping_s"]["p50"] * 1e3),
+    ("ping p99", "ms", lambda r: r["ping_s"]["p99"] * 1e3),
+    ("retransmissions down", "", lambda r: r["download"]["retransmissions"]),
+    ("up", "", lambda r: r["upload"]["retransmissions"]),
+    ("timeouts", "", lambda r: r["download"]["timeouts"] + r["upload"]["timeouts"]),
+]
+
+
+def quantile(values, share):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else None
+
+
+def pings(times):
+    return {"received": len(times), "p50": quantile(times, 0.5), "p99": quantile(times, 0.99)}
+
+
+def thinned(rows, step_s=0.1):
+    """A row for each step."""
+    out, due = [], 0.0
+    for row in rows:
+        if row[0] >= due:
+            out.append(row)
+            due = row[0] + step_s
+    return out
+
+
+def kernel(line, congestion, start, options, folder):
+    """One trial by trial.sh."""
+    environment = dict(
+        os.environ,
+        DOWN_MBIT=str(line["down"]), UP_MBIT=str(line["up"]), RTT_MS=str(line["rtt_ms"]),
+        DOWN_PACKETS=str(line["down_packets"]), UP_PACKETS=str(line["up_packets"]),
+        CONGESTION=congestion, DURATION=str(DURATION_S), UPLOAD_AFTER_MS=str(start * UPLOAD_STEP_MS),
+        LINE="emulate" if options.emulate else "kernel", CAPTURE="yes" if options.capture else "no",
+    )
+    subprocess.run([os.path.join(HERE, "trial.sh"), folder], env=environment, check=True, timeout=DURATION_S + 60)
+    ends = {}
+    for name in ("client", "server"):
+        with open(os.path.join(folder, name + ".json"), encoding="ascii") as file:
+            ends[name] = json.load(file)
+
+    def flow(sender, receiver):
+        rows, last = ends[sender]["sender"], ends[receiver]["received"][-1]
+        fields = ends[sender]["fields"]
+        final = dict(zip(fields, rows[-1]))
+        pick = [fields.index(name) for name in ("t_s", "cwnd", "rtt_us", "unacked", "ssthresh")]
+        return {
+            "goodput_bps": last[1] * 8 / last[0],
+            "retransmissions": final["retransmissions"],
+            "timeouts": final["timeouts"],
+            "sndbuf_limited_s": final["sndbuf_limited_us"] / 1e6,
+            "rwnd_limited_s": final["rwnd_limited_us"] / 1e6,
+            "window": [[row[index] for index in pick] for row in thinned(rows)],
+        }
+
+    with open(os.path.join(folder, "ping.txt"), encoding="ascii") as file:
+        times = [float(ms) / 1e3 for ms in re.findall(r"time=([\d.]+) ms", file.read())]
+    with open(os.path.join(folder, "machine.txt"), encoding="ascii") as file:
+        release, processor, busy = file.read().split("\n")[:3]
+    return {
+        "download": flow("server", "client"), "upload": flow("client", "server"), "ping_s": pings(times),
+        "machine": {"kernel": release, "processor": processor, "busy": float(busy)},
+    }
+
+
+def simulate(line, congestion, start, options, folder):
+    """The same trial by `lastmile run`."""
+    half = line["rtt_ms"] / 2
+    settings = [
+        f'access.down={{ rate = "{line["down"]} Mbit/s", delay = "{half} ms", queue = {{ limit = "{line["down_packets"]} packets" }} }}',
+        f'access.up={{ rate = "{line["up"]} Mbit/s", delay = "{half} ms", queue = {{ limit = "{line["up_packets"]} packets" }} }}',
+        f'tcp.variant="{CONGESTIONS[congestion]}"',
+        f'traffic.upload.start="{start * UPLOAD_STEP_MS} ms"',
+        f'duration="{DURATION_S} s"',
+        *options.set,
+    ]
+    command = [os.environ["LASTMILE"], "run", os.path.join(HERE, "line.toml"), "--json", "--seed", str(start + 1), "--out", folder]
+    for setting in settings:
+        command += ["--set", setting]
+    output = subprocess.run(command, check=True, capture_output=True, text=True)
+    result = json.loads(output.stdout)
+
+    def flow(name):
+        found = next(flow for flow in result["flows"] if flow["name"] == name)
+        return {key: found[key] for key in ("goodput_bps", "retransmissions", "timeouts")}
+
+    ping = result["probes"][0]["rtt_s"]
+    return {
+        "download": flow("download"), "upload": flow("upload"),
+        "ping_s": {"received": result["probes"][0]["received"], "p50": ping["p50"], "p99": ping["p99"]},
+        "version": result["version"],
+    }
+
+
+def run(how, options):
+    os.makedirs(options.folder, exist_ok=True)
+    for line in options.line or ["50-5", "100-20", "300-20"]:
+        for congestion in options.congestion or ["cubic", "reno"]:
+            for start in range(options.starts):
+                name = os.path.join(options.folder, f"{line}-{congestion}-{start:02}-{'kernel' if how is kernel else 'simulated'}")
+                if os.path.exists(name + ".json"):
+                    continue
+                with tempfile.TemporaryDirectory() as work:
+                    kept = name if getattr(options, "capture", False) else work
+                    result = how(LINES[line], congestion, start, options, kept)
+                with open(name + ".json", "w", encoding="ascii") as file:
+                    json.dump(result, file)
+                print(name, *(f"{title} {get(result):.4g}" for title, _, get in MEASURES), result.get("machine", {}).get("busy", ""), flush=True)
+
+
+def read(folders):
+    found = {}
+    for folder in folders:
+        for name in sorted(os.listdir(folder)):
+            match = re.fullmatch(r"(.+)-(cubic|reno)-(\d+)-(kernel|simulated)\.json", name)
+            if match:
+                with open(os.path.join(folder, name), encoding="ascii") as file:
+                    found.setdefault(match.group(1, 2), {}).setdefault(match[4], {})[match[3]] = json.load(file)
+    # Only starts that both have stand side by side.
+    for both in found.values():
+        common = set.intersection(*(set(runs) for runs in both.values()))
+        for kind, runs in both.items():
+            both[kind] = [run for start, run in runs.items() if start in common]
+    return found
+
+
+def cell(runs, get):
+    values = sorted(get(run) for run in runs)
+    return f"{statistics.median(values):.4g} ({values[0]:.4g} to {values[-1]:.4g})"
+
+
+def verdict(both):
+    """How far the medians lie apart, and whether that is within what is wanted."""
+    def middle(kind, get):
+        return statistics.median(get(run) for run in both[kind])
+
+    parts = []
+    for title, _, get in MEASURES[:3]:
+        kernel_value, simulated = middle("kernel", get), middle("simulated", get)
+        off = simulated / kernel_value - 1
+        good = abs(off) <= 0.05 if title != "ping p50" else abs(off) <= 0.1 or abs(simulated - kernel_value) <= 2
+        parts.append(f"{off:+.1%}{'' if good else ' (!)'}")
+    return parts
+
+
+def table(folders):
+    print("| line | congestion control | starts | TCP | " + " | ".join(f"{title}, {unit}".rstrip(", ") for title, unit, _ in MEASURES) + " |")
+    print("|---" * 3 + "|---" + "|---:" * len(MEASURES) + "|")
+    for (line, congestion), both in read(folders).items():
+        for kind, runs in sorted(both.items()):
+            cells = " | ".join(cell(runs, get) for *_, get in MEASURES)
+            print(f"| {line.replace('-', '/')} | {congestion} | {len(runs)} | {kind} | {cells} |")
+        if len(both) == 2:
+            print(f"| | | | difference of medians | {' | '.join(verdict(both))} | | | | |")
+
+
+def windows(folder, line, congestion, start):
+    with open(os.path.join(folder, f"{line}-{congestion}-{int(start):02}-kernel.json"), encoding="ascii") as file:
+        result = json.load(file)
+    for name in ("download", "upload"):
+        print(name, "t_s", "cwnd", "rtt_us", "unacked", "ssthresh")
+        for row in result[name]["window"]:
+            print(*row)
+
+
+def study(folders):
+    results = read(folders)
+    machines = {json.dumps({key: run["machine"][key] for key in ("kernel", "processor")}) for both in results.values() for run in both.get("kernel", [])}
+    busy = [run["machine"]["busy"] for both in results.values() for run in both.get("kernel", [])]
+    versions = {run["version"] for both in results.values() for run in both.get("simulated", [])}
+    with open(os.path.join(HERE, "study.md"), encoding="utf-8") as file:
+        text = file.read()
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        table(folders)
+    lines = "\n".join(
+        f"| {name.replace('-', '/')} | {line['down']} | {line['up']} | {line['down_packets']} | {line['up_packets']} | {line['rtt_ms']} |"
+        for name, line in LINES.items()
+    )
+    machine = "; ".join(f"Linux {found['kernel']}, {found['processor']}" for found in map(json.loads, sorted(machines)))
+    print(text.format(table=out.getvalue().rstrip(), lines=lines, machine=machine, version=", ".join(sorted(versions)),
+                      date=datetime.date.today().isoformat(), busy=f"{statistics.median(busy):.0%}", duration=DURATION_S), end="")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("kernel", "simulate"):
+        command = commands.add_parser(name)
+        command.add_argument("folder")
+        command.add_argument("--line", action="append", choices=LINES)
+        command.add_argument("--congestion", action="append", choices=CONGESTIONS)
+        command.add_argument("--starts", type=int, default=20)
+        command.add_argument("--set", action="append", default=[])
+        command.add_argument("--emulate", action="store_true")
+        command.add_argument("--capture", action="store_true")
+    command = commands.add_parser("table")
+    command.add_argument("folders", nargs="+")
+    command = commands.add_parser("study")
+    command.add_argument("folders", nargs="+")
+    command = commands.add_parser("windows")
+    for name in ("folder", "line", "congestion", "start"):
+        command.add_argument(name)
+    options = parser.parse_args()
+    if options.command == "table":
+        table(options.folders)
+    elif options.command == "study":
+        study(options.folders)
+    elif options.command == "windows":
+        windows(options.folder, options.line, options.congestion, options.start)
+    else:
+        run(kernel if options.command == "kernel" else simulate, options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
