@@ -7,7 +7,7 @@
 //! - **EPD** (early packet discard; Romanow and Floyd 1995): a frame whose first cell finds the queue at the threshold is dropped
 //!   whole.
 //! - **EPD with per-VC accounting** (Heinanen and Kilkki 1995; Sun 1998): only of a VC that has its share of the threshold waiting.
-//! - **SPD** (selective packet discard; Sun 1998, section 3.3): below the threshold of EPD, a VC whose own queue passes its threshold
+//! - **SPD** (single packet discard; Sun 1998, section 3.3): below the threshold of EPD, a VC whose own queue passes its threshold
 //!   while the whole queue is above another loses one frame, and no other until its queue has been empty.
 //! - **SCD** (selective cell discard; Ano et al. 2002): cells of CLP = 1 are dropped from some occupancy on.
 //!

@@ -6,6 +6,7 @@
 mod ano2002;
 mod brouer2005;
 mod closed_form;
+mod era;
 mod kalyanaraman1999;
 mod open;
 mod phanse2000;
@@ -45,6 +46,18 @@ impl Experiment {
     #[must_use]
     pub fn parts(&self, table: &Table) -> usize {
         self.divisible().map_or(1, |explore| explore.parts(table))
+    }
+
+    /// Which share of the work each part has; together they are one.
+    #[must_use]
+    pub fn shares(&self, table: &Table) -> Vec<f64> {
+        let Some(explore) = self.divisible() else { return vec![1.0] };
+        let mut shares = vec![1.0; explore.parts(table)];
+        if let Some(base) = shares.first_mut() {
+            *base = explore.whole_by_brief(self.table);
+        }
+        let sum: f64 = shares.iter().sum();
+        shares.iter().map(|share| share / sum).collect()
     }
 
     /// Makes one of them.
@@ -204,10 +217,20 @@ pub fn drawings(publication: &str, table: &Table) -> Result<Vec<Drawing>, Experi
     }
 }
 
+/// The simulation that work is counted in.
+pub(crate) fn yardstick() -> Result<(), ExperimentError> {
+    kalyanaraman1999::yardstick()
+}
+
 /// A publication whose open questions can be answered otherwise, by its key.
 #[must_use]
 pub fn explorable(publication: &str) -> Option<&'static dyn Explore> {
-    let known = [(ano2002::KEY, ano2002::EXPLORE), (sun1998::KEY, sun1998::EXPLORE)];
+    let known = [
+        (ano2002::KEY, ano2002::EXPLORE),
+        (kalyanaraman1999::KEY, kalyanaraman1999::EXPLORE),
+        (phanse2000::KEY, phanse2000::EXPLORE),
+        (sun1998::KEY, sun1998::EXPLORE),
+    ];
     known.into_iter().find(|(key, _)| *key == publication).map(|(_, explore)| explore)
 }
 

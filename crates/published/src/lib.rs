@@ -10,20 +10,29 @@
 //! | [`mod@select`] | `phanse2000/5.1 5.2`: which tables a user means |
 //! | [`experiments`] | [`Experiment`]: what reproduces a table |
 //! | [`explore`] | a search for the assumptions that bring figures closest |
+//! | [`sample`] | [`Sample`]: a quantity with each seed, its mean and its interval |
+//! | [`verdict`] | [`Verdict`]: the states of a claim, and the rules that lead to them |
+//! | [`mod@work`] | how long experiments take |
 //! | [`reproduction`] | [`Reproduction`]: published, theory, simulated and live side by side, in the shape that `--json` prints |
 
 pub mod data;
 pub mod experiments;
 pub mod explore;
 pub mod reproduction;
+pub mod sample;
 pub mod select;
 pub mod value;
+pub mod verdict;
+pub mod work;
 
 pub use data::{DataError, Kind, Publication, Row, Table, publications};
 pub use experiments::{
     Drawing, EXPERIMENTS, Effort, Experiment, ExperimentError, Explore, Judged, Lab, LiveExperiment, Open, Part,
     drawings, experiment, explorable, live,
 };
-pub use reproduction::{Claim, Reproduction, RowResult, Sensitivity, TableResult};
+pub use reproduction::{Reproduction, RowResult, Sensitivity, Summary, TableResult};
+pub use sample::Sample;
 pub use select::{SelectError, select};
 pub use value::{Value, Values};
+pub use verdict::{Agreement, Claim, Finding, Verdict};
+pub use work::{work, yardstick};

@@ -5,13 +5,76 @@
 use serde::Serialize;
 
 use crate::data::{Row, Table};
+use crate::sample::Sample;
 use crate::value::{Value, Values};
+use crate::verdict::{Agreement, Claim, Verdict};
 
 /// Tables, reproduced.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Reproduction {
     /// One after another, in the order asked for.
     pub tables: Vec<TableResult>,
+    /// Counts by publication, in that order.
+    pub summary: Vec<Summary>,
+}
+
+/// How the claims of a publication came out, and how near its figures are.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Summary {
+    /// Key of the publication.
+    pub publication: String,
+    /// Claims that are shown.
+    pub shown: usize,
+    /// Claims that are not.
+    pub not_shown: usize,
+    /// Claims that hang on an assumption.
+    pub hang_on_an_assumption: usize,
+    /// Claims that are quoted.
+    pub quoted: usize,
+    /// Figures of its tables.
+    pub agreement: Agreement,
+}
+
+impl Reproduction {
+    /// These tables, counted.
+    #[must_use]
+    pub fn new(tables: Vec<TableResult>) -> Self {
+        let mut summary: Vec<Summary> = Vec::new();
+        for table in &tables {
+            let known = summary.iter().position(|known| known.publication == table.publication);
+            let place = known.unwrap_or_else(|| {
+                summary.push(Summary { publication: table.publication.clone(), ..Summary::default() });
+                summary.len() - 1
+            });
+            summary[place].add(table);
+        }
+        Self { tables, summary }
+    }
+}
+
+impl Summary {
+    fn add(&mut self, table: &TableResult) {
+        for claim in table.claims.iter().chain(&table.live_claims) {
+            *match claim.verdict {
+                Verdict::Shown => &mut self.shown,
+                Verdict::NotShown => &mut self.not_shown,
+                Verdict::HangsOn { .. } => &mut self.hang_on_an_assumption,
+                Verdict::Quoted => &mut self.quoted,
+            } += 1;
+        }
+        if let Some(agreement) = &table.agreement {
+            self.agreement.add(agreement);
+        }
+    }
+
+    /// Adds the counts of another publication.
+    pub fn merge(&mut self, other: &Self) {
+        self.shown += other.shown;
+        self.not_shown += other.not_shown;
+        self.hang_on_an_assumption += other.hang_on_an_assumption;
+        self.quoted += other.quoted;
+        self.agreement.add(&other.agreement);
+    }
 }
 
 /// A table, reproduced.
@@ -27,6 +90,8 @@ pub struct TableResult {
     pub rows: Vec<RowResult>,
     /// What the publication says the figures show, and whether ours show it too.
     pub claims: Vec<Claim>,
+    /// How near our figures lie to the published ones; `None` where nothing is simulated.
+    pub agreement: Option<Agreement>,
     /// The claims that live figures can show, judged by these; empty where nothing ran live.
     pub live_claims: Vec<Claim>,
     /// What the publication leaves open and had to be chosen here.
@@ -58,7 +123,15 @@ pub struct RowResult {
     pub deviation: Values,
     /// The same for the live figures.
     pub live_deviation: Values,
+    /// True of a row that the publication has not, simulated to see whether its claim goes beyond its own rows.
+    pub predicted: bool,
+    /// What each seed gave, by the names of the means.
+    #[serde(skip)]
+    pub samples: Samples,
 }
+
+/// Quantities that were measured with each seed, by their names.
+pub type Samples = Vec<(String, Sample)>;
 
 /// What a table gives when one thing that the publication leaves open is answered otherwise.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -71,17 +144,8 @@ pub struct Sensitivity {
     pub deviation_rms_pct: Option<f64>,
     /// True when the table's claim is shown even so.
     pub shown: bool,
-    /// The figures that do or do not.
-    pub evidence: String,
-}
-
-/// Something that a table is to show.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Claim {
-    /// The claim.
-    pub text: String,
-    /// True when our figures show it.
-    pub shown: bool,
+    /// True when the verdict is another one than that of the base case, for sure.
+    pub turns_the_verdict: bool,
     /// The figures that do or do not.
     pub evidence: String,
 }
@@ -100,16 +164,36 @@ impl RowResult {
             live_simulated: Values::new(),
             deviation: Values::new(),
             live_deviation: Values::new(),
+            predicted: false,
+            samples: Samples::new(),
         };
-        result.deviation = result.deviation_of(&simulated);
-        result.simulated = simulated;
+        result.set_simulated(simulated);
         result
+    }
+
+    /// Gives the row what a simulation gave.
+    pub fn set_simulated(&mut self, simulated: Values) {
+        self.deviation = self.deviation_of(&simulated);
+        self.simulated = simulated;
+    }
+
+    /// A quantity with each seed; the figure itself where it was measured once.
+    #[must_use]
+    pub fn sample(&self, name: &str) -> Sample {
+        let sampled = self.samples.iter().find(|(known, _)| known == name).map(|(_, sample)| sample.clone());
+        sampled.or_else(|| self.simulated.number(name).map(Sample::single)).unwrap_or_default()
     }
 
     /// Gives the row what a live run gave.
     pub fn set_live(&mut self, live: Values) {
         self.live_deviation = self.deviation_of(&live);
         self.live = live;
+    }
+
+    /// A prediction: [`unpublished`](Self::unpublished), and judged beside the table's own rows.
+    #[must_use]
+    pub fn predicted(params: Values, means: Means) -> Self {
+        Self { predicted: true, ..Self::unpublished(params, means) }
     }
 
     /// A row that the publication does not have, or not here, beside the means over several seeds.
@@ -137,7 +221,7 @@ impl RowResult {
     /// A row beside the means over several seeds.
     #[must_use]
     pub fn of_means(row: &Row, means: Means) -> Self {
-        Self { ci95: means.ci95, ..Self::new(row, means.mean) }
+        Self { ci95: means.ci95, samples: means.samples, ..Self::new(row, means.mean) }
     }
 
     /// A row of printed formulas beside what the same formulas give here; nothing is simulated.
@@ -157,6 +241,8 @@ impl RowResult {
             live_simulated: Values::new(),
             deviation,
             live_deviation: Values::new(),
+            predicted: false,
+            samples: Samples::new(),
         }
     }
 }
@@ -168,6 +254,8 @@ pub struct Means {
     pub mean: Values,
     /// Half the widths, by the same names.
     pub ci95: Values,
+    /// What each seed gave, by the same names.
+    pub samples: Samples,
 }
 
 impl TableResult {
@@ -180,6 +268,7 @@ impl TableResult {
             title: table.title.clone(),
             rows: Vec::new(),
             claims: Vec::new(),
+            agreement: None,
             live_claims: Vec::new(),
             assumptions: Vec::new(),
             sensitivity: Vec::new(),
@@ -187,10 +276,10 @@ impl TableResult {
         }
     }
 
-    /// True when every claim is shown, by live figures too where there are any.
+    /// True when every claim is shown or quoted, by live figures too where there are any.
     #[must_use]
     pub fn holds(&self) -> bool {
-        self.claims.iter().chain(&self.live_claims).all(|claim| claim.shown)
+        self.claims.iter().chain(&self.live_claims).all(|claim| claim.verdict.holds())
     }
 }
 
@@ -198,6 +287,7 @@ impl TableResult {
 mod tests {
     use super::*;
     use crate::publications;
+    use crate::verdict::Finding;
 
     #[test]
     fn deviation_is_from_the_published_figure_and_else_from_theory() {
@@ -218,18 +308,20 @@ mod tests {
         let table = publications[3].table("5.1").unwrap();
         let mut result = TableResult::new("phanse2000", table);
         result.rows.push(RowResult::new(&table.rows[0], Values::new()));
-        result.claims.push(Claim { text: "a".to_owned(), shown: false, evidence: "b".to_owned() });
+        result.claims.push(Finding::new(false, "b").claim("a"));
         assert!(!result.holds());
-        let json = serde_json::to_value(Reproduction { tables: vec![result] }).unwrap();
+        let json = serde_json::to_value(Reproduction::new(vec![result])).unwrap();
         let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
-        assert_eq!(keys(&json), "tables");
+        assert_eq!(keys(&json), "summary tables");
+        assert_eq!(keys(&json["summary"][0]), "agreement hang_on_an_assumption not_shown publication quoted shown");
+        assert_eq!((&json["summary"][0]["not_shown"], &json["summary"][0]["shown"]), (&1.into(), &0.into()));
         let table = &json["tables"][0];
-        assert_eq!(keys(table), "assumptions claims id live_claims publication rows seeds sensitivity title");
+        assert_eq!(keys(table), "agreement assumptions claims id live_claims publication rows seeds sensitivity title");
         assert_eq!(
             keys(&table["rows"][0]),
-            "ci95 deviation live live_deviation live_simulated params published simulated theory"
+            "ci95 deviation live live_deviation live_simulated params predicted published simulated theory"
         );
-        assert_eq!(keys(&table["claims"][0]), "evidence shown text");
+        assert_eq!(keys(&table["claims"][0]), "evidence text verdict");
         assert_eq!(table["rows"][0]["params"]["up_bps"], 96000);
     }
 }

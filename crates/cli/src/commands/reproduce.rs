@@ -2,16 +2,16 @@
 
 mod draw;
 mod explore;
+mod print;
+mod progress;
 
-use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lastmile_published::{
-    EXPERIMENTS, Experiment, ExperimentError, Part, Publication, Reproduction, RowResult, Table as PublishedTable,
-    TableResult, Value, Values, experiment, publications, select,
+    EXPERIMENTS, Experiment, ExperimentError, Part, Publication, Reproduction, Table as PublishedTable, TableResult,
+    experiment, publications, select,
 };
 use lastmile_units::Duration;
 
@@ -29,11 +29,13 @@ use crate::interrupt::Interrupt;
 use crate::parallel::in_order;
 use crate::printer::Printer;
 use crate::table::{Align, Table};
+use progress::Progress;
 
 /// Set published results beside simulated ones: published | theory | simulated | deviation
 ///
-/// Each table comes with the assumptions made where the publication leaves something open, and with its claims, shown or not.
-/// The exit code is 1 when a claim is not shown.
+/// Each table comes with the assumptions made where the publication leaves something open, and with its claims. A claim is shown, not shown,
+/// hangs on an assumption (which is told), or is quoted, where nothing is simulated. Several tables end with a summary.
+/// The exit code is 1 when a claim is not shown or hangs on an assumption.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// What to reproduce: a publication, PUBLICATION/TABLE, or, after one of these, further tables of it by their ids
@@ -50,7 +52,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["list", "explore"])]
     live: bool,
 
-    /// Search the space of what sun1998 and ano2002 leave open for the assumptions that bring the published figures closest, and tell what
+    /// Search the space of what a publication leaves open (all but brouer2005) for the assumptions that bring the published figures closest, and tell what
     /// was found; nothing else is done with it. Tens of minutes for a whole publication, or as long as --within says
     #[arg(long, conflicts_with = "list")]
     explore: bool,
@@ -101,8 +103,8 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     #[cfg(target_os = "linux")]
     let mut laboratory = if arguments.live { Some(Laboratory::new(&experiments, printer)?) } else { None };
     let parts = parts(&experiments);
-    let bar = bar(parts.len(), printer);
-    let mut reproduction = Reproduction::default();
+    let progress = Progress::new(&experiments, arguments.threads, printer)?;
+    let mut tables: Vec<TableResult> = Vec::new();
     let failed = |number: usize, error: ExperimentError| {
         let (table, experiment) = experiments[number];
         Failure::new(format_args!("{}/{}: {error}", experiment.publication, table.id))
@@ -112,7 +114,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         let (table, experiment) = experiments[number];
         let _cut_off = Interrupt::at_once()?;
         let made = experiment.part(table, part);
-        bar.inc(1);
+        progress.made(number, part);
         made.map_err(|error| failed(number, error))
     };
     let mut made: Vec<Part> = Vec::new();
@@ -134,9 +136,9 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
             draw::draw(experiment.publication, table, out, printer)?;
         }
         if !arguments.json {
-            bar.suspend(|| print(table, &result, printer))?;
+            progress.suspend(|| print::table(table, &result, printer))?;
         }
-        reproduction.tables.push(result);
+        tables.push(result);
         Ok(())
     };
     let mut ended = Ok(());
@@ -150,14 +152,17 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
             ended.is_ok()
         });
     }
-    bar.finish_and_clear();
+    progress.finish();
     #[cfg(target_os = "linux")]
     if let Some(early) = laboratory.and_then(|laboratory| laboratory.ended) {
         return early;
     }
     ended?;
+    let reproduction = Reproduction::new(tables);
     if arguments.json {
         printer.json(&reproduction)?;
+    } else if reproduction.tables.len() > 1 {
+        print::summary(&reproduction, printer)?;
     }
     Ok(if reproduction.tables.iter().all(TableResult::holds) { Exit::Done } else { Exit::No })
 }
@@ -176,14 +181,6 @@ fn live_too(arguments: &Arguments) -> bool {
     #[cfg(not(target_os = "linux"))]
     let (live, _) = (false, arguments);
     live
-}
-
-fn bar(parts: usize, printer: &Printer) -> ProgressBar {
-    let style = ProgressStyle::with_template("reproducing {bar:40} {percent:>3} %  {eta} left")
-        .expect("the template is a constant")
-        .progress_chars("\u{2501}\u{2501} ");
-    let target = if printer.is_watched() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    ProgressBar::with_draw_target(u64::try_from(parts).ok(), target).with_style(style)
 }
 
 /// What runs experiments with real packets.
@@ -295,149 +292,4 @@ fn list(chosen: &[(&Publication, &PublishedTable)], printer: &mut Printer) -> Re
     }
     printer.data(&table.render())?;
     Ok(())
-}
-
-/// One table: a line for each quantity of each row, then claims and assumptions.
-fn print(published: &PublishedTable, result: &TableResult, printer: &mut Printer) -> Result<()> {
-    printer.heading(&format!("{}/{}: {}", result.publication, result.id, result.title))?;
-    let live = result.rows.iter().any(|row| !row.live.is_empty());
-    let mut params: Vec<&str> = Vec::new();
-    for (name, _) in result.rows.iter().flat_map(|row| row.params.iter()) {
-        if !params.contains(&name) {
-            params.push(name);
-        }
-    }
-    let columns = params.iter().map(|&name| (name, Align::Right));
-    let figures = ["published", "theory", "simulated"]
-        .into_iter()
-        .chain(live.then_some("live"))
-        .chain(live.then_some("as live"))
-        .chain(["deviation"]);
-    let figures = figures.chain(live.then_some("live deviation"));
-    let columns = columns.chain([("", Align::Left)]).chain(figures.map(|name| (name, Align::Right)));
-    let mut table = Table::new(columns);
-    for row in &result.rows {
-        let mut head: Vec<String> = params.iter().map(|&name| text(&row.params, name)).collect();
-        for name in quantities(row) {
-            let mut cells = std::mem::replace(&mut head, vec![String::new(); params.len()]);
-            cells.push(name.to_owned());
-            cells.extend([text(&row.published, name), text(&row.theory, name), simulated(row, name)]);
-            cells.extend([&row.live, &row.live_simulated].iter().filter(|_| live).map(|values| text(values, name)));
-            let deviations = [Some(&row.deviation), live.then_some(&row.live_deviation)];
-            cells.extend(deviations.into_iter().flatten().map(|deviation| {
-                deviation.number(name).map_or_else(String::new, |deviation| format!("{:+}", rounded(deviation)))
-            }));
-            table.row(cells);
-        }
-    }
-    printer.data(&table.render())?;
-
-    let mut text = String::new();
-    for claim in &result.claims {
-        let verdict = if claim.shown { "shown" } else { "NOT SHOWN" };
-        writeln!(text, "{verdict}: {}\n    {}", claim.text, claim.evidence).expect("a string takes all");
-    }
-    for claim in &result.live_claims {
-        let verdict = if claim.shown { "shown live" } else { "NOT SHOWN live" };
-        writeln!(text, "{verdict}: {}\n    {}", claim.text, claim.evidence).expect("a string takes all");
-    }
-    if !result.seeds.is_empty() {
-        let seeds = result.seeds.len();
-        writeln!(text, "seeds: means of {seeds} runs, \u{b1} half the 95 % confidence interval")
-            .expect("a string takes all");
-    }
-    for assumption in &result.assumptions {
-        writeln!(text, "assumed: {assumption}").expect("a string takes all");
-    }
-    if !result.sensitivity.is_empty() {
-        writeln!(
-            text,
-            "\nwhat other assumptions give, one at a time; deviation is the root mean square of the relative ones"
-        )
-        .expect("a string takes all");
-        printer.data(&text)?;
-        printer.data(&sensitivity(result))?;
-        text.clear();
-    }
-    for contradiction in &published.contradictions {
-        writeln!(text, "the publication contradicts itself: {contradiction}").expect("a string takes all");
-    }
-    text.push('\n');
-    printer.data(&text)?;
-    Ok(())
-}
-
-fn sensitivity(result: &TableResult) -> String {
-    let columns = ["left open", "taken instead"].map(|name| (name, Align::Left));
-    let figures = [("deviation, %", Align::Right), ("claim", Align::Left)];
-    let mut table = Table::new(columns.into_iter().chain(figures));
-    let mut before = "";
-    for tried in &result.sensitivity {
-        let question = if tried.question == before { "" } else { &tried.question };
-        before = &tried.question;
-        table.row([
-            question.to_owned(),
-            tried.answer.clone(),
-            tried.deviation_rms_pct.map_or_else(String::new, |deviation| rounded(deviation).to_string()),
-            if tried.shown { "shown" } else { "NOT SHOWN" }.to_owned(),
-        ]);
-    }
-    table.render()
-}
-
-/// The quantities of a row: those published, then those simulated besides, or computed where nothing is simulated.
-fn quantities(row: &RowResult) -> Vec<&str> {
-    let mut names: Vec<&str> = row.published.iter().map(|(name, _)| name).collect();
-    let ours = if row.simulated.is_empty() { &row.theory } else { &row.simulated };
-    for (name, _) in ours.iter().chain(row.live.iter()) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
-}
-
-/// A simulated figure, with the half width of its confidence interval where several seeds were run.
-fn simulated(row: &RowResult, name: &str) -> String {
-    let figure = text(&row.simulated, name);
-    match row.ci95.number(name) {
-        Some(half_width) => format!("{figure} \u{b1} {}", rounded(half_width)),
-        None => figure,
-    }
-}
-
-fn text(values: &Values, name: &str) -> String {
-    values.get(name).map_or_else(String::new, figure)
-}
-
-fn figure(value: &Value) -> String {
-    match value {
-        Value::Float(float) => rounded(*float).to_string(),
-        other => other.to_string(),
-    }
-}
-
-/// Four significant digits: more than any of the publications prints.
-fn rounded(value: f64) -> f64 {
-    if value == 0.0 || !value.is_finite() {
-        return value;
-    }
-    let scale = 10_f64.powf(3.0 - value.abs().log10().floor());
-    // Integers keep all their digits.
-    if scale <= 1.0 { value.round() } else { (value * scale).round() / scale }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_are_rounded_to_four_digits_and_integers_stay_whole() {
-        let shown: Vec<String> = [39.854_21, 0.012_345_6, 1_543_210.4, 100.0, 0.0, -2.506_49]
-            .map(rounded)
-            .iter()
-            .map(f64::to_string)
-            .collect();
-        assert_eq!(shown, ["39.85", "0.01235", "1543210", "100", "0", "-2.506"]);
-    }
 }

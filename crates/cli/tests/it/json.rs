@@ -133,11 +133,14 @@ fn a_reproduction_has_the_promised_keys() {
     let tables = reproduction["tables"].as_array().unwrap();
     assert_eq!(tables.len(), 2);
     for table in tables {
-        has(table, "publication id rows claims assumptions");
-        has(&table["rows"][0], "params published theory simulated live deviation");
-        has(&table["claims"][0], "text shown evidence");
-        assert_eq!(table["claims"][0]["shown"], true, "{}", table["id"]);
+        has(table, "publication id rows claims agreement assumptions sensitivity");
+        has(&table["rows"][0], "params published theory simulated ci95 predicted live deviation");
+        has(&table["claims"][0], "text verdict evidence");
+        assert_eq!(table["claims"][0]["verdict"], "shown", "{}", table["id"]);
+        has(&table["agreement"], "figures within_10_pct within_25_pct within_50_pct");
     }
+    let summary = &reproduction["summary"][0];
+    assert_eq!((&summary["publication"], &summary["shown"]), (&"phanse2000".into(), &2.into()));
 }
 
 #[test]

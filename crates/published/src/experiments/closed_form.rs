@@ -1,8 +1,9 @@
 //! Tables of formulas: what a publication prints beside what the same formulas give here, exactly. Nothing is simulated.
 
 use crate::data::{Row, Table};
-use crate::reproduction::{Claim, RowResult, TableResult};
+use crate::reproduction::{RowResult, TableResult};
 use crate::value::{Value, Values};
+use crate::verdict::{Agreement, Claim, Finding, Verdict};
 
 use super::ExperimentError;
 
@@ -28,7 +29,8 @@ pub(super) fn closed_form(
     let printed = format!("{compared} printed figures, at most {:.1} % from the exact ones", 100.0 * worst);
     let evidence = if evidence.is_empty() { printed } else { format!("{evidence}; {printed}") };
     let shown = holds && worst <= TOLERANCE && compared > 0;
-    result.claims.push(Claim { text: table.claim.clone(), shown, evidence });
+    result.agreement = Some(Agreement::of(&result.rows));
+    result.claims.push(Finding::new(shown, evidence).claim(&table.claim));
     Ok(result)
 }
 
@@ -36,12 +38,18 @@ pub(super) fn closed_form(
 pub(super) fn quoted(key: &str, table: &Table, judge: impl FnOnce(&Table) -> (bool, String)) -> TableResult {
     let mut result = TableResult::new(key, table);
     result.rows = table.rows.iter().map(|row| RowResult::closed_form(row, Values::new())).collect();
-    let (shown, evidence) = judge(table);
-    result.claims.push(Claim { text: table.claim.clone(), shown, evidence });
+    let (supported, evidence) = judge(table);
+    result.claims.push(quotation(table, supported, evidence));
     result
         .assumptions
         .push("The publication quotes these figures; there is nothing to compute or simulate.".to_owned());
     result
+}
+
+/// The claim of a table that holds nothing of which a result could be another: quoted, unless its own figures contradict it.
+pub(super) fn quotation(table: &Table, supported: bool, evidence: String) -> Claim {
+    let verdict = if supported { Verdict::Quoted } else { Verdict::NotShown };
+    Claim { text: table.claim.clone(), verdict, evidence }
 }
 
 /// The least and the largest of the numbers printed under `name`, in all rows.

@@ -4,7 +4,8 @@
 //! [`Explore`] tries them together; neither ever changes the base case.
 
 use crate::data::Table;
-use crate::reproduction::{Claim, RowResult, Sensitivity, TableResult};
+use crate::reproduction::{RowResult, Sensitivity, TableResult};
+use crate::verdict::{Agreement, Claim, Finding, Verdict};
 
 use super::ExperimentError;
 use super::seeds::SEEDS;
@@ -92,10 +93,17 @@ impl Own {
 pub(super) type Rows<S> = fn(&Table, &S, Runs<'_>) -> Result<Vec<RowResult>, ExperimentError>;
 
 /// Whether rows show what a table claims, and by which figures.
-pub(super) type Judge = fn(&Table, &[RowResult]) -> (bool, String);
+pub(super) type Judge = fn(&Table, &[RowResult]) -> Finding;
 
-/// Seeds of what is tried beside the base case.
-const FEW: usize = 2;
+/// Seeds of what is tried beside the base case: the fewest of which an interval says something.
+const FEW: usize = 3;
+
+impl<S> Simulated<S> {
+    /// The judge's finding, and that no figure is far from the published one.
+    fn find(&self, table: &Table, rows: &[RowResult]) -> Finding {
+        (self.judge)(table, rows).with_figures_of(rows)
+    }
+}
 
 impl<S> Model<S> {
     fn simulated(&self, table: &Table) -> Result<&Simulated<S>, ExperimentError> {
@@ -143,7 +151,58 @@ enum Made {
     /// The rows of the base case.
     Base(Vec<RowResult>),
     /// What another answer gives.
-    Tried(Sensitivity),
+    Tried(Tried),
+}
+
+/// What another answer gives, and what it makes of the claim.
+#[derive(Clone, Debug)]
+struct Tried {
+    question: &'static str,
+    answer: &'static str,
+    deviation_rms_pct: Option<f64>,
+    finding: Finding,
+}
+
+impl Tried {
+    /// Whether the verdict is another one for sure: what is shown fails by its mean, or what is not shown is shown beyond the interval
+    /// of few seeds.
+    fn turns(&self, base: &Finding) -> bool {
+        if base.is_shown() { !self.finding.holds_by_mean() } else { self.finding.is_shown() }
+    }
+
+    fn beside(&self, base: &Finding) -> Sensitivity {
+        Sensitivity {
+            question: self.question.to_owned(),
+            answer: self.answer.to_owned(),
+            deviation_rms_pct: self.deviation_rms_pct,
+            shown: self.finding.is_shown(),
+            turns_the_verdict: self.turns(base),
+            evidence: self.finding.evidence(),
+        }
+    }
+}
+
+/// The verdict of the base case, unless another answer turns it. `published` is the finding without predictions, which alone other answers
+/// are compared with: where the predictions contradict it, no other answer has been asked.
+fn verdict(base: &Finding, published: &Finding, tried: &[Tried]) -> Verdict {
+    if base.is_shown() != published.is_shown() {
+        return Verdict::of(base.is_shown());
+    }
+    let mut assumptions: Vec<(&str, Vec<&str>)> = Vec::new();
+    for turned in tried.iter().filter(|tried| tried.turns(base)) {
+        match assumptions.iter_mut().find(|(question, _)| *question == turned.question) {
+            Some((_, answers)) => answers.push(turned.answer),
+            None => assumptions.push((turned.question, vec![turned.answer])),
+        }
+    }
+    if assumptions.is_empty() {
+        return Verdict::of(base.is_shown());
+    }
+    let told = |(question, answers): (&str, Vec<&str>)| match answers.join(" / ") {
+        answers if answers.is_empty() => "number and length of the runs".to_owned(),
+        answers => format!("{question}: {answers}"),
+    };
+    Verdict::HangsOn { shown_in_base_case: base.is_shown(), assumptions: assumptions.into_iter().map(told).collect() }
 }
 
 impl Part {
@@ -159,16 +218,6 @@ impl Part {
 impl<S> Question<S> {
     fn told(&self) -> String {
         format!("{}: {}. {}", self.asks, self.taken, self.because)
-    }
-}
-
-fn tried(question: &str, answer: &str, rows: &[RowResult], (shown, evidence): (bool, String)) -> Sensitivity {
-    Sensitivity {
-        question: question.to_owned(),
-        answer: answer.to_owned(),
-        deviation_rms_pct: deviation_rms_pct(rows),
-        shown,
-        evidence,
     }
 }
 
@@ -282,22 +331,28 @@ impl<S> Explore for Model<S> {
         (self.brief.set)(&mut setup);
         set(&mut setup);
         let rows = self.few(table, &setup)?;
-        Ok(Part(Made::Tried(tried(asks, answer, &rows, (simulated.judge)(table, &rows)))))
+        let finding = simulated.find(table, &rows);
+        Ok(Part(Made::Tried(Tried { question: asks, answer, deviation_rms_pct: deviation_rms_pct(&rows), finding })))
     }
 
     fn join(&self, table: &Table, parts: Vec<Part>) -> Result<TableResult, ExperimentError> {
         let simulated = self.simulated(table)?;
         let mut result = TableResult::new(self.publication, table);
         result.seeds = self.seeds(simulated).to_vec();
+        let mut tried = Vec::new();
         for part in parts {
             match part.0 {
                 Made::Whole(whole) => return Ok(whole),
                 Made::Base(rows) => result.rows = rows,
-                Made::Tried(tried) => result.sensitivity.push(tried),
+                Made::Tried(one) => tried.push(one),
             }
         }
-        let (shown, evidence) = (simulated.judge)(table, &result.rows);
-        result.claims.push(Claim { text: table.claim.clone(), shown, evidence });
+        let finding = simulated.find(table, &result.rows);
+        let own: Vec<RowResult> = result.rows.iter().filter(|row| !row.predicted).cloned().collect();
+        let verdict = verdict(&finding, &simulated.find(table, &own), &tried);
+        result.claims.push(Claim { text: table.claim.clone(), verdict, evidence: finding.evidence() });
+        result.agreement = Some(Agreement::of(&result.rows));
+        result.sensitivity = tried.iter().map(|tried| tried.beside(&finding)).collect();
         result.assumptions = self.concerning(table).map(Question::told).collect();
         result.assumptions.extend(simulated.notes.iter().copied().map(String::from));
         Ok(result)
@@ -332,7 +387,46 @@ impl<S> Explore for Model<S> {
                 (simulated.rows)(table, &setup, Runs { seeds: self.seeds(simulated), predictions: false })?
             }
         };
-        let (shown, evidence) = (simulated.judge)(table, &rows);
-        Ok(Judged { deviation_rms_pct: deviation_rms_pct(&rows), shown, evidence })
+        let finding = simulated.find(table, &rows);
+        let deviation_rms_pct = deviation_rms_pct(&rows);
+        Ok(Judged { deviation_rms_pct, shown: finding.is_shown(), evidence: finding.evidence() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sample;
+
+    fn tried(question: &'static str, answer: &'static str, lead: [f64; 3]) -> Tried {
+        let mut finding = Finding::default();
+        finding.above(&Sample::from(lead.to_vec()), 0.0);
+        Tried { question, answer, deviation_rms_pct: None, finding }
+    }
+
+    /// A queue of 32 KiB gives one verdict and one of 1000 packets the other: neither is the publication's.
+    #[test]
+    fn a_verdict_that_another_answer_turns_hangs_on_that_question() {
+        let base = Finding::new(true, "ahead");
+        let same = tried("delays", "20 ms", [1.0, 1.1, 1.2]);
+        let turned = tried("queue", "1000 packets", [-1.0, -1.1, -1.2]);
+        let another = tried("queue", "50 packets", [-2.0, -1.1, -1.2]);
+        assert_eq!(verdict(&base, &base, std::slice::from_ref(&same)), Verdict::Shown);
+        let hangs =
+            |shown_in_base_case, on: &str| Verdict::HangsOn { shown_in_base_case, assumptions: vec![on.to_owned()] };
+        assert_eq!(verdict(&base, &base, &[same, turned, another]), hangs(true, "queue: 1000 packets / 50 packets"));
+        let behind = Finding::new(false, "behind");
+        let shown = tried("queue", "32 KiB", [1.0, 1.1, 1.2]);
+        assert_eq!(verdict(&behind, &behind, std::slice::from_ref(&shown)), hangs(false, "queue: 32 KiB"));
+        assert_eq!(verdict(&behind, &base, &[shown]), Verdict::NotShown, "the predictions contradict the claim");
+    }
+
+    /// Few seeds have wide intervals: they turn a verdict only where they leave no doubt.
+    #[test]
+    fn what_few_seeds_leave_open_turns_no_verdict() {
+        let (shown, not) = (Finding::new(true, ""), Finding::new(false, ""));
+        let ahead_by_its_mean = || tried("delays", "20 ms", [0.0, 1.0, 2.0]);
+        assert_eq!(verdict(&shown, &shown, &[ahead_by_its_mean()]), Verdict::Shown);
+        assert_eq!(verdict(&not, &not, &[ahead_by_its_mean()]), Verdict::NotShown);
     }
 }

@@ -1,4 +1,4 @@
-//! Sun 1998: dropping one packet early (SPD), so that more of what TCP sends over UBR arrives usefully.
+//! Sun 1998: single packet discard (SPD), so that more of what TCP sends over UBR arrives usefully.
 //!
 //! The thesis simulated with NetSim and leaves a good deal open. What is taken here was fixed before any of its ratios was compared, for the
 //! reasons told in [`QUESTIONS`]; what other answers give is told beside each table.
@@ -252,8 +252,8 @@ mod tests {
                 table.rows.iter().map(|row| RowResult::new(row, row.published.clone())).collect();
             // The queues of figure 5.12 are told in words.
             if table.id != "fig-5.12" {
-                let (shown, evidence) = (simulated.judge)(&table, &rows);
-                assert!(shown, "{}: {evidence}", table.id);
+                let finding = (simulated.judge)(&table, &rows);
+                assert!(finding.is_shown(), "{}: {}", table.id, finding.evidence());
             }
         }
     }

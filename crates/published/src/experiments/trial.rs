@@ -10,7 +10,7 @@ use lastmile_sim::run;
 use lastmile_sim::spec::{Network, Source};
 use lastmile_units::{Duration, Instant};
 
-use super::{ExperimentError, Lab};
+use super::{ExperimentError, Lab, era};
 
 /// A run of a shipped scenario.
 pub(super) struct Trial {
@@ -47,9 +47,15 @@ impl Overrides {
         self.0.push(format!("{key}={value}"));
     }
 
+    /// Adds others, which come after these.
+    pub(super) fn extend(&mut self, others: &Self) {
+        self.0.extend_from_slice(&others.0);
+    }
+
     /// The scenario `text`, which ships as `name`, with these.
     pub(super) fn scenario(&self, name: &str, text: &str) -> Result<Scenario, ExperimentError> {
-        Scenario::parse(name, text, &self.0).map_err(|report| ExperimentError::Network(report.to_string()))
+        let text = era::with_tcp_of_the_time(text);
+        Scenario::parse(name, &text, &self.0).map_err(|report| ExperimentError::Network(report.to_string()))
     }
 }
 

@@ -89,7 +89,7 @@ pub(crate) static EPD_PER_VC: Section = Section {
 };
 pub(crate) static SPD: Section = Section {
     heading: "`kind = \"spd\"`",
-    about: "Selective packet discard (Sun 1998) on top of EPD: below its threshold a VC loses one frame, and no other until its queue has \
+    about: "Single packet discard (SPD, Sun 1998) on top of EPD: below its threshold a VC loses one frame, and no other until its queue has \
             been empty.",
     keys: &[
         LIMIT,

@@ -77,7 +77,7 @@ fn subjects<'a>(
         let Some(explore) = explorable(publication) else {
             if by_name {
                 return Err(Failure::new(format_args!("{publication} leaves nothing open that can be explored"))
-                    .hint("sun1998 and ano2002 can be"));
+                    .hint("all other publications can be"));
             }
             continue;
         };

@@ -5,6 +5,7 @@ use lastmile_analysis::fairness::{Share, fairness};
 use crate::data::Table;
 use crate::reproduction::RowResult;
 use crate::value::Values;
+use crate::verdict::Finding;
 
 use super::super::open::Runs;
 use super::super::seeds::{SEEDS, means};
@@ -109,21 +110,24 @@ fn pauses(acked: impl Iterator<Item = (f64, f64)>) -> Vec<f64> {
     pauses
 }
 
-pub(super) fn judge(_: &Table, rows: &[RowResult]) -> (bool, String) {
-    let [df, af] = rows else { return (false, "two classes are compared".to_owned()) };
-    let of = |row: &RowResult, name| row.simulated.number(name).unwrap_or_default();
-    let shown = of(df, TIMEOUTS) > of(df, FAST) && of(df, PAUSES) > 0.0 && of(af, FAST) > of(af, TIMEOUTS);
-    let told = |row| {
-        format!(
-            "{:.1} timeouts and {:.1} fast retransmits a connection, {:.2} pauses above 1 s, the longest {:.1} s; goodput and timeouts correlate by {:.2}",
-            of(row, TIMEOUTS),
-            of(row, FAST),
-            of(row, PAUSES),
-            of(row, LONGEST),
-            of(row, CORRELATION)
-        )
-    };
-    (shown, format!("DF {}; AF {}", told(df), told(af)))
+pub(super) fn judge(_: &Table, rows: &[RowResult]) -> Finding {
+    let [df, af] = rows else { return Finding::new(false, "two classes are compared") };
+    let mut finding = Finding::default();
+    finding.above(&df.sample(TIMEOUTS).minus(&df.sample(FAST)), 0.0);
+    finding.above(&df.sample(PAUSES), 0.0);
+    finding.above(&af.sample(FAST).minus(&af.sample(TIMEOUTS)), 0.0);
+    for (name, row) in [("DF", df), ("AF", af)] {
+        let of = |name| row.sample(name).mean();
+        finding.tell(format!(
+            "{name} {:.1} timeouts and {:.1} fast retransmits a connection, {:.2} pauses above 1 s, the longest {:.1} s; goodput and timeouts correlate by {:.2}",
+            of(TIMEOUTS),
+            of(FAST),
+            of(PAUSES),
+            of(LONGEST),
+            of(CORRELATION)
+        ));
+    }
+    finding
 }
 
 #[cfg(test)]

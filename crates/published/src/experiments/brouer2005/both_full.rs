@@ -3,14 +3,18 @@
 use lastmile_queueing::random::Stream;
 
 use crate::data::Table;
-use crate::reproduction::{Claim, RowResult, TableResult};
+use crate::reproduction::{RowResult, TableResult};
 use crate::value::Values;
+use crate::verdict::{Agreement, Finding, Verdict};
 
 use super::super::trial::{Overrides, Trial};
 use super::super::{ExperimentError, significant};
 use super::formulas::{formulas, row_of};
-use super::measured::{RoundTrips, ip_kbps, judge, mean, row_of_runs, run, runs, sensitivity, set_pooled, simulated};
-use super::{BOTH_FULL, OPEN_LINE, rates, starvation};
+use super::measured::{
+    RoundTrips, ip_kbps, judge, judge_inferred, mean, mean_trips, row_of_runs, run, runs, sample, sensitivity,
+    set_pooled, simulated,
+};
+use super::{BOTH_FULL, OPEN_LINE, rates, starvation, whole};
 
 /// From when on the averages are taken, in s: slow start is over.
 const FROM_S: f64 = 10.0;
@@ -20,35 +24,55 @@ const TO_S: f64 = 330.0;
 const UPLOAD_S: f64 = 60.0;
 
 /// What stands behind the modem.
-#[derive(Clone, Copy, PartialEq)]
 enum Downstream {
     /// Nothing.
     Free,
-    /// Figure 8.3.
-    Policed,
-    /// Figure 8.4.
-    Shaped,
+    /// Figure 8.3: this policer.
+    Policed(String),
+    /// Figure 8.4: this shaper.
+    Shaped(String),
 }
 
-/// Listing 8.2, in IP bytes.
-pub(super) const POLICER: &str = r#"{ kind = "policer", meter = { kind = "police", rate = "1766 kbit/s", burst = "10240 wire bytes", mtu = "1500 wire bytes" }, limit = "1000 packets" }"#;
+/// Listing 8.2, in IP bytes, with the settings of a table.
+pub(super) fn policer(settings: &Values) -> Result<String, ExperimentError> {
+    let of = |name| whole(settings, name);
+    Ok(format!(
+        r#"{{ kind = "policer", meter = {{ kind = "police", rate = "{} kbit/s", burst = "{} wire bytes", mtu = "{} wire bytes" }}, limit = "1000 packets" }}"#,
+        of("ingress_rate_kbps")?,
+        of("ingress_burst_bytes")?,
+        of("ingress_mtu_bytes")?
+    ))
+}
 
-/// Listing 8.3: 30 of 1999 kbit/s are for the ACKs of uploads; of the rest a fifth is for class 1:10, the rest for the download.
-pub(super) const SHAPER: &str = r#"{ kind = "htb", default = "1:50", r2q = 1, timer = "666667 ns", classes = [
-    { name = "1:1", rate = "1999 kbit/s", burst = "2000 wire bytes", cburst = "2000 wire bytes" },
-    { name = "1:20", parent = "1:1", rate = "30 kbit/s", ceil = "1999 kbit/s", burst = "2000 wire bytes", cburst = "2000 wire bytes", priority = 1, match = { pure_ack = true, at_most = "72 B" }, limit = "28125 B" },
-    { name = "1:10", parent = "1:1", rate = "393.8 kbit/s", ceil = "1999 kbit/s", burst = "2000 wire bytes", cburst = "2000 wire bytes", priority = 0, match = { dscp = 10 }, limit = "28125 B" },
-    { name = "1:50", parent = "1:1", rate = "1575.2 kbit/s", ceil = "1999 kbit/s", burst = "2000 wire bytes", cburst = "2000 wire bytes", priority = 5, match = { dscp = 0 }, limit = "28125 B" },
-] }"#;
+/// The rate of listing 8.3.
+const SHAPED_BPS: u64 = 1_999_000;
+
+/// Listing 8.3: 30 kbit/s are for the ACKs of uploads; of the rest a fifth is for class 1:10, the rest for the download.
+pub(super) fn shaper(bps: u64) -> String {
+    let kbps = bps as f64 / 1e3;
+    let rest = kbps - 30.0;
+    let (urgent, bulk) = (significant(0.2 * rest), significant(0.8 * rest));
+    let class = |name: &str, rate: f64, priority: u8, what: &str| {
+        format!(
+            r#"{{ name = "{name}", parent = "1:1", rate = "{rate} kbit/s", ceil = "{kbps} kbit/s", burst = "2000 wire bytes", cburst = "2000 wire bytes", priority = {priority}, match = {{ {what} }}, limit = "28125 B" }}"#
+        )
+    };
+    format!(
+        r#"{{ kind = "htb", default = "1:50", r2q = 1, timer = "666667 ns", classes = [{{ name = "1:1", rate = "{kbps} kbit/s", burst = "2000 wire bytes", cburst = "2000 wire bytes" }}, {}, {}, {}] }}"#,
+        class("1:20", 30.0, 1, r#"pure_ack = true, at_most = "72 B""#),
+        class("1:10", urgent, 0, "dscp = 10"),
+        class("1:50", bulk, 5, "dscp = 0"),
+    )
+}
 
 /// A download throughout, and two uploads of 4 MB.
-fn traffic(seed: u64, overrides: &mut Overrides, downstream: Downstream) -> String {
+fn traffic(seed: u64, overrides: &mut Overrides, downstream: &Downstream) -> String {
     match downstream {
         Downstream::Free => {}
-        Downstream::Policed => overrides.set("link.box.back.queue", POLICER),
-        Downstream::Shaped => {
+        Downstream::Policed(policer) => overrides.set("link.box.back.queue", policer),
+        Downstream::Shaped(shaper) => {
             overrides.set("link.lan.back.encapsulation", "bridged-vcmux-fcs");
-            overrides.set("link.lan.back.queue", SHAPER.replace('\n', " "));
+            overrides.set("link.lan.back.queue", shaper);
         }
     }
     let mut chance = Stream::new(seed, "brouer2005 both full");
@@ -63,14 +87,14 @@ fn traffic(seed: u64, overrides: &mut Overrides, downstream: Downstream) -> Stri
     first + &upload("second", 200_000)
 }
 
-fn both_full(downstream: Downstream, set: impl Fn(&mut Overrides)) -> Result<Vec<Trial>, ExperimentError> {
+fn both_full(downstream: &Downstream, set: impl Fn(&mut Overrides)) -> Result<Vec<Trial>, ExperimentError> {
     runs(BOTH_FULL, |seed, overrides| {
         set(overrides);
         traffic(seed, overrides, downstream)
     })
 }
 
-fn once(downstream: Downstream, key: &str, value: &str) -> Result<Trial, ExperimentError> {
+fn once(downstream: &Downstream, key: &str, value: &str) -> Result<Trial, ExperimentError> {
     run(BOTH_FULL, 1, |seed, overrides| {
         let traffic = traffic(seed, overrides, downstream);
         overrides.set(key, value);
@@ -99,7 +123,7 @@ const VARIANTS: [(&str, &str, &str); 4] = [
     ("a downstream of 2000 kbit/s", "link.line.back.rate", "2000 kbit/s"),
 ];
 
-fn assume(result: &mut TableResult, downstream: Downstream) -> Result<(), ExperimentError> {
+fn assume(result: &mut TableResult, downstream: &Downstream) -> Result<(), ExperimentError> {
     result.assumptions.extend(OPEN_LINE.map(String::from));
     let told = sensitivity("throughput and pings", &VARIANTS, |key, value| outline(&once(downstream, key, value)?))?;
     result.assumptions.push(told);
@@ -109,7 +133,7 @@ fn assume(result: &mut TableResult, downstream: Downstream) -> Result<(), Experi
 /// Figures 8.1 and 8.2.
 pub(super) fn ack_priority(table: &Table) -> Result<TableResult, ExperimentError> {
     let mut result = simulated(table);
-    let runs = both_full(Downstream::Free, |_| ())?;
+    let runs = both_full(&Downstream::Free, |_| ())?;
     for row in &table.rows {
         result.rows.push(row_of_runs(row, &runs, |trial| {
             if row.params.text("quantity") == Some("throughput") {
@@ -133,15 +157,22 @@ pub(super) fn ack_priority(table: &Table) -> Result<TableResult, ExperimentError
     let before = average(&runs, |trial| ip_kbps(trial, "download", FROM_S, UPLOAD_S));
     let [with, _] = pings(&runs);
     let behind = average(&runs, |trial| trial.mean_queue_delay_s("line-back") * 1e3);
-    let shown = during > 0.97 * before && behind > 50.0 && with.mean() > behind;
+    let while_uploading = sample(&runs, |trial| ip_kbps(trial, "download", UPLOAD_S + 5.0, UPLOAD_S + 75.0));
+    let kept = while_uploading.over(&sample(&runs, |trial| ip_kbps(trial, "download", FROM_S, UPLOAD_S)));
+    let queued = sample(&runs, |trial| trial.mean_queue_delay_s("line-back") * 1e3);
+    let mut finding = Finding::default();
+    finding.above(&kept, 0.97);
+    finding.above(&queued, 50.0);
+    finding.above(&mean_trips(&runs, "ping", UPLOAD_S + 5.0, UPLOAD_S + 75.0).minus(&queued), 0.0);
     let evidence = format!(
         "{before:.0} kbit/s before an upload and {during:.0} beside it; packets wait {behind:.0} ms for the downstream, and pings of class 1:10 take \
          {:.0} ms in the mean, {:.0} at most",
         with.mean(),
         with.max()
     );
-    assume(&mut result, Downstream::Free)?;
-    judge(table, &mut result, shown, evidence);
+    assume(&mut result, &Downstream::Free)?;
+    finding.tell(evidence);
+    judge(table, &mut result, finding);
     Ok(result)
 }
 
@@ -160,14 +191,20 @@ fn with_loss(row: &crate::data::Row, runs: &[Trial], free: f64) -> RowResult {
 /// Figure 8.3.
 pub(super) fn policed(table: &Table) -> Result<TableResult, ExperimentError> {
     let mut result = simulated(table);
-    let (free, runs) = (both_full(Downstream::Free, |_| ())?, both_full(Downstream::Policed, |_| ())?);
+    let policed = Downstream::Policed(policer(&table.scenario)?);
+    let (free, runs) = (both_full(&Downstream::Free, |_| ())?, both_full(&policed, |_| ())?);
     let unpoliced = average(&free, throughput);
     result.rows = table.rows.iter().map(|row| with_loss(row, &runs, unpoliced)).collect();
     let lost = 100.0 * (1.0 - average(&runs, throughput) / unpoliced);
     let [during, before] = pings(&runs);
     let free_before = pings(&free)[1].clone();
-    let shown =
-        (1.0..6.0).contains(&lost) && before.mean() < 0.5 * free_before.mean() && during.mean() > 1.3 * before.mean();
+    let loss = sample(&runs, throughput).over(&sample(&free, throughput)).map(|kept| 100.0 * (1.0 - kept));
+    let waits = |runs: &[Trial]| mean_trips(runs, "ping", FROM_S, UPLOAD_S);
+    let mut finding = Finding::default();
+    // About 3 %: half of it to half as much again.
+    finding.between(&loss, 1.5, 4.5);
+    finding.below(&waits(&runs).over(&waits(&free)), 0.5);
+    finding.above(&mean_trips(&runs, "ping", UPLOAD_S + 5.0, UPLOAD_S + 75.0).over(&waits(&runs)), 1.3);
     let evidence = format!(
         "{lost:.1} % less throughput; pings take {:.0} ms in the mean where the download alone is policed, {:.0} where it is not; {:.0} and {:.0} at most \
          beside an upload",
@@ -176,33 +213,34 @@ pub(super) fn policed(table: &Table) -> Result<TableResult, ExperimentError> {
         during.mean(),
         during.max()
     );
-    assume(&mut result, Downstream::Policed)?;
+    assume(&mut result, &policed)?;
     result.assumptions.push(
         "The policer counts IP bytes, as that of Linux on an Ethernet does, and drops whatever exceeds.".to_owned(),
     );
-    judge(table, &mut result, shown, evidence);
+    finding.tell(evidence);
+    judge(table, &mut result, finding);
     Ok(result)
 }
 
 /// Figures 8.4 and 8.5.
 pub(super) fn shaped(table: &Table) -> Result<TableResult, ExperimentError> {
     let mut result = simulated(table);
-    let (free, runs) = (both_full(Downstream::Free, |_| ())?, both_full(Downstream::Shaped, |_| ())?);
+    let shaping = Downstream::Shaped(shaper(whole(&table.scenario, "down_shaper_bps")?));
+    let (free, runs) = (both_full(&Downstream::Free, |_| ())?, both_full(&shaping, |_| ())?);
     let unpoliced = average(&free, throughput);
     result.rows = table.rows.iter().map(|row| with_loss(row, &runs, unpoliced)).collect();
     let lost = 100.0 * (1.0 - average(&runs, throughput) / unpoliced);
     let (shaped, unshaped) = (pings(&runs), pings(&free));
-    assume(&mut result, Downstream::Shaped)?;
-    let told = sensitivity("throughput and pings", &CLASS_VARIANTS, |key, value| {
-        outline(&once(Downstream::Shaped, key, value)?)
-    })?;
+    assume(&mut result, &shaping)?;
+    let told =
+        sensitivity("throughput and pings", &CLASS_VARIANTS, |key, value| outline(&once(&shaping, key, value)?))?;
     result.assumptions.push(
         "The classes downstream are not all stated: 30 kbit/s for ACKs as listing 8.3 has it, 20 % of the rest for class 1:10, the rest for the download, queues of \
          28125 bytes as upstream."
             .to_owned(),
     );
     let (_, key, ceiling) = CLASS_VARIANTS[0];
-    let held = 100.0 * (1.0 - throughput(&once(Downstream::Shaped, key, ceiling)?) / unpoliced);
+    let held = 100.0 * (1.0 - throughput(&once(&shaping, key, ceiling)?) / unpoliced);
     result.assumptions.push(format!(
         "The thesis finds what it lost beyond what the shaper's rate takes (2.1 % of 1805 kbit/s) more than expected itself. Its 1687 kbit/s are 95.4 % of the 1768 that the \
          shaper carries, and 95 % is the ceiling that its production gives the class of whatever no rule knows (table 9.3.2: 728 of 767 kbit/s). Listing 8.3 does not show \
@@ -211,23 +249,27 @@ pub(super) fn shaped(table: &Table) -> Result<TableResult, ExperimentError> {
     ));
     // The cost is judged apart from the delay: one may come out without the other.
     let (delay, cost) = table.claim.split_once(", at a cost").unwrap_or((&table.claim, " of 6.5 % throughput."));
-    result.claims.push(Claim {
-        text: format!("{delay}."),
-        shown: shaped[0].mean() < 0.5 * unshaped[0].mean() && shaped[1].mean() < 0.5 * unshaped[1].mean(),
-        evidence: format!(
-            "pings of class 1:10 take {:.0} ms in place of {:.0} beside an upload, {:.0} in place of {:.0} beside the download alone; {:.0} at most",
-            shaped[0].mean(),
-            unshaped[0].mean(),
-            shaped[1].mean(),
-            unshaped[1].mean(),
-            shaped[0].max().max(shaped[1].max())
-        ),
-    });
-    result.claims.push(Claim {
-        text: format!("It comes at a cost{cost}"),
-        shown: (lost - 6.5).abs() < 1.5,
-        evidence: format!("{lost:.1} % less throughput, of which 2.1 % are the rate of the shaper"),
-    });
+    let mut held = Finding::default();
+    for (from_s, to_s) in [(UPLOAD_S + 5.0, UPLOAD_S + 75.0), (FROM_S, UPLOAD_S)] {
+        let of = |runs: &[Trial]| mean_trips(runs, "ping", from_s, to_s);
+        held.below(&of(&runs).over(&of(&free)), 0.5);
+    }
+    let evidence = format!(
+        "pings of class 1:10 take {:.0} ms in place of {:.0} beside an upload, {:.0} in place of {:.0} beside the download alone; {:.0} at most",
+        shaped[0].mean(),
+        unshaped[0].mean(),
+        shaped[1].mean(),
+        unshaped[1].mean(),
+        shaped[0].max().max(shaped[1].max())
+    );
+    held.tell(evidence);
+    result.claims.push(held.claim(&format!("{delay}.")));
+    let evidence = format!("{lost:.1} % less throughput, of which 2.1 % are the rate of the shaper");
+    let loss = sample(&runs, throughput).over(&sample(&free, throughput)).map(|kept| 100.0 * (1.0 - kept));
+    let mut paid = Finding::new(true, evidence);
+    paid.between(&loss, 5.0, 8.0);
+    result.claims.push(paid.with_figures_of(&result.rows).claim(&format!("It comes at a cost{cost}")));
+    result.agreement = Some(Agreement::of(&result.rows));
     Ok(result)
 }
 
@@ -252,7 +294,7 @@ fn outline(trial: &Trial) -> Result<String, ExperimentError> {
 /// Section 8.1: what is reserved, and what was needed.
 pub(super) fn reservation(table: &Table) -> Result<TableResult, ExperimentError> {
     let mut result = formulas(table, rates::ack_reservation, |_| (true, String::new()))?;
-    let runs = both_full(Downstream::Free, |_| ())?;
+    let runs = both_full(&Downstream::Free, |_| ())?;
     // While nothing else goes upstream but ten pings a second of three cells.
     let acks = |trial: &Trial| {
         trial.samples("wire_rate_bps", "line").map(|(at, rate)| (at, rate / 1e3 - 10.0 * 1.272)).collect::<Vec<_>>()
@@ -277,7 +319,8 @@ pub(super) fn reservation(table: &Table) -> Result<TableResult, ExperimentError>
     // Formula 8.1 the other way round.
     let factor = down / (1500.0 / 106.0) / used;
     if let Some(claim) = result.claims.first_mut() {
-        claim.shown &= (1.8..2.1).contains(&factor) && most < 85.0;
+        let enough = (1.8..2.1).contains(&factor) && most < 85.0;
+        claim.verdict = Verdict::of(enough && claim.verdict.holds());
         claim.evidence = format!(
             "the download of {down:.0} kbit/s needs {used:.1} kbit/s of ACKs in the mean and {most:.1} in the busiest second, a packet of ACK for {factor:.2} \
              of data; reserved are 85; {}",
@@ -298,7 +341,7 @@ pub(super) fn before_and_after(table: &Table) -> Result<TableResult, ExperimentE
     let of_before = |name| before.number(name).unwrap_or_default();
     // The upstream's part of a round trip: the rest crosses a downstream that is never full.
     let fast = |overrides: &mut Overrides| overrides.set("link.line.back.rate", "20 Mbit/s");
-    let runs = both_full(Downstream::Shaped, fast)?;
+    let runs = both_full(&Downstream::Shaped(shaper(SHAPED_BPS)), fast)?;
     let after = pings(&runs)[0].clone();
     for row in &table.rows {
         let mut ours = row_of_runs(row, &[], |_| Values::new());
@@ -327,6 +370,35 @@ pub(super) fn before_and_after(table: &Table) -> Result<TableResult, ExperimentE
         of_before("rtt_max_ms"),
         after.max()
     );
-    judge(table, &mut result, (35.0..75.0).contains(&factor), evidence);
+    let finding = Finding::new((35.0..75.0).contains(&factor), evidence);
+    judge_inferred(table, &mut result, finding, &["the modem's buffer, from the longest round trip of figure 3.8"]);
     Ok(result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Figure 8.3 polices at the rate of its table.
+    #[test]
+    fn a_policer_has_the_settings_of_its_table() {
+        let publications = crate::publications().unwrap();
+        let table = publications.iter().find(|known| known.key == "brouer2005").unwrap().table("fig-8.3").unwrap();
+        let written = policer(&table.scenario).unwrap();
+        assert!(written.contains("1766 kbit/s") && written.contains("10240 wire bytes"), "{written}");
+        let mut settings = table.scenario.clone();
+        settings.set("ingress_rate_kbps", 900);
+        assert!(policer(&settings).unwrap().contains("900 kbit/s"));
+        settings.set("ingress_rate_kbps", "none");
+        assert!(policer(&settings).is_err());
+    }
+
+    /// Listing 8.3: 393.8 and 1575.2 of 1999 kbit/s.
+    #[test]
+    fn a_shaper_shares_what_its_acks_leave() {
+        let written = shaper(SHAPED_BPS);
+        for rate in ["\"1999 kbit/s\"", "\"393.8 kbit/s\"", "\"1575.2 kbit/s\""] {
+            assert!(written.contains(rate), "{rate}: {written}");
+        }
+    }
 }

@@ -1,8 +1,9 @@
 //! Brouer 2005, section 2.4: what a short queue of ACKs asks of the queue downstream.
 
 use crate::data::Table;
-use crate::reproduction::{Claim, RowResult, TableResult};
+use crate::reproduction::{RowResult, TableResult};
 use crate::value::Values;
+use crate::verdict::{Claim, Finding};
 
 use super::super::ExperimentError;
 use super::super::trial::{Overrides, Trial};
@@ -104,15 +105,12 @@ fn burst_claim(text: &str, least: u64, windows: &[(u64, u64, u64, u64)]) -> Clai
         .iter()
         .map(|(down, up, rule, window)| format!("{window} for {down} and {up}, by the rule {rule}"))
         .collect();
-    Claim {
-        text: format!("{text}."),
-        shown: least + 1 == K && near,
-        evidence: format!(
-            "with k = {K} nothing is lost from {least} waiting packets on, beside the one on the wire; largest window without loss, in packets, by downstream \
+    let evidence = format!(
+        "with k = {K} nothing is lost from {least} waiting packets on, beside the one on the wire; largest window without loss, in packets, by downstream \
              and ACK queue: {}",
-            told.join(", ")
-        ),
-    }
+        told.join(", ")
+    );
+    Finding::new(least + 1 == K && near, evidence).claim(&format!("{text}."))
 }
 
 /// How losses are repaired with downstream queues below and above 3k, by what the ACK queue drops.
@@ -138,12 +136,9 @@ fn anomaly_claim(text: &str, repairs: &[(u64, Trial, Trial)]) -> Claim {
         every_loss(tail) == above
             && (!above || head.timeouts("download") == 0 && head.goodput_bps("download") > tail.goodput_bps("download"))
     });
-    Claim {
-        text: format!("P{}", text.strip_prefix('p').unwrap_or(text)),
-        shown,
-        evidence: format!(
-            "drop-tail on the ACK queue: {}; above 3k every loss ends in a timeout there, and none from the front",
-            told.join("; ")
-        ),
-    }
+    let evidence = format!(
+        "drop-tail on the ACK queue: {}; above 3k every loss ends in a timeout there, and none from the front",
+        told.join("; ")
+    );
+    Finding::new(shown, evidence).claim(&format!("P{}", text.strip_prefix('p').unwrap_or(text)))
 }

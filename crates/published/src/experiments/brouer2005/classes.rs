@@ -2,14 +2,16 @@
 
 use lastmile_queueing::sched::htb;
 use lastmile_queueing::spec::Spec;
-use lastmile_scenario::{Policy, Scenario};
+use lastmile_scenario::Policy;
 
 use crate::data::Table;
 use crate::reproduction::TableResult;
 use crate::value::Values;
 
 use super::super::ExperimentError;
-use super::formulas::{judged, row_of};
+use super::super::closed_form::quotation;
+use super::super::trial::Overrides;
+use super::formulas::row_of;
 use super::{KEY, number, whole};
 
 /// Section 6.2.1: shares of the line.
@@ -53,17 +55,13 @@ fn configured(
         });
         shown.push(format!("{id} {rate:.1}"));
     }
-    judged(table, &mut result, |_| {
-        let verb = if same { "runs" } else { "does not run" };
-        (
-            same && sum <= line_kbps + 1e-9,
-            format!(
-                "{} {verb} these classes, kbit/s: {}, together {sum:.1} of {line_kbps}",
-                scenario.0,
-                shown.join(", ")
-            ),
-        )
-    });
+    let verb = if same { "runs" } else { "does not run" };
+    let evidence = format!(
+        "a configuration; {} {verb} these classes, kbit/s: {}, together {sum:.1} of {line_kbps}",
+        scenario.0,
+        shown.join(", ")
+    );
+    result.claims.push(quotation(table, same && sum <= line_kbps + 1e-9, evidence));
     Ok(result)
 }
 
@@ -76,8 +74,7 @@ struct Class {
 
 /// The classes of the first HTB in a scenario.
 fn classes_of((name, text): (&str, &str)) -> Result<Vec<Class>, ExperimentError> {
-    let network =
-        Scenario::parse(name, text, &[]).map_err(|report| ExperimentError::Network(report.to_string()))?.network();
+    let network = Overrides::default().scenario(name, text)?.network();
     let config = network.links.iter().find_map(|link| match &link.queue {
         Spec::Htb(config) => Some(config),
         _ => None,
@@ -119,17 +116,17 @@ pub(super) fn production(table: &Table) -> Result<TableResult, ExperimentError> 
                     .is_none_or(|pct| class.rate.map(|rate| share(rate.as_bps(), policy_left)) == Some(pct))
         });
     }
-    judged(table, &mut result, |rows| {
-        let figure = |name: &str, row: &crate::reproduction::RowResult| row.theory.number(name).unwrap_or_default();
-        let rates: f64 = rows.iter().map(|row| figure("rate_kbps", row)).sum();
-        let exact = table.rows.iter().zip(rows).all(|(row, ours)| {
-            ["rate_kbps", "ceil_kbps"].iter().all(|name| row.theory.number(name) == ours.theory.number(name))
-        });
-        let verb = if same { "has" } else { "has not" };
-        let evidence = format!(
-            "rates of {rates} kbit/s in sum, {line} at most; the policy adsl-optimizer {verb} these priorities, percentages and ceilings"
-        );
-        (same && exact && rates <= line as f64, evidence)
+    let rows = &result.rows;
+    let figure = |name: &str, row: &crate::reproduction::RowResult| row.theory.number(name).unwrap_or_default();
+    let rates: f64 = rows.iter().map(|row| figure("rate_kbps", row)).sum();
+    let exact = table.rows.iter().zip(rows).all(|(row, ours)| {
+        ["rate_kbps", "ceil_kbps"].iter().all(|name| row.theory.number(name) == ours.theory.number(name))
     });
+    let verb = if same { "has" } else { "has not" };
+    let evidence = format!(
+        "a configuration; rates of {rates} kbit/s in sum, {line} at most; the policy adsl-optimizer {verb} these priorities, percentages and ceilings"
+    );
+    let supported = same && exact && rates <= line as f64;
+    result.claims.push(quotation(table, supported, evidence));
     Ok(result)
 }

@@ -1,8 +1,9 @@
 //! Tables of formulas: each printed figure beside the exact one.
 
 use crate::data::{Row, Table};
-use crate::reproduction::{Claim, RowResult, TableResult};
+use crate::reproduction::{RowResult, TableResult};
 use crate::value::{Value, Values};
+use crate::verdict::Finding;
 
 use super::super::{ExperimentError, significant};
 use super::KEY;
@@ -57,7 +58,7 @@ pub(super) fn judged(table: &Table, result: &mut TableResult, judge: impl FnOnce
             add(format!("{what}: {}", figures.join(", ")));
         }
     }
-    result.claims.push(Claim { text: table.claim.clone(), shown: holds && off.is_empty(), evidence });
+    result.claims.push(Finding::new(holds && off.is_empty(), evidence).claim(&table.claim));
 }
 
 /// A row of the data beside the exact figures.

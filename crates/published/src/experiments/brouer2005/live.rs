@@ -5,12 +5,13 @@
 //! same runs, with what the kernel does otherwise than Linux 2.4 ([`KERNEL`]), tells what of a deviation comes from there.
 
 use crate::data::Table;
-use crate::reproduction::{Claim, TableResult};
+use crate::reproduction::TableResult;
 use crate::value::Values;
+use crate::verdict::Finding;
 
 use super::super::trial::{Overrides, Trial};
 use super::super::{ExperimentError, Lab, LiveExperiment, significant};
-use super::both_full::{POLICER, SHAPER};
+use super::both_full::{policer, shaper};
 use super::measured::{RoundTrips, ip_kbps, mean};
 use super::production::PRODUCTION;
 use super::{BOTH_FULL, KEY, LINE, MIDDLEBOX, UPLOADS, overheads};
@@ -93,8 +94,8 @@ fn set(result: &mut TableResult, is_it: impl Fn(&Values) -> bool, figures: &[(&'
 
 /// Adds the table's claim, judged by live figures.
 fn judge(table: &Table, result: &mut TableResult, text: Option<&str>, shown: bool, evidence: String) {
-    let text = text.unwrap_or(&table.claim).to_owned();
-    result.live_claims.push(Claim { text, shown, evidence });
+    let finding = Finding::new(shown, evidence);
+    result.live_claims.push(finding.claim(text.unwrap_or(&table.claim)));
     result.assumptions.push(SHORT.to_owned());
 }
 
@@ -420,7 +421,7 @@ fn behind(
 }
 
 fn policed(table: &Table, result: &mut TableResult, lab: &mut Lab<'_>) -> Result<(), ExperimentError> {
-    let (free, held, lost) = behind(result, lab, &[("link.box.back.queue", POLICER)])?;
+    let (free, held, lost) = behind(result, lab, &[("link.box.back.queue", &policer(&table.scenario)?)])?;
     let (before, during) = (held.before.mean(), held.beside.mean());
     let shown = (1.0..6.0).contains(&lost) && before < 0.5 * free.before.mean() && during > 1.3 * before;
     let evidence = format!(
@@ -432,7 +433,8 @@ fn policed(table: &Table, result: &mut TableResult, lab: &mut Lab<'_>) -> Result
 }
 
 fn shaped(table: &Table, result: &mut TableResult, lab: &mut Lab<'_>) -> Result<(), ExperimentError> {
-    let set_to = [("link.lan.back.encapsulation", "bridged-vcmux-fcs"), ("link.lan.back.queue", SHAPER)];
+    let shaper = shaper(super::whole(&table.scenario, "down_shaper_bps")?);
+    let set_to = [("link.lan.back.encapsulation", "bridged-vcmux-fcs"), ("link.lan.back.queue", shaper.as_str())];
     let (free, held, lost) = behind(result, lab, &set_to)?;
     let (delay, cost) = table.claim.split_once(", at a cost").unwrap_or((&table.claim, " of 6.5 % throughput."));
     let half = |held: &RoundTrips, free: &RoundTrips| held.mean() < 0.5 * free.mean();
@@ -447,7 +449,7 @@ fn shaped(table: &Table, result: &mut TableResult, lab: &mut Lab<'_>) -> Result<
     judge(table, result, Some(&format!("{delay}.")), shown, evidence);
     let text = format!("It comes at a cost{cost}");
     let evidence = format!("{lost:.1} % less throughput, of which 2.1 % are the rate of the shaper");
-    result.live_claims.push(Claim { text, shown: (lost - 6.5).abs() < 1.5, evidence });
+    result.live_claims.push(Finding::new((lost - 6.5).abs() < 1.5, evidence).claim(&text));
     Ok(())
 }
 
@@ -508,7 +510,7 @@ mod tests {
             // A window that grows by segments keeps the DSLAM's queue full, which the shaper of figure 8.4 drains slowly.
             let shown = known.table != "fig-8.4";
             assert!(
-                result.live_claims.iter().all(|claim| claim.shown == shown),
+                result.live_claims.iter().all(|claim| claim.verdict.holds() == shown),
                 "{}: {:?}",
                 known.table,
                 result.live_claims

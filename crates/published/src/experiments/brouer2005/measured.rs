@@ -3,8 +3,10 @@
 use std::fmt;
 
 use crate::data::{Row, Table};
-use crate::reproduction::{Claim, RowResult, TableResult};
+use crate::reproduction::{RowResult, TableResult};
+use crate::sample::Sample;
 use crate::value::Values;
+use crate::verdict::{Agreement, Finding};
 
 use super::super::seeds::{SEEDS, means};
 use super::super::trial::{Overrides, Trial};
@@ -51,14 +53,30 @@ pub(super) fn simulated(table: &Table) -> TableResult {
     result
 }
 
-/// Adds the table's claim, judged.
-pub(super) fn judge(table: &Table, result: &mut TableResult, shown: bool, evidence: String) {
-    result.claims.push(Claim { text: table.claim.clone(), shown, evidence });
+/// Adds the table's claim, judged by this finding and by how near the figures are.
+pub(super) fn judge(table: &Table, result: &mut TableResult, finding: Finding) {
+    judge_inferred(table, result, finding, &[]);
+}
+
+/// The same, where parameters were inferred from these very figures.
+pub(super) fn judge_inferred(table: &Table, result: &mut TableResult, finding: Finding, inferred: &[&str]) {
+    result.agreement = Some(Agreement::of(&result.rows));
+    result.claims.push(finding.with_figures_of(&result.rows).claim_inferred(&table.claim, inferred));
 }
 
 /// A figure of a row that was simulated.
 pub(super) fn figure(row: &RowResult, name: &str) -> f64 {
     row.simulated.number(name).unwrap_or_default()
+}
+
+/// What each run gives, seed by seed.
+pub(super) fn sample(runs: &[Trial], of: impl Fn(&Trial) -> f64) -> Sample {
+    runs.iter().map(of).collect::<Vec<f64>>().into()
+}
+
+/// Mean round trips, run by run.
+pub(super) fn mean_trips(runs: &[Trial], ping: &str, from_s: f64, to_s: f64) -> Sample {
+    sample(runs, |trial| RoundTrips::of(trial, ping, from_s, to_s).mean())
 }
 
 /// Throughput of `traffic` in IP bytes from one time to another, in kbit/s.

@@ -5,12 +5,16 @@ use lastmile_queueing::random::Stream;
 use crate::data::{Row, Table};
 use crate::reproduction::{RowResult, TableResult};
 use crate::value::{Value, Values};
+use crate::verdict::Finding;
 
 use super::super::seeds::SEEDS;
 use super::super::trial::{Overrides, Trial};
 use super::super::{ExperimentError, significant};
-use super::measured::{RoundTrips, figure, ip_kbps, judge, row_of_runs, run, runs, sensitivity, set_pooled, simulated};
-use super::{MIDDLEBOX, OPEN_LINE};
+use super::measured::{
+    RoundTrips, figure, ip_kbps, judge, judge_inferred, mean_trips, row_of_runs, run, runs, sensitivity, set_pooled,
+    simulated,
+};
+use super::{MIDDLEBOX, OPEN_LINE, number};
 
 /// Above this the queue is in the modem: a fair way above the 117 ms of the stock HTB that holds it (figure 6.2).
 const LOST_MS: f64 = 150.0;
@@ -23,6 +27,9 @@ const PINGS: &str = "How often it pings is not stated: once a second in each cla
 
 const JITTER: &str =
     "The measured idle line varies by 2.6 ms, ours only where two pings meet: the modem's own jitter is not simulated.";
+
+/// The clock of Linux 2.4 as it comes.
+const STOCK_HZ: i64 = 100;
 
 /// A ping of the middlebox, woken by its clock; or of the host behind it, whose clock is another.
 #[derive(Clone, Copy, PartialEq)]
@@ -89,6 +96,32 @@ impl Load {
 fn htb(overrides: &mut Overrides, hysteresis: bool, timer: &str) {
     overrides.set("link.box.queue.hysteresis", hysteresis);
     overrides.set("link.box.queue.timer", timer);
+}
+
+/// Hysteresis and clock of the middlebox, as a row has them.
+fn htb_of(overrides: &mut Overrides, settings: &Values) -> Result<(), ExperimentError> {
+    let on = settings.switch("htb_hysteresis").ok_or(ExperimentError::MissingSetting("htb_hysteresis"))?;
+    htb(overrides, on, &tick(number(settings, "timer_hz")?));
+    Ok(())
+}
+
+/// The tick of a clock of so many Hz.
+fn tick(hz: f64) -> String {
+    format!("{:.0} ns", 1e9 / hz)
+}
+
+/// Small packets a second, of a load such as `1000 packets/s in 1:50`.
+fn small_packets(settings: &Values) -> Result<u64, ExperimentError> {
+    let load = settings.text("load").and_then(|load| load.split(' ').next()?.parse().ok());
+    load.ok_or(ExperimentError::MissingSetting("load"))
+}
+
+/// Runs of figures 7.5 to 7.8 with the settings of a row.
+fn runs_of_row(table: &Table, row: &Row, ping: Ping) -> Result<Vec<Trial>, ExperimentError> {
+    let settings = table.settings(row);
+    let mut keys = Overrides::default();
+    htb_of(&mut keys, &settings)?;
+    latency_runs(Some(small_packets(&settings)?), ping, |overrides| overrides.extend(&keys))
 }
 
 fn assume(result: &mut TableResult) {
@@ -160,7 +193,7 @@ pub(super) fn naive(table: &Table) -> Result<TableResult, ExperimentError> {
     }
     assume(&mut result);
     naive_assumptions(&mut result, shaped)?;
-    judge(table, &mut result, verdicts.iter().all(|verdict| *verdict), told.join("; "));
+    judge(table, &mut result, Finding::new(verdicts.iter().all(|verdict| *verdict), told.join("; ")));
     Ok(result)
 }
 
@@ -267,7 +300,7 @@ pub(super) fn accurate(table: &Table) -> Result<TableResult, ExperimentError> {
          shows none."
             .to_owned(),
     );
-    judge(table, &mut result, shown, evidence);
+    judge(table, &mut result, Finding::new(shown, evidence));
     Ok(result)
 }
 
@@ -335,12 +368,9 @@ pub(super) fn baseline(table: &Table) -> Result<TableResult, ExperimentError> {
         result.rows.push(ours);
     }
     assume(&mut result);
-    judge(
-        table,
-        &mut result,
-        trips.min() >= 5.9 && trips.max() <= 8.5,
-        format!("{:.2} to {:.2} ms", trips.min(), trips.max()),
-    );
+    let holds = trips.min() >= 5.9 && trips.max() <= 8.5;
+    let finding = Finding::new(holds, format!("{:.2} to {:.2} ms", trips.min(), trips.max()));
+    judge_inferred(table, &mut result, finding, &["the delays of the line, chosen for the mean of this figure"]);
     Ok(result)
 }
 
@@ -364,9 +394,10 @@ pub(super) fn stock(table: &Table) -> Result<TableResult, ExperimentError> {
         result.rows.push(urgent(row, [&some, &many]));
     }
     let row = result.rows.first().ok_or(ExperimentError::MissingSetting("rows"))?;
-    let (mean, most) = (figure(row, "latency_mean_ms"), figure(row, "latency_max_ms"));
+    let (mean, most) = (row.sample("latency_mean_ms"), figure(row, "latency_max_ms"));
     // Slightly: by less than the bound itself; far: by twice of it.
-    let shown = mean > 35.0 && mean < 70.0 && most > 3.0 * 35.0;
+    let mut finding = Finding::new(most > 3.0 * 35.0, format!("mean {mean}, at most {most:.1} ms, the bound is 35"));
+    finding.between(&mean, 35.0, 70.0);
     let told = sensitivity(
         "both minutes, means",
         &[("an upstream of 512 kbit/s", "link.line.rate", "512 kbit/s"), ("of 520", "link.line.rate", "520 kbit/s")],
@@ -381,7 +412,7 @@ pub(super) fn stock(table: &Table) -> Result<TableResult, ExperimentError> {
     )?;
     assume(&mut result);
     result.assumptions.push(told);
-    judge(table, &mut result, shown, format!("mean {mean:.1}, at most {most:.1} ms, the bound is 35"));
+    judge(table, &mut result, finding);
     Ok(result)
 }
 
@@ -389,11 +420,13 @@ pub(super) fn stock(table: &Table) -> Result<TableResult, ExperimentError> {
 pub(super) fn hysteresis(table: &Table) -> Result<TableResult, ExperimentError> {
     let mut result = simulated(table);
     let load = Load { upload: Some((0, None)), udp: None, ping: Ping::FromBehind, duration_s: 60 };
-    let with = |on: bool| load_runs(&load, |overrides| htb(overrides, on, "10 ms"));
     let mut trips = Vec::new();
     for row in &table.rows {
         let on = row.params.switch("htb_hysteresis") == Some(true);
-        let runs = with(on)?;
+        let settings = table.settings(row);
+        let mut keys = Overrides::default();
+        htb_of(&mut keys, &settings)?;
+        let runs = load_runs(&load, |overrides| overrides.extend(&keys))?;
         let pooled = RoundTrips::all(&runs, "ping-10", 10.0, 60.0);
         let mut ours = row_of_runs(row, &runs, |trial| {
             let trips = RoundTrips::of(trial, "ping-10", 10.0, 60.0);
@@ -412,7 +445,16 @@ pub(super) fn hysteresis(table: &Table) -> Result<TableResult, ExperimentError> 
     let of =
         |on: bool| trips.iter().find(|(known, _)| *known == on).map(|(_, trips)| trips.clone()).unwrap_or_default();
     let (on, off) = (of(true), of(false));
-    let shown = off.max() < 0.8 * on.max() && off.mean() < on.mean() && off.within_pct(35.0) > 50.0;
+    let row = |on| {
+        let is_it = |row: &&RowResult| row.params.switch("htb_hysteresis") == Some(on);
+        result.rows.iter().find(is_it).cloned().ok_or(ExperimentError::MissingSetting("htb_hysteresis"))
+    };
+    let (with, without) = (row(true)?, row(false)?);
+    let mut finding = Finding::new(off.max() < 0.8 * on.max(), "");
+    let published = |row: &RowResult| row.published.number("latency_mean_ms").unwrap_or_default();
+    let mean = |row: &RowResult| row.sample("latency_mean_ms");
+    finding.difference(&mean(&without).minus(&mean(&with)), published(&without) - published(&with));
+    finding.above(&without.sample("share_within_35ms_pct"), 50.0);
     let evidence = format!(
         "with hysteresis {on}; without {off}, {:.1} % within 35 ms and {:.1} % within 45",
         off.within_pct(35.0),
@@ -439,7 +481,8 @@ pub(super) fn hysteresis(table: &Table) -> Result<TableResult, ExperimentError> 
     )?;
     assume(&mut result);
     result.assumptions.push(told);
-    judge(table, &mut result, shown, evidence);
+    finding.tell(evidence);
+    judge(table, &mut result, finding);
     Ok(result)
 }
 
@@ -453,9 +496,10 @@ fn idle_ms() -> Result<f64, ExperimentError> {
 /// Figure 7.5.
 pub(super) fn local_pings(table: &Table) -> Result<TableResult, ExperimentError> {
     let mut result = simulated(table);
-    let runs = latency_runs(Some(1000), Ping::FromMiddlebox, |overrides| htb(overrides, false, "10 ms"))?;
-    let trips = RoundTrips::all(&runs, "ping-10", 0.0, 300.0);
+    let mut trips = RoundTrips::default();
     for row in &table.rows {
+        let runs = runs_of_row(table, row, Ping::FromMiddlebox)?;
+        trips = RoundTrips::all(&runs, "ping-10", 0.0, 300.0);
         let mut ours = row_of_runs(row, &runs, |trial| {
             let trips = RoundTrips::of(trial, "ping-10", 0.0, 300.0);
             [("latency_mean_ms", trips.mean()), ("latency_mode_ms", trips.mode())].into_iter().collect()
@@ -479,14 +523,15 @@ pub(super) fn local_pings(table: &Table) -> Result<TableResult, ExperimentError>
         trips.max(),
         trips.count()
     );
-    judge(table, &mut result, (8.0..=11.5).contains(&added), evidence);
+    judge(table, &mut result, Finding::new((8.0..=11.5).contains(&added), evidence));
     Ok(result)
 }
 
 /// Figure 7.7.
 pub(super) fn pings_from_behind(table: &Table) -> Result<TableResult, ExperimentError> {
     let mut result = simulated(table);
-    let runs = latency_runs(Some(1000), Ping::FromBehind, |overrides| htb(overrides, false, "10 ms"))?;
+    let row = table.rows.first().ok_or(ExperimentError::MissingSetting("timer_hz"))?;
+    let runs = runs_of_row(table, row, Ping::FromBehind)?;
     let trips = RoundTrips::all(&runs, "ping-10", 60.0, 300.0);
     let idle = idle_ms()?;
     let added = [trips.quantile(0.005) - idle, trips.quantile(0.995) - idle]
@@ -512,15 +557,17 @@ pub(super) fn pings_from_behind(table: &Table) -> Result<TableResult, Experiment
         quarter(0.75)
     );
     assume(&mut result);
-    judge(table, &mut result, added[0] < 1.5 && (8.5..12.5).contains(&added[1]) && even, evidence);
+    judge(table, &mut result, Finding::new(added[0] < 1.5 && (8.5..12.5).contains(&added[1]) && even, evidence));
     Ok(result)
 }
 
 /// Figure 7.8.
 pub(super) fn fine_timer(table: &Table) -> Result<TableResult, ExperimentError> {
     let mut result = simulated(table);
-    let with = |timer: &str| latency_runs(Some(1000), Ping::FromBehind, |overrides| htb(overrides, false, timer));
-    let (coarse, fine) = (with("10 ms")?, with("666667 ns")?);
+    let row = table.rows.first().ok_or(ExperimentError::MissingSetting("timer_hz"))?;
+    let mut stock = row.clone();
+    stock.params.set("timer_hz", STOCK_HZ);
+    let (coarse, fine) = (runs_of_row(table, &stock, Ping::FromBehind)?, runs_of_row(table, row, Ping::FromBehind)?);
     for row in &table.rows {
         result.rows.push(row_of_runs(row, &fine, |trial| {
             let trips = RoundTrips::of(trial, "ping-10", 0.0, 300.0);
@@ -528,6 +575,10 @@ pub(super) fn fine_timer(table: &Table) -> Result<TableResult, ExperimentError> 
         }));
     }
     let idle = idle_ms()?;
+    let added = |runs: &[Trial]| mean_trips(runs, "ping-10", 0.0, 300.0).map(|mean| mean - idle);
+    let mut finding = Finding::default();
+    // Most of the delay: more than half.
+    finding.below(&added(&fine).over(&added(&coarse)), 0.5);
     let [coarse, fine] = [coarse, fine].map(|runs| RoundTrips::all(&runs, "ping-10", 0.0, 300.0));
     assume(&mut result);
     let evidence = format!(
@@ -541,6 +592,7 @@ pub(super) fn fine_timer(table: &Table) -> Result<TableResult, ExperimentError> 
          the shaper, has worked it off. That takes some 10 s and makes the few pings above 15 ms."
             .to_owned(),
     );
-    judge(table, &mut result, fine.mean() - idle < 0.5 * (coarse.mean() - idle), evidence);
+    finding.tell(evidence);
+    judge(table, &mut result, finding);
     Ok(result)
 }

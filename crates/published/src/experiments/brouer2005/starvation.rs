@@ -5,11 +5,13 @@ use lastmile_queueing::random::Stream;
 use crate::data::Table;
 use crate::reproduction::TableResult;
 use crate::value::Values;
+use crate::verdict::Finding;
 
 use super::super::ExperimentError;
 use super::super::trial::{Overrides, Trial};
 use super::measured::{
-    RoundTrips, figure, ip_kbps, judge, mean, row_of_runs, run, runs, sensitivity, set_pooled, simulated,
+    RoundTrips, figure, ip_kbps, judge, judge_inferred, mean, mean_trips, row_of_runs, run, runs, sample, sensitivity,
+    set_pooled, simulated,
 };
 use super::{LINE, OPEN_LINE, UPLOADS, number};
 
@@ -113,10 +115,12 @@ pub(super) fn download_and_upload(table: &Table) -> Result<TableResult, Experime
     // The window in packets over the round trip, in IP bytes.
     let from_window = WINDOW * (1500.0 / 1448.0) * 8.0 / figure(&with, "tcp_rtt_ms");
     let cap = figure(&with, "window_cap_reached_at_s");
-    let shown = figure(&before, "ping_rtt_max_ms") < 200.0
-        && (1035.0..1265.0).contains(&rtt)
-        && (throughput / from_window - 1.0).abs() < 0.05
-        && (60.0..135.0).contains(&cap);
+    let mut finding = Finding::default();
+    finding.below(&before.sample("ping_rtt_max_ms"), 200.0);
+    finding.between(&with.sample("ping_rtt_ms_about"), 1035.0, 1265.0);
+    let allowed = with.sample("tcp_rtt_ms").map(|rtt| WINDOW * (1500.0 / 1448.0) * 8.0 / rtt);
+    finding.between(&with.sample("downstream_throughput_kbps_about").over(&allowed), 0.95, 1.05);
+    finding.between(&with.sample("window_cap_reached_at_s"), 60.0, 135.0);
     let evidence = format!(
         "pings {:.0} ms at most before, {rtt:.0} ms with an upload; then {throughput:.0} kbit/s, and window over round trip is \
          {from_window:.0} kbit/s; the window is full after {cap:.0} s",
@@ -129,7 +133,8 @@ pub(super) fn download_and_upload(table: &Table) -> Result<TableResult, Experime
          are 63712 bytes over 1.15 s; the packets that carry them are 3.6 % more."
             .to_owned(),
     );
-    judge(table, &mut result, shown, evidence);
+    finding.tell(evidence);
+    judge_inferred(table, &mut result, finding, &["the DSLAM's buffer, from the longest ping of this figure"]);
     Ok(result)
 }
 
@@ -159,7 +164,9 @@ pub(super) fn upload_alone(table: &Table) -> Result<TableResult, ExperimentError
     }
     let row = result.rows.first().ok_or(ExperimentError::MissingSetting("rows"))?;
     let (throughput, rtt) = (figure(row, "upstream_throughput_kbps_median"), figure(row, "rtt_mean_ms"));
-    let shown = (throughput / 454.0 - 1.0).abs() < 0.03 && (rtt / 1140.0 - 1.0).abs() < 0.1;
+    let mut finding = Finding::new(true, format!("{throughput:.0} kbit/s, {rtt:.0} ms"));
+    finding.between(&row.sample("upstream_throughput_kbps_median").map(|kbps| kbps / 454.0), 0.97, 1.03);
+    finding.between(&row.sample("rtt_mean_ms").map(|ms| ms / 1140.0), 0.9, 1.1);
     result.assumptions.extend(OPEN_LINE.map(String::from));
     let told = sensitivity("mean round trip", &VARIANTS[2..], |key, value| {
         let trial = run(UPLOADS, 1, |seed, overrides| {
@@ -174,7 +181,7 @@ pub(super) fn upload_alone(table: &Table) -> Result<TableResult, ExperimentError
          behind all of them, and its own way comes on top."
             .to_owned(),
     );
-    judge(table, &mut result, shown, format!("{throughput:.0} kbit/s, {rtt:.0} ms"));
+    judge_inferred(table, &mut result, finding, &["the upstream of 513.3 kbit/s, from the median of this figure"]);
     Ok(result)
 }
 
@@ -260,7 +267,7 @@ pub(super) fn small_window(table: &Table) -> Result<TableResult, ExperimentError
          the window's edge as the application read; the minimum of 213 ms belongs to that. Ours stay at 12 but for slow start."
             .to_owned(),
     );
-    judge(table, &mut result, shown, evidence);
+    judge(table, &mut result, Finding::new(shown, evidence));
     Ok(result)
 }
 
@@ -313,7 +320,8 @@ pub(super) fn buffer_size(table: &Table) -> Result<TableResult, ExperimentError>
         Ok(format!("{:.0} ms", trips.max()))
     })?;
     result.assumptions.push(told_otherwise);
-    judge(table, &mut result, linear && level, format!("mean round trip in ms by uploads: {}", told.join(", ")));
+    let finding = Finding::new(linear && level, format!("mean round trip in ms by uploads: {}", told.join(", ")));
+    judge_inferred(table, &mut result, finding, &["the modem's buffer, from the longest round trip of this figure"]);
     Ok(result)
 }
 
@@ -384,10 +392,15 @@ pub(super) fn several_each_way(table: &Table) -> Result<TableResult, ExperimentE
     let crippled = mean_of(both.iter().map(|trial| downstream(trial, three(trial))).collect());
     let trips = RoundTrips::all(&both, "ping", 80.0, 240.0);
     let spread = trips.quantile(0.95) - trips.quantile(0.05);
-    let shown = (2.5..3.5).contains(&(thrice / one))
-        && trips.mean() < 3398.0
-        && spread > 0.1 * trips.mean()
-        && crippled < 900.0;
+    let mut finding = Finding::new(spread > 0.1 * trips.mean(), "");
+    let alone = sample(&single, |trial| {
+        let (from, to) = with_upload(trial);
+        ip_kbps(trial, "download", from, to)
+    });
+    let ratio = sample(&both, |trial| downstream(trial, with_upload(trial))).over(&alone);
+    finding.between(&ratio, 2.5, 3.5);
+    finding.below(&mean_trips(&both, "ping", 80.0, 240.0), 3398.0);
+    finding.below(&sample(&both, |trial| downstream(trial, three(trial))), 900.0);
     let evidence = format!(
         "beside one upload {one:.0} kbit/s for one download and {thrice:.0} for three; with three uploads {crippled:.0} kbit/s, round trips mean {:.0}, \
          5 to 95 % from {:.0} to {:.0} ms",
@@ -402,7 +415,8 @@ pub(super) fn several_each_way(table: &Table) -> Result<TableResult, ExperimentE
          before have the time to open (after one of 4 MB {:.0} kbit/s), downloads without end.",
         downstream(&short, with_upload(&short))
     ));
-    judge(table, &mut result, shown, evidence);
+    finding.tell(evidence);
+    judge(table, &mut result, finding);
     Ok(result)
 }
 
@@ -440,27 +454,31 @@ pub(super) fn loss_and_bursts(table: &Table) -> Result<TableResult, ExperimentEr
         }
         result.rows.push(ours);
     }
-    let sum = |of: &dyn Fn(&Trial) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
     let start = |trial: &Trial| trial.flow_span_s("upload").unwrap_or_default();
-    let before = sum(&|trial| trial.sent_again_by("download", start(trial).0) as f64);
-    let with = sum(&|trial| {
+    let before = sample(&runs, |trial| trial.sent_again_by("download", start(trial).0) as f64);
+    let with = sample(&runs, |trial| {
         (trial.sent_again_by("download", start(trial).1) - trial.sent_again_by("download", start(trial).0)) as f64
     });
-    let timeouts = sum(&|trial| trial.timeouts("download") as f64);
-    let (idle_before, idle) =
-        (sum(&|trial| idle_pct(trial, (10.0, 60.0))), sum(&|trial| idle_pct(trial, with_upload(trial))));
-    let shown = before > 0.0 && with < 1.0 && timeouts < 0.5 && idle_before < 5.0 && idle > 50.0;
-    let evidence = format!(
-        "segments sent again {before:.1} before and {with:.1} during the upload, {timeouts:.1} timeouts; of all 10 ms the downstream is idle in \
-         {idle_before:.0} % before, and with the upload, when data come in bursts, in {idle:.0} %"
-    );
+    let timeouts = sample(&runs, |trial| trial.timeouts("download") as f64);
+    let idle_before = sample(&runs, |trial| idle_pct(trial, (10.0, 60.0)));
+    let idle = sample(&runs, |trial| idle_pct(trial, with_upload(trial)));
+    let mut finding = Finding::default();
+    finding.above(&before, 0.0);
+    finding.below(&with, 1.0);
+    finding.below(&timeouts, 0.5);
+    finding.below(&idle_before, 5.0);
+    finding.above(&idle, 50.0);
+    finding.tell(format!(
+        "segments sent again {before} before and {with} during the upload, {timeouts} timeouts; of all 10 ms the downstream is idle in \
+         {idle_before} % before, and with the upload, when data come in bursts, in {idle} %"
+    ));
     result.assumptions.push(
         "What is sent again stands for what is lost. In a run or two of ten a timer ends when the round trip jumps from 0.15 to 1.2 s, although nothing is lost; that is \
          taken back, as in Linux."
             .to_owned(),
     );
     told_sensitivity(&mut result)?;
-    judge(table, &mut result, shown, evidence);
+    judge(table, &mut result, finding);
     Ok(result)
 }
 
@@ -497,7 +515,7 @@ pub(super) fn summary(table: &Table) -> Result<TableResult, ExperimentError> {
         "The line of 8 Mbit/s and 512 kbit/s is PPPoA (10 bytes a packet); its modem and DSLAM are taken to hold as much as those of the other."
             .to_owned(),
     );
-    judge(table, &mut result, shown, evidence.join("; "));
+    judge(table, &mut result, Finding::new(shown, evidence.join("; ")));
     Ok(result)
 }
 
@@ -572,8 +590,10 @@ pub(super) fn idle_line(table: &Table) -> Result<TableResult, ExperimentError> {
     judge(
         table,
         &mut result,
-        worst < 1.0,
-        format!("simulated pings are {worst:.2} ms from baseline plus serialisation at most: the LAN and the core"),
+        Finding::new(
+            worst < 1.0,
+            format!("simulated pings are {worst:.2} ms from baseline plus serialisation at most: the LAN and the core"),
+        ),
     );
     Ok(result)
 }

@@ -1,183 +1,167 @@
 //! Kalyanaraman et al. 1999, section 4.1: one download, unregulated, with ACKs dropped, and with them regenerated.
 
-use std::fmt;
-
 use crate::data::{Row, Table};
-use crate::reproduction::{Claim, RowResult, TableResult};
+use crate::reproduction::RowResult;
+use crate::sample::Sample;
 use crate::value::Values;
+use crate::verdict::Finding;
 
-use super::super::trial::{Overrides, Trial};
-use super::super::{ExperimentError, significant};
-use super::{KEY, OPEN, overrides};
+use super::super::ExperimentError;
+use super::super::open::Runs;
+use super::super::seeds::means_over;
+use super::super::trial::Trial;
+use super::setup::{Network, Setup};
 
-pub(super) const DOWNLOAD: (&str, &str) =
-    ("kalyanaraman1999/download.toml", include_str!("../../../scenarios/kalyanaraman1999/download.toml"));
+const THROUGHPUT: &str = "downstream_throughput_mbps";
+const WITHOUT: &str = "throughput_without_sad_mbps";
 
 /// Throughput that comes near the bound, as a share of it: the paper's own rows reach 93 to 95 %.
 const NEAR: f64 = 0.9;
 
-/// Table 1.
-pub(super) fn unregulated(table: &Table) -> Result<TableResult, ExperimentError> {
-    let mut result = TableResult::new(KEY, table);
-    for row in &table.rows {
-        result.rows.push(RowResult::new(row, measure(table, row, |_| ())?));
-    }
-    assume(&mut result);
-    let mut near = true;
-    let mut shares = Vec::new();
-    for row in &result.rows {
-        let share = mbps(row) / row.theory.number("bound_M1_mbps").unwrap_or(f64::INFINITY);
-        near &= (NEAR..=1.0).contains(&share);
-        shares.push(format!("{:.0} % at k = {}", 100.0 * share, row.theory.number("k").unwrap_or_default()));
-    }
-    let (at_5, best) = (mbps(&result.rows[0]), result.rows.iter().map(mbps).fold(0.0, f64::max));
-    let factor = best / at_5;
-    judge(
-        table,
-        &mut result,
-        near && (4.5..5.5).contains(&factor),
-        format!("of the bound {}; {factor:.2} times less at k = 5 than where the line is full", shares.join(", ")),
-    );
-    Ok(result)
+/// What the paper's "about" and "five times" may be off by.
+const ABOUT: f64 = 0.25;
+
+fn measured(trial: &Trial) -> Values {
+    let mut values = Values::new();
+    values.set(THROUGHPUT, trial.goodput_bps("download") / 1e6);
+    values.set("downstream_utilisation_pct", trial.goodput_pct("download", "down"));
+    values.set("segments_per_ack", trial.segments_per_ack());
+    values.set("timeouts", trial.timeouts("download") as f64);
+    values
 }
 
-/// Table 2.
-pub(super) fn dropper(table: &Table) -> Result<TableResult, ExperimentError> {
-    let mut result = TableResult::new(KEY, table);
-    let mut plain = Vec::new();
-    for row in &table.rows {
-        result.rows.push(RowResult::new(row, measure(table, row, |overrides| overrides.set("access.remedy", "sad"))?));
-        plain.push(measure(table, row, |_| ())?.number("downstream_throughput_mbps").unwrap_or_default());
+fn row_of(
+    table: &Table,
+    row: &Row,
+    (setup, seeds): (&Setup, &[u64]),
+    network: Network,
+) -> Result<RowResult, ExperimentError> {
+    let once = |seed| Ok(measured(&setup.run(table, row, network, seed)?));
+    Ok(RowResult::of_means(row, means_over(seeds, once)?))
+}
+
+fn k(row: &RowResult) -> f64 {
+    row.theory.number("k").unwrap_or_default()
+}
+
+/// The row with the largest k, and the one with the smallest.
+fn ends(rows: &[RowResult]) -> Option<(&RowResult, &RowResult)> {
+    let slow = rows.iter().max_by(|one, other| k(one).total_cmp(&k(other)))?;
+    Some((slow, rows.iter().min_by(|one, other| k(one).total_cmp(&k(other)))?))
+}
+
+/// Table 1.
+pub(super) fn unregulated(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
+    table.rows.iter().map(|row| row_of(table, row, (setup, runs.seeds), Network::Alone)).collect()
+}
+
+pub(super) fn judge_unregulated(_: &Table, rows: &[RowResult]) -> Finding {
+    let mut finding = Finding::default();
+    for row in rows {
+        let bound = row.theory.number("bound_M1_mbps").unwrap_or(f64::INFINITY);
+        let share = row.sample(THROUGHPUT).map(|mbps| mbps / bound);
+        finding.above(&share, NEAR);
+        finding.need(share.mean() <= 1.0);
+        finding.tell(format!("k = {}: {:.1} % of the bound", k(row), 100.0 * share.mean()));
     }
-    assume(&mut result);
-    result.assumptions.push("Duplicate ACKs are kept, numbers are rewritten at dequeue.".to_owned());
-    let gains: Vec<f64> = result.rows.iter().zip(&plain).map(|(row, plain)| mbps(row) / plain).collect();
-    let evidence = result
-        .rows
-        .iter()
-        .zip(&plain)
-        .map(|(row, plain)| {
-            format!("{plain:.2} and {:.2} Mbit/s at k = {}", mbps(row), row.theory.number("k").unwrap_or_default())
-        })
-        .collect::<Vec<_>>()
-        .join(", ");
-    let (first, last) = (gains[0], gains[gains.len() - 1]);
-    judge(table, &mut result, first > 3.5 && last > 0.99, format!("without and with SAD {evidence}"));
-    Ok(result)
+    if let Some((slow, fast)) = ends(rows) {
+        let factor = fast.sample(THROUGHPUT).over(&slow.sample(THROUGHPUT));
+        finding.between(&factor, k(slow) * (1.0 - ABOUT), k(slow) * (1.0 + ABOUT));
+        finding.tell(format!("{factor} times less at k = {} than at k = {}", k(slow), k(fast)));
+    }
+    finding
+}
+
+/// Table 2: with the dropper, and without for comparison.
+pub(super) fn dropper(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
+    let one = |row: &Row| {
+        let once = |seed| {
+            let mut values = measured(&setup.run(table, row, Network::Dropper, seed)?);
+            let plain = setup.run(table, row, Network::Alone, seed)?;
+            values.set(WITHOUT, plain.goodput_bps("download") / 1e6);
+            Ok(values)
+        };
+        Ok(RowResult::of_means(row, means_over(runs.seeds, once)?))
+    };
+    table.rows.iter().map(one).collect()
+}
+
+/// Of the loss more than half is recovered; a gain of about four; nothing is lost where k is below one.
+pub(super) fn judge_dropper(_: &Table, rows: &[RowResult]) -> Finding {
+    let mut finding = Finding::default();
+    let Some((slow, fast)) = ends(rows) else { return Finding::new(false, "no figures") };
+    let (with, without) = (slow.sample(THROUGHPUT), slow.sample(WITHOUT));
+    let recovered = with.minus(&without).over(&fast.sample(WITHOUT).minus(&without));
+    let gain = with.over(&without);
+    finding.above(&recovered, 0.5);
+    finding.between(&gain, 4.0 * (1.0 - ABOUT), 4.0 * (1.0 + ABOUT));
+    let kept = fast.sample(THROUGHPUT).over(&fast.sample(WITHOUT));
+    finding.above(&kept, 0.99);
+    finding.tell(format!(
+        "at k = {} {with} Mbit/s with SAD and {without} without: {gain} times as much, {:.0} % of the loss; at k = {} {kept} times",
+        k(slow),
+        100.0 * recovered.mean(),
+        k(fast)
+    ));
+    finding
 }
 
 /// Table 3.
-pub(super) fn regenerator(table: &Table) -> Result<TableResult, ExperimentError> {
-    let mut result = TableResult::new(KEY, table);
-    for row in &table.rows {
+pub(super) fn regenerator(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
+    let one = |row: &Row| {
         let factor = table.settings(row).integer("regeneration_factor").unwrap_or(1);
-        result.rows.push(RowResult::new(row, measure(table, row, |overrides| regenerate(overrides, factor, "burst"))?));
+        row_of(table, row, (setup, runs.seeds), Network::Regenerator { factor })
+    };
+    table.rows.iter().map(one).collect()
+}
+
+/// Each larger factor has to gain what is published, or half of it at least, beyond the interval.
+pub(super) fn judge_regenerator(_: &Table, rows: &[RowResult]) -> Finding {
+    let mut rows: Vec<&RowResult> = rows.iter().collect();
+    let factor = |row: &RowResult| row.params.integer("regeneration_factor").unwrap_or_default();
+    rows.sort_by_key(|row| factor(row));
+    let mut finding = Finding::default();
+    let published = |row: &RowResult| row.published.number(THROUGHPUT).unwrap_or_default();
+    for pair in rows.windows(2) {
+        let gain = pair[1].sample(THROUGHPUT).minus(&pair[0].sample(THROUGHPUT));
+        let expected = published(pair[1]) - published(pair[0]);
+        finding.difference(&gain, expected);
+        finding.tell(format!(
+            "from R = {} to {}: {:.3} Mbit/s, {expected:+.2} published",
+            factor(pair[0]),
+            factor(pair[1]),
+            gain.estimate()
+        ));
     }
-    assume(&mut result);
-    result.assumptions.extend(
-        [
-            "The dropper tells the regenerator each suppressed number in the header of the ACK that leaves; how the paper's regenerator knows is \
-             not stated. R numbers for each are released at once, evenly between their neighbours.",
-            "With the windows assumed here R = 1 already fills the line, so that the growth with R is looked for where the window opens slowly, \
-             which dropped ACKs delay and regenerated ones make up for. What held the published runs back at R = 1 is not stated.",
-        ]
-        .map(String::from),
-    );
-    let opening = Tried::new(table, &OPENING, "burst")?;
-    let grows = opening.regenerated.windows(2).all(|pair| pair[0] < pair[1]);
-    // Nothing of the 4 % of headers is left over: 7.68 Mbit/s of payload less start-up.
-    let full = result.rows.iter().all(|row| mbps(row) > 0.99 * 7.68);
-    let evidence = format!(
-        "Mbit/s: {}, the most that the line carries; paced {}. Where the window has to open first (10 s, 20 ms each way, a queue of 20 packets): \
-         {opening}. Windows of 1 MiB, which R > 1 drives into losses of whole windows: {}",
-        Tried::new(table, &[], "burst")?,
-        Tried::new(table, &[], "paced")?,
-        Tried::new(table, &[("tcp.receive_window", "1 MiB")], "burst")?,
-    );
-    judge(table, &mut result, grows && full, evidence);
-    Ok(result)
+    let at_most = rows.last().map_or_else(Sample::default, |row| row.sample(THROUGHPUT));
+    finding.tell(format!("{at_most} Mbit/s with the largest factor"));
+    finding
 }
 
-/// Where the window has to open first.
-const OPENING: [(&str, &str); 4] = [
-    ("duration", "10 s"),
-    ("access.down.delay", "20 ms"),
-    ("access.up.delay", "20 ms"),
-    ("access.down.queue.limit", "20 packets"),
-];
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiments::kalyanaraman1999::KEY;
 
-/// Regeneration factors that are compared.
-const FACTORS: [u64; 3] = [1, 3, 4];
-
-/// Throughput in Mbit/s without a regenerator and with each of the [`FACTORS`].
-struct Tried {
-    dropper_alone: f64,
-    regenerated: Vec<f64>,
-}
-
-impl Tried {
-    fn new(table: &Table, more: &[(&str, &str)], release: &str) -> Result<Self, ExperimentError> {
-        let row = table.rows.first().ok_or(ExperimentError::MissingSetting("rows"))?;
-        let throughput = |factor: Option<u64>| {
-            let measured = measure(table, row, |overrides| {
-                match factor {
-                    None => overrides.set("access.remedy", "sad"),
-                    Some(factor) => regenerate(overrides, factor, release),
-                }
-                more.iter().for_each(|(key, value)| overrides.set(key, value));
-            })?;
-            Ok(measured.number("downstream_throughput_mbps").unwrap_or_default())
-        };
-        let regenerated =
-            FACTORS.iter().map(|factor| throughput(Some(*factor))).collect::<Result<_, ExperimentError>>()?;
-        Ok(Self { dropper_alone: throughput(None)?, regenerated })
+    fn judged(id: &str, judge: super::super::Judge, ours: impl Fn(&Row) -> f64) -> Finding {
+        let publications = crate::publications().unwrap();
+        let table = publications.iter().find(|known| known.key == KEY).unwrap().table(id).unwrap();
+        let rows: Vec<RowResult> =
+            table.rows.iter().map(|row| RowResult::new(row, [(THROUGHPUT, ours(row))].into_iter().collect())).collect();
+        judge(table, &rows)
     }
-}
 
-impl fmt::Display for Tried {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.2} with SAD alone", self.dropper_alone)?;
-        FACTORS.iter().zip(&self.regenerated).try_for_each(|(factor, mbps)| write!(f, ", {mbps:.2} for R = {factor}"))
+    #[test]
+    fn a_throughput_that_is_the_same_with_each_factor_is_no_growth() {
+        let printed = |row: &Row| row.published.number(THROUGHPUT).unwrap();
+        assert!(judged("3", judge_regenerator, printed).is_shown(), "the printed figures grow");
+        assert!(!judged("3", judge_regenerator, |_| 7.673).is_shown());
+        assert!(!judged("3", judge_regenerator, |row| 7.6 + 0.001 * printed(row)).is_shown(), "nor is a thousandth");
     }
-}
 
-/// A dropper that tells what it drops, and a regenerator behind the line.
-fn regenerate(overrides: &mut Overrides, factor: u64, release: &str) {
-    overrides.set("access.up.queue", DROPPER);
-    overrides.set("access.aggregation.queue", regenerator_queue(factor, release));
-}
-
-/// The dropper that tells what it drops.
-pub(super) const DROPPER: &str = r#"{ kind = "sad", report = "list", queue = { limit = "1000 packets" } }"#;
-
-/// A regenerator at the end of the reverse link.
-pub(super) fn regenerator_queue(factor: u64, release: &str) -> String {
-    format!(
-        r#"{{ kind = "ack-regenerator", know = "list", factor = {factor}, release = "{release}", queue = {{ limit = "1000 packets" }} }}"#
-    )
-}
-
-pub(super) fn measure(table: &Table, row: &Row, more: impl FnOnce(&mut Overrides)) -> Result<Values, ExperimentError> {
-    let mut overrides = overrides(table, row)?;
-    more(&mut overrides);
-    let trial = Trial::whole(DOWNLOAD.0, DOWNLOAD.1, &overrides)?;
-    let mut simulated = Values::new();
-    let goodput = trial.goodput_bps("download");
-    simulated.set("downstream_throughput_mbps", significant(goodput / 1e6));
-    simulated.set("downstream_utilisation_pct", significant(trial.goodput_pct("download", "down")));
-    simulated.set("segments_per_ack", significant(trial.segments_per_ack()));
-    simulated.set("timeouts", i64::try_from(trial.timeouts("download")).unwrap_or(i64::MAX));
-    Ok(simulated)
-}
-
-pub(super) fn mbps(row: &RowResult) -> f64 {
-    row.simulated.number("downstream_throughput_mbps").unwrap_or_default()
-}
-
-pub(super) fn assume(result: &mut TableResult) {
-    result.assumptions.extend(OPEN.map(String::from));
-}
-
-pub(super) fn judge(table: &Table, result: &mut TableResult, shown: bool, evidence: String) {
-    result.claims.push(Claim { text: table.claim.clone(), shown, evidence });
+    #[test]
+    fn the_printed_figures_of_table_1_show_its_claim() {
+        assert!(judged("1", judge_unregulated, |row| row.published.number(THROUGHPUT).unwrap()).is_shown());
+        assert!(!judged("1", judge_unregulated, |_| 1.52).is_shown());
+    }
 }

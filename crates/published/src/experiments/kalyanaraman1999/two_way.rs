@@ -1,115 +1,149 @@
 //! Kalyanaraman et al. 1999, section 4.2: a transfer each way, upstream in one queue or in two classes.
 
 use crate::data::{Row, Table};
-use crate::reproduction::{RowResult, TableResult};
+use crate::reproduction::RowResult;
 use crate::value::Values;
+use crate::verdict::Finding;
 
-use super::super::trial::{Overrides, Trial};
-use super::super::{ExperimentError, significant};
-use super::single::{DROPPER, assume, judge, measure, regenerator_queue};
-use super::{KEY, overrides};
+use super::super::ExperimentError;
+use super::super::open::Runs;
+use super::super::seeds::means_over;
+use super::super::trial::Trial;
+use super::setup::{Network, Setup};
+use super::whole;
 
-const BOTH_WAYS: (&str, &str) =
-    ("kalyanaraman1999/both-ways.toml", include_str!("../../../scenarios/kalyanaraman1999/both-ways.toml"));
+const ALONE: &str = "download_alone_mbps";
+const FIFO: &str = "download_in_a_fifo_mbps";
+const DOWN: &str = "downstream_throughput_mbps";
+const UP: &str = "upstream_throughput_kbps";
+const UP_PCT: &str = "upstream_utilisation_pct";
+
+fn mbps(trial: &Trial) -> f64 {
+    trial.goodput_bps("download") / 1e6
+}
 
 /// Table 4.
-pub(super) fn fifo(table: &Table) -> Result<TableResult, ExperimentError> {
-    let mut result = TableResult::new(KEY, table);
-    let mut evidence = Vec::new();
-    let mut shown = true;
-    for row in &table.rows {
-        let alone = measure(table, row, |_| ())?.number("downstream_throughput_mbps").unwrap_or_default();
-        let both = both_ways(table, row, |_| ())?;
-        let mut simulated = Values::new();
-        simulated.set("downstream_throughput_kbps", significant(both.goodput_bps("download") / 1e3));
-        simulated.set("upstream_throughput_kbps", significant(both.goodput_bps("upload") / 1e3));
-        let upstream = both.goodput_pct("upload", "up");
-        simulated.set("upstream_utilisation_pct", significant(upstream));
-        simulated.set("downstream_utilisation_pct", significant(both.goodput_pct("download", "down")));
-        let collapsed = both.goodput_bps("download") / 1e6;
-        shown &= collapsed < alone / 5.0 && upstream > 85.0;
-        evidence.push(format!(
-            "{} kbit/s: download {alone:.2} Mbit/s alone, {collapsed:.3} beside the upload, which fills {upstream:.0} %",
-            row.params.number("up_bps").unwrap_or_default() / 1e3
-        ));
-        result.rows.push(RowResult::new(row, simulated));
-    }
-    assume(&mut result);
-    result.assumptions.push(
-        "Both transfers have the same window, so that ACKs and data alternate upstream and the download gets about as many packets \
-         through as the upload."
-            .to_owned(),
-    );
-    judge(table, &mut result, shown, evidence.join("; "));
-    Ok(result)
-}
-
-/// Table 5.
-pub(super) fn classes(table: &Table) -> Result<TableResult, ExperimentError> {
-    let mut result = TableResult::new(KEY, table);
-    let mut shown = true;
-    let mut evidence = Vec::new();
-    for row in &table.rows {
-        let plain = both_ways(table, row, |_| ())?;
-        let both = both_ways(table, row, |overrides| remedy(table, row, overrides))?;
-        let (down, up) = (both.goodput_bps("download") / 1e6, both.goodput_bps("upload") / 1e3);
-        let mut simulated = Values::new();
-        simulated.set("downstream_throughput_mbps", significant(down));
-        simulated.set("upstream_throughput_kbps", significant(up));
-        simulated.set("download_timeouts", i64::try_from(both.timeouts("download")).unwrap_or(i64::MAX));
-        result.rows.push(RowResult::new(row, simulated));
-        let fifo = plain.goodput_bps("download") / 1e6;
-        shown &= down > 10.0 * fifo;
-        evidence.push(format!(
-            "{} kbit/s, G = {}: download {fifo:.3} Mbit/s in a FIFO, {down:.2} so; upload {up:.0} kbit/s",
-            row.params.number("up_bps").unwrap_or_default() / 1e3,
-            row.params.number("G").unwrap_or_default(),
-        ));
-    }
-    for pair in result.rows.windows(2) {
-        let figure = |row: &RowResult, name| row.simulated.number(name).unwrap_or_default();
-        let same_line = pair[0].params.integer("up_bps") == pair[1].params.integer("up_bps");
-        let name = "upstream_throughput_kbps";
-        // A larger share may not be needed by an upload that borrows as much already.
-        shown &= !same_line || figure(&pair[0], name) <= 1.02 * figure(&pair[1], name);
-    }
-    assume(&mut result);
-    result.assumptions.extend(
-        [
-            "Two classes in each direction share the link by CBQ and borrow what the other leaves: the published upload at G = 0.1 is five times \
-             its share. The limits of their queues are not stated: 1000 packets of data, and one ACK of each flow.",
-            "R is not stated: 1, numbers told by list and released at once.",
-        ]
-        .map(String::from),
-    );
-    judge(table, &mut result, shown, evidence.join("; "));
-    Ok(result)
-}
-
-/// SAD, AR and two classes in each direction.
-fn remedy(table: &Table, row: &Row, overrides: &mut Overrides) {
-    let settings = table.settings(row);
-    let share = |name| settings.number(name).unwrap_or(0.5);
-    let (g, f) = (share("G"), share("forward_packet_share"));
-    let classes = |rate: &str, packets: f64, acks: &str| {
-        format!(
-            r#"{{ kind = "cbq", rate = "{rate}", classes = [{{ name = "acks", share = "{} %", match = {{ pure_ack = true }}, queue = {acks} }}, {{ name = "packets", share = "{} %", match = {{}}, limit = "1000 packets" }}] }}"#,
-            significant(100.0 - 100.0 * packets),
-            significant(100.0 * packets),
-        )
+pub(super) fn fifo(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
+    let one = |row: &Row| {
+        let once = |seed| {
+            let both = setup.run(table, row, Network::BothWays, seed)?;
+            let mut values = Values::new();
+            values.set("downstream_throughput_kbps", both.goodput_bps("download") / 1e3);
+            values.set(UP, both.goodput_bps("upload") / 1e3);
+            values.set("downstream_utilisation_pct", both.goodput_pct("download", "down"));
+            values.set(UP_PCT, both.goodput_pct("upload", "up"));
+            values.set(ALONE, mbps(&setup.run(table, row, Network::Alone, seed)?));
+            Ok(values)
+        };
+        Ok(RowResult::of_means(row, means_over(runs.seeds, once)?))
     };
-    let bps = |name| format!("{} bit/s", settings.integer(name).unwrap_or_default());
-    overrides.set("access.up.queue", classes(&bps("up_bps"), g, DROPPER));
-    overrides.set(
-        "access.down.queue",
-        classes(&bps("down_bps"), f, r#"{ limit = "1000 packets" }"#)
-            .replace(r#"match = {}, limit = "1000 packets""#, r#"match = {}, limit = "50 packets""#),
-    );
-    overrides.set("access.aggregation.queue", regenerator_queue(1, "burst"));
+    table.rows.iter().map(one).collect()
 }
 
-fn both_ways(table: &Table, row: &Row, more: impl FnOnce(&mut Overrides)) -> Result<Trial, ExperimentError> {
-    let mut overrides = overrides(table, row)?;
-    more(&mut overrides);
-    Trial::whole(BOTH_WAYS.0, BOTH_WAYS.1, &overrides)
+/// Collapsed: to a fifth of what the download has alone, at most; about 90 % upstream: above 85.
+pub(super) fn judge_fifo(_: &Table, rows: &[RowResult]) -> Finding {
+    let mut finding = Finding::default();
+    for row in rows {
+        let left = row.sample("downstream_throughput_kbps").over(&row.sample(ALONE).map(|mbps| 1e3 * mbps));
+        finding.below(&left, 0.2);
+        finding.above(&row.sample(UP_PCT), 85.0);
+        finding.tell(format!(
+            "{} kbit/s: download {} Mbit/s alone, {} kbit/s beside the upload, which fills {:.0} %",
+            kbps(row),
+            row.sample(ALONE),
+            row.sample("downstream_throughput_kbps"),
+            row.sample(UP_PCT).mean()
+        ));
+    }
+    finding
+}
+
+fn kbps(row: &RowResult) -> f64 {
+    row.params.number("up_bps").unwrap_or_default() / 1e3
+}
+
+/// Table 5. A download in a FIFO, alone and beside an upload, is the same for all rows of one upstream rate.
+pub(super) fn classes(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
+    let mut rows = Vec::new();
+    let mut unregulated: Option<(u64, Vec<Values>)> = None;
+    for row in &table.rows {
+        let settings = table.settings(row);
+        let up = whole(&settings, "up_bps")?;
+        if unregulated.as_ref().is_none_or(|(known, _)| *known != up) {
+            let once = |seed: &u64| {
+                let figures = [
+                    (ALONE, mbps(&setup.run(table, row, Network::Alone, *seed)?)),
+                    (FIFO, mbps(&setup.run(table, row, Network::BothWays, *seed)?)),
+                ];
+                Ok(figures.into_iter().collect())
+            };
+            unregulated = Some((up, runs.seeds.iter().map(once).collect::<Result<_, ExperimentError>>()?));
+        }
+        let share = |name| settings.number(name).ok_or(ExperimentError::MissingSetting(name));
+        let network = Network::Classes { reverse: share("G")?, forward: share("forward_packet_share")? };
+        let once = |seed| {
+            let both = setup.run(table, row, network, seed)?;
+            let mut values = Values::new();
+            values.set(DOWN, mbps(&both));
+            values.set(UP, both.goodput_bps("upload") / 1e3);
+            values.set("download_timeouts", both.timeouts("download") as f64);
+            let place = runs.seeds.iter().position(|known| *known == seed).unwrap_or_default();
+            let beside = unregulated.as_ref().and_then(|(_, values)| values.get(place));
+            Ok(beside.map_or_else(|| values.clone(), |beside| values.overlaid(beside)))
+        };
+        rows.push(RowResult::of_means(row, means_over(runs.seeds, once)?));
+    }
+    Ok(rows)
+}
+
+/// Most of what a FIFO loses comes back; the upload rises from the smallest share to the largest as published, or half as much.
+pub(super) fn judge_classes(_: &Table, rows: &[RowResult]) -> Finding {
+    let mut finding = Finding::default();
+    for row in rows {
+        let (alone, fifo, down) = (row.sample(ALONE), row.sample(FIFO), row.sample(DOWN));
+        let restored = down.minus(&fifo).over(&alone.max(&down).minus(&fifo));
+        // A slow upstream loses nearly all in a FIFO and much without one: what counts there is the line.
+        finding.above(&restored, 0.5);
+        finding.tell(format!(
+            "{} kbit/s, G = {}: download {alone} Mbit/s alone, {fifo} in a FIFO, {down} with classes; upload {} kbit/s",
+            kbps(row),
+            row.params.number("G").unwrap_or_default(),
+            row.sample(UP),
+        ));
+    }
+    let published = |row: &RowResult| row.published.number(UP).unwrap_or_default();
+    let same = |row: &&RowResult, other: &RowResult| row.params.get("up_bps") == other.params.get("up_bps");
+    for first in rows.iter().filter(|row| row.params.number("G") == Some(0.1)) {
+        let Some(last) = rows.iter().rfind(|row| same(row, first)) else { continue };
+        finding.difference(&last.sample(UP).minus(&first.sample(UP)), published(last) - published(first));
+    }
+    finding
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiments::kalyanaraman1999::KEY;
+
+    fn judged(down: impl Fn(&Row) -> f64, up: impl Fn(&Row) -> f64) -> Finding {
+        let publications = crate::publications().unwrap();
+        let table = publications.iter().find(|known| known.key == KEY).unwrap().table("5").unwrap();
+        let row = |row: &Row| {
+            let figures = [(DOWN, down(row)), (UP, up(row)), (ALONE, 1.53), (FIFO, 0.06)];
+            RowResult::new(row, figures.into_iter().collect())
+        };
+        let rows: Vec<RowResult> = table.rows.iter().map(row).collect();
+        judge_classes(table, &rows).with_figures_of(&rows)
+    }
+
+    /// 1.09 Mbit/s where 6.43 are published is ten times as much as in a FIFO, and another result.
+    #[test]
+    fn a_download_far_below_the_published_one_is_not_shown() {
+        let printed = |name: &'static str| move |row: &Row| row.published.number(name).unwrap();
+        assert!(judged(printed(DOWN), printed(UP)).is_shown());
+        let low = judged(|row| if row.params.number("G") == Some(0.9) { 1.09 } else { 3.4 }, printed(UP));
+        assert!(!low.is_shown(), "{}", low.evidence());
+        assert!(low.evidence().contains("-8"), "{}", low.evidence());
+        assert!(!judged(printed(DOWN), |_| 44.0).is_shown(), "the upload does not rise");
+    }
 }

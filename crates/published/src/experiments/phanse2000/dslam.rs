@@ -1,120 +1,94 @@
-//! Phanse 2000, section 5.6: clients, half of them with two-way traffic, share the link from the DSLAM to the gateway.
+//! Phanse 2000, section 5.6: clients, some of them with two-way traffic, share the link from the DSLAM to the gateway.
 
 use std::fmt::Write as _;
 
 use lastmile_queueing::random::Stream;
 use lastmile_theory::fairness::jain;
 
-use crate::data::{Row, Table};
-use crate::reproduction::{Claim, Means, RowResult, TableResult};
-use crate::value::Values;
+use crate::data::Table;
+use crate::reproduction::RowResult;
+use crate::sample::Sample;
+use crate::value::{Value, Values};
+use crate::verdict::Finding;
 
 use super::super::ExperimentError;
-use super::super::seeds::{SEEDS, Sample, over_seeds};
-use super::super::trial::{Overrides, Trial};
-use super::{KEY, whole};
+use super::super::open::Runs;
+use super::super::seeds::means_over;
+use super::super::trial::Trial;
+use super::setup::Setup;
+use super::whole;
 
 const SCENARIO: &str = include_str!("../../../scenarios/phanse2000/shared-dslam.toml");
+
+pub(super) const NOTES: &[&str] = &[
+    "Every client has one download without end. A two-way client also has one upload without end and e-mail over UDP of 10 kbit/s in the mean as in \
+     table 5.11; the mix that was used is not stated, and voice is left out.",
+    "Shares are those of each client's own downstream line, in bits on the wire, from 50 s to 200 s; a single client is run once with one-way and \
+     once with two-way traffic.",
+    "client_to_server_ftp_ratio_pct is not simulated.",
+    "Segments of equal flows over equal paths come in lockstep, so that which client loses at the gateway is chance at first and then tends to \
+     stay. Starts are random, by seed.",
+];
 
 /// When the averages begin, in s.
 const FROM_S: f64 = 50.0;
 
-/// Table 5.12.
-pub(super) fn shared_uplink(table: &Table) -> Result<TableResult, ExperimentError> {
-    let mut result = TableResult::new(KEY, table);
-    result.seeds = SEEDS.to_vec();
+const ONE_WAY: &str = "downstream_utilisation_unidirectional_pct";
+const TWO_WAY: &str = "downstream_utilisation_bidirectional_pct";
+const SHARED: &str = "dslam_gateway_link_utilisation_pct";
+const FAIRNESS: &str = "fairness_index";
+
+/// Table 5.12, and the symmetric case with eight clients, which the data lack.
+pub(super) fn rows(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
+    let mut rows = Vec::new();
+    let of = |params: &Values| means_over(runs.seeds, |seed| measure(table, params, setup, seed));
     for row in &table.rows {
-        let up = upstream_bps(table, row)?;
-        let clients = whole(&row.params, "clients")?;
-        let means = if clients == 1 {
-            alone(up)?
-        } else {
-            over_seeds(|seed| Ok(shares(&run(clients, clients / 2, up, seed)?, clients)))?
-        };
-        result.rows.push(RowResult::of_means(row, means));
+        rows.push(RowResult::of_means(row, of(&row.params)?));
     }
-    result.claims.push(claim(table)?);
-    result.assumptions = [
-        "How many clients have two-way traffic is not stated: every other one, two-way clients first where the number is odd.",
-        "Every client has one download without end. A two-way client also has one upload without end, with a receive window of 8760 bytes as in \
-         table 5.9, and e-mail over UDP of 10 kbit/s in the mean as in table 5.11; the mix that was used is not stated, and voice is left out.",
-        "Shares are those of each client's own downstream line, in bits on the wire, from 50 s to 200 s; a single client is run once with one-way \
-         and once with two-way traffic.",
-        "The queue at the gateway is not stated: 100 packets. Queues elsewhere, delays, first window and minimum RTO: as in table 5.1.",
-        "With a fixed part of the clients two-way, fairness is that between two classes and hardly hangs on their number. It falls where the \
-         part grows, as the published shares suggest it did (see the contradictions): that was tried with 6 of 8.",
-        "client_to_server_ftp_ratio_pct is not defined well enough to compute.",
-        "Which client loses when the gateway drops is chance at first and then tends to stay: segments of equal flows over equal paths come in \
-         lockstep. Starts at random times, by seed, are what the intervals are over.",
-    ]
-    .map(String::from)
-    .to_vec();
-    Ok(result)
+    if case(&rows, SYMMETRIC, 8).is_none() {
+        let params: Values =
+            [("scenario", Value::from(SYMMETRIC)), ("clients", Value::from(8_i64))].into_iter().collect();
+        let means = of(&params)?;
+        rows.push(RowResult::unpublished(params, means));
+    }
+    Ok(rows)
 }
 
-fn claim(table: &Table) -> Result<Claim, ExperimentError> {
-    let up = |name| whole(&table.scenario, name);
-    let (slow, fast) = (up("up_bps_asymmetric")?, up("up_bps_symmetric")?);
-    let mixed =
-        |clients, two_way, up| Sample::of(|seed| Ok(shares_fairness(&run(clients, two_way, up, seed)?) * 100.0));
-    let fairness = |clients, up| mixed(clients, clients / 2, up);
-    let two_way_loss = |clients, up| {
-        Sample::of(|seed| {
-            let values = shares(&run(clients, clients / 2, up, seed)?, clients);
-            let share = |name| values.number(name).unwrap_or_default();
-            Ok(100.0 * share("downstream_utilisation_bidirectional_pct")
-                / share("downstream_utilisation_unidirectional_pct"))
-        })
+const SYMMETRIC: &str = "symmetric";
+const ASYMMETRIC: &str = "asymmetric";
+
+fn case<'a>(rows: &'a [RowResult], scenario: &str, clients: u64) -> Option<&'a RowResult> {
+    let is_it = |row: &&RowResult| {
+        row.params.text("scenario") == Some(scenario) && row.params.integer("clients") == Some(clients)
     };
-    let full = Sample::of(|seed| Ok(run(8, 4, slow, seed)?.utilisation_from_pct("gateway-dslam", FROM_S)))?;
-    let (two, four, eight) = (fairness(2, slow)?, fairness(4, slow)?, fairness(8, slow)?);
-    let six_of_eight = mixed(8, 6, slow)?;
-    let (four_even, eight_even) = (fairness(4, fast)?, fairness(8, fast)?);
-    let (loss, loss_even) = (two_way_loss(4, slow)?, two_way_loss(4, fast)?);
-    let shown = full.mean() > 95.0 && eight.below(&four) && eight.below(&eight_even) && loss.below(&loss_even);
-    Ok(Claim {
-        text: table.claim.clone(),
-        shown,
-        evidence: format!(
-            "shared link {full} % full; fairness in percent {two} with 2 clients, {four} with 4 and {eight} with 8, \
-             {six_of_eight} with 6 of 8 two-way; symmetric {four_even} with 4 and {eight_even} with 8; a two-way \
-             client has {loss} % of a one-way client's download, symmetric {loss_even} % (4 clients)"
-        ),
-    })
+    rows.iter().find(is_it)
 }
 
-/// One client, with one-way and with two-way traffic.
-fn alone(up: u64) -> Result<Means, ExperimentError> {
-    over_seeds(|seed| {
-        let mut values = Values::new();
-        let used = |two_way| Ok::<_, ExperimentError>(run(1, two_way, up, seed)?.utilisation_from_pct("down", FROM_S));
-        values.set("downstream_utilisation_unidirectional_pct", used(0)?);
-        values.set("downstream_utilisation_bidirectional_pct", used(1)?);
-        Ok(values)
-    })
-}
-
-/// What the clients with one-way and with two-way traffic have of their lines.
-fn shares(trial: &Trial, clients: u64) -> Values {
+fn measure(table: &Table, params: &Values, setup: &Setup, seed: u64) -> Result<Values, ExperimentError> {
+    let symmetric = params.text("scenario") == Some(SYMMETRIC);
+    let up = whole(&table.scenario, if symmetric { "up_bps_symmetric" } else { "up_bps_asymmetric" })?;
+    let clients = whole(params, "clients")?;
+    let mut values = Values::new();
+    if clients == 1 {
+        for (name, two_way) in [(ONE_WAY, 0), (TWO_WAY, 1)] {
+            values.set(name, run(1, two_way, up, setup, seed)?.utilisation_from_pct("down", FROM_S));
+        }
+        return Ok(values);
+    }
+    let two_way = clients * setup.two_way_of_four / 4;
+    let trial = run(clients, two_way, up, setup, seed)?;
     let used = |client| trial.utilisation_from_pct(&format!("down-{client}"), FROM_S);
     let mean =
         |clients: Vec<u64>| clients.iter().map(|client| used(*client)).sum::<f64>() / clients.len().max(1) as f64;
-    let two_way = clients / 2;
-    let mut values = Values::new();
-    values.set("downstream_utilisation_unidirectional_pct", mean((two_way + 1..=clients).collect()));
-    values.set("downstream_utilisation_bidirectional_pct", mean((1..=two_way).collect()));
-    values.set("dslam_gateway_link_utilisation_pct", trial.utilisation_from_pct("gateway-dslam", FROM_S));
-    values.set("fairness_index", shares_fairness(trial));
-    values
-}
-
-/// Jain's index of what the clients downloaded.
-fn shares_fairness(trial: &Trial) -> f64 {
-    jain(trial.bytes_each("download").into_iter()).unwrap_or_default()
+    values.set(ONE_WAY, mean((two_way + 1..=clients).collect()));
+    values.set(TWO_WAY, mean((1..=two_way).collect()));
+    values.set(SHARED, trial.utilisation_from_pct("gateway-dslam", FROM_S));
+    values.set(FAIRNESS, jain(trial.bytes_each("download").into_iter()).unwrap_or_default());
+    Ok(values)
 }
 
 /// So many clients, the first `two_way` of them with an upload and e-mail.
-fn run(clients: u64, two_way: u64, up: u64, seed: u64) -> Result<Trial, ExperimentError> {
+fn run(clients: u64, two_way: u64, up: u64, setup: &Setup, seed: u64) -> Result<Trial, ExperimentError> {
     let mut text = String::from(SCENARIO);
     let mut starts = Stream::new(seed, "phanse2000 shared uplink");
     let download = starts.below(5_000);
@@ -123,21 +97,48 @@ fn run(clients: u64, two_way: u64, up: u64, seed: u64) -> Result<Trial, Experime
         write!(
             text,
             "\n[[traffic]]\nname = \"upload-{client}\"\nkind = \"persistent\"\ndirection = \"up\"\nline = {client}\nstart = \"{upload} ms\"\n\
-             tcp = {{ receive_window = \"8760 B\" }}\n\
+             tcp = {{ receive_window = \"{} B\" }}\n\
              \n[[traffic]]\nname = \"email-{client}\"\nkind = \"onoff\"\ndirection = \"up\"\nline = {client}\nstart = \"{email} ms\"\nrate = \"10 kbit/s\"\n\
-             on = \"2 s\"\noff = \"18 s\"\nsize = \"500 B\"\n"
+             on = \"2 s\"\noff = \"18 s\"\nsize = \"500 B\"\n",
+            setup.upload_window_bytes
         )
-        .map_err(|_| ExperimentError::MissingSetting("clients"))?;
+        .expect("a string takes all");
     }
-    let mut overrides = Overrides::default();
+    let mut overrides = setup.open(seed);
+    overrides.set("access.up.queue.limit", setup.queue);
+    overrides.set("access.aggregation.queue.limit", format_args!("{} packets", setup.gateway_queue));
     overrides.set("access.lines", clients);
     overrides.set("access.up.rate", format_args!("{up} bit/s"));
     overrides.set("traffic.download.start", format_args!("{download} ms"));
-    overrides.set("seed", seed);
     Trial::whole("phanse2000/shared-dslam.toml", &text, &overrides)
 }
 
-fn upstream_bps(table: &Table, row: &Row) -> Result<u64, ExperimentError> {
-    let symmetric = row.params.text("scenario") == Some("symmetric");
-    whole(&table.scenario, if symmetric { "up_bps_symmetric" } else { "up_bps_asymmetric" })
+pub(super) fn judge(_: &Table, rows: &[RowResult]) -> Finding {
+    let of = |scenario, clients, name: &str| {
+        case(rows, scenario, clients).map_or_else(Sample::default, |row| row.sample(name))
+    };
+    let published = |scenario, clients, name: &str| {
+        case(rows, scenario, clients).and_then(|row| row.published.number(name)).unwrap_or_default()
+    };
+    let mut finding = Finding::default();
+    for clients in [4, 8] {
+        finding.above(&of(ASYMMETRIC, clients, SHARED), 95.0);
+    }
+    let (four, eight) = (of(ASYMMETRIC, 4, FAIRNESS), of(ASYMMETRIC, 8, FAIRNESS));
+    finding.difference(&eight.minus(&four), published(ASYMMETRIC, 8, FAIRNESS) - published(ASYMMETRIC, 4, FAIRNESS));
+    finding.above(&of(SYMMETRIC, 8, FAIRNESS).minus(&eight), 0.0);
+    let kept = |scenario| of(scenario, 4, TWO_WAY).over(&of(scenario, 4, ONE_WAY));
+    let printed = |scenario| published(scenario, 4, TWO_WAY) / published(scenario, 4, ONE_WAY);
+    finding.difference(&kept(SYMMETRIC).minus(&kept(ASYMMETRIC)), printed(SYMMETRIC) - printed(ASYMMETRIC));
+    finding.tell(format!(
+        "shared link {} and {} % full with 4 and 8 clients; fairness {four} with 4 and {eight} with 8, symmetric {} and {}; a two-way client has {} of \
+         a one-way client's download, symmetric {} (4 clients)",
+        of(ASYMMETRIC, 4, SHARED),
+        of(ASYMMETRIC, 8, SHARED),
+        of(SYMMETRIC, 4, FAIRNESS),
+        of(SYMMETRIC, 8, FAIRNESS),
+        kept(ASYMMETRIC),
+        kept(SYMMETRIC),
+    ));
+    finding
 }

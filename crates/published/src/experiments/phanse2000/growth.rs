@@ -4,8 +4,9 @@
 //! congestion avoidance; W - m of them arrive in a round.
 
 use crate::data::{Row, Table};
-use crate::reproduction::{Claim, RowResult, TableResult};
+use crate::reproduction::{RowResult, TableResult};
 use crate::value::Values;
+use crate::verdict::Finding;
 
 use super::super::trial::{Overrides, Trial};
 use super::super::{ExperimentError, rounded};
@@ -20,7 +21,7 @@ const THRESHOLD: u32 = 8;
 /// Section 5.4.1, figure 5.12.
 pub(super) fn window_growth(table: &Table) -> Result<TableResult, ExperimentError> {
     let mut result = TableResult::new(KEY, table);
-    let mut claims = Vec::new();
+    let mut finding = Finding::default();
     for row in &table.rows {
         let slow_start = row.params.text("phase") == Some("slow start");
         let [without, with] = [grow("none", slow_start)?, grow("sad", slow_start)?];
@@ -32,7 +33,7 @@ pub(super) fn window_growth(table: &Table) -> Result<TableResult, ExperimentErro
             simulated.set(format!("window_by_formula_segments_{name}"), rounded(growth.by_formula, 1));
         }
         let exact = [&without, &with].iter().all(|growth| (growth.window - growth.by_formula).abs() <= 1.0);
-        claims.push((
+        finding.and(Finding::new(
             exact && with.segments > 1.1 * without.segments,
             format!(
                 "{}: {:.0} segments acknowledged for a window of {:.0} without SAD, {:.0} with; {} and {} ACKs arrived, for which the formula \
@@ -50,13 +51,8 @@ pub(super) fn window_growth(table: &Table) -> Result<TableResult, ExperimentErro
         result.rows.push(formulas(row, simulated));
     }
     let [slow, fast] = [finish("none")?, finish("sad")?];
-    let faster = fast < slow;
-    claims.push((faster, format!("10 MB in {slow:.1} s without SAD, {fast:.1} s with")));
-    result.claims.push(Claim {
-        text: table.claim.clone(),
-        shown: claims.iter().all(|(shown, _)| *shown),
-        evidence: claims.into_iter().map(|(_, evidence)| evidence).collect::<Vec<_>>().join("; "),
-    });
+    finding.and(Finding::new(fast < slow, format!("10 MB in {slow:.1} s without SAD, {fast:.1} s with")));
+    result.claims.push(finding.claim(&table.claim));
     result.assumptions.push(format!(
         "The line of table 5.8 at 64 kbit/s. Slow start is followed until the window holds {GROWN:.0} segments, congestion avoidance from {THRESHOLD} \
          segments (an initial threshold set for the purpose) until the window limits the flow."

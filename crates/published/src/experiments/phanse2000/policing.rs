@@ -1,88 +1,82 @@
 //! Phanse 2000, section 5.5: a bursty upstream source, policed or not, beside a download whose ACKs are thinned out or not.
 
 use crate::data::Table;
-use crate::reproduction::{Claim, Means, RowResult, TableResult};
-use crate::value::Values;
+use crate::reproduction::RowResult;
+use crate::sample::Sample;
+use crate::value::{Value, Values};
+use crate::verdict::Finding;
 
 use super::super::ExperimentError;
-use super::super::seeds::{SEEDS, Sample, over_seeds};
-use super::super::trial::{Overrides, Trial};
-use super::{KEY, base_overrides, offset_note, with_offset};
+use super::super::open::Runs;
+use super::super::seeds::means_over;
+use super::super::trial::Trial;
+use super::setup::{Setup, with_start_up};
 
 const SCENARIO: (&str, &str) =
     ("phanse2000/policed-email.toml", include_str!("../../../scenarios/phanse2000/policed-email.toml"));
 
-/// E-mail as published in the mean, and as loud as a greedy upload, which the published times look like.
-#[derive(Clone, Copy)]
-enum Email {
-    Mean,
-    Greedy,
-}
+pub(super) const NOTES: &[&str] = &[
+    "The e-mail comes in bursts of 2 s every 20 s in the mean, in packets of 500 bytes.",
+    "CAR counts bytes on the wire and drops what exceeds; how the simulator used made a drop probability of the bursts is not stated.",
+];
 
-/// Table 5.11.
-pub(super) fn car(table: &Table) -> Result<TableResult, ExperimentError> {
-    let mut result = TableResult::new(KEY, table);
-    result.seeds = SEEDS.to_vec();
+const TIME: &str = "download_time_s";
+
+/// Table 5.11. The data hold three of the four cases.
+pub(super) fn rows(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
+    let of = |settings: &Values| means_over(runs.seeds, |seed| measure(settings, setup, seed));
+    let mut rows = Vec::new();
     for row in &table.rows {
-        let settings = table.settings(row);
-        let (car, sad) = (settings.switch("car") == Some(true), settings.switch("sad") == Some(true));
-        let base = base_overrides(&settings)?;
-        let means = over_seeds(|seed| {
-            let trial = run(&base, Email::Mean, car, sad, seed)?;
-            let mut simulated = Values::new();
-            simulated.set("downstream_throughput_kbps", trial.mean_wire_bps("down") / 1e3);
-            simulated.set("download_time_s", trial.time_s());
-            simulated.set("cpe_queue_delay_mean_s", trial.mean_queue_delay_s("up"));
-            Ok(simulated)
-        })?;
-        result.rows.push(with_means(table, row, means));
+        rows.push(with_start_up(table, row, of(&table.settings(row))?));
     }
-    let base = base_overrides(&table.settings(&table.rows[0]))?;
-    let times = |email, car, sad| Sample::of(|seed| Ok(run(&base, email, car, sad, seed)?.time_s()));
-    let mut evidence = Vec::new();
-    let mut shown = Vec::new();
-    for (email, name) in [
-        (Email::Mean, "with e-mail of 10 kbit/s in the mean"),
-        (Email::Greedy, "with e-mail at the rate of the line in the mean"),
-    ] {
-        let (neither, car) = (times(email, false, false)?, times(email, true, false)?);
-        let (sad, both) = (times(email, false, true)?, times(email, true, true)?);
-        shown.push(car.below(&neither) && sad.below(&car) && both.below(&sad));
-        evidence
-            .push(format!("{name}: {neither} s with neither, {car} s with CAR, {sad} s with SAD, {both} s with both"));
+    for (car, sad) in [(false, false), (true, false), (false, true), (true, true)] {
+        if case(&rows, car, sad).is_none() {
+            let params: Values = [("car", Value::from(car)), ("sad", Value::from(sad))].into_iter().collect();
+            let means = of(&table.scenario.overlaid(&params))?;
+            rows.push(RowResult::unpublished(params, means));
+        }
     }
-    result.claims.push(Claim {
-        text: table.claim.clone(),
-        shown: shown.contains(&true),
-        evidence: evidence.join("; "),
-    });
-    result.assumptions = [
-        "The e-mail is stated only by its mean of 1250 bytes/s: bursts of 2 s every 20 s in the mean, ten times as fast, in packets of 500 \
-         bytes. The published download without CAR or SAD is as slow as beside a greedy upload, which no source of that mean can do in a queue \
-         that loses nothing: so the claim is also judged with a source whose mean is the rate of the line.",
-        "CAR counts bytes on the wire and drops what exceeds; how the simulator used made a drop probability of the bursts is not stated.",
-        "Delays, queue sizes, first window and minimum RTO are not stated: as in table 5.1.",
-    ]
-    .map(String::from)
-    .to_vec();
-    result.assumptions.push(offset_note(table));
-    Ok(result)
+    Ok(rows)
 }
 
-fn with_means(table: &Table, row: &crate::data::Row, means: Means) -> RowResult {
-    RowResult { ci95: means.ci95, ..with_offset(table, row, means.mean) }
+fn case(rows: &[RowResult], car: bool, sad: bool) -> Option<&RowResult> {
+    rows.iter().find(|row| (row.params.switch("car"), row.params.switch("sad")) == (Some(car), Some(sad)))
 }
 
-fn run(base: &Overrides, email: Email, car: bool, sad: bool, seed: u64) -> Result<Trial, ExperimentError> {
-    let mut overrides = base.clone();
-    overrides.set("seed", seed);
-    overrides.set("access.up.queue.queue.kind", if sad { "sad" } else { "fifo" });
-    if !car {
+fn measure(settings: &Values, setup: &Setup, seed: u64) -> Result<Values, ExperimentError> {
+    let mut overrides = setup.overrides(settings, seed)?;
+    overrides.set("access.up.queue.queue", setup.upstream(settings.switch("sad") == Some(true)));
+    if settings.switch("car") != Some(true) {
         overrides.set("access.up.queue.conform", "transmit");
         overrides.set("access.up.queue.exceed", "transmit");
     }
-    if matches!(email, Email::Greedy) {
-        overrides.set("traffic.email.rate", "64 kbit/s");
+    overrides.set("traffic.email.rate", setup.policed_email);
+    let trial = Trial::until_complete(SCENARIO.0, SCENARIO.1, &overrides)?;
+    let mut values = Values::new();
+    values.set("downstream_throughput_kbps", trial.mean_wire_bps("down") / 1e3);
+    values.set(TIME, trial.time_s());
+    values.set("cpe_queue_delay_mean_s", trial.mean_queue_delay_s("up"));
+    Ok(values)
+}
+
+pub(super) fn judge(_: &Table, rows: &[RowResult]) -> Finding {
+    let time = |(car, sad)| case(rows, car, sad).map_or_else(Sample::default, |row| row.sample(TIME));
+    let published = |(car, sad)| case(rows, car, sad).and_then(|row| row.published.number(TIME));
+    let (neither, car, sad, both) = ((false, false), (true, false), (false, true), (true, true));
+    let mut finding = Finding::default();
+    for (longer, shorter) in [(neither, car), (neither, sad), (car, sad), (sad, both)] {
+        let apart = time(longer).minus(&time(shorter));
+        match published(longer).zip(published(shorter)) {
+            Some((more, less)) => finding.difference(&apart, more - less),
+            None => finding.above(&apart, 0.0),
+        }
     }
-    Trial::until_complete(SCENARIO.0, SCENARIO.1, &overrides)
+    finding.tell(format!(
+        "{} s with neither, {} s with CAR, {} s with SAD, {} s with both",
+        time(neither),
+        time(car),
+        time(sad),
+        time(both)
+    ));
+    finding
 }

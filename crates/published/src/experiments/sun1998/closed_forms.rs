@@ -5,8 +5,9 @@ use lastmile_atm::discard::{CellDrop, Discard, FrameState, LastCell, Occupancy, 
 use lastmile_units::{ByteCount, CellCount};
 
 use crate::data::{Row, Table};
-use crate::reproduction::{Claim, RowResult, TableResult};
+use crate::reproduction::{RowResult, TableResult};
 use crate::value::{Value, Values};
+use crate::verdict::Finding;
 
 use super::super::{ExperimentError, significant};
 use super::KEY;
@@ -46,7 +47,7 @@ pub(super) fn algorithm(table: &Table) -> Result<TableResult, ExperimentError> {
     } else {
         format!("the switch does otherwise in step {}", differ.join(", "))
     };
-    result.claims.push(Claim { text: table.claim.clone(), shown: differ.is_empty(), evidence });
+    result.claims.push(Finding::new(differ.is_empty(), evidence).claim(&table.claim));
     result.assumptions.push(
         "The steps are asked of the discard that the simulated switches use, with a buffer of 1000, EPD at 700, SPDth 20 and CongestTh 200 cells.".to_owned(),
     );
@@ -114,7 +115,7 @@ pub(super) fn parameters(table: &Table) -> Result<TableResult, ExperimentError> 
     let evidence = format!(
         "the settings of every run; a packet takes {headed} cells ({bare} without headers), not the 20 of 1024 / 53, so that SPDth = 20 lies below one packet"
     );
-    result.claims.push(Claim { text: table.claim.clone(), shown: agree, evidence });
+    result.claims.push(Finding::new(agree, evidence).claim(&table.claim));
     Ok(result)
 }
 
@@ -137,7 +138,7 @@ pub(super) fn room(table: &Table) -> Result<TableResult, ExperimentError> {
     );
     // The rule would have to say where SPD does not win.
     let shown = with.0 == with.1 && 2 * without.0 < without.1;
-    result.claims.push(Claim { text: table.claim.clone(), shown, evidence });
+    result.claims.push(Finding::new(shown, evidence).claim(&table.claim));
     Ok(result)
 }
 

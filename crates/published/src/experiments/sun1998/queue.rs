@@ -5,6 +5,7 @@ use lastmile_scenario::Scenario;
 use crate::data::{Row, Table};
 use crate::reproduction::RowResult;
 use crate::value::Values;
+use crate::verdict::Finding;
 
 use super::super::open::Runs;
 use super::super::seeds::{SEEDS, means_over};
@@ -124,28 +125,28 @@ fn peaks(samples: &[f64]) -> Vec<f64> {
     between.map(|cells| cells.iter().copied().fold(0.0, f64::max)).filter(|peak| *peak > PEAK).collect()
 }
 
-pub(super) fn judge(_: &Table, rows: &[RowResult]) -> (bool, String) {
-    let [epd, per_vc, spd] = rows else { return (false, "three schemes are compared".to_owned()) };
-    let of = |row: &RowResult, name| row.simulated.number(name).unwrap_or_default();
+pub(super) fn judge(_: &Table, rows: &[RowResult]) -> Finding {
+    let [epd, per_vc, spd] = rows else { return Finding::new(false, "three schemes are compared") };
+    let mut finding = Finding::default();
     // Packets that had begun when the threshold was reached still come in whole: a few dozen cells.
-    let held = (550.0..=700.0).contains(&of(epd, MEAN));
-    let above = of(per_vc, MEAN) > of(epd, MEAN) && of(per_vc, MOST) > 600.0 && of(per_vc, LOST) > 0.0;
-    let rarely = of(spd, REACHED) < RARELY_PCT;
-    let drains = rows.iter().all(|row| of(row, EMPTY) > 1.0);
-    let told = |name: &str, row| {
-        format!(
+    finding.between(&epd.sample(MEAN), 550.0, 700.0);
+    finding.above(&per_vc.sample(MEAN).minus(&epd.sample(MEAN)), 0.0);
+    finding.above(&per_vc.sample(MOST), 600.0);
+    finding.above(&per_vc.sample(LOST), 0.0);
+    finding.below(&spd.sample(REACHED), RARELY_PCT);
+    rows.iter().for_each(|row| finding.above(&row.sample(EMPTY), 1.0));
+    for (name, row) in [("EPD", epd), ("per VC", per_vc), ("SPD", spd)] {
+        let of = |name| row.sample(name).mean();
+        finding.tell(format!(
             "{name}: peaks of {:.0} cells, {:.0} at most, {:.0} % of them at 600 or more, drained {:.0} % of the time, {:.0} cells dropped",
-            of(row, MEAN),
-            of(row, MOST),
-            of(row, REACHED),
-            of(row, EMPTY),
-            of(row, LOST)
-        )
-    };
-    (
-        held && above && rarely && drains,
-        format!("{}; {}; {}", told("EPD", epd), told("per VC", per_vc), told("SPD", spd)),
-    )
+            of(MEAN),
+            of(MOST),
+            of(REACHED),
+            of(EMPTY),
+            of(LOST)
+        ));
+    }
+    finding
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::data::{Row, Table};
 use crate::reproduction::RowResult;
+use crate::verdict::Finding;
 
 use super::super::ExperimentError;
 use super::super::open::Runs;
@@ -45,23 +46,29 @@ const FALL: f64 = 0.01;
 /// One cell on either side of the 19 to 20 of the claim.
 const NEAR: std::ops::RangeInclusive<u64> = 18..=21;
 
-pub(super) fn judge(_: &Table, rows: &[RowResult]) -> (bool, String) {
-    let ratio = |row: &RowResult| row.simulated.number(RATIO).unwrap_or_default();
+pub(super) fn judge(_: &Table, rows: &[RowResult]) -> Finding {
+    let ratio = |row: &RowResult| row.sample(RATIO).mean();
     let at = |row: &RowResult| row.params.integer("spd_threshold_cells").unwrap_or_default();
-    let error = |row: &RowResult| row.ci95.number(RATIO).unwrap_or_default();
     let best = rows.iter().max_by(|one, other| ratio(one).total_cmp(&ratio(other)));
     let (Some(best), Some(first), Some(last)) = (best, rows.first(), rows.last()) else {
-        return (false, "no figures".to_owned());
+        return Finding::new(false, "no figures");
     };
-    // An end of the table that is itself near the peak has little room to fall: it is the peak, or is asked only not to be as high.
-    let lower = |end: &RowResult| {
-        let apart = if NEAR.contains(&at(end)) { 0.0 } else { FALL.max(error(end) + error(best)) };
-        ratio(end) + apart < ratio(best) || std::ptr::eq(end, best) && NEAR.contains(&at(end))
-    };
-    let shown = NEAR.contains(&at(best)) && lower(first) && lower(last);
-    let carried = |row: &RowResult| row.simulated.number(CARRIED).unwrap_or_default();
+    let mut finding = Finding::new(NEAR.contains(&at(best)), "");
+    for end in [first, last] {
+        let fall = best.sample(RATIO).minus(&end.sample(RATIO));
+        if NEAR.contains(&at(end)) {
+            // An end that is itself near the peak has little room to fall.
+            finding.need(std::ptr::eq(end, best) || fall.mean() > 0.0);
+        } else {
+            finding.above(&fall, FALL);
+            let published = |row: &RowResult| row.published.number(RATIO).unwrap_or_default();
+            finding.difference(&fall, published(best) - published(end));
+        }
+    }
+    let carried = |row: &RowResult| row.sample(CARRIED).mean();
     let told = |row: &RowResult| format!("{:.3} at {} cells ({:.0} % of the link)", ratio(row), at(row), carried(row));
-    (shown, format!("highest {}; {} and {} at the ends", told(best), told(first), told(last)))
+    finding.tell(format!("highest {}; {} and {} at the ends", told(best), told(first), told(last)));
+    finding
 }
 
 #[cfg(test)]
@@ -79,7 +86,7 @@ mod tests {
             let simulated = [(RATIO, ratio)].into_iter().collect();
             RowResult { params, simulated, ..RowResult::new(&sun.table("5.3").unwrap().rows[0], Values::new()) }
         };
-        judge(sun.table("5.3").unwrap(), &ratios.map(row)).0
+        judge(sun.table("5.3").unwrap(), &ratios.map(row)).is_shown()
     }
 
     #[test]
