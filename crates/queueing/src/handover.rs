@@ -20,6 +20,8 @@ pub struct Handover<P> {
     next: Node<P>,
     /// Level of the packet that left last.
     sent: usize,
+    /// Its class, if it came from the next queue.
+    class: Option<u16>,
 }
 
 impl<P: Packet> Handover<P> {
@@ -27,7 +29,7 @@ impl<P: Packet> Handover<P> {
     #[must_use]
     pub fn new(earlier: Node<P>, next: Node<P>) -> Self {
         let holds_any = earlier.backlog() != Backlog::default();
-        Self { earlier: holds_any.then_some(earlier), next, sent: 0 }
+        Self { earlier: holds_any.then_some(earlier), next, sent: 0, class: None }
     }
 
     /// True while packets of the earlier queue wait.
@@ -45,7 +47,7 @@ impl<P: Packet> Discipline<P> for Handover<P> {
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
         if let Some(earlier) = &mut self.earlier {
             let packet = earlier.dequeue(now, drops);
-            self.sent = 0;
+            (self.sent, self.class) = (0, None);
             if earlier.backlog() == Backlog::default() {
                 self.earlier = None;
             } else if packet.is_none() {
@@ -56,7 +58,7 @@ impl<P: Packet> Discipline<P> for Handover<P> {
             }
         }
         let packet = self.next.dequeue(now, drops);
-        self.sent = self.next.level_sent();
+        (self.sent, self.class) = (self.next.level_sent(), self.next.class_sent());
         packet
     }
 
@@ -81,6 +83,10 @@ impl<P: Packet> Discipline<P> for Handover<P> {
 
     fn level_sent(&self) -> usize {
         self.sent
+    }
+
+    fn class_sent(&self) -> Option<u16> {
+        self.class
     }
 
     fn backlog(&self) -> Backlog {

@@ -79,6 +79,10 @@ pub trait Observer<P>: DropSink<P> {
     /// `packet` begins its transmission at `start`, having waited for `waited`; the last of it leaves at `end`, unless something more
     /// urgent interrupts it.
     fn transmitted(&mut self, start: Instant, end: Instant, waited: Duration, packet: &P);
+
+    /// The packet that [`Observer::transmitted`] is told of next is of this class of the line's queue ([`Discipline::class_sent`]). Packets
+    /// that carry their class themselves ([`Packet::class`]) are not told of here.
+    fn of_class(&mut self, _class: u16, _waited: Duration) {}
 }
 
 /// One direction of a line.
@@ -319,13 +323,25 @@ impl<P: Packet> Line<P> {
         self.stats.wire_bytes += wire;
     }
 
+    /// Tells the class of the packet that has just left the queue.
+    #[inline]
+    fn tell_class(&self, waited: Duration, packet: &P, observer: &mut impl Observer<P>) {
+        if packet.class().is_none()
+            && let Some(class) = self.queue.class_sent()
+        {
+            observer.of_class(class, waited);
+        }
+    }
+
     #[inline]
     fn start(&mut self, start: Instant, mut packet: P, observer: &mut impl Observer<P>) {
         let lost = self.loses();
         let ip_bytes = self.bytes_to_send(&packet, lost);
         self.occupy(start, self.meter.link().on_wire(ip_bytes));
         self.stats.transmitted.add(&packet);
-        observer.transmitted(start, self.busy_until, start.since(packet.meta().arrived), &packet);
+        let waited = start.since(packet.meta().arrived);
+        self.tell_class(waited, &packet, observer);
+        observer.transmitted(start, self.busy_until, waited, &packet);
         if lost {
             let mut drops = Counted { stats: &mut self.stats, observer };
             drops.dropped(start, packet, DropReason::WireLoss);

@@ -50,7 +50,7 @@ fn of(queue: &Spec, names: &[&str]) -> (Configuration, Vec<String>) {
 
 fn ruled(rules: Vec<(Match, u16, bool)>, otherwise: u16, queue: Spec) -> Spec {
     let rules = rules.into_iter().map(|(matches, class, last)| rules::Rule { matches, class, last }).collect();
-    Spec::Rules(rules::Config { rules, otherwise, queue: Box::new(queue) })
+    Spec::Rules(rules::Config { rules, otherwise, names: Vec::new(), queue: Box::new(queue) })
 }
 
 fn class(number: u16) -> ClassSpec {

@@ -140,6 +140,8 @@ pub struct Cake<P> {
     config: Config,
     flows: Arc<dyn FlowDirectory>,
     tins: Vec<Tin<P>>,
+    /// The tin that sent last.
+    sent: usize,
     cx: Cx,
     memory: u64,
     shaper: Option<Serialiser>,
@@ -208,6 +210,7 @@ impl<P: Packet> Cake<P> {
         let tins = (0..config.diffserv.names().len()).map(|number| Tin::new(config, number, largest));
         Self {
             tins: tins.collect(),
+            sent: 0,
             flows: Arc::clone(&environment.flows),
             cx: Cx {
                 link_layer,
@@ -297,6 +300,7 @@ impl<P: Packet> Discipline<P> for Cake<P> {
             let tin = self.choose_tin(now);
             if let Some(packet) = self.tins[tin].serve(now, &mut decays, &mut self.cx, drops) {
                 self.charge(now, tin, &packet);
+                self.sent = tin;
                 if self.cx.ledger.bytes < self.memory / 2 {
                     self.cx.ledger.by_size = None;
                 }
@@ -309,6 +313,11 @@ impl<P: Packet> Discipline<P> for Cake<P> {
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         let ready = if self.shaper.is_some() { self.next } else { now };
         (self.cx.ledger.packets > 0).then_some(ready)
+    }
+
+    /// The tin.
+    fn class_sent(&self) -> Option<u16> {
+        u16::try_from(self.sent).ok()
     }
 
     fn backlog(&self) -> Backlog {

@@ -32,6 +32,8 @@ pub struct Config {
     pub rules: Vec<Rule>,
     /// The class of what no rule matches.
     pub otherwise: u16,
+    /// Names of the classes, by number, as results show them; a class without one is shown by its number.
+    pub names: Vec<String>,
     /// What stands below: a tree whose classes ask for [`Match::Class`].
     pub queue: Box<Spec>,
 }
@@ -238,6 +240,10 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Rules<P, D> {
 
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         self.queue.next_ready(now)
+    }
+
+    fn class_sent(&self) -> Option<u16> {
+        self.queue.class_sent()
     }
 
     fn backlog(&self) -> Backlog {

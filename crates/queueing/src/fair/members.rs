@@ -95,6 +95,11 @@ pub(crate) trait Members<P: Packet> {
 
     fn wire_bytes(&self, packet: &P) -> WireBytes;
 
+    /// The number of the class that the member is; `None` where members are flows.
+    fn class(&self, _member: u32) -> Option<u16> {
+        None
+    }
+
     fn next_ready(&self, now: Instant) -> Option<Instant>;
 
     fn backlog(&self) -> Backlog;
@@ -173,6 +178,10 @@ fn forget(sizes: &mut VecDeque<u32>, size: u32, newest: bool) {
 }
 
 impl<P: Packet, C: Classifier<P>> Members<P> for Classes<P, C> {
+    fn class(&self, member: u32) -> Option<u16> {
+        u16::try_from(member).ok()
+    }
+
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>, touched: &mut Vec<u32>) {
         let number = self.classifier.classify(now, &packet).index().min(self.classes.len() - 1);
         let class = &mut self.classes[number];

@@ -62,7 +62,9 @@ impl<P: Packet> Line<P> {
         let alone = self.transmitter.map_or(Duration::ZERO, |transmitter| {
             pieces.map(|piece| transmitter.rate().time_for(piece)).sum::<Duration>()
         });
-        observer.transmitted(start, start + alone, start.since(packet.meta().arrived), &packet);
+        let waited = start.since(packet.meta().arrived);
+        self.tell_class(waited, &packet, observer);
+        observer.transmitted(start, start + alone, waited, &packet);
         // An AQM may drop what was ready and leave something that is no more urgent than what is under way: that goes after it.
         let place = self.under_way.iter().position(|begun| begun.level <= level).unwrap_or(self.under_way.len());
         self.under_way.insert(place, UnderWay { packet, level, pieces, lost });

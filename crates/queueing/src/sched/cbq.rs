@@ -233,6 +233,10 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for Cbq<P, C> {
         self.sharing.next_ready(now)
     }
 
+    fn class_sent(&self) -> Option<u16> {
+        self.sharing.class_sent()
+    }
+
     fn backlog(&self) -> Backlog {
         self.sharing.backlog()
     }

@@ -72,6 +72,8 @@ pub struct CustomQueueing<P, C> {
     excess: Excess,
     /// Whose turn it is.
     turn: usize,
+    /// The class that sent last.
+    sent: usize,
 }
 
 struct Queue<P> {
@@ -111,7 +113,7 @@ impl<P: Packet, C: Classifier<P>> CustomQueueing<P, C> {
             sent_bytes: 0,
             sent_wire_bytes: 0,
         });
-        Some(Self { queues: queues.collect(), classifier, link_layer: *link_layer, excess, turn: 0 })
+        Some(Self { queues: queues.collect(), classifier, link_layer: *link_layer, excess, turn: 0, sent: 0 })
     }
 }
 
@@ -132,6 +134,7 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for CustomQueueing<P, C> {
             } else if let Some(packet) = queue.queue.dequeue(now, drops) {
                 let wire = self.link_layer.on_wire(packet.meta().ip_bytes()).as_u64();
                 queue.used += if matches!(queue.count, Count::Bytes(_)) { wire } else { 1 };
+                self.sent = self.turn;
                 queue.sent_packets += 1;
                 queue.sent_bytes += u64::from(packet.meta().ip_len);
                 queue.sent_wire_bytes += wire;
@@ -151,6 +154,10 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for CustomQueueing<P, C> {
 
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         self.queues.iter().filter_map(|class| class.queue.next_ready(now)).min()
+    }
+
+    fn class_sent(&self) -> Option<u16> {
+        u16::try_from(self.sent).ok()
     }
 
     fn backlog(&self) -> Backlog {

@@ -96,6 +96,8 @@ pub struct Htb<P: Packet, C = Rules> {
     leaves: Vec<Option<u32>>,
     direct: Fifo<P>,
     direct_packets: u64,
+    /// The packet that left last came from the direct queue.
+    direct_sent: bool,
 }
 
 impl Config {
@@ -214,6 +216,7 @@ impl<P: Packet, C: Classifier<P>> Htb<P, C> {
             leaves,
             direct: Fifo::in_packets(config.direct_limit, Overflow::Tail),
             direct_packets: 0,
+            direct_sent: false,
         })
     }
 }
@@ -232,13 +235,19 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for Htb<P, C> {
             && let Some(packet) = self.direct.dequeue(now, drops)
         {
             self.direct_packets += 1;
+            self.direct_sent = true;
             return Some(packet);
         }
+        self.direct_sent = false;
         self.sharing.dequeue(now, drops)
     }
 
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         self.direct.next_ready(now).or_else(|| self.sharing.next_ready(now))
+    }
+
+    fn class_sent(&self) -> Option<u16> {
+        if self.direct_sent { None } else { self.sharing.class_sent() }
     }
 
     fn backlog(&self) -> Backlog {

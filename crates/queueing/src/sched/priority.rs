@@ -71,6 +71,10 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for Priority<P, C> {
         self.sent
     }
 
+    fn class_sent(&self) -> Option<u16> {
+        u16::try_from(self.sent).ok()
+    }
+
     fn backlog(&self) -> Backlog {
         self.classes.iter().fold(Backlog::default(), |sum, class| {
             let one = class.queue.backlog();

@@ -86,7 +86,7 @@ impl Spec {
             Self::Policer { rules, queue } => {
                 Box::new(Policer::new(rules, environment, queue.build_queue(at, environment)?))
             }
-            Self::Rules(rules::Config { rules, otherwise, queue }) => {
+            Self::Rules(rules::Config { rules, otherwise, queue, .. }) => {
                 if let Some(policy) = policy::rules_over_htb::<P>(self, at, environment)? {
                     return Ok(Box::new(policy));
                 }

@@ -63,7 +63,7 @@ pub(super) fn rules_over_htb<P: Packet + Send + 'static>(
     at: &mut Vec<String>,
     environment: &Environment,
 ) -> Result<Option<Rules<P, Htb<P>>>, BuildError> {
-    let Spec::Rules(rules::Config { rules, otherwise, queue }) = spec else { return Ok(None) };
+    let Spec::Rules(rules::Config { rules, otherwise, queue, .. }) = spec else { return Ok(None) };
     let Spec::Htb(config) = &**queue else { return Ok(None) };
     spec.check_at(at, environment)?;
     let below = Rules::below(environment);

@@ -389,7 +389,7 @@ fn ruled(queue: Spec) -> Spec {
         rule(Match::All(vec![Match::PureAck, Match::ConnectionBytes(Bound::Above, ByteCount::new(100_000))]), 0),
         rule(Match::All(vec![Match::Not(Box::new(Match::PureAck)), Match::FtpData]), 0),
     ];
-    Spec::Rules(rules::Config { rules, otherwise: 1, queue: Box::new(queue) })
+    Spec::Rules(rules::Config { rules, otherwise: 1, names: Vec::new(), queue: Box::new(queue) })
 }
 
 contract!(rules_over_priority, Promise::of(&[Tail, Head]).by_class(is_ack), |line| {

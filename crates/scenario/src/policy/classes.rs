@@ -399,6 +399,7 @@ fn tree(
         let at = classes.iter().position(|class| class.name == name);
         at.and_then(|at| u16::try_from(at).ok())
     };
+    let names = classes.iter().map(|class| class.name.clone()).collect();
     let rules = rules
         .iter()
         .map(|rule| {
@@ -406,7 +407,7 @@ fn tree(
             Some(rules::Rule { matches: rule.matches.clone(), class, last: rule.last })
         })
         .collect::<Option<Vec<_>>>()?;
-    let spec = Spec::Rules(rules::Config { rules, otherwise: number(default)?, queue: Box::new(queue) });
+    let spec = Spec::Rules(rules::Config { rules, otherwise: number(default)?, names, queue: Box::new(queue) });
     if let Err(error) = spec.build::<Meta>(layer) {
         root.error("class", error.problem.to_string(), None);
         return None;

@@ -72,7 +72,7 @@ impl Bench {
             queue: Spec::Fifo { limit: Limit::Packets(PacketCount::new(1)), drop: Overflow::Tail },
         };
         let queue = Box::new(Spec::Priority { classes: (0..4).map(class).collect() });
-        let spec = Spec::Rules(Config { rules: rules.into_iter().collect(), otherwise: 3, queue });
+        let spec = Spec::Rules(Config { rules: rules.into_iter().collect(), otherwise: 3, names: Vec::new(), queue });
         Self { rules: spec.build_in(&environment()).unwrap(), now: Instant::ZERO }
     }
 
@@ -235,7 +235,12 @@ fn each_list_of_rules_has_classes_of_its_own() {
     let class = |number, queue| ClassSpec { matches: Match::Class(number), queue };
     let rules = |matches, class, queue| {
         let queue = Box::new(queue);
-        Spec::Rules(Config { rules: vec![Rule { matches, class, last: false }], otherwise: 0, queue })
+        Spec::Rules(Config {
+            rules: vec![Rule { matches, class, last: false }],
+            otherwise: 0,
+            names: Vec::new(),
+            queue,
+        })
     };
     let inner = Spec::Priority { classes: vec![class(0, Spec::fifo(1)), class(1, Spec::fifo(1))] };
     let inner = rules(Match::Any, 1, inner);

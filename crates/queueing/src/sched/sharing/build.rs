@@ -84,6 +84,7 @@ impl<P: Packet> Sharing<P> {
             borrowers,
             levels,
             backlog: Backlog::default(),
+            sent: None,
         }
     }
 }

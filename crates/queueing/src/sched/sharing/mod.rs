@@ -50,6 +50,8 @@ pub(crate) struct Sharing<P> {
     levels: Vec<Vec<u32>>,
     events: Events,
     backlog: Backlog,
+    /// The configuration's number of the class that sent last.
+    sent: Option<u32>,
 }
 
 impl<P: Packet> Sharing<P> {
@@ -82,6 +84,7 @@ impl<P: Packet> Sharing<P> {
                 self.spend_turn(id, level, priority, wire);
                 self.charge(id, level, now, bytes, wire);
                 self.join_or_leave(id, ready, now);
+                self.sent = self.indices[id];
                 return Some(packet);
             }
             self.join_or_leave(id, ready, now);
@@ -91,6 +94,11 @@ impl<P: Packet> Sharing<P> {
     /// `now` while a class can send, or else when the first class changes, which may make nothing ready yet.
     pub(crate) fn next_ready(&self, now: Instant) -> Option<Instant> {
         if self.lenders.iter().any(|waiting| waiting.priorities != 0) { Some(now) } else { self.events.first() }
+    }
+
+    /// The configuration's number of the class that sent last.
+    pub(crate) fn class_sent(&self) -> Option<u16> {
+        u16::try_from(self.sent?).ok()
     }
 
     pub(crate) const fn backlog(&self) -> Backlog {
