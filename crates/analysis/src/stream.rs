@@ -107,6 +107,12 @@ impl Stream {
         self.next
     }
 
+    /// Packets that have arrived.
+    #[must_use]
+    pub fn packets(&self) -> u64 {
+        self.reception.packets
+    }
+
     /// Jitter now, in seconds; `None` before the second packet.
     #[must_use]
     pub fn jitter_s(&self) -> Option<f64> {

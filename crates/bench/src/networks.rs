@@ -44,6 +44,7 @@ impl Dumbbell {
             stop: None,
             dscp: 0,
             names: Names::default(),
+            listener: Default::default(),
             source: Source::Bulk {
                 sender: Arc::clone(&tcp),
                 receiver: Arc::clone(&tcp),

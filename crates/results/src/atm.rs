@@ -95,7 +95,19 @@ fn port(stats: &LinkStats) -> CellPort {
 
 fn channel(network: &Network, spec: &Spec, index: usize, vc: &VcOutcome) -> VirtualChannel {
     let own = &spec.network.vcs[index];
-    let VcOutcome { stats, hops, conformance, lost, on_wire, joined, too_large, policed: at_edge, transit, .. } = vc;
+    let VcOutcome {
+        stats,
+        hops,
+        conformance,
+        lost,
+        on_wire,
+        joined,
+        too_large,
+        policed: at_edge,
+        transit,
+        cell_delays,
+        ..
+    } = vc;
     let mut dropped = [0; CellDrop::ALL.len()];
     hops.iter().for_each(|hop| dropped.iter_mut().zip(hop.dropped).for_each(|(sum, cells)| *sum += cells));
     let mut frames_lost = reasons(lost);
@@ -124,6 +136,10 @@ fn channel(network: &Network, spec: &Spec, index: usize, vc: &VcOutcome) -> Virt
         tagged_cells: hops.iter().map(|hop| hop.tagged).sum(),
         transit_mean_s: transit.mean_s(),
         transit_max_s: (transit.packets > 0).then(|| to_f64(transit.max_ns) / 1e9),
+        ctd_mean_s: (cell_delays.cells > 0).then(|| cell_delays.sum_ps as f64 / to_f64(cell_delays.cells) / 1e12),
+        ctd_min_s: (cell_delays.cells > 0).then(|| cell_delays.min.as_secs_f64()),
+        ctd_max_s: (cell_delays.cells > 0).then(|| cell_delays.max.as_secs_f64()),
+        cdv_s: (cell_delays.cells > 0).then(|| (cell_delays.max - cell_delays.min).as_secs_f64()),
         policed: conformance.map(policed),
         abr: vc.abr.map(|source| abr(&source, vc.acks_held)),
     }

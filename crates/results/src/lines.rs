@@ -1,6 +1,6 @@
 //! Access lines that share a DSLAM: what each got, and how evenly (Jain, Chiu, Hawe 1984; as Phanse 2000, table 5.12).
 
-use lastmile_sim::outcome::Outcome;
+use lastmile_sim::outcome::{FlowOutcome, Outcome};
 use lastmile_sim::spec::{AccessLine, Network};
 use lastmile_theory::fairness::jain;
 
@@ -19,6 +19,7 @@ pub(crate) fn lines(network: &Network, outcome: &Outcome, links: &[Link]) -> Vec
     }
     let seconds = outcome.duration.as_secs_f64();
     let goodput = |link: usize| to_f64(bytes[link]) * 8.0 / seconds;
+    let sent: f64 = outcome.flows.iter().filter(|flow| goes_down(network, flow)).map(sent_bytes).sum();
     let row = |line: &AccessLine| Line {
         name: line.name.clone(),
         down_link: links[line.down].name.clone(),
@@ -27,8 +28,19 @@ pub(crate) fn lines(network: &Network, outcome: &Outcome, links: &[Link]) -> Vec
         up_goodput_bps: goodput(line.up),
         down_utilisation: links[line.down].utilisation,
         up_utilisation: links[line.up].utilisation,
+        client_to_server_ratio: (sent > 0.0).then(|| to_f64(bytes[line.down]) / sent),
     };
     network.lines.iter().map(row).collect()
+}
+
+/// True of a flow whose data goes to the client of a line.
+fn goes_down(network: &Network, flow: &FlowOutcome) -> bool {
+    network.lines.iter().any(|line| flow.data_path.contains(&line.down))
+}
+
+/// Payload that the source of a flow sent: what arrived, by as much more as packets were sent than arrived.
+fn sent_bytes(flow: &FlowOutcome) -> f64 {
+    to_f64(flow.bytes_delivered) * to_f64(flow.data_packets) / to_f64(flow.data_packets_received.max(1))
 }
 
 /// How evenly `lines` shared in each direction in which any got something.

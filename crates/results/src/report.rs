@@ -4,6 +4,7 @@
 //! a run. Every name that comes from a file is escaped: by maud for the markup, and `finished` shows its hidden characters.
 
 mod compare;
+mod distribution;
 mod label;
 mod overlay;
 mod panel;
@@ -212,6 +213,7 @@ fn single(run: &Run) -> Markup {
             h2 { "Over time" }
             (drawings(&panels, &frame(summary)))
         }
+        (distribution::figures(std::slice::from_ref(run), None))
         (tables::all(summary))
         (inputs(summary))
         footer { p { (caption_text(summary)) } }

@@ -11,6 +11,7 @@
 //! | `flow.rs`, `probe.rs` | what each flow got; pings and pages |
 //! | `link.rs`, `conservation.rs` | what each link did; where every byte went |
 //! | `phase.rs` | the same in the parts of a run |
+//! | `stream.rs` | delays from end to end, calls, service classes |
 //! | `sharing.rs` | how evenly flows and lines shared |
 //! | `cells.rs` | what became of cells |
 //! | `document.rs` | all of it as text |
@@ -24,6 +25,7 @@ mod link;
 mod phase;
 mod probe;
 mod sharing;
+mod stream;
 
 use serde::{Deserialize, Serialize};
 
@@ -34,10 +36,11 @@ pub use self::conservation::{Conservation, ConservedPackets};
 pub use self::document::{Document, Timing};
 pub use self::flow::{Flow, Shares};
 pub use self::group::{Group, Spread};
-pub use self::link::{Counter, Delay, Link};
+pub use self::link::{ClassDelay, Counter, Delay, Link};
 pub use self::phase::{Phase, PhaseFlow, PhaseLink, PhaseProbe};
-pub use self::probe::{PageResponse, Pages, Probe, RoundTrip};
+pub use self::probe::{Distribution, PageResponse, Pages, Probe, RoundTrip};
 pub use self::sharing::{Fairness, Line, LineFairness};
+pub use self::stream::{DatagramClass, Datagrams, OneWay, Voice, Y1541};
 
 /// Which clock drove the datapath.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -79,6 +82,9 @@ pub struct Summary {
     pub links: Vec<Link>,
     /// A row a ping.
     pub probes: Vec<Probe>,
+    /// A row a code point and direction of datagrams.
+    #[serde(default)]
+    pub datagram_classes: Vec<DatagramClass>,
     /// A row a web traffic, its users together.
     pub pages: Vec<Pages>,
     /// The run cut where the offered traffic changes.

@@ -5,6 +5,7 @@ mod links;
 mod notes;
 mod phase;
 mod statistics;
+mod streams;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use lastmile_tcp::Variant;
 use lastmile_units::{Duration, Instant};
 
 use self::phase::of_flow;
-use self::statistics::{page_response, round_trip};
+use self::statistics::{distribution, page_response, round_trip};
+use self::streams::{datagrams, one_way, one_way_verdict, probe_verdict};
 use crate::atm;
 use crate::bounds::{self, Bound, Limits, Shape, fair};
 use crate::format::{self, to_f64};
@@ -55,6 +57,7 @@ pub fn summarise(origin: &Origin, network: &Network, outcome: &Outcome) -> Summa
         flows: Vec::new(),
         links: run.links(),
         probes: outcome.probes.iter().map(|probe| run.probe(probe)).collect(),
+        datagram_classes: Vec::new(),
         pages: pages(network, outcome),
         phases: run.phases(),
         fairness: Vec::new(),
@@ -67,6 +70,7 @@ pub fn summarise(origin: &Origin, network: &Network, outcome: &Outcome) -> Summa
     summary.flows = flows.map(|(index, flow)| run.flow((index, flow), &summary.phases)).collect();
     summary.notes = run.notes(&summary.flows);
     summary.groups = groups::groups(&summary.flows);
+    summary.datagram_classes = run.datagram_classes(&summary.flows);
     summary.fairness = fairness(&summary.flows);
     summary.lines = lines::lines(network, outcome, &summary.links);
     summary.line_fairness = lines::fairness(&summary.lines);
@@ -97,6 +101,7 @@ struct Run<'a> {
 struct Names {
     direction: Arc<str>,
     kind: Arc<str>,
+    class: Arc<str>,
     tcp: Option<Arc<str>>,
     data_path: Arc<[Arc<str>]>,
     ack_path: Arc<[Arc<str>]>,
@@ -109,6 +114,7 @@ impl Names {
         Self {
             direction: traffic.direction.as_str().into(),
             kind: kind(&traffic.source).into(),
+            class: class(traffic.dscp).into(),
             tcp: match &traffic.source {
                 Source::Bulk { sender, .. } => Some(variant_name(sender.variant).into()),
                 Source::Writes { tcp, .. } => Some(variant_name(tcp.variant).into()),
@@ -164,10 +170,14 @@ impl<'a> Run<'a> {
         let (until, sized) = (self.active_until(flow), matches!(traffic.source, Source::Bulk { bytes: Some(_), .. }));
         let bound = self.bound(flow, (flow.start, until), true);
         let share = self.fair_share_over_life(flow);
+        let delay_s = flow.data_delays.as_deref().map(one_way);
+        let lost = flow.data_packets_lost.filter(|_| flow.connections.is_none());
+        let y1541 = delay_s.zip(lost).and_then(|(delay, lost)| one_way_verdict(&delay, delay.count, lost));
         Flow {
             name: flow.name.clone(),
             direction: Arc::clone(&names.direction),
             kind: Arc::clone(&names.kind),
+            class: Arc::clone(&names.class),
             tcp: names.tcp.clone(),
             receive_window_bytes: shape.and_then(|shape| Some(shape.tcp?.window)),
             payload_bytes: shape.map_or(0, |shape| shape.payload),
@@ -195,20 +205,42 @@ impl<'a> Run<'a> {
             bound_by: bound.map(|bound| bound.by),
             fair_share_bps: share.as_ref().map(|share| share.bps),
             fair_share_by: share.map(|share| share.by),
+            delay_s: delay_s.map(Box::new),
+            ack_delay_s: flow.ack_delays.as_deref().map(one_way).map(Box::new),
+            datagrams: if tcp.is_none() { datagrams(traffic, flow).map(Box::new) } else { None },
+            y1541: y1541.map(Box::new),
         }
     }
 
     fn probe(&self, probe: &ProbeOutcome) -> Probe {
         let traffic = &self.network.traffic[probe.traffic];
         let echo = if let Source::Ping { echo, .. } = traffic.source { echo } else { Echo::Icmp };
+        let rtt_s = round_trip(probe.replies.iter().map(|(_, took)| *took));
+        // A request whose reply would still have come is not lost.
+        let waited = rtt_s.max.unwrap_or(0.0);
+        let end_s = self.outcome.duration.as_secs_f64();
+        let unanswered = self.requests(probe).filter(|left| end_s - left.as_secs_f64() > waited).count() as u64;
+        let answered = probe.replies.iter().filter(|(left, _)| end_s - left.as_secs_f64() > waited).count() as u64;
         Probe {
             name: probe.name.clone(),
             class: class(traffic.dscp),
             protocol: echo.name().to_owned(),
             sent: probe.sent,
             received: probe.received,
-            rtt_s: round_trip(probe.replies.iter().map(|(_, took)| *took)),
+            y1541: probe_verdict(probe, &rtt_s, unanswered - answered.min(unanswered)),
+            rtt_distribution: distribution(probe.replies.iter().map(|(_, took)| *took)),
+            rtt_s,
         }
+    }
+
+    /// When each request of a probe left.
+    fn requests(&self, probe: &ProbeOutcome) -> impl Iterator<Item = Instant> {
+        let traffic = &self.network.traffic[probe.traffic];
+        let interval = match traffic.source {
+            Source::Ping { interval, .. } => interval,
+            _ => Duration::ZERO,
+        };
+        (0..probe.sent).map(move |number| traffic.start + interval * number)
     }
 
     /// What held a flow back over its life.

@@ -35,10 +35,14 @@ pub fn run(summary: &Summary, width: u16) -> String {
     if summary.phases.len() > 1 {
         table(&mut text, &tabular::phases(summary), width);
     }
+    let datagrams = tabular::datagram_flows(summary);
+    table_of(&mut text, &tabular::datagrams(summary, MOST_ROWS), (MOST_ROWS, datagrams), width);
+    table(&mut text, &tabular::datagram_classes(summary), width);
     table(&mut text, &tabular::probes(summary), width);
     table(&mut text, &tabular::pages(summary), width);
     table(&mut text, &tabular::lines(summary), width);
     table(&mut text, &tabular::links(summary), width);
+    table(&mut text, &tabular::waits_by_class(summary), width);
     table(&mut text, &tabular::ports(summary), width);
     table(&mut text, &tabular::edges(summary), width);
     table(&mut text, &tabular::abr_sources(summary), width);

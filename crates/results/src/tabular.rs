@@ -4,6 +4,7 @@
 
 mod cells;
 mod phases;
+mod streams;
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,7 @@ use crate::summarise::LOST_CELLS;
 
 pub(crate) use self::cells::{abr_sources, channels, edges, ports, virtual_paths};
 pub(crate) use self::phases::{Value, busy_links, comparison, measured, over_seeds, phases};
+pub(crate) use self::streams::{classes, datagram_classes, datagram_flows, datagrams, delays, waits_by_class};
 
 /// A table: a heading, columns, rows of text.
 #[derive(Clone, Debug, Default)]
@@ -244,6 +246,7 @@ pub(crate) fn probes(summary: &Summary) -> Table {
         ("p99.9", Number),
         ("max", Number),
         ("Jitter", Number),
+        ("Y.1541", Text),
     ]);
     Table { title: "Probes".to_owned(), columns, rows: summary.probes.iter().map(probe).collect() }
 }
@@ -257,6 +260,7 @@ fn probe(probe: &Probe) -> Vec<String> {
         format!("{} of {}", format::grouped(probe.received), format::grouped(probe.sent)),
     ];
     cells.extend([min, mean, p50, p99, p999, max, jitter].map(|value| format::or_dash(value, format::seconds)));
+    cells.push(classes(probe.y1541.as_ref()));
     cells
 }
 
@@ -297,6 +301,7 @@ pub(crate) fn lines(summary: &Summary) -> Table {
         ("Busy down", Number),
         ("Goodput up", Number),
         ("Busy up", Number),
+        ("Client to\nserver", Number),
     ]);
     let share = |share: Option<f64>| format::or_dash(share, format::percent);
     let row = |line: &Line| {
@@ -306,6 +311,7 @@ pub(crate) fn lines(summary: &Summary) -> Table {
             share(line.down_utilisation),
             format::rate(line.up_goodput_bps),
             share(line.up_utilisation),
+            share(line.client_to_server_ratio),
         ]
     };
     let even = summary.line_fairness.iter().map(|row| format!("{} {:.3}", row.direction, row.jain_index));

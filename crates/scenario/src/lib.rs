@@ -30,6 +30,7 @@ mod document;
 mod ends;
 pub mod file;
 mod line;
+mod listener;
 mod memory;
 mod names;
 mod overrides;

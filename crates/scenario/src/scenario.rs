@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lastmile_sim::spec::{Echo, Names, Network, NodeIndex, Record, Source, Traffic};
+use lastmile_sim::spec::{Echo, Listener, Names, Network, NodeIndex, Record, Source, Traffic};
 use lastmile_tcp::Config;
 use lastmile_units::{ByteCount, Duration};
 
@@ -212,6 +212,7 @@ impl Scenario {
             stop,
             dscp: 0,
             names: Names::default(),
+            listener: Listener::default(),
             source: Source::Ping { interval, size: PROBE_SIZE, echo: Echo::Udp },
         });
         self

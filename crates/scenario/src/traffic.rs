@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use lastmile_sim::spec::{Echo, Names, NodeIndex, OpenedBy, Source, Traffic};
+use lastmile_sim::spec::{Echo, Listener, Names, NodeIndex, OpenedBy, Source, Traffic};
 use lastmile_tcp::Config;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, WireBytes};
 
@@ -15,7 +15,7 @@ use crate::reader::{Table, Unopened, Variant};
 use crate::schema::{Key, Kind, Section};
 use crate::topology::Topology;
 use crate::value::SendRate;
-use crate::{apps, names, replay, tcp};
+use crate::{apps, listener, names, replay, tcp};
 
 /// Most flows of a run.
 pub(crate) const MOST_FLOWS: u64 = 1_000_000;
@@ -148,7 +148,7 @@ pub(crate) static WRITES: Section = Section {
 pub(crate) static POISSON: Section = Section {
     heading: "`kind = \"poisson\"`",
     about: "UDP packets of one size with exponential gaps.",
-    keys: &[Key::required("rate", Kind::Rate, "Mean rate in IP bits per second."), SIZE],
+    keys: &[Key::required("rate", Kind::Rate, "Mean rate in IP bits per second."), SIZE, listener::PLAYOUT],
 };
 pub(crate) static ONOFF: Section = Section {
     heading: "`kind = \"onoff\"`",
@@ -160,14 +160,20 @@ pub(crate) static ONOFF: Section = Section {
         Key::with_default("on", Kind::Time, "500 ms", "Mean length of a burst.").at_least("1 us").at_most("24 h"),
         Key::with_default("off", Kind::Time, "500 ms", "Mean length of a silence.").at_most("24 h"),
         SIZE,
+        listener::PLAYOUT,
     ],
 };
 pub(crate) static VOICE: Section = Section {
     heading: "`kind = \"voice\"`",
-    about: "UDP packets at a constant interval; the defaults are G.711 in packets of 20 ms (RFC 3551): 160 bytes of sound, 40 of headers.",
+    about: "UDP packets at a constant interval; the defaults are G.711 in packets of 20 ms (RFC 3551): 160 bytes of sound, 40 of headers. \
+            Results tell how well it is understood: delay, jitter, late packets, R factor and MOS (ITU-T G.107).",
     keys: &[
         Key::with_default("interval", Kind::Time, "20 ms", "Time between packets.").at_least("1 us").at_most("24 h"),
         Key::optional("size", Kind::Bytes, "200 B", "IP bytes of a packet.").at_least("28 B").at_most("65535 B"),
+        listener::PLAYOUT,
+        listener::CODEC,
+        listener::IE,
+        listener::BPL,
     ],
 };
 pub(crate) static BLAST: Section = Section {
@@ -180,6 +186,7 @@ pub(crate) static BLAST: Section = Section {
             "Packets per second, or IP bits per second.",
         ),
         SIZE,
+        listener::PLAYOUT,
     ],
 };
 pub(crate) static PING: Section = Section {
@@ -273,9 +280,14 @@ fn one<'d>(item: Unopened<'d>, around: &Surroundings<'_, '_>) -> Option<Item<'d>
     let dscp = if table.has("dscp") { table.optional("dscp") } else { Some(CodePoint(0)) }.map(|CodePoint(dscp)| dscp);
     let ends = lines.as_ref().and_then(|lines| lines.first()).map(|(_, ends)| ends);
     let sources = sources(&table, form, ways, ends, dscp.unwrap_or(0), around);
+    let listener = match form {
+        Form::Voice => listener::of_voice(&table),
+        Form::Poisson | Form::OnOff | Form::Blast => listener::of_datagrams(&table),
+        _ => Some(Listener::default()),
+    };
     // More than 2^32 - 1 is more than the most, and is told as such.
     let count = u32::try_from(count?).unwrap_or(u32::MAX);
-    let (lines, sources, start, dscp) = (lines?, sources?, start?, dscp?);
+    let (lines, sources, start, dscp, listener) = (lines?, sources?, start?, dscp?, listener?);
     let mut members = Vec::new();
     for (line, ends) in &lines {
         for (way, source) in ways?.iter().zip(&sources) {
@@ -289,7 +301,7 @@ fn one<'d>(item: Unopened<'d>, around: &Surroundings<'_, '_>) -> Option<Item<'d>
             let (direction, names, source) = (ends.label.clone(), Names::default(), source.clone());
             let (from, to) = (ends.from, ends.to);
             let mut traffic =
-                Traffic { name: String::new(), direction, from, to, count, start, stop, dscp, names, source };
+                Traffic { name: String::new(), direction, from, to, count, start, stop, dscp, names, listener, source };
             // Names and ways are the same on every line: what is wrong with them is told once.
             traffic.names = match members.first() {
                 Some((_, first)) if sources.len() == 1 => Traffic::clone(first).names,

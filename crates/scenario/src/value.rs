@@ -35,7 +35,7 @@ fn quantity<T: FromStr<Err = ParseError>>(value: &Value, expected: Quantity) -> 
     }
 }
 
-fn bounded<T: Display + PartialOrd + FromNode>(
+pub(crate) fn bounded<T: Display + PartialOrd + FromNode>(
     value: &T,
     min: Option<&'static str>,
     max: Option<&'static str>,

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use lastmile_atm::aal5::Encapsulation;
 use lastmile_atm::discard::CellDrop;
 use lastmile_atm::{Clp, Departure, Fate, LinkId, Queues, VcId, VcSpec, VpId};
 use lastmile_packet::Meta;
@@ -14,10 +15,11 @@ use lastmile_queueing::DropReason;
 use lastmile_units::Instant;
 
 use crate::BuildError;
+use crate::cell_delays::Sources;
 use crate::edges::Edges;
 use crate::engine::Handle;
 use crate::held::{Held, HeldOf};
-use crate::outcome::{Amount, AtmOutcome, VcOutcome, Waits};
+use crate::outcome::{Amount, AtmOutcome, CellDelays, VcOutcome, Waits};
 use crate::route::LinkIndex;
 use crate::spec::{AckHold, Atm, Circuit, Network};
 
@@ -37,6 +39,9 @@ pub(crate) struct Cells {
     edges: Edges,
     held: Held,
     packets: Packets,
+    sources: Sources,
+    /// By VC.
+    encapsulations: Vec<Encapsulation>,
     vcs: Vec<(VcId, VcCount)>,
     vps: Vec<VpId>,
     pub(crate) wake: Handle,
@@ -69,34 +74,45 @@ struct VcCount {
     lost_bytes: u64,
     held: HeldOf,
     transit: Waits,
+    cell_delays: CellDelays,
 }
 
-/// Packets that are cells now, and since when.
+/// A packet that is cells now.
+#[derive(Clone, Copy)]
+struct Inside {
+    since: Instant,
+    /// When the transmission of its last cell begins at the source.
+    last_cell: Option<Instant>,
+    packet: Meta,
+}
+
+/// Packets that are cells now.
 #[derive(Default)]
 struct Packets {
-    slots: Vec<(Instant, Meta)>,
+    slots: Vec<Inside>,
     free: Vec<u32>,
     inside: Amount,
 }
 
 impl Packets {
-    fn put(&mut self, now: Instant, packet: Meta) -> u32 {
+    fn put(&mut self, since: Instant, packet: Meta) -> u32 {
         self.inside.add(&packet);
+        let inside = Inside { since, last_cell: None, packet };
         if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize] = (now, packet);
+            self.slots[slot as usize] = inside;
             return slot;
         }
-        self.slots.push((now, packet));
+        self.slots.push(inside);
         u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 packets at a time")
     }
 
-    fn take(&mut self, slot: u64) -> (Instant, Meta) {
+    fn take(&mut self, slot: u64) -> Inside {
         let slot = u32::try_from(slot).expect("as it was given");
-        let (since, packet) = self.slots[slot as usize];
+        let inside = self.slots[slot as usize];
         self.inside.packets -= 1;
-        self.inside.bytes -= u64::from(packet.ip_len);
+        self.inside.bytes -= u64::from(inside.packet.ip_len);
         self.free.push(slot);
-        (since, packet)
+        inside
     }
 }
 
@@ -149,6 +165,8 @@ impl Cells {
             edges,
             held: Held::default(),
             packets: Packets::default(),
+            sources: Sources::new(&atm.network),
+            encapsulations: atm.network.vcs.iter().map(|vc| vc.encapsulation).collect(),
             vcs: atm.network.vc_ids().map(|vc| (vc, VcCount::default())).collect(),
             vps: atm.network.vp_ids().collect(),
             wake: Handle::NONE,
@@ -190,6 +208,10 @@ impl Cells {
             count.lost_bytes += u64::from(packet.ip_len);
             self.dropped.add(packet);
             return Some(DropReason::TooLarge);
+        }
+        let cells = self.encapsulations[vc.index()].cells(bytes);
+        if let Some(cells) = cells {
+            self.packets.slots[slot as usize].last_cell = self.sources.offer(now, vc.index(), cells.into());
         }
         None
     }
@@ -246,12 +268,13 @@ impl Cells {
 
     /// What became of the packet of a departure.
     pub(crate) fn left(&mut self, departure: &Departure) -> Left {
-        let (since, packet) = self.packets.take(departure.packet);
+        let Inside { since, last_cell, packet } = self.packets.take(departure.packet);
         let vc = departure.vc.index();
         let count = &mut self.vcs[vc].1;
         let reason = match departure.fate {
             Fate::Whole => {
                 count.transit.add(departure.at.since(since));
+                last_cell.into_iter().for_each(|sent| count.cell_delays.add(departure.at.since(sent)));
                 return Left::Whole(self.exits[vc], packet);
             }
             Fate::Lost => {
@@ -311,6 +334,7 @@ impl Cells {
             abr: self.network.abr_stats(*vc),
             acks_held: count.held.waits,
             transit: count.transit,
+            cell_delays: count.cell_delays,
         });
         AtmOutcome {
             vcs: vcs.collect(),

@@ -173,6 +173,7 @@ mod tests {
             stop: None,
             dscp: 0,
             names,
+            listener: Default::default(),
             source: Source::Bulk { sender: Arc::clone(&tcp), receiver: tcp, bytes: None, request: 0, opened_by },
         }
     }

@@ -20,6 +20,7 @@
 //! | `memory.rs` | what a run holds |
 
 mod capture;
+mod cell_delays;
 mod cells;
 mod check;
 mod crossing;
@@ -40,6 +41,7 @@ mod report;
 mod route;
 mod sample;
 mod simulation;
+mod tracks;
 /// What applications decide, apart from the clock and from what carries their data: the lab's applications decide by the same.
 pub mod sources {
     pub use crate::host::{Departures, Request, Session, Swarm};

@@ -20,6 +20,7 @@ use crate::losses::Ledger;
 use crate::outcome::{Amount, Conservation, LossCause, Waits};
 use crate::route::{LinkIndex, PathId, Paths};
 use crate::spec::Network;
+use crate::tracks::Tracks;
 use crate::{BuildError, Directory};
 
 /// Links, paths and the pending set.
@@ -41,6 +42,7 @@ pub(crate) struct Net {
     /// The links that carry cells.
     pub(crate) cells: Option<Box<Cells>>,
     pub(crate) losses: Ledger,
+    pub(crate) tracks: Tracks,
 }
 
 /// A link, what it reports, and which of its two events are pending.
@@ -65,6 +67,8 @@ pub(crate) struct Monitor {
     pub(crate) since_sample: Waits,
     pub(crate) max_backlog_packets: u64,
     pub(crate) max_backlog_bytes: u64,
+    /// Queue delay by class of the queue, up to the last class that sent.
+    pub(crate) class_delay_ns: Vec<Histogram<u64>>,
 }
 
 impl Net {
@@ -94,6 +98,7 @@ impl Net {
             delivered: Amount::default(),
             cells,
             losses: Ledger::default(),
+            tracks: Tracks::new(network),
         })
     }
 
@@ -121,6 +126,7 @@ impl Net {
     pub(crate) fn send(&mut self, now: Instant, packet: Meta) {
         self.sent.packets += 1;
         self.sent.bytes += u64::from(packet.ip_len);
+        self.tracks.sent(now, &packet);
         let route = self.route(packet.flow);
         let first = self.paths.links(route)[0];
         self.enqueue(now, first, packet);
@@ -186,6 +192,7 @@ impl Net {
             None => {
                 self.delivered.packets += 1;
                 self.delivered.bytes += u64::from(packet.ip_len);
+                self.tracks.arrived(now, &packet);
                 Some(packet)
             }
         }
@@ -382,7 +389,18 @@ impl Monitor {
             since_sample: Waits::default(),
             max_backlog_packets: 0,
             max_backlog_bytes: 0,
+            class_delay_ns: Vec::new(),
         }
+    }
+
+    fn waited_in_class(&mut self, class: u16, waited: Duration) {
+        let class = usize::from(class);
+        if class >= self.class_delay_ns.len() {
+            // Once a class, and schedulers have few.
+            let histogram = || Histogram::new(3).expect("3 significant digits are in range");
+            self.class_delay_ns.resize_with(class + 1, histogram);
+        }
+        self.class_delay_ns[class].record(waited.as_ns()).expect(RESIZES);
     }
 
     #[inline]
@@ -417,6 +435,10 @@ impl DropSink<Meta> for Watch<'_> {
 }
 
 impl Observer<Meta> for Watch<'_> {
+    fn of_class(&mut self, class: u16, waited: Duration) {
+        self.monitor.waited_in_class(class, waited);
+    }
+
     #[inline]
     fn transmitted(&mut self, start: Instant, _end: Instant, waited: Duration, packet: &Meta) {
         self.monitor.waited(waited, packet);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hdrhistogram::Histogram;
+pub use lastmile_analysis::stream::Reception;
 use lastmile_atm::CellDrop;
 use lastmile_atm::network::{AbrStats, HopStats, LinkStats, NetworkStats, VcStats};
 use lastmile_atm::policer::Conformance;
@@ -38,6 +39,8 @@ pub struct Outcome {
     pub atm: Option<AtmOutcome>,
     /// Packets of the traffic list's flows that were dropped, sorted.
     pub losses: Losses,
+    /// Delays of all datagrams of each traffic from end to end, in nanoseconds; `None` for what sends none. In the order of the traffic list.
+    pub datagram_delays_ns: Vec<Option<Box<Histogram<u64>>>>,
 }
 
 /// Packets by flow, link and cause.
@@ -128,6 +131,21 @@ pub struct VcOutcome {
     pub acks_held: Waits,
     /// Packets that arrived, and the time from their coming to the source of the VC to that.
     pub transit: Waits,
+    /// Transfer delay of the last cells of frames that arrived whole; none where the source's sending times are not known.
+    pub cell_delays: CellDelays,
+}
+
+/// Transfer delays of cells (ITU-T I.356).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CellDelays {
+    /// Cells that were measured.
+    pub cells: u64,
+    /// The smallest delay.
+    pub min: Duration,
+    /// The largest.
+    pub max: Duration,
+    /// Sum of the delays in picoseconds.
+    pub sum_ps: u128,
 }
 
 impl AtmOutcome {
@@ -170,6 +188,12 @@ pub struct FlowOutcome {
     pub tcp: Option<TcpOutcome>,
     /// Connections that were opened, and those of them that broke, where they come and go: then `tcp` tells of all together.
     pub connections: Option<(u64, u64)>,
+    /// Data packets that were dropped, where that is known.
+    pub data_packets_lost: Option<u64>,
+    /// Delays of its data from end to end: of datagrams, and of TCP where flows are few.
+    pub data_delays: Option<Box<Reception>>,
+    /// Delays of its ACKs from end to end.
+    pub ack_delays: Option<Box<Reception>>,
 }
 
 /// What only a TCP flow has.
@@ -206,6 +230,8 @@ pub struct LinkOutcome {
     pub queue_delay_ns: Histogram<u64>,
     /// The same for pure ACKs alone.
     pub ack_queue_delay_ns: Histogram<u64>,
+    /// Time in the queue by class of the outermost scheduler, in its order, in nanoseconds; classes that sent nothing are left out.
+    pub class_queue_delay_ns: Vec<(String, Histogram<u64>)>,
     /// Largest backlog in packets.
     pub max_backlog_packets: u64,
     /// Largest backlog in IP bytes.

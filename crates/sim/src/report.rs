@@ -2,14 +2,20 @@
 
 use std::sync::Arc;
 
+use hdrhistogram::Histogram;
+use lastmile_queueing::spec::Spec;
 use lastmile_units::Instant;
 
 use crate::engine::Wheel;
 use crate::flow::Place;
 use crate::host::{Datagrams, Ping, Replay, Totals, Transfer};
-use crate::outcome::{BrowsingOutcome, FlowOutcome, LinkOutcome, Outcome, ProbeOutcome, Series, Snapshot, TcpOutcome};
+use crate::net::LinkState;
+use crate::outcome::{
+    BrowsingOutcome, FlowOutcome, LinkOutcome, Loss, Outcome, ProbeOutcome, Series, Snapshot, TcpOutcome,
+};
 use crate::route::PathId;
 use crate::simulation::{Hosts, Simulation};
+use crate::spec::Link;
 
 /// What came of a run.
 pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
@@ -19,7 +25,7 @@ pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
     // take half as much again.
     simulation.net.pending = Wheel::new();
     let mut links: Vec<LinkOutcome> =
-        std::mem::take(&mut simulation.net.links).into_iter().map(|state| link(state, simulation.now)).collect();
+        links_of(&simulation.network.links, std::mem::take(&mut simulation.net.links), simulation.now);
     let cells = simulation.net.cells.take();
     for (index, bits) in cells.iter().flat_map(|cells| cells.bits_sent()) {
         links[index].wire_bits = bits;
@@ -27,7 +33,10 @@ pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
     for (index, sent) in cells.iter().flat_map(|cells| cells.sent()) {
         links[index].cells = Some(sent);
     }
-    let flows = flows(&mut simulation);
+    let losses = std::mem::take(&mut simulation.net.losses).into_all();
+    let flows = flows(&mut simulation, &losses);
+    let traffics = 0..simulation.network.traffic.len();
+    let datagram_delays_ns = traffics.map(|traffic| simulation.net.tracks.take_distribution(traffic)).collect();
     let mut series = simulation.sampler.take().map(crate::sample::Sampler::into_series).unwrap_or_default();
     let probes = probes(&mut simulation);
     let browsing = browsing(&mut simulation);
@@ -44,7 +53,8 @@ pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
         snapshots: simulation.snapshots,
         series,
         conservation,
-        losses: std::mem::take(&mut simulation.net.losses).into_all(),
+        losses,
+        datagram_delays_ns,
         atm: cells.map(|cells| cells.outcome()),
     }
 }
@@ -90,7 +100,7 @@ struct Row {
     start: Instant,
 }
 
-fn flows(simulation: &mut Simulation<'_>) -> Vec<FlowOutcome> {
+fn flows(simulation: &mut Simulation<'_>, losses: &[(Loss, u64)]) -> Vec<FlowOutcome> {
     // In the order of the flows, as they were placed, the first at the end: the rows take the place of what is behind it.
     let mut transfers = std::mem::take(&mut simulation.hosts.transfers);
     transfers.reverse();
@@ -99,8 +109,9 @@ fn flows(simulation: &mut Simulation<'_>) -> Vec<FlowOutcome> {
     };
     let paths: Vec<[Arc<[usize]>; 2]> = simulation.net.routes.iter().map(paths).collect();
     let mut flows = Vec::new();
-    let rows = simulation.net.flows.iter().zip(simulation.flow_names()).zip(&simulation.starts);
-    for ((flow, name), start) in rows {
+    let mut tracks = std::mem::take(&mut simulation.net.tracks);
+    let rows = simulation.net.flows.iter().zip(simulation.flow_names()).zip(&simulation.starts).enumerate();
+    for (number, ((flow, name), start)) in rows {
         let [there, back] = &paths[flow.traffic as usize];
         let row = Row { traffic: flow.traffic as usize, name, start: *start };
         match flow.place() {
@@ -132,7 +143,15 @@ fn flows(simulation: &mut Simulation<'_>) -> Vec<FlowOutcome> {
             }
             Place::Ping(_) | Place::Owned(_) | Place::Gone => {}
         }
+        if let (Some(row), Place::Transfer(_) | Place::Datagrams(_)) = (flows.last_mut(), flow.place()) {
+            let first = losses.partition_point(|(loss, _)| loss.flow < number);
+            let own = losses[first..].iter().take_while(|(loss, _)| loss.flow == number);
+            let dropped = own.filter(|(loss, _)| !loss.back).map(|(_, count)| count).sum();
+            row.data_packets_lost = Some(dropped);
+            [row.data_delays, row.ack_delays] = tracks.finish(number, simulation.now, dropped);
+        }
     }
+    simulation.net.tracks = tracks;
     flows
 }
 
@@ -162,6 +181,9 @@ fn owner_outcome(totals: &Totals, row: Row, [data_path, ack_path]: [Arc<[usize]>
             closed: false,
         }),
         connections: Some((totals.opened, totals.failed)),
+        data_packets_lost: None,
+        data_delays: None,
+        ack_delays: None,
     }
 }
 
@@ -180,6 +202,9 @@ fn replay_outcome(replay: &Replay, row: Row, data_path: Arc<[usize]>) -> FlowOut
         data_packets_received: replay.received,
         tcp: None,
         connections: None,
+        data_packets_lost: None,
+        data_delays: None,
+        ack_delays: None,
     }
 }
 
@@ -233,6 +258,9 @@ fn transfer_outcome(
             closed: sender.is_closed() && receiver.is_closed(),
         }),
         connections: None,
+        data_packets_lost: None,
+        data_delays: None,
+        ack_delays: None,
     }
 }
 
@@ -251,6 +279,9 @@ fn datagram_outcome(source: &Datagrams, row: Row, data_path: Arc<[usize]>) -> Fl
         data_packets_received: source.received,
         tcp: None,
         connections: None,
+        data_packets_lost: None,
+        data_delays: None,
+        ack_delays: None,
     }
 }
 
@@ -278,7 +309,17 @@ fn round_trips(probe: &ProbeOutcome) -> Series {
     Series { name: "rtt_s", entity: probe.name.clone(), points }
 }
 
-fn link(state: crate::net::LinkState, end: Instant) -> LinkOutcome {
+/// Waits of the classes that sent something, each under the name of its class.
+fn of_classes(queue: &Spec, waits: Vec<Histogram<u64>>) -> Vec<(String, Histogram<u64>)> {
+    let waits = (0..).zip(waits).filter(|(_, waits)| !waits.is_empty());
+    waits.map(|(class, waits)| (queue.class_name(class).unwrap_or_else(|| class.to_string()), waits)).collect()
+}
+
+fn links_of(specs: &[Link], states: Vec<LinkState>, end: Instant) -> Vec<LinkOutcome> {
+    specs.iter().zip(states).map(|(spec, state)| link(spec, state, end)).collect()
+}
+
+fn link(spec: &Link, state: LinkState, end: Instant) -> LinkOutcome {
     let mut counters = Vec::new();
     state.line.queue().counters(&mut |c| counters.push((c.path.to_owned(), c.kind, c.name, c.value)));
     LinkOutcome {
@@ -287,6 +328,7 @@ fn link(state: crate::net::LinkState, end: Instant) -> LinkOutcome {
         cells: state.line.cells().map(lastmile_units::CellCount::as_u64),
         queue_delay_ns: state.monitor.delay_ns,
         ack_queue_delay_ns: state.monitor.ack_delay_ns,
+        class_queue_delay_ns: of_classes(&spec.queue, state.monitor.class_delay_ns),
         max_backlog_packets: state.monitor.max_backlog_packets,
         max_backlog_bytes: state.monitor.max_backlog_bytes,
         counters,

@@ -31,6 +31,8 @@ struct LinkSeries {
 struct FlowSeries {
     goodput: Series,
     delivered: u64,
+    delay: Series,
+    jitter: Series,
     tcp: Option<TcpSeries>,
 }
 
@@ -85,8 +87,11 @@ impl Sampler {
             series.rate.push(now, wire_bits.saturating_sub(series.wire_bits) as f64 / interval_s);
             series.wire_bits = wire_bits;
         }
-        for (series, flow) in self.flows.iter_mut().zip(&simulation.net.flows) {
+        for (number, (series, flow)) in self.flows.iter_mut().zip(&simulation.net.flows).enumerate() {
             series.sample(now, interval_s, simulation, flow.place());
+            let Some((delay_s, jitter_s)) = simulation.net.tracks.sample(number) else { continue };
+            delay_s.into_iter().for_each(|delay_s| series.delay.push(now, delay_s));
+            jitter_s.into_iter().for_each(|jitter_s| series.jitter.push(now, jitter_s));
         }
         now + self.interval
     }
@@ -96,7 +101,7 @@ impl Sampler {
         let links = self.links.iter().flat_map(|s| [&s.queue_packets, &s.queue_bytes, &s.queue_delay, &s.rate]);
         let flows = self.flows.iter().flat_map(|s| {
             let tcp = s.tcp.iter().flat_map(|t| [&t.cwnd, &t.ssthresh, &t.in_flight, &t.acked, &t.srtt]);
-            std::iter::once(&s.goodput).chain(tcp)
+            [&s.goodput, &s.delay, &s.jitter].into_iter().chain(tcp)
         });
         links.chain(&self.cells).chain(self.sources.iter().flatten()).chain(flows)
     }
@@ -105,7 +110,7 @@ impl Sampler {
         let links = self.links.into_iter().flat_map(|s| [s.queue_packets, s.queue_bytes, s.queue_delay, s.rate]);
         let flows = self.flows.into_iter().flat_map(|s| {
             let tcp = s.tcp.into_iter().flat_map(|t| [t.cwnd, t.ssthresh, t.in_flight, t.acked, t.srtt]);
-            std::iter::once(s.goodput).chain(tcp)
+            [s.goodput, s.delay, s.jitter].into_iter().chain(tcp)
         });
         links
             .chain(self.cells)
@@ -137,7 +142,13 @@ impl FlowSeries {
             acked: Series::new("acked_bytes", flow),
             srtt: Series::new("srtt_s", flow),
         });
-        Self { goodput: Series::new("goodput_bps", flow), delivered: 0, tcp }
+        Self {
+            goodput: Series::new("goodput_bps", flow),
+            delivered: 0,
+            delay: Series::new("one_way_delay_s", flow),
+            jitter: Series::new("jitter_s", flow),
+            tcp,
+        }
     }
 
     fn sample(&mut self, now: Instant, interval_s: f64, simulation: &Simulation<'_>, place: Place) {

@@ -9,6 +9,7 @@ use lastmile_linklayer::LinkLayer;
 pub use lastmile_queueing::compress::Compression;
 use lastmile_queueing::meter::conditioner;
 use lastmile_queueing::spec::Spec as QueueSpec;
+pub use lastmile_theory::voice::Codec;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
 /// Index of a node in [`Network::nodes`].
@@ -167,8 +168,26 @@ pub struct Traffic {
     pub dscp: u8,
     /// What its packets say of their ends.
     pub names: Names,
+    /// Who listens to its datagrams.
+    pub listener: Listener,
     /// What it is.
     pub source: Source,
+}
+
+/// The application that receives datagrams.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Listener {
+    /// Its fixed play-out buffer: a packet that takes this much longer than the fastest so far is late.
+    pub buffer: Duration,
+    /// What decodes them, if they are voice.
+    pub codec: Option<Codec>,
+}
+
+impl Default for Listener {
+    /// 60 ms, three packets of a usual call, and no voice.
+    fn default() -> Self {
+        Self { buffer: Duration::from_ms(60), codec: None }
+    }
 }
 
 impl Traffic {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::panel::Frame;
 use super::style::COLOURS;
-use super::{caption, drawing, frame, frame_of, overlay, panels, shared_caption, tables};
+use super::{caption, distribution, drawing, frame, frame_of, overlay, panels, shared_caption, tables};
 use crate::Run;
 use crate::beside::Beside;
 use crate::comparison::{self, Row};
@@ -32,6 +32,7 @@ pub(crate) fn body(runs: &[Run], alone_bps: Option<f64>) -> Markup {
         @if !overlays.is_empty() {
             h2 { "Over time" }
             div.panels { @for panel in &overlays { figure { (drawing(panel, &high, true)) } } }
+            div.panels { (distribution::figures(runs, Some(&high))) }
         }
         (each_quantity(runs, &narrow))
         h2 { "What limited each flow" }

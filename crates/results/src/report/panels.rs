@@ -25,7 +25,7 @@ struct Quantity {
     busy_links: bool,
 }
 
-const QUANTITIES: [Quantity; 11] = [
+const QUANTITIES: [Quantity; 13] = [
     Quantity {
         series: "goodput_bps",
         title: "Goodput",
@@ -77,6 +77,22 @@ const QUANTITIES: [Quantity; 11] = [
     Quantity {
         series: "rtt_s",
         title: "Round-trip time of probes",
+        units: format::SECONDS,
+        references: none,
+        rate: false,
+        busy_links: false,
+    },
+    Quantity {
+        series: "one_way_delay_s",
+        title: "One-way delay of packets",
+        units: format::SECONDS,
+        references: none,
+        rate: false,
+        busy_links: false,
+    },
+    Quantity {
+        series: "jitter_s",
+        title: "Jitter of datagrams",
         units: format::SECONDS,
         references: none,
         rate: false,

@@ -100,6 +100,19 @@ pub struct VirtualChannel {
     pub transit_mean_s: Option<f64>,
     /// Longest such time.
     pub transit_max_s: Option<f64>,
+    /// Cell transfer delay (CTD of ITU-T I.356) of the last cells of packets that arrived whole, from the start of their transmission at the
+    /// source: the mean; `null` where the sending times of the source are not known.
+    #[serde(default)]
+    pub ctd_mean_s: Option<f64>,
+    /// The smallest.
+    #[serde(default)]
+    pub ctd_min_s: Option<f64>,
+    /// The largest.
+    #[serde(default)]
+    pub ctd_max_s: Option<f64>,
+    /// Cell delay variation (2-point CDV of I.356): the largest less the smallest.
+    #[serde(default)]
+    pub cdv_s: Option<f64>,
     /// What its own policer found.
     pub policed: Option<Policed>,
     /// Its source, if that is one of available bit rate.

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::{Datagrams, OneWay, Y1541};
+
 /// One flow.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Flow {
@@ -13,6 +15,9 @@ pub struct Flow {
     pub direction: Arc<str>,
     /// Kind of traffic: `bulk`, `writes`, `poisson`, `onoff`, `voice`, `blast`, `web`, `swarm`, `replay`.
     pub kind: Arc<str>,
+    /// Class of its packets: the name of their code point, as of a probe.
+    #[serde(default)]
+    pub class: Arc<str>,
     /// TCP variant of the sender; `null` for what is not TCP.
     pub tcp: Option<Arc<str>>,
     /// Advertised receive window at most; `null` for what is not TCP.
@@ -67,6 +72,18 @@ pub struct Flow {
     pub fair_share_bps: Option<f64>,
     /// What sets the fair share.
     pub fair_share_by: Option<Arc<str>>,
+    /// One-way delay of its data packets; `null` where flows are too many, and of real packets where their sending times are not known.
+    #[serde(default)]
+    pub delay_s: Option<Box<OneWay>>,
+    /// One-way delay of its ACKs.
+    #[serde(default)]
+    pub ack_delay_s: Option<Box<OneWay>>,
+    /// What its receiver makes of it, if it is one of datagrams.
+    #[serde(default)]
+    pub datagrams: Option<Box<Datagrams>>,
+    /// Service classes of ITU-T Y.1541 that its data meets.
+    #[serde(default)]
+    pub y1541: Option<Box<Y1541>>,
 }
 
 /// Shares of a sender's time that sum to 1, by cause; those of TCP have all four, others their source's alone, and what

@@ -37,6 +37,9 @@ pub struct Link {
     pub queue_delay_s: Delay,
     /// The same for pure ACKs alone.
     pub ack_queue_delay_s: Delay,
+    /// Time in the queue by class, where the queue has classes: those of the outermost scheduler that sent something, in its order.
+    #[serde(default)]
+    pub class_queue_delays: Vec<ClassDelay>,
     /// Largest backlog in packets.
     pub max_backlog_packets: u64,
     /// Largest backlog in IP bytes.
@@ -47,6 +50,15 @@ pub struct Link {
     pub dropped_bytes: BTreeMap<String, u64>,
     /// Counters of the queue's parts.
     pub counters: Vec<Counter>,
+}
+
+/// How long packets of one class waited.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct ClassDelay {
+    /// Name of the class, or its number where it has none; a tin of CAKE.
+    pub class: String,
+    /// Time in the queue of its packets that left.
+    pub queue_delay_s: Delay,
 }
 
 /// A counter of one part of a queue.

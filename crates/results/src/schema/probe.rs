@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Y1541;
+
 /// One ping.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Probe {
@@ -18,6 +20,23 @@ pub struct Probe {
     pub received: u64,
     /// Round-trip time.
     pub rtt_s: RoundTrip,
+    /// Its distribution; empty without a reply.
+    #[serde(default)]
+    pub rtt_distribution: Distribution,
+    /// Service classes of ITU-T Y.1541 that it meets if each direction takes half the round trip.
+    #[serde(default)]
+    pub y1541: Option<Y1541>,
+}
+
+/// A distribution as a histogram and, by its running sum, as a cumulative distribution.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Distribution {
+    /// Width of a bin; bin n holds values from n times the width up to, and without, n + 1 times. `null` for an empty distribution.
+    pub bin_width_s: Option<f64>,
+    /// Number of the first bin that holds a value.
+    pub first_bin: u64,
+    /// Values in each bin, from the first to the last that holds one.
+    pub counts: Vec<u64>,
 }
 
 /// The protocol of probes in results that do not name it.

@@ -30,6 +30,10 @@ pub struct Line {
     pub down_utilisation: Option<f64>,
     /// The same for the link up.
     pub up_utilisation: Option<f64>,
+    /// Payload that its client received over the payload that servers sent to the clients of all lines, retransmissions included; `null`
+    /// where they sent nothing.
+    #[serde(default)]
+    pub client_to_server_ratio: Option<f64>,
 }
 
 /// How evenly the lines shared in one direction.

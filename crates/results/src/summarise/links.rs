@@ -7,7 +7,7 @@ use lastmile_sim::spec::Link as LinkSpec;
 use super::Run;
 use super::statistics::delay;
 use crate::format::to_f64;
-use crate::schema::{Counter, Link};
+use crate::schema::{ClassDelay, Counter, Link};
 
 impl Run<'_> {
     pub(super) fn links(&self) -> Vec<Link> {
@@ -40,6 +40,11 @@ impl Run<'_> {
             utilisation_ip: share(wire_bits).map(ip_share).filter(|share| share.is_finite()),
             queue_delay_s: delay(&link.queue_delay_ns),
             ack_queue_delay_s: delay(&link.ack_queue_delay_ns),
+            class_queue_delays: link
+                .class_queue_delay_ns
+                .iter()
+                .map(|(class, waits)| ClassDelay { class: class.clone(), queue_delay_s: delay(waits) })
+                .collect(),
             max_backlog_packets: link.max_backlog_packets,
             max_backlog_bytes: link.max_backlog_bytes,
             dropped_bytes: drops

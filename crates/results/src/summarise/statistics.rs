@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use lastmile_units::Duration;
 
 use crate::format::to_f64;
-use crate::schema::{Delay, PageResponse, RoundTrip};
+use crate::schema::{Delay, Distribution, PageResponse, RoundTrip};
 
 pub(super) fn delay(histogram: &Histogram<u64>) -> Delay {
     let count = histogram.len();
@@ -31,6 +31,25 @@ pub(super) fn round_trip(times: impl Iterator<Item = Duration>) -> RoundTrip {
         max: Some(max.as_secs_f64()),
         jitter: Some(p999 - min.as_secs_f64()),
     }
+}
+
+/// A histogram of `times` in bins of a round width, so that about a hundred span the range.
+pub(super) fn distribution(times: impl Iterator<Item = Duration>) -> Distribution {
+    let times: Vec<Duration> = times.collect();
+    let (Some(min), Some(max)) = (times.iter().min(), times.iter().max()) else { return Distribution::default() };
+    let width = bin_width(*max - *min);
+    let bin = |time: &Duration| time.as_ps() / width.as_ps();
+    let first = bin(min);
+    let mut counts = vec![0; usize::try_from(bin(max) - first).expect("about a hundred bins") + 1];
+    times.iter().for_each(|time| counts[(bin(time) - first) as usize] += 1);
+    Distribution { bin_width_s: Some(width.as_secs_f64()), first_bin: first, counts }
+}
+
+/// 1, 2 or 5 times a power of ten of nanoseconds, so that at most a hundred fit `range`; at least 1 µs.
+fn bin_width(range: Duration) -> Duration {
+    let decades = std::iter::successors(Some(1_000_u64), |ns| ns.checked_mul(10));
+    let mut widths = decades.flat_map(|ns| [1, 2, 5].map(|digit| Duration::from_ns(ns.saturating_mul(digit))));
+    widths.find(|width| width.as_ps().saturating_mul(100) >= range.as_ps()).unwrap_or(range)
 }
 
 pub(super) fn page_response(times: &[Duration]) -> PageResponse {

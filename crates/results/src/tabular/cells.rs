@@ -57,6 +57,8 @@ pub(crate) fn channels(summary: &Summary) -> Table {
         ("in vain", Number),
         ("lost on\nthe wire", Number),
         ("Transit mean", Number),
+        ("CTD mean", Number),
+        ("CDV", Number),
         ("Tagged", Number),
         ("Packets lost", Text),
     ]);
@@ -76,6 +78,8 @@ pub(crate) fn channels(summary: &Summary) -> Table {
             format::grouped(vc.badput_cells),
             any(vc.lost_cells),
             format::or_dash(vc.transit_mean_s, format::seconds),
+            format::or_dash(vc.ctd_mean_s, format::seconds),
+            format::or_dash(vc.cdv_s, format::seconds),
             any(vc.tagged_cells),
             reasons(&vc.lost_frames),
         ]

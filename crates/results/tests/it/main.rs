@@ -2,6 +2,7 @@
 
 mod both_ways;
 mod bounds;
+mod calls;
 mod cells;
 mod network;
 mod never_exceeded;

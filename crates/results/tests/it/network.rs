@@ -49,6 +49,7 @@ pub(crate) fn traffic(name: &str, from: usize, to: usize, source: Source) -> Tra
         stop: None,
         dscp: 0,
         names: Names::default(),
+        listener: Default::default(),
         source,
     }
 }

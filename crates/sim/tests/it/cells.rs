@@ -97,6 +97,40 @@ fn a_ping_takes_its_cells_and_the_delays() {
     assert_eq!((outcome.probes[0].received, outcome.probes[0].sent), (100, 101), "the last leaves with the end");
 }
 
+/// Of 3 cells the last takes, from the start of its own transmission, a cell time on each of 3 links and 3.02 ms there, 3.02 ms back too; none
+/// ever waits, so that delays do not vary (ITU-T I.356).
+#[test]
+fn the_last_cell_of_a_ping_takes_a_cell_time_on_each_link() {
+    let mut network = switched(vec![ping()], OC3, Discard::default());
+    network.links[3].delay = Duration::from_ms(3);
+    network.atm.as_mut().unwrap().network.links[3].delay = Duration::from_ms(3);
+    let outcome = run(&network).unwrap();
+    let expected_ps = 3.0 * 2_831_196.581 + 3.02e9;
+    for vc in outcome.atm.unwrap().vcs {
+        let delays = vc.cell_delays;
+        assert_eq!(delays.cells, 100);
+        assert!((delays.min.as_ps() as f64 - expected_ps).abs() < 8.0, "{:?}", delays.min);
+        assert!(delays.max.as_ps() - delays.min.as_ps() <= 8, "{:?}", delays.max);
+    }
+}
+
+/// Two pings at once over one link of the source: the 3 cells of the second wait for those of the first before they are sent, which is no transfer.
+#[test]
+fn waiting_at_the_source_is_no_transfer_delay() {
+    let mut two = ping();
+    two.count = 2;
+    let mut network = switched(vec![two], OC3, Discard::default());
+    network.duration = Duration::from_s(5);
+    let outcome = run(&network).unwrap();
+    let expected_ps = 3.0 * 2_831_196.581 + 3.02e9;
+    for vc in &outcome.atm.as_ref().unwrap().vcs {
+        assert!((vc.cell_delays.max.as_ps() as f64 - expected_ps).abs() < 8.0, "{:?}", vc.cell_delays);
+    }
+    // The whole of a packet takes two cell times more, and three more behind another packet.
+    let longest = outcome.atm.unwrap().vcs.iter().map(|vc| vc.transit.max_ns).max().unwrap();
+    assert!((longest as f64 * 1e3 - expected_ps - 5.0 * 2_831_196.581).abs() < 2e3, "{longest}");
+}
+
 #[test]
 fn a_transfer_fills_the_bottleneck_with_cells() {
     let bottleneck = BitRate::from_mbit_per_s(10);

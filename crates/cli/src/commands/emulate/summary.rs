@@ -13,7 +13,7 @@ use lastmile_results::{Origin, summarise};
 use lastmile_scenario::Scenario;
 use lastmile_scenario::file::{self, Reading};
 use lastmile_sim::outcome::{self, Amount, Conservation, LinkOutcome};
-use lastmile_sim::spec::Network;
+use lastmile_sim::spec::{Link, Network};
 use lastmile_units::{BitRate, Duration};
 use serde::Serialize;
 
@@ -97,6 +97,7 @@ pub(super) fn document(arguments: &Start, scenario: &Scenario, path: &Path<'_>, 
         conservation: conservation(outcome),
         atm: None,
         losses: Vec::new(),
+        datagram_delays_ns: Vec::new(),
     };
     let summary = Summary { clock: Clock::Monotonic, ..summarise(&origin, &path.network(), &run) };
     Document { summary, live: Live::new(outcome) }
@@ -105,16 +106,23 @@ pub(super) fn document(arguments: &Start, scenario: &Scenario, path: &Path<'_>, 
 /// The hops as links of the simulator, in the order of the network's, after so long.
 pub(in crate::commands) fn links(outcome: &Outcome, network: &Network, after: Duration) -> Vec<LinkOutcome> {
     let hops = outcome.up.hops.iter().chain(&outcome.down.hops);
-    hops.zip(&network.links).map(|(hop, link_spec)| link(hop, link_spec.rate, after)).collect()
+    hops.zip(&network.links).map(|(hop, link_spec)| link(hop, link_spec, after)).collect()
 }
 
-fn link(hop: &HopReport, rate: Option<BitRate>, after: Duration) -> LinkOutcome {
+fn link(hop: &HopReport, spec: &Link, after: Duration) -> LinkOutcome {
+    let rate = spec.rate;
+    // Frames carry the class that the rules of a policy gave them.
+    let classes = (0..).zip(&hop.class_waited).filter(|(_, waits)| !waits.is_empty());
+    let named = |(class, waits): (u16, &Histogram<u64>)| {
+        (spec.queue.rule_class_name(class).unwrap_or_else(|| class.to_string()), waits.clone())
+    };
     let begun = hop.line.wire_bytes.bits();
     LinkOutcome {
         stats: hop.line.clone(),
         wire_bits: rate.map_or(begun, |rate| begun.min(carried(rate, after))),
         queue_delay_ns: hop.waited.clone(),
         ack_queue_delay_ns: hop.acks_waited.clone(),
+        class_queue_delay_ns: classes.map(named).collect(),
         max_backlog_packets: hop.most_queued.packets.as_u64(),
         max_backlog_bytes: hop.most_queued.bytes.as_u64(),
         cells: hop.cells.map(lastmile_units::CellCount::as_u64),

@@ -188,6 +188,7 @@ pub(super) fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outc
         conservation: line::conservation(emulated),
         atm: None,
         losses: Vec::new(),
+        datagram_delays_ns: Vec::new(),
     }
 }
 
@@ -218,6 +219,9 @@ fn row(plan: &Plan<'_>, number: usize, (traffic, name): (usize, String), flow: &
         data_packets_received: flow.packets_received,
         tcp,
         connections: flow.connections,
+        data_packets_lost: None,
+        data_delays: None,
+        ack_delays: None,
     }
 }
 

@@ -1,0 +1,138 @@
+//! How round trips are distributed: a cumulative distribution and a histogram of each probe (as figures 7.1 to 7.8 of Brouer 2005).
+
+use maud::{Markup, html};
+
+use super::panel::{Frame, Line, Panel};
+use super::scale::Axis;
+use super::{drawing, frame};
+use crate::Run;
+use crate::format::{self, to_f64};
+use crate::schema::{Distribution, Probe};
+
+/// Share of values: drawn in percent.
+const SHARES: &[(f64, &str)] = &[(0.01, "%")];
+/// A probe with fewer replies has no distribution worth a drawing.
+const FEWEST: u64 = 20;
+
+/// A pair of drawings for the probes of one run, or for each probe of several runs; nothing where no probe has replies enough.
+pub(crate) fn figures(runs: &[Run], frame_like: Option<&Frame>) -> Markup {
+    let [only] = runs else { return of_several(runs, frame_like) };
+    let lines = only.summary.probes.iter().map(|probe| (probe.name.clone(), probe)).collect();
+    pair("Round trips", lines, only, frame_like)
+}
+
+/// A pair of drawings for each probe that some run has, a line a run.
+fn of_several(runs: &[Run], frame_like: Option<&Frame>) -> Markup {
+    let mut names: Vec<&str> = Vec::new();
+    for probe in runs.iter().flat_map(|run| &run.summary.probes) {
+        if !names.contains(&&*probe.name) {
+            names.push(&probe.name);
+        }
+    }
+    let lines = |name: &str| {
+        let of_run = |run: &'_ Run| run.summary.probes.iter().find(|probe| probe.name == name).cloned();
+        runs.iter().filter_map(|run| Some((run.label.clone(), of_run(run)?))).collect::<Vec<_>>()
+    };
+    html! {
+        @for name in names {
+            @let lines = lines(name);
+            (pair(&format!("Round trips of {name}"), lines.iter().map(|(label, probe)| (label.clone(), probe)).collect(), &runs[0], frame_like))
+        }
+    }
+}
+
+fn pair(title: &str, lines: Vec<(String, &Probe)>, run: &Run, frame_like: Option<&Frame>) -> Markup {
+    let lines: Vec<(String, &Distribution)> = lines
+        .into_iter()
+        .filter(|(_, probe)| probe.received >= FEWEST)
+        .map(|(label, probe)| (label, &probe.rtt_distribution))
+        .collect();
+    let ends = lines.iter().filter_map(|(_, distribution)| span(distribution));
+    let Some((from, to)) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else { return html! {} };
+    let (own, unit) = (frame(&run.summary), format::unit_for(to, format::SECONDS));
+    let frame = Frame {
+        time: Axis::between(from, to, unit, 8),
+        across: "Round-trip time",
+        phases: Vec::new(),
+        ..frame_like.cloned().unwrap_or(own)
+    };
+    let panels = [
+        panel(format!("{title} at or below a time"), &lines, cumulative),
+        panel(format!("{title} by time, in bins"), &lines, shares),
+    ];
+    html! { @for panel in &panels { figure { (drawing(panel, &frame, true)) } } }
+}
+
+fn panel(title: String, lines: &[(String, &Distribution)], points: fn(&Distribution) -> Vec<(f64, f64)>) -> Panel {
+    let line = |(number, (label, distribution)): (usize, &(String, &Distribution))| Line {
+        label: label.clone(),
+        colour: number,
+        dash: 0,
+        faint: false,
+        bound: false,
+        points: points(distribution),
+    };
+    let lines: Vec<Line> = lines.iter().enumerate().map(line).collect();
+    let largest = lines.iter().flat_map(|line| &line.points).map(|(_, share)| *share).fold(0.0, f64::max);
+    Panel {
+        title,
+        axis: Axis::from_zero(largest, SHARES, 5),
+        lines,
+        references: Vec::new(),
+        notes: Vec::new(),
+        named_by: None,
+        marks: false,
+    }
+}
+
+/// From the lower end of the first bin to the upper end of the last.
+fn span(distribution: &Distribution) -> Option<(f64, f64)> {
+    let width = distribution.bin_width_s?;
+    let first = to_f64(distribution.first_bin);
+    Some((first * width, (first + to_f64(distribution.counts.len() as u64)) * width))
+}
+
+/// The upper end of each bin, and the share of values below it.
+fn cumulative(distribution: &Distribution) -> Vec<(f64, f64)> {
+    let Some((from, _)) = span(distribution) else { return Vec::new() };
+    let (width, all) = (distribution.bin_width_s.unwrap_or_default(), distribution.counts.iter().sum::<u64>());
+    let mut below = 0;
+    let ends = (1..).zip(&distribution.counts).map(|(bin, count)| {
+        below += count;
+        (from + to_f64(bin) * width, to_f64(below) / to_f64(all))
+    });
+    std::iter::once((from, 0.0)).chain(ends).collect()
+}
+
+/// Both ends of each bin with the share of values in it: steps.
+fn shares(distribution: &Distribution) -> Vec<(f64, f64)> {
+    let Some((from, to)) = span(distribution) else { return Vec::new() };
+    let (width, all) = (distribution.bin_width_s.unwrap_or_default(), distribution.counts.iter().sum::<u64>());
+    let steps = (0..).zip(&distribution.counts).flat_map(|(bin, count)| {
+        let share = to_f64(*count) / to_f64(all);
+        [(from + to_f64(bin) * width, share), (from + to_f64(bin + 1) * width, share)]
+    });
+    std::iter::once((from, 0.0)).chain(steps).chain([(to, 0.0)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn distribution() -> Distribution {
+        Distribution { bin_width_s: Some(0.5), first_bin: 2, counts: vec![1, 0, 3] }
+    }
+
+    #[test]
+    fn a_cumulative_distribution_ends_at_one() {
+        assert_eq!(cumulative(&distribution()), [(1.0, 0.0), (1.5, 0.25), (2.0, 0.25), (2.5, 1.0)]);
+        assert_eq!(cumulative(&Distribution::default()), []);
+    }
+
+    #[test]
+    fn a_histogram_has_the_share_of_each_bin() {
+        let steps =
+            [(1.0, 0.0), (1.0, 0.25), (1.5, 0.25), (1.5, 0.0), (2.0, 0.0), (2.0, 0.75), (2.5, 0.75), (2.5, 0.0)];
+        assert_eq!(shares(&distribution()), steps);
+    }
+}

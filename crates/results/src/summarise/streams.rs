@@ -1,0 +1,186 @@
+//! Delays from end to end, calls, and verdicts by service class.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use lastmile_sim::outcome::{FlowOutcome, ProbeOutcome, Reception};
+use lastmile_sim::spec::{Codec, Source, Traffic};
+use lastmile_theory::{voice, y1541};
+
+use super::{Run, class};
+use crate::format::to_f64;
+use crate::schema::{DatagramClass, Datagrams, Flow, OneWay, RoundTrip, Voice, Y1541};
+
+impl Run<'_> {
+    /// A row for each code point and direction of datagram flows; `flows` are the rows of all flows.
+    pub(super) fn datagram_classes(&self, flows: &[Flow]) -> Vec<DatagramClass> {
+        let mut classes: BTreeMap<(u8, &str), Vec<usize>> = BTreeMap::new();
+        for (index, flow) in
+            self.outcome.flows.iter().enumerate().filter(|(index, _)| flows[*index].datagrams.is_some())
+        {
+            let traffic = &self.network.traffic[flow.traffic];
+            classes.entry((traffic.dscp, &traffic.direction)).or_default().push(index);
+        }
+        let row = |((dscp, direction), members): ((u8, &str), Vec<usize>)| DatagramClass {
+            direction: direction.to_owned(),
+            ..self.datagram_class(dscp, &members, flows)
+        };
+        classes.into_iter().map(row).collect()
+    }
+
+    fn datagram_class(&self, dscp: u8, members: &[usize], flows: &[Flow]) -> DatagramClass {
+        let rows = || members.iter().map(|index| &flows[*index]);
+        let datagrams = || rows().filter_map(|flow| flow.datagrams.as_deref());
+        let voices = || datagrams().filter_map(|datagrams| datagrams.voice.as_ref());
+        let mean = |values: Vec<f64>| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
+        let received_packets = rows().map(|flow| flow.data_packets_received).sum();
+        let lost_packets = datagrams().map(|datagrams| datagrams.lost_packets).sum();
+        let delay_s = self.delay_of_class(members);
+        DatagramClass {
+            class: class(dscp),
+            direction: String::new(),
+            flows: members.len() as u64,
+            sent_packets: rows().map(|flow| flow.data_packets).sum(),
+            received_packets,
+            lost_packets,
+            late_packets: datagrams().map(|datagrams| datagrams.late_packets).sum(),
+            jitter_mean_s: mean(datagrams().filter_map(|datagrams| datagrams.jitter_mean_s).collect()),
+            jitter_max_s: datagrams().filter_map(|datagrams| datagrams.jitter_max_s).reduce(f64::max),
+            r_factor_mean: mean(voices().map(|voice| voice.r_factor).collect()),
+            r_factor_min: voices().map(|voice| voice.r_factor).reduce(f64::min),
+            mos_mean: mean(voices().map(|voice| voice.mos).collect()),
+            mos_min: voices().map(|voice| voice.mos).reduce(f64::min),
+            y1541: one_way_verdict(&delay_s, received_packets, lost_packets),
+            delay_s,
+        }
+    }
+
+    /// The delays of all packets of these flows together.
+    fn delay_of_class(&self, members: &[usize]) -> OneWay {
+        let mut traffics: Vec<usize> = members.iter().map(|index| self.outcome.flows[*index].traffic).collect();
+        traffics.dedup();
+        let mut all: Option<Histogram<u64>> = None;
+        let distributions = &self.outcome.datagram_delays_ns;
+        for distribution in traffics.iter().filter_map(|traffic| distributions.get(*traffic)?.as_deref()) {
+            match &mut all {
+                Some(all) => all.add(distribution).expect("both grow to any value"),
+                None => all = Some(distribution.clone()),
+            }
+        }
+        let receptions = || members.iter().filter_map(|index| self.outcome.flows[*index].data_delays.as_deref());
+        let seen = || receptions().filter(|reception| reception.packets > 0);
+        let count: u64 = seen().map(|reception| reception.packets).sum();
+        let sum_ps: u128 = seen().map(|reception| reception.sum_ps).sum();
+        let min = seen().map(|reception| reception.min).min();
+        let max = seen().map(|reception| reception.max).max();
+        let exact = OneWay {
+            min: min.map(|min| min.as_secs_f64()),
+            mean: (count > 0).then(|| sum_ps as f64 / to_f64(count) / 1e12),
+            max: max.map(|max| max.as_secs_f64()),
+            count,
+            ..OneWay::default()
+        };
+        with_percentiles(exact, all.as_ref())
+    }
+}
+
+/// The distribution of the delays of a flow.
+pub(super) fn one_way(reception: &Reception) -> OneWay {
+    let seen = reception.packets > 0;
+    let exact = OneWay {
+        min: seen.then(|| reception.min.as_secs_f64()),
+        mean: reception.mean_s(),
+        max: seen.then(|| reception.max.as_secs_f64()),
+        count: reception.packets,
+        ..OneWay::default()
+    };
+    with_percentiles(exact, reception.distribution.as_deref())
+}
+
+/// `exact` with the percentiles of a histogram in nanoseconds, which names the upper end of the bucket of a value.
+fn with_percentiles(exact: OneWay, distribution: Option<&Histogram<u64>>) -> OneWay {
+    let OneWay { min, max, .. } = exact;
+    let at = |quantile: f64| {
+        let value_s = to_f64(distribution.filter(|delays| !delays.is_empty())?.value_at_quantile(quantile)) / 1e9;
+        Some(value_s.clamp(min?, max?))
+    };
+    OneWay { p50: at(0.5), p95: at(0.95), p99: at(0.99), p999: at(0.999), ..exact }
+}
+
+/// What the receiver of a datagram flow makes of it.
+pub(super) fn datagrams(traffic: &Traffic, flow: &FlowOutcome) -> Option<Datagrams> {
+    let lost_packets = flow.data_packets_lost?;
+    let reception = flow.data_delays.as_deref()?;
+    let late_packets = reception.late + reception.overdue;
+    let judged = reception.packets + lost_packets + reception.overdue;
+    let unplayed_share = (judged > 0).then(|| to_f64(lost_packets + late_packets) / to_f64(judged));
+    // Random loss of a share p comes in runs of 1 / (1 - p).
+    let burst_ratio = reception.mean_run().zip(unplayed_share).map(|(run, share)| run * (1.0 - share));
+    let heard = Heard { reception, loss: unplayed_share, burst_ratio };
+    Some(Datagrams {
+        jitter_mean_s: reception.jitter_mean_s(),
+        jitter_max_s: (reception.packets > 1).then_some(reception.jitter_max_s),
+        lost_packets,
+        playout_buffer_s: traffic.listener.buffer.as_secs_f64(),
+        late_packets,
+        unplayed_share,
+        burst_ratio,
+        voice: traffic.listener.codec.and_then(|codec| heard.voice(traffic, &codec)),
+    })
+}
+
+/// What arrived of a call.
+struct Heard<'a> {
+    reception: &'a Reception,
+    loss: Option<f64>,
+    burst_ratio: Option<f64>,
+}
+
+impl Heard<'_> {
+    /// `None` for a call of which no packet was to be played yet.
+    fn voice(&self, traffic: &Traffic, codec: &Codec) -> Option<Voice> {
+        let loss = self.loss?;
+        let Source::Constant { interval, .. } = traffic.source else { return None };
+        let fixed_s = interval.as_secs_f64() + codec.look_ahead_s + traffic.listener.buffer.as_secs_f64();
+        let mouth_to_ear_s = (self.reception.packets > 0).then(|| self.reception.min.as_secs_f64() + fixed_s);
+        // The model ends at losses far below those of a call that does not arrive.
+        let r_factor = mouth_to_ear_s.map_or(0.0, |delay_s| {
+            voice::r_factor(codec, &voice::Path { delay_s, loss, burst_ratio: self.burst_ratio.unwrap_or(1.0) })
+        });
+        Some(Voice {
+            codec: codec.name.to_owned(),
+            ie: codec.ie,
+            bpl: codec.bpl,
+            mouth_to_ear_s,
+            r_factor,
+            mos: voice::mos(r_factor),
+            satisfaction: voice::satisfaction(r_factor).to_owned(),
+        })
+    }
+}
+
+/// The service classes that packets with this one-way delay and loss meet; `None` if none arrived and none was lost.
+pub(super) fn one_way_verdict(delay_s: &OneWay, received: u64, lost: u64) -> Option<Y1541> {
+    let all = received + lost;
+    let variation = delay_s.p999.zip(delay_s.min).map(|(p999, min)| p999 - min);
+    (all > 0).then(|| verdict("one_way", [delay_s.mean, variation, Some(to_f64(lost) / to_f64(all))], delay_s.count))
+}
+
+/// The service classes that a probe meets if both directions take half its round trip.
+pub(super) fn probe_verdict(probe: &ProbeOutcome, rtt_s: &RoundTrip, unanswered: u64) -> Option<Y1541> {
+    let judged = probe.received + unanswered;
+    let loss = (judged > 0).then(|| to_f64(unanswered) / to_f64(judged))?;
+    Some(verdict("half_round_trip", [rtt_s.mean.map(|mean| mean / 2.0), rtt_s.jitter, Some(loss)], probe.received))
+}
+
+fn verdict(delay_from: &str, [delay_s, variation_s, loss]: [Option<f64>; 3], packets: u64) -> Y1541 {
+    Y1541 {
+        delay_from: delay_from.to_owned(),
+        iptd_s: delay_s,
+        ipdv_s: variation_s,
+        iplr: loss,
+        packets,
+        enough_packets: packets >= y1541::ENOUGH_PACKETS,
+        classes: y1541::met(&y1541::Measured { delay_s, variation_s, loss }).collect(),
+    }
+}

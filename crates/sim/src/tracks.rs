@@ -1,0 +1,169 @@
+//! Delays from end to end: when each packet of a flow was sent, until it arrives.
+//!
+//! A packet is known by the identification of its IP header, which its sender counts up by one. Packets made on the path (restored ACKs)
+//! have the identification of the packet they are made from, and its sending time.
+//!
+//! Cost: O(1) a packet; 8 bytes for each packet under way, and for up to [`SLACK`] that came before the latest arrival.
+
+use std::collections::VecDeque;
+
+use hdrhistogram::Histogram;
+use lastmile_analysis::stream::{Reception, Stream};
+use lastmile_packet::{Meta, Protocol};
+use lastmile_units::Instant;
+
+use crate::spec::{Network, Source};
+
+/// Packets that may still arrive behind ones that were sent after them.
+const SLACK: usize = 256;
+/// Identifications of IPv4.
+const MOST: usize = 65_536;
+
+/// The tracks of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Tracks {
+    /// By [`lastmile_packet::FlowId::index`].
+    flows: Vec<Option<Box<Track>>>,
+    /// By traffic: delays of its datagrams in nanoseconds.
+    traffics: Vec<Option<Box<Histogram<u64>>>>,
+}
+
+/// Packets of one flow in one direction.
+#[derive(Debug)]
+struct Track {
+    traffic: usize,
+    kind: Kind,
+    stream: Stream,
+    /// Sending times, the first of the packet with this number.
+    sent: VecDeque<Instant>,
+    first: u64,
+    first_id: u16,
+}
+
+/// Which packets of a flow count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Datagrams,
+    Data,
+    Acks,
+}
+
+impl Tracks {
+    /// Tracks for datagram flows; for the data and the ACKs of TCP as well where the flows are few.
+    pub(crate) fn new(network: &Network) -> Self {
+        let declared: u64 = network.traffic.iter().map(|traffic| u64::from(traffic.count)).sum();
+        let few = declared <= network.record.flow_limit as u64;
+        let mut tracks = Self::default();
+        for (index, traffic) in network.traffic.iter().enumerate() {
+            let kinds = match traffic.source {
+                Source::Constant { .. } | Source::Poisson { .. } | Source::OnOff { .. } => {
+                    [Some(Kind::Datagrams), None]
+                }
+                Source::Bulk { .. } | Source::Writes { .. } if few => [Some(Kind::Data), Some(Kind::Acks)],
+                _ => [None; 2],
+            };
+            let datagrams = kinds[0] == Some(Kind::Datagrams);
+            let histogram = || Box::new(Histogram::new(3).expect("3 significant digits are in range"));
+            tracks.traffics.push(datagrams.then(histogram));
+            let track = |kind: Kind| {
+                let stream = Stream::new(traffic.listener.buffer, few);
+                Box::new(Track { traffic: index, kind, stream, sent: VecDeque::new(), first: 0, first_id: 0 })
+            };
+            for _ in 0..traffic.count {
+                tracks.flows.extend(kinds.map(|kind| kind.map(track)));
+            }
+        }
+        // A run of TCP flows alone that are many asks nothing of each packet.
+        if tracks.flows.iter().all(Option::is_none) {
+            tracks.flows = Vec::new();
+        }
+        tracks
+    }
+
+    #[inline]
+    fn of(&mut self, packet: &Meta) -> Option<&mut Track> {
+        self.flows.get_mut(packet.flow.index() as usize)?.as_deref_mut()
+    }
+
+    /// A host sends a packet.
+    #[inline]
+    pub(crate) fn sent(&mut self, now: Instant, packet: &Meta) {
+        if let Some(track) = self.of(packet) {
+            track.sent(now, packet.ip_id);
+        }
+    }
+
+    /// A packet arrives at its host.
+    #[inline]
+    pub(crate) fn arrived(&mut self, now: Instant, packet: &Meta) {
+        let Some(track) = self.of(packet) else { return };
+        let Some(sent) = track.arrived(now, packet) else { return };
+        let traffic = track.traffic;
+        if let Some(distribution) = &mut self.traffics[traffic] {
+            distribution.record(now.since(sent).as_ns()).expect("the histogram grows to any value");
+        }
+    }
+
+    /// Mean delay of the data of a flow since the latest call, and the jitter now, in seconds.
+    pub(crate) fn sample(&mut self, flow: usize) -> Option<(Option<f64>, Option<f64>)> {
+        let track = self.flows.get_mut(2 * flow)?.as_deref_mut()?;
+        let jitter_s = track.stream.jitter_s().filter(|_| track.kind == Kind::Datagrams);
+        Some((track.stream.take_mean_s(), jitter_s))
+    }
+
+    /// Delays of all datagrams of a traffic, in nanoseconds.
+    pub(crate) fn take_distribution(&mut self, traffic: usize) -> Option<Box<Histogram<u64>>> {
+        self.traffics.get_mut(traffic)?.take()
+    }
+
+    /// What the ends of a flow saw by `end`: of its data, and of its ACKs. `dropped` of its datagrams are known to be lost.
+    pub(crate) fn finish(&mut self, flow: usize, end: Instant, dropped: u64) -> [Option<Box<Reception>>; 2] {
+        [2 * flow, 2 * flow + 1].map(|index| {
+            let track = self.flows.get_mut(index)?.take()?;
+            Some(Box::new(track.finish(end, dropped)))
+        })
+    }
+}
+
+impl Track {
+    fn sent(&mut self, now: Instant, id: u16) {
+        if self.sent.is_empty() {
+            self.first_id = id;
+        } else if self.sent.len() == MOST {
+            self.forget(1);
+        }
+        debug_assert_eq!(self.first_id.wrapping_add(self.sent.len() as u16), id, "a sender counts up by one");
+        self.sent.push_back(now);
+    }
+
+    /// A packet arrives: when it was sent, if it counts.
+    fn arrived(&mut self, now: Instant, packet: &Meta) -> Option<Instant> {
+        let place = usize::from(packet.ip_id.wrapping_sub(self.first_id));
+        let sent = *self.sent.get(place)?;
+        let counts = match self.kind {
+            Kind::Datagrams => true,
+            Kind::Data => packet.protocol == Protocol::Tcp && packet.payload_len() > 0,
+            Kind::Acks => packet.is_pure_ack(),
+        };
+        if counts {
+            self.stream.arrived(self.first + place as u64, sent, now);
+        }
+        self.forget(place.saturating_sub(SLACK));
+        counts.then_some(sent)
+    }
+
+    /// Forgets the oldest packets.
+    fn forget(&mut self, packets: usize) {
+        self.sent.drain(..packets);
+        self.first += packets as u64;
+        self.first_id = self.first_id.wrapping_add(packets as u16);
+    }
+
+    fn finish(self, end: Instant, dropped: u64) -> Reception {
+        let Self { stream, sent, first, .. } = self;
+        let all = first + sent.len() as u64;
+        let behind = usize::try_from(stream.next().saturating_sub(first)).unwrap_or(usize::MAX);
+        let under_way = all.saturating_sub(stream.packets()).saturating_sub(dropped);
+        stream.finish(end, sent.into_iter().skip(behind), under_way)
+    }
+}
