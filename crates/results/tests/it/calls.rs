@@ -170,7 +170,7 @@ fn round_trips_of_a_probe_come_as_a_histogram() {
     );
 }
 
-/// Waits by class: each packet of the link is of one class, and a call waits for no more than one packet of the upload.
+/// Waits by class: each packet of the link is of one class, and a call waits for one packet of the upload at most.
 fn check_waits(run: &Run, names: [&str; 2]) {
     let up = &run.summary.links[0];
     let waits = &up.class_queue_delays;
@@ -180,8 +180,8 @@ fn check_waits(run: &Run, names: [&str; 2]) {
     let sent = flow(run, "call").data_packets_received;
     // Up to three packets are on the wire at the end: 22 ms of propagation, one each 20 ms.
     assert!(calls.count.abs_diff(sent) <= 3, "{} for {sent}", calls.count);
-    // 1518 bytes at 480 kbit/s are 25 ms, and a packet of the call itself 4 ms.
-    assert!(calls.max.unwrap() < 0.035 && rest.max.unwrap() > 1.0, "{calls:?} {rest:?}");
+    // A packet of 1518 bytes that a shaper has committed waits 25 ms for its tokens at 480 kbit/s, and takes 24 ms on the line.
+    assert!(calls.max.unwrap() < 0.05 && rest.max.unwrap() > 1.0, "{calls:?} {rest:?}");
     let text = table::run(&run.summary, 160);
     assert!(text.contains("Waits by class") && text.contains(names[0]), "{text}");
 }
