@@ -30,6 +30,12 @@ pub trait Discipline<P: Packet> {
     /// Hands out the next packet, if one may leave now.
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P>;
 
+    /// What `dequeue` would return if that is of a class that goes before others; else `None`, and nothing leaves. A discipline whose classes
+    /// are all equal has none.
+    fn dequeue_urgent(&mut self, _now: Instant, _drops: &mut dyn DropSink<P>) -> Option<P> {
+        None
+    }
+
     /// Reads what it will need to take `packet` in, so that this is in a cache by then: for who has several packets at hand. It
     /// changes nothing.
     fn read_ahead(&self, _packet: &P) {}
@@ -116,6 +122,10 @@ impl<P: Packet, D: Discipline<P> + ?Sized> Discipline<P> for Box<D> {
 
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
         (**self).dequeue(now, drops)
+    }
+
+    fn dequeue_urgent(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        (**self).dequeue_urgent(now, drops)
     }
 
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {

@@ -1,9 +1,9 @@
 //! One queue takes over from another while packets wait: how a live shaper gets a new policy without losing any.
 //!
 //! What waits in the earlier queue leaves first, by the earlier queue's rules; what comes goes into the next one, whose turn
-//! begins when the earlier is empty. So packets of a flow keep their order, and a shaper below the old policy's rate is
-//! followed by one below the new policy's; at the moment of change at most one burst of each is sent. A packet of the new
-//! policy's most urgent class waits for what the earlier queue holds, no longer.
+//! begins when the earlier is empty. Only packets of classes that go before others in the next queue do not wait for the earlier one. So
+//! the packets of a flow keep their order if both policies put the flow into such a class, or neither does. Each policy keeps to its own
+//! rate; while both send, the sum exceeds the rate by what the urgent classes send.
 //!
 //! Differs: in Linux `tc qdisc replace` drops what waits in the old qdisc (`qdisc_reset` of sch_generic.c).
 //! Cost: one branch a packet; after the earlier queue is empty it is gone.
@@ -22,6 +22,8 @@ pub struct Handover<P> {
     sent: usize,
     /// Its class, if it came from the next queue.
     class: Option<u16>,
+    /// The next queue may hold urgent packets that can leave now: some came, or some left, since it was last asked in vain.
+    may_be_urgent: bool,
 }
 
 impl<P: Packet> Handover<P> {
@@ -29,7 +31,7 @@ impl<P: Packet> Handover<P> {
     #[must_use]
     pub fn new(earlier: Node<P>, next: Node<P>) -> Self {
         let holds_any = earlier.backlog() != Backlog::default();
-        Self { earlier: holds_any.then_some(earlier), next, sent: 0, class: None }
+        Self { earlier: holds_any.then_some(earlier), next, sent: 0, class: None, may_be_urgent: false }
     }
 
     /// True while packets of the earlier queue wait.
@@ -42,10 +44,18 @@ impl<P: Packet> Handover<P> {
 impl<P: Packet> Discipline<P> for Handover<P> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
         self.next.enqueue(now, packet, drops);
+        self.may_be_urgent = true;
     }
 
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
         if let Some(earlier) = &mut self.earlier {
+            // Also when none has come: tokens may have.
+            let urgent = self.next.dequeue_urgent(now, drops);
+            self.may_be_urgent = urgent.is_some();
+            if urgent.is_some() {
+                (self.sent, self.class) = (0, self.next.class_sent());
+                return urgent;
+            }
             let packet = earlier.dequeue(now, drops);
             (self.sent, self.class) = (0, None);
             if earlier.backlog() == Backlog::default() {
@@ -68,6 +78,7 @@ impl<P: Packet> Discipline<P> for Handover<P> {
 
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         match &self.earlier {
+            Some(_) if self.may_be_urgent => Some(now),
             Some(earlier) => earlier.next_ready(now),
             None => self.next.next_ready(now),
         }
@@ -149,6 +160,30 @@ mod tests {
         assert_eq!(queue.next_ready(at(2)), None);
     }
 
+    fn two_classes() -> Node<Meta> {
+        let classify = |packet: &Meta| crate::ClassIndex::new(u16::from(packet.ip_len >= 100));
+        Box::new(crate::Priority::new(classify, vec![fifo(9), fifo(9)]).expect("two classes"))
+    }
+
+    /// Packets of less than 100 bytes go first.
+    #[test]
+    fn urgent_packets_of_the_next_queue_do_not_wait_for_the_earlier_one() {
+        let mut earlier = two_classes();
+        for bytes in [100, 101] {
+            earlier.enqueue(at(0), packet(bytes), &mut none);
+        }
+        let mut queue = Handover::new(earlier, two_classes());
+        let mut left = Vec::new();
+        queue.enqueue(at(1), packet(200), &mut none);
+        left.extend(queue.dequeue(at(1), &mut none));
+        queue.enqueue(at(2), packet(60), &mut none);
+        assert_eq!(queue.next_ready(at(2)), Some(at(2)));
+        left.extend(std::iter::from_fn(|| queue.dequeue(at(2), &mut none)));
+        let left: Vec<u16> = left.iter().map(|packet| packet.ip_len).collect();
+        assert_eq!(left, [100, 60, 101, 200]);
+        assert_eq!(queue.next_ready(at(2)), None);
+    }
+
     #[test]
     fn an_empty_queue_is_gone_at_once() {
         assert!(!Handover::new(fifo(10), fifo(10)).is_under_way());
@@ -157,13 +192,9 @@ mod tests {
     /// What leaves the earlier queue, by whatever class, is as urgent as can be; then the next one's classes count.
     #[test]
     fn what_the_earlier_queue_sends_is_interrupted_by_nothing() {
-        let two = || -> Node<Meta> {
-            let classify = |packet: &Meta| crate::ClassIndex::new(u16::from(packet.ip_len >= 100));
-            Box::new(crate::Priority::new(classify, vec![fifo(9), fifo(9)]).expect("two classes"))
-        };
-        let mut earlier = two();
+        let mut earlier = two_classes();
         earlier.enqueue(at(0), packet(100), &mut none);
-        let mut queue = Handover::new(earlier, two());
+        let mut queue = Handover::new(earlier, two_classes());
         queue.enqueue(at(0), packet(101), &mut none);
         let mut levels = Vec::new();
         while let Some(ready) = queue.level_ready(at(0)) {

@@ -361,6 +361,12 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for WindowClamp<D> {
         Some(packet)
     }
 
+    fn dequeue_urgent(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        let mut packet = self.queue.dequeue_urgent(now, drops)?;
+        self.clamp(now, &mut packet);
+        Some(packet)
+    }
+
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         self.stats.show(visit);
         Counter::below("queue", &self.queue, visit);

@@ -106,6 +106,10 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Witness<D> {
         self.queue.dequeue(now, drops)
     }
 
+    fn dequeue_urgent(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        self.queue.dequeue_urgent(now, drops)
+    }
+
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         visit(Counter { path: "", kind: "handshakes", name: "answers", value: self.noted });
         Counter::below("queue", &self.queue, visit);

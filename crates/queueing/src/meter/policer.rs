@@ -223,6 +223,10 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Policer<P, D> {
         self.queue.dequeue(now, drops)
     }
 
+    fn dequeue_urgent(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        self.queue.dequeue_urgent(now, drops)
+    }
+
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         match self.rules.as_slice() {
             [rule] => rule.show("", visit),

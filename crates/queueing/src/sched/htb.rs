@@ -242,6 +242,10 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for Htb<P, C> {
         self.sharing.dequeue(now, drops)
     }
 
+    fn dequeue_urgent(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        self.sharing.dequeue_urgent(now, drops)
+    }
+
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         self.direct.next_ready(now).or_else(|| self.sharing.next_ready(now))
     }

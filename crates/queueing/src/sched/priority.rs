@@ -59,6 +59,11 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for Priority<P, C> {
         None
     }
 
+    fn dequeue_urgent(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        let is_urgent = self.level_ready(now).is_some_and(|level| level + 1 < self.classes.len());
+        if is_urgent { self.dequeue(now, drops) } else { None }
+    }
+
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         self.classes.iter().filter_map(|class| class.queue.next_ready(now)).min()
     }

@@ -118,6 +118,22 @@ fn the_more_urgent_class_is_offered_excess_first() {
     assert_rates(&tree(500), &[1, 2], &[0.0, 300.0, 500.0]);
 }
 
+#[test]
+fn urgent_leaves_can_be_asked_alone() {
+    let mut htb = built(&by_number(vec![
+        inner("all", None, kbit(800)),
+        leaf("later", "all", at_priority(1, up_to(800, kbit(400)))),
+        leaf("first", "all", at_priority(0, up_to(800, kbit(400)))),
+    ]));
+    for class in [1, 2] {
+        htb.enqueue(START, packet(class, 1000), &mut none);
+    }
+    let urgent = |htb: &mut Htb<Meta>| htb.dequeue_urgent(START, &mut none).map(|packet| packet.flow);
+    assert_eq!(urgent(&mut htb), Some(FlowId::new(2)));
+    assert_eq!((urgent(&mut htb), htb.backlog().packets), (None, PacketCount::new(1)));
+    assert_eq!(htb.dequeue(START, &mut none).map(|packet| packet.flow), Some(FlowId::new(1)));
+}
+
 /// 640 left over in turns of 1000 and 3000 bytes: 160 and 480. The same in turns smaller than a packet.
 #[test]
 fn excess_of_one_priority_is_shared_by_quanta() {

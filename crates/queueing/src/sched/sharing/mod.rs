@@ -64,6 +64,20 @@ impl<P: Packet> Sharing<P> {
     }
 
     pub(crate) fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        self.catch_up(now);
+        self.send_first(u8::MAX, now, drops)
+    }
+
+    /// The same of the leaves that go before others.
+    pub(crate) fn dequeue_urgent(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        self.catch_up(now);
+        let leaves = self.classes.iter().filter(|class| class.is_leaf());
+        let last = leaves.map(|class| class.priority).max()?;
+        self.send_first((1 << last) - 1, now, drops)
+    }
+
+    /// Does what was to happen by `now`.
+    fn catch_up(&mut self, now: Instant) {
         while let Some(id) = self.events.due(now) {
             if self.classes[id].active == 0 {
                 self.look_at(id, now);
@@ -71,9 +85,13 @@ impl<P: Packet> Sharing<P> {
                 self.judge(id, now);
             }
         }
+    }
+
+    /// Sends the first packet of these priorities, a bit each.
+    fn send_first(&mut self, priorities: u8, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
         loop {
-            let level = self.lenders.iter().position(|waiting| waiting.priorities != 0)?;
-            let priority = self.lenders[level].priorities.trailing_zeros() as usize;
+            let level = self.lenders.iter().position(|waiting| waiting.priorities & priorities != 0)?;
+            let priority = (self.lenders[level].priorities & priorities).trailing_zeros() as usize;
             let id = self.pick(level, priority);
             let content = self.classes[id].content as usize;
             let packet = self.leaves[content].queue.dequeue(now, drops);
