@@ -11,6 +11,19 @@ use lastmile_units::{Duration, Instant};
 
 use crate::half::Half;
 use crate::outcome::{Connection, Handshake, Opener};
+use crate::turnaround::Told;
+
+/// Where a capture of several interfaces saw a packet.
+///
+/// A host that forwards shows each packet once for each interface. Of each direction of a connection the interface counts that showed it
+/// first; another takes its place with the first packet that tells something new.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sighting {
+    /// A number of the interface.
+    pub interface: u32,
+    /// True if the host sent the packet there.
+    pub sent: bool,
+}
 
 /// The state machine: packets in, connections out.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +35,7 @@ pub struct Analysis {
     now: Instant,
     other_packets: u64,
     packets_back_in_time: u64,
+    packets_seen_before: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -30,6 +44,8 @@ struct State {
     key: FlowKey,
     /// Sent in the direction of the key, and against it.
     halves: [Half; 2],
+    /// Where each half's packets are seen.
+    sightings: [Option<Sighting>; 2],
     /// Which half is the opener's.
     opener: Option<usize>,
     from: Instant,
@@ -52,6 +68,11 @@ impl Analysis {
 
     /// A packet that passed the capture at `now`. Times may be equal; one that goes back counts as the one before, and is counted.
     pub fn packet(&mut self, now: Instant, packet: &Parsed) {
+        self.packet_at(now, Sighting::default(), packet);
+    }
+
+    /// The same of a capture of several interfaces.
+    pub fn packet_at(&mut self, now: Instant, sighting: Sighting, packet: &Parsed) {
         self.packets_back_in_time += u64::from(now < self.now);
         self.now = self.now.max(now);
         if packet.meta.protocol != Protocol::Tcp {
@@ -74,7 +95,12 @@ impl Analysis {
             }
         };
         self.latest = Some((key, place));
-        self.connections[place].packet(self.now, side, &packet.meta);
+        let connection = &mut self.connections[place];
+        if connection.was_seen(side, sighting, &packet.meta) {
+            self.packets_seen_before += 1;
+        } else {
+            connection.packet(self.now, side, &packet.meta);
+        }
     }
 
     /// Packets that were no TCP segment that can be read: other protocols, and fragments.
@@ -89,6 +115,12 @@ impl Analysis {
         self.packets_back_in_time
     }
 
+    /// Packets that are left out since another interface had shown them.
+    #[must_use]
+    pub const fn packets_seen_before(&self) -> u64 {
+        self.packets_seen_before
+    }
+
     /// The connections, in the order of their first packets.
     #[must_use]
     pub fn finish(self) -> Vec<Connection> {
@@ -101,6 +133,7 @@ impl State {
         Self {
             key,
             halves: [Half::default(), Half::default()],
+            sightings: [None; 2],
             opener: None,
             from: now,
             to: now,
@@ -121,6 +154,16 @@ impl State {
             && self.halves[side].initial() != Some(packet.seq)
     }
 
+    /// True for a packet that another interface has shown.
+    fn was_seen(&mut self, side: usize, sighting: Sighting, packet: &Meta) -> bool {
+        let is_new = || self.halves[side].is_news(&self.halves[1 - side], packet);
+        if self.sightings[side].is_some_and(|own| own != sighting) && !is_new() {
+            return true;
+        }
+        self.sightings[side] = Some(sighting);
+        false
+    }
+
     fn packet(&mut self, now: Instant, side: usize, packet: &Meta) {
         self.to = now;
         self.reset |= packet.flags.contains(TcpFlags::RST);
@@ -129,10 +172,15 @@ impl State {
         let [forward, backward] = &mut self.halves;
         let (own, other) = if side == 0 { (forward, backward) } else { (backward, forward) };
         if let Some((value, echo)) = packet.options().timestamps() {
+            // The same in every segment (RFC 7323, appendix A).
+            own.size.options = 12;
             if packet.flags.contains(TcpFlags::ACK) {
-                own.turnaround.echoed(now, echo);
+                own.answer = own.turnaround.echoed(now, echo);
             }
-            other.turnaround.passed(now, value);
+            other.turnaround.passed(value, Told::new(now, packet));
+        }
+        if packet.flags.contains(TcpFlags::SYN) {
+            other.size.announced = packet.options().syn_options().mss;
         }
         other.on_ack(now, packet);
         own.on_packet(now, packet, opened);
@@ -190,7 +238,11 @@ impl State {
         let by_port = usize::from(addresses.source_port < addresses.destination_port);
         let (opener, side) = self.opener.map_or((Opener::Guessed, by_port), |side| (Opener::Seen, side));
         let closed = halves.iter().all(Half::fin_seen);
-        let [forward, backward] = halves.map(|half| half.finish(from));
+        let [forward, backward] = &halves;
+        let ways = [forward.to_receiver(backward), backward.to_receiver(forward)];
+        let [forward, backward] = halves;
+        let forward = forward.finish(from, [ways[1], ways[0]]);
+        let backward = backward.finish(from, ways);
         let (up, down) = if side == 0 { (forward, backward) } else { (backward, forward) };
         Connection {
             addresses: if side == 0 { addresses } else { addresses.reversed() },

@@ -10,17 +10,24 @@ use lastmile_packet::{Meta, SackBlock, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
 use self::cause::{Cause, DUP_THRESH};
-use crate::limit::Limit;
+use crate::limit::{Limit, Shares};
 use crate::outcome::{Direction, MOST_PAUSES, Pause, RoundTrips};
 use crate::ranges::Ranges;
 use crate::roundtrip::RoundTrip;
+use crate::segment_size::SegmentSize;
+use crate::sender::{AtSender, Basis, Known, Sent};
 use crate::sent::{Outstanding, Segment};
-use crate::turnaround::Turnaround;
+use crate::turnaround::{Told, Turnaround};
+use crate::vantage::Vantage;
 
 /// A pause that is worth listing.
 const PAUSE: Duration = Duration::from_s(1);
 /// What a host needs to answer, beside the way: interrupts, scheduling, the pacing of a burst.
 const HOST_SLACK: Duration = Duration::from_ms(5);
+/// Round trips of which one was no delayed ACK.
+const FEW: u64 = 8;
+/// What current systems count timestamps in.
+const TIMESTAMP_UNIT: Duration = Duration::from_ms(1);
 
 /// Whether losses are being repaired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -85,7 +92,11 @@ pub(crate) struct Half {
     last_event: Option<Instant>,
     /// What the sender has waited for since then.
     limit: Option<Limit>,
-    last_payload: u64,
+    last_is_full: bool,
+    pub(crate) size: SegmentSize,
+    at_sender: AtSender,
+    /// How long the sender took for the packet that passes now, if that is the first echo of a timestamp.
+    pub(crate) answer: Option<Duration>,
     /// The ACK before, and when what it acknowledged had gone out.
     spaced: Option<(Instant, Instant)>,
     /// SACK was seen; it was agreed on.
@@ -146,6 +157,7 @@ impl Half {
             self.out.data_packets += 1;
             self.out.dscp.get_or_insert(packet.dscp());
             self.out.largest_segment = self.out.largest_segment.max(payload.unsigned_abs());
+            self.size.note(payload.unsigned_abs());
         }
         let base = *self.base.get_or_insert_with(|| {
             self.origin = i64::from(syn);
@@ -178,11 +190,54 @@ impl Half {
             // One SYN has one answer.
             self.asked = None;
         }
-        self.last_payload = payload.unsigned_abs();
+        self.last_is_full = self.size.is_full(payload.unsigned_abs());
         self.last_sent = Some(now);
+        self.as_sent(now, start, cause, packet, opened);
         self.waiting.get_or_insert(now);
         self.out.max_in_flight = self.out.max_in_flight.max((self.next - self.una).unsigned_abs());
         self.limit = Some(self.limit_now());
+    }
+
+    /// Accounts for the packet as its sender saw it, which knew of the ACKs that had reached it.
+    fn as_sent(&mut self, now: Instant, start: i64, cause: Option<Cause>, packet: &Meta, opened: Option<Duration>) {
+        let turnaround = [opened, self.turnaround.least()].into_iter().flatten().min();
+        let known = match packet.options().timestamps() {
+            Some((_, echo)) => self.turnaround.known(echo).and_then(|told| self.known(&told, false)),
+            None => turnaround.and_then(|turnaround| self.at_sender.reached(now, turnaround)),
+        };
+        if let Some(took) = self.answer.take()
+            && known.is_some_and(|known| known.ack < start)
+        {
+            self.turnaround.prompt.sample(took);
+        }
+        let sent = Sent {
+            start,
+            next: self.next,
+            mss: self.size.mss().cast_signed(),
+            is_full: self.last_is_full,
+            repairs: self.phase != Phase::Open,
+            timer: cause == Some(Cause::Timeout),
+            opens: self.next <= self.origin,
+        };
+        self.at_sender.sent(now, sent, known, turnaround.unwrap_or_default());
+    }
+
+    /// What a packet towards the sender told it.
+    fn known(&self, told: &Told, at_most: bool) -> Option<Known> {
+        let (base, ack) = self.base.zip(told.ack)?;
+        let window = self.shift.map(|shift| i64::from(told.window) << if told.is_syn { 0 } else { shift.min(14) });
+        Some(Known { at: told.at, ack: self.offset(base, self.una, ack), window, at_most })
+    }
+
+    /// True if the packet, or what it acknowledges, is beyond all that was seen; `other` is the half that it acknowledges.
+    pub(crate) fn is_news(&self, other: &Self, packet: &Meta) -> bool {
+        let len = i64::from(packet.payload_len())
+            + i64::from(packet.flags.contains(TcpFlags::SYN))
+            + i64::from(packet.flags.contains(TcpFlags::FIN));
+        let new_data = self.base.is_none_or(|base| self.offset(base, self.next, packet.seq) + len > self.next);
+        let acks = packet.flags.contains(TcpFlags::ACK);
+        new_data && len > 0
+            || acks && other.base.is_none_or(|base| other.offset(base, other.una, packet.ack) > other.una)
     }
 
     /// One byte beyond a closed window, or the last acknowledged byte over again (RFC 9293, sections 3.8.6.1 and 3.8.4).
@@ -358,6 +413,11 @@ impl Half {
         }
         // Data that the capture does not see are known by their ACKs.
         let base = *self.base.get_or_insert(packet.ack);
+        if packet.options().timestamps().is_none()
+            && let Some(known) = self.known(&Told::new(now, packet), true)
+        {
+            self.at_sender.passed(known);
+        }
         let ack = self.offset(base, self.una, packet.ack);
         self.account(now, None);
         let fresh_sack = self.on_sack(now, base, ack, packet);
@@ -380,7 +440,7 @@ impl Half {
 
     /// RFC 6675, section 4 (IsLost), and RFC 5681, section 3.2: whether there is enough to tell of a loss.
     fn weigh(&mut self, now: Instant) {
-        let mss = i64::try_from(self.out.largest_segment).unwrap_or(i64::MAX / 2);
+        let mss = self.size.mss().cast_signed();
         let much = self.sacked.len() >= DUP_THRESH as usize || self.sacked.bytes() > 2 * mss;
         if self.next == self.una || !(self.dup_acks >= DUP_THRESH || (self.sacked.len() > 0 && much)) {
             self.evidence = None;
@@ -518,7 +578,7 @@ impl Half {
     }
 
     fn limit_now(&self) -> Limit {
-        let mss = self.out.largest_segment;
+        let mss = self.size.mss();
         let flight = self.next - self.una;
         if self.una < self.origin {
             Limit::Handshake
@@ -528,7 +588,7 @@ impl Half {
             Limit::Recovery
         } else if self.window.is_some_and(|window| flight + mss.cast_signed() > window) {
             Limit::ReceiveWindow
-        } else if self.last_payload < mss {
+        } else if !self.last_is_full {
             // It sent less than a full segment: there was no more.
             Limit::Application
         } else {
@@ -536,8 +596,42 @@ impl Half {
         }
     }
 
-    /// The numbers, of a connection whose first packet came at `from`.
-    pub(crate) fn finish(mut self, from: Instant) -> Direction {
+    /// The fastest round trip from the capture to the end that this half's data go to, whose own half is `other`.
+    pub(crate) fn to_receiver(&self, other: &Self) -> Option<Duration> {
+        // A SYN is answered at once. Few segments may all have met a delayed ACK.
+        let is_sure = self.initial().is_some() || self.rtt.count() >= FEW;
+        let by_data = self.rtt.least();
+        // Echoes are too fast by up to the unit of timestamps.
+        let by_echo = other.turnaround.least().map(|least| least + TIMESTAMP_UNIT);
+        if is_sure { by_data.or(by_echo) } else { by_data.into_iter().chain(by_echo).min() }
+    }
+
+    /// What the sender waited for, from where the capture stands, and where that comes from.
+    fn judge_limits(&mut self, vantage: Vantage) -> Option<Basis> {
+        let there = self.at_sender.finish(self.advanced, self.turnaround.least());
+        let (shares, basis) = match (vantage, there) {
+            (Vantage::Sender, _) => (self.out.limits, Basis::Packets),
+            (_, Some((shares, Basis::Timestamps))) => (shares, Basis::Timestamps),
+            (Vantage::Between | Vantage::Receiver, Some(there)) => there,
+            (Vantage::Between | Vantage::Receiver, None) => return None,
+            // The way to the receiver is long, or the whole is short: as if at the sender.
+            (Vantage::Unknown, _) if self.rtt.least() >= Some(TIMESTAMP_UNIT) || there.is_some() => {
+                (self.out.limits, Basis::Packets)
+            }
+            (Vantage::Unknown, _) => return None,
+        };
+        self.out.limits = shares;
+        Some(basis)
+    }
+
+    /// The numbers, of a connection whose first packet came at `from`; `ways` are the fastest round trips to the sender and to the receiver.
+    pub(crate) fn finish(mut self, from: Instant, ways: [Option<Duration>; 2]) -> Direction {
+        [self.out.to_sender, self.out.to_receiver] = ways;
+        self.out.vantage = Vantage::new(ways[0], ways[1]);
+        self.out.limits_from = self.judge_limits(self.out.vantage);
+        if self.out.limits_from.is_none() {
+            self.out.limits = Shares::default();
+        }
         let acknowledged = self.una.min(self.fin.unwrap_or(i64::MAX)) - self.origin;
         self.out.bytes_acknowledged = acknowledged.max(0).unsigned_abs();
         let end = self.advanced.or(self.last_sent).unwrap_or(from);
@@ -548,12 +642,8 @@ impl Half {
         let bits = bytes as f64 * 8.0;
         self.out.goodput_bps = if seconds > 0.0 { bits / seconds } else { 0.0 };
         self.out.turnaround = self.turnaround.fastest();
-        self.out.round_trips = RoundTrips {
-            count: self.rtt.count(),
-            least: self.rtt.least(),
-            median: self.rtt.quantile(0.5),
-            p95: self.rtt.quantile(0.95),
-        };
+        self.out.round_trips = RoundTrips::of(&self.rtt);
+        self.out.answers = RoundTrips::of(&self.turnaround.prompt);
         self.out
     }
 }

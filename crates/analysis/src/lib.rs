@@ -13,7 +13,9 @@
 //! | `sent.rs` | segments that are not acknowledged yet |
 //! | `ranges.rs` | what SACK has told of them |
 //! | `roundtrip.rs`, `turnaround.rs` | the parts of the round trip on both sides of the capture |
-//! | `limit.rs` | what a sender waited for |
+//! | `limit.rs`, `sender.rs` | what a sender waited for; the same from where it cannot be seen at once |
+//! | `segment_size.rs` | what a full segment is, where offloads merge several |
+//! | `vantage.rs` | where the capture stands |
 //! | `outcome.rs` | the numbers that come out |
 //! | `fairness.rs` | how evenly connections shared, and what explains it |
 //! | `stream.rs` | delay, jitter, losses and late packets of a stream of datagrams |
@@ -26,12 +28,17 @@ mod limit;
 mod outcome;
 mod ranges;
 mod roundtrip;
+mod segment_size;
+mod sender;
 mod sent;
 pub mod stream;
 mod turnaround;
+mod vantage;
 
 pub use captured::parse_captured;
-pub use connections::Analysis;
+pub use connections::{Analysis, Sighting};
 pub use limit::{Limit, Shares};
 pub use outcome::{Connection, Direction, Handshake, MOST_PAUSES, Opener, Pause, Repeats, RoundTrips};
+pub use sender::Basis;
 pub use sent::MOST_OUTSTANDING;
+pub use vantage::Vantage;

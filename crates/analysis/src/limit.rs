@@ -15,6 +15,8 @@ pub enum Limit {
     ReceiveWindow,
     /// Data were outstanding and the receiver's window had room: the congestion window, and behind it the line.
     CongestionWindow,
+    /// One of the two windows, and the capture cannot tell which.
+    Window,
     /// The same while losses were being repaired.
     Recovery,
     /// A retransmission timer had to expire.
@@ -25,8 +27,15 @@ pub enum Limit {
 
 impl Limit {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Application, Self::ReceiveWindow, Self::CongestionWindow, Self::Recovery, Self::Timer, Self::Handshake];
+    pub const ALL: [Self; 7] = [
+        Self::Application,
+        Self::ReceiveWindow,
+        Self::CongestionWindow,
+        Self::Window,
+        Self::Recovery,
+        Self::Timer,
+        Self::Handshake,
+    ];
 
     /// Its name in outputs.
     #[must_use]
@@ -35,6 +44,7 @@ impl Limit {
             Self::Application => "application",
             Self::ReceiveWindow => "receive_window",
             Self::CongestionWindow => "congestion_window",
+            Self::Window => "either_window",
             Self::Recovery => "loss_recovery",
             Self::Timer => "retransmission_timer",
             Self::Handshake => "handshake",

@@ -4,6 +4,9 @@ use lastmile_packet::{FlowAddresses, SynOptions};
 use lastmile_units::{Duration, Instant};
 
 use crate::limit::Shares;
+use crate::roundtrip::RoundTrip;
+use crate::sender::Basis;
+use crate::vantage::Vantage;
 
 /// Most pauses of a direction that are listed; all are counted.
 pub const MOST_PAUSES: usize = 1_000;
@@ -86,7 +89,9 @@ pub struct Direction {
     pub repeats: Repeats,
     /// From the capture to the receiver and back.
     pub round_trips: RoundTrips,
-    /// From the capture to the sender and back, at the fastest.
+    /// From the capture to the sender and back, while data were in flight: from an ACK to the first packet that echoes its timestamp.
+    pub answers: RoundTrips,
+    /// The same at the fastest, of the last few and with the times in which the sender had nothing to send.
     pub turnaround: Option<Duration>,
     /// Pure ACKs that came back for this direction.
     pub acks: u64,
@@ -103,8 +108,16 @@ pub struct Direction {
     pub zero_windows: u64,
     /// For how long it was closed.
     pub zero_window: Duration,
-    /// What the sender waited for.
+    /// What the sender waited for; nothing where that cannot be told from where the capture stands.
     pub limits: Shares,
+    /// Where that comes from.
+    pub limits_from: Option<Basis>,
+    /// Where the capture stands.
+    pub vantage: Vantage,
+    /// The fastest round trip from the capture to the sender.
+    pub to_sender: Option<Duration>,
+    /// The fastest round trip from the capture to the receiver.
+    pub to_receiver: Option<Duration>,
     /// Pauses of more than a second between packets with payload, the first [`MOST_PAUSES`].
     pub pauses: Vec<Pause>,
     /// How many there were.
@@ -178,6 +191,12 @@ pub struct RoundTrips {
     pub median: Option<Duration>,
     /// 95 of 100 are at or below it.
     pub p95: Option<Duration>,
+}
+
+impl RoundTrips {
+    pub(crate) fn of(trips: &RoundTrip) -> Self {
+        Self { count: trips.count(), least: trips.least(), median: trips.quantile(0.5), p95: trips.quantile(0.95) }
+    }
 }
 
 /// A time in which no data were sent.

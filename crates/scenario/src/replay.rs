@@ -223,8 +223,7 @@ fn load(path: &Path) -> Result<Capture, String> {
 impl Capture {
     fn read(file: impl Read) -> Result<Self, String> {
         let mut capture = Self::default();
-        let broken = crate::capture::read(file, &mut |frame| capture.take(frame))?;
-        capture.broken = broken;
+        capture.broken = crate::capture::read(file, &mut |frame| capture.take(frame))?.broken;
         Ok(capture)
     }
 

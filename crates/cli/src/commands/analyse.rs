@@ -26,11 +26,12 @@ const ANALYSIS: &str = "analysis.json";
 
 /// Analyse captures: why TCP sent again, what limited each connection, why goodputs differ
 ///
-/// Reads pcap and pcapng, and the folders that `run --out` writes: then the run's own counters stand beside those of its captures. `up` is
-/// what was sent by the side that opened a connection, `down` what was sent to it. Captures near the sender tell most.
+/// Reads pcap and pcapng, also compressed by gzip or zstd, and the folders that `run --out` writes: then the run's own counters stand beside
+/// those of its captures. `up` is what was sent by the side that opened a connection, `down` what was sent to it. Where the capture stands is
+/// found from the packets; captures next to the sender tell most. Exit code 1: a capture could not be read to its end.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Captures (pcap, pcapng), or folders with the results of a run
+    /// Captures (pcap, pcapng; .gz and .zst too; - for standard input), or folders with the results of a run
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -63,6 +64,9 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     if arguments.out.is_some() && arguments.files.len() > 1 {
         return Err(Failure::new("--out: of one FILE only").hint("analyse them one after the other"));
     }
+    if arguments.files.iter().filter(|file| *file == Path::new(read::STANDARD_INPUT)).count() > 1 {
+        return Err(Failure::new("standard input (-) can be read once"));
+    }
     let _cut_off = Interrupt::at_once()?;
     let mut folders = Folders::default();
     if let Some(out) = &arguments.out {
@@ -74,6 +78,13 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     }
     let documents: Vec<Document> =
         analysed.iter().map(|file| Document::new(file, arguments.group_by.as_ref())).collect();
+    let is_table = !arguments.json && !arguments.csv && arguments.connection.is_none();
+    for document in &documents {
+        // The table begins with it.
+        if let Some(broken) = tables::broken(document).filter(|_| !is_table) {
+            printer.talk(&format!("error: {broken}"));
+        }
+    }
     for document in &documents {
         tables::tell(document, printer);
     }
@@ -93,7 +104,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     if let Some(directory) = &arguments.out {
         write(directory, &analysed, &documents)?;
     }
-    Ok(Exit::Done)
+    Ok(if documents.iter().all(|document| document.complete) { Exit::Done } else { Exit::No })
 }
 
 fn write(directory: &Path, analysed: &[read::Analysed], documents: &[Document]) -> Result<()> {

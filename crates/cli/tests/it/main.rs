@@ -45,4 +45,5 @@ mod terminal;
 mod transcript;
 #[cfg(target_os = "linux")]
 mod unit;
+mod vantage;
 mod workspace;

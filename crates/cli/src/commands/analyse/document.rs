@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use lastmile_analysis::fairness::{Fairness, Share, fairness};
-use lastmile_analysis::{Connection, Direction, Limit, Opener};
+use lastmile_analysis::{Basis, Connection, Direction, Limit, Opener, RoundTrips, Vantage};
 use lastmile_units::Duration;
 use serde::Serialize;
 
@@ -24,15 +24,20 @@ pub(super) struct Files<'a> {
 #[derive(Serialize)]
 pub(super) struct Document {
     pub(super) file: String,
+    /// False for a capture that could not be read to its end.
+    pub(super) complete: bool,
+    pub(super) broken: Option<String>,
     pub(super) packets: u64,
+    pub(super) bytes_read: u64,
     pub(super) duration_s: f64,
+    pub(super) stands: Stands,
     pub(super) packets_without_ip: u64,
     pub(super) packets_not_tcp: u64,
     pub(super) packets_unreadable: u64,
     pub(super) first_unreadable: Option<String>,
     pub(super) packets_with_cut_options: u64,
     pub(super) packets_back_in_time: u64,
-    pub(super) broken: Option<String>,
+    pub(super) packets_seen_at_other_interfaces: u64,
     pub(super) connections: Vec<Row>,
     pub(super) groups: Vec<Group>,
     pub(super) run: Option<Beside>,
@@ -46,6 +51,10 @@ pub(super) struct Row {
     pub(super) from: String,
     pub(super) to: String,
     pub(super) opener_seen: bool,
+    /// Where the capture stands: `sender`, `between`, `receiver`; `null` if that is not sure.
+    pub(super) vantage: Option<&'static str>,
+    pub(super) to_sender_s: Option<f64>,
+    pub(super) to_receiver_s: Option<f64>,
     pub(super) start_s: f64,
     pub(super) end_s: f64,
     pub(super) closed: bool,
@@ -74,6 +83,10 @@ pub(super) struct Row {
     pub(super) rtt_median_s: Option<f64>,
     pub(super) rtt_p95_s: Option<f64>,
     pub(super) turnaround_s: Option<f64>,
+    pub(super) turnaround_median_s: Option<f64>,
+    pub(super) turnaround_p95_s: Option<f64>,
+    pub(super) round_trip_median_s: Option<f64>,
+    pub(super) round_trip_p95_s: Option<f64>,
     pub(super) retransmissions: u64,
     pub(super) timeouts: u64,
     pub(super) fast_retransmits: u64,
@@ -97,8 +110,14 @@ pub(super) struct Row {
     pub(super) zero_window_s: f64,
     pub(super) longest_stall_s: f64,
     pub(super) pauses: u64,
+    /// Where `limited_by` comes from: `packets`, `timestamps`, `round_trip`; `null` where the vantage hides it.
+    pub(super) limits_from: Option<&'static str>,
     pub(super) limited_by: BTreeMap<&'static str, f64>,
     pub(super) limit: String,
+    #[serde(skip)]
+    pub(super) from_ip: String,
+    #[serde(skip)]
+    pub(super) to_ip: String,
     /// It is large enough to count for fairness.
     #[serde(skip)]
     pub(super) counts: bool,
@@ -124,6 +143,60 @@ pub(super) struct Group {
     pub(super) explanation: String,
 }
 
+/// Where the capture stands, by all its connections.
+#[derive(Serialize)]
+pub(super) struct Stands {
+    /// The address that it stands next to, if that is one of every connection whose vantage is known.
+    pub(super) next_to: Option<String>,
+    pub(super) to_it_s: Option<f64>,
+    pub(super) to_the_others_s: Option<f64>,
+    /// Rows by vantage.
+    pub(super) at_sender: usize,
+    pub(super) between: usize,
+    pub(super) at_receiver: usize,
+    pub(super) unknown: usize,
+}
+
+impl Stands {
+    fn new(rows: &[Row]) -> Self {
+        let count = |vantage: Vantage| rows.iter().filter(|row| row.vantage == vantage.name()).count();
+        let near = |row: &Row| match row.vantage {
+            Some("sender") => Some((row.from_ip.clone(), row.to_sender_s, row.to_receiver_s)),
+            Some("receiver") => Some((row.to_ip.clone(), row.to_receiver_s, row.to_sender_s)),
+            _ => None,
+        };
+        let ends: Vec<_> = rows.iter().filter_map(near).collect();
+        let between = count(Vantage::Between);
+        let one = ends.first().filter(|first| between == 0 && ends.iter().all(|end| end.0 == first.0));
+        let least = |of: fn(&(String, Option<f64>, Option<f64>)) -> Option<f64>| {
+            one.and_then(|_| ends.iter().filter_map(of).reduce(f64::min))
+        };
+        Self {
+            next_to: one.map(|end| end.0.clone()),
+            to_it_s: least(|end| end.1),
+            to_the_others_s: least(|end| end.2),
+            at_sender: count(Vantage::Sender),
+            between,
+            at_receiver: count(Vantage::Receiver),
+            unknown: count(Vantage::Unknown),
+        }
+    }
+}
+
+/// The whole round trip of a direction, median and 95th percentile. Away from the sender it has two parts: medians are added, and the 95th
+/// percentile of the larger part to the median of the other.
+fn round_trip(direction: &Direction) -> (Option<Duration>, Option<Duration>) {
+    let own = direction.round_trips;
+    if !matches!(direction.vantage, Vantage::Between | Vantage::Receiver) {
+        return (own.median, own.p95);
+    }
+    let other = direction.answers;
+    let medians = own.median.zip(other.median);
+    let larger = |a: RoundTrips, b: RoundTrips| if a.median >= b.median { (a, b) } else { (b, a) };
+    let (large, small) = larger(own, other);
+    (medians.map(|(own, other)| own + other), large.p95.zip(small.median).map(|(p95, median)| p95 + median))
+}
+
 impl Document {
     pub(super) fn new(analysed: &Analysed, group_by: Option<&GroupBy>) -> Self {
         let counts = &analysed.counts;
@@ -139,15 +212,19 @@ impl Document {
         let first = counts.first_unreadable.as_ref();
         Self {
             file: analysed.path.display().to_string(),
+            complete: counts.broken.is_none(),
+            broken: counts.broken.clone(),
             packets: counts.packets,
+            bytes_read: counts.bytes,
             duration_s: counts.duration_s,
+            stands: Stands::new(&connections),
             packets_without_ip: counts.foreign,
             packets_not_tcp: counts.other,
             packets_unreadable: counts.unreadable,
             first_unreadable: first.map(|(number, why)| format!("packet {number}: {why}")),
             packets_with_cut_options: counts.cut,
             packets_back_in_time: counts.back_in_time,
-            broken: counts.broken.as_ref().map(|why| format!("after packet {}: {why}", counts.packets)),
+            packets_seen_at_other_interfaces: counts.seen_before,
             groups: groups(&connections),
             run: analysed.run.as_ref().map(|summary| Beside::new(summary, &connections)),
             connections,
@@ -165,13 +242,19 @@ impl Row {
         let both = handshake.syn.zip(handshake.syn_ack);
         let seconds = |span: Option<Duration>| span.map(Duration::as_secs_f64);
         let repeats = direction.repeats;
+        let (median, p95) = round_trip(direction);
         let other = if up { &connection.down } else { &connection.up };
         Self {
             connection: number,
             direction: name,
+            from_ip: addresses.ip.source().to_string(),
+            to_ip: addresses.ip.destination().to_string(),
             from: SocketAddr::new(addresses.ip.source(), addresses.source_port).to_string(),
             to: SocketAddr::new(addresses.ip.destination(), addresses.destination_port).to_string(),
             opener_seen: connection.opener == Opener::Seen,
+            vantage: direction.vantage.name(),
+            to_sender_s: seconds(direction.to_sender),
+            to_receiver_s: seconds(direction.to_receiver),
             start_s: connection.from.as_secs_f64(),
             end_s: connection.to.as_secs_f64(),
             closed: connection.closed,
@@ -200,6 +283,10 @@ impl Row {
             rtt_median_s: seconds(direction.round_trips.median),
             rtt_p95_s: seconds(direction.round_trips.p95),
             turnaround_s: seconds(direction.turnaround),
+            turnaround_median_s: seconds(direction.answers.median),
+            turnaround_p95_s: seconds(direction.answers.p95),
+            round_trip_median_s: seconds(median),
+            round_trip_p95_s: seconds(p95),
             retransmissions: repeats.packets(),
             timeouts: repeats.timeouts,
             fast_retransmits: repeats.fast,
@@ -223,8 +310,9 @@ impl Row {
             zero_window_s: direction.zero_window.as_secs_f64(),
             longest_stall_s: direction.longest_stall.as_secs_f64(),
             pauses: direction.pauses_count,
+            limits_from: direction.limits_from.map(Basis::name),
             limited_by: Limit::ALL.map(|limit| (limit.name(), direction.limits.share(limit))).into(),
-            limit: super::tables::limit(direction),
+            limit: super::tables::limit(direction, median),
             counts: counts_for_fairness(direction, other),
             group: None,
         }

@@ -1,16 +1,19 @@
 //! What is analysed: capture files, and folders with the results of a run.
 
 use std::fs::File;
-use std::io::{BufReader, ErrorKind};
+use std::io::{ErrorKind, Read, stdin};
 use std::path::{Path, PathBuf};
 
-use lastmile_analysis::{Analysis, Connection, parse_captured};
+use lastmile_analysis::{Analysis, Connection, Sighting, parse_captured};
 use lastmile_results::Summary;
 use lastmile_results::write::SUMMARY;
 use lastmile_scenario::capture;
 use lastmile_units::Instant;
 
 use crate::exit::{Failure, Result};
+
+/// The name that stands for standard input.
+pub(super) const STANDARD_INPUT: &str = "-";
 
 /// A file, and what was found in it.
 pub(super) struct Analysed {
@@ -36,6 +39,10 @@ pub(super) struct Counts {
     /// With options that the snap length cut.
     pub(super) cut: u64,
     pub(super) back_in_time: u64,
+    /// Seen before at another interface, and left out.
+    pub(super) seen_before: u64,
+    /// Bytes of the file, before compression, up to the end of the last packet.
+    pub(super) bytes: u64,
     /// Why the file could not be read to its end.
     pub(super) broken: Option<String>,
     pub(super) duration_s: f64,
@@ -56,7 +63,7 @@ fn folder(path: &Path) -> Result<Vec<Analysed>> {
     let summary: Summary = serde_json::from_str(&text).map_err(|error| failed(&summary, &error))?;
     let entries = std::fs::read_dir(path).map_err(|error| failed(path, &error))?;
     let mut captures: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    captures.retain(|path| path.extension().is_some_and(|extension| extension == "pcapng" || extension == "pcap"));
+    captures.retain(|path| is_capture(path));
     captures.sort();
     if captures.is_empty() {
         let (connections, counts) = (Vec::new(), Counts::default());
@@ -65,11 +72,24 @@ fn folder(path: &Path) -> Result<Vec<Analysed>> {
     captures.iter().map(|capture| one(capture, Some(summary.clone()))).collect()
 }
 
+/// By its name: `.pcap` or `.pcapng`, and perhaps `.gz` or `.zst` behind it.
+fn is_capture(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let plain = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
+    plain.ends_with(".pcap") || plain.ends_with(".pcapng")
+}
+
+/// The file of this name, or standard input.
+fn open(path: &Path) -> std::io::Result<Box<dyn Read>> {
+    if path == Path::new(STANDARD_INPUT) { Ok(Box::new(stdin().lock())) } else { Ok(Box::new(File::open(path)?)) }
+}
+
 fn one(path: &Path, run: Option<Summary>) -> Result<Analysed> {
     let wrong = |message: String| Failure::new(format_args!("{}: {message}", path.display()));
-    let file = File::open(path).map_err(|error| match error.kind() {
+    let file = open(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => {
-            wrong("no such file".to_owned()).hint("pcap and pcapng can be read, and folders of `run --out`")
+            wrong("no such file".to_owned())
+                .hint("pcap and pcapng can be read, also compressed (gz, zst) or from standard input (-), and folders of `run --out`")
         }
         _ => wrong(error.to_string()),
     })?;
@@ -77,7 +97,7 @@ fn one(path: &Path, run: Option<Summary>) -> Result<Analysed> {
     let mut counts = Counts::default();
     let mut times = capture::Times::default();
     let mut last = Instant::ZERO;
-    let broken = capture::read(BufReader::with_capacity(1 << 18, file), &mut |frame| {
+    let extent = capture::read(file, &mut |frame| {
         counts.packets += 1;
         let Some(ip) = frame.ip else {
             counts.foreign += 1;
@@ -95,7 +115,8 @@ fn one(path: &Path, run: Option<Summary>) -> Result<Analysed> {
             Ok((at, (parsed, cut))) => {
                 last = last.max(at);
                 counts.cut += u64::from(cut);
-                analysis.packet(at, &parsed);
+                let capture::Sighting { interface, sent } = frame.sighting;
+                analysis.packet_at(at, Sighting { interface, sent }, &parsed);
             }
             Err(why) => {
                 counts.unreadable += 1;
@@ -104,11 +125,13 @@ fn one(path: &Path, run: Option<Summary>) -> Result<Analysed> {
         }
         Ok(())
     });
-    counts.broken = broken.map_err(|problem| {
+    let extent = extent.map_err(|problem| {
         wrong(problem).hint("pcap and pcapng of Ethernet, raw IP, PPP, Linux cooked and loopback captures can be read")
     })?;
+    (counts.bytes, counts.broken) = (extent.bytes, extent.broken);
     counts.duration_s = last.as_secs_f64();
     counts.other = analysis.other_packets();
     counts.back_in_time = analysis.packets_back_in_time();
+    counts.seen_before = analysis.packets_seen_before();
     Ok(Analysed { path: path.to_owned(), run, connections: analysis.finish(), counts })
 }

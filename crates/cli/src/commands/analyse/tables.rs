@@ -4,20 +4,31 @@ use std::fmt::Write as _;
 
 use lastmile_analysis::{Direction, Limit};
 use lastmile_results::format::{bytes, grouped, number, or_dash, percent, rate, seconds, window};
+use lastmile_text::shown;
+use lastmile_units::Duration;
 
-use super::document::{Document, Row};
+use super::document::{Document, Row, Stands};
 use super::read::Analysed;
 use crate::exit::{Failure, Result};
 use crate::printer::Printer;
 use crate::table::{Align, Table};
 
+/// Of a capture that was not read to its end, how far it was read and why no further.
+pub(super) fn broken(document: &Document) -> Option<String> {
+    let why = document.broken.as_ref()?;
+    Some(format!(
+        "{} was NOT READ TO ITS END: only its first {} packets ({} bytes, {}) are analysed; {why}",
+        shown::line(&document.file),
+        grouped(document.packets),
+        grouped(document.bytes_read),
+        seconds(document.duration_s),
+    ))
+}
+
 /// What is odd about the file, on standard error.
 pub(super) fn tell(document: &Document, printer: &mut Printer) {
     let Document { file, packets, .. } = document;
     let mut warn = |text: String| printer.talk(&format!("warning: {file}: {text}"));
-    if let Some(broken) = &document.broken {
-        warn(format!("the file breaks off {broken}; what comes before is analysed"));
-    }
     if let Some(first) = &document.first_unreadable {
         warn(format!(
             "{} of {packets} packets cannot be read and are left out, the first is {first}",
@@ -30,10 +41,17 @@ pub(super) fn tell(document: &Document, printer: &mut Printer) {
             "options of {count} packets were cut by the snap length; capture at least 128 bytes of each packet"
         ));
     }
+    if document.packets_seen_at_other_interfaces > 0 {
+        let count = document.packets_seen_at_other_interfaces;
+        warn(format!("{count} packets were seen before at another interface of the capture and are left out"));
+    }
 }
 
 /// A capture: its connections, how evenly they shared, and the run beside it.
 pub(super) fn all(document: &Document, most: usize, printer: &mut Printer) -> Result<()> {
+    if let Some(broken) = broken(document) {
+        printer.data(&format!("{broken}\n"))?;
+    }
     printer.heading(&document.file)?;
     let mut text = String::new();
     if document.packets > 0 {
@@ -48,6 +66,7 @@ pub(super) fn all(document: &Document, most: usize, printer: &mut Printer) -> Re
             seconds(document.duration_s),
             grouped(tcp)
         );
+        text.push_str(&stands(&document.stands));
     }
     if !document.connections.is_empty() {
         let _ = write!(text, "\n{}", connections(document, most));
@@ -70,6 +89,35 @@ pub(super) fn all(document: &Document, most: usize, printer: &mut Printer) -> Re
     Ok(printer.data(&text)?)
 }
 
+/// Where the capture stands, in a line; nothing where there are no connections.
+fn stands(stands: &Stands) -> String {
+    let mut text = match (stands, &stands.next_to) {
+        (Stands { to_it_s: Some(near), to_the_others_s: Some(far), .. }, Some(address)) => {
+            format!(
+                "The capture stands at {address} or next to it: {} from there, {} from the other end",
+                seconds(*near),
+                seconds(*far)
+            )
+        }
+        (Stands { at_sender: 0, between: 0, at_receiver: 0, unknown: 0, .. }, _) => return String::new(),
+        (Stands { at_sender: 0, between: 0, at_receiver: 0, .. }, _) => {
+            return "Where the capture stands is not sure: too little was seen of one end, or the round trip is too short\n".to_owned();
+        }
+        (Stands { at_sender: 0, between: 1.., at_receiver: 0, .. }, _) => {
+            "The capture stands between the ends".to_owned()
+        }
+        _ => format!(
+            "The capture stands at the sender of {} directions, at the receiver of {}, between the ends of {}",
+            stands.at_sender, stands.at_receiver, stands.between
+        ),
+    };
+    if stands.unknown > 0 {
+        let _ = write!(text, "; not sure of {}", stands.unknown);
+    }
+    text.push('\n');
+    text
+}
+
 fn connections(document: &Document, most: usize) -> String {
     use Align::{Left, Right};
     let mut table = Table::new([
@@ -77,6 +125,7 @@ fn connections(document: &Document, most: usize) -> String {
         ("from", Left),
         ("to", Left),
         ("", Left),
+        ("seen at", Left),
         ("bytes", Right),
         ("goodput", Right),
         ("RTT", Right),
@@ -100,10 +149,11 @@ fn connections(document: &Document, most: usize) -> String {
             row.from.clone(),
             row.to.clone(),
             row.direction.to_owned(),
+            row.vantage.unwrap_or("?").to_owned(),
             bytes(row.bytes_acknowledged.max(row.bytes_new)),
             rate(row.goodput_bps),
-            or_dash(row.rtt_median_s, seconds),
-            or_dash(row.rtt_p95_s, seconds),
+            or_dash(row.round_trip_median_s, seconds),
+            or_dash(row.round_trip_p95_s, seconds),
             grouped(row.retransmissions),
             grouped(row.timeouts),
             grouped(row.fast_retransmits),
@@ -166,7 +216,10 @@ fn groups(text: &mut String, document: &Document) {
 }
 
 /// What held a direction most, in words; with the bound where that is a window.
-pub(super) fn limit(direction: &Direction) -> String {
+pub(super) fn limit(direction: &Direction, round_trip: Option<Duration>) -> String {
+    if direction.limits_from.is_none() {
+        return "does not show from here".to_owned();
+    }
     let Some(limit) = Limit::ALL
         .into_iter()
         .max_by_key(|limit| direction.limits.of(*limit))
@@ -175,17 +228,19 @@ pub(super) fn limit(direction: &Direction) -> String {
         return "–".to_owned();
     };
     let share = percent(direction.limits.share(limit));
-    let trip = direction.round_trips.median.map(|own| (own + direction.turnaround.unwrap_or_default()).as_secs_f64());
+    let trip = round_trip.map(Duration::as_secs_f64);
     match (limit, direction.max_window, trip) {
         (Limit::ReceiveWindow, Some(bytes), Some(trip)) => {
             format!("receive window {share}: {} / {}", window(bytes), seconds(trip))
         }
         (Limit::CongestionWindow, _, Some(trip)) => {
-            let least = direction.round_trips.least.map_or(trip, lastmile_units::Duration::as_secs_f64);
+            let least: f64 =
+                [direction.to_sender, direction.to_receiver].into_iter().flatten().map(Duration::as_secs_f64).sum();
             // A round trip that has doubled has a full queue in it.
             let queue = if trip >= 2.0 * least { " (a queue stands on the line)" } else { "" };
             format!("congestion window {share}{queue}")
         }
+        (Limit::Window, ..) => format!("a window {share} (which one does not show here)"),
         (limit, ..) => format!("{} {share}", limit.name().replace('_', " ")),
     }
 }

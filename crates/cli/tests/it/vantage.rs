@@ -1,0 +1,178 @@
+//! Captures that tcpdump 4.99 wrote (`-s 128`, on hosts `-i any`), at both ends of a path and between.
+//!
+//! Two hosts of Linux 6.18 and between them 15 ms each way: a download of CUBIC over 10 Mbit/s with a queue of 60 kB (`bulk`, `six` over IPv6),
+//! one over 20 Mbit/s between hosts that cut and join segments in their devices (`tso`), one to a receive buffer of 20 kB without a
+//! limit on the way (`window`), and 20 kB every 100 ms (`app`, and `tsoapp` in Linux cooked captures of version 1).
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures").join(name)
+}
+
+fn analyse(arguments: &[&str], stdin: Stdio) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lastmile")).arg("analyse").args(arguments).stdin(stdin).output().unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    document["files"][0].clone()
+}
+
+fn of(name: &str) -> Value {
+    json(&analyse(&[file(name).to_str().unwrap(), "--json"], Stdio::null()))
+}
+
+/// The direction that carries the data.
+fn down(document: &Value) -> &Value {
+    document["connections"].as_array().unwrap().iter().find(|row| row["direction"] == "down").unwrap()
+}
+
+fn seconds(row: &Value, name: &str) -> f64 {
+    row[name].as_f64().unwrap_or_else(|| panic!("{name}: {}", row[name]))
+}
+
+fn share(row: &Value, limit: &str) -> f64 {
+    seconds(&row["limited_by"], limit)
+}
+
+/// Packets by capinfos, payload of the server and its repeats (retransmissions and out of order) by tshark 4.0.
+#[test]
+fn captures_with_a_snap_length_are_read_to_their_end() {
+    for (name, packets, payload, repeats) in [
+        ("bulk-sender.pcap.zst", 3152, 2_783_056, 28),
+        ("window-sender.pcap.zst", 1564, 1_500_000, 0),
+        ("app-sender.pcap.zst", 647, 600_000, 0),
+        ("six-receiver.pcap.gz", 1820, 1_500_000, 7),
+        ("tsoapp-sender.pcap", 362, 499_980, 0),
+    ] {
+        let document = of(name);
+        let row = down(&document);
+        assert_eq!(document["complete"], true, "{name}");
+        assert_eq!(document["packets"], packets, "{name}");
+        let bytes = row["bytes_new"].as_u64().unwrap() + row["bytes_repeated"].as_u64().unwrap();
+        assert_eq!(bytes, payload, "{name}");
+        let own = row["retransmissions"].as_u64().unwrap() + row["out_of_order"].as_u64().unwrap();
+        assert_eq!(own, repeats, "{name}");
+    }
+}
+
+#[test]
+fn where_a_capture_stands_is_found_and_said() {
+    for (name, vantage, near, far) in [
+        ("bulk-sender.pcap.zst", "sender", "to_sender_s", "to_receiver_s"),
+        ("bulk-receiver.pcap.zst", "receiver", "to_receiver_s", "to_sender_s"),
+        ("window-sender.pcap.zst", "sender", "to_sender_s", "to_receiver_s"),
+        ("window-receiver.pcap.zst", "receiver", "to_receiver_s", "to_sender_s"),
+        ("app-sender.pcap.zst", "sender", "to_sender_s", "to_receiver_s"),
+        ("app-receiver.pcap.zst", "receiver", "to_receiver_s", "to_sender_s"),
+        ("tso-sender.pcap.zst", "sender", "to_sender_s", "to_receiver_s"),
+        ("tso-receiver.pcap.zst", "receiver", "to_receiver_s", "to_sender_s"),
+        ("six-receiver.pcap.gz", "receiver", "to_receiver_s", "to_sender_s"),
+    ] {
+        let document = of(name);
+        let row = down(&document);
+        assert_eq!(row["vantage"], vantage, "{name}");
+        let (near, far) = (seconds(row, near), seconds(row, far));
+        assert!(near < 0.002 && (0.030..0.036).contains(&far), "{name}: {near} {far}");
+        let here = if vantage == "sender" { &row["from"] } else { &row["to"] };
+        let next_to = document["stands"]["next_to"].as_str().unwrap();
+        assert!(here.as_str().unwrap().contains(next_to), "{name}: {next_to}");
+        let text = analyse(&[file(name).to_str().unwrap()], Stdio::null()).stdout;
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains(&format!("The capture stands at {next_to} or next to it")), "{text}");
+    }
+}
+
+/// What held the sender is what its own end shows, wherever the capture stands. At the receiver a recovery begins with the first repair that
+/// arrives, so that it belongs to the congestion window here.
+#[test]
+fn limits_are_those_of_the_sender_at_every_vantage() {
+    const CONGESTION: [&str; 2] = ["congestion_window", "loss_recovery"];
+    for (limits, least, names) in [
+        (
+            &["receive_window"][..],
+            0.8,
+            &["window-sender.pcap.zst", "window-between-receiver.pcap.zst", "window-receiver.pcap.zst"][..],
+        ),
+        (&["application"], 0.8, &["app-sender.pcap.zst", "app-between-any.pcap.zst", "app-receiver.pcap.zst"]),
+        (&CONGESTION, 0.9, &["bulk-sender.pcap.zst", "bulk-receiver.pcap.zst"]),
+        (&CONGESTION, 0.9, &["tso-sender.pcap.zst", "tso-receiver.pcap.zst"]),
+        (&CONGESTION, 0.9, &["six-receiver.pcap.gz"]),
+        (&["application"], 0.8, &["tsoapp-sender.pcap"]),
+    ] {
+        let shares = names.iter().map(|name| {
+            let document = of(name);
+            limits.iter().map(|limit| share(down(&document), limit)).sum::<f64>()
+        });
+        let shares: Vec<f64> = shares.collect();
+        assert!(shares.iter().all(|own| *own >= least), "{names:?}: {limits:?} {shares:?}");
+        assert!(shares.iter().all(|own| (own - shares[0]).abs() < 0.1), "{names:?}: {limits:?} {shares:?}");
+    }
+    let document = of("bulk-receiver.pcap.zst");
+    assert_eq!(down(&document)["limits_from"], "timestamps");
+    assert!(share(down(&document), "application") < 0.05);
+}
+
+/// A bridge shows each packet as it comes and as it goes. tshark takes 425 of these for repeats.
+#[test]
+fn packets_of_several_interfaces_count_once() {
+    let document = of("app-between-any.pcap.zst");
+    let row = down(&document);
+    assert_eq!(
+        (&document["packets"], &document["packets_seen_at_other_interfaces"]),
+        (&Value::from(1294), &Value::from(647))
+    );
+    assert_eq!((&row["retransmissions"], &row["bytes_new"]), (&Value::from(0), &Value::from(600_000)));
+}
+
+#[test]
+fn standard_input_is_read_compressed_or_not() {
+    for name in ["tsoapp-sender.pcap", "app-sender.pcap.zst", "six-receiver.pcap.gz"] {
+        let piped = json(&analyse(&["-", "--json"], File::open(file(name)).unwrap().into()));
+        assert_eq!(piped["file"], "-");
+        assert_eq!(piped["connections"], of(name)["connections"], "{name}");
+    }
+    assert_eq!(analyse(&["-", "-"], Stdio::null()).status.code(), Some(2));
+}
+
+#[test]
+fn a_capture_that_breaks_off_is_said_first_and_the_exit_code_is_1() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("broken-captures");
+    std::fs::create_dir_all(&folder).unwrap();
+    let whole = std::fs::read(file("tsoapp-sender.pcap")).unwrap();
+    // The 101st record's length becomes one that none has. Records have 16 bytes of header, the third field is the length.
+    let mut damaged = whole.clone();
+    let mut at = 24;
+    for _ in 0..100 {
+        at += 16 + u32::from_le_bytes(whole[at + 8..at + 12].try_into().unwrap()) as usize;
+    }
+    damaged[at + 11] = 0xff;
+    for (name, bytes, packets) in [
+        ("cut.pcap", &whole[..whole.len() - 3], 361),
+        ("damaged.pcap", &damaged[..], 100),
+        ("cut.pcap.gz", &std::fs::read(file("six-receiver.pcap.gz")).unwrap()[..20_000], 200),
+    ] {
+        let path = folder.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let output = analyse(&[path.to_str().unwrap()], Stdio::null());
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        let first = text.lines().next().unwrap();
+        assert!(first.contains("was NOT READ TO ITS END: only its first") && first.contains("bytes"), "{text}");
+        let output = analyse(&[path.to_str().unwrap(), "--json"], Stdio::null());
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        assert!(String::from_utf8(output.stderr).unwrap().starts_with("error: "), "{name}");
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let document = &document["files"][0];
+        assert_eq!(document["complete"], false, "{name}");
+        let read = document["packets"].as_u64().unwrap();
+        assert!(if name == "cut.pcap.gz" { read > packets } else { read == packets }, "{name}: {read}");
+        assert!(document["bytes_read"].as_u64().unwrap() > 40 * read, "{name}");
+    }
+}

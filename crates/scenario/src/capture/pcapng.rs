@@ -1,0 +1,144 @@
+//! pcapng (IETF draft-ietf-opsawg-pcapng).
+//!
+//! Of packets only the fixed fields are read, so that no option of a packet, nor a block that is not needed, can end the reading.
+
+use std::io::Read;
+
+use pcap_file::Endianness;
+use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use pcap_file::pcapng::{PcapNgReader, RawBlock};
+
+use super::{Extent, Frame, Take, broken, link};
+
+// Block types.
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+/// Obsolete.
+const PACKET: u32 = 2;
+const SIMPLE_PACKET: u32 = 3;
+const ENHANCED_PACKET: u32 = 6;
+
+/// A packet as it stands in its block.
+struct Packet<'a> {
+    interface: u32,
+    /// In the unit of the interface; `None` for a simple packet.
+    time: Option<u64>,
+    data: &'a [u8],
+}
+
+pub(super) fn read(mut file: impl Read, take: &mut Take<'_>) -> Result<Extent, String> {
+    // The header of the section: its type and its length, in an order that comes after.
+    let mut head = [0; 8];
+    file.read_exact(&mut head).map_err(|_| "too short for a capture".to_owned())?;
+    let length = [head[4], head[5], head[6], head[7]];
+    let length = u32::from_le_bytes(length).min(u32::from_be_bytes(length));
+    let mut reader =
+        PcapNgReader::new(head.as_slice().chain(file)).map_err(|error| format!("no pcapng: {}", broken(&error)))?;
+    let mut order = reader.section().endianness;
+    let mut extent = Extent { bytes: u64::from(length), broken: None };
+    // Those of the section; the reader has them too, but not while a block is borrowed from it.
+    let mut interfaces: Vec<InterfaceDescriptionBlock<'static>> = Vec::new();
+    loop {
+        let block = match reader.next_raw_block() {
+            None => return Ok(extent),
+            Some(Err(error)) => return Ok(Extent { broken: Some(broken(&error)), ..extent }),
+            Some(Ok(block)) => block,
+        };
+        extent.bytes += u64::from(block.initial_len);
+        match block.type_ {
+            SECTION_HEADER => {
+                interfaces.clear();
+                order = reader.section().endianness;
+            }
+            INTERFACE_DESCRIPTION => interfaces = reader.interfaces().to_vec(),
+            ENHANCED_PACKET | PACKET | SIMPLE_PACKET => {
+                let Some(packet) = packet(&block, order, &interfaces) else {
+                    extent.bytes -= u64::from(block.initial_len);
+                    let broken = Some("the lengths of the next packet contradict each other".to_owned());
+                    return Ok(Extent { broken, ..extent });
+                };
+                take(frame(&packet, &interfaces)?)?;
+            }
+            _ => {}
+        }
+    }
+}
+
+fn frame<'a>(packet: &Packet<'a>, interfaces: &[InterfaceDescriptionBlock<'_>]) -> Result<Frame<'a>, String> {
+    let number = packet.interface;
+    let Some(description) = interfaces.get(number as usize) else {
+        // Of no interface: nobody knows its time or its link layer.
+        return Ok(Frame { at_ns: None, sighting: link::Sighting::default(), ip: Some(&[]) });
+    };
+    let datalink = description.linktype;
+    link::check(datalink)?;
+    let at_ns = packet.time.and_then(|time| to_ns(time, description));
+    Ok(Frame { at_ns, sighting: link::sighting(datalink, number, packet.data), ip: link::ip_of(datalink, packet.data) })
+}
+
+/// The fixed fields of a packet's block; `None` where it is shorter than they say.
+fn packet<'a>(
+    block: &'a RawBlock<'_>,
+    order: Endianness,
+    interfaces: &[InterfaceDescriptionBlock<'_>],
+) -> Option<Packet<'a>> {
+    let body = &*block.body;
+    let word = |number: usize| {
+        let bytes = body.get(4 * number..4 * number + 4)?.try_into().ok()?;
+        Some(match order {
+            Endianness::Big => u32::from_be_bytes(bytes),
+            Endianness::Little => u32::from_le_bytes(bytes),
+        })
+    };
+    if block.type_ == SIMPLE_PACKET {
+        // It has no time and no length of what was kept, and is of the first interface.
+        let snap = interfaces.first().map_or(0, |first| first.snaplen);
+        let kept = if snap == 0 { word(0)? } else { word(0)?.min(snap) };
+        return Some(Packet { interface: 0, time: None, data: body.get(4..)?.get(..kept as usize)? });
+    }
+    let interface = match (block.type_, order) {
+        // 16 bits, and 16 of a count of drops.
+        (PACKET, Endianness::Big) => word(0)? >> 16,
+        (PACKET, Endianness::Little) => word(0)? & 0xffff,
+        _ => word(0)?,
+    };
+    let time = u64::from(word(1)?) << 32 | u64::from(word(2)?);
+    let data = body.get(20..)?.get(..word(3)? as usize)?;
+    Some(Packet { interface, time: Some(time), data })
+}
+
+/// A time of an interface in nanoseconds: `if_tsresol` is a negative power of ten, or of two where its highest bit is set; `if_tsoffset`
+/// are seconds to add.
+fn to_ns(raw: u64, interface: &InterfaceDescriptionBlock<'_>) -> Option<u64> {
+    let (mut resolution, mut offset_s) = (6, 0);
+    for option in &interface.options {
+        match option {
+            InterfaceDescriptionOption::IfTsResol(told) => resolution = *told,
+            InterfaceDescriptionOption::IfTsOffset(told) => offset_s = told.cast_signed(),
+            _ => {}
+        }
+    }
+    let power = u32::from(resolution & 0x7f);
+    let per_second = if resolution & 0x80 == 0 { 10_u128.checked_pow(power)? } else { 2_u128.checked_pow(power)? };
+    let ns = u128::from(raw).checked_mul(1_000_000_000)? / per_second;
+    u64::try_from(i128::try_from(ns).ok()? + i128::from(offset_s) * 1_000_000_000).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pcap_file::DataLink;
+
+    #[test]
+    fn times_of_an_interface_count_in_its_unit() {
+        let mut interface = InterfaceDescriptionBlock::new(DataLink::RAW, 0);
+        assert_eq!(to_ns(3, &interface), Some(3_000), "microseconds where nothing is said");
+        interface.options.push(InterfaceDescriptionOption::IfTsResol(9));
+        assert_eq!(to_ns(3, &interface), Some(3));
+        interface.options.push(InterfaceDescriptionOption::IfTsOffset(2));
+        assert_eq!(to_ns(3, &interface), Some(2_000_000_003), "seconds are added");
+        interface.options.pop();
+        interface.options[0] = InterfaceDescriptionOption::IfTsResol(0x80 | 10);
+        assert_eq!(to_ns(512, &interface), Some(500_000_000), "1024ths of a second");
+    }
+}
