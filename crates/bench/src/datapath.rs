@@ -242,6 +242,10 @@ struct Source {
 }
 
 impl Port for Source {
+    fn name(&self) -> &str {
+        "source"
+    }
+
     fn framing(&self) -> Framing {
         Framing::Ethernet
     }
@@ -279,6 +283,10 @@ struct Sink {
 }
 
 impl Port for Sink {
+    fn name(&self) -> &str {
+        "sink"
+    }
+
     fn framing(&self) -> Framing {
         Framing::Ethernet
     }

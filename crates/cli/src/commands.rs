@@ -23,3 +23,5 @@ pub(crate) mod run;
 #[cfg(target_os = "linux")]
 pub(crate) mod shape;
 pub(crate) mod tc;
+#[cfg(target_os = "linux")]
+mod ticker;

@@ -132,7 +132,7 @@ impl Bump {
         self.down.catch_up = Some(most);
     }
 
-    /// Gives each direction another queue in front of its first hop. What waits leaves first, by the rules of the queue that it
+    /// Gives each direction another queue in front of its first hop. What waits leaves before all but urgent packets, by the rules of the queue that it
     /// waits in: nothing is lost, and no flow's packets change their order.
     pub fn hand_over(&mut self, queues: Queues) {
         self.up.hand_over(queues.up);
@@ -155,9 +155,9 @@ impl Bump {
         let Self { up, down, flows, mtu, tap } = self;
         let behind = up.hops.len();
         let mut taps = Taps { tap: tap.as_deref_mut(), first: 0 };
-        up.receive(clock, a, flows, *mtu, &mut taps)?;
+        up.receive(clock, a, flows, *mtu, &mut taps).map_err(|error| at_port(a, &error))?;
         taps.first = behind;
-        down.receive(clock, b, flows, *mtu, &mut taps)?;
+        down.receive(clock, b, flows, *mtu, &mut taps).map_err(|error| at_port(b, &error))?;
         taps.first = 0;
         up.send(clock, b, &mut taps);
         taps.first = behind;
@@ -176,6 +176,11 @@ impl Bump {
     pub fn reports(&self) -> (DirectionReport, DirectionReport) {
         (self.up.report(), self.down.report())
     }
+}
+
+/// The error with the name of the device that it is of.
+fn at_port(port: &dyn Port, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", port.name()))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::bump::Bump;
 use crate::clock::{Clock, MonotonicClock, std_span};
 use crate::error::{Context, Error};
 use crate::io::Device;
+use crate::pace::Pace;
 use crate::sys::wait;
 
 /// How hard to try to be on time.
@@ -15,6 +16,9 @@ use crate::sys::wait;
 pub struct Tuning {
     /// Stay awake for this long before each departure: more punctual, and costs CPU time. Zero: sleep until it is due.
     pub spin: Duration,
+    /// Of the time, at most this part in staying awake so: where departures follow one another closely, some come late by a wake-up
+    /// instead. 100: no limit.
+    pub spin_percent: u8,
     /// Stay awake for this long after each packet too, so that the next need not wake anybody up. Zero: not. Where packets
     /// carry no receive stamp, waking up is what delays them most.
     pub awake: Duration,
@@ -22,11 +26,12 @@ pub struct Tuning {
     pub realtime: bool,
 }
 
-/// Awake in time where there is another processor for all else, asleep when nothing is due; ordinary priority.
+/// Awake in time where there is another processor for all else, for a twentieth of the time at most; asleep when nothing is due; ordinary
+/// priority.
 impl Default for Tuning {
     fn default() -> Self {
         let spin = if several_processors() { Self::WAKE_UP } else { Duration::ZERO };
-        Self { spin, awake: Duration::ZERO, realtime: false }
+        Self { spin, spin_percent: Self::SPIN_PERCENT, awake: Duration::ZERO, realtime: false }
     }
 }
 
@@ -38,6 +43,18 @@ impl Tuning {
     /// Wake-ups that are asked for come late by less than this, but for one in a hundred (a virtual machine, timer slack of a
     /// nanosecond: 46 microseconds in the median).
     const WAKE_UP: Duration = Duration::from_us(150);
+
+    /// What being punctual may cost of a processor if nobody has asked for more: all that lines below 5 Mbit/s want of it.
+    const SPIN_PERCENT: u8 = 5;
+
+    /// The same, awake before each departure for `spin` if that is asked for, whatever it costs.
+    #[must_use]
+    pub fn with_spin(self, spin: Option<Duration>) -> Self {
+        match spin {
+            Some(spin) => Self { spin, spin_percent: 100, ..self },
+            None => self,
+        }
+    }
 
     /// How long an emulated line that somebody measures stays awake after a packet if nothing else is said: from one ping to the next
     /// at five a second, where there is another processor for all else.
@@ -70,18 +87,20 @@ pub(crate) enum Woken {
 pub(crate) fn carry(
     bump: &mut Bump,
     clock: &MonotonicClock,
-    tuning: Tuning,
+    pace: &mut Pace,
     [a, b]: [&mut dyn Device; 2],
     watched: [Option<BorrowedFd<'_>>; 3],
     until: Option<Instant>,
 ) -> Result<Woken, Error> {
     let mut latest = None;
+    let tuning = pace.tuning;
     loop {
+        pace.rest(clock.now())?;
         let now = clock.now();
         if until.is_some_and(|until| until <= now) {
             return Ok(Woken::Time);
         }
-        let departure = bump.next_wake().map(|due| due.since(now).saturating_sub(tuning.spin));
+        let departure = bump.next_wake().map(|due| due.since(now).saturating_sub(pace.spin.before(now, due)));
         let end = until.map(|until| until.since(now));
         let awake = latest.filter(|latest| now.since(*latest) < tuning.awake).map(|_| Duration::ZERO);
         let timeout = [departure, end, awake].into_iter().flatten().min();

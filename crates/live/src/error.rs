@@ -36,6 +36,16 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The kernel stops real-time threads too soon.
+    #[error(
+        "--realtime: this kernel lets real-time threads run for {runtime_us} of every {period_us} us, too little to carry packets"
+    )]
+    NoRealtimeBudget {
+        /// `kernel.sched_rt_runtime_us`.
+        runtime_us: i64,
+        /// `kernel.sched_rt_period_us`.
+        period_us: i64,
+    },
     /// A queue that its line cannot have.
     #[error(transparent)]
     Queue(#[from] BuildError),
@@ -189,6 +199,10 @@ impl Error {
                 "`chmod 666 {CLONE_DEVICE}`, as root, lets everybody make devices in namespaces of their own"
             )),
             Self::NoTun { .. } => Some("the kernel's TUN driver is missing: CONFIG_TUN, or `modprobe tun`".to_owned()),
+            Self::NoRealtimeBudget { period_us, .. } => Some(format!(
+                "`sysctl -w kernel.sched_rt_runtime_us={}`, as root, lets them; or do without --realtime",
+                period_us / 100 * 95
+            )),
             Self::NoBypass { .. } => Some(
                 "tcx (Linux 6.6) or nf_tables (5.12) can; or --path xdp, which goes past the bridge by itself"
                     .to_owned(),

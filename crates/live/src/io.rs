@@ -28,6 +28,9 @@ pub use xdp::Xdp;
 
 /// A device, seen from the datapath: gives packets that hosts sent and takes packets that hosts shall have.
 pub trait Port {
+    /// The device's name, for errors.
+    fn name(&self) -> &str;
+
     /// What the bytes of its packets begin with. Never changes.
     fn framing(&self) -> Framing;
 

@@ -84,8 +84,9 @@ pub fn run(
     let server = hosts::namespace("server", &config.hosts)?;
     let mut tuning = config.line.tuning;
     // Root alone is not enough everywhere: in a container the kernel may refuse, and then it goes on as it can.
-    tuning.realtime =
-        tuning.realtime && thread::scope(|scope| scope.spawn(|| wait::run_first().is_ok()).join().unwrap_or(false));
+    tuning.realtime = tuning.realtime
+        && crate::pace::Pace::new(tuning).is_ok()
+        && thread::scope(|scope| scope.spawn(|| wait::run_first().is_ok()).join().unwrap_or(false));
     let line = emulate::Config {
         client: Place::Existing(client.name().to_owned()),
         server: Place::Existing(server.name().to_owned()),

@@ -33,6 +33,7 @@ pub mod handle;
 pub mod http;
 pub mod io;
 pub mod lab;
+mod pace;
 pub mod probe;
 pub mod shape;
 pub mod stop;

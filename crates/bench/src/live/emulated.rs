@@ -40,7 +40,7 @@ fn cases() -> Vec<(String, Case)> {
     let mut cases: Vec<(String, Case)> =
         [44, 64, 1_476, 1_500].map(|ip_len| (format!("live: emulated, {ip_len} bytes"), Case::Packets(ip_len))).into();
     cases.push(("live: emulated, TCP".into(), Case::Tcp));
-    let asleep = Tuning { spin: Duration::ZERO, awake: Duration::ZERO, realtime: false };
+    let asleep = Tuning { spin: Duration::ZERO, spin_percent: 100, awake: Duration::ZERO, realtime: false };
     let spinning = Tuning { spin: Duration::from_us(150), ..asleep };
     let awake = Tuning { awake: Duration::from_ms(250), ..spinning };
     for (what, rated, tuning) in [

@@ -291,6 +291,10 @@ struct Counted<'a> {
 }
 
 impl Port for Counted<'_> {
+    fn name(&self) -> &str {
+        self.port.name()
+    }
+
     fn framing(&self) -> Framing {
         self.port.framing()
     }

@@ -29,6 +29,7 @@ use crate::printer::Printer;
 use super::control::{self, Seen};
 use super::emulate::packet_path;
 use super::policy::OnLine;
+use super::ticker;
 
 use self::metrics::Metrics;
 use self::operator::{Answer, Operator};
@@ -142,11 +143,11 @@ struct Start {
     heartbeat: bool,
 
     /// Stay awake for this long before each departure: more punctual, costs processor time [default: 150 us where there is
-    /// more than one processor]
+    /// more than one processor, for at most 5 % of the time]
     #[arg(long, value_name = "TIME")]
     spin: Option<Duration>,
 
-    /// Run before every ordinary process (SCHED_FIFO)
+    /// Run before every ordinary process (SCHED_FIFO), and sleep for a tenth of each millisecond in which it would else never sleep
     #[arg(long)]
     realtime: bool,
 
@@ -221,7 +222,7 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     printer.talk(&format!("control: {}", start.control.display()));
     let manager = pulse.manager.as_ref();
     manager.inspect(|manager| manager.ready(&place.words()));
-    let asker = listener.asker();
+    let (asker, glances) = (listener.asker(), world.handle());
     let mut operator = Operator::new(start, policy, (place, rights), world.handle(), manager);
     let (outcome, operator) = std::thread::scope(|scope| {
         let control = scope.spawn(|| {
@@ -233,6 +234,10 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
             let (end, pages) = (&end, Metrics(asker));
             // Packets are carried with or without it.
             scope.spawn(move || drop(server.serve(end, &pages)));
+        }
+        if ticker::is_watched() && !start.heartbeat {
+            let (handle, end) = (&glances, &end);
+            scope.spawn(move || ticker::tick(&|| handle.glance(), end, &ticker::shaper));
         }
         let outcome = world.run(&stop);
         manager.iter().for_each(|manager| manager.stopping());
@@ -291,11 +296,7 @@ impl Start {
             up,
             down,
             path: self.path,
-            tuning: Tuning {
-                spin: self.spin.unwrap_or(Tuning::default().spin),
-                realtime: self.realtime,
-                ..Tuning::default()
-            },
+            tuning: Tuning { realtime: self.realtime, ..Tuning::default() }.with_spin(self.spin),
         }
     }
 

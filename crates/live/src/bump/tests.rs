@@ -46,6 +46,10 @@ impl Default for FakePort {
 }
 
 impl Port for FakePort {
+    fn name(&self) -> &str {
+        "a fake"
+    }
+
     fn framing(&self) -> Framing {
         self.framing
     }

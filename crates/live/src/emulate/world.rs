@@ -18,6 +18,7 @@ use crate::handle::{Asked, Handle, Inbox, Snapshot};
 use crate::io::tun::Settings;
 use crate::io::{Device, Interface, Path, Tun};
 use crate::lab::{Namespace, leftovers};
+use crate::pace::Pace;
 use crate::stop::Stop;
 use crate::sys::{random, wait};
 
@@ -204,7 +205,7 @@ pub struct World {
     client: Side,
     server: Side,
     clock: MonotonicClock,
-    tuning: Tuning,
+    pace: Pace,
     inbox: Inbox,
     started: Instant,
 }
@@ -237,8 +238,8 @@ impl World {
         let client = Side::build(config, &config.client, CLIENT, config.client_address)?;
         let server = Side::build(config, &config.server, "server", config.server_address)?;
         let clock = MonotonicClock::start();
-        let (tuning, inbox, started) = (config.tuning, Inbox::new()?, clock.now());
-        Ok(Self { bump, serving: None, client, server, clock, tuning, inbox, started })
+        let (pace, inbox, started) = (Pace::new(config.tuning)?, Inbox::new()?, clock.now());
+        Ok(Self { bump, serving: None, client, server, clock, pace, inbox, started })
     }
 
     /// The end whose packets go up.
@@ -363,16 +364,16 @@ impl World {
     }
 
     fn begin(&mut self) -> Result<Instant, Error> {
-        self.tuning.apply()?;
+        self.pace.tuning.apply()?;
         self.started = self.clock.now();
         Ok(self.started)
     }
 
     fn carry(&mut self, stop: &Stop, child: Option<&OwnedFd>, until: Option<Instant>) -> Result<Woken, Error> {
         loop {
-            let Self { bump, client, server, clock, tuning, inbox, .. } = self;
+            let Self { bump, client, server, clock, pace, inbox, .. } = self;
             let watched = [child.map(AsFd::as_fd), Some(stop.as_fd()), Some(inbox.waiting.as_fd())];
-            match carry(bump, clock, *tuning, [client.end.device(), server.end.device()], watched, until)? {
+            match carry(bump, clock, pace, [client.end.device(), server.end.device()], watched, until)? {
                 carry::Woken::Watched(0) => return Ok(Woken::Child),
                 carry::Woken::Watched(1) => return Ok(Woken::Stop),
                 carry::Woken::Watched(_) if self.answer()? => return Ok(Woken::Asked),

@@ -91,6 +91,10 @@ impl PacketSocket {
 }
 
 impl Port for PacketSocket {
+    fn name(&self) -> &str {
+        &self.device
+    }
+
     fn framing(&self) -> Framing {
         Framing::Ethernet
     }

@@ -123,6 +123,10 @@ impl Tun {
 }
 
 impl Port for Tun {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
     fn framing(&self) -> Framing {
         Framing::Packet
     }

@@ -41,6 +41,7 @@ const MOST_MTU: u32 = xdp::MAX_FRAME as u32 - 14 - 2 * 4;
 pub struct Xdp {
     /// Detaches the program when it goes: first.
     _link: OwnedFd,
+    name: String,
     sockets: Vec<XdpSocket>,
     /// Readable when a socket is, where there are several.
     any: Option<OwnedFd>,
@@ -100,7 +101,8 @@ impl Xdp {
             several => Some(wait::any_of(several)?),
         };
         let counters = Counters::default();
-        Ok(Self { _link: link, sockets, any, _promiscuous: promiscuous, native, first: 0, counters })
+        let name = name.to_owned();
+        Ok(Self { _link: link, name, sockets, any, _promiscuous: promiscuous, native, first: 0, counters })
     }
 
     /// True when the program runs in the device's driver.
@@ -125,6 +127,10 @@ fn open_queue(index: libc::c_int, queue: u32) -> io::Result<XdpSocket> {
 }
 
 impl Port for Xdp {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
     fn framing(&self) -> Framing {
         Framing::Ethernet
     }

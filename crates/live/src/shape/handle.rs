@@ -1,9 +1,10 @@
 //! What other threads may ask of a middlebox.
 
 use lastmile_packet::HashKey;
+use lastmile_units::Instant;
 
 use super::world::Direction;
-use crate::bump::Queues;
+use crate::bump::{HopGlance, Queues};
 use crate::error::Error;
 use crate::handle::{self, Snapshot};
 
@@ -27,7 +28,13 @@ impl Handle {
         self.asks.is_alive()
     }
 
-    /// Puts other queues in. What waits leaves first, and nothing is lost. They are built here, by the calling thread.
+    /// As [`handle::Handle::glance`].
+    #[must_use]
+    pub fn glance(&self) -> Option<(Instant, Vec<HopGlance>)> {
+        self.asks.glance()
+    }
+
+    /// Puts other queues in. What waits leaves before all but urgent packets, and nothing is lost. They are built here, by the calling thread.
     /// Returns when they are in place.
     ///
     /// # Errors

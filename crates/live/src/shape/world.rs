@@ -18,6 +18,7 @@ use crate::error::{Context, Error};
 use crate::handle::{Asked, Inbox, Snapshot};
 use crate::io::{Device, Interface, Path};
 use crate::lab::Namespace;
+use crate::pace::Pace;
 use crate::stop::Stop;
 use crate::sys::random;
 
@@ -66,7 +67,7 @@ pub struct World {
     wan: Side,
     bridge: String,
     clock: MonotonicClock,
-    tuning: Tuning,
+    pace: Pace,
     inbox: Inbox,
     hash_key: HashKey,
     started: Instant,
@@ -107,8 +108,8 @@ impl World {
         });
         let clock = MonotonicClock::start();
         let started = clock.now();
-        let (tuning, inbox) = (config.tuning, Inbox::new()?);
-        Ok(Self { bump, lan: lan?, wan: wan?, bridge, clock, tuning, inbox, hash_key, started, hand_overs: 0 })
+        let (pace, inbox) = (Pace::new(config.tuning)?, Inbox::new()?);
+        Ok(Self { bump, lan: lan?, wan: wan?, bridge, clock, pace, inbox, hash_key, started, hand_overs: 0 })
     }
 
     /// The bridge that carries on when this program does not.
@@ -136,11 +137,11 @@ impl World {
     /// # Errors
     /// A device is gone, or the priority was refused.
     pub fn run(mut self, stop: &Stop) -> Result<Snapshot, Error> {
-        self.tuning.apply()?;
+        self.pace.tuning.apply()?;
         loop {
             let watched = [Some(stop.as_fd()), Some(self.inbox.waiting.as_fd()), None];
             let ports: [&mut dyn Device; 2] = [&mut *self.lan.interface.device, &mut *self.wan.interface.device];
-            match carry(&mut self.bump, &self.clock, self.tuning, ports, watched, None)? {
+            match carry(&mut self.bump, &self.clock, &mut self.pace, ports, watched, None)? {
                 Woken::Watched(0) => break,
                 _ if self.answer()? => break,
                 _ => {}

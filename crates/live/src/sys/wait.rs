@@ -100,6 +100,15 @@ pub(crate) fn is_ignored(signal: i32) -> io::Result<bool> {
     Ok(current.sa_sigaction == libc::SIG_IGN)
 }
 
+/// How long this thread has been on a processor. clock_gettime(2), `CLOCK_THREAD_CPUTIME_ID`.
+pub(crate) fn thread_time() -> io::Result<lastmile_units::Duration> {
+    let mut used = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `used` outlives the call.
+    check(unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut used) })?;
+    let [seconds, ns] = [used.tv_sec, used.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
+    Ok(lastmile_units::Duration::from_ns(seconds.saturating_mul(1_000_000_000).saturating_add(ns)))
+}
+
 /// Microseconds on the monotonic clock of the kernel, which other processes share. clock_gettime(2).
 pub(crate) fn monotonic_us() -> io::Result<u64> {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -34,7 +34,7 @@ const LARGEST: u64 = 1500;
 const SPANS: [f64; 5] = [0.2, 0.4, 0.8, 1.6, 3.2];
 
 /// Asleep until a packet is due: later than a program that stays awake, and just as exact; and then before all else.
-const TUNING: Tuning = Tuning { spin: Duration::ZERO, awake: Duration::ZERO, realtime: true };
+const TUNING: Tuning = Tuning { spin: Duration::ZERO, spin_percent: 100, awake: Duration::ZERO, realtime: true };
 
 /// Bytes on the wire, worked out from the headers that the preset lists.
 fn wire_bytes(preset: &Preset, ip_len: u64) -> u64 {

@@ -1,24 +1,19 @@
-//! Who answers at the control socket of an emulated line, and the line of counters that is there while it runs.
+//! Who answers at the control socket of an emulated line.
 
 use std::fs;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use lastmile_live::control::{Listener, Verb};
 use lastmile_live::emulate::Handle;
 use lastmile_live::lab::leftovers;
-use lastmile_live::stop::Stop;
 use lastmile_text::shown;
 
 use super::super::control::{self, Answer, Program, Seen};
 use super::status::{Status, Teller};
 use crate::exit::{Failure, Result};
-
-/// How often the line of counters is drawn anew.
-const TICK: Duration = Duration::from_secs(1);
 
 /// Knows the line and asks the one that carries its packets.
 pub(super) struct Operator<'a> {
@@ -59,26 +54,6 @@ impl lastmile_live::control::Operator for Operator<'_> {
             let _ = write!(std::io::stderr(), "\r\x1b[K{}", shown::lines(&text));
         }
     }
-}
-
-/// Draws a line of counters on a terminal until `end`, and takes it away.
-pub(super) fn tick(teller: &Teller, handle: &Handle, end: &Stop) {
-    let mut terminal = std::io::stderr();
-    let Some(mut before) = handle.glance() else { return };
-    while end.within(TICK).is_ok_and(|ended| !ended) {
-        let Some(now) = handle.glance() else { break };
-        // To the first column, and what is right of it away: ECMA-48, EL. One column is left free, lest it wraps.
-        let width = terminal_size::terminal_size_of(&terminal).map_or(80, |(width, _)| usize::from(width.0)) - 1;
-        let line: String = shown::line(&teller.brief(&before, &now)).chars().take(width).collect();
-        let _ = write!(terminal, "\r\x1b[K{line}").and_then(|()| terminal.flush());
-        before = now;
-    }
-    let _ = write!(terminal, "\r\x1b[K").and_then(|()| terminal.flush());
-}
-
-/// True when somebody watches who is not a command's.
-pub(super) fn is_watched() -> bool {
-    std::io::stderr().is_terminal()
 }
 
 /// Opens the control socket: at `asked`, or where [`find`] looks for it. Only one that was asked for must be there.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::control::Seen;
 use super::super::counters::{Amount, Counters, Spread, faults};
+use super::super::ticker::{in_brief, mega};
 use super::path::Path;
 
 /// All of it.
@@ -97,24 +98,12 @@ impl Teller {
             let waiting: u64 = hops.iter().map(|hop| hop.queued.packets.as_u64()).sum();
             let dropped: u64 = hops.iter().map(|hop| hop.dropped_packets).sum();
             let bits = is.wire_bits.saturating_sub(was.wire_bits);
-            let busy = fixed[slowest].rate_bps.map(|rate| share(bits, rate, seconds));
-            Some(in_brief(name, busy, mega(bits, seconds), waiting, dropped))
+            let busy = fixed[slowest].rate_bps.map(|rate| format!("{:3.0} % ", share(bits, rate, seconds)));
+            Some(in_brief(name, &busy.unwrap_or_default(), mega(bits, seconds), waiting, dropped))
         };
         let parts = [part("up", &self.up, 0), part("down", &self.down, self.up.len())];
         parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
-}
-
-/// One direction, in the units of tc(8): `up  97 % 0.496Mbit 12p 3 dropped`.
-fn in_brief(name: &str, busy: Option<f64>, mbit_per_s: f64, waiting: u64, dropped: u64) -> String {
-    let busy = busy.map_or_else(String::new, |percent| format!("{percent:3.0} % "));
-    let decimals = if mbit_per_s < 10.0 { 3 } else { 1 };
-    format!("{name} {busy}{mbit_per_s:.decimals$}Mbit {waiting}p {dropped} dropped")
-}
-
-#[expect(clippy::cast_precision_loss, reason = "for the eye only")]
-fn mega(bits: u64, seconds: f64) -> f64 {
-    bits as f64 / seconds.max(1e-3) / 1e6
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
@@ -193,9 +182,9 @@ mod tests {
     /// One column stays free, lest the line wraps.
     #[test]
     fn a_busy_line_fits_in_80_columns() {
-        let one = |name, rate| in_brief(name, Some(100.0), rate, 1234, 9999);
+        let one = |name, rate| in_brief(name, "100 % ", rate, 1234, 9999);
         assert_eq!(one("up", 0.5124), "up 100 % 0.512Mbit 1234p 9999 dropped");
         assert!(format!("{}; {}", one("up", 9.9), one("down", 149.76)).len() < 80);
-        assert_eq!(in_brief("up", None, 24.04, 0, 0), "up 24.0Mbit 0p 0 dropped");
+        assert_eq!(in_brief("up", "", 24.04, 0, 0), "up 24.0Mbit 0p 0 dropped");
     }
 }

@@ -1,0 +1,85 @@
+//! The line of counters that a live program draws on a terminal while it runs.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use lastmile_live::bump::HopGlance;
+use lastmile_live::stop::Stop;
+use lastmile_text::shown;
+use lastmile_units::Instant;
+
+/// How the hops stood, and when.
+pub(super) type Glance = (Instant, Vec<HopGlance>);
+
+/// How often the line is drawn anew.
+const TICK: Duration = Duration::from_secs(1);
+
+/// True when somebody watches standard error.
+pub(super) fn is_watched() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// Draws `brief` of two glances one after the other until `end`, and takes it away.
+pub(super) fn tick(glance: &dyn Fn() -> Option<Glance>, end: &Stop, brief: &dyn Fn(&Glance, &Glance) -> String) {
+    let mut terminal = std::io::stderr();
+    let Some(mut before) = glance() else { return };
+    while end.within(TICK).is_ok_and(|ended| !ended) {
+        let Some(now) = glance() else { break };
+        // To the first column, and what is right of it away: ECMA-48, EL. One column is left free, lest it wraps.
+        let width = terminal_size::terminal_size_of(&terminal).map_or(80, |(width, _)| usize::from(width.0)) - 1;
+        let line: String = shown::line(&brief(&before, &now)).chars().take(width).collect();
+        let _ = write!(terminal, "\r\x1b[K{line}").and_then(|()| terminal.flush());
+        before = now;
+    }
+    let _ = write!(terminal, "\r\x1b[K").and_then(|()| terminal.flush());
+}
+
+/// One direction, in the units of tc(8): `up 0.496Mbit 12p 3 dropped`.
+pub(super) fn in_brief(name: &str, share: &str, mbit_per_s: f64, waiting: u64, dropped: u64) -> String {
+    let decimals = if mbit_per_s < 10.0 { 3 } else { 1 };
+    format!("{name} {share}{mbit_per_s:.decimals$}Mbit {waiting}p {dropped} dropped")
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for the eye only")]
+pub(super) fn mega(bits: u64, seconds: f64) -> f64 {
+    bits as f64 / seconds.max(1e-3) / 1e6
+}
+
+/// The same of a shaper, each direction of one hop; with the longest wait since the glance before.
+pub(super) fn shaper(before: &Glance, now: &Glance) -> String {
+    let seconds = now.0.since(before.0).as_secs_f64();
+    let part = |(name, index): (&str, usize)| {
+        let (was, is) = (before.1.get(index)?, now.1.get(index)?);
+        let rate = mega(is.wire_bits.saturating_sub(was.wire_bits), seconds);
+        let longest_ms = Duration::from_nanos(is.waited.max_ns).as_secs_f64() * 1e3;
+        let brief = in_brief(name, "", rate, is.queued.packets.as_u64(), is.dropped_packets);
+        Some(format!("{brief}, waited {longest_ms:.1}ms"))
+    };
+    [("up", 0), ("down", 1)].into_iter().filter_map(part).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lastmile_live::bump::WaitSum;
+    use lastmile_queueing::Backlog;
+    use lastmile_units::{ByteCount, Duration, PacketCount};
+
+    #[test]
+    fn a_shaper_shows_its_rate_its_backlog_its_longest_wait_and_its_drops() {
+        let hop = |wire_bits, packets, max_ns, dropped_packets| HopGlance {
+            queued: Backlog { packets: PacketCount::new(packets), bytes: ByteCount::new(100 * packets) },
+            wire_bits,
+            dropped_packets,
+            waited: WaitSum { packets: 1, sum_ns: max_ns, max_ns },
+            acks_waited: WaitSum::default(),
+        };
+        let before = (Instant::ZERO, vec![hop(0, 0, 0, 0), hop(1_000_000, 0, 0, 0)]);
+        let now =
+            (Instant::ZERO + Duration::from_s(2), vec![hop(1_000_000, 12, 35_400_000, 3), hop(91_000_000, 0, 0, 0)]);
+        assert_eq!(
+            shaper(&before, &now),
+            "up 0.500Mbit 12p 3 dropped, waited 35.4ms; down 45.0Mbit 0p 0 dropped, waited 0.0ms"
+        );
+    }
+}
