@@ -226,7 +226,7 @@ struct Outcome {
 }
 
 /// Asleep until a packet is due.
-const TUNING: Tuning = Tuning { spin: Duration::ZERO, realtime: false, awake: Duration::ZERO };
+const TUNING: Tuning = Tuning { spin: Duration::ZERO, realtime: false, awake: Duration::ZERO, spin_percent: 0 };
 
 /// Runs a middlebox by `policy` under a load: [`settle`].
 fn under_load(policy: &Policy, flows: usize, load: impl FnOnce(&mut Load<'_>)) -> Outcome {

@@ -257,7 +257,7 @@ fn each_list_of_rules_has_classes_of_its_own() {
 fn what_cannot_be_is_refused() {
     let refused = |matches: Match, count: usize| {
         let rule = Rule { matches, class: 0, last: false };
-        let config = Config { rules: vec![rule; count], otherwise: 0, queue: Box::new(Spec::fifo(1)) };
+        let config = Config { rules: vec![rule; count], otherwise: 0, names: Vec::new(), queue: Box::new(Spec::fifo(1)) };
         Spec::Rules(config).build_in::<Meta>(&environment()).err().expect("it is refused").to_string()
     };
     let pattern = |bytes: Vec<u8>, at| Match::FirstPayload(Pattern { bytes, at });
@@ -346,7 +346,7 @@ fn the_seconds_of_a_connection_begin_with_its_first_packet() {
 fn a_list_has_256_rules_at_most() {
     let rules = |count| {
         let rule = Rule { matches: Match::Any, class: 0, last: false };
-        check(&Config { rules: vec![rule; count], otherwise: 0, queue: Box::new(Spec::fifo(1)) })
+        check(&Config { rules: vec![rule; count], otherwise: 0, names: Vec::new(), queue: Box::new(Spec::fifo(1)) })
     };
     assert_eq!((rules(256), rules(257)), (Ok(()), Err(MatchError::Rules(257))));
 }
