@@ -172,8 +172,7 @@ impl Endpoint {
         if self.rcv.ack_timer.is_due(now) {
             self.rcv.ack_timer = Timer::OFF;
             self.rcv.flags.set(Flag::AckDue);
-            // What reported data out of order says nothing of how far segments are apart.
-            if self.config.quick_acks && self.rcv.gaps() == 0 {
+            if self.config.quick_acks {
                 let rto = self.see(|snd| snd.rtt.rto());
                 self.rcv.quick().on_timer(rto);
             }

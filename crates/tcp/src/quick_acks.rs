@@ -8,11 +8,10 @@
 //! written (PSH, or less than a full one) is acknowledged at once, since the application reads at once. A connection that
 //! answers what it receives is interactive: it waits for its own data to carry the acknowledgement. What is held back is held
 //! for the spacing of segments, smoothed, from 40 ms to [`Config::delayed_ack`].
-//! Of data beyond a hole the first three segments are acknowledged at once, the others together: after 1 ms, or 44 of them.
-//! Differs: segments are full at [`Config::mss`], where the kernel learns what they are; acknowledgements of data out of order wait
-//! 1 ms on round trips below 20 ms, too, where the kernel takes a twentieth of them; time is exact, where the kernel has ticks of 1 to 10 ms. A sender pushes what ends its data and every half
+//! Differs: segments are full at [`Config::mss`], where the kernel learns what they are; acknowledgements of data out of order
+//! are not compressed; time is exact, where the kernel has ticks of 1 to 10 ms. A sender pushes what ends its data and every half
 //! of the largest window, as the kernel does within one long write.
-//! Cost: a boxed state of 24 bytes, and a dozen operations for each data segment. Nothing where it is off.
+//! Cost: a boxed state of 16 bytes, and a dozen operations for each data segment. Nothing where it is off.
 
 use lastmile_units::{Duration, Instant};
 
@@ -23,10 +22,6 @@ use crate::timer::Timer;
 
 /// `TCP_ATO_MIN` and `TCP_DELACK_MIN`.
 const LEAST_DELAY: Duration = Duration::from_ms(40);
-/// `tcp_comp_sack_delay_ns` and `tcp_comp_sack_nr`; the first three duplicates of a hole go at once whatever they say.
-const EARLY_DELAY: Duration = Duration::from_ms(1);
-const MOST_EARLY: u8 = 44;
-const FIRST_EARLY: u8 = 3;
 /// `TCP_MAX_QUICKACKS`.
 const MOST_QUICK: u32 = 16;
 
@@ -43,11 +38,6 @@ pub(crate) struct QuickAcks {
     interactive: bool,
     /// A burst has ended since the last acknowledgement.
     pushed: bool,
-    /// Acknowledgements that went at once for data beyond the hole at `hole`, the low half of an offset.
-    early: u8,
-    /// Data out of order that no acknowledgement reports so far.
-    held_early: u8,
-    hole: u32,
 }
 
 /// What the sending half of the endpoint knows of time.
@@ -110,28 +100,9 @@ impl QuickAcks {
         self.set_delay(LEAST_DELAY);
     }
 
-    /// Data came out of order, beyond a hole that begins at `next`. `None`: it is reported at once; otherwise so much later, with what
-    /// comes until then (`tcp_comp_sack_delay_ns`).
-    pub(crate) fn on_early(&mut self, next: u64) -> Option<Duration> {
-        if self.hole != next as u32 {
-            (self.hole, self.early) = (next as u32, 0);
-        }
-        if self.early < FIRST_EARLY {
-            self.early += 1;
-            return None;
-        }
-        if self.held_early == MOST_EARLY {
-            self.held_early = 0;
-            return None;
-        }
-        self.held_early += 1;
-        Some(EARLY_DELAY)
-    }
-
     /// An acknowledgement goes out.
     pub(crate) fn on_ack_sent(&mut self) {
         self.pushed = false;
-        self.held_early = 0;
         if self.left == 1 {
             self.set_delay(LEAST_DELAY);
         }

@@ -319,7 +319,7 @@ impl Receiver {
             self.rare().fin = Low::of(full_end);
         }
         if start > self.next {
-            return self.on_early(now, config, start, end);
+            return self.on_early(config, start, end);
         }
         self.on_gap_filled(now, config, end)
     }
@@ -382,19 +382,9 @@ impl Receiver {
     }
 
     /// RFC 5681, section 4.2: a segment out of order is answered at once by a duplicate acknowledgement.
-    /// Linux joins the later ones of a hole.
-    fn on_early(&mut self, now: Instant, config: &Config, start: u64, end: u64) -> Arrival {
+    fn on_early(&mut self, config: &Config, start: u64, end: u64) -> Arrival {
+        self.force_ack();
         let next = self.next;
-        let later = if config.quick_acks && config.sack { self.quick().on_early(next) } else { None };
-        match later {
-            None => self.force_ack(),
-            Some(span) if self.forced == 0 => {
-                let due = Timer::at(config.deadline(now, span));
-                self.ack_timer = self.ack_timer.earlier(due).map_or(due, Timer::at);
-            }
-            // One goes out anyway.
-            Some(_) => {}
-        }
         let reassembly = self.reassembly();
         if start == end {
             // A FIN alone, ahead of its turn.
