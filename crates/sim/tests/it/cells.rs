@@ -120,6 +120,8 @@ fn waiting_at_the_source_is_no_transfer_delay() {
     let mut two = ping();
     two.count = 2;
     let mut network = switched(vec![two], OC3, Discard::default());
+    network.links[3].delay = Duration::from_ms(3);
+    network.atm.as_mut().unwrap().network.links[3].delay = Duration::from_ms(3);
     network.duration = Duration::from_s(5);
     let outcome = run(&network).unwrap();
     let expected_ps = 3.0 * 2_831_196.581 + 3.02e9;
