@@ -6,6 +6,7 @@ use hdrhistogram::Histogram;
 use lastmile_sim::outcome::{FlowOutcome, ProbeOutcome, Reception};
 use lastmile_sim::spec::{Codec, Source, Traffic};
 use lastmile_theory::{voice, y1541};
+use lastmile_units::Duration;
 
 use super::{Run, class};
 use crate::format::to_f64;
@@ -74,9 +75,9 @@ impl Run<'_> {
         let min = seen().map(|reception| reception.min).min();
         let max = seen().map(|reception| reception.max).max();
         let exact = OneWay {
-            min: min.map(|min| min.as_secs_f64()),
+            min: min.map(Duration::as_secs_f64),
             mean: (count > 0).then(|| sum_ps as f64 / to_f64(count) / 1e12),
-            max: max.map(|max| max.as_secs_f64()),
+            max: max.map(Duration::as_secs_f64),
             count,
             ..OneWay::default()
         };
