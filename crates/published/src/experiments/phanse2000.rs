@@ -131,6 +131,13 @@ const QUESTIONS: &[Question<Setup>] = &[
         tables: &[],
     },
     Question {
+        asks: "queue at the CPE alone",
+        taken: "that of the DSLAM",
+        because: "Nothing sets the two apart.",
+        others: &[("32 KiB", |setup| setup.cpe_queue = Some("32 KiB"))],
+        tables: &["5.7"],
+    },
+    Question {
         asks: "window of 64 KB",
         taken: "65 535 bytes",
         because: "The most that a TCP header tells without scaling.",

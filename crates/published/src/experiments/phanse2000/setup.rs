@@ -18,6 +18,8 @@ pub(super) struct Setup {
     pub(super) backbone_delay_ms: u32,
     /// Queues at CPE and DSLAM.
     pub(super) queue: &'static str,
+    /// The queue at the CPE, where it is another.
+    pub(super) cpe_queue: Option<&'static str>,
     /// Receive window of a download, in bytes.
     pub(super) window_bytes: u32,
     /// Receive window of an upload, in bytes.
@@ -47,6 +49,7 @@ impl Setup {
             line_delay_ms: 2,
             backbone_delay_ms: 5,
             queue: "1000 packets",
+            cpe_queue: None,
             window_bytes: 65_535,
             upload_window_bytes: 65_535,
             clock: ("0 ms", "1 s"),
@@ -97,7 +100,7 @@ impl Setup {
 
     /// The queue of the line, with a Smart ACK Dropper or without.
     pub(super) fn upstream(&self, sad: bool) -> String {
-        let limit = self.queue;
+        let limit = self.cpe_queue.unwrap_or(self.queue);
         if sad {
             format!(r#"{{ kind = "sad", queue = {{ limit = "{limit}" }} }}"#)
         } else {
