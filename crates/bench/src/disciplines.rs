@@ -172,7 +172,7 @@ fn schedulers() -> Vec<Row> {
             let rules = vec![rule(Match::Any, 1), rule(Match::PureAck, 0), rule(long, 1)];
             let class = |number| ClassSpec { matches: Match::Class(number), queue: fifo() };
             let queue = Box::new(Spec::Priority { classes: vec![class(0), class(1)] });
-            Spec::Rules(rules::Config { rules, otherwise: 1, queue })
+            Spec::Rules(rules::Config { rules, otherwise: 1, names: Vec::new(), queue })
         }),
     ];
     rows.extend(CLASSES.map(|(classes, [htb_name, _])| row(htb_name, MIXED, move |flows| htb(classes, flows))));

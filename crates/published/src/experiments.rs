@@ -6,6 +6,7 @@
 mod ano2002;
 mod brouer2005;
 mod closed_form;
+#[cfg(test)]
 mod era;
 mod kalyanaraman1999;
 mod open;

@@ -429,6 +429,7 @@ fn by_size() -> Spec {
     Spec::Rules(rules::Config {
         rules: vec![rules::Rule { matches: Match::AtMostBytes(100), class: 0, last: false }],
         otherwise: 1,
+        names: Vec::new(),
         queue: Box::new(Spec::Priority { classes: vec![class(Match::Class(0)), class(Match::Any)] }),
     })
 }

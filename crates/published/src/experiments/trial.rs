@@ -10,7 +10,7 @@ use lastmile_sim::run;
 use lastmile_sim::spec::{Network, Source};
 use lastmile_units::{Duration, Instant};
 
-use super::{ExperimentError, Lab, era};
+use super::{ExperimentError, Lab};
 
 /// A run of a shipped scenario.
 pub(super) struct Trial {
@@ -54,8 +54,7 @@ impl Overrides {
 
     /// The scenario `text`, which ships as `name`, with these.
     pub(super) fn scenario(&self, name: &str, text: &str) -> Result<Scenario, ExperimentError> {
-        let text = era::with_tcp_of_the_time(text);
-        Scenario::parse(name, &text, &self.0).map_err(|report| ExperimentError::Network(report.to_string()))
+        Scenario::parse(name, text, &self.0).map_err(|report| ExperimentError::Network(report.to_string()))
     }
 }
 

@@ -151,7 +151,11 @@ fn calls_are_in_the_table_on_the_page_and_in_the_series() {
 fn round_trips_of_a_probe_come_as_a_histogram() {
     let mut network = line(2_000, 512, "ethernet", modem());
     network.duration = Duration::from_s(60);
-    let ping = Source::Ping { interval: Duration::from_ms(100), size: ByteCount::new(64), echo: lastmile_sim::spec::Echo::Icmp };
+    let ping = Source::Ping {
+        interval: Duration::from_ms(100),
+        size: ByteCount::new(64),
+        echo: lastmile_sim::spec::Echo::Icmp,
+    };
     network.traffic.push(traffic("ping", 0, 1, ping));
     network.traffic.push(traffic("upload", 0, 1, bulk(&tcp(), None, OpenedBy::Sender)));
     let run = run(&network);

@@ -14,11 +14,7 @@ fn a_lone_ping_takes_its_wire_time_propagation_and_processing() {
     for node in &mut network.nodes {
         node.processing = Duration::from_ms(1);
     }
-    let ping = Source::Ping {
-        interval: Duration::from_ms(100),
-        size: ByteCount::new(100),
-        echo: lastmile_sim::spec::Echo::Icmp,
-    };
+    let ping = Source::Ping { interval: Duration::from_ms(100), size: ByteCount::new(100), echo: Echo::Icmp };
     network.traffic.push(build::traffic("ping", 0, 1, ping));
     let outcome = run(&network).unwrap();
     let probe = &outcome.probes[0];

@@ -220,6 +220,7 @@ fn by_port() -> Spec {
     Spec::Rules(rules::Config {
         rules: vec![rules::Rule { matches: Match::Port(End::Destination, 80..=80), class: 0, last: false }],
         otherwise: 1,
+        names: Vec::new(),
         queue: Box::new(Spec::Priority {
             classes: vec![class(Match::Class(0), sad()), class(Match::Any, Spec::fifo(1000))],
         }),

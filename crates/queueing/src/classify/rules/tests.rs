@@ -257,7 +257,8 @@ fn each_list_of_rules_has_classes_of_its_own() {
 fn what_cannot_be_is_refused() {
     let refused = |matches: Match, count: usize| {
         let rule = Rule { matches, class: 0, last: false };
-        let config = Config { rules: vec![rule; count], otherwise: 0, names: Vec::new(), queue: Box::new(Spec::fifo(1)) };
+        let config =
+            Config { rules: vec![rule; count], otherwise: 0, names: Vec::new(), queue: Box::new(Spec::fifo(1)) };
         Spec::Rules(config).build_in::<Meta>(&environment()).err().expect("it is refused").to_string()
     };
     let pattern = |bytes: Vec<u8>, at| Match::FirstPayload(Pattern { bytes, at });
