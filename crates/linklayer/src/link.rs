@@ -51,8 +51,8 @@ pub enum Ppp {
 /// How a line carries IP packets. Small and `Copy`: it is read for every packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LinkLayer {
-    overhead: i32,
-    min_frame: u32,
+    overhead: i16,
+    min_frame: u16,
     framing: Framing,
     ppp: Ppp,
     oam: Option<OamShare>,
@@ -125,7 +125,7 @@ impl LinkLayer {
             return Err(LinkError::Overhead(overhead));
         }
         Ok(Self {
-            overhead,
+            overhead: overhead as i16,
             min_frame: 0,
             framing,
             ppp: Ppp::Unknown,
@@ -149,7 +149,7 @@ impl LinkLayer {
         if bytes > Self::MAX_MIN_FRAME {
             return Err(LinkError::MinFrame(bytes));
         }
-        Ok(Self { min_frame: bytes, ..self })
+        Ok(Self { min_frame: bytes as u16, ..self })
     }
 
     /// The same, with OAM cells among the user's. They show in [`crate::WireMeter`], not in [`LinkLayer::on_wire`].
@@ -174,7 +174,7 @@ impl LinkLayer {
             }
             (Interleave::Fragments(_), _) => match self.ppp {
                 Ppp::Absent => Err(LinkError::FragmentsWithoutPpp),
-                Ppp::Unknown if self.overhead < PPP_PROTOCOL => Err(LinkError::FragmentsWithoutRoom(self.overhead)),
+                Ppp::Unknown if self.overhead() < PPP_PROTOCOL => Err(LinkError::FragmentsWithoutRoom(self.overhead())),
                 Ppp::Inside | Ppp::Unknown => Ok(Self { interleave, ..self }),
             },
             _ => Ok(Self { interleave, ..self }),
@@ -186,8 +186,8 @@ impl LinkLayer {
     /// # Errors
     /// An overhead out of range.
     pub const fn with_more_overhead(self, bytes: i32) -> Result<Self, LinkError> {
-        match self.overhead.checked_add(bytes) {
-            Some(sum @ Self::MIN_OVERHEAD..=Self::MAX_OVERHEAD) => Ok(Self { overhead: sum, ..self }),
+        match self.overhead().checked_add(bytes) {
+            Some(sum @ Self::MIN_OVERHEAD..=Self::MAX_OVERHEAD) => Ok(Self { overhead: sum as i16, ..self }),
             Some(sum) => Err(LinkError::Overhead(sum)),
             None => Err(LinkError::Overhead(bytes)),
         }
@@ -209,13 +209,13 @@ impl LinkLayer {
     /// Bytes around each IP packet.
     #[must_use]
     pub const fn overhead(self) -> i32 {
-        self.overhead
+        self.overhead as i32
     }
 
     /// The least that packet and overhead count for together, before framing. 0: no minimum.
     #[must_use]
     pub const fn min_frame(self) -> u32 {
-        self.min_frame
+        self.min_frame as u32
     }
 
     /// What cuts or codes the frame.

@@ -66,9 +66,7 @@ pub fn measured_where(rows: &[Row]) -> String {
 #[must_use]
 pub fn about_the_probe(rows: &[Row]) -> Option<&'static str> {
     let has_probe = |row: &Row| matches!(row, Row::Line(measured) if measured.probe.p50_s.is_some());
-    rows.iter()
-        .any(has_probe)
-        .then_some("The probe is a ping over UDP without a code point: what best-effort traffic meets.")
+    rows.iter().any(has_probe).then_some("The probe is a ping over UDP without a code point, served as best effort.")
 }
 
 /// Which part of the run, where no phase is meant.
@@ -108,7 +106,7 @@ pub struct RoundTrips {
     pub p99_s: Option<f64>,
     /// The largest.
     pub max_s: Option<f64>,
-    /// Share of the requests of the whole run that have no reply.
+    /// Share of the requests of the whole run that have no reply, those apart that were too young at its end.
     pub lost_share: Option<f64>,
 }
 
@@ -120,12 +118,12 @@ impl RoundTrips {
         };
         let in_phase = phase.and_then(|phase| phase.probes.iter().find(|other| other.name == probe.name));
         let (received, rtt) = in_phase.map_or((probe.received, probe.rtt_s), |part| (part.received, part.rtt_s));
-        let lost = probe.sent.saturating_sub(probe.received);
+        let judged = probe.received + probe.lost;
         Self {
             p50_s: rtt.p50,
             p99_s: rtt.p99.filter(|_| received >= ENOUGH_FOR_P99),
             max_s: rtt.max,
-            lost_share: (probe.sent > 0).then(|| format::to_f64(lost) / format::to_f64(probe.sent)),
+            lost_share: (judged > 0).then(|| format::to_f64(probe.lost) / format::to_f64(judged)),
         }
     }
 

@@ -227,6 +227,7 @@ impl<'a> Run<'a> {
             protocol: echo.name().to_owned(),
             sent: probe.sent,
             received: probe.received,
+            lost: unanswered - answered.min(unanswered),
             y1541: probe_verdict(probe, &rtt_s, unanswered - answered.min(unanswered)),
             rtt_distribution: distribution(probe.replies.iter().map(|(_, took)| *took)),
             rtt_s,

@@ -156,7 +156,7 @@ pub(crate) static TCP: Section = Section {
         Key::with_default(
             "byte_counting",
             Kind::Other("`true`, `false`, or the limit L from 1 to 255"),
-            "true",
+            "255",
             "Appropriate byte counting (RFC 3465), with L = 2 for `true`; `false` counts each ACK as a segment.",
         ),
         Key::with_default("ecn", Kind::Flag, "false", "Offer explicit congestion notification (RFC 3168)."),
@@ -218,6 +218,7 @@ impl Settings {
             receive_window: ByteCount::new(15 << 18),
             autotune: true,
             tso_deferral: true,
+            byte_counting: ByteCounting::Abc { limit: u8::MAX },
             delayed_ack: Duration::from_ms(200),
             quick_acks: true,
             timestamps: true,
@@ -286,11 +287,7 @@ pub(crate) struct Mtu<'a> {
 
 /// `base` with the keys of `table`.
 pub(crate) fn read(table: &Table<'_>, base: &Settings) -> Settings {
-    let base = match table.optional_choice("era", &[("today", Era::Today), ("1999", Era::Of1999)]) {
-        Some(Era::Today) => Settings::today(),
-        Some(Era::Of1999) => Settings::of_1999(),
-        None => base.clone(),
-    };
+    let base = era(table).unwrap_or_else(|| base.clone());
     let mss = table.optional("mss").and_then(small).or(base.mss);
     let base = &base.config;
     let flag = |key, base| table.optional::<bool>(key).unwrap_or(base);
@@ -332,10 +329,14 @@ pub(crate) fn read(table: &Table<'_>, base: &Settings) -> Settings {
     Settings { config, mss }
 }
 
-#[derive(Clone, Copy)]
-enum Era {
-    Today,
-    Of1999,
+/// The stack of the era that the table names; a year may stand without quotes.
+fn era(table: &Table<'_>) -> Option<Settings> {
+    match table.optional("era")? {
+        Scalar::Text(word) if word == "today" => Some(Settings::today()),
+        Scalar::Text(word) if word == "1999" => Some(Settings::of_1999()),
+        Scalar::Number(1999) => Some(Settings::of_1999()),
+        other => table.refuse("era", &other, "\"today\" or \"1999\""),
+    }
 }
 
 fn small(bytes: ByteCount) -> Option<u16> {

@@ -288,6 +288,7 @@ fn the_documented_defaults_of_tcp_are_those_of_tcp() {
         receive_window: ByteCount::new(15 << 18),
         autotune: true,
         tso_deferral: true,
+        byte_counting: lastmile_tcp::ByteCounting::Abc { limit: u8::MAX },
         delayed_ack: Duration::from_ms(200),
         quick_acks: true,
         timestamps: true,

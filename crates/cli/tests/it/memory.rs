@@ -122,9 +122,10 @@ fn a_large_need_is_told() {
         let (from, to) = (node, node + 1);
         samples += &format!("[[link]]\nfrom = \"n{from}\"\nto = \"n{to}\"\nrate = \"1 Mbit/s\"\n");
     }
+    samples += "[[traffic]]\nkind = \"ping\"\nfrom = \"n0\"\nto = \"n1\"\n";
     let over = refused(&samples, &["run", "s.toml", "--memory", "1 GiB"]);
     assert!(
-        over.starts_with("error: s.toml:3:12: record.interval: 100000 samples of up to 800 series need 1.192 GiB; "),
+        over.starts_with("error: s.toml:3:12: record.interval: 100000 samples of up to 806 series need 1.201 GiB; "),
         "{over}"
     );
     let flows = "duration = \"1 us\"\n[record]\nseries = false\n[[link]]\nfrom = \"a\"\nto = \"b\"\n[[traffic]]\n\

@@ -18,6 +18,9 @@ pub struct Probe {
     pub sent: u64,
     /// Replies received.
     pub received: u64,
+    /// Requests without a reply that were older at the end than the longest round trip: those younger may still be answered.
+    #[serde(default)]
+    pub lost: u64,
     /// Round-trip time.
     pub rtt_s: RoundTrip,
     /// Its distribution; empty without a reply.

@@ -36,6 +36,10 @@ fn an_era_is_one_word() {
     assert_eq!((config.sack, config.timestamps, config.limited_transmit), (false, false, false));
     assert_eq!(config.min_rto.as_ms(), 2000);
     assert_eq!(config.initial_rto.as_ms(), 3000);
+    let line = line("rate = \"8 Mbit/s\"", "rate = \"1 Mbit/s\"");
+    assert_eq!(tcp(&format!("{line}{DOWNLOAD}tcp = {{ era = 1999 }}\n")).variant, Variant::Reno, "as --set has it");
+    let wrong = refused(&format!("{line}{DOWNLOAD}tcp = {{ era = \"2010\" }}\n"));
+    assert!(wrong.contains("traffic.a.tcp.era: \"2010\" is not \"today\" or \"1999\""), "{wrong}");
 }
 
 /// 1500 - 20 - 20 - 12, and 8 less over PPPoE (RFC 2516); the least of all links on the way counts, both ways.

@@ -413,6 +413,7 @@ mod tests {
         kind = "bulk"
         direction = "down"
         count = 2
+        tcp = { variant = "sack" }
         [[traffic]]
         kind = "web"
         [[traffic]]
@@ -467,8 +468,10 @@ mod tests {
         let mtu = |text: &str| Plan::of(&scenario(text), None, Kernel::default()).unwrap().config().line.mtu;
         let bulk = "[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\n";
         assert_eq!(mtu(bulk), 1500);
-        assert_eq!(mtu(&format!("{bulk}tcp = {{ timestamps = true }}")), 1512);
-        assert_eq!(mtu(&format!("{bulk}tcp = {{ mss = \"8960 B\" }}")), 9000);
+        assert_eq!(mtu(&format!("{bulk}tcp = {{ timestamps = false }}")), 1500);
+        // Links of bare IP have no MTU of their own.
+        let jumbo = "[[traffic]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"c\"\ntcp = { mss = \"8948 B\" }\n";
+        assert_eq!(Plan::of(&own(jumbo), None, Kernel::default()).unwrap().config().line.mtu, 9000);
     }
 
     const OWN: &str = r#"
