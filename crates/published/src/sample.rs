@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use lastmile_theory::interval::Mean;
 
 /// One quantity, measured with each seed.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -44,14 +44,10 @@ impl Sample {
 
     /// Mean and interval: Student's t for the mean of independent runs.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a handful of samples")]
     pub fn estimate(&self) -> Estimate {
-        let n = self.0.len().max(1) as f64;
-        let mean = self.0.iter().sum::<f64>() / n;
-        let freedom = n - 1.0;
-        let Ok(student) = StudentsT::new(0.0, 1.0, freedom) else { return Estimate { mean, half_width: 0.0 } };
-        let variance = self.0.iter().map(|sample| (sample - mean).powi(2)).sum::<f64>() / freedom;
-        let half_width = student.inverse_cdf(0.975) * (variance / n).sqrt();
+        let Some(Mean { mean, ci95: half_width }) = Mean::of(&self.0) else {
+            return Estimate { mean: 0.0, half_width: 0.0 };
+        };
         // Less than a millionth of the largest value is the rounding of the sum.
         let largest = self.0.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
         Estimate { mean, half_width: if half_width < largest * 1e-6 { 0.0 } else { half_width } }

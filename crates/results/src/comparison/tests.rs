@@ -5,7 +5,15 @@ use crate::schema::{Link, PhaseProbe, Probe, RoundTrip};
 
 fn probe(protocol: &str, received: u64) -> Probe {
     let rtt_s = RoundTrip { p50: Some(0.03), p99: Some(0.08), max: Some(0.09), ..RoundTrip::default() };
-    Probe { name: protocol.into(), protocol: protocol.into(), sent: received + 5, received, rtt_s, ..Probe::default() }
+    Probe {
+        name: protocol.into(),
+        protocol: protocol.into(),
+        sent: received + 5,
+        lost: 5,
+        received,
+        rtt_s,
+        ..Probe::default()
+    }
 }
 
 fn with_probes(received: u64) -> Summary {
