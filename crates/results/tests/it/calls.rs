@@ -185,7 +185,7 @@ fn check_waits(run: &Run, names: [&str; 2]) {
     // Up to three packets are on the wire at the end: 22 ms of propagation, one each 20 ms.
     assert!(calls.count.abs_diff(sent) <= 3, "{} for {sent}", calls.count);
     // A packet of 1518 bytes that a shaper has committed waits 25 ms for its tokens at 480 kbit/s, and takes 24 ms on the line.
-    assert!(calls.max.unwrap() < 0.05 && rest.max.unwrap() > 1.0, "{calls:?} {rest:?}");
+    assert!(calls.max.expect("a wait") < 0.05 && rest.max.expect("a wait") > 1.0, "{calls:?} {rest:?}");
     let text = table::run(&run.summary, 160);
     assert!(text.contains("Waits by class") && text.contains(names[0]), "{text}");
 }

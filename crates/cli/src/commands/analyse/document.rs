@@ -168,13 +168,11 @@ impl Stands {
         let ends: Vec<_> = rows.iter().filter_map(near).collect();
         let between = count(Vantage::Between);
         let one = ends.first().filter(|first| between == 0 && ends.iter().all(|end| end.0 == first.0));
-        let least = |of: fn(&(String, Option<f64>, Option<f64>)) -> Option<f64>| {
-            one.and_then(|_| ends.iter().filter_map(of).reduce(f64::min))
-        };
+        let least = |times: Vec<f64>| one.and_then(|_| times.into_iter().reduce(f64::min));
         Self {
             next_to: one.map(|end| end.0.clone()),
-            to_it_s: least(|end| end.1),
-            to_the_others_s: least(|end| end.2),
+            to_it_s: least(ends.iter().filter_map(|end| end.1).collect()),
+            to_the_others_s: least(ends.iter().filter_map(|end| end.2).collect()),
             at_sender: count(Vantage::Sender),
             between,
             at_receiver: count(Vantage::Receiver),
