@@ -191,7 +191,7 @@ pub(crate) fn reasons(drops: &BTreeMap<String, u64>) -> String {
 
 /// Flows of one kind and direction together; empty where all flows fit a table.
 pub(crate) fn groups(summary: &Summary) -> Table {
-    use Kind::{Name, Number, Words};
+    use Kind::{Name, Number};
     let columns = columns(&[
         ("Flows by kind", Name),
         ("Flows", Number),
@@ -202,7 +202,6 @@ pub(crate) fn groups(summary: &Summary) -> Table {
         ("p95", Number),
         ("max", Number),
         ("Sent\nagain", Number),
-        ("Worst", Words),
     ]);
     let row = |group: &Group| {
         let Spread { min, p5, p50, p95, max, .. } = group.of_a_flow_bps;
@@ -213,7 +212,6 @@ pub(crate) fn groups(summary: &Summary) -> Table {
         ];
         cells.extend([min, p5, p50, p95, max].map(format::rate));
         cells.push(format::or_dash(group.retransmissions, format::grouped));
-        cells.push(group.worst.join(", "));
         cells
     };
     let many = summary.flows.len() > MANY;

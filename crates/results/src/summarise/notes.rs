@@ -1,4 +1,4 @@
-//! What a reader should know before the figures: which flows something else than the access line bounds.
+//! Notes above the explanations: the transfers that something else than the access line limits.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +17,18 @@ const NAMED: usize = 3;
 impl Run<'_> {
     /// A sentence for each cause but the access line that bounds transfers: LAN, aggregation, backbone, a window.
     pub(super) fn notes(&self, flows: &[Flow]) -> Vec<String> {
-        let mut causes: BTreeMap<&str, Vec<(&Flow, f64)>> = BTreeMap::new();
+        let mut causes: BTreeMap<&str, Vec<(&Flow, f64, f64)>> = BTreeMap::new();
         for (flow, outcome) in flows.iter().zip(&self.outcome.flows) {
             let source = &self.network.traffic[outcome.traffic].source;
             let (Source::Bulk { .. }, Some(shape)) = (source, &self.shapes[outcome.traffic]) else { continue };
-            let (Some(bound), Some(by), Some(line)) = (flow.bound_bps, &flow.bound_by, self.line_carries(shape)) else {
-                continue;
-            };
-            if bound < BELOW * line && !self.is_of_access(by) {
-                causes.entry(by).or_default().push((flow, line));
+            let Some(line) = self.line_carries(shape) else { continue };
+            let limits = [(flow.bound_bps, &flow.bound_by), (flow.fair_share_bps, &flow.fair_share_by)];
+            let elsewhere = limits.into_iter().find_map(|(bps, by)| {
+                let (bps, by) = (bps?, by.as_deref()?);
+                (bps < BELOW * line && !self.is_of_access(by)).then_some((bps, by))
+            });
+            if let Some((bps, by)) = elsewhere {
+                causes.entry(by).or_default().push((flow, bps, line));
             }
         }
         causes.into_iter().map(|(by, flows)| note(by, &flows)).collect()
@@ -40,18 +43,19 @@ impl Run<'_> {
 
     /// True if the words name a link of an access line, or of the middlebox that stands for it.
     fn is_of_access(&self, by: &str) -> bool {
+        // `rate of link down, shared by 4`
+        let by = by.split(',').next().unwrap_or(by);
         let named = |link: usize| by.ends_with(&format!("link {}", self.network.links[link].name));
         self.network.lines.iter().any(|line| named(line.down) || named(line.up)) || by.contains("link middlebox")
     }
 }
 
-fn note(by: &str, flows: &[(&Flow, f64)]) -> String {
-    let names: Vec<&str> = flows.iter().take(NAMED).map(|(flow, _)| flow.name.as_str()).collect();
+fn note(by: &str, flows: &[(&Flow, f64, f64)]) -> String {
+    let names: Vec<&str> = flows.iter().take(NAMED).map(|(flow, ..)| flow.name.as_str()).collect();
     let names = match flows.len() - names.len() {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),
     };
-    let (first, line) = flows[0];
-    let most = first.bound_bps.map(format::rate).unwrap_or_default();
-    format!("{names}: not the access line ({}) but {by} is the limit, {most} at most", format::rate(line))
+    let (_, bps, line) = flows[0];
+    format!("{names}: the limit is not the access line ({}) but {} by {by}", format::rate(line), format::rate(bps))
 }

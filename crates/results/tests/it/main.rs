@@ -4,6 +4,7 @@ mod both_ways;
 mod bounds;
 mod calls;
 mod cells;
+mod elsewhere;
 mod network;
 mod never_exceeded;
 mod policing;

@@ -1,0 +1,41 @@
+//! A line says where something else than the access line is the limit.
+
+use lastmile_results::{Origin, summarise};
+use lastmile_scenario::Scenario;
+
+fn notes(text: &str) -> Vec<String> {
+    let scenario = Scenario::parse("f", text, &[]).unwrap_or_else(|report| panic!("{report}"));
+    let network = scenario.network();
+    let outcome = lastmile_sim::run(&network).expect("it can be run");
+    summarise(&Origin::default(), &network, &outcome).notes
+}
+
+fn line(rest: &str, traffic: &str) -> String {
+    format!(
+        "duration = \"2 s\"\naccess = {{ down = {{ rate = \"100 Mbit/s\" }}, up = {{ rate = \"40 Mbit/s\" }}{rest} }}\n\
+         [[traffic]]\nname = \"a\"\nkind = \"bulk\"\ndirection = \"down\"\n{traffic}"
+    )
+}
+
+#[test]
+fn the_defaults_leave_the_access_line_the_bottleneck() {
+    assert_eq!(notes(&line("", "")), [""; 0]);
+    assert_eq!(notes(&line("", "count = 4\n")), [""; 0], "a share of the line is the line's");
+}
+
+/// 10 Mbit/s of Ethernet carry 1448 of 1538 bytes; 65 535 bytes over 20 ms are 26 Mbit/s.
+#[test]
+fn a_slow_lan_a_window_and_a_shared_aggregation_are_named() {
+    let lan = notes(&line(", lan = { rate = \"10 Mbit/s\" }", ""));
+    assert!(
+        lan[0].starts_with(
+            "a: the limit is not the access line (96.5 Mbit/s) but 9.42 Mbit/s by rate of link cpe-client"
+        ),
+        "{lan:?}"
+    );
+    let window = notes(&line("", "tcp = { era = \"1999\" }\n"));
+    assert!(window[0].contains("by receive window 65535 bytes / empty round trip 20."), "{window:?}");
+    let shared = notes(&line(", lines = 4, aggregation = { rate = \"100 Mbit/s\" }", ""));
+    assert!(shared[0].starts_with("a-line-1, a-line-2, a-line-3 and 1 more: "), "{shared:?}");
+    assert!(shared[0].ends_with("by rate of link gateway-dslam, shared by 4"), "{shared:?}");
+}
