@@ -182,7 +182,7 @@ fn quantities(row: &RowResult) -> Vec<&str> {
 fn simulated(row: &RowResult, name: &str) -> String {
     let figure = text(&row.simulated, name);
     match row.ci95.number(name) {
-        Some(half_width) => format!("{figure} \u{b1} {}", rounded(half_width)),
+        Some(half_width) => format!("{figure} \u{b1} {}", to_digits(half_width, 2)),
         None => figure,
     }
 }
@@ -200,10 +200,15 @@ fn figure(value: &Value) -> String {
 
 /// Four significant digits: more than any of the publications prints.
 fn rounded(value: f64) -> f64 {
+    to_digits(value, 4)
+}
+
+/// So many significant digits.
+fn to_digits(value: f64, digits: u8) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;
     }
-    let scale = 10_f64.powf(3.0 - value.abs().log10().floor());
+    let scale = 10_f64.powf(f64::from(digits) - 1.0 - value.abs().log10().floor());
     // Integers keep all their digits.
     if scale <= 1.0 { value.round() } else { (value * scale).round() / scale }
 }
