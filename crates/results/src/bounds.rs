@@ -11,8 +11,8 @@
 //!   that are left acknowledge more than d segments;
 //! - *its source*, where that has a rate which it never exceeds; of a capture, the packets in it.
 //!
-//! Data that entered the path before a phase may arrive in the phase: the bound of a phase allows for the largest amount that the flow had
-//! in flight. Poisson sources and applications that write at random have no bound of their own. Web users have none: each asks for a page
+//! Data that entered the path before a phase may be delivered in the phase: the bound of a phase allows for a receive window, of datagrams for
+//! what the queues of the path held at most. Poisson sources and applications that write at random have no bound of their own. Web users have none: each asks for a page
 //! only when the last one has been read.
 //!
 //! A bound is not a forecast. Flows that share a link have each the bound of a flow alone; what an equal share would leave them is in
@@ -245,11 +245,16 @@ pub(crate) fn of_flow(
     }
     let with = |bound: &Bound, bytes: f64| Bound { bps: bound.bps + bytes * 8.0 / span_s, by: Arc::clone(&bound.by) };
     let packet = format::to_f64(shape?.payload);
-    let before = if whole { 0.0 } else { in_flight(network, outcome, flow) };
+    // What a receiver holds out of order is no longer in flight, and is delivered at once when the hole closes: a window at most.
+    let before = match (whole, &limits.window) {
+        (true, _) => 0.0,
+        (false, Some((bytes, _))) => format::to_f64(*bytes),
+        (false, None) => in_flight(network, outcome, flow),
+    };
     let rates = limits.rates.iter().map(|bound| with(bound, before + packet));
     let window = limits.window.iter().map(|(bytes, bound)| with(bound, format::to_f64(*bytes)));
     let flight = flow.tcp.as_ref().map_or(0.0, |tcp| format::to_f64(tcp.max_in_flight));
-    let acks = limits.acks.iter().map(|bound| with(bound, flight + packet));
+    let acks = limits.acks.iter().map(|bound| with(bound, before + flight + packet));
     let bounds = rates.chain(window).chain(acks).filter(|bound| bound.bps < f64::MAX);
     bounds.min_by(|a, b| a.bps.total_cmp(&b.bps))
 }

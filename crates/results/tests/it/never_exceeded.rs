@@ -98,8 +98,6 @@ fn scenario() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
-
     #[test]
     fn no_run_exceeds_its_bounds(text in scenario()) {
         let scenario = Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}\n{text}"));
