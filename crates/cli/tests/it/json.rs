@@ -181,3 +181,22 @@ fn every_scenario_runs() {
         assert_eq!(run["conservation"]["holds"], true, "{name}");
     }
 }
+
+/// Equal downloads differ by their seeds; the mean has an interval, and a file in which nothing runs is refused.
+#[test]
+fn several_seeds_give_means_with_intervals() {
+    let scratch = Scratch::new();
+    let line = "duration = \"2 s\"\naccess = { down = { rate = \"8 Mbit/s\" }, up = { rate = \"1 Mbit/s\" } }\n";
+    let four = "[[traffic]]\nname = \"a\"\nkind = \"bulk\"\ndirection = \"down\"\ncount = 4\n";
+    std::fs::write(scratch.path.join("four.toml"), format!("{line}{four}")).unwrap();
+    std::fs::write(scratch.path.join("none.toml"), line).unwrap();
+    let told = json(&scratch, "lastmile run four.toml --seeds 3 --json");
+    assert_eq!(told["runs"].as_array().unwrap().len(), 3);
+    let measures = told["means"][0]["measures"].as_array().unwrap();
+    let goodput = measures.iter().find(|measure| measure["name"] == "a-1: goodput").unwrap();
+    assert_eq!((goodput["unit"].as_str(), goodput["runs"].as_u64()), (Some("bps"), Some(3)));
+    assert!(goodput["ci95"].as_f64().unwrap() > 0.0, "{goodput}");
+    let refused = scratch.run("lastmile run none.toml");
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(refused.stderr.starts_with("error: none.toml: no [[traffic]]: nothing runs"), "{}", refused.stderr);
+}
