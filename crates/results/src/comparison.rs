@@ -1,14 +1,20 @@
 //! What a comparison tells of each run in one row. Over an access line: the phase in which both directions are busy, or all of it where there is
 //! none. Over other networks: connections, queues of cells, losses.
 
+mod calls;
+mod cell;
 mod network;
 
 use lastmile_queueing::DropReason;
+use lastmile_theory::interval::Mean;
 use serde::Serialize;
 
+pub use self::calls::Calls;
+use self::cell::{Cell, Quantity};
 pub use self::network::MeasuredNetwork;
-use crate::format::{self, rate};
+use crate::format;
 use crate::schema::{Phase, Summary};
+use crate::seeds::{Measure, Seeded};
 use crate::{Run, tabular};
 
 /// What a comparison tells of one run.
@@ -21,39 +27,95 @@ pub enum Row {
     Network(MeasuredNetwork),
 }
 
-/// A row for each of `runs`, all of one kind, beside downloads that have `alone_bps` on their own.
-#[must_use]
-pub fn rows(runs: &[&Run], alone_bps: Option<f64>) -> Vec<Row> {
-    if network::all_over_networks(runs) {
-        let port = network::busiest(runs);
-        return runs.iter().map(|run| Row::Network(MeasuredNetwork::of(run, port.as_deref()))).collect();
-    }
-    runs.iter().map(|run| Row::Line(Measured::of(&run.summary, alone_bps))).collect()
+/// What is compared.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// A row each, of one run, or of as many runs as there are seeds.
+    pub rows: Vec<Seeded>,
+    /// Goodput of the downloads alone with each of the seeds, in bit/s; empty if it is not known.
+    pub alone_bps: Vec<f64>,
 }
 
-/// Names of columns and the text of each row. Columns in which no row has something to tell are left out. No two have one name.
+impl Comparison {
+    /// A row for each of `runs`.
+    #[must_use]
+    pub fn of(runs: Vec<Run>) -> Self {
+        let row = |run: Run| Seeded { label: run.label.clone(), runs: vec![run] };
+        Self { rows: runs.into_iter().map(row).collect(), alone_bps: Vec::new() }
+    }
+
+    /// Each row, run by run; all runs are of one kind.
+    #[must_use]
+    pub fn measured(&self) -> Vec<Vec<Row>> {
+        let all: Vec<&Run> = self.rows.iter().flat_map(|row| &row.runs).collect();
+        let over_networks = network::all_over_networks(&all);
+        let port = if over_networks { network::busiest(&all) } else { None };
+        let measured = |(seed, run): (usize, &Run)| {
+            if over_networks {
+                Row::Network(MeasuredNetwork::of(run, port.as_deref()))
+            } else {
+                Row::Line(Measured::of(&run.summary, self.alone_bps.get(seed).copied()))
+            }
+        };
+        self.rows.iter().map(|row| row.runs.iter().enumerate().map(measured).collect()).collect()
+    }
+
+    /// Mean goodput of the downloads alone; `None` if it is not known.
+    #[must_use]
+    pub fn alone(&self) -> Option<Mean> {
+        Mean::of(&self.alone_bps)
+    }
+
+    /// How many runs a row has.
+    #[must_use]
+    pub fn seeds(&self) -> usize {
+        self.rows.first().map_or(0, |row| row.runs.len())
+    }
+}
+
+/// Names of columns and the text of each row, which is of one run, or of runs that differ by their seed: means with 95 % intervals. Columns in
+/// which no row has a value are left out. No two have one name.
 #[must_use]
-pub fn table(rows: &[Row]) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let tails = Tails::of(rows);
-    let mut texts: Vec<Vec<String>> = rows
-        .iter()
-        .map(|row| match row {
-            Row::Line(measured) => measured.cells(tails).into(),
-            Row::Network(measured) => measured.cells().into(),
-        })
-        .collect();
-    let mut columns = match rows.first() {
-        Some(Row::Network(_)) => network::COLUMNS.into(),
-        _ => Measured::columns(tails).into(),
-    };
+pub fn table(rows: &[Vec<Row>]) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let tails = Tails::of(rows.iter().flatten());
+    let mut columns: Vec<&'static str> = Vec::new();
+    let mut texts: Vec<Vec<String>> = Vec::new();
+    for row in rows {
+        let runs: Vec<Vec<Cell>> = row.iter().map(|run| run.cells(tails)).collect();
+        columns = runs.first().map_or(columns, |cells| cells.iter().map(|cell| cell.column).collect());
+        texts.push(columns_of(&runs).map(|cells| cell::over_runs(&cells)).collect());
+    }
     tabular::keep_told(&mut columns, &mut texts);
     (columns, texts)
 }
 
-/// What the rows are of, in words: a phase, or the whole run and a port.
+/// The mean of each column over runs that differ by their seed.
 #[must_use]
-pub fn measured_where(rows: &[Row]) -> String {
-    match rows.first() {
+pub fn means(runs: &[Row]) -> Vec<Measure> {
+    let tails = Tails::of(runs.iter());
+    let place = measured_where(runs);
+    let cells: Vec<Vec<Cell>> = runs.iter().map(|run| run.cells(tails)).collect();
+    columns_of(&cells).filter_map(|cells| cell::measure(&place, &cells)).collect()
+}
+
+/// The cells of each column, of runs that have the same columns.
+fn columns_of(runs: &[Vec<Cell>]) -> impl Iterator<Item = Vec<&Cell>> {
+    (0..runs.first().map_or(0, Vec::len)).map(move |column| runs.iter().map(|cells| &cells[column]).collect())
+}
+
+impl Row {
+    fn cells(&self, tails: Tails) -> Vec<Cell> {
+        match self {
+            Self::Line(measured) => measured.cells(tails),
+            Self::Network(measured) => measured.cells(),
+        }
+    }
+}
+
+/// What the runs of a row are of, in words: a phase, or the whole run and a port.
+#[must_use]
+pub fn measured_where(runs: &[Row]) -> String {
+    match runs.first() {
         Some(Row::Line(measured)) => measured.phase.clone(),
         Some(Row::Network(MeasuredNetwork { port: Some(port), .. })) => {
             format!("over the whole run, the queue at port {port}")
@@ -64,9 +126,12 @@ pub fn measured_where(rows: &[Row]) -> String {
 
 /// What the column `probe` is of; `None` if no row has one.
 #[must_use]
-pub fn about_the_probe(rows: &[Row]) -> Option<&'static str> {
+pub fn about_the_probe(rows: &[Vec<Row>]) -> Option<&'static str> {
     let has_probe = |row: &Row| matches!(row, Row::Line(measured) if measured.probe.p50_s.is_some());
-    rows.iter().any(has_probe).then_some("The probe is a ping over UDP without a code point, served as best effort.")
+    rows.iter()
+        .flatten()
+        .any(has_probe)
+        .then_some("The probe is a ping over UDP without a code point, served as best effort.")
 }
 
 /// Which part of the run, where no phase is meant.
@@ -86,9 +151,9 @@ struct Tails {
 }
 
 impl Tails {
-    fn of(rows: &[Row]) -> Self {
+    fn of<'a>(rows: impl Iterator<Item = &'a Row> + Clone) -> Self {
         let all = |times: fn(&Measured) -> &RoundTrips| {
-            rows.iter().all(|row| match row {
+            rows.clone().all(|row| match row {
                 Row::Line(measured) => times(measured).p50_s.is_none() || times(measured).p99_s.is_some(),
                 Row::Network(_) => true,
             })
@@ -131,8 +196,9 @@ impl RoundTrips {
         if p99 { self.p99_s } else { self.max_s }
     }
 
-    fn lost(&self) -> String {
-        format::or_dash(self.lost_share.filter(|share| *share >= TOLD_LOSS), format::percent)
+    /// What was lost, if it is worth a column.
+    fn lost(&self) -> Option<f64> {
+        self.lost_share.filter(|share| *share >= TOLD_LOSS)
     }
 }
 
@@ -151,6 +217,9 @@ pub struct Measured {
     pub ping: RoundTrips,
     /// Round-trip time of the first ping over UDP.
     pub probe: RoundTrips,
+    /// Calls and other datagrams, over the whole run.
+    #[serde(flatten)]
+    pub calls: Calls,
     /// Mean time in the queues of the downstream: at its far end, and in a middlebox behind it.
     pub down_queue_delay_mean_s: Option<f64>,
     /// Mean time in the queues of the upstream: in a middlebox before it, and in the modem.
@@ -182,6 +251,7 @@ impl Measured {
             upload_bps: goodput(summary, phase, "up"),
             ping: RoundTrips::of(summary, phase, "icmp"),
             probe: RoundTrips::of(summary, phase, "udp"),
+            calls: Calls::of(summary),
             down_queue_delay_mean_s: down.map(|waits| waits.0),
             up_queue_delay_mean_s: up.map(|waits| waits.0),
             up_queue_delay_max_s: up.map(|waits| waits.1),
@@ -190,44 +260,32 @@ impl Measured {
         }
     }
 
-    /// The columns of [`Measured::cells`].
-    fn columns(tails: Tails) -> [&'static str; 14] {
-        [
-            "download",
-            "of alone",
-            "upload",
-            "ping p50",
-            if tails.ping_p99 { "ping p99" } else { "ping max" },
-            "probe p50",
-            if tails.probe_p99 { "probe p99" } else { "probe max" },
-            "ping lost",
-            "probe lost",
-            "down queue",
-            "up queue",
-            "up queue max",
-            "drops",
-            "ACKs merged",
-        ]
-    }
-
     /// A row of the table.
-    fn cells(&self, tails: Tails) -> [String; 14] {
-        [
-            rate(self.download_bps),
-            format::or_dash(self.download_share, |share| format!("{:.1} %", share * 100.0)),
-            rate(self.upload_bps),
-            time(self.ping.p50_s),
-            time(self.ping.tail(tails.ping_p99)),
-            time(self.probe.p50_s),
-            time(self.probe.tail(tails.probe_p99)),
-            self.ping.lost(),
-            self.probe.lost(),
-            time(self.down_queue_delay_mean_s),
-            time(self.up_queue_delay_mean_s),
-            time(self.up_queue_delay_max_s),
-            format::grouped(self.drops),
-            if self.acks_merged > 0 { format::grouped(self.acks_merged) } else { tabular::NOTHING.to_owned() },
-        ]
+    fn cells(&self, tails: Tails) -> Vec<Cell> {
+        let rate = |column, bps| Cell::new(column, Quantity::Rate, Some(bps));
+        let time = |column, seconds| Cell::new(column, Quantity::Time, seconds);
+        let share = |column, share| Cell::new(column, Quantity::Share, share);
+        let tail = |p99, [one, other]: [&'static str; 2]| if p99 { one } else { other };
+        let mut cells = vec![
+            rate("download", self.download_bps),
+            share("of alone", self.download_share),
+            rate("upload", self.upload_bps),
+            time("ping p50", self.ping.p50_s),
+            time(tail(tails.ping_p99, ["ping p99", "ping max"]), self.ping.tail(tails.ping_p99)),
+            time("probe p50", self.probe.p50_s),
+            time(tail(tails.probe_p99, ["probe p99", "probe max"]), self.probe.tail(tails.probe_p99)),
+            share("ping lost", self.ping.lost()),
+            share("probe lost", self.probe.lost()),
+        ];
+        cells.extend(self.calls.cells());
+        cells.extend([
+            time("down queue", self.down_queue_delay_mean_s),
+            time("up queue", self.up_queue_delay_mean_s),
+            time("up queue max", self.up_queue_delay_max_s),
+            Cell::count("drops", Some(self.drops)),
+            Cell::count("ACKs merged", Some(self.acks_merged).filter(|merged| *merged > 0)),
+        ]);
+        cells
     }
 }
 
@@ -289,11 +347,6 @@ fn goodput(summary: &Summary, phase: Option<&Phase>, direction: &str) -> f64 {
             None => flow.goodput_bps,
         })
         .sum()
-}
-
-/// In milliseconds, so that a column compares at a glance.
-fn time(seconds: Option<f64>) -> String {
-    format::or_dash(seconds, |seconds| format!("{:.1} ms", seconds * 1e3))
 }
 
 #[cfg(test)]

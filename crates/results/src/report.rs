@@ -20,6 +20,7 @@ use lastmile_text::shown;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::Run;
+use crate::comparison::Comparison;
 use crate::schema::{Clock, Summary};
 use panel::{Frame, Panel, coordinate};
 use scale::Axis;
@@ -33,15 +34,15 @@ pub fn page(runs: &[Run]) -> String {
     match runs {
         [] => String::new(),
         [run] => document(&run.summary, &single(run)),
-        _ => comparison(runs, None),
+        _ => comparison(&Comparison::of(runs.to_vec())),
     }
 }
 
-/// The comparison of several runs of one scenario, whose downloads have `alone_bps` of goodput without the rest of the traffic, as a
-/// page of HTML. Empty for no runs.
+/// A comparison of several runs of one scenario as a page of HTML. Empty for no runs.
 #[must_use]
-pub fn comparison(runs: &[Run], alone_bps: Option<f64>) -> String {
-    runs.first().map_or_else(String::new, |first| document(&first.summary, &compare::body(runs, alone_bps)))
+pub fn comparison(comparison: &Comparison) -> String {
+    let first = comparison.rows.first().and_then(|row| row.runs.first());
+    first.map_or_else(String::new, |first| document(&first.summary, &compare::body(comparison)))
 }
 
 fn document(first: &Summary, body: &Markup) -> String {

@@ -241,7 +241,7 @@ impl<'a> Run<'a> {
             Source::Ping { interval, .. } => interval,
             _ => Duration::ZERO,
         };
-        (0..probe.sent).map(move |number| traffic.start + interval * number)
+        (0..probe.sent).map(move |number| probe.start + interval * number)
     }
 
     /// What held a flow back over its life.

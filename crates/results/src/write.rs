@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::atomic::{self, AtomicFile};
+use crate::comparison::Comparison;
 use crate::{Run, parquet, report};
 
 /// Name of the file with all scalar results.
@@ -58,8 +59,8 @@ pub fn write_all_with(dir: &Path, run: &Run, more: &[(&str, &[u8])]) -> Result<V
 ///
 /// # Errors
 /// What the file system refuses; then `path` is as it was before.
-pub fn write_comparison(path: &Path, runs: &[Run], alone_bps: Option<f64>) -> Result<(), WriteError> {
-    write_text(path, &report::comparison(runs, alone_bps))
+pub fn write_comparison(path: &Path, comparison: &Comparison) -> Result<(), WriteError> {
+    write_text(path, &report::comparison(comparison))
 }
 
 /// Writes some series of several runs side by side, by name, as one drawing (SVG): [`report::figure`].

@@ -99,7 +99,7 @@ macro_rules! hop {
                 Key::optional(
                     "queue",
                     Kind::Table("[queues](#queues)"),
-                    "FIFO of 1000 packets",
+                    "FIFO of 1000 packets, or of 100 ms where that is more",
                     "The queues at both ends.",
                 ),
             ],
@@ -364,7 +364,7 @@ fn hop(table: &Table<'_>, key: &'static str, section: &'static Section, ample: B
     let layer = line::with_mtu(&own, layer);
     let queue = match own.table("queue") {
         Some(queue) => queue::read(queue, &Wire { layer, rate: Some(rate) }),
-        None => Some(Spec::fifo(1000)),
+        None => Some(line::default_queue(&Wire { layer, rate: Some(rate) }, 1000)),
     };
     Some(LineSpec {
         rate: Some(rate),

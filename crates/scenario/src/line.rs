@@ -121,7 +121,7 @@ pub(crate) struct Defaults {
     pub(crate) loss: Ratio,
     pub(crate) link_layer: LinkLayer,
     pub(crate) compression: Compression,
-    /// `None`: [`line_queue`] of its rate.
+    /// `None`: [`default_queue`] of its rate.
     pub(crate) queue: Option<QueueSpec>,
 }
 
@@ -152,11 +152,11 @@ impl Default for Defaults {
     }
 }
 
-/// The queue of a line that says nothing about it: a FIFO of 100 packets, or of [`DEFAULT_BUFFER`] where that is more.
-fn line_queue(wire: &Wire) -> QueueSpec {
-    let packets = QueueSpec::fifo(100);
+/// The queue of a link that says nothing about it: a FIFO of `least` packets, or of [`DEFAULT_BUFFER`] where that is more.
+pub(crate) fn default_queue(wire: &Wire, least: u32) -> QueueSpec {
+    let packets = QueueSpec::fifo(least.into());
     let Some(bytes) = wire.bytes_in(DEFAULT_BUFFER) else { return packets };
-    if bytes.as_u64() <= 100 * wire.layer.on_wire(ByteCount::new(1500)).as_u64() {
+    if bytes.as_u64() <= u64::from(least) * wire.layer.on_wire(ByteCount::new(1500)).as_u64() {
         return packets;
     }
     QueueSpec::Fifo { limit: Limit::Wire(bytes), drop: Overflow::Tail }
@@ -183,7 +183,7 @@ impl LineSpec {
         let queue = match (table.table("queue").or(inherited), &defaults.queue) {
             (Some(queue), _) => queue::read(queue, &wire),
             (None, Some(queue)) => queue::checked(table, queue, &link_layer),
-            (None, None) => Some(line_queue(&wire)),
+            (None, None) => Some(default_queue(&wire, 100)),
         };
         let queue = queue?;
         if let Some(rate) = rate {

@@ -249,6 +249,8 @@ pub struct ProbeOutcome {
     pub traffic: usize,
     /// Name, unique in the run.
     pub name: String,
+    /// When the first request leaves.
+    pub start: Instant,
     /// Requests sent.
     pub sent: u64,
     /// Replies received.

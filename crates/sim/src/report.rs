@@ -295,6 +295,7 @@ fn probes(simulation: &mut Simulation<'_>) -> Vec<ProbeOutcome> {
             probes.push(ProbeOutcome {
                 traffic: ping.traffic,
                 name,
+                start: ping.start,
                 sent: ping.sent(),
                 received: replies.len() as u64,
                 replies,

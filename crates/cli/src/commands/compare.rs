@@ -6,9 +6,10 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
-use lastmile_results::comparison::{self, Row};
+use lastmile_results::comparison::{self, Comparison, Row};
+use lastmile_results::format;
 use lastmile_results::schema::Document;
-use lastmile_results::{Run, format};
+use lastmile_results::seeds::Measure;
 use lastmile_scenario::{Override, Scenario};
 use lastmile_sim::spec::Source;
 use lastmile_units::Duration;
@@ -35,7 +36,7 @@ const ALONE: &str = "download alone";
 /// Over an [access] line, prints what each leaves of downloads and uploads while both run, what share that is of the downloads alone on the
 /// line's own queues, and the round trips of the file's ping and of a best-effort probe, which is added: a ping over UDP without a code point,
 /// with at most 1 % of the upstream. Over other networks, prints what connections get and how evenly, what was lost, and over ATM the queue of the busiest port
-/// and what waits at the edge. With --out, writes the results of each run and a report that shows them side by side.
+/// and what waits at the edge. Calls and datagrams are told by the worst of them. With --out, writes the results of each run and a report that shows them side by side.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Scenario file, with an [access] line, a [[case]] for each run, or --vary
@@ -53,6 +54,10 @@ pub(crate) struct Arguments {
     /// Seed of every random stream; equal seeds give equal results [default: the file's, or 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+
+    /// Run each row with so many seeds, from the seed of the file or of --seed on: means with 95 % intervals
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=1000))]
+    seeds: Option<u64>,
 
     /// Override a key of the file, such as access.up.rate="1 Mbit/s"
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -79,15 +84,24 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Serialize)]
-struct Comparison<'a> {
+struct Compared<'a> {
     scenario: &'a str,
-    /// Goodput of the downloads alone; only over an access line.
+    /// Goodput of the downloads alone, a mean if there are several seeds; only over an access line.
     reference_bps: Option<f64>,
-    runs: Vec<Compared<'a>>,
+    /// Means over seeds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    means: Option<Vec<Means<'a>>>,
+    runs: Vec<ComparedRun<'a>>,
 }
 
 #[derive(Serialize)]
-struct Compared<'a> {
+struct Means<'a> {
+    label: &'a str,
+    measures: Vec<Measure>,
+}
+
+#[derive(Serialize)]
+struct ComparedRun<'a> {
     label: &'a str,
     #[serde(flatten)]
     measured: Row,
@@ -97,42 +111,81 @@ struct Compared<'a> {
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let file = Scenario::load_with(&arguments.scenario, &arguments.common()).map_err(Failure::Report)?;
     printer.warnings(file.warnings());
-    let Rows { what, mut variants, reference } = variants::of(arguments, &file)?;
-    let mut scenarios = Vec::new();
-    for variant in &variants {
-        let read = Scenario::load_with(&arguments.scenario, &variant.overrides);
-        // The file is right as it is, so what is wrong now comes of this.
-        let why = format!("{what} \"{}\"", variant.label);
-        let scenario = read.map_err(|report| Failure::Report(report.within(&why)))?;
-        printer.warnings(&scenario.warnings().beyond(file.warnings()).within(&why));
-        scenarios.push(scenario.with_probe());
-    }
-    let has_line = file.access().is_some();
-    if has_line {
-        let alone = Variant::new(ALONE, &arguments.common(), reference);
-        let file = Scenario::load_with(&arguments.scenario, &alone.overrides).map_err(Failure::Report)?;
-        scenarios.push(downloads_alone(file)?);
-        variants.push(alone);
-    }
+    let rows = variants::of(arguments, &file)?;
+    let planned = planned(arguments, &file, &rows, printer)?;
+    let what = rows.what;
+    let (mut variants, mut scenarios) = planned.compared;
+    let compared = variants.len();
+    variants.extend(planned.alone.0);
+    scenarios.extend(planned.alone.1);
     let plan = plan(arguments);
     let interrupt = Interrupt::watch()?;
-    let _folders = run::folders(&plan, &variants[..variants.len() - usize::from(has_line)])?;
+    let _folders = run::folders(&plan, &variants[..compared])?;
     let mut done = match run::simulate_all(&plan, &variants, &scenarios, &interrupt, printer)? {
         Ok(done) => done,
         Err(interrupted) => return Ok(interrupted),
     };
-    let alone = if has_line { done.pop() } else { None };
-    let reference_bps = alone.map(|alone| comparison::downloads(&alone.run.summary));
+    let alone = done.split_off(compared);
+    let comparison = Comparison {
+        rows: run::seeded(arguments.seeds.unwrap_or(1), &done),
+        alone_bps: alone.iter().map(|alone| comparison::downloads(&alone.run.summary)).collect(),
+    };
     let report = match &arguments.out {
-        Some(out) => Some(run::write_files(out, &variants[..done.len()], &mut done, reference_bps)?),
+        Some(out) => {
+            run::write_runs(out, &variants, &mut done)?;
+            Some(run::write_report(out, &comparison)?)
+        }
         None => None,
     };
-    print(arguments, &what, &done, reference_bps, printer)?;
+    print(arguments, &what, &done, &comparison, printer)?;
     if let Some(report) = report {
         let line = format!("report: {}", report.display());
         if arguments.json { printer.talk(&line) } else { printer.data(&format!("\n{line}\n"))? }
     }
     Ok(Exit::Done)
+}
+
+/// Runs and what each simulates.
+type Runs = (Vec<Variant>, Vec<Scenario>);
+
+/// All runs of a comparison.
+struct Planned {
+    /// Row by row, each seed of it.
+    compared: Runs,
+    /// The downloads alone with each seed; none without an access line.
+    alone: Runs,
+}
+
+fn planned(arguments: &Arguments, file: &Scenario, rows: &Rows, printer: &mut Printer) -> Result<Planned> {
+    let mut planned = Planned { compared: Runs::default(), alone: Runs::default() };
+    for row in &rows.variants {
+        let why = format!("{} \"{}\"", rows.what, row.label);
+        for (number, variant) in over_seeds(arguments, file, row).into_iter().enumerate() {
+            let read = Scenario::load_with(&arguments.scenario, &variant.overrides);
+            // The file is right as it is, so what is wrong now comes of this.
+            let scenario = read.map_err(|report| Failure::Report(report.within(&why)))?;
+            if number == 0 {
+                printer.warnings(&scenario.warnings().beyond(file.warnings()).within(&why));
+            }
+            planned.compared.0.push(variant);
+            planned.compared.1.push(scenario.with_probe());
+        }
+    }
+    if file.access().is_some() {
+        let alone = Variant::new(ALONE, &arguments.common(), rows.reference.clone());
+        for variant in over_seeds(arguments, file, &alone) {
+            let file = Scenario::load_with(&arguments.scenario, &variant.overrides).map_err(Failure::Report)?;
+            planned.alone.0.push(variant);
+            planned.alone.1.push(downloads_alone(file)?);
+        }
+    }
+    Ok(planned)
+}
+
+/// `variant` itself, or with each seed that `arguments` ask for.
+fn over_seeds(arguments: &Arguments, file: &Scenario, variant: &Variant) -> Vec<Variant> {
+    let first = file.network_ref().seed;
+    arguments.seeds.map_or_else(|| vec![variant.clone()], |seeds| variant.over_seeds(first, seeds).collect())
 }
 
 /// The downloads of `file` without the rest of its traffic.
@@ -170,29 +223,35 @@ fn print(
     arguments: &Arguments,
     what: &str,
     done: &[Done],
-    reference_bps: Option<f64>,
+    comparison: &Comparison,
     printer: &mut Printer,
 ) -> Result<()> {
     let scenario = &done[0].run.summary.scenario;
-    let runs: Vec<&Run> = done.iter().map(|done| &done.run).collect();
-    let rows = comparison::rows(&runs, reference_bps);
+    let rows = comparison.measured();
+    let alone = comparison.alone();
     if arguments.json {
-        let runs = done.iter().zip(rows);
+        let means = comparison.rows.iter().zip(&rows);
+        let means = means.map(|(row, runs)| Means { label: &row.label, measures: comparison::means(runs) });
+        let means = arguments.seeds.map(|_| means.collect());
+        let runs = done.iter().zip(rows.iter().flatten().cloned());
         let runs = runs
-            .map(|(done, measured)| Compared { label: &done.run.label, measured, summary: done.document() })
+            .map(|(done, measured)| ComparedRun { label: &done.run.label, measured, summary: done.document() })
             .collect();
-        return Ok(printer.json(&Comparison { scenario, reference_bps, runs })?);
+        return Ok(printer.json(&Compared { scenario, reference_bps: alone.map(|alone| alone.mean), means, runs })?);
     }
     printer.heading(scenario)?;
     let alone =
-        reference_bps.map(|bps| format!("The downloads alone have {}. ", format::rate(bps))).unwrap_or_default();
+        alone.map(|alone| format!("The downloads alone have {}. ", format::rate(alone.mean))).unwrap_or_default();
+    let seeds =
+        arguments.seeds.map(|seeds| format!("Means of {seeds} seeds, with 95 % intervals. ")).unwrap_or_default();
     let probe = comparison::about_the_probe(&rows).map(|about| format!("{about}\n")).unwrap_or_default();
-    printer.data(&format!("\n{alone}Measured {}.\n{probe}\n", comparison::measured_where(&rows)))?;
+    let place = rows.first().map(|runs| comparison::measured_where(runs)).unwrap_or_default();
+    printer.data(&format!("\n{alone}{seeds}Measured {place}.\n{probe}\n"))?;
     let (columns, texts) = comparison::table(&rows);
     let columns = columns.into_iter().map(|name| (name, Align::Right));
     let mut table = Table::new([(what, Align::Left)].into_iter().chain(columns));
-    for (done, cells) in done.iter().zip(texts) {
-        table.row(std::iter::once(done.run.label.clone()).chain(cells));
+    for (row, cells) in comparison.rows.iter().zip(texts) {
+        table.row(std::iter::once(row.label.clone()).chain(cells));
     }
     Ok(printer.data(&table.render_within(WIDTH))?)
 }

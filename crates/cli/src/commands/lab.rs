@@ -15,6 +15,7 @@ use lastmile_live::emulate::Ended;
 use lastmile_live::lab;
 use lastmile_live::stop::Stop;
 use lastmile_results::beside::Beside;
+use lastmile_results::comparison::Comparison;
 use lastmile_results::{Run, Summary, json, table, write};
 use lastmile_scenario::{Override, Scenario};
 use lastmile_sim::outcome::Outcome;
@@ -286,7 +287,7 @@ fn write_files(arguments: &Arguments, out: &Path, simulated: Option<&Run>, live:
     }
     let report = out.join(write::REPORT);
     if !alone {
-        write::write_comparison(&report, &all(simulated, live), None).map_err(Failure::new)?;
+        write::write_comparison(&report, &Comparison::of(all(simulated, live))).map_err(Failure::new)?;
     }
     Ok(report)
 }

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use clap::Args;
-use lastmile_results::comparison::{self, Row};
+use lastmile_results::comparison::{self, Comparison, Row};
 use lastmile_results::{Run, Summary, read, write};
 use serde::Serialize;
 
@@ -64,23 +64,23 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         }
         runs.push(run);
     }
+    let comparison = Comparison::of(runs);
     if let Some(out) = &arguments.out {
-        write::write_comparison(out, &runs, None).map_err(Failure::new)?;
+        write::write_comparison(out, &comparison).map_err(Failure::new)?;
     }
-    let all: Vec<&Run> = runs.iter().collect();
-    let rows = comparison::rows(&all, None);
+    let rows = comparison.measured();
+    let labels = comparison.rows.iter().map(|row| &row.label);
     if arguments.json {
-        let told = runs.iter().zip(rows);
+        let runs = comparison.rows.iter().flat_map(|row| &row.runs).zip(rows.into_iter().flatten());
         let told: Vec<Told<'_>> =
-            told.map(|(run, measured)| Told { label: &run.label, measured, summary: &run.summary }).collect();
+            runs.map(|(run, measured)| Told { label: &run.label, measured, summary: &run.summary }).collect();
         printer.json(&told)?;
     } else {
         let (columns, texts) = comparison::table(&rows);
         let columns = columns.into_iter().map(|name| (name, Align::Right));
         let mut table = Table::new([("results", Align::Left), ("measured", Align::Left)].into_iter().chain(columns));
-        for ((run, row), cells) in runs.iter().zip(&rows).zip(texts) {
-            let place = comparison::measured_where(std::slice::from_ref(row));
-            table.row([run.label.clone(), place].into_iter().chain(cells));
+        for ((label, row), cells) in labels.zip(&rows).zip(texts) {
+            table.row([label.clone(), comparison::measured_where(row)].into_iter().chain(cells));
         }
         printer.data(&table.render_within(WIDTH))?;
     }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indicatif::{MultiProgress, ProgressDrawTarget};
+use lastmile_results::comparison::Comparison;
 use lastmile_results::schema::Document;
 use lastmile_results::seeds::{Measure, Seeded};
 use lastmile_results::{Run, table, write};
@@ -101,7 +102,7 @@ impl Arguments {
 
 /// What `--json` prints for a comparison.
 #[derive(Serialize)]
-struct Comparison<'a> {
+struct Compared<'a> {
     scenario: &'a str,
     /// Means over seeds, for each of the runs that differ by more than the seed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -149,7 +150,14 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         Err(interrupted) => return Ok(interrupted),
     };
     let report = match &arguments.files.out {
-        Some(out) => Some(write_files(out, &variants, &mut done, None)?),
+        Some(out) => {
+            write_runs(out, &variants, &mut done)?;
+            if done.len() > 1 {
+                let rows = seeded(arguments.seeds.unwrap_or(1), &done);
+                write_report(out, &Comparison { rows, alone_bps: Vec::new() })?;
+            }
+            Some(out.join(write::REPORT))
+        }
         None => None,
     };
     print(arguments, &done, report.as_deref(), printer)?;
@@ -170,9 +178,7 @@ fn with_seeds(
 ) -> Result<(Vec<Variant>, Vec<Scenario>)> {
     let mut all = (Vec::new(), Vec::new());
     for (variant, scenario) in variants.iter().zip(scenarios) {
-        let first = scenario.network_ref().seed;
-        for seed in (0..seeds).map(|number| first.wrapping_add(number)) {
-            let variant = variant.with_seed(seed);
+        for variant in variant.over_seeds(scenario.network_ref().seed, seeds) {
             let scenario = Scenario::load_with(&arguments.scenario, &variant.overrides).map_err(Failure::Report)?;
             all.0.push(variant);
             all.1.push(scenario);
@@ -182,10 +188,14 @@ fn with_seeds(
 }
 
 /// The runs of each variant, which are as many as there are seeds.
-fn seeded(seeds: u64, done: &[Done]) -> Vec<Seeded> {
+pub(super) fn seeded(seeds: u64, done: &[Done]) -> Vec<Seeded> {
     let each = usize::try_from(seeds).unwrap_or(usize::MAX);
-    let label = |done: &Done| done.run.label.rsplit_once(variants::SEED).map(|(label, _)| label.to_owned());
-    let of = |runs: &[Done]| Seeded { label: label(&runs[0]).unwrap_or_default(), runs: self::runs(runs) };
+    let label = |label: &str| match label.rsplit_once(variants::SEED) {
+        Some((own, _)) if seeds > 1 => own.to_owned(),
+        None if seeds > 1 => String::new(),
+        _ => label.to_owned(),
+    };
+    let of = |runs: &[Done]| Seeded { label: label(&runs[0].run.label), runs: self::runs(runs) };
     done.chunks(each).map(of).collect()
 }
 
@@ -237,24 +247,21 @@ pub(super) fn folders(arguments: &Arguments, variants: &[Variant]) -> Result<Fol
     Ok(folders)
 }
 
-/// Writes the files of each run, and of several their comparison, beside the goodput of the downloads alone if that is known; returns
-/// the path of the report.
-pub(super) fn write_files(
-    out: &Path,
-    variants: &[Variant],
-    done: &mut [Done],
-    alone_bps: Option<f64>,
-) -> Result<PathBuf> {
-    for (variant, done) in variants.iter().zip(&mut *done) {
+/// Writes the files of each run.
+pub(super) fn write_runs(out: &Path, variants: &[Variant], done: &mut [Done]) -> Result {
+    for (variant, done) in variants.iter().zip(done) {
         write::write_all(&variant.directory(out), &done.run).map_err(Failure::new)?;
         if let Some(captures) = done.captures.take() {
             captures.commit()?;
         }
     }
+    Ok(Exit::Done)
+}
+
+/// Writes the page of a comparison; returns its path.
+pub(super) fn write_report(out: &Path, comparison: &Comparison) -> Result<PathBuf> {
     let report = out.join(write::REPORT);
-    if done.len() > 1 {
-        write::write_comparison(&report, &runs(done), alone_bps).map_err(Failure::new)?;
-    }
+    write::write_comparison(&report, comparison).map_err(Failure::new)?;
     Ok(report)
 }
 
@@ -273,7 +280,7 @@ fn print(arguments: &Arguments, done: &[Done], report: Option<&Path>, printer: &
             let means = seeded
                 .as_ref()
                 .map(|all| all.iter().map(|seeded| Means { label: &seeded.label, measures: of(seeded) }).collect());
-            printer.json(&Comparison { scenario: &several[0].run.summary.scenario, means, runs })?;
+            printer.json(&Compared { scenario: &several[0].run.summary.scenario, means, runs })?;
         }
         ([only], false) => {
             let width = printer.width();

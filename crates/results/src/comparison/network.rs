@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::format::{self, rate};
+use super::cell::{Cell, Quantity};
+use crate::format;
 use crate::schema::{AbrSource, CellPort, Flow, Summary};
 use crate::{Run, tabular};
 
@@ -41,23 +42,6 @@ pub struct MeasuredNetwork {
     pub ack_hold_mean_s: Option<f64>,
 }
 
-/// The columns of [`MeasuredNetwork::cells`].
-pub(super) const COLUMNS: [&str; 13] = [
-    "goodput",
-    "least",
-    "most",
-    "Jain",
-    "retransmitted",
-    "packets dropped",
-    "cells queued, mean",
-    "cells queued, max",
-    "cells dropped",
-    "edge, mean",
-    "edge, max",
-    "edge, dropped",
-    "ACKs held",
-];
-
 impl MeasuredNetwork {
     /// What `run` came to, with the queue of `port`.
     pub(super) fn of(run: &Run, port: Option<&str>) -> Self {
@@ -88,23 +72,26 @@ impl MeasuredNetwork {
         }
     }
 
-    /// A row of the table, in the order of [`COLUMNS`].
-    pub(super) fn cells(&self) -> [String; COLUMNS.len()] {
-        let number = |value: Option<u64>| format::or_dash(value, format::grouped);
-        [
-            rate(self.goodput_bps),
-            format::or_dash(self.goodput_min_bps, rate),
-            format::or_dash(self.goodput_max_bps, rate),
-            format::or_dash(self.jain_index, |index| format!("{index:.3}")),
-            format::grouped(self.retransmissions),
-            tabular::reasons(&self.drops_packets),
-            format::or_dash(self.queue_mean_cells, |cells| format!("{cells:.0}")),
-            number(self.queue_max_cells),
-            tabular::reasons(&self.drops_cells),
-            format::or_dash(self.edge_mean_bytes, |bytes| format!("{:.1} kB", bytes / 1e3)),
-            format::or_dash(self.edge_max_bytes, format::bytes),
-            number(self.edge_dropped_packets),
-            format::or_dash(self.ack_hold_mean_s, |s| format!("{:.1} ms", s * 1e3)),
+    /// A row of the table.
+    pub(super) fn cells(&self) -> Vec<Cell> {
+        let rate = |column, bps| Cell::new(column, Quantity::Rate, bps);
+        let dropped = |column, drops: &BTreeMap<String, u64>| {
+            Cell::count(column, Some(drops.values().sum())).with_reasons(tabular::reasons(drops))
+        };
+        vec![
+            rate("goodput", Some(self.goodput_bps)),
+            rate("least", self.goodput_min_bps),
+            rate("most", self.goodput_max_bps),
+            Cell::new("Jain", Quantity::Index(3), self.jain_index),
+            Cell::count("retransmitted", Some(self.retransmissions)),
+            dropped("packets dropped", &self.drops_packets),
+            Cell::new("cells queued, mean", Quantity::Index(0), self.queue_mean_cells),
+            Cell::count("cells queued, max", self.queue_max_cells),
+            dropped("cells dropped", &self.drops_cells),
+            Cell::new("edge, mean", Quantity::Bytes, self.edge_mean_bytes),
+            Cell::new("edge, max", Quantity::Bytes, self.edge_max_bytes.map(format::to_f64)),
+            Cell::count("edge, dropped", self.edge_dropped_packets),
+            Cell::new("ACKs held", Quantity::Time, self.ack_hold_mean_s),
         ]
     }
 }
@@ -252,12 +239,12 @@ mod tests {
             "20",
             "70",
             "epd 3, queue full 4",
-            "1.0 kB",
+            "1 kB",
             "30 B",
             "6",
             "2.0 ms",
         ];
-        assert_eq!(expected.cells(), row);
+        assert_eq!(expected.cells().iter().map(Cell::text).collect::<Vec<_>>(), row);
     }
 
     /// A host's port is none, however busy.

@@ -20,8 +20,12 @@ fn with_probes(received: u64) -> Summary {
     Summary { probes: vec![probe("icmp", received), probe("udp", received)], ..Summary::default() }
 }
 
+fn row(summary: &Summary) -> Row {
+    Row::Line(Measured::of(summary, None))
+}
+
 fn names(summaries: &[Summary]) -> Vec<&'static str> {
-    let rows: Vec<Row> = summaries.iter().map(|summary| Row::Line(Measured::of(summary, None))).collect();
+    let rows: Vec<Vec<Row>> = summaries.iter().map(|summary| vec![row(summary)]).collect();
     table(&rows).0
 }
 
@@ -42,7 +46,7 @@ fn the_largest_of_few_replies_is_called_the_largest() {
 fn a_probe_that_is_lost_does_not_look_fast() {
     let columns = names(&[with_probes(20), with_probes(1000)]);
     assert!(columns.contains(&"ping lost") && columns.contains(&"probe lost"), "{columns:?}");
-    assert_eq!(Measured::of(&with_probes(20), None).ping.lost(), "20 %");
+    assert_eq!(Measured::of(&with_probes(20), None).ping.lost(), Some(0.2));
     assert!(!names(&[with_probes(1000)]).contains(&"ping lost"));
 }
 
@@ -78,8 +82,28 @@ fn merged_acks_are_no_drops() {
 #[test]
 fn no_two_columns_have_one_name() {
     let both = [true, false];
+    let distinct = |cells: &[Cell]| cells.iter().map(|cell| cell.column).collect::<BTreeSet<_>>().len();
     for tails in both.iter().flat_map(|&ping_p99| both.map(|probe_p99| Tails { ping_p99, probe_p99 })) {
-        assert_eq!(BTreeSet::from(Measured::columns(tails)).len(), Measured::columns(tails).len());
+        let cells = Measured::of(&with_probes(9), None).cells(tails);
+        assert_eq!(distinct(&cells), cells.len());
     }
-    assert_eq!(BTreeSet::from(network::COLUMNS).len(), network::COLUMNS.len(), "{:?}", network::COLUMNS);
+    let cells = MeasuredNetwork::default().cells();
+    assert_eq!(distinct(&cells), cells.len());
+}
+
+/// Medians of 20, 30 and 40 ms: mean 30 ms, and t(0.975, 2) = 4.3027 times 10 ms over the root of 3 is 24.8 ms.
+#[test]
+fn a_row_of_several_seeds_is_a_mean_with_its_interval() {
+    let with_median = |p50| {
+        let rtt_s = RoundTrip { p50: Some(p50), ..RoundTrip::default() };
+        Summary { probes: vec![Probe { rtt_s, ..probe("icmp", 9) }], ..Summary::default() }
+    };
+    let seeds: Vec<Row> = [0.02, 0.03, 0.04].map(|p50| row(&with_median(p50))).into();
+    let (columns, texts) = table(&[seeds.clone(), vec![row(&with_median(0.05))]]);
+    let column = columns.iter().position(|name| *name == "ping p50").unwrap();
+    assert_eq!(texts.iter().map(|row| row[column].as_str()).collect::<Vec<_>>(), ["30.0 ms ± 24.8 ms", "50.0 ms"]);
+    let measures = means(&seeds);
+    let median = measures.iter().find(|measure| measure.name == "ping p50").unwrap();
+    assert!((median.mean - 0.03).abs() < 1e-12 && (median.ci95 - 0.024_841).abs() < 1e-6, "{median:?}");
+    assert_eq!((median.unit, median.runs), ("s", 3));
 }

@@ -7,7 +7,7 @@ use super::style::COLOURS;
 use super::{caption, distribution, drawing, frame, frame_of, overlay, panels, shared_caption, tables};
 use crate::Run;
 use crate::beside::Beside;
-use crate::comparison::{self, Row};
+use crate::comparison::{self, Comparison, Row};
 use crate::format;
 use crate::tabular::{self, Table};
 
@@ -16,8 +16,9 @@ const WIDTH: f64 = 500.0;
 /// Height of a line of names beside a panel, twice: a long name takes two.
 const NAME: f64 = 28.0;
 
-/// The body of a page that compares `runs`, of which there is at least one; their downloads alone have `alone_bps`.
-pub(crate) fn body(runs: &[Run], alone_bps: Option<f64>) -> Markup {
+/// The body of a page of a comparison with at least one run. Of rows with several seeds the first seed is drawn; of one such row, every seed.
+pub(crate) fn body(comparison: &Comparison) -> Markup {
+    let runs = &drawn(comparison)[..];
     let first = &runs[0].summary;
     let narrow = Frame { width: WIDTH, margin: 112.0, height: 150.0, ..frame(first) };
     let high = Frame { height: (NAME * format::to_f64(runs.len() as u64)).max(150.0), ..narrow.clone() };
@@ -27,7 +28,7 @@ pub(crate) fn body(runs: &[Run], alone_bps: Option<f64>) -> Markup {
             h1 { (first.scenario) }
             p.caption { (shared_caption(runs)) }
         }
-        (summary(runs, alone_bps))
+        (summary(comparison))
         (live_beside(runs))
         @if !overlays.is_empty() {
             h2 { "Over time" }
@@ -37,13 +38,17 @@ pub(crate) fn body(runs: &[Run], alone_bps: Option<f64>) -> Markup {
         (each_quantity(runs, &narrow))
         h2 { "What limited each flow" }
         div.columns {
-            @for (number, run) in runs.iter().enumerate() { div { h3 { (named(number, run)) } (tables::why(&run.summary)) } }
+            @for (number, run) in runs.iter().enumerate() { div { h3 { (named(number, &run.label)) } (tables::why(&run.summary)) } }
         }
-        (tables::markup(&Table { title: "By phase".to_owned(), ..tabular::comparison(runs) }))
+        @if comparison.seeds() > 1 {
+            (tables::markup(&tabular::over_seeds(&comparison.rows)))
+        } @else {
+            (tables::markup(&Table { title: "By phase".to_owned(), ..tabular::comparison(runs) }))
+        }
         h2 { "All results" }
         @for (number, run) in runs.iter().enumerate() {
             details {
-                summary { (named(number, run)) }
+                summary { (named(number, &run.label)) }
                 (caption(&run.summary))
                 (tables::all(&run.summary))
             }
@@ -53,29 +58,38 @@ pub(crate) fn body(runs: &[Run], alone_bps: Option<f64>) -> Markup {
 }
 
 /// The name of a run beside the colour of its lines.
-fn named(number: usize, run: &Run) -> Markup {
-    html! { span.swatch style={ "background:var(--c" (number % COLOURS) ")" } {} b { (run.label) } }
+fn named(number: usize, label: &str) -> Markup {
+    html! { span.swatch style={ "background:var(--c" (number % COLOURS) ")" } {} b { (label) } }
 }
 
-/// A row a run, of the phase that the comparison is about.
-fn summary(runs: &[Run], alone_bps: Option<f64>) -> Markup {
-    let all: Vec<&Run> = runs.iter().collect();
-    let measured = comparison::rows(&all, alone_bps);
-    let (mut columns, mut rows) = comparison::table(&measured);
-    tabular::keep_told(&mut columns, &mut rows);
-    let place = comparison::measured_where(&measured);
+/// The runs whose series are drawn.
+fn drawn(comparison: &Comparison) -> Vec<Run> {
+    match &comparison.rows[..] {
+        [only] => only.runs.clone(),
+        rows => rows.iter().map(|row| Run { label: row.label.clone(), ..row.runs[0].clone() }).collect(),
+    }
+}
+
+/// A row each of the phase that the comparison is about.
+fn summary(comparison: &Comparison) -> Markup {
+    let measured = comparison.measured();
+    let (columns, texts) = comparison::table(&measured);
+    let place = measured.first().map(|runs| comparison::measured_where(runs)).unwrap_or_default();
     html! {
         h2 { "Comparison" }
         p.caption {
-            @if matches!(measured.first(), Some(Row::Network(_))) {
+            @if matches!(measured.first().and_then(|runs| runs.first()), Some(Row::Network(_))) {
                 "Goodputs are of all TCP connections, of the one that has least and of the one that has most, measured " (place) ". Means are of samples, "
                 "losses of all queues; what waits at the edge is that of each connection of available bit rate on its own."
             } @else {
                 "Goodputs are sums over flows, measured " (place) ". Queues are those of the line and of a middlebox at its near end; drops and merged ACKs "
-                "are theirs over the whole run."
+                "are theirs over the whole run, as are the values of calls and datagrams, which are those of the worst."
                 @if let Some(about) = comparison::about_the_probe(&measured) { " " (about) }
             }
-            @if let Some(alone) = alone_bps { " The downloads alone have " (format::rate(alone)) "." }
+            @if let Some(alone) = comparison.alone() { " The downloads alone have " (format::rate(alone.mean)) "." }
+            @if comparison.seeds() > 1 {
+                " Means of " (comparison.seeds()) " seeds with 95 % intervals; the first seed is drawn."
+            }
         }
         div.scroll {
             table {
@@ -83,9 +97,9 @@ fn summary(runs: &[Run], alone_bps: Option<f64>) -> Markup {
                     th.left scope="col" { "run" }
                     @for column in columns { th scope="col" { (column) } }
                 } }
-                tbody { @for (number, (run, row)) in runs.iter().zip(&rows).enumerate() { tr {
-                    td.name { (named(number, run)) }
-                    @for cell in row { td { (cell) } }
+                tbody { @for (number, (row, cells)) in comparison.rows.iter().zip(&texts).enumerate() { tr {
+                    td.name { (named(number, &row.label)) }
+                    @for cell in cells { td { (cell) } }
                 } } }
             }
         }
@@ -120,7 +134,7 @@ fn each_quantity(runs: &[Run], frame: &Frame) -> Markup {
                     div.panels {
                         @for (number, (run, panels)) in runs.iter().zip(&columns).enumerate() {
                             figure {
-                                figcaption { (named(number, run)) }
+                                figcaption { (named(number, &run.label)) }
                                 (drawing(&panels[row], &frame_of(run, frame), true))
                             }
                         }

@@ -39,3 +39,40 @@ fn a_slow_lan_a_window_and_a_shared_aggregation_are_named() {
     assert!(shared[0].starts_with("a-line-1, a-line-2, a-line-3 and 1 more: "), "{shared:?}");
     assert!(shared[0].ends_with("by rate of link gateway-dslam, shared by 4"), "{shared:?}");
 }
+
+fn simulated(text: &str) -> lastmile_results::Summary {
+    let scenario = Scenario::parse("f", text, &[]).unwrap_or_else(|report| panic!("{report}"));
+    let network = scenario.network();
+    let outcome = lastmile_sim::run(&network).expect("it can be run");
+    summarise(&Origin::default(), &network, &outcome)
+}
+
+/// ACKs that waited behind the upload arrive together, and 1500 segments leave the server at once: its own port has room for them.
+#[test]
+fn by_default_packets_are_dropped_at_the_line_alone() {
+    for seed in 1..=3 {
+        let summary = simulated(&format!(
+            "seed = {seed}\nduration = \"8 s\"\naccess = {{ down = {{ rate = \"250 Mbit/s\" }}, up = {{ rate = \"25 Mbit/s\" }} }}\n\
+             [[traffic]]\nkind = \"bulk\"\ndirection = \"both\"\n"
+        ));
+        for link in summary.links.iter().filter(|link| !["up", "down"].contains(&&*link.name)) {
+            assert_eq!(link.drops.values().sum::<u64>(), 0, "{}, seed {seed}", link.name);
+        }
+    }
+}
+
+/// Requests leave every 100 ms from a random start on, and replies take 20 ms: with some seeds the last is under way at the end.
+#[test]
+fn a_request_under_way_at_the_end_is_not_lost() {
+    let probes = (1..=20).flat_map(|seed| ["icmp", "udp"].map(|protocol| (seed, protocol))).map(|(seed, protocol)| {
+        let summary = simulated(&format!(
+            "seed = {seed}\nduration = \"2 s\"\naccess = {{ down = {{ rate = \"100 Mbit/s\" }}, up = {{ rate = \"40 Mbit/s\" }} }}\n\
+             [[traffic]]\nkind = \"ping\"\ninterval = \"100 ms\"\nprotocol = \"{protocol}\"\n"
+        ));
+        let probe = &summary.probes[0];
+        (probe.sent - probe.received, probe.lost)
+    });
+    let probes: Vec<(u64, u64)> = probes.collect();
+    assert!(probes.iter().any(|(unanswered, _)| *unanswered == 1), "{probes:?}");
+    assert!(probes.iter().all(|(_, lost)| *lost == 0), "{probes:?}");
+}

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use lastmile_results::comparison::Comparison;
 use lastmile_results::schema::{Phase, PhaseFlow};
 use lastmile_results::{Run, Summary, report, table};
 use lastmile_sim::spec::OpenedBy;
@@ -141,7 +142,8 @@ fn a_comparison_says_what_is_compared() {
         run.summary.inputs.set = [vec!["seed=7".to_owned()], run.own.clone()].concat();
         run
     };
-    let page = report::comparison(&[run("fifo"), run("cake")], Some(1.72e6));
+    let page =
+        report::comparison(&Comparison { alone_bps: vec![1.72e6], ..Comparison::of(vec![run("fifo"), run("cake")]) });
     assert!(page.contains("seed=7 · access.policy = fifo, cake · "), "{}", &page[..6_000]);
     assert!(page.contains("The downloads alone have 1.72 Mbit/s."));
     let case = |name: &str, own: &[&str]| {
@@ -150,14 +152,14 @@ fn a_comparison_says_what_is_compared() {
     };
     let cases = [case("as it is", &[]), case("short queue", &["access.up.queue.limit=20 kB"])];
     assert!(
-        report::comparison(&cases, None).contains(" · as it is, short queue · seed "),
+        report::comparison(&Comparison::of(cases.into())).contains(" · as it is, short queue · seed "),
         "cases are named, not valued"
     );
     let seeds = [1, 2].map(|seed| {
         let own = vec![format!("seed={seed}")];
         Run { label: seed.to_string(), own, summary: Summary { seed, ..STARVED.summary.clone() }, ..STARVED.clone() }
     });
-    let page = report::comparison(&seeds, None);
+    let page = report::comparison(&Comparison::of(seeds.into()));
     assert!(page.contains(" · seed = 1, 2 · 1"), "{}", &page[..6_000]);
     for title in
         ["Goodput of download, ", "Goodput of upload, ", "Round-trip time of ping, ", "Delay in the queue of up, "]

@@ -18,7 +18,8 @@ pub(crate) struct Ping {
     echo: Echo,
     dscp: u8,
     stop: Option<Instant>,
-    start: Instant,
+    /// When the first request leaves.
+    pub(crate) start: Instant,
     sent: u64,
 }
 

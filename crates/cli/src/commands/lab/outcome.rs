@@ -160,7 +160,8 @@ pub(super) fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outc
     for (number, ((traffic, name), flow)) in plan.rows().zip(&outcome.flows).enumerate() {
         if is_ping(plan, traffic) {
             let (sent, received, replies) = (flow.packets_sent, flow.packets_received, flow.replies.clone());
-            probes.push(ProbeOutcome { traffic, name, sent, received, replies });
+            let start = network.traffic[traffic].start;
+            probes.push(ProbeOutcome { traffic, name, start, sent, received, replies });
         } else {
             if let Some(lab::Pages { pages, objects, responses }) = flow.pages.clone() {
                 browsing.push(BrowsingOutcome { traffic, name: name.clone(), pages, objects, responses });

@@ -32,8 +32,13 @@ impl Variant {
         Self { label: label.to_owned(), overrides: common.iter().chain(&own).cloned().collect(), own }
     }
 
+    /// The run with each of `seeds` seeds, `first` and those after it.
+    pub(in crate::commands) fn over_seeds(&self, first: u64, seeds: u64) -> impl Iterator<Item = Self> {
+        (0..seeds).map(move |number| self.with_seed(first.wrapping_add(number)))
+    }
+
     /// The same with a seed, which its label then tells.
-    pub(in crate::commands) fn with_seed(&self, seed: u64) -> Self {
+    fn with_seed(&self, seed: u64) -> Self {
         let own = Override::from_option("--seeds", "seed", &seed.to_string());
         let mut with = self.clone();
         with.label = format!("{}{SEED}{seed}", self.label).trim_start().to_owned();

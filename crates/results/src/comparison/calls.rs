@@ -1,0 +1,79 @@
+//! What calls, games and other datagrams of a run came to: the worst of them.
+
+use serde::Serialize;
+
+use super::cell::{Cell, Quantity};
+use crate::schema::{Flow, Summary};
+
+/// The worst of the datagram flows of a run, over its whole length. A `blast` is load, and does not count. All `None` without such flows.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Calls {
+    /// R factor (ITU-T G.107) of the worst call, 0 to 100.
+    pub call_r_factor_min: Option<f64>,
+    /// Mean opinion score of the worst call, 1 to 4.5.
+    pub call_mos_min: Option<f64>,
+    /// The largest 99th percentile of the one-way delay of any flow.
+    pub datagram_delay_p99_max_s: Option<f64>,
+    /// The largest share of packets that were lost, or too late for the play-out buffer, of any flow.
+    pub datagram_unplayed_share_max: Option<f64>,
+}
+
+impl Calls {
+    pub(super) fn of(summary: &Summary) -> Self {
+        let flows = || summary.flows.iter().filter(|flow| &*flow.kind != "blast");
+        let datagrams = || flows().filter_map(|flow| flow.datagrams.as_deref());
+        let calls = || datagrams().filter_map(|datagrams| datagrams.voice.as_ref());
+        let delay = |flow: &Flow| flow.datagrams.as_ref().and(flow.delay_s.as_deref()).and_then(|delay| delay.p99);
+        Self {
+            call_r_factor_min: calls().map(|call| call.r_factor).min_by(f64::total_cmp),
+            call_mos_min: calls().map(|call| call.mos).min_by(f64::total_cmp),
+            datagram_delay_p99_max_s: flows().filter_map(delay).max_by(f64::total_cmp),
+            datagram_unplayed_share_max: datagrams()
+                .filter_map(|datagrams| datagrams.unplayed_share)
+                .max_by(f64::total_cmp),
+        }
+    }
+
+    pub(super) fn cells(&self) -> [Cell; 4] {
+        [
+            Cell::new("call R", Quantity::Index(1), self.call_r_factor_min),
+            Cell::new("call MOS", Quantity::Index(2), self.call_mos_min),
+            Cell::new("datagram p99", Quantity::Time, self.datagram_delay_p99_max_s),
+            Cell::new("datagrams unplayed", Quantity::Share, self.datagram_unplayed_share_max),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{Datagrams, OneWay, Voice};
+
+    fn call(kind: &str, r_factor: f64, unplayed_share: f64, p99: f64) -> Flow {
+        let voice = Some(Voice { r_factor, mos: r_factor / 20.0, ..Voice::default() });
+        Flow {
+            kind: kind.into(),
+            delay_s: Some(Box::new(OneWay { p99: Some(p99), ..OneWay::default() })),
+            datagrams: Some(Box::new(Datagrams {
+                unplayed_share: Some(unplayed_share),
+                voice,
+                ..Datagrams::default()
+            })),
+            ..Flow::default()
+        }
+    }
+
+    #[test]
+    fn the_worst_call_speaks_for_all_and_a_blast_for_none() {
+        let flows = vec![call("voice", 90.0, 0.01, 0.2), call("voice", 70.0, 0.0, 0.1), call("blast", 10.0, 0.9, 2.0)];
+        let calls = Calls::of(&Summary { flows, ..Summary::default() });
+        let expected = Calls {
+            call_r_factor_min: Some(70.0),
+            call_mos_min: Some(3.5),
+            datagram_delay_p99_max_s: Some(0.2),
+            datagram_unplayed_share_max: Some(0.01),
+        };
+        assert_eq!(calls, expected);
+        assert_eq!(Calls::of(&Summary::default()), Calls::default());
+    }
+}

@@ -1,0 +1,114 @@
+//! Cells of a comparison: a value of one run, or a mean over seeds with its 95 % interval.
+
+use lastmile_theory::interval::Mean;
+
+use crate::format;
+use crate::seeds::Measure;
+use crate::tabular::NOTHING;
+
+/// What a column holds, and how it is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Quantity {
+    /// In bit/s.
+    Rate,
+    /// In seconds, written in milliseconds, so that a column compares at a glance.
+    Time,
+    /// A share of one, written in percent.
+    Share,
+    /// Things that are counted. With their reasons where they have some.
+    Count,
+    /// In bytes.
+    Bytes,
+    /// A number without unit and with so many decimals.
+    Index(usize),
+}
+
+impl Quantity {
+    /// The unit of the bare value.
+    const fn unit(self) -> &'static str {
+        match self {
+            Self::Rate => "bps",
+            Self::Time => "s",
+            Self::Share => "share",
+            Self::Count => "count",
+            Self::Bytes => "bytes",
+            Self::Index(_) => "index",
+        }
+    }
+
+    fn text(self, value: f64) -> String {
+        match self {
+            Self::Rate => format::rate(value),
+            Self::Time => format!("{:.1} ms", value * 1e3),
+            Self::Share => format!("{:.1} %", value * 100.0),
+            Self::Count => grouped(value),
+            Self::Bytes => format::with_unit(value, format::BYTES),
+            Self::Index(decimals) => format!("{value:.decimals$}"),
+        }
+    }
+}
+
+/// A count, or a mean of counts to the nearest.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts of packets")]
+fn grouped(value: f64) -> String {
+    format::grouped(value.round() as u64)
+}
+
+/// One value of one run.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    /// The head of its column.
+    pub(super) column: &'static str,
+    quantity: Quantity,
+    value: Option<f64>,
+    /// Reasons of a count.
+    reasons: Option<String>,
+}
+
+impl Cell {
+    /// A value in the column of this name; `None` if the run has none.
+    pub(super) fn new(column: &'static str, quantity: Quantity, value: Option<f64>) -> Self {
+        Self { column, quantity, value, reasons: None }
+    }
+
+    /// A count that is left out if it is zero.
+    pub(super) fn count(column: &'static str, count: Option<u64>) -> Self {
+        Self::new(column, Quantity::Count, count.map(format::to_f64))
+    }
+
+    /// The same with words in place of the number where it is of one run.
+    pub(super) fn with_reasons(mut self, reasons: String) -> Self {
+        self.reasons = Some(reasons);
+        self
+    }
+
+    /// The value for a table.
+    pub(super) fn text(&self) -> String {
+        self.reasons.clone().unwrap_or_else(|| format::or_dash(self.value, |value| self.quantity.text(value)))
+    }
+}
+
+/// `81.6 Mbit/s ± 1.2 Mbit/s` for the cells of several runs in one column; of one run its text alone.
+pub(super) fn over_runs(cells: &[&Cell]) -> String {
+    match cells {
+        [only] => only.text(),
+        several => match mean(several) {
+            None => NOTHING.to_owned(),
+            Some((_, Mean { mean, .. }, 1)) => cells[0].quantity.text(mean),
+            Some((quantity, Mean { mean, ci95 }, _)) => format!("{} ± {}", quantity.text(mean), quantity.text(ci95)),
+        },
+    }
+}
+
+/// The mean of the cells of one column; `None` if no run has a value.
+pub(super) fn measure(phase: &str, cells: &[&Cell]) -> Option<Measure> {
+    let (quantity, Mean { mean, ci95 }, runs) = mean(cells)?;
+    let (phase, name) = (phase.to_owned(), cells[0].column.to_owned());
+    Some(Measure { phase, name, unit: quantity.unit(), mean, ci95, runs })
+}
+
+/// What the cells hold, their mean, and how many have a value.
+fn mean(cells: &[&Cell]) -> Option<(Quantity, Mean, u64)> {
+    let values: Vec<f64> = cells.iter().filter_map(|cell| cell.value).collect();
+    Some((cells.first()?.quantity, Mean::of(&values)?, values.len() as u64))
+}
