@@ -326,34 +326,35 @@ fn by_window(network: &Network, shape: &Shape, tcp: &TcpShape) -> Bound {
 /// What the ACKs of a flow release beside the data that they met on their way: the two-way form of the AMP bound
 /// ([`lastmile_theory::amp`]), `M (1-g) Cr / Pack` packets, where data had the share g of the link in `part`.
 ///
-/// Only where data and ACKs share one FIFO that lost none: a discipline that tells them apart can give ACKs more, and where ACKs are lost
-/// those that are left acknowledge more. `None` where no data was in their way. `sharing` counts the flows whose ACKs cross each link.
+/// Only where data and ACKs share one FIFO and no ACK is lost on the way: a discipline that tells them apart can give ACKs more, and where
+/// ACKs are lost those that are left acknowledge more. `None` where no data was in their way. Other flows' ACKs are not subtracted: how ACKs
+/// share what is left is not bounded.
 pub(crate) fn two_way(
     (network, outcome): (&Network, &Outcome),
     shape: &Shape,
     flow: &FlowOutcome,
     part: &Interval,
-    sharing: &[usize],
 ) -> Option<Bound> {
     let tcp = shape.tcp?;
+    if !shape.ack_path.iter().all(|link| keeps_acks(network, outcome, *link)) {
+        return None;
+    }
     let covers = format::to_f64(shape.payload * tcp.segments_per_ack) * 8.0;
-    let flight = in_flight(network, outcome, flow) * 8.0 / part.length_s();
+    // What was under way as the part began and, after a loss, what the receiver held out of order then, is delivered in it without ACKs.
+    let held = if flow.tcp.as_ref()?.retransmissions > 0 { format::to_f64(tcp.window) } else { 0.0 };
+    let before = in_flight(network, outcome, flow) + held + format::to_f64(shape.payload);
+    let before = before * 8.0 / part.length_s();
     let over = |index: &usize| {
         let link = &network.links[*index];
         let acks = packet_rate(link, shape.ack_over(link, tcp)).filter(|_| matches!(link.queue, Spec::Fifo { .. }))?;
         let seen = format::to_f64(part.ack_waits[*index].packets) / part.length_s();
         let busy = format::to_f64(part.wire_bits[*index]) / format::to_f64(link.rate?.as_bps()) / part.length_s();
         let (data, left) = beside_data(acks, seen, busy);
-        let bps = left * covers / format::to_f64(sharing[*index].max(1) as u64) + flight;
+        let bps = left * covers + before;
         let by = format!("ACKs on link {}, beside data that takes {} of it", link.name, format::percent(data));
         (data >= DATA_IN_THE_WAY).then(|| Bound { bps, by: by.into() })
     };
-    shape
-        .ack_path
-        .iter()
-        .filter(|link| keeps_acks(network, outcome, **link))
-        .filter_map(over)
-        .min_by(|a, b| a.bps.total_cmp(&b.bps))
+    shape.ack_path.iter().filter_map(over).min_by(|a, b| a.bps.total_cmp(&b.bps))
 }
 
 /// The share of data on a link that was so busy and carried `seen` ACKs a second, and the ACKs a second that fit beside it, of

@@ -59,7 +59,7 @@ impl Run<'_> {
         part: &Interval,
         fair: &[Option<Bound>],
         links: &[PhaseLink],
-        sharing: &Sharing,
+        sharing: &[usize],
     ) -> Option<PhaseFlow> {
         let fair = fair[flow.traffic].as_ref().filter(|share| share.bps < f64::MAX);
         if part.bytes[index] == 0 && !self.is_active(flow, part) {
@@ -72,12 +72,11 @@ impl Run<'_> {
         let bound = self.bound(flow, (part.from.max(flow.start), part.to), false);
         let shape = self.shapes[flow.traffic].as_ref().filter(|shape| !shape.many);
         let retransmissions = part.retransmissions[index];
-        let two_way =
-            shape.and_then(|shape| bounds::two_way((self.network, self.outcome), shape, flow, part, &sharing.acks));
+        let two_way = shape.and_then(|shape| bounds::two_way((self.network, self.outcome), shape, flow, part));
         let closer = |two_way: &Bound| bound.as_ref().is_some_and(|bound| two_way.bps < CLOSER * bound.bps);
         let two_way = two_way.filter(closer);
         let explain = |shape| {
-            let (network, traffic, sharing) = (self.network, flow.traffic, &sharing.data);
+            let (network, traffic, sharing) = (self.network, flow.traffic, sharing);
             let words =
                 Case { network, shape, traffic, interval: part, links, shares, retransmissions, sharing }.words();
             let member = index - self.first_of(flow.traffic);
@@ -128,15 +127,13 @@ impl Run<'_> {
             .collect()
     }
 
-    /// How many active flows use each link.
-    fn sharing(&self, part: &Interval) -> Sharing {
-        let none = vec![0; self.network.links.len()];
-        let mut sharing = Sharing { data: none.clone(), acks: none };
+    /// How many active flows use each link for their data, connections that come and go apart.
+    fn sharing(&self, part: &Interval) -> Vec<usize> {
+        let mut sharing = vec![0; self.network.links.len()];
         for (index, shape) in self.shapes.iter().enumerate() {
             let Some(shape) = shape.as_ref().filter(|shape| !shape.many) else { continue };
             let active = bounds::active(self.network, self.outcome, index, (part.from, part.to));
-            shape.data_path.iter().for_each(|link| sharing.data[*link] += active);
-            shape.ack_path.iter().for_each(|link| sharing.acks[*link] += active);
+            shape.data_path.iter().for_each(|link| sharing[*link] += active);
         }
         sharing
     }
@@ -146,12 +143,4 @@ impl Run<'_> {
 pub(super) fn of_flow(losses: &[(Loss, u64)], flow: usize) -> impl Iterator<Item = &(Loss, u64)> {
     let first = losses.partition_point(|(loss, _)| loss.flow < flow);
     losses[first..].iter().take_while(move |(loss, _)| loss.flow == flow)
-}
-
-/// How many active flows use each link, connections that come and go apart.
-struct Sharing {
-    /// For their data.
-    data: Vec<usize>,
-    /// For their ACKs.
-    acks: Vec<usize>,
 }

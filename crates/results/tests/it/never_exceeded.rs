@@ -114,7 +114,9 @@ proptest! {
         }
         for phase in &summary.phases {
             for flow in &phase.flows {
-                prop_assert!(within(flow.goodput_bps, flow.bound_bps), "{} to {}: {flow:#?}", phase.from_s, phase.to_s);
+                for bound in [flow.bound_bps, flow.two_way_bound_bps] {
+                    prop_assert!(within(flow.goodput_bps, bound), "{} to {}: {flow:#?}", phase.from_s, phase.to_s);
+                }
             }
         }
     }
