@@ -3,7 +3,7 @@
 //! Plain text without escape sequences, whatever names hold: whoever prints may set headings in bold where colour is wanted. Tables are laid out by
 //! `comfy-table`; columns that do not fit wrap.
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, TableStyle};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, TableStyle, Width};
 
 use lastmile_text::shown;
 
@@ -17,6 +17,8 @@ use crate::tabular::{self, Kind, Table};
 const MOST_ROWS: usize = 40;
 /// Flows whose limits are told in words.
 const MOST_EXPLAINED: usize = 8;
+/// A word of more characters is cut where a table would be too wide.
+const LONGEST_WORD: u16 = 20;
 /// Narrower than this nothing can be laid out.
 const LEAST_WIDTH: u16 = 40;
 
@@ -99,10 +101,13 @@ fn table_with(text: &mut String, table: &Table, (all, most): (usize, usize), wid
         laid_out
             .add_row(row.iter().zip(&table.columns).map(|(content, column)| cell(&shown::line(content), column.kind)));
     }
-    for (column, laid_out) in table.columns.iter().zip(laid_out.column_iter_mut()) {
-        // A number that wraps cannot be read; words can.
+    for (number, (column, laid_out)) in table.columns.iter().zip(laid_out.column_iter_mut()).enumerate() {
+        // A number that wraps cannot be read; words can, but not their parts.
         if column.kind == Kind::Number {
             laid_out.set_constraint(ColumnConstraint::ContentWidth);
+        } else {
+            let least = Width::Fixed(longest_word(table, number) + laid_out.padding_width());
+            laid_out.set_constraint(ColumnConstraint::LowerBoundary(least));
         }
     }
     if !text.is_empty() {
@@ -112,6 +117,14 @@ fn table_with(text: &mut String, table: &Table, (all, most): (usize, usize), wid
     if all > most {
         text.push_str(&format!(" … {} more\n", all - most));
     }
+}
+
+/// Characters of the longest word of a column, its head included, that is not cut.
+fn longest_word(table: &Table, column: usize) -> u16 {
+    let cells = table.rows.iter().filter_map(|row| row.get(column)).map(String::as_str);
+    let words = cells.chain([table.columns[column].name.as_str()]).flat_map(str::split_whitespace);
+    let longest = words.map(|word| word.chars().count()).max().unwrap_or(0);
+    longest.try_into().unwrap_or(LONGEST_WORD).min(LONGEST_WORD)
 }
 
 fn cell(content: &str, kind: Kind) -> Cell {

@@ -17,8 +17,9 @@ pub(crate) const PLAYOUT: Key = Key::with_default(
 )
 .at_most("60 s");
 
-/// The names of [`Codec::ALL`].
-const CODECS: [&str; 5] = ["g711", "g711-no-plc", "g729a", "g723.1", "gsm-efr"];
+/// The names of [`Codec::ALL`], and of no codec.
+const CODECS: [&str; 6] = ["g711", "g711-no-plc", "g729a", "g723.1", "gsm-efr", NO_SPEECH];
+const NO_SPEECH: &str = "none";
 
 pub(crate) const CODEC: Key = Key::with_default(
     "codec",
@@ -26,7 +27,7 @@ pub(crate) const CODEC: Key = Key::with_default(
     "g711",
     "Codec by which R factor and MOS are computed (ITU-T G.107); its impairment Ie and robustness Bpl are those of ITU-T G.113: `g711` (with \
      packet-loss concealment) 0 and 25.1, `g711-no-plc` 0 and 4.3, `g729a` 11 and 19.0, `g723.1` (6.3 kbit/s) 15 and 16.1, `gsm-efr` 5 and \
-     10.0. It changes no packet: see `interval` and `size`.",
+     10.0; `none` for games and other streams that are no speech, which have no R factor. It changes no packet: see `interval` and `size`.",
 );
 pub(crate) const IE: Key = Key::optional(
     "ie",
@@ -46,10 +47,16 @@ pub(crate) const BPL: Key = Key::optional(
 
 /// The listener of voice.
 pub(crate) fn of_voice(table: &Table<'_>) -> Option<Listener> {
-    let options = Codec::ALL.map(|codec| (codec.name, codec));
-    let codec: Option<Codec> = table.choice("codec", &options);
+    let speech = Codec::ALL.map(|codec| (codec.name, Some(codec)));
+    let options: Vec<(&str, Option<Codec>)> = speech.into_iter().chain([(NO_SPEECH, None)]).collect();
+    let codec: Option<Option<Codec>> = table.choice("codec", &options);
     let (ie, bpl) = (table.optional::<Factor>("ie"), table.optional::<Factor>("bpl"));
-    let codec = codec?;
+    let Some(codec) = codec? else {
+        for key in ["ie", "bpl"].into_iter().filter(|key| table.has(key)) {
+            table.error(key, format!("{key} is of a codec, and codec = \"{NO_SPEECH}\" has none"), None);
+        }
+        return of_datagrams(table);
+    };
     let codec = Codec { ie: ie.map_or(codec.ie, |ie| ie.0), bpl: bpl.map_or(codec.bpl, |bpl| bpl.0), ..codec };
     Some(Listener { codec: Some(codec), ..of_datagrams(table)? })
 }
@@ -95,6 +102,6 @@ mod tests {
 
     #[test]
     fn every_codec_can_be_asked_for() {
-        assert_eq!(Codec::ALL.map(|codec| codec.name), CODECS);
+        assert_eq!([&Codec::ALL.map(|codec| codec.name)[..], &[NO_SPEECH]].concat(), CODECS);
     }
 }

@@ -11,7 +11,7 @@ use lastmile_results::format;
 use lastmile_results::schema::Document;
 use lastmile_results::seeds::Measure;
 use lastmile_scenario::{Override, Scenario};
-use lastmile_sim::spec::Source;
+use lastmile_sim::spec::{Source, Traffic};
 use lastmile_units::Duration;
 use serde::Serialize;
 
@@ -86,7 +86,7 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Compared<'a> {
     scenario: &'a str,
-    /// Goodput of the downloads alone, a mean if there are several seeds; only over an access line.
+    /// Goodput of the downloads alone, a mean if there are several seeds; only for files with bulk downloads over an access line.
     reference_bps: Option<f64>,
     /// Means over seeds.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -171,12 +171,12 @@ fn planned(arguments: &Arguments, file: &Scenario, rows: &Rows, printer: &mut Pr
             planned.compared.1.push(scenario.with_probe());
         }
     }
-    if file.access().is_some() {
+    if file.access().is_some() && has_download(file) {
         let alone = Variant::new(ALONE, &arguments.common(), rows.reference.clone());
         for variant in over_seeds(arguments, file, &alone) {
             let file = Scenario::load_with(&arguments.scenario, &variant.overrides).map_err(Failure::Report)?;
             planned.alone.0.push(variant);
-            planned.alone.1.push(downloads_alone(file)?);
+            planned.alone.1.push(file.with_traffic(is_download));
         }
     }
     Ok(planned)
@@ -188,14 +188,13 @@ fn over_seeds(arguments: &Arguments, file: &Scenario, variant: &Variant) -> Vec<
     arguments.seeds.map_or_else(|| vec![variant.clone()], |seeds| variant.over_seeds(first, seeds).collect())
 }
 
-/// The downloads of `file` without the rest of its traffic.
-fn downloads_alone(file: Scenario) -> Result<Scenario> {
-    let is_download = |source: &Source, direction: &str| matches!(source, Source::Bulk { .. }) && direction == "down";
-    if !file.network_ref().traffic.iter().any(|traffic| is_download(&traffic.source, &traffic.direction)) {
-        return Err(Failure::new("no download to compare: no bulk traffic has direction = \"down\"")
-            .hint("`lastmile run --vary KEY=VALUE,...` sets whatever runs side by side"));
-    }
-    Ok(file.with_traffic(|traffic| is_download(&traffic.source, &traffic.direction)))
+/// A TCP transfer down the line.
+fn is_download(traffic: &Traffic) -> bool {
+    matches!(traffic.source, Source::Bulk { .. }) && traffic.direction == "down"
+}
+
+fn has_download(file: &Scenario) -> bool {
+    file.network_ref().traffic.iter().any(is_download)
 }
 
 impl Arguments {
