@@ -144,7 +144,11 @@ pub struct Sensitivity {
     pub deviation_rms_pct: Option<f64>,
     /// True when the table's claim is shown even so.
     pub shown: bool,
-    /// True when the verdict is another one than that of the base case, for sure.
+    /// True when its seeds neither show nor refute the claim.
+    pub undecided: bool,
+    /// With how many seeds it ran.
+    pub seeds: usize,
+    /// True when the verdict is the opposite of the base case's, beyond the intervals.
     pub turns_the_verdict: bool,
     /// The figures that do or do not.
     pub evidence: String,

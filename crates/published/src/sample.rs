@@ -97,6 +97,12 @@ impl Estimate {
         self.mean - self.half_width > least
     }
 
+    /// True when no part of the interval lies above `most`.
+    #[must_use]
+    pub fn is_at_most(self, most: f64) -> bool {
+        self.mean + self.half_width <= most
+    }
+
     /// True when the whole interval lies below `most`.
     #[must_use]
     pub fn is_below(self, most: f64) -> bool {

@@ -69,17 +69,19 @@ pub struct Claim {
     pub evidence: String,
 }
 
-/// What a claim's conditions give: each holds beyond its interval, or by its mean alone, or not at all.
+/// The result of a claim's conditions. Each holds beyond its interval, fails beyond it, or is undecided.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    beyond_interval: bool,
-    by_mean: bool,
+    /// Every condition holds beyond its interval.
+    shown: bool,
+    /// At least one condition fails beyond its interval.
+    refuted: bool,
     evidence: Vec<String>,
 }
 
 impl Default for Finding {
     fn default() -> Self {
-        Self { beyond_interval: true, by_mean: true, evidence: Vec::new() }
+        Self { shown: true, refuted: false, evidence: Vec::new() }
     }
 }
 
@@ -95,15 +97,14 @@ impl Finding {
 
     /// A condition without an interval.
     pub fn need(&mut self, holds: bool) {
-        self.beyond_interval &= holds;
-        self.by_mean &= holds;
+        self.condition(holds, !holds);
     }
 
     /// A quantity has to be above `least`.
     pub fn above(&mut self, quantity: &Sample, least: f64) {
         let estimate = quantity.estimate();
-        self.by_mean &= !quantity.is_empty() && estimate.mean > least;
-        self.beyond_interval &= !quantity.is_empty() && estimate.is_above(least);
+        let measured = !quantity.is_empty();
+        self.condition(measured && estimate.is_above(least), !measured || estimate.is_at_most(least));
     }
 
     /// A quantity has to be below `most`.
@@ -117,11 +118,17 @@ impl Finding {
         self.below(quantity, most);
     }
 
-    /// A difference has to be there: of the published sign beyond its interval, and at least half as large as published.
+    /// A difference needs the published sign beyond its interval, and a mean of at least half the published one.
     pub fn difference(&mut self, ours: &Sample, published: f64) {
         let towards = ours.map(|difference| difference * published.signum());
         self.above(&towards, 0.0);
-        self.need(published == 0.0 || towards.mean() >= published.abs() * HALF);
+        let half = published.abs() * HALF;
+        self.condition(published == 0.0 || towards.mean() >= half, towards.estimate().is_below(half));
+    }
+
+    fn condition(&mut self, holds: bool, fails: bool) {
+        self.shown &= holds;
+        self.refuted |= fails;
     }
 
     /// Figures that the claim is judged by.
@@ -134,8 +141,7 @@ impl Finding {
 
     /// Both findings together.
     pub fn and(&mut self, other: Self) {
-        self.by_mean &= other.by_mean;
-        self.beyond_interval &= other.beyond_interval;
+        self.condition(other.shown, other.refuted);
         self.evidence.extend(other.evidence);
     }
 
@@ -143,7 +149,8 @@ impl Finding {
     #[must_use]
     pub fn with_figures_of(mut self, rows: &[RowResult]) -> Self {
         if let Some(worst) = Agreement::of(rows).worst.filter(|worst| worst.relative.abs() > HALF) {
-            self.need(false);
+            let far = |off: Off| off.relative.abs() - off.half_width > HALF;
+            self.condition(false, offs(rows, |row| &row.deviation).any(far));
             self.tell(format!("{} is {:+.0} % from the published figure", worst.name, 100.0 * worst.relative));
         }
         self
@@ -152,13 +159,19 @@ impl Finding {
     /// True when every condition holds beyond its interval.
     #[must_use]
     pub const fn is_shown(&self) -> bool {
-        self.beyond_interval
+        self.shown
     }
 
-    /// True when every condition holds by its mean: what a few seeds can tell.
+    /// True when a condition fails beyond its interval.
     #[must_use]
-    pub const fn holds_by_mean(&self) -> bool {
-        self.by_mean
+    pub const fn is_refuted(&self) -> bool {
+        self.refuted
+    }
+
+    /// True when only more seeds can tell.
+    #[must_use]
+    pub const fn is_undecided(&self) -> bool {
+        !self.shown && !self.refuted
     }
 
     /// The figures, in one text.
@@ -214,6 +227,29 @@ pub struct Off {
     pub name: String,
     /// The deviation as a share of the published figure.
     pub relative: f64,
+    /// Half the width of the 95 % interval of our figure, as the same share; zero for a single run.
+    pub half_width: f64,
+}
+
+/// The deviations of all figures other than zero, from which nothing deviates by a share.
+fn offs<'a>(
+    rows: &'a [RowResult],
+    deviation: impl Fn(&'a RowResult) -> &'a crate::Values + 'a,
+) -> impl Iterator<Item = Off> + 'a {
+    rows.iter()
+        .flat_map(move |row| deviation(row).iter().filter_map(move |(name, off)| Off::new(row, name, off.as_f64()?)))
+}
+
+impl Off {
+    fn new(row: &RowResult, name: &str, off: f64) -> Option<Self> {
+        let published = row.published.number(name).filter(|published| *published != 0.0)?;
+        // A figure that is printed as a lower bound is met by every figure above it.
+        let relative = if name.contains("_above") { off.min(0.0) } else { off } / published;
+        let half_width = (row.ci95.number(name).unwrap_or_default() / published).abs();
+        let of: Vec<String> = row.params.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        let name = if of.is_empty() { name.to_owned() } else { format!("{name} ({})", of.join(", ")) };
+        Some(Self { name, relative, half_width })
+    }
 }
 
 impl Agreement {
@@ -229,17 +265,9 @@ impl Agreement {
         Self::count(rows, |row| &row.live_deviation)
     }
 
-    fn count(rows: &[RowResult], deviation: impl Fn(&RowResult) -> &crate::Values) -> Self {
+    fn count<'a>(rows: &'a [RowResult], deviation: impl Fn(&'a RowResult) -> &'a crate::Values + 'a) -> Self {
         let mut agreement = Self::default();
-        for row in rows {
-            for (name, off) in deviation(row).iter() {
-                let published = row.published.number(name).filter(|published| *published != 0.0);
-                let Some((published, off)) = published.zip(off.as_f64()) else { continue };
-                // A figure that is printed as a lower bound is met by whatever lies above it.
-                let off = if name.contains("_above") { off.min(0.0) } else { off };
-                agreement.see(name, row, off / published);
-            }
-        }
+        offs(rows, deviation).for_each(|off| agreement.see(off));
         agreement
     }
 
@@ -251,17 +279,15 @@ impl Agreement {
         self.within_50_pct += other.within_50_pct;
     }
 
-    fn see(&mut self, name: &str, row: &RowResult, relative: f64) {
+    fn see(&mut self, off: Off) {
         // A tenth of a figure with two digits has no exact binary fraction.
-        let within = |share: f64| usize::from(relative.abs() <= share + 1e-9);
+        let within = |share: f64| usize::from(off.relative.abs() <= share + 1e-9);
         self.figures += 1;
         self.within_10_pct += within(0.1);
         self.within_25_pct += within(0.25);
         self.within_50_pct += within(HALF);
-        if self.worst.as_ref().is_none_or(|worst| relative.abs() > worst.relative.abs()) {
-            let of: Vec<String> = row.params.iter().map(|(name, value)| format!("{name} {value}")).collect();
-            let name = if of.is_empty() { name.to_owned() } else { format!("{name} ({})", of.join(", ")) };
-            self.worst = Some(Off { name, relative });
+        if self.worst.as_ref().is_none_or(|worst| off.relative.abs() > worst.relative.abs()) {
+            self.worst = Some(off);
         }
     }
 }
@@ -286,7 +312,7 @@ mod tests {
         let flat = Sample::from(vec![7.673, 7.673, 7.673]);
         let mut finding = Finding::default();
         finding.difference(&flat.minus(&flat), 0.75);
-        assert!(!finding.is_shown() && !finding.holds_by_mean());
+        assert!(finding.is_refuted());
         // A growth that is certain, but a tenth of the published one, is another result.
         let mut finding = Finding::default();
         finding.difference(&Sample::from(vec![0.074, 0.075, 0.076]), 0.75);
@@ -302,13 +328,43 @@ mod tests {
         let uncertain = Sample::from(vec![0.0, 1.0, 2.0]);
         let mut finding = Finding::default();
         finding.above(&uncertain, 0.0);
-        assert!(!finding.is_shown() && finding.holds_by_mean(), "{finding:?}");
+        assert!(finding.is_undecided(), "{finding:?}");
         let mut finding = Finding::default();
         finding.below(&uncertain, 4.0);
         assert!(finding.is_shown());
         let mut finding = Finding::default();
         finding.above(&Sample::default(), -1.0);
-        assert!(!finding.holds_by_mean(), "nothing was measured");
+        assert!(finding.is_refuted(), "nothing was measured");
+    }
+
+    /// Means of three seeds that fall short do not refute a claim while their interval reaches as far as it asks for.
+    #[test]
+    fn a_mean_that_falls_short_within_its_interval_is_undecided() {
+        // -1 +- 2.48, as above.
+        let behind = Sample::from(vec![-2.0, -1.0, 0.0]);
+        let mut finding = Finding::default();
+        finding.above(&behind, 0.0);
+        assert!(finding.is_undecided(), "{finding:?}");
+        finding.above(&behind, 1.5);
+        assert!(finding.is_refuted(), "1.5 lies beyond the interval");
+        // Certain to be there, and as likely as not half as large as published: 1 +- 0.248 of 2.2.
+        let mut finding = Finding::default();
+        finding.difference(&Sample::from(vec![0.9, 1.0, 1.1]), 2.2);
+        assert!(finding.is_undecided(), "{finding:?}");
+        finding.difference(&Sample::from(vec![0.9, 1.0, 1.1]), 2.6);
+        assert!(finding.is_refuted());
+    }
+
+    /// 60 +- 20 % above the published figure: more seeds may bring it within half.
+    #[test]
+    fn a_figure_whose_interval_reaches_within_half_is_undecided() {
+        let with_interval = |half_width: f64| {
+            let mut far = row(10.0, 16.0);
+            far.ci95 = [("rate_mbps", half_width)].into_iter().collect();
+            Finding::new(true, "").with_figures_of(&[far])
+        };
+        assert!(with_interval(2.0).is_undecided());
+        assert!(with_interval(0.9).is_refuted());
     }
 
     #[test]
@@ -316,7 +372,7 @@ mod tests {
         let judged = |ours| Finding::new(true, "grows").with_figures_of(&[row(10.0, 9.5), row(10.0, ours)]);
         assert!(judged(5.1).is_shown() && judged(14.9).is_shown());
         let off = judged(1.7);
-        assert!(!off.is_shown() && !off.holds_by_mean());
+        assert!(off.is_refuted());
         assert_eq!(off.evidence(), "grows; rate_mbps (factor 3) is -83 % from the published figure");
     }
 

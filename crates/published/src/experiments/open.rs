@@ -121,9 +121,19 @@ impl<S> Model<S> {
         self.join(table, parts)
     }
 
-    /// The rows of a table beside the base case: with few seeds.
-    fn few(&self, table: &Table, setup: &S) -> Result<Vec<RowResult>, ExperimentError> {
-        (self.simulated(table)?.rows)(table, setup, Runs { seeds: &SEEDS[..FEW], predictions: false })
+    /// The published rows of a table with these seeds.
+    fn attempt(&self, table: &Table, setup: &S, seeds: &[u64]) -> Result<Attempt, ExperimentError> {
+        let simulated = self.simulated(table)?;
+        let rows = (simulated.rows)(table, setup, Runs { seeds, predictions: false })?;
+        let finding = simulated.find(table, &rows);
+        Ok(Attempt { seeds: seeds.len(), deviation_rms_pct: deviation_rms_pct(&rows), finding })
+    }
+
+    /// The same beside the base case: with few seeds, and with all of the base case where few leave the claim undecided.
+    fn brief(&self, table: &Table, setup: &S) -> Result<Attempt, ExperimentError> {
+        let all = self.seeds(self.simulated(table)?);
+        let few = self.attempt(table, setup, &SEEDS[..FEW])?;
+        if few.finding.is_undecided() && all.len() > FEW { self.attempt(table, setup, all) } else { Ok(few) }
     }
 
     fn concerning<'a>(&'a self, table: &'a Table) -> impl Iterator<Item = &'a Question<S>> {
@@ -159,25 +169,33 @@ enum Made {
 struct Tried {
     question: &'static str,
     answer: &'static str,
+    attempt: Attempt,
+}
+
+/// The figures and the finding of a table under other answers.
+#[derive(Clone, Debug)]
+struct Attempt {
+    seeds: usize,
     deviation_rms_pct: Option<f64>,
     finding: Finding,
 }
 
 impl Tried {
-    /// Whether the verdict is another one for sure: what is shown fails by its mean, or what is not shown is shown beyond the interval
-    /// of few seeds.
+    /// True when the verdict is the opposite one beyond the intervals.
     fn turns(&self, base: &Finding) -> bool {
-        if base.is_shown() { !self.finding.holds_by_mean() } else { self.finding.is_shown() }
+        if base.is_shown() { self.attempt.finding.is_refuted() } else { self.attempt.finding.is_shown() }
     }
 
     fn beside(&self, base: &Finding) -> Sensitivity {
         Sensitivity {
             question: self.question.to_owned(),
             answer: self.answer.to_owned(),
-            deviation_rms_pct: self.deviation_rms_pct,
-            shown: self.finding.is_shown(),
+            deviation_rms_pct: self.attempt.deviation_rms_pct,
+            shown: self.attempt.finding.is_shown(),
+            undecided: self.attempt.finding.is_undecided(),
+            seeds: self.attempt.seeds,
             turns_the_verdict: self.turns(base),
-            evidence: self.finding.evidence(),
+            evidence: self.attempt.finding.evidence(),
         }
     }
 }
@@ -330,9 +348,7 @@ impl<S> Explore for Model<S> {
         let mut setup = (self.base)();
         (self.brief.set)(&mut setup);
         set(&mut setup);
-        let rows = self.few(table, &setup)?;
-        let finding = simulated.find(table, &rows);
-        Ok(Part(Made::Tried(Tried { question: asks, answer, deviation_rms_pct: deviation_rms_pct(&rows), finding })))
+        Ok(Part(Made::Tried(Tried { question: asks, answer, attempt: self.brief(table, &setup)? })))
     }
 
     fn join(&self, table: &Table, parts: Vec<Part>) -> Result<TableResult, ExperimentError> {
@@ -381,14 +397,10 @@ impl<S> Explore for Model<S> {
                 set(&mut setup);
             }
         }
-        let rows = match effort {
-            Effort::Brief => self.few(table, &setup)?,
-            Effort::Whole => {
-                (simulated.rows)(table, &setup, Runs { seeds: self.seeds(simulated), predictions: false })?
-            }
+        let Attempt { deviation_rms_pct, finding, .. } = match effort {
+            Effort::Brief => self.brief(table, &setup)?,
+            Effort::Whole => self.attempt(table, &setup, self.seeds(simulated))?,
         };
-        let finding = simulated.find(table, &rows);
-        let deviation_rms_pct = deviation_rms_pct(&rows);
         Ok(Judged { deviation_rms_pct, shown: finding.is_shown(), evidence: finding.evidence() })
     }
 }
@@ -401,7 +413,7 @@ mod tests {
     fn tried(question: &'static str, answer: &'static str, lead: [f64; 3]) -> Tried {
         let mut finding = Finding::default();
         finding.above(&Sample::from(lead.to_vec()), 0.0);
-        Tried { question, answer, deviation_rms_pct: None, finding }
+        Tried { question, answer, attempt: Attempt { seeds: 3, deviation_rms_pct: None, finding } }
     }
 
     /// A queue of 32 KiB gives one verdict and one of 1000 packets the other: neither is the publication's.
@@ -423,10 +435,44 @@ mod tests {
 
     /// Few seeds have wide intervals: they turn a verdict only where they leave no doubt.
     #[test]
-    fn what_few_seeds_leave_open_turns_no_verdict() {
+    fn an_attempt_that_is_undecided_turns_no_verdict() {
         let (shown, not) = (Finding::new(true, ""), Finding::new(false, ""));
-        let ahead_by_its_mean = || tried("delays", "20 ms", [0.0, 1.0, 2.0]);
-        assert_eq!(verdict(&shown, &shown, &[ahead_by_its_mean()]), Verdict::Shown);
-        assert_eq!(verdict(&not, &not, &[ahead_by_its_mean()]), Verdict::NotShown);
+        for lead in [[0.0, 1.0, 2.0], [-2.0, -1.0, 0.0]] {
+            let undecided = || tried("delays", "20 ms", lead);
+            assert_eq!(verdict(&shown, &shown, &[undecided()]), Verdict::Shown, "{lead:?}");
+            assert_eq!(verdict(&not, &not, &[undecided()]), Verdict::NotShown, "{lead:?}");
+        }
+    }
+
+    /// Leads of 0, 1 and 2 leave open whether there is one (1 +- 2.48); ten seeds decide it (1 +- 0.34).
+    #[test]
+    fn what_few_seeds_leave_undecided_runs_with_all_seeds_of_the_base_case() {
+        fn rows(_: &Table, lead: &[f64; 10], runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
+            let measured = crate::reproduction::Means {
+                samples: vec![("lead_s".to_owned(), lead[..runs.seeds.len()].to_vec().into())],
+                ..Default::default()
+            };
+            Ok(vec![RowResult::unpublished(crate::Values::new(), measured)])
+        }
+        fn judge(_: &Table, rows: &[RowResult]) -> Finding {
+            let mut finding = Finding::default();
+            finding.above(&rows[0].sample("lead_s"), 0.0);
+            finding
+        }
+        const MODEL: Model<[f64; 10]> = Model {
+            publication: "sun1998",
+            tables: &[Simulated { id: "5.7", rows, judge, notes: &[], own: Own::NOTHING }],
+            base: || [1.0; 10],
+            seeds: 10,
+            brief: Brief { set: |_| (), shorter: 1.0, told: "" },
+            questions: &[],
+        };
+        let publications = crate::publications().unwrap();
+        let table = publications.iter().find_map(|publication| publication.table("5.7")).unwrap();
+        let certain = MODEL.brief(table, &[1.0; 10]).unwrap();
+        assert!(certain.seeds == FEW && certain.finding.is_shown());
+        let uncertain = [0.0, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+        let decided = MODEL.brief(table, &uncertain).unwrap();
+        assert!(decided.seeds == 10 && decided.finding.is_shown());
     }
 }

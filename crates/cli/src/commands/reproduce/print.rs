@@ -149,7 +149,8 @@ pub(super) fn summary(reproduction: &Reproduction, printer: &mut Printer) -> Res
 
 fn sensitivity(result: &TableResult) -> String {
     let columns = ["left open", "taken instead"].map(|name| (name, Align::Left));
-    let figures = [("deviation, %", Align::Right), ("claim", Align::Left), ("verdict", Align::Left)];
+    let figures =
+        [("seeds", Align::Right), ("deviation, %", Align::Right), ("claim", Align::Left), ("verdict", Align::Left)];
     let mut table = Table::new(columns.into_iter().chain(figures));
     let mut before = "";
     for tried in &result.sensitivity {
@@ -158,8 +159,14 @@ fn sensitivity(result: &TableResult) -> String {
         table.row([
             question.to_owned(),
             tried.answer.clone(),
+            tried.seeds.to_string(),
             tried.deviation_rms_pct.map_or_else(String::new, |deviation| rounded(deviation).to_string()),
-            if tried.shown { "shown" } else { "NOT SHOWN" }.to_owned(),
+            match (tried.shown, tried.undecided) {
+                (true, _) => "shown",
+                (false, true) => "undecided",
+                (false, false) => "NOT SHOWN",
+            }
+            .to_owned(),
             if tried.turns_the_verdict { "turned" } else { "" }.to_owned(),
         ]);
     }
