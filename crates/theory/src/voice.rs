@@ -1,13 +1,14 @@
 //! How well a call can be understood: the E-model of ITU-T G.107 (06/2015), from one-way delay and packet loss.
 //!
-//! R = Ro - Is - Id - Ie,eff + A. Every parameter that the network does not set has the default of G.107, table 2 (loudness ratings,
-//! side tone, room noise, one coding step; an echo path of TELR 65 dB; no advantage factor A), with which R is 93.2 and the mean opinion score
-//! 4.41. The network sets three: the one-way delay from mouth to ear (T and Ta; Tr is twice that), the share of packets that are
-//! not played, and how bursty those are.
+//! R = Ro - Is - Id - Ie,eff + A (clause 7). Every parameter that the network does not set has the default of table 3 (loudness ratings,
+//! side tone, room noise, one quantizing distortion unit; an echo path of TELR 65 dB; no advantage factor A), with which R is 93.2
+//! (clause 7.7) and the mean opinion score 4.41. The delay sensitivity is the class *default* of table 1. The network sets three: the
+//! one-way delay from mouth to ear (T and Ta; Tr is twice that), the share of packets that are not played, and how bursty those are.
 //!
-//! Codecs come with the equipment impairment Ie and the packet-loss robustness Bpl of ITU-T G.113 (11/2007), appendix I, table I.4.
+//! Codecs have the equipment impairment Ie and the packet-loss robustness Bpl of ITU-T G.113 (11/2007), appendix I, table I.4.
 //!
-//! G.107 allows losses up to 20 % and burst ratios from 1 to 2: a larger ratio counts as 2, a larger loss is extrapolated.
+//! Two choices of this program: a burst ratio above 2 counts as 2, since the formula was fitted to short bursts, and the formula is
+//! also used for losses above the 20 % up to which table 3 has it.
 
 /// A voice codec as the E-model sees it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -25,7 +26,8 @@ pub struct Codec {
 impl Codec {
     /// G.711 with packet-loss concealment (G.711, appendix I).
     pub const G711: Self = Self { name: "g711", ie: 0.0, bpl: 25.1, look_ahead_s: 0.0 };
-    /// The codecs of G.113, table I.4.
+    /// The codecs of G.113, appendix I, table I.4: packets of 10 ms for G.711, 20 ms for G.729A and GSM-EFR, 30 ms for G.723.1 at 6.3 kbit/s;
+    /// G.729A and G.723.1 with voice activity detection. Look-ahead is that of ITU-T G.729 (5 ms) and G.723.1 (7.5 ms).
     pub const ALL: [Self; 5] = [
         Self::G711,
         Self { name: "g711-no-plc", ie: 0.0, bpl: 4.3, look_ahead_s: 0.0 },
@@ -56,11 +58,12 @@ pub struct Path {
 #[must_use]
 pub fn r_factor(codec: &Codec, path: &Path) -> f64 {
     let noise = Noise::of_defaults();
-    let r = noise.ro() - simultaneous(&noise) - delay(&noise, path.delay_s * 1e3) - equipment(codec, path);
+    let ms = path.delay_s * 1e3;
+    let r = noise.ro() - simultaneous(&noise, ms) - delay(&noise, ms) - equipment(codec, path);
     r.clamp(0.0, 100.0)
 }
 
-/// The mean opinion score that goes with `r` (G.107, annex B): 1 to 4.5.
+/// The mean opinion score that goes with `r` (G.107, annex B, equation B-4): 1 to 4.5.
 #[must_use]
 pub fn mos(r: f64) -> f64 {
     match r {
@@ -84,14 +87,14 @@ pub fn satisfaction(r: f64) -> &'static str {
     }
 }
 
-/// Ie,eff (G.107, section 7.5).
+/// Ie,eff (G.107, clause 7.5, equation 7-29).
 fn equipment(codec: &Codec, path: &Path) -> f64 {
     let percent = path.loss.clamp(0.0, 1.0) * 100.0;
     let burst_ratio = path.burst_ratio.clamp(1.0, 2.0);
     if percent > 0.0 { codec.ie + (95.0 - codec.ie) * percent / (percent / burst_ratio + codec.bpl) } else { codec.ie }
 }
 
-/// Send and receive loudness rating, in dB (G.107, table 2).
+/// Send, receive and overall loudness rating, in dB. These and the following are the defaults of G.107, table 3.
 const SLR: f64 = 8.0;
 const RLR: f64 = 2.0;
 const OLR: f64 = SLR + RLR;
@@ -114,7 +117,7 @@ struct Noise {
 }
 
 impl Noise {
-    /// G.107, section 7.1.
+    /// G.107, clause 7.2, equations 7-3 to 7-7.
     fn of_defaults() -> Self {
         let send = ROOM - SLR - DS - 100.0 + 0.004 * square(ROOM - OLR - DS - 14.0);
         let receiving = ROOM + 10.0 * libm::log10(1.0 + decibels(10.0 - LSTR));
@@ -129,11 +132,11 @@ impl Noise {
     }
 }
 
-/// Is: loudness, sidetone, quantising (G.107, section 7.2), with one quantising step (qdu = 1) and without the echo that shortens sidetone.
-fn simultaneous(noise: &Noise) -> f64 {
+/// Is: loudness, sidetone and quantizing (G.107, clause 7.3, equations 7-8 to 7-17), with one quantizing distortion unit (qdu = 1).
+fn simultaneous(noise: &Noise, ms: f64) -> f64 {
     let xolr = OLR + 0.2 * (64.0 + noise.no - RLR);
     let loudness = 20.0 * (root_of_powers(xolr / 8.0, 8.0) - xolr / 8.0);
-    let masked = -10.0 * libm::log10(decibels(-STMR) + decibels(-TELR));
+    let masked = -10.0 * libm::log10(decibels(-STMR) + libm::exp(-ms / 4.0) * decibels(-TELR));
     let sidetone = 12.0 * root_of_powers((masked - 13.0) / 6.0, 8.0)
         - 28.0 * root_of_powers((masked + 1.0) / 19.4, 35.0)
         - 13.0 * root_of_powers((masked - 3.0) / 33.0, 13.0)
@@ -145,7 +148,8 @@ fn simultaneous(noise: &Noise) -> f64 {
     loudness + sidetone + 15.0 * libm::log10(1.0 + libm::pow(10.0, y) + libm::pow(10.0, z))
 }
 
-/// Id: talker echo, listener echo, and delay itself (G.107, section 7.4), for a one-way delay in milliseconds.
+/// Id: talker echo, listener echo, and delay itself (G.107, clause 7.4, equations 7-18 to 7-28), for a one-way delay in milliseconds. Talker
+/// echo of less than 1 ms counts as sidetone.
 fn delay(noise: &Noise, ms: f64) -> f64 {
     let terv = TELR - 40.0 * libm::log10((1.0 + ms / 10.0) / (1.0 + ms / 150.0)) + 6.0 * libm::exp(-0.3 * ms * ms);
     let talker = half_and_root(-1.5 * (noise.no - RLR) - (80.0 + 2.5 * (terv - 14.0)), 100.0) - 1.0;
@@ -156,7 +160,8 @@ fn delay(noise: &Noise, ms: f64) -> f64 {
         let x = libm::log10(ms / 100.0) / libm::log10(2.0);
         25.0 * (root_of_powers(x, 6.0) - 3.0 * root_of_powers(x / 3.0, 6.0) + 2.0)
     };
-    talker * (1.0 - libm::exp(-ms)) + listener + absolute
+    let talker = if ms < 1.0 { 0.0 } else { talker * (1.0 - libm::exp(-ms)) };
+    talker + listener + absolute
 }
 
 /// d/2 + sqrt(d^2/4 + `inside`).
@@ -185,7 +190,7 @@ mod tests {
         Path { loss: percent / 100.0, burst_ratio: 1.0, ..Path::default() }
     }
 
-    /// G.107 (06/2015), section 7.1 and annex B: with all defaults R is 93.2; its noise term Ro is 94.77, as published with the model.
+    /// G.107 (06/2015), clause 7.7 and annex B: with all defaults R is 93.2, and Ro 94.77.
     #[test]
     fn the_defaults_give_r_of_93_2_and_mos_of_4_41() {
         let r = r_factor(&Codec::G711, &lossy(0.0));
@@ -210,6 +215,14 @@ mod tests {
         }
         assert_eq!((mos(0.0), mos(100.0), satisfaction(49.9)), (1.0, 4.5, "not recommended"));
         assert!((mos(3.0) - 1.0).abs() < f64::EPSILON, "not below the worst score");
+    }
+
+    /// G.107, clause 7.4: no talker echo below 1 ms. At 1 ms equations 7-19 to 7-22 give -0.11 with TELR 65 dB.
+    #[test]
+    fn echo_of_less_than_a_millisecond_is_sidetone() {
+        let noise = Noise::of_defaults();
+        let talker = delay(&noise, 1.0) - delay(&noise, 0.999_999);
+        assert!((talker + 0.11).abs() < 0.005, "{talker}");
     }
 
     /// Cole and Rosenbluth (2001) fitted Id of the model with its defaults by 0.024 d + 0.11 (d - 177.3) H(d - 177.3), d in ms, below 400 ms.

@@ -2,7 +2,7 @@
 //!
 //! A path meets a class if its mean one-way delay (IPTD), its delay variation (IPDV: the 99.9th percentile of the delay less the smallest)
 //! and its loss ratio (IPLR) are at or below the bounds. Brouer 2005, table 4.1, has the bounds of delay and variation.
-//! The error ratio (IPER) is not judged: nothing here damages packets without dropping them.
+//! Neither the error ratio (IPER) nor the reordering ratio (IPRR, classes 6 and 7) is judged.
 
 /// A class: upper bounds; `None` where it has none.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -35,7 +35,7 @@ pub const CLASSES: [Class; 8] = [
     class(7, 0.4, Some(0.05), 1e-5),
 ];
 
-/// Packets that a verdict should rest on (Y.1541, section 5.3.2: the 99.9th percentile needs a thousand).
+/// Packets that a verdict needs at least: one in a thousand lies above the 99.9th percentile.
 pub const ENOUGH_PACKETS: u64 = 1_000;
 
 /// What was measured of a path; `None` for what is not known.
