@@ -154,10 +154,10 @@ const QUESTIONS: &[Question<Setup>] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::open::{Effort, Runs};
+    use crate::experiments::open::Effort;
     use crate::reproduction::RowResult;
 
-    const ONE: Runs<'_> = Runs { seeds: &[1], predictions: false };
+    const ONE: &[u64] = &[1];
 
     fn table(id: &str) -> Table {
         let publications = crate::publications().unwrap();

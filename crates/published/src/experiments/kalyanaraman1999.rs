@@ -190,7 +190,6 @@ pub(super) fn yardstick() -> Result<(), ExperimentError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::open::Runs;
     use crate::reproduction::RowResult;
 
     fn tables() -> Vec<Table> {
@@ -210,7 +209,7 @@ mod tests {
                     let mut setup = Setup::base();
                     set(&mut setup);
                     setup.duration_s = 2;
-                    let rows = (simulated.rows)(&table, &setup, Runs { seeds: &[1], predictions: false });
+                    let rows = (simulated.rows)(&table, &setup, &[1]);
                     let rows: Vec<RowResult> =
                         rows.unwrap_or_else(|error| panic!("{}: {}: {answer}: {error}", table.id, question.asks));
                     for (name, _) in rows[0].published.iter() {

@@ -55,14 +55,6 @@ pub(super) struct Brief<S: 'static> {
     pub(super) told: &'static str,
 }
 
-/// With what a table is simulated.
-#[derive(Clone, Copy)]
-pub(super) struct Runs<'a> {
-    pub(super) seeds: &'a [u64],
-    /// Whether rows that were not published are simulated, too; those without which the claim cannot be judged always are.
-    pub(super) predictions: bool,
-}
-
 /// A table that is simulated.
 pub(super) struct Simulated<S: 'static> {
     pub(super) id: &'static str,
@@ -89,8 +81,8 @@ impl Own {
     pub(super) const NOTHING: Self = Self { shorter: None, seeds: usize::MAX };
 }
 
-/// Simulates every row with each of these seeds.
-pub(super) type Rows<S> = fn(&Table, &S, Runs<'_>) -> Result<Vec<RowResult>, ExperimentError>;
+/// Simulates every row, predictions too, with each of these seeds.
+pub(super) type Rows<S> = fn(&Table, &S, &[u64]) -> Result<Vec<RowResult>, ExperimentError>;
 
 /// Whether rows show what a table claims, and by which figures.
 pub(super) type Judge = fn(&Table, &[RowResult]) -> Finding;
@@ -121,10 +113,10 @@ impl<S> Model<S> {
         self.join(table, parts)
     }
 
-    /// The published rows of a table with these seeds.
+    /// The rows of a table with these seeds.
     fn attempt(&self, table: &Table, setup: &S, seeds: &[u64]) -> Result<Attempt, ExperimentError> {
         let simulated = self.simulated(table)?;
-        let rows = (simulated.rows)(table, setup, Runs { seeds, predictions: false })?;
+        let rows = (simulated.rows)(table, setup, seeds)?;
         let finding = simulated.find(table, &rows);
         Ok(Attempt { seeds: seeds.len(), deviation_rms_pct: deviation_rms_pct(&rows), finding })
     }
@@ -200,12 +192,8 @@ impl Tried {
     }
 }
 
-/// The verdict of the base case, unless another answer turns it. `published` is the finding without predictions, which alone other answers
-/// are compared with: where the predictions contradict it, no other answer has been asked.
-fn verdict(base: &Finding, published: &Finding, tried: &[Tried]) -> Verdict {
-    if base.is_shown() != published.is_shown() {
-        return Verdict::of(base.is_shown());
-    }
+/// The verdict of the base case, unless another answer turns it.
+fn verdict(base: &Finding, tried: &[Tried]) -> Verdict {
     let mut assumptions: Vec<(&str, Vec<&str>)> = Vec::new();
     for turned in tried.iter().filter(|tried| tried.turns(base)) {
         match assumptions.iter_mut().find(|(question, _)| *question == turned.question) {
@@ -312,7 +300,7 @@ pub trait Explore: Sync {
     /// How many times as long as a brief judgement of this table a whole one takes, about.
     fn whole_by_brief(&self, table: &str) -> f64;
 
-    /// Simulates the rows of a table that were published under these answers, one a question by its place in [`Open::answers`].
+    /// Simulates the rows of a table under these answers, one a question by its place in [`Open::answers`].
     ///
     /// # Errors
     /// As the experiment's.
@@ -340,8 +328,7 @@ impl<S> Explore for Model<S> {
     fn part(&self, table: &Table, number: usize) -> Result<Part, ExperimentError> {
         let simulated = self.simulated(table)?;
         let Some(other) = number.checked_sub(1) else {
-            let runs = Runs { seeds: self.seeds(simulated), predictions: true };
-            return Ok(Part(Made::Base((simulated.rows)(table, &(self.base)(), runs)?)));
+            return Ok(Part(Made::Base((simulated.rows)(table, &(self.base)(), self.seeds(simulated))?)));
         };
         let attempt = self.attempts(table).nth(other);
         let (asks, answer, set) = attempt.ok_or(ExperimentError::MissingSetting("part of that number"))?;
@@ -364,8 +351,7 @@ impl<S> Explore for Model<S> {
             }
         }
         let finding = simulated.find(table, &result.rows);
-        let own: Vec<RowResult> = result.rows.iter().filter(|row| !row.predicted).cloned().collect();
-        let verdict = verdict(&finding, &simulated.find(table, &own), &tried);
+        let verdict = verdict(&finding, &tried);
         result.claims.push(Claim { text: table.claim.clone(), verdict, evidence: finding.evidence() });
         result.agreement = Some(Agreement::of(&result.rows));
         result.sensitivity = tried.iter().map(|tried| tried.beside(&finding)).collect();
@@ -423,14 +409,13 @@ mod tests {
         let same = tried("delays", "20 ms", [1.0, 1.1, 1.2]);
         let turned = tried("queue", "1000 packets", [-1.0, -1.1, -1.2]);
         let another = tried("queue", "50 packets", [-2.0, -1.1, -1.2]);
-        assert_eq!(verdict(&base, &base, std::slice::from_ref(&same)), Verdict::Shown);
+        assert_eq!(verdict(&base, std::slice::from_ref(&same)), Verdict::Shown);
         let hangs =
             |shown_in_base_case, on: &str| Verdict::HangsOn { shown_in_base_case, assumptions: vec![on.to_owned()] };
-        assert_eq!(verdict(&base, &base, &[same, turned, another]), hangs(true, "queue: 1000 packets / 50 packets"));
+        assert_eq!(verdict(&base, &[same, turned, another]), hangs(true, "queue: 1000 packets / 50 packets"));
         let behind = Finding::new(false, "behind");
         let shown = tried("queue", "32 KiB", [1.0, 1.1, 1.2]);
-        assert_eq!(verdict(&behind, &behind, std::slice::from_ref(&shown)), hangs(false, "queue: 32 KiB"));
-        assert_eq!(verdict(&behind, &base, &[shown]), Verdict::NotShown, "the predictions contradict the claim");
+        assert_eq!(verdict(&behind, std::slice::from_ref(&shown)), hangs(false, "queue: 32 KiB"));
     }
 
     /// Few seeds have wide intervals: they turn a verdict only where they leave no doubt.
@@ -439,17 +424,17 @@ mod tests {
         let (shown, not) = (Finding::new(true, ""), Finding::new(false, ""));
         for lead in [[0.0, 1.0, 2.0], [-2.0, -1.0, 0.0]] {
             let undecided = || tried("delays", "20 ms", lead);
-            assert_eq!(verdict(&shown, &shown, &[undecided()]), Verdict::Shown, "{lead:?}");
-            assert_eq!(verdict(&not, &not, &[undecided()]), Verdict::NotShown, "{lead:?}");
+            assert_eq!(verdict(&shown, &[undecided()]), Verdict::Shown, "{lead:?}");
+            assert_eq!(verdict(&not, &[undecided()]), Verdict::NotShown, "{lead:?}");
         }
     }
 
     /// Leads of 0, 1 and 2 leave open whether there is one (1 +- 2.48); ten seeds decide it (1 +- 0.34).
     #[test]
     fn what_few_seeds_leave_undecided_runs_with_all_seeds_of_the_base_case() {
-        fn rows(_: &Table, lead: &[f64; 10], runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
+        fn rows(_: &Table, lead: &[f64; 10], seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
             let measured = crate::reproduction::Means {
-                samples: vec![("lead_s".to_owned(), lead[..runs.seeds.len()].to_vec().into())],
+                samples: vec![("lead_s".to_owned(), lead[..seeds.len()].to_vec().into())],
                 ..Default::default()
             };
             Ok(vec![RowResult::unpublished(crate::Values::new(), measured)])

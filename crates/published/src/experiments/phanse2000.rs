@@ -239,7 +239,6 @@ fn start_upload(overrides: &mut Overrides, setup: &Setup, seed: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::open::Runs;
 
     /// Every answer makes a network that measures what was published.
     #[test]
@@ -253,7 +252,7 @@ mod tests {
                 let answer = question.others.last().unwrap();
                 let mut setup = Setup::base();
                 answer.1(&mut setup);
-                let rows = (simulated.rows)(&table, &setup, Runs { seeds: &[1], predictions: false });
+                let rows = (simulated.rows)(&table, &setup, &[1]);
                 let rows = rows.unwrap_or_else(|error| panic!("{}: {}: {error}", table.id, question.asks));
                 for (name, _) in rows[0].published.iter().filter(|(name, _)| !name.starts_with("client_to_server")) {
                     assert!(rows[0].simulated.get(name).is_some(), "{}: no {name}", table.id);

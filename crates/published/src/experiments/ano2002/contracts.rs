@@ -6,7 +6,6 @@ use crate::value::Values;
 use crate::verdict::Finding;
 
 use super::super::ExperimentError;
-use super::super::open::Runs;
 use super::super::seeds::means_over;
 use super::super::trial::{Trial, Variation as _};
 use super::testbed::{AF, PATHS, PAYLOAD, Point, Setup, TRUNK_MBPS};
@@ -30,11 +29,7 @@ fn of_second_path(point: Point, setup: &Setup, seeds: &[u64]) -> Result<Means, E
 }
 
 /// Table 1.
-pub(super) fn rates(
-    table: &Table,
-    setup: &Setup,
-    Runs { seeds, predictions }: Runs<'_>,
-) -> Result<Vec<RowResult>, ExperimentError> {
+pub(super) fn rates(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     let rtt = whole(&table.scenario, "rtt_ms")?;
     let point = |mbps: f64| Point { scr_kbps: (mbps * 1e3).round() as u64, ..Point::at(rtt) };
     let mut rows = Vec::new();
@@ -42,16 +37,14 @@ pub(super) fn rates(
         let mbps = super::number(&row.params, "scr0_af2_mbps")?;
         rows.push(RowResult::of_means(row, of_second_path(point(mbps), setup, seeds)?));
     }
-    if predictions {
-        for mbps in [14.84, 5.3] {
-            let params: Values = [("scr0_af2_mbps", mbps)].into_iter().collect();
-            let mut row = RowResult::predicted(params, of_second_path(point(mbps), setup, seeds)?);
-            // Windows allow as much with every contract.
-            let window = table.rows.iter().find_map(|row| row.theory.number(WINDOW_BOUND));
-            window.into_iter().for_each(|mbps| row.theory.set(WINDOW_BOUND, mbps));
-            row.theory.set("aggregate_mbps", super::super::significant(share_mbps(mbps)));
-            rows.push(row);
-        }
+    for mbps in [14.84, 5.3] {
+        let params: Values = [("scr0_af2_mbps", mbps)].into_iter().collect();
+        let mut row = RowResult::predicted(params, of_second_path(point(mbps), setup, seeds)?);
+        // Windows allow as much with every contract.
+        let window = table.rows.iter().find_map(|row| row.theory.number(WINDOW_BOUND));
+        window.into_iter().for_each(|mbps| row.theory.set(WINDOW_BOUND, mbps));
+        row.theory.set("aggregate_mbps", super::super::significant(share_mbps(mbps)));
+        rows.push(row);
     }
     Ok(rows)
 }
@@ -98,11 +91,7 @@ pub(super) fn judge_rates(_: &Table, rows: &[RowResult]) -> Finding {
 const BURSTS: [u64; 4] = [1032, 6192, 8256, 16_512];
 
 /// Figure 7.
-pub(super) fn bursts(
-    table: &Table,
-    setup: &Setup,
-    Runs { seeds, .. }: Runs<'_>,
-) -> Result<Vec<RowResult>, ExperimentError> {
+pub(super) fn bursts(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     let mut predicted = Vec::new();
     let mut most = 0.0_f64;
     for rtt in [20, 80, 160] {

@@ -7,7 +7,6 @@ use crate::reproduction::RowResult;
 use crate::value::Values;
 use crate::verdict::Finding;
 
-use super::super::open::Runs;
 use super::super::seeds::{SEEDS, means};
 use super::super::trial::{Overrides, Trial, Variation as _};
 use super::super::{Drawing, ExperimentError};
@@ -24,11 +23,7 @@ fn long(setup: &Setup) -> Setup {
     Setup { duration_s: (3 * setup.duration_s).min(Setup::base().duration_s), ..setup.clone() }
 }
 
-pub(super) fn rows(
-    table: &Table,
-    setup: &Setup,
-    Runs { seeds, .. }: Runs<'_>,
-) -> Result<Vec<RowResult>, ExperimentError> {
+pub(super) fn rows(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     let setup = long(setup);
     let sampled = |seed: &u64| Point::at(80).run(&setup, *seed, sampled);
     let runs = seeds.iter().map(sampled).collect::<Result<Vec<Trial>, ExperimentError>>()?;

@@ -5,7 +5,6 @@ use crate::reproduction::{Means, RowResult};
 use crate::value::Values;
 use crate::verdict::Finding;
 
-use super::super::open::Runs;
 use super::super::seeds::means;
 use super::super::trial::{Trial, Variation as _};
 use super::super::{ExperimentError, significant};
@@ -38,13 +37,9 @@ const CLOSE: f64 = 0.13;
 const SMALL_PCT: f64 = 5.0;
 
 /// Figure 3, and the same at 20 ms.
-pub(super) fn congested(
-    table: &Table,
-    setup: &Setup,
-    Runs { seeds, predictions }: Runs<'_>,
-) -> Result<Vec<RowResult>, ExperimentError> {
+pub(super) fn congested(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     let mut rows = Vec::new();
-    for rtt in std::iter::once(whole(&table.scenario, "rtt_ms")?).chain(predictions.then_some(20)) {
+    for rtt in [whole(&table.scenario, "rtt_ms")?, 20] {
         let runs = runs(Point::at(rtt), setup, seeds)?;
         for row in &table.rows {
             let class = class(row);
@@ -97,11 +92,7 @@ pub(super) fn judge_congested(_: &Table, rows: &[RowResult]) -> Finding {
 }
 
 /// Section 4.1: pings of both classes at 20 and 80 ms.
-pub(super) fn delays(
-    table: &Table,
-    setup: &Setup,
-    Runs { seeds, .. }: Runs<'_>,
-) -> Result<Vec<RowResult>, ExperimentError> {
+pub(super) fn delays(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     const AT: [(u64, &str); 2] = [(20, "queue_delay_mean_rtt20_ms"), (80, "queue_delay_mean_rtt80_ms")];
     let mut each = Vec::new();
     for (rtt, _) in AT {
@@ -170,11 +161,7 @@ pub(super) fn judge_delays(_: &Table, rows: &[RowResult]) -> Finding {
 }
 
 /// Figure 5.
-pub(super) fn uncongested(
-    table: &Table,
-    setup: &Setup,
-    Runs { seeds, .. }: Runs<'_>,
-) -> Result<Vec<RowResult>, ExperimentError> {
+pub(super) fn uncongested(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     let runs = runs(Point::at(whole(&table.scenario, "rtt_ms")?), setup, seeds)?;
     let mut rows: Vec<RowResult> =
         table.rows.iter().map(|row| RowResult::of_means(row, throughput(&runs, &class(row)))).collect();

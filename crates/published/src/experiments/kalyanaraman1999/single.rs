@@ -7,7 +7,6 @@ use crate::value::Values;
 use crate::verdict::Finding;
 
 use super::super::ExperimentError;
-use super::super::open::Runs;
 use super::super::seeds::means_over;
 use super::super::trial::Trial;
 use super::setup::{Network, Setup};
@@ -51,8 +50,8 @@ fn ends(rows: &[RowResult]) -> Option<(&RowResult, &RowResult)> {
 }
 
 /// Table 1.
-pub(super) fn unregulated(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
-    table.rows.iter().map(|row| row_of(table, row, (setup, runs.seeds), Network::Alone)).collect()
+pub(super) fn unregulated(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
+    table.rows.iter().map(|row| row_of(table, row, (setup, seeds), Network::Alone)).collect()
 }
 
 pub(super) fn judge_unregulated(_: &Table, rows: &[RowResult]) -> Finding {
@@ -73,7 +72,7 @@ pub(super) fn judge_unregulated(_: &Table, rows: &[RowResult]) -> Finding {
 }
 
 /// Table 2: with the dropper, and without for comparison.
-pub(super) fn dropper(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
+pub(super) fn dropper(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     let one = |row: &Row| {
         let once = |seed| {
             let mut values = measured(&setup.run(table, row, Network::Dropper, seed)?);
@@ -81,7 +80,7 @@ pub(super) fn dropper(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Ve
             values.set(WITHOUT, plain.goodput_bps("download") / 1e6);
             Ok(values)
         };
-        Ok(RowResult::of_means(row, means_over(runs.seeds, once)?))
+        Ok(RowResult::of_means(row, means_over(seeds, once)?))
     };
     table.rows.iter().map(one).collect()
 }
@@ -107,10 +106,10 @@ pub(super) fn judge_dropper(_: &Table, rows: &[RowResult]) -> Finding {
 }
 
 /// Table 3.
-pub(super) fn regenerator(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
+pub(super) fn regenerator(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     let one = |row: &Row| {
         let factor = table.settings(row).integer("regeneration_factor").unwrap_or(1);
-        row_of(table, row, (setup, runs.seeds), Network::Regenerator { factor })
+        row_of(table, row, (setup, seeds), Network::Regenerator { factor })
     };
     table.rows.iter().map(one).collect()
 }

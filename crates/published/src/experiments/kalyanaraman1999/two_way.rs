@@ -6,7 +6,6 @@ use crate::value::Values;
 use crate::verdict::Finding;
 
 use super::super::ExperimentError;
-use super::super::open::Runs;
 use super::super::seeds::means_over;
 use super::super::trial::Trial;
 use super::setup::{Network, Setup};
@@ -23,7 +22,7 @@ fn mbps(trial: &Trial) -> f64 {
 }
 
 /// Table 4.
-pub(super) fn fifo(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
+pub(super) fn fifo(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     let one = |row: &Row| {
         let once = |seed| {
             let both = setup.run(table, row, Network::BothWays, seed)?;
@@ -35,7 +34,7 @@ pub(super) fn fifo(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<R
             values.set(ALONE, mbps(&setup.run(table, row, Network::Alone, seed)?));
             Ok(values)
         };
-        Ok(RowResult::of_means(row, means_over(runs.seeds, once)?))
+        Ok(RowResult::of_means(row, means_over(seeds, once)?))
     };
     table.rows.iter().map(one).collect()
 }
@@ -63,7 +62,7 @@ fn kbps(row: &RowResult) -> f64 {
 }
 
 /// Table 5. A download in a FIFO, alone and beside an upload, is the same for all rows of one upstream rate.
-pub(super) fn classes(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
+pub(super) fn classes(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     let mut rows = Vec::new();
     let mut unregulated: Option<(u64, Vec<Values>)> = None;
     for row in &table.rows {
@@ -77,7 +76,7 @@ pub(super) fn classes(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Ve
                 ];
                 Ok(figures.into_iter().collect())
             };
-            unregulated = Some((up, runs.seeds.iter().map(once).collect::<Result<_, ExperimentError>>()?));
+            unregulated = Some((up, seeds.iter().map(once).collect::<Result<_, ExperimentError>>()?));
         }
         let share = |name| settings.number(name).ok_or(ExperimentError::MissingSetting(name));
         let network = Network::Classes { reverse: share("G")?, forward: share("forward_packet_share")? };
@@ -87,11 +86,11 @@ pub(super) fn classes(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Ve
             values.set(DOWN, mbps(&both));
             values.set(UP, both.goodput_bps("upload") / 1e3);
             values.set("download_timeouts", both.timeouts("download") as f64);
-            let place = runs.seeds.iter().position(|known| *known == seed).unwrap_or_default();
+            let place = seeds.iter().position(|known| *known == seed).unwrap_or_default();
             let beside = unregulated.as_ref().and_then(|(_, values)| values.get(place));
             Ok(beside.map_or_else(|| values.clone(), |beside| values.overlaid(beside)))
         };
-        rows.push(RowResult::of_means(row, means_over(runs.seeds, once)?));
+        rows.push(RowResult::of_means(row, means_over(seeds, once)?));
     }
     Ok(rows)
 }

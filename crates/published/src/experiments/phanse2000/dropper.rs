@@ -6,7 +6,6 @@ use crate::value::{Value, Values};
 use crate::verdict::Finding;
 
 use super::super::ExperimentError;
-use super::super::open::Runs;
 use super::super::seeds::means_over;
 use super::super::trial::{Overrides, Trial};
 use super::setup::{Setup, set_files, with_start_up};
@@ -50,7 +49,7 @@ fn common(trial: &Trial, sad: bool) -> Values {
 }
 
 /// Table 5.8, and the same line at 96 kbit/s.
-pub(super) fn alone(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
+pub(super) fn alone(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     let mut rows = Vec::new();
     for up_bps in [None, Some(96_000)] {
         for row in &table.rows {
@@ -69,7 +68,7 @@ pub(super) fn alone(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<
                 values.set(GROWN, full.unwrap_or_default() / 1e3);
                 Ok(values)
             };
-            let means = means_over(runs.seeds, once)?;
+            let means = means_over(seeds, once)?;
             rows.push(match up_bps {
                 None => with_start_up(table, row, means),
                 Some(up_bps) => {
@@ -121,7 +120,7 @@ pub(super) fn judge_alone(_: &Table, rows: &[RowResult]) -> Finding {
 }
 
 /// Table 5.9.
-pub(super) fn beside_upload(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
+pub(super) fn beside_upload(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     let one = |row: &Row| {
         let settings = table.settings(row);
         let once = |seed| {
@@ -134,7 +133,7 @@ pub(super) fn beside_upload(table: &Table, setup: &Setup, runs: Runs<'_>) -> Res
             values.set("download_timeouts", trial.timeouts("download") as f64);
             Ok(values)
         };
-        Ok(with_start_up(table, row, means_over(runs.seeds, once)?))
+        Ok(with_start_up(table, row, means_over(seeds, once)?))
     };
     table.rows.iter().map(one).collect()
 }

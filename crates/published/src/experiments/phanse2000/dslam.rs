@@ -12,7 +12,6 @@ use crate::value::{Value, Values};
 use crate::verdict::Finding;
 
 use super::super::ExperimentError;
-use super::super::open::Runs;
 use super::super::seeds::means_over;
 use super::super::trial::Trial;
 use super::setup::Setup;
@@ -39,9 +38,9 @@ const SHARED: &str = "dslam_gateway_link_utilisation_pct";
 const FAIRNESS: &str = "fairness_index";
 
 /// Table 5.12, and the symmetric case with eight clients, which the data lack.
-pub(super) fn rows(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
+pub(super) fn rows(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     let mut rows = Vec::new();
-    let of = |params: &Values| means_over(runs.seeds, |seed| measure(table, params, setup, seed));
+    let of = |params: &Values| means_over(seeds, |seed| measure(table, params, setup, seed));
     for row in &table.rows {
         rows.push(RowResult::of_means(row, of(&row.params)?));
     }

@@ -7,7 +7,6 @@ use crate::value::{Value, Values};
 use crate::verdict::Finding;
 
 use super::super::ExperimentError;
-use super::super::open::Runs;
 use super::super::seeds::means_over;
 use super::super::trial::Trial;
 use super::setup::{Setup, with_start_up};
@@ -23,8 +22,8 @@ pub(super) const NOTES: &[&str] = &[
 const TIME: &str = "download_time_s";
 
 /// Table 5.11. The data hold three of the four cases.
-pub(super) fn rows(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
-    let of = |settings: &Values| means_over(runs.seeds, |seed| measure(settings, setup, seed));
+pub(super) fn rows(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
+    let of = |settings: &Values| means_over(seeds, |seed| measure(settings, setup, seed));
     let mut rows = Vec::new();
     for row in &table.rows {
         rows.push(with_start_up(table, row, of(&table.settings(row))?));

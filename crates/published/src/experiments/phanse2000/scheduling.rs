@@ -6,7 +6,6 @@ use crate::value::Values;
 use crate::verdict::Finding;
 
 use super::super::ExperimentError;
-use super::super::open::Runs;
 use super::super::seeds::means_over;
 use super::super::trial::{Overrides, Trial};
 use super::setup::{Setup, set_files, with_start_up};
@@ -22,7 +21,7 @@ pub(super) const NOTES: &[&str] = &[
 ];
 
 /// Table 5.10.
-pub(super) fn rows(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
+pub(super) fn rows(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     let one = |row: &Row| {
         let once = |seed| {
             let overrides = with_scheduler(table, row, setup, seed)?;
@@ -37,7 +36,7 @@ pub(super) fn rows(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<R
             values.set("upload_timeouts", both.timeouts("upload") as f64);
             Ok(values)
         };
-        Ok(with_start_up(table, row, means_over(runs.seeds, once)?))
+        Ok(with_start_up(table, row, means_over(seeds, once)?))
     };
     table.rows.iter().map(one).collect()
 }

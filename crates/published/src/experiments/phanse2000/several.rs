@@ -11,7 +11,6 @@ use crate::value::{Value, Values};
 use crate::verdict::Finding;
 
 use super::super::ExperimentError;
-use super::super::open::Runs;
 use super::super::seeds::means_over;
 use super::super::trial::Trial;
 use super::setup::Setup;
@@ -82,7 +81,7 @@ fn told_degraded(row: &mut RowResult) {
 }
 
 /// Section 5.1.2, figure 5.3; and section 5.2.2, figure 5.8, where the same downloads without ATM are beside them.
-pub(super) fn downloads(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
+pub(super) fn downloads(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     let one = |row: &Row| {
         let settings = table.settings(row);
         let once = |seed| {
@@ -92,7 +91,7 @@ pub(super) fn downloads(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<
             }
             Ok(values)
         };
-        let mut result = RowResult::of_means(row, means_over(runs.seeds, once)?);
+        let mut result = RowResult::of_means(row, means_over(seeds, once)?);
         told_degraded(&mut result);
         Ok(result)
     };
@@ -133,14 +132,15 @@ const COMPARED_MS: [i64; 4] = [0, 50, 200, 500];
 const PREDICTED_MS: [i64; 4] = [5, 10, 20, 100];
 
 /// Tables 5.3 and 5.6, and other delays.
-pub(super) fn delays(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
-    let of = |settings: &Values| means_over(runs.seeds, |seed| measured(settings, setup, seed));
+pub(super) fn delays(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
+    let of = |settings: &Values| means_over(seeds, |seed| measured(settings, setup, seed));
     let mut rows = Vec::new();
     for row in &table.rows {
         rows.push(RowResult::of_means(row, of(&table.settings(row))?));
     }
-    let predicted = PREDICTED_MS.iter().filter(|_| runs.predictions);
-    for (delay, is_predicted) in COMPARED_MS.iter().map(|ms| (*ms, false)).chain(predicted.map(|ms| (*ms, true))) {
+    for (delay, is_predicted) in
+        COMPARED_MS.iter().map(|ms| (*ms, false)).chain(PREDICTED_MS.iter().map(|ms| (*ms, true)))
+    {
         if delayed(&rows, delay).is_some() {
             continue;
         }
@@ -216,7 +216,7 @@ pub(super) fn judge_delay_wins(_: &Table, rows: &[RowResult]) -> Finding {
 }
 
 /// Figure 5.9, whose bars carry no figures.
-pub(super) fn ppp(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
+pub(super) fn ppp(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     let mut rows: Vec<RowResult> = Vec::new();
     for row in &table.rows {
         let settings = table.settings(row);
@@ -231,7 +231,7 @@ pub(super) fn ppp(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<Ro
             values.set(LOAD, trial.utilisation_from_pct("up", FROM_S) / without.utilisation_from_pct("up", FROM_S));
             Ok(values)
         };
-        let mut result = RowResult::of_means(row, means_over(runs.seeds, once)?);
+        let mut result = RowResult::of_means(row, means_over(seeds, once)?);
         if row.published.switch("downstream_degraded").is_some() {
             let lost = result.sample(WITHOUT_PPP).minus(&result.sample(USED)).mean();
             result.simulated.set("downstream_degraded", lost > SAME_PCT);

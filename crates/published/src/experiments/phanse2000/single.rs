@@ -6,7 +6,6 @@ use crate::value::Values;
 use crate::verdict::Finding;
 
 use super::super::ExperimentError;
-use super::super::open::Runs;
 use super::super::seeds::means_over;
 use super::super::trial::Trial;
 use super::DOWNLOAD;
@@ -31,16 +30,16 @@ fn run(table: &Table, row: &Row, setup: &Setup, seed: u64, plain: bool) -> Resul
 }
 
 /// Tables 5.1 and 5.2.
-pub(super) fn downloads(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
-    rows(table, setup, runs, false)
+pub(super) fn downloads(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
+    rows(table, setup, seeds, false)
 }
 
 /// Tables 5.4 and 5.5: over ATM, and for comparison without.
-pub(super) fn over_atm(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
-    rows(table, setup, runs, true)
+pub(super) fn over_atm(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
+    rows(table, setup, seeds, true)
 }
 
-fn rows(table: &Table, setup: &Setup, runs: Runs<'_>, compare: bool) -> Result<Vec<RowResult>, ExperimentError> {
+fn rows(table: &Table, setup: &Setup, seeds: &[u64], compare: bool) -> Result<Vec<RowResult>, ExperimentError> {
     let one = |row: &Row| {
         let once = |seed| {
             let trial = run(table, row, setup, seed, false)?;
@@ -54,7 +53,7 @@ fn rows(table: &Table, setup: &Setup, runs: Runs<'_>, compare: bool) -> Result<V
             }
             Ok(values)
         };
-        Ok(with_start_up(table, row, means_over(runs.seeds, once)?))
+        Ok(with_start_up(table, row, means_over(seeds, once)?))
     };
     table.rows.iter().map(one).collect()
 }

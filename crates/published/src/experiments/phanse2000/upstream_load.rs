@@ -7,7 +7,6 @@ use crate::value::{Value, Values};
 use crate::verdict::Finding;
 
 use super::super::ExperimentError;
-use super::super::open::Runs;
 use super::super::seeds::means_over;
 use super::super::trial::Trial;
 use super::setup::Setup;
@@ -27,8 +26,8 @@ const FROM_S: f64 = 30.0;
 const USED: &str = "downstream_utilisation_pct";
 
 /// Table 5.7. The data hold three of its four cells; the claim is about all four.
-pub(super) fn rows(table: &Table, setup: &Setup, runs: Runs<'_>) -> Result<Vec<RowResult>, ExperimentError> {
-    let of = |settings: &Values| means_over(runs.seeds, |seed| measure(settings, setup, seed));
+pub(super) fn rows(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
+    let of = |settings: &Values| means_over(seeds, |seed| measure(settings, setup, seed));
     let mut rows = Vec::new();
     for row in &table.rows {
         rows.push(RowResult::of_means(row, of(&table.settings(row))?));

@@ -7,7 +7,6 @@ use crate::reproduction::RowResult;
 use crate::value::Values;
 use crate::verdict::Finding;
 
-use super::super::open::Runs;
 use super::super::seeds::{SEEDS, means_over};
 use super::super::trial::{Trial, Variation as _};
 use super::super::{Drawing, ExperimentError};
@@ -71,11 +70,7 @@ pub(super) fn drawings(table: &Table, setup: &Setup) -> Result<Vec<Drawing>, Exp
     table.rows.iter().map(drawing).collect()
 }
 
-pub(super) fn rows(
-    table: &Table,
-    setup: &Setup,
-    Runs { seeds, .. }: Runs<'_>,
-) -> Result<Vec<RowResult>, ExperimentError> {
+pub(super) fn rows(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     let mut rows = Vec::new();
     for row in &table.rows {
         let threshold = whole(&table.settings(row), "epd_threshold_cells")? as f64;

@@ -7,7 +7,6 @@ use crate::value::Values;
 use crate::verdict::Finding;
 
 use super::super::ExperimentError;
-use super::super::open::Runs;
 use super::super::seeds::means_over;
 use super::super::trial::Variation as _;
 use super::network::{Point, Scheme, Setup, Sources, carried_pct, goodput_to_input};
@@ -17,18 +16,11 @@ const EPD: &str = "goodput_to_input_epd_aggregate";
 const SPD: &str = "goodput_to_input_spd";
 const PER_VC: &str = "goodput_to_input_epd_per_vc";
 
-pub(super) fn rows(
-    table: &Table,
-    setup: &Setup,
-    Runs { seeds, predictions }: Runs<'_>,
-) -> Result<Vec<RowResult>, ExperimentError> {
+pub(super) fn rows(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     let mut rows = Vec::new();
     for row in &table.rows {
         let settings = table.settings(row);
         rows.push(RowResult::of_means(row, compared(table, &settings, setup, seeds)?));
-    }
-    if !predictions {
-        return Ok(rows);
     }
     for (vcs, thresholds) in predicted(&table.id) {
         for threshold in thresholds {

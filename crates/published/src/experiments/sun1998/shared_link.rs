@@ -7,7 +7,6 @@ use crate::value::Values;
 use crate::verdict::Finding;
 
 use super::super::ExperimentError;
-use super::super::open::Runs;
 use super::super::seeds::means_over;
 use super::super::trial::{Overrides, Trial};
 use super::network::{Edges, Point, Scheme, Setup, Sources};
@@ -25,21 +24,15 @@ pub(super) const NOTES: &[&str] = &[
     "Rows without published figures are predictions: K = 0.6 and 0.9 of the five values that the thesis tried.",
 ];
 
-pub(super) fn rows(
-    table: &Table,
-    setup: &Setup,
-    Runs { seeds, predictions }: Runs<'_>,
-) -> Result<Vec<RowResult>, ExperimentError> {
+pub(super) fn rows(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     let mut rows = Vec::new();
     for row in &table.rows {
         rows.push(RowResult::of_means(row, one(&table.settings(row), setup, seeds)?));
     }
-    if predictions {
-        for threshold in [3000, 4500] {
-            let params: Values = [("epd_threshold_cells", threshold)].into_iter().collect();
-            let settings = table.scenario.overlaid(&params);
-            rows.push(RowResult::predicted(params, one(&settings, setup, seeds)?));
-        }
+    for threshold in [3000, 4500] {
+        let params: Values = [("epd_threshold_cells", threshold)].into_iter().collect();
+        let settings = table.scenario.overlaid(&params);
+        rows.push(RowResult::predicted(params, one(&settings, setup, seeds)?));
     }
     Ok(rows)
 }

@@ -5,7 +5,6 @@ use crate::reproduction::RowResult;
 use crate::verdict::Finding;
 
 use super::super::ExperimentError;
-use super::super::open::Runs;
 use super::super::seeds::means_over;
 use super::super::trial::Variation as _;
 use super::network::{Point, Scheme, Setup, Sources, carried_pct, goodput_to_input};
@@ -14,11 +13,7 @@ use super::whole;
 const RATIO: &str = "goodput_to_input";
 const CARRIED: &str = "link23_goodput_pct";
 
-pub(super) fn rows(
-    table: &Table,
-    setup: &Setup,
-    Runs { seeds, .. }: Runs<'_>,
-) -> Result<Vec<RowResult>, ExperimentError> {
+pub(super) fn rows(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
     table.rows.iter().map(|row| one(table, row, setup, seeds)).collect()
 }
 
