@@ -33,22 +33,30 @@ fn policies_keep_a_download_and_the_queue_of_the_modem_does_not() {
     }
 }
 
+/// The household under `adsl-optimizer`, with further arguments.
+fn household(arguments: &[&str]) -> serde_json::Value {
+    let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/policies/household.toml");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+    let output = command.arg("run").arg(scenario).arg("--json").args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn probe<'a>(summary: &'a serde_json::Value, name: &str) -> &'a serde_json::Value {
+    let probes = summary["probes"].as_array().unwrap();
+    probes.iter().find(|probe| probe["name"] == name).unwrap()
+}
+
 /// Three hosts, told apart by port, code point, payload and FTP's control connection: what the policy says is what they get.
 #[test]
 fn a_household_is_told_apart_by_every_kind_of_rule() {
-    let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/policies/household.toml");
-    let output = Command::new(env!("CARGO_BIN_EXE_lastmile")).arg("run").arg(scenario).arg("--json").output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let summary = household(&[]);
     let goodput = |prefix: &str| -> f64 {
         let flows = summary["flows"].as_array().unwrap();
         let named = flows.iter().filter(|flow| flow["name"].as_str().unwrap().starts_with(prefix));
         named.map(|flow| flow["goodput_bps"].as_f64().unwrap()).sum()
     };
-    let probe = |name: &str| {
-        let probes = summary["probes"].as_array().unwrap();
-        probes.iter().find(|probe| probe["name"] == name).unwrap()
-    };
+    let probe = |name| probe(&summary, name);
     let ping = |name: &str, what: &str| probe(name)["rtt_s"][what].as_f64().unwrap();
     assert!(goodput("web") > 6.5e6, "the download of 8 Mbit/s on the wire has its ACKs");
     assert!(goodput("ftp-data") > 5.0 * goodput("torrent"), "the announced connection is bulk, the torrents are bad");
@@ -57,4 +65,23 @@ fn a_household_is_told_apart_by_every_kind_of_rule() {
     // came back.
     assert!(ping("ping interactive", "max") < 0.4, "{}", probe("ping interactive"));
     assert!(probe("ping bad")["received"].as_u64().unwrap() > 250, "{}", probe("ping bad"));
+}
+
+/// The policy shapes upstream alone. Windows of 1999 (64 KB) keep the DSLAM's queue short, so that the pings show what the policy does: the
+/// interactive one takes at most some 150 ms, and of the worst class nothing is lost. The windows of today fill the 100 packets before the
+/// line, 150 ms at 8 Mbit/s, and every ping waits there too.
+#[test]
+fn what_a_household_waits_for_beyond_its_policy_is_the_queue_of_the_dslam() {
+    let with = |arguments: &[&str]| {
+        let summary = household(arguments);
+        let links = summary["links"].as_array().unwrap();
+        let down = links.iter().find(|link| link["name"] == "down").unwrap();
+        let figures = [&down["queue_delay_s"]["mean"], &probe(&summary, "ping interactive")["rtt_s"]["max"]];
+        let lost = probe(&summary, "ping bad")["lost"].as_u64().unwrap();
+        (figures.map(|figure| figure.as_f64().unwrap()), lost)
+    };
+    let ([queue, most], lost) = with(&["--set", "tcp.era=\"1999\""]);
+    assert!(queue < 0.05 && most < 0.165 && lost == 0, "{queue} {most} {lost}");
+    let ([queue, most], _) = with(&[]);
+    assert!(queue > 0.09 && most > 0.2, "{queue} {most}");
 }
