@@ -152,37 +152,46 @@ fn number(settings: &Values, name: &'static str) -> Result<f64, ExperimentError>
     settings.number(name).ok_or(ExperimentError::MissingSetting(name))
 }
 
+/// What reproduces a table.
+type Run = fn(&Table) -> Result<TableResult, ExperimentError>;
+
+/// The tables of a publication by their ids, each with what reproduces it.
+type Tables = &'static [(&'static str, Run)];
+
 /// Every experiment there is, in the order of publications and tables.
 pub const EXPERIMENTS: &[Experiment] = &joined::<{ count(&BY_PUBLICATION) }>(&BY_PUBLICATION);
 
-const BY_PUBLICATION: [&[Experiment]; 5] = [
-    ano2002::EXPERIMENTS,
-    brouer2005::EXPERIMENTS,
-    kalyanaraman1999::EXPERIMENTS,
-    phanse2000::EXPERIMENTS,
-    sun1998::EXPERIMENTS,
+const BY_PUBLICATION: [(&str, Tables); 5] = [
+    (ano2002::KEY, ano2002::TABLES),
+    (brouer2005::KEY, brouer2005::TABLES),
+    (kalyanaraman1999::KEY, kalyanaraman1999::TABLES),
+    (phanse2000::KEY, phanse2000::TABLES),
+    (sun1998::KEY, sun1998::TABLES),
 ];
 
-const fn count(lists: &[&[Experiment]]) -> usize {
-    let (mut sum, mut list) = (0, 0);
-    while list < lists.len() {
-        sum += lists[list].len();
-        list += 1;
+const fn count(publications: &[(&str, Tables)]) -> usize {
+    let (mut sum, mut publication) = (0, 0);
+    while publication < publications.len() {
+        sum += publications[publication].1.len();
+        publication += 1;
     }
     sum
 }
 
-const fn joined<const N: usize>(lists: &[&[Experiment]]) -> [Experiment; N] {
-    let mut all = [lists[0][0]; N];
-    let (mut list, mut place) = (0, 0);
-    while list < lists.len() {
+const fn joined<const N: usize>(publications: &[(&'static str, Tables)]) -> [Experiment; N] {
+    let (table, run) = publications[0].1[0];
+    let mut all = [Experiment { publication: "", table, run }; N];
+    let (mut publication, mut place) = (0, 0);
+    while publication < publications.len() {
+        let (key, tables) = publications[publication];
         let mut index = 0;
-        while index < lists[list].len() {
-            all[place] = lists[list][index];
+        while index < tables.len() {
+            let (table, run) = tables[index];
+            all[place] = Experiment { publication: key, table, run };
             place += 1;
             index += 1;
         }
-        list += 1;
+        publication += 1;
     }
     all
 }

@@ -88,11 +88,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     }
     let experiments = experiments(&chosen, &arguments.tables)?;
     if arguments.explore {
-        let tables: Vec<_> = experiments.iter().map(|(table, known)| (known.publication, *table)).collect();
-        let Arguments { within, draw, threads, json, .. } = *arguments;
-        let within = within.map(|within| std::time::Duration::from_nanos(within.as_ns()));
-        let options = explore::Options { within, draw, threads, json };
-        return explore::explore(&tables, !arguments.tables.is_empty(), &options, printer);
+        return explore(&experiments, arguments, printer);
     }
     let mut folders = Folders::default();
     if let Some(out) = &arguments.out {
@@ -158,6 +154,19 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         return early;
     }
     ended?;
+    conclude(tables, arguments, printer)
+}
+
+fn explore(experiments: &[(&PublishedTable, Experiment)], arguments: &Arguments, printer: &mut Printer) -> Result {
+    let tables: Vec<_> = experiments.iter().map(|(table, known)| (known.publication, *table)).collect();
+    let Arguments { within, draw, threads, json, .. } = *arguments;
+    let within = within.map(|within| std::time::Duration::from_nanos(within.as_ns()));
+    let options = explore::Options { within, draw, threads, json };
+    explore::explore(&tables, !arguments.tables.is_empty(), &options, printer)
+}
+
+/// Prints the JSON, or the summary of several tables, and says whether every claim holds.
+fn conclude(tables: Vec<TableResult>, arguments: &Arguments, printer: &mut Printer) -> Result {
     let reproduction = Reproduction::new(tables);
     if arguments.json {
         printer.json(&reproduction)?;

@@ -56,7 +56,7 @@ fn a_household_is_told_apart_by_every_kind_of_rule() {
         let named = flows.iter().filter(|flow| flow["name"].as_str().unwrap().starts_with(prefix));
         named.map(|flow| flow["goodput_bps"].as_f64().unwrap()).sum()
     };
-    let probe = |name| probe(&summary, name);
+    let probe = |name: &str| probe(&summary, name);
     let ping = |name: &str, what: &str| probe(name)["rtt_s"][what].as_f64().unwrap();
     assert!(goodput("web") > 6.5e6, "the download of 8 Mbit/s on the wire has its ACKs");
     assert!(goodput("ftp-data") > 5.0 * goodput("torrent"), "the announced connection is bulk, the torrents are bad");

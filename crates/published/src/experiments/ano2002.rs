@@ -12,28 +12,24 @@ mod throughput;
 use crate::data::Table;
 use crate::reproduction::TableResult;
 
-use super::open::{Brief, Explore, Judge, Model, Own, Question, Rows, Simulated};
-use super::{Drawing, Experiment, ExperimentError, number, whole};
+use super::open::{Brief, Explore, Model, Own, Question, Simulated};
+use super::{Drawing, ExperimentError, Tables, number, whole};
 use testbed::{Setup, Weights};
 
 pub(super) const KEY: &str = "ano2002";
 
 /// What reproduces which table.
-pub(super) const EXPERIMENTS: &[Experiment] = &[
-    table("fig-4", closed_forms::segment),
-    table("text-3.2", closed_forms::contracts),
-    table("text-4.1", closed_forms::shares),
-    table("fig-3", simulated),
-    table("text-4.1-delay", simulated),
-    table("fig-5", simulated),
-    table("1", simulated),
-    table("fig-7", simulated),
-    table("fig-8", simulated),
+pub(super) const TABLES: Tables = &[
+    ("fig-4", closed_forms::segment),
+    ("text-3.2", closed_forms::contracts),
+    ("text-4.1", closed_forms::shares),
+    ("fig-3", simulated),
+    ("text-4.1-delay", simulated),
+    ("fig-5", simulated),
+    ("1", simulated),
+    ("fig-7", simulated),
+    ("fig-8", simulated),
 ];
-
-const fn table(table: &'static str, run: fn(&Table) -> Result<TableResult, ExperimentError>) -> Experiment {
-    Experiment { publication: KEY, table, run }
-}
 
 fn simulated(table: &Table) -> Result<TableResult, ExperimentError> {
     MODEL.reproduce(table)
@@ -50,18 +46,18 @@ pub(super) const EXPLORE: &dyn Explore = &MODEL;
 const MODEL: Model<Setup> = Model {
     publication: KEY,
     tables: &[
-        simulates("fig-3", throughput::congested, throughput::judge_congested),
-        simulates("text-4.1-delay", throughput::delays, throughput::judge_delays),
-        simulates("fig-5", throughput::uncongested, throughput::judge_uncongested),
-        simulates("1", contracts::rates, contracts::judge_rates),
+        Simulated::new("fig-3", throughput::congested, throughput::judge_congested, NOTES),
+        Simulated::new("text-4.1-delay", throughput::delays, throughput::judge_delays, NOTES),
+        Simulated::new("fig-5", throughput::uncongested, throughput::judge_uncongested, NOTES),
+        Simulated::new("1", contracts::rates, contracts::judge_rates, NOTES),
         // Twelve points, none of which a seed moves by much.
         Simulated {
             own: Own { seeds: 3, ..Own::NOTHING },
-            ..simulates("fig-7", contracts::bursts, contracts::judge_bursts)
+            ..Simulated::new("fig-7", contracts::bursts, contracts::judge_bursts, NOTES)
         },
         Simulated {
             own: Own { shorter: Some(2.0), ..Own::NOTHING },
-            ..simulates("fig-8", recovery::rows, recovery::judge)
+            ..Simulated::new("fig-8", recovery::rows, recovery::judge, NOTES)
         },
     ],
     base: Setup::base,
@@ -69,10 +65,6 @@ const MODEL: Model<Setup> = Model {
     brief: Brief { set: |setup| setup.duration_s = 30, shorter: 6.0, told: "runs of 30 s, those of figure 8 of 90 s" },
     questions: QUESTIONS,
 };
-
-const fn simulates(id: &'static str, rows: Rows<Setup>, judge: Judge) -> Simulated<Setup> {
-    Simulated { id, rows, judge, notes: NOTES, own: Own::NOTHING }
-}
 
 const NOTES: &[&str] = &[
     "Runs last 180 s, as the testbed's did; what is tried otherwise 30 s (figure 8: 90 s). Connections start within the first second.",

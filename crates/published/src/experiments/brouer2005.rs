@@ -8,23 +8,23 @@ mod asymmetry;
 mod both_full;
 mod buffers;
 mod classes;
+mod clock;
 mod delays;
 mod formulas;
 mod live;
+mod load;
 mod measured;
+mod modem;
 mod overheads;
 mod production;
 mod queue_control;
 mod rates;
 mod starvation;
 
-use crate::data::Table;
-use crate::reproduction::TableResult;
-
-use super::{Experiment, ExperimentError, number, whole};
+use super::{Tables, number, whole};
 pub(super) use live::LIVE;
 
-const KEY: &str = "brouer2005";
+pub(super) const KEY: &str = "brouer2005";
 
 const LINE: (&str, &str) = ("brouer2005/line.toml", include_str!("../../scenarios/brouer2005/line.toml"));
 const UPLOADS: (&str, &str) = ("brouer2005/uploads.toml", include_str!("../../scenarios/brouer2005/uploads.toml"));
@@ -46,59 +46,56 @@ const OPEN_LINE: [&str; 5] = [
 ];
 
 /// What reproduces which table.
-pub(super) const EXPERIMENTS: &[Experiment] = &[
-    table("text-2.2", asymmetry::rate_grids),
-    table("text-2.3.2", asymmetry::with_cells),
-    table("text-2.4", buffers::rules),
-    table("3.2", asymmetry::products),
-    table("fig-3.2", starvation::download_and_upload),
-    table("text-3.4", delays::components),
-    table("fig-3.6", starvation::upload_alone),
-    table("fig-3.7", starvation::small_window),
-    table("fig-3.8", starvation::buffer_size),
-    table("fig-3.9", starvation::several_each_way),
-    table("fig-3.10", starvation::loss_and_bursts),
-    table("text-3.8", starvation::summary),
-    table("4.1", asymmetry::service_classes),
-    table("text-4.4", asymmetry::delay_limits),
-    table("5.3", overheads::encapsulations),
-    table("text-5.1", overheads::elements),
-    table("text-6.1.1", rates::given_away),
-    table("text-6.1.1-b", rates::usable),
-    table("text-6.1.2-old", overheads::lower_boundary),
-    table("text-6.1.2-new", overheads::upper_boundary),
-    table("text-6.2.1", classes::queue_control),
-    table("text-6.2.2", rates::naive_rate),
-    table("fig-6.1", queue_control::naive),
-    table("fig-6.2", queue_control::accurate),
-    table("7.2", delays::bounds),
-    table("fig-7.1", queue_control::baseline),
-    table("fig-7.2", queue_control::stock),
-    table("fig-7.3", queue_control::hysteresis),
-    table("fig-7.5", queue_control::local_pings),
-    table("fig-7.7", queue_control::pings_from_behind),
-    table("fig-7.8", queue_control::fine_timer),
-    table("text-8.1", both_full::reservation),
-    table("text-8.1-b", rates::script_outputs),
-    table("text-8.1-classes", classes::ack_priority),
-    table("fig-8.1", both_full::ack_priority),
-    table("fig-8.3", both_full::policed),
-    table("fig-8.4", both_full::shaped),
-    table("text-9.3.2", classes::production),
-    table("text-9.3.1", delays::production),
-    table("fig-10.3", production::latency),
-    table("text-10.4", production::connections),
-    table("text-11", both_full::before_and_after),
-    table("A.1", starvation::idle_line),
+pub(super) const TABLES: Tables = &[
+    ("text-2.2", asymmetry::rate_grids),
+    ("text-2.3.2", asymmetry::with_cells),
+    ("text-2.4", buffers::rules),
+    ("3.2", asymmetry::products),
+    ("fig-3.2", starvation::download_and_upload),
+    ("text-3.4", delays::components),
+    ("fig-3.6", starvation::upload_alone),
+    ("fig-3.7", modem::small_window),
+    ("fig-3.8", modem::buffer_size),
+    ("fig-3.9", starvation::several_each_way),
+    ("fig-3.10", starvation::loss_and_bursts),
+    ("text-3.8", starvation::summary),
+    ("4.1", asymmetry::service_classes),
+    ("text-4.4", asymmetry::delay_limits),
+    ("5.3", overheads::encapsulations),
+    ("text-5.1", overheads::elements),
+    ("text-6.1.1", rates::given_away),
+    ("text-6.1.1-b", rates::usable),
+    ("text-6.1.2-old", overheads::lower_boundary),
+    ("text-6.1.2-new", overheads::upper_boundary),
+    ("text-6.2.1", classes::queue_control),
+    ("text-6.2.2", rates::naive_rate),
+    ("fig-6.1", queue_control::naive),
+    ("fig-6.2", queue_control::accurate),
+    ("7.2", delays::bounds),
+    ("fig-7.1", queue_control::baseline),
+    ("fig-7.2", queue_control::stock),
+    ("fig-7.3", queue_control::hysteresis),
+    ("fig-7.5", clock::local_pings),
+    ("fig-7.7", clock::pings_from_behind),
+    ("fig-7.8", clock::fine_timer),
+    ("text-8.1", both_full::reservation),
+    ("text-8.1-b", rates::script_outputs),
+    ("text-8.1-classes", classes::ack_priority),
+    ("fig-8.1", both_full::ack_priority),
+    ("fig-8.3", both_full::policed),
+    ("fig-8.4", both_full::shaped),
+    ("text-9.3.2", classes::production),
+    ("text-9.3.1", delays::production),
+    ("fig-10.3", production::latency),
+    ("text-10.4", production::connections),
+    ("text-11", both_full::before_and_after),
+    ("A.1", starvation::idle_line),
 ];
-
-const fn table(table: &'static str, run: fn(&Table) -> Result<TableResult, ExperimentError>) -> Experiment {
-    Experiment { publication: KEY, table, run }
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Table;
 
     /// All but what was observed in production, where the traffic is not known.
     #[test]
@@ -109,7 +106,7 @@ mod tests {
             .tables
             .iter()
             .map(|table| table.id.as_str())
-            .filter(|id| !EXPERIMENTS.iter().any(|known| known.table == *id))
+            .filter(|id| !TABLES.iter().any(|(table, _)| table == id))
             .collect();
         assert_eq!(left_out, ["text-9.4.3", "fig-10.1", "fig-10.6"]);
     }
@@ -122,8 +119,8 @@ mod tests {
             table.kind == crate::Kind::Theory && !["text-2.4", "text-8.1"].contains(&table.id.as_str())
         };
         for table in publication.tables.iter().filter(theory) {
-            let Some(experiment) = EXPERIMENTS.iter().find(|known| known.table == table.id) else { continue };
-            let result = (experiment.run)(table).unwrap();
+            let Some((_, run)) = TABLES.iter().find(|(id, _)| *id == table.id) else { continue };
+            let result = run(table).unwrap();
             assert!(result.holds() && result.claims.len() == 1, "{}: {:?}", table.id, result.claims);
             assert_eq!(result.rows.len(), table.rows.len(), "{}", table.id);
         }
@@ -135,12 +132,12 @@ mod tests {
         let publications = crate::publications().unwrap();
         let publication = publications.iter().find(|publication| publication.key == KEY).unwrap();
         let mut compared = 0;
-        for experiment in EXPERIMENTS {
-            let table = publication.table(experiment.table).unwrap();
+        for (id, run) in TABLES {
+            let table = publication.table(id).unwrap();
             if table.kind != crate::Kind::Theory {
                 continue;
             }
-            let result = (experiment.run)(table).unwrap();
+            let result = run(table).unwrap();
             for (row, ours) in table.rows.iter().zip(&result.rows) {
                 for (name, exact) in row.theory.iter().filter_map(|(name, value)| Some((name, value.as_f64()?))) {
                     let Some(ours) = ours.theory.number(name) else {

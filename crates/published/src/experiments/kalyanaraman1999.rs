@@ -11,28 +11,24 @@ mod two_way;
 use crate::data::Table;
 use crate::reproduction::TableResult;
 
-use super::open::{Brief, Explore, Judge, Model, Own, Question, Rows, Simulated};
-use super::{Experiment, ExperimentError, whole};
+use super::open::{Brief, Explore, Model, Question, Simulated};
+use super::{ExperimentError, Tables, whole};
 use setup::Setup;
 
 pub(super) const KEY: &str = "kalyanaraman1999";
 
 /// What reproduces which table.
-pub(super) const EXPERIMENTS: &[Experiment] = &[
-    table("text-1", closed_forms::rates),
-    table("text-2-example", closed_forms::worked_example),
-    table("text-2-cbq", closed_forms::classes),
-    table("1", simulated),
-    table("2", simulated),
-    table("3", simulated),
-    table("4", simulated),
-    table("5", simulated),
-    table("6", closed_forms::cell_tax),
+pub(super) const TABLES: Tables = &[
+    ("text-1", closed_forms::rates),
+    ("text-2-example", closed_forms::worked_example),
+    ("text-2-cbq", closed_forms::classes),
+    ("1", simulated),
+    ("2", simulated),
+    ("3", simulated),
+    ("4", simulated),
+    ("5", simulated),
+    ("6", closed_forms::cell_tax),
 ];
-
-const fn table(table: &'static str, run: fn(&Table) -> Result<TableResult, ExperimentError>) -> Experiment {
-    Experiment { publication: KEY, table, run }
-}
 
 fn simulated(table: &Table) -> Result<TableResult, ExperimentError> {
     MODEL.reproduce(table)
@@ -44,21 +40,17 @@ pub(super) const EXPLORE: &dyn Explore = &MODEL;
 const MODEL: Model<Setup> = Model {
     publication: KEY,
     tables: &[
-        simulates("1", single::unregulated, single::judge_unregulated),
-        simulates("2", single::dropper, single::judge_dropper),
-        simulates("3", single::regenerator, single::judge_regenerator),
-        simulates("4", two_way::fifo, two_way::judge_fifo),
-        simulates("5", two_way::classes, two_way::judge_classes),
+        Simulated::new("1", single::unregulated, single::judge_unregulated, NOTES),
+        Simulated::new("2", single::dropper, single::judge_dropper, NOTES),
+        Simulated::new("3", single::regenerator, single::judge_regenerator, NOTES),
+        Simulated::new("4", two_way::fifo, two_way::judge_fifo, NOTES),
+        Simulated::new("5", two_way::classes, two_way::judge_classes, NOTES),
     ],
     base: Setup::base,
     seeds: 10,
     brief: Brief { set: |setup| setup.duration_s = 30, shorter: 3.3, told: "runs of 30 s" },
     questions: QUESTIONS,
 };
-
-const fn simulates(id: &'static str, rows: Rows<Setup>, judge: Judge) -> Simulated<Setup> {
-    Simulated { id, rows, judge, notes: NOTES, own: Own::NOTHING }
-}
 
 const NOTES: &[&str] = &[
     "Seeds draw the start of each transfer within the first 100 ms and up to 1 ms of delay on the backbone, so that no figure rests on one \

@@ -91,6 +91,11 @@ pub(super) type Judge = fn(&Table, &[RowResult]) -> Finding;
 const FEW: usize = 3;
 
 impl<S> Simulated<S> {
+    /// A table without lengths or numbers of seeds of its own.
+    pub(super) const fn new(id: &'static str, rows: Rows<S>, judge: Judge, notes: &'static [&'static str]) -> Self {
+        Self { id, rows, judge, notes, own: Own::NOTHING }
+    }
+
     /// The judge's finding, and that no figure is far from the published one.
     fn find(&self, table: &Table, rows: &[RowResult]) -> Finding {
         (self.judge)(table, rows).with_figures_of(rows)
@@ -446,7 +451,7 @@ mod tests {
         }
         const MODEL: Model<[f64; 10]> = Model {
             publication: "sun1998",
-            tables: &[Simulated { id: "5.7", rows, judge, notes: &[], own: Own::NOTHING }],
+            tables: &[Simulated::new("5.7", rows, judge, &[])],
             base: || [1.0; 10],
             seeds: 10,
             brief: Brief { set: |_| (), shorter: 1.0, told: "" },

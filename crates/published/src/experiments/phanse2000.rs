@@ -20,9 +20,9 @@ use lastmile_queueing::random::Stream;
 use crate::data::Table;
 use crate::reproduction::TableResult;
 
-use super::open::{Brief, Explore, Judge, Model, Own, Question, Rows, Simulated};
+use super::open::{Brief, Explore, Model, Question, Simulated};
 use super::trial::Overrides;
-use super::{Experiment, ExperimentError, whole};
+use super::{ExperimentError, Tables, whole};
 use setup::Setup;
 
 pub(super) const KEY: &str = "phanse2000";
@@ -31,34 +31,30 @@ const BOTH_WAYS: (&str, &str) =
     ("phanse2000/both-ways.toml", include_str!("../../scenarios/phanse2000/both-ways.toml"));
 
 /// What reproduces which table.
-pub(super) const EXPERIMENTS: &[Experiment] = &[
-    table("2.1", closed_forms::applications),
-    table("text-4.2", closed_forms::line_rates),
-    table("text-3.4", closed_forms::worked_example),
-    table("text-3.7.2", closed_forms::ppp_header),
-    table("text-5.2.1", closed_forms::cell_tax_example),
-    table("text-5.3", closed_forms::ack_cells),
-    table("5.1", simulated),
-    table("5.2", simulated),
-    table("text-5.1.2", simulated),
-    table("5.3", simulated),
-    table("5.4", simulated),
-    table("5.5", simulated),
-    table("text-5.2.2", simulated),
-    table("5.6", simulated),
-    table("5.7", simulated),
-    table("fig-5.9", simulated),
-    table("5.8", simulated),
-    table("text-5.4.1", growth::window_growth),
-    table("5.9", simulated),
-    table("5.10", simulated),
-    table("5.11", simulated),
-    table("5.12", simulated),
+pub(super) const TABLES: Tables = &[
+    ("2.1", closed_forms::applications),
+    ("text-4.2", closed_forms::line_rates),
+    ("text-3.4", closed_forms::worked_example),
+    ("text-3.7.2", closed_forms::ppp_header),
+    ("text-5.2.1", closed_forms::cell_tax_example),
+    ("text-5.3", closed_forms::ack_cells),
+    ("5.1", simulated),
+    ("5.2", simulated),
+    ("text-5.1.2", simulated),
+    ("5.3", simulated),
+    ("5.4", simulated),
+    ("5.5", simulated),
+    ("text-5.2.2", simulated),
+    ("5.6", simulated),
+    ("5.7", simulated),
+    ("fig-5.9", simulated),
+    ("5.8", simulated),
+    ("text-5.4.1", growth::window_growth),
+    ("5.9", simulated),
+    ("5.10", simulated),
+    ("5.11", simulated),
+    ("5.12", simulated),
 ];
-
-const fn table(table: &'static str, run: fn(&Table) -> Result<TableResult, ExperimentError>) -> Experiment {
-    Experiment { publication: KEY, table, run }
-}
 
 fn simulated(table: &Table) -> Result<TableResult, ExperimentError> {
     MODEL.reproduce(table)
@@ -70,36 +66,27 @@ pub(super) const EXPLORE: &dyn Explore = &MODEL;
 const MODEL: Model<Setup> = Model {
     publication: KEY,
     tables: &[
-        simulates("5.1", single::downloads, single::follows_k, SINGLE_NOTES),
-        simulates("5.2", single::downloads, single::smaller_packets_cost, SINGLE_NOTES),
-        simulates("text-5.1.2", several::downloads, several::judge_without_atm, several::NOTES),
-        simulates("5.3", several::delays, several::judge_compression_wins, several::NOTES),
-        simulates("5.4", single::over_atm, single::cell_tax, SINGLE_NOTES),
-        simulates("5.5", single::over_atm, single::small_packets_over_atm, SINGLE_NOTES),
-        simulates("text-5.2.2", several::downloads, several::judge_over_atm, several::NOTES),
-        simulates("5.6", several::delays, several::judge_delay_wins, several::NOTES),
-        simulates("5.7", upstream_load::rows, upstream_load::judge, upstream_load::NOTES),
-        simulates("fig-5.9", several::ppp, several::judge_ppp, several::NOTES),
-        simulates("5.8", dropper::alone, dropper::judge_alone, dropper::NOTES_ALONE),
-        simulates("5.9", dropper::beside_upload, dropper::judge_beside_upload, dropper::NOTES_BESIDE),
-        simulates("5.10", scheduling::rows, scheduling::judge, scheduling::NOTES),
-        simulates("5.11", policing::rows, policing::judge, policing::NOTES),
-        simulates("5.12", dslam::rows, dslam::judge, dslam::NOTES),
+        Simulated::new("5.1", single::downloads, single::follows_k, SINGLE_NOTES),
+        Simulated::new("5.2", single::downloads, single::smaller_packets_cost, SINGLE_NOTES),
+        Simulated::new("text-5.1.2", several::downloads, several::judge_without_atm, several::NOTES),
+        Simulated::new("5.3", several::delays, several::judge_compression_wins, several::NOTES),
+        Simulated::new("5.4", single::over_atm, single::cell_tax, SINGLE_NOTES),
+        Simulated::new("5.5", single::over_atm, single::small_packets_over_atm, SINGLE_NOTES),
+        Simulated::new("text-5.2.2", several::downloads, several::judge_over_atm, several::NOTES),
+        Simulated::new("5.6", several::delays, several::judge_delay_wins, several::NOTES),
+        Simulated::new("5.7", upstream_load::rows, upstream_load::judge, upstream_load::NOTES),
+        Simulated::new("fig-5.9", several::ppp, several::judge_ppp, several::NOTES),
+        Simulated::new("5.8", dropper::alone, dropper::judge_alone, dropper::NOTES_ALONE),
+        Simulated::new("5.9", dropper::beside_upload, dropper::judge_beside_upload, dropper::NOTES_BESIDE),
+        Simulated::new("5.10", scheduling::rows, scheduling::judge, scheduling::NOTES),
+        Simulated::new("5.11", policing::rows, policing::judge, policing::NOTES),
+        Simulated::new("5.12", dslam::rows, dslam::judge, dslam::NOTES),
     ],
     base: Setup::base,
     seeds: 10,
     brief: Brief { set: |_| (), shorter: 1.0, told: "" },
     questions: QUESTIONS,
 };
-
-const fn simulates(
-    id: &'static str,
-    rows: Rows<Setup>,
-    judge: Judge,
-    notes: &'static [&'static str],
-) -> Simulated<Setup> {
-    Simulated { id, rows, judge, notes, own: Own::NOTHING }
-}
 
 const SINGLE_NOTES: &[&str] = &[
     "Utilisation is that of the line's bits from a fifth of the transfer to one second before its end.",

@@ -13,32 +13,28 @@ mod thresholds;
 use crate::data::Table;
 use crate::reproduction::TableResult;
 
-use super::open::{Brief, Explore, Judge, Model, Own, Question, Rows, Simulated};
-use super::{Drawing, Experiment, ExperimentError, number, whole};
+use super::open::{Brief, Explore, Model, Question, Simulated};
+use super::{Drawing, ExperimentError, Tables, number, whole};
 use network::Setup;
 
 pub(super) const KEY: &str = "sun1998";
 
 /// What reproduces which table.
-pub(super) const EXPERIMENTS: &[Experiment] = &[
-    table("text-3.3", closed_forms::algorithm),
-    table("text-4.1", closed_forms::parameters),
-    table("5.1", simulated),
-    table("5.3", simulated),
-    table("5.4", simulated),
-    table("5.6", simulated),
-    table("5.7", simulated),
-    table("5.8", simulated),
-    table("5.10", simulated),
-    table("5.11", simulated),
-    table("text-5.3-rule", closed_forms::room),
-    table("fig-5.12", simulated),
-    table("5.12", simulated),
+pub(super) const TABLES: Tables = &[
+    ("text-3.3", closed_forms::algorithm),
+    ("text-4.1", closed_forms::parameters),
+    ("5.1", simulated),
+    ("5.3", simulated),
+    ("5.4", simulated),
+    ("5.6", simulated),
+    ("5.7", simulated),
+    ("5.8", simulated),
+    ("5.10", simulated),
+    ("5.11", simulated),
+    ("text-5.3-rule", closed_forms::room),
+    ("fig-5.12", simulated),
+    ("5.12", simulated),
 ];
-
-const fn table(table: &'static str, run: fn(&Table) -> Result<TableResult, ExperimentError>) -> Experiment {
-    Experiment { publication: KEY, table, run }
-}
 
 fn simulated(table: &Table) -> Result<TableResult, ExperimentError> {
     MODEL.reproduce(table)
@@ -55,26 +51,22 @@ pub(super) const EXPLORE: &dyn Explore = &MODEL;
 const MODEL: Model<Setup> = Model {
     publication: KEY,
     tables: &[
-        simulates("5.1", thresholds::rows, thresholds::judge),
-        simulates("5.3", thresholds::rows, thresholds::judge),
-        simulates("5.4", thresholds::rows, thresholds::judge),
-        simulates("5.6", thresholds::rows, thresholds::judge),
-        simulates("5.7", schemes::rows, schemes::always_ahead),
-        simulates("5.8", schemes::rows, schemes::worst_beats_best),
-        simulates("5.10", schemes::rows, schemes::about_level),
-        simulates("5.11", schemes::rows, schemes::ahead_and_level),
-        Simulated { notes: queue::NOTES, ..simulates("fig-5.12", queue::rows, queue::judge) },
-        Simulated { notes: shared_link::NOTES, ..simulates("5.12", shared_link::rows, shared_link::judge) },
+        Simulated::new("5.1", thresholds::rows, thresholds::judge, NOTES),
+        Simulated::new("5.3", thresholds::rows, thresholds::judge, NOTES),
+        Simulated::new("5.4", thresholds::rows, thresholds::judge, NOTES),
+        Simulated::new("5.6", thresholds::rows, thresholds::judge, NOTES),
+        Simulated::new("5.7", schemes::rows, schemes::always_ahead, NOTES),
+        Simulated::new("5.8", schemes::rows, schemes::worst_beats_best, NOTES),
+        Simulated::new("5.10", schemes::rows, schemes::about_level, NOTES),
+        Simulated::new("5.11", schemes::rows, schemes::ahead_and_level, NOTES),
+        Simulated::new("fig-5.12", queue::rows, queue::judge, queue::NOTES),
+        Simulated::new("5.12", shared_link::rows, shared_link::judge, shared_link::NOTES),
     ],
     base: Setup::base,
     seeds: 10,
     brief: Brief { set: |_| (), shorter: 1.0, told: "" },
     questions: QUESTIONS,
 };
-
-const fn simulates(id: &'static str, rows: Rows<Setup>, judge: Judge) -> Simulated<Setup> {
-    Simulated { id, rows, judge, notes: NOTES, own: Own::NOTHING }
-}
 
 const NOTES: &[&str] = &[
     "ACKs take one cell each, in buffers of 1000 cells of their own; none is lost.",

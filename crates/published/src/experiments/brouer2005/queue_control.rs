@@ -1,133 +1,20 @@
-//! Brouer 2005, chapters 6 and 7: who holds the queue, and what the middlebox's own clock adds to the wait.
-
-use lastmile_queueing::random::Stream;
+//! Brouer 2005, figures 6.1 to 7.3: who holds the queue, and how long the urgent class waits.
 
 use crate::data::{Row, Table};
 use crate::reproduction::{RowResult, TableResult};
-use crate::value::{Value, Values};
+use crate::value::Values;
 use crate::verdict::Finding;
 
-use super::super::seeds::SEEDS;
+use super::super::ExperimentError;
 use super::super::trial::{Overrides, Trial};
-use super::super::{ExperimentError, significant};
+use super::MIDDLEBOX;
+use super::load::{Load, Ping, assume, htb, htb_of, latency_runs, load_runs};
 use super::measured::{
-    RoundTrips, figure, ip_kbps, judge, judge_inferred, mean_trips, row_of_runs, run, runs, sensitivity, set_pooled,
-    simulated,
+    RoundTrips, figure, ip_kbps, judge, judge_inferred, row_of_runs, run, runs, sensitivity, set_pooled, simulated,
 };
-use super::{MIDDLEBOX, OPEN_LINE, number};
 
 /// Above this the queue is in the modem: a fair way above the 117 ms of the stock HTB that holds it (figure 6.2).
 const LOST_MS: f64 = 150.0;
-
-const STOCK: &str = "Listings B.17 and B.19 are taken to have a class of the whole rate above the three, with bursts of 2000 bytes everywhere.";
-
-const PINGS: &str = "How often it pings is not stated: once a second in each class in chapter 6, as ping(8) does (the naive cut allows for 7 small packets a \
-                     second), ten times in chapter 7. Pings of the middlebox itself leave 0.1 ms after a tick of its clock, which wakes them; those of the \
-                     host behind it drift through the ticks.";
-
-const JITTER: &str =
-    "The measured idle line varies by 2.6 ms, ours only where two pings meet: the modem's own jitter is not simulated.";
-
-/// The clock of Linux 2.4 as it comes.
-const STOCK_HZ: i64 = 100;
-
-/// A ping of the middlebox, woken by its clock; or of the host behind it, whose clock is another.
-#[derive(Clone, Copy, PartialEq)]
-enum Ping {
-    /// As ping(8) does, once a second: chapter 6, where ten a second would be more than the naive cut allows for.
-    Seldom,
-    FromMiddlebox,
-    FromBehind,
-}
-
-/// What runs over the middlebox.
-struct Load {
-    /// When the upload starts, in s, and how many bytes it has.
-    upload: Option<(u64, Option<&'static str>)>,
-    /// Packets of 40 bytes a second, and from when to when, in s: several times with pauses between.
-    udp: Option<(u64, &'static [(u64, u64)])>,
-    ping: Ping,
-    duration_s: u64,
-}
-
-impl Load {
-    fn traffic(&self, seed: u64, overrides: &mut Overrides) -> String {
-        let mut chance = Stream::new(seed, "brouer2005 middlebox");
-        overrides.set("duration", format_args!("{} s", self.duration_s));
-        let mut traffic = String::new();
-        if let Some((start, bytes)) = self.upload {
-            let start = start * 1000 + chance.below(1_000);
-            let kind = bytes.map_or_else(
-                || "kind = \"persistent\"".to_owned(),
-                |bytes| format!("kind = \"bulk\"\nbytes = \"{bytes}\""),
-            );
-            traffic += &format!(
-                "[[traffic]]\nname = \"upload\"\n{kind}\nfrom = \"host\"\nto = \"server\"\ndscp = 30\nstart = \"{start} ms\"\n"
-            );
-        }
-        if let Some((rate, spans)) = self.udp {
-            // The generator's clock has nothing to do with the middlebox's.
-            let phase = chance.below(10_000);
-            for (number, (start, stop)) in spans.iter().enumerate() {
-                traffic += &format!(
-                    "[[traffic]]\nname = \"udp-{number}\"\nkind = \"blast\"\nfrom = \"host\"\nto = \"server\"\ndscp = 50\nsize = \"40 B\"\n\
-                     rate = \"{rate} packets/s\"\nstart = \"{} us\"\nstop = \"{stop} s\"\n",
-                    start * 1_000_000 + phase
-                );
-            }
-        }
-        let (from, start, interval) = match self.ping {
-            Ping::Seldom => ("middlebox", 100 + 10_000 * chance.below(10), "1 s"),
-            Ping::FromMiddlebox => ("middlebox", 100 + 10_000 * chance.below(10), "100 ms"),
-            Ping::FromBehind => ("host", chance.below(100_000), "100.13 ms"),
-        };
-        let stop = self.duration_s - 5;
-        for (name, dscp, interval, after) in [("ping-10", 10, interval, 0), ("ping-30", 30, "1 s", 450_000)] {
-            let start = start + after;
-            traffic += &format!(
-                "[[traffic]]\nname = \"{name}\"\nkind = \"ping\"\nfrom = \"{from}\"\nto = \"bbras\"\ndscp = {dscp}\nstart = \"{start} us\"\n\
-                 stop = \"{stop} s\"\ninterval = \"{interval}\"\n"
-            );
-        }
-        traffic
-    }
-}
-
-fn htb(overrides: &mut Overrides, hysteresis: bool, timer: &str) {
-    overrides.set("link.box.queue.hysteresis", hysteresis);
-    overrides.set("link.box.queue.timer", timer);
-}
-
-/// Hysteresis and clock of the middlebox, as a row has them.
-fn htb_of(overrides: &mut Overrides, settings: &Values) -> Result<(), ExperimentError> {
-    let on = settings.switch("htb_hysteresis").ok_or(ExperimentError::MissingSetting("htb_hysteresis"))?;
-    htb(overrides, on, &tick(number(settings, "timer_hz")?));
-    Ok(())
-}
-
-/// The tick of a clock of so many Hz.
-fn tick(hz: f64) -> String {
-    format!("{:.0} ns", 1e9 / hz)
-}
-
-/// Small packets a second, of a load such as `1000 packets/s in 1:50`.
-fn small_packets(settings: &Values) -> Result<u64, ExperimentError> {
-    let load = settings.text("load").and_then(|load| load.split(' ').next()?.parse().ok());
-    load.ok_or(ExperimentError::MissingSetting("load"))
-}
-
-/// Runs of figures 7.5 to 7.8 with the settings of a row.
-fn runs_of_row(table: &Table, row: &Row, ping: Ping) -> Result<Vec<Trial>, ExperimentError> {
-    let settings = table.settings(row);
-    let mut keys = Overrides::default();
-    htb_of(&mut keys, &settings)?;
-    latency_runs(Some(small_packets(&settings)?), ping, |overrides| overrides.extend(&keys))
-}
-
-fn assume(result: &mut TableResult) {
-    result.assumptions.extend(OPEN_LINE.map(String::from));
-    result.assumptions.extend([STOCK, PINGS, JITTER].map(String::from));
-}
 
 /// Figure 6.1.
 pub(super) fn naive(table: &Table) -> Result<TableResult, ExperimentError> {
@@ -374,18 +261,6 @@ pub(super) fn baseline(table: &Table) -> Result<TableResult, ExperimentError> {
     Ok(result)
 }
 
-/// The five minutes between two pauses of the generator, which begin with full buckets: 3000 pings with each seed.
-fn latency_runs(udp: Option<u64>, ping: Ping, set: impl Fn(&mut Overrides)) -> Result<Vec<Trial>, ExperimentError> {
-    load_runs(&Load { upload: None, udp: udp.map(|rate| (rate, &[(0, 300)][..])), ping, duration_s: 305 }, set)
-}
-
-fn load_runs(load: &Load, set: impl Fn(&mut Overrides)) -> Result<Vec<Trial>, ExperimentError> {
-    runs(MIDDLEBOX, |seed, overrides| {
-        set(overrides);
-        load.traffic(seed, overrides)
-    })
-}
-
 /// Figure 7.2.
 pub(super) fn stock(table: &Table) -> Result<TableResult, ExperimentError> {
     let mut result = simulated(table);
@@ -481,117 +356,6 @@ pub(super) fn hysteresis(table: &Table) -> Result<TableResult, ExperimentError> 
     )?;
     assume(&mut result);
     result.assumptions.push(told);
-    finding.tell(evidence);
-    judge(table, &mut result, finding);
-    Ok(result)
-}
-
-/// The round trip of an idle line, in ms.
-fn idle_ms() -> Result<f64, ExperimentError> {
-    let load = Load { upload: None, udp: None, ping: Ping::FromMiddlebox, duration_s: 10 };
-    let trial = run(MIDDLEBOX, SEEDS[0], |seed, overrides| load.traffic(seed, overrides))?;
-    Ok(RoundTrips::of(&trial, "ping-10", 0.0, 10.0).quantile(0.5))
-}
-
-/// Figure 7.5.
-pub(super) fn local_pings(table: &Table) -> Result<TableResult, ExperimentError> {
-    let mut result = simulated(table);
-    let mut trips = RoundTrips::default();
-    for row in &table.rows {
-        let runs = runs_of_row(table, row, Ping::FromMiddlebox)?;
-        trips = RoundTrips::all(&runs, "ping-10", 0.0, 300.0);
-        let mut ours = row_of_runs(row, &runs, |trial| {
-            let trips = RoundTrips::of(trial, "ping-10", 0.0, 300.0);
-            [("latency_mean_ms", trips.mean()), ("latency_mode_ms", trips.mode())].into_iter().collect()
-        });
-        set_pooled(
-            &mut ours,
-            &[("latency_mode_ms", trips.mode()), ("latency_min_ms", trips.min()), ("latency_max_ms", trips.max())],
-        );
-        result.rows.push(ours);
-    }
-    let added = trips.mode() - idle_ms()?;
-    assume(&mut result);
-    result.assumptions.push(
-        "The generator pauses every 5 minutes; a run is the time between two pauses. It begins with full buckets, and what they hold goes into the modem at \
-         once."
-            .to_owned(),
-    );
-    let evidence = format!(
-        "most often {:.1} ms, {added:.1} above the idle line; at most {:.1} ms, of {} pings",
-        trips.mode(),
-        trips.max(),
-        trips.count()
-    );
-    judge(table, &mut result, Finding::new((8.0..=11.5).contains(&added), evidence));
-    Ok(result)
-}
-
-/// Figure 7.7.
-pub(super) fn pings_from_behind(table: &Table) -> Result<TableResult, ExperimentError> {
-    let mut result = simulated(table);
-    let row = table.rows.first().ok_or(ExperimentError::MissingSetting("timer_hz"))?;
-    let runs = runs_of_row(table, row, Ping::FromBehind)?;
-    let trips = RoundTrips::all(&runs, "ping-10", 60.0, 300.0);
-    let idle = idle_ms()?;
-    let added = [trips.quantile(0.005) - idle, trips.quantile(0.995) - idle]
-        .map(|ms| significant((ms * 100.0).round() / 100.0));
-    for row in &table.rows {
-        let mut ours = row_of_runs(row, &runs, |trial| {
-            [("latency_mean_ms", RoundTrips::of(trial, "ping-10", 60.0, 300.0).mean())].into_iter().collect()
-        });
-        ours.simulated.set("added_delay_ms", Value::List(added.map(Value::Float).to_vec()));
-        result.rows.push(ours);
-    }
-    let quarter = |share: f64| trips.quantile(share) - idle;
-    let even = [0.25, 0.5, 0.75].iter().all(|share| {
-        let expected = added[0] + share * (added[1] - added[0]);
-        (quarter(*share) - expected).abs() < 1.5
-    });
-    let evidence = format!(
-        "{:.1} to {:.1} ms are added, a quarter of the pings has {:.1}, half {:.1}, three quarters {:.1} at most",
-        added[0],
-        added[1],
-        quarter(0.25),
-        quarter(0.5),
-        quarter(0.75)
-    );
-    assume(&mut result);
-    judge(table, &mut result, Finding::new(added[0] < 1.5 && (8.5..12.5).contains(&added[1]) && even, evidence));
-    Ok(result)
-}
-
-/// Figure 7.8.
-pub(super) fn fine_timer(table: &Table) -> Result<TableResult, ExperimentError> {
-    let mut result = simulated(table);
-    let row = table.rows.first().ok_or(ExperimentError::MissingSetting("timer_hz"))?;
-    let mut stock = row.clone();
-    stock.params.set("timer_hz", STOCK_HZ);
-    let (coarse, fine) = (runs_of_row(table, &stock, Ping::FromBehind)?, runs_of_row(table, row, Ping::FromBehind)?);
-    for row in &table.rows {
-        result.rows.push(row_of_runs(row, &fine, |trial| {
-            let trips = RoundTrips::of(trial, "ping-10", 0.0, 300.0);
-            [("latency_mean_ms", trips.mean()), ("share_below_15ms_pct", trips.within_pct(15.0))].into_iter().collect()
-        }));
-    }
-    let idle = idle_ms()?;
-    let added = |runs: &[Trial]| mean_trips(runs, "ping-10", 0.0, 300.0).map(|mean| mean - idle);
-    let mut finding = Finding::default();
-    // Most of the delay: more than half.
-    finding.below(&added(&fine).over(&added(&coarse)), 0.5);
-    let [coarse, fine] = [coarse, fine].map(|runs| RoundTrips::all(&runs, "ping-10", 0.0, 300.0));
-    assume(&mut result);
-    let evidence = format!(
-        "at 100 Hz {:.1} ms more than the idle line in the mean, at 1500 Hz {:.1}; then {:.1} % below 15 ms",
-        coarse.mean() - idle,
-        fine.mean() - idle,
-        fine.within_pct(15.0)
-    );
-    result.assumptions.push(
-        "A run is the time between two pauses of the generator, 5 minutes: the burst that follows a pause stands in the modem until the line, 0.3 % faster than \
-         the shaper, has worked it off. That takes some 10 s and makes the few pings above 15 ms."
-            .to_owned(),
-    );
     finding.tell(evidence);
     judge(table, &mut result, finding);
     Ok(result)

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use crate::experiments::kalyanaraman1999::KEY;
 
-    fn judged(id: &str, judge: super::super::Judge, ours: impl Fn(&Row) -> f64) -> Finding {
+    fn judged(id: &str, judge: crate::experiments::open::Judge, ours: impl Fn(&Row) -> f64) -> Finding {
         let publications = crate::publications().unwrap();
         let table = publications.iter().find(|known| known.key == KEY).unwrap().table(id).unwrap();
         let rows: Vec<RowResult> =
