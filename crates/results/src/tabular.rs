@@ -299,7 +299,7 @@ pub(crate) fn lines(summary: &Summary) -> Table {
         ("Busy down", Number),
         ("Goodput up", Number),
         ("Busy up", Number),
-        ("Client to\nserver", Number),
+        ("Client to server\n(received of all sent)", Number),
     ]);
     let share = |share: Option<f64>| format::or_dash(share, format::percent);
     let row = |line: &Line| {

@@ -31,7 +31,8 @@ pub struct Line {
     /// The same for the link up.
     pub up_utilisation: Option<f64>,
     /// Payload that its client received over the payload that servers sent to the clients of all lines, retransmissions included; `null`
-    /// where they sent nothing.
+    /// where they sent nothing. Phanse 2000, section 4.8.3 and table 5.12, has a ratio of this name. The definition is a reading of this
+    /// program: the published figures (25.5 % with 4 clients, 14.56 % with 8) lie near equal shares.
     #[serde(default)]
     pub client_to_server_ratio: Option<f64>,
 }

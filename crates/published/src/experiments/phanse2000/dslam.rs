@@ -24,7 +24,8 @@ pub(super) const NOTES: &[&str] = &[
      table 5.11; the mix that was used is not stated, and voice is left out.",
     "Shares are those of each client's own downstream line, in bits on the wire, from 50 s to 200 s; a single client is run once with one-way and \
      once with two-way traffic.",
-    "client_to_server_ftp_ratio_pct is not simulated.",
+    "client_to_server_ftp_ratio_pct is not simulated: the data hold no definition of it. A client's share of all that servers sent, which the results of \
+     shared lines report, is a reading of this program.",
     "Segments of equal flows over equal paths come in lockstep, so that which client loses at the gateway is chance at first and then tends to \
      stay. Starts are random, by seed.",
 ];
