@@ -60,6 +60,9 @@ pub enum Error {
         "client and server share a network namespace or an interface: the kernel would pass their packets round the line"
     )]
     SamePlace,
+    /// A flow over IPv6, and devices without it.
+    #[error("a flow is to run over IPv6, which the devices of this line do not have")]
+    NoIpv6,
     /// A direction without a line.
     #[error("a direction without a single hop carries nothing")]
     NoHops,
@@ -221,6 +224,7 @@ impl Error {
             Self::NoBridge { remedy, .. } => Some(remedy.clone()),
             Self::InUse { .. } => Some("another --control path serves a second line".to_owned()),
             Self::NoAnswer { .. } => Some("is it running? --control names the socket of another".to_owned()),
+            Self::NoIpv6 => Some("the kernel has IPv6 switched off; tcp.ipv6=false runs the flow over IPv4".to_owned()),
             Self::NoNamespace { name } => {
                 Some(format!("`ip netns list` shows those that there are, `ip netns add {name}` makes one"))
             }

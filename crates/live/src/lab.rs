@@ -94,12 +94,11 @@ pub fn run(
         ..config.line.clone()
     };
     let mut world = World::build(&line)?;
+    if world.client().address_v6().is_none() && flows.iter().any(|flow| flow.addresses[0].is_ipv6()) {
+        return Err(Error::NoIpv6);
+    }
     let devices = [world.client(), world.server()].map(|side| side.device().to_owned());
-    let hosts = opener::Hosts {
-        namespaces: [&client, &server],
-        addresses: [line.client_address, line.server_address],
-        devices: [&devices[0], &devices[1]],
-    };
+    let hosts = opener::Hosts { namespaces: [&client, &server], devices: [&devices[0], &devices[1]] };
     let mut generator = Generator::new(config, flows, hosts)?;
     let clock = LabClock::start(world.clock());
     if let Some(tap) = tap {

@@ -8,9 +8,11 @@
 //! | `wait` | ppoll(2), timer slack, real-time scheduling |
 //! | `namespace` | setns(2), unshare(2), the mounts that give a namespace a name |
 //! | `device` | tun(4) and netdevice(7): make a device, name its address, bring it up |
+//! | `ipv6` | IPv6 addresses and routes of a device, which sends nothing by itself |
 //! | `link` | rtnetlink(7): what a device is a port of; bridges |
 //! | `limits` | how many descriptors a process may have: getrlimit(2) |
 //! | `random` | getrandom(2) |
+//! | `address` | addresses of sockets |
 //! | `bpf` | two small programs in the kernel, and the links that hold them: bpf(2) |
 //! | `nft` | a chain of nftables that drops what comes in, and ends with its socket |
 //! | `outgoing` | when the kernel gave each packet to a device: a ring of packet(7) |
@@ -23,10 +25,12 @@
 //! | `icmp` | a raw socket for echo requests whose replies carry the kernel's receive time |
 #![allow(unsafe_code, reason = "system calls that no safe library has")]
 
+mod address;
 pub(crate) mod bpf;
 mod control;
 pub(crate) mod device;
 pub(crate) mod icmp;
+pub(crate) mod ipv6;
 pub(crate) mod limits;
 pub(crate) mod link;
 mod mapping;

@@ -277,13 +277,15 @@ fn ends(world: &World) -> String {
             server.path(),
         );
     };
+    let and_v6 = |side: &Side| side.address_v6().map_or_else(String::new, |address| format!(" and {address}"));
+    let (client_v6, server_v6) = (and_v6(client), and_v6(server));
     let prefix = |namespace: &Namespace| match namespace.is_named() {
         true => format!("ip netns exec {} ", namespace.name()),
         false => format!("nsenter --preserve-credentials -U -t {} --net={} ", std::process::id(), namespace.way_in()),
     };
     let prefix = client.namespace().map_or_else(String::new, prefix);
     format!(
-        "client {client_address} {}, device {}\nserver {server_address} {}, device {}\nfor example: {prefix}ping {server_address}; Ctrl-C ends the line",
+        "client {client_address}{client_v6} {}, device {}\nserver {server_address}{server_v6} {}, device {}\nfor example: {prefix}ping {server_address}; Ctrl-C ends the line",
         place(client),
         client.device(),
         place(server),

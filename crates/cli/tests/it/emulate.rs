@@ -74,6 +74,56 @@ fn a_real_ping_takes_as_long_as_the_simulated_one() {
     }
 }
 
+/// Ping and TCP over IPv6, and in the second before and after not a packet that nobody sent: no discovery, no solicitation.
+#[test]
+#[ignore = "needs root: real packets"]
+fn ipv6_crosses_the_line_and_sends_nothing_of_its_own() {
+    let Some(scratch) = folder() else { return };
+    let end = |role: &str| Namespace::create(&format!("lastmile-{}-v6-{role}", std::process::id())).unwrap();
+    let (client, server) = (end("client"), end("server"));
+    let ends = ["--client-ns", client.name(), "--server-ns", server.name()];
+    let arguments = [&["emulate", "line.toml", "--json"][..], &ends].concat();
+    let mut child = lastmile(&scratch.path, &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let said = until_it_says("for example", &mut BufReader::new(child.stderr.take().unwrap()));
+    assert!(said.contains("client 198.18.0.2 and 2001:2::2 in network namespace"), "{said}");
+    std::thread::sleep(Duration::from_secs(1));
+    let mut ping = Command::new("ping");
+    ping.args(["-6", "-n", "-q", "-c", "10", "-i", "0.05", "2001:2::1"]);
+    let pinged = client.run(|| ping.output()).unwrap().unwrap();
+    assert!(pinged.status.success(), "{}", String::from_utf8_lossy(&pinged.stdout));
+    let listener = server.run(|| std::net::TcpListener::bind("[2001:2::1]:80")).unwrap().unwrap();
+    let mut up = client.run(|| std::net::TcpStream::connect("[2001:2::1]:80")).unwrap().unwrap();
+    let (mut at_server, peer) = listener.accept().unwrap();
+    assert_eq!(peer.ip().to_string(), "2001:2::2");
+    let payload = vec![0; 14_280];
+    std::io::Write::write_all(&mut up, &payload).unwrap();
+    drop(up);
+    let mut received = Vec::new();
+    at_server.read_to_end(&mut received).unwrap();
+    assert_eq!(received.len(), payload.len());
+    drop(at_server);
+    std::thread::sleep(Duration::from_secs(1));
+    kill("INT", child.id());
+    let summary = json(&child.wait_with_output().unwrap().stdout);
+    let received = |direction: &str| summary["live"][direction]["received"].as_u64().unwrap();
+    // Ten requests; SYN, ACK, at least ten segments, FIN and the ACK of the far FIN.
+    assert!((24..=40).contains(&received("up")), "{summary}");
+    assert!((14..=40).contains(&received("down")), "{summary}");
+    assert_eq!(summary["live"]["up"]["unreadable"], 0);
+}
+
+/// A line that stands for two seconds and carries nothing has seen no packet.
+#[test]
+#[ignore = "needs root: real packets"]
+fn an_unused_line_carries_nothing() {
+    let Some(scratch) = folder() else { return };
+    let output = lastmile(&scratch.path, &["emulate", "line.toml", "--json", "--duration", "2 s"]).output().unwrap();
+    let summary = json(&output.stdout);
+    for direction in ["up", "down"] {
+        assert_eq!(summary["live"][direction]["received"], 0, "{direction}");
+    }
+}
+
 #[test]
 #[ignore = "needs root: real packets"]
 fn the_exit_code_is_that_of_the_command() {

@@ -114,6 +114,32 @@ fn a_policy_stands_behind_the_downstream_too() {
     }
 }
 
+/// Both transfers over IPv6 through regulation both ways: what a segment holds, what the clamp did, and what came of it.
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_transfer_over_ipv6_is_regulated_as_one_over_ipv4() {
+    let text = SCENARIO
+        .replace("[access]\n", "[access]\npolicy = \"full-both-ways\"\n")
+        .replace("receive_window = \"32 KiB\"", "receive_window = \"256 KiB\", ipv6 = true");
+    let named = "\n[[traffic]]\nname = \"upload\"\nkind = \"bulk\"\ndirection = \"up\"\nstart = \"2 s\"\n\
+                 client = \"2001:db8::7\"\nserver = \"2001:db8::8\"\ntcp = { ipv6 = true }\n";
+    let Some((_, document)) = both(&format!("{text}{named}"), &[]) else { return };
+    let rows = &document["rows"];
+    for flow in ["download", "upload"] {
+        let goodput = row(rows, "during voice, upload", flow, "goodput_bps");
+        assert!(goodput["deviation"].as_f64().unwrap().abs() < 0.1, "{goodput}");
+    }
+    let live = &document["live"][0];
+    // 40 bytes of IPv6, 20 of TCP, 12 of timestamps.
+    assert_eq!(live["live"]["transfers"][0]["payload_bytes"], 1428);
+    assert_eq!(live["live"]["warnings"].as_array().unwrap().len(), 0, "{}", live["live"]["warnings"]);
+    for summary in [&document["simulated"], live] {
+        assert_eq!(summary["conservation"]["holds"], true);
+        assert!(counted(summary, "middlebox-up", "clamped") > 100);
+        assert_eq!(counted(summary, "middlebox-up", "passed_unconfirmed_scale"), 0);
+    }
+}
+
 /// An upload that fills the last of six classes, and a ping in the first and in the last: the addresses that the policy's rules know.
 const CLASSES: &str = r#"
 name = "A ping for each of two classes"

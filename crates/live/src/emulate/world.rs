@@ -1,7 +1,7 @@
 //! What stands around an emulated line: namespaces, devices, a command, the loop that wakes up.
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command};
 
@@ -45,7 +45,13 @@ pub struct Config {
     pub server_address: Ipv4Addr,
     /// Bits of the network of both.
     pub prefix_len: u8,
-    /// MTU of both devices.
+    /// IPv6 address of the client's device.
+    pub client_address_v6: Ipv6Addr,
+    /// IPv6 address of the server's device.
+    pub server_address_v6: Ipv6Addr,
+    /// Bits of the IPv6 network of both.
+    pub prefix_len_v6: u8,
+    /// MTU of both devices. Below 1280 bytes they have no IPv6.
     pub mtu: u16,
     /// Decides which packets are lost on the wire, where a direction loses any.
     pub seed: u64,
@@ -56,8 +62,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// The line between two new namespaces, with addresses of the network for benchmarks (RFC 2544): 198.18.0.2 for the
-    /// client, 198.18.0.1 for the server.
+    /// The line between two new namespaces, with addresses of the networks for benchmarks (RFC 2544, RFC 5180): 198.18.0.2 and 2001:2::2
+    /// for the client, 198.18.0.1 and 2001:2::1 for the server.
     #[must_use]
     pub fn new(up: Vec<HopConfig>, down: Vec<HopConfig>) -> Self {
         Self {
@@ -68,6 +74,9 @@ impl Config {
             client_address: Ipv4Addr::new(198, 18, 0, 2),
             server_address: Ipv4Addr::new(198, 18, 0, 1),
             prefix_len: 30,
+            client_address_v6: Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 2),
+            server_address_v6: Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1),
+            prefix_len_v6: 126,
             mtu: 1500,
             seed: 1,
             path: Path::default(),
@@ -118,6 +127,7 @@ pub struct Side {
     name: String,
     namespace: Option<Namespace>,
     address: Option<Ipv4Addr>,
+    address_v6: Option<Ipv6Addr>,
 }
 
 impl Side {
@@ -158,6 +168,12 @@ impl Side {
         self.address
     }
 
+    /// Its IPv6 address; `None` for an interface, for a device with an MTU below 1280 bytes, and on a kernel without IPv6.
+    #[must_use]
+    pub fn address_v6(&self) -> Option<Ipv6Addr> {
+        self.address_v6
+    }
+
     /// Starts `command` here.
     ///
     /// # Errors
@@ -171,7 +187,12 @@ impl Side {
         child.map_err(|source| Error::Command { command: name, source })
     }
 
-    fn build(config: &Config, place: &Place, role: &str, address: Ipv4Addr) -> Result<Self, Error> {
+    fn build(
+        config: &Config,
+        place: &Place,
+        role: &str,
+        (address, address_v6): (Ipv4Addr, Ipv6Addr),
+    ) -> Result<Self, Error> {
         let namespace = match place {
             Place::New => Some(Namespace::create(&leftovers::name_of(role))?),
             Place::Unnamed => Some(Namespace::unnamed(role)?),
@@ -180,12 +201,14 @@ impl Side {
         };
         if let Place::Interface { name, .. } = place {
             let end = End::Interface(Interface::open(namespace.as_ref(), name, config.path)?);
-            return Ok(Self { end, name: name.clone(), namespace, address: None });
+            return Ok(Self { end, name: name.clone(), namespace, address: None, address_v6: None });
         }
         let settings = Settings {
             name: "lastmile%d".into(),
             address,
             prefix_len: config.prefix_len,
+            address_v6,
+            prefix_len_v6: config.prefix_len_v6,
             mtu: config.mtu,
             // Only in a namespace of its own does everything lie behind the line; behind the client lies nothing, and a server
             // that asks for names hears at once that there is no way.
@@ -193,7 +216,8 @@ impl Side {
         };
         let tun = Tun::create(namespace.as_ref(), &settings)?;
         let name = tun.name().to_owned();
-        Ok(Self { end: End::Tun(tun), name, namespace, address: Some(address) })
+        let address_v6 = tun.has_ipv6().then_some(address_v6);
+        Ok(Self { end: End::Tun(tun), name, namespace, address: Some(address), address_v6 })
     }
 }
 
@@ -235,8 +259,8 @@ impl World {
             seed: config.seed,
             hash_key: HashKey::new(random::bytes().context(|| "asking for random bytes")?),
         })?;
-        let client = Side::build(config, &config.client, CLIENT, config.client_address)?;
-        let server = Side::build(config, &config.server, "server", config.server_address)?;
+        let client = Side::build(config, &config.client, CLIENT, (config.client_address, config.client_address_v6))?;
+        let server = Side::build(config, &config.server, "server", (config.server_address, config.server_address_v6))?;
         let clock = MonotonicClock::start();
         let (pace, inbox, started) = (Pace::new(config.tuning)?, Inbox::new()?, clock.now());
         Ok(Self { bump, serving: None, client, server, clock, pace, inbox, started })

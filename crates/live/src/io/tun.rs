@@ -9,9 +9,9 @@
 
 mod given;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::SystemTime;
 
@@ -23,7 +23,7 @@ use crate::clock::{Arrivals, Clock, StampMap};
 use crate::error::{Context, Error};
 use crate::lab::Namespace;
 use crate::sys::outgoing::Outgoing;
-use crate::sys::{device, link};
+use crate::sys::{device, ipv6, link};
 use given::Times;
 
 /// What the kernel keeps for this program while it is not running: enough for the longest lateness seen at the highest
@@ -42,9 +42,13 @@ pub struct Settings {
     pub address: Ipv4Addr,
     /// Bits of its network.
     pub prefix_len: u8,
+    /// IPv6 address of the host side.
+    pub address_v6: Ipv6Addr,
+    /// Bits of its network.
+    pub prefix_len_v6: u8,
     /// Largest packet that the kernel hands to the device.
     pub mtu: u16,
-    /// True to send everything without a better route here.
+    /// True to send every packet without a better route here.
     pub default_route: bool,
 }
 
@@ -53,6 +57,7 @@ pub struct Settings {
 pub struct Tun {
     file: File,
     name: String,
+    has_ipv6: bool,
     /// The counters of all devices in the namespace of this one: proc_net_dev(5).
     statistics: File,
     buffer: Vec<u8>,
@@ -65,8 +70,8 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Makes a device in `namespace`, or in that of the calling thread, with its address, up, and without IPv6, whose
-    /// neighbour and router discovery would share the line with what is measured.
+    /// Makes a device in `namespace`, or in that of the calling thread, with its addresses, up. The kernel sends no packet of its own
+    /// through it: neighbour and router discovery, which would share the line with what is measured, are off.
     ///
     /// # Errors
     /// No `/dev/net/tun`, not root, or settings that the kernel refuses.
@@ -85,8 +90,8 @@ impl Tun {
             _ => Error::NoTun { source },
         })?;
         let what = || format!("setting up the device {name}");
-        without_ipv6(&name).context(what)?;
         device::set_mtu(&name, settings.mtu).context(what)?;
+        let has_ipv6 = settings.mtu >= ipv6::LEAST_MTU && ipv6::enable_silently(&name).context(what)?;
         link::set_tx_queue_len(&name, TX_QUEUE_LEN).context(what)?;
         device::set_address(&name, settings.address, settings.prefix_len).context(what)?;
         // Before anything can be given to the device. It takes CAP_NET_RAW, which making devices does not.
@@ -95,15 +100,27 @@ impl Tun {
         if settings.default_route {
             device::set_default_route(&name).context(what)?;
         }
+        if has_ipv6 {
+            ipv6::set_address(&name, settings.address_v6, settings.prefix_len_v6).context(what)?;
+            if settings.default_route {
+                ipv6::set_default_route(&name).context(what)?;
+            }
+        }
         let statistics = File::open("/proc/thread-self/net/dev").context(what)?;
         let (buffer, arrivals) = (vec![0; MAX_PACKET], Arrivals::new());
-        Ok(Self { file, name, statistics, buffer, times, unstamped: 0, arrivals })
+        Ok(Self { file, name, has_ipv6, statistics, buffer, times, unstamped: 0, arrivals })
     }
 
     /// The device's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// True if it has its IPv6 address; false on a kernel without IPv6, and with an MTU that is too small for it.
+    #[must_use]
+    pub fn has_ipv6(&self) -> bool {
+        self.has_ipv6
     }
 
     /// Why packets count as arrived when they are read, if they all do.
@@ -189,14 +206,6 @@ impl Port for Tun {
 impl AsFd for Tun {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
-    }
-}
-
-fn without_ipv6(name: &str) -> io::Result<()> {
-    match fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1") {
-        // A kernel without IPv6.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
     }
 }
 

@@ -1,7 +1,7 @@
 //! An application whose connections come and go: what it decides ([`Application`]), carried out with the kernel's sockets.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{IpAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use lastmile_units::Instant;
@@ -18,7 +18,7 @@ use super::{Application, ApplicationPlan, End, FlowOutcome, FlowSample, Order, T
 /// An application, and all connections that it has open.
 pub(super) struct Owner {
     plan: TransferPlan,
-    addresses: [Ipv4Addr; 2],
+    addresses: [IpAddr; 2],
     dscp: u8,
     from: End,
     application: Box<dyn Application>,
@@ -44,7 +44,7 @@ pub(super) struct Side {
 }
 
 impl Owner {
-    pub(super) fn new(plan: ApplicationPlan, addresses: [Ipv4Addr; 2], from: End, dscp: u8) -> Self {
+    pub(super) fn new(plan: ApplicationPlan, addresses: [IpAddr; 2], from: End, dscp: u8) -> Self {
         Self {
             plan: plan.connection,
             addresses,
@@ -107,14 +107,13 @@ impl Owner {
             let room = u32::from(u16::MAX - plan.opener_port) + 1;
             plan.opener_port += u16::try_from(self.opened % room).unwrap_or(0);
         }
-        let hosts = Hosts { addresses: self.addresses, ..*hosts };
         hosts.namespaces[plan.opener.index()].enter()?;
-        let fd = socket::open().context(|| "opening a TCP socket")?;
+        let own = plan.opener.socket_address(self.addresses, plan.opener_port);
+        let far = plan.opener.other().socket_address(self.addresses, plan.listener_port);
+        let fd = socket::open(own).context(|| "opening a TCP socket")?;
         transfer::set_up(fd.as_fd(), &plan, self.dscp, &mut |_| {})?;
-        let own = hosts.address(plan.opener, plan.opener_port);
         socket::bind(fd.as_fd(), own).context(|| format!("opening TCP port {own}"))?;
         let port = socket::port(fd.as_fd()).context(|| "opening a TCP socket")?;
-        let far = hosts.address(plan.opener.other(), plan.listener_port);
         let sender_opens = plan.opener == self.from;
         let mut transfer = Transfer::new(plan, sender_opens, fd, far);
         if keep_open {

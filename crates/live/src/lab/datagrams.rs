@@ -1,7 +1,7 @@
 //! UDP packets of one size, each at its time: voice, blasts, bursts.
 
 use std::io;
-use std::net::{SocketAddrV4, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use lastmile_units::Instant;
@@ -27,7 +27,7 @@ pub(super) struct Datagrams {
 }
 
 /// The end that sends, in the namespace of the calling thread.
-pub(super) fn sender(own: SocketAddrV4, dscp: u8) -> io::Result<UdpSocket> {
+pub(super) fn sender(own: SocketAddr, dscp: u8) -> io::Result<UdpSocket> {
     let out = UdpSocket::bind(own)?;
     socket::set_dscp(out.as_fd(), dscp)?;
     out.set_nonblocking(true)?;
@@ -35,7 +35,7 @@ pub(super) fn sender(own: SocketAddrV4, dscp: u8) -> io::Result<UdpSocket> {
 }
 
 /// The end that receives, in the namespace of the calling thread.
-pub(super) fn sink(own: SocketAddrV4) -> io::Result<UdpSocket> {
+pub(super) fn sink(own: SocketAddr) -> io::Result<UdpSocket> {
     let sink = UdpSocket::bind(own)?;
     socket::set_receive_buffer(sink.as_fd(), RECEIVE_BUFFER)?;
     sink.set_nonblocking(true)?;
@@ -44,7 +44,7 @@ pub(super) fn sink(own: SocketAddrV4) -> io::Result<UdpSocket> {
 
 impl Datagrams {
     /// Between two sockets, the second of which has the address `to`.
-    pub(super) fn new(plan: DatagramPlan, out: UdpSocket, sink: UdpSocket, to: SocketAddrV4) -> io::Result<Self> {
+    pub(super) fn new(plan: DatagramPlan, out: UdpSocket, sink: UdpSocket, to: SocketAddr) -> io::Result<Self> {
         out.connect(to)?;
         let mut payload = vec![0; usize::from(plan.size.saturating_sub(HEADERS))];
         let first = plan.first_payload.len().min(payload.len());

@@ -3,7 +3,6 @@
 //! Connections that come and go are opened as the lab runs: the generator's thread enters the namespace of the end that opens, and so never is in
 //! one for anything else.
 
-use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -87,7 +86,7 @@ enum Who {
 impl<'a> Generator<'a> {
     /// Opens every socket; nothing is sent yet.
     pub(super) fn new(config: &Config, flows: Vec<Flow>, hosts: Hosts<'a>) -> Result<Self, Error> {
-        hosts.add_addresses(&flows)?;
+        hosts.add_addresses(&config.line, &flows)?;
         let mut opener = Opener::new(hosts);
         let mut running = Vec::with_capacity(flows.len());
         for flow in flows {
@@ -315,7 +314,6 @@ impl<'a> Generator<'a> {
         let Listener { end, address, socket } = &self.listeners[index];
         let here = (*end, address.port());
         while let Ok((stream, peer)) = socket.accept() {
-            let SocketAddr::V4(peer) = peer else { continue };
             let mut stream = Some(stream);
             for flow in &mut self.flows {
                 let Some(given) = stream.take() else { break };

@@ -11,6 +11,11 @@ use super::{Hosts, Namespace, leftovers};
 pub(super) fn namespace(role: &str, hosts: &Hosts) -> Result<Namespace, Error> {
     let namespace = Namespace::create(&leftovers::name_of(role))?;
     let set_up = || -> Result<(), Error> {
+        // A replayed packet to all hosts of a link has no answer, as over IPv4 (icmp_echo_ignore_broadcasts).
+        let no_answers = "/proc/sys/net/ipv6/icmp/echo_ignore_multicast";
+        if fs::exists(no_answers).context(|| "looking for IPv6")? {
+            fs::write(no_answers, "1").context(|| format!("setting {no_answers}"))?;
+        }
         for (name, value) in settings(hosts) {
             write(name, value)
                 .context(|| format!("setting net.ipv4.{name} in network namespace {}", namespace.name()))?;

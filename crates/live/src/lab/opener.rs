@@ -2,11 +2,14 @@
 //!
 //! A socket belongs to the namespace in which it was opened, whoever uses it.
 
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+use std::collections::BTreeSet;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 
+use crate::emulate;
 use crate::error::{Context, Error};
-use crate::sys::{device, socket};
+use crate::sys::{device, ipv6, socket};
 
 use super::application::Owner;
 use super::datagrams::{self, Datagrams};
@@ -20,35 +23,38 @@ use super::{End, Flow, Kind, Namespace, TransferPlan};
 #[derive(Clone, Copy)]
 pub(super) struct Hosts<'a> {
     pub(super) namespaces: [&'a Namespace; 2],
-    pub(super) addresses: [Ipv4Addr; 2],
     /// The device of each that leads to the other.
     pub(super) devices: [&'a str; 2],
 }
 
 impl Hosts<'_> {
-    pub(super) fn address(&self, end: End, port: u16) -> SocketAddrV4 {
-        SocketAddrV4::new(self.addresses[end.index()], port)
-    }
-
-    /// The same hosts by the addresses that a flow has of its own.
-    fn named(self, own: [Option<Ipv4Addr>; 2]) -> Self {
-        let [client, server] = self.addresses;
-        Self { addresses: [own[0].unwrap_or(client), own[1].unwrap_or(server)], ..self }
-    }
-
-    /// Gives the hosts the addresses that flows have of their own, and a way to those of the other.
-    pub(super) fn add_addresses(&self, flows: &[Flow]) -> Result<(), Error> {
+    /// Gives the hosts the addresses of flows that are not those of the line's devices, and a route to those of the other host.
+    pub(super) fn add_addresses(&self, line: &emulate::Config, flows: &[Flow]) -> Result<(), Error> {
+        let devices: [IpAddr; 4] = [
+            line.client_address.into(),
+            line.server_address.into(),
+            line.client_address_v6.into(),
+            line.server_address_v6.into(),
+        ];
+        let needs_ipv6 = flows.iter().any(|flow| flow.addresses[0].is_ipv6());
         for end in [End::Client, End::Server] {
-            let mut own: Vec<Ipv4Addr> = flows.iter().filter_map(|flow| flow.addresses[end.index()]).collect();
-            own.sort_unstable();
-            own.dedup();
+            let of_flows = flows.iter().map(|flow| flow.addresses[end.index()]);
+            let own: BTreeSet<IpAddr> = of_flows.filter(|address| !devices.contains(address)).collect();
+            let device = self.devices[end.index()];
             self.namespaces[end.index()].run(|| {
-                for (number, address) in own.iter().filter(|own| !self.addresses.contains(own)).enumerate() {
+                for (number, address) in own.iter().enumerate() {
                     // Of no network, so that no route but the one below leads to it from outside.
-                    device::set_address(&format!("lo:{}", number + 1), *address, 32)
-                        .context(|| format!("giving a host the address {address}"))?;
+                    let added = match address {
+                        IpAddr::V4(address) => device::set_address(&format!("lo:{}", number + 1), *address, 32),
+                        IpAddr::V6(address) => ipv6::set_address("lo", *address, 128),
+                    };
+                    added.context(|| format!("giving a host the address {address}"))?;
                 }
-                device::set_default_route(self.devices[end.index()]).context(|| "setting a route")
+                device::set_default_route(device).context(|| "setting a route")?;
+                if needs_ipv6 {
+                    ipv6::set_default_route(device).context(|| "setting a route for IPv6")?;
+                }
+                Ok::<_, Error>(())
             })??;
         }
         Ok(())
@@ -58,7 +64,7 @@ impl Hosts<'_> {
 /// A listening socket; flows may share one, and are told apart by the port that connects.
 pub(super) struct Listener {
     pub(super) end: End,
-    pub(super) address: SocketAddrV4,
+    pub(super) address: SocketAddr,
     pub(super) socket: TcpListener,
 }
 
@@ -78,11 +84,12 @@ impl<'a> Opener<'a> {
 
     pub(super) fn source(&mut self, flow: Flow) -> Result<Source, Error> {
         let (from, to) = (flow.from, flow.from.other());
-        let hosts = self.hosts.named(flow.addresses);
+        let (hosts, addresses) = (self.hosts, flow.addresses);
         match flow.kind {
-            Kind::Transfer(plan) => self.transfer(hosts, plan, from, flow.dscp),
+            Kind::Transfer(plan) => self.transfer(plan, addresses, from, flow.dscp),
             Kind::Datagrams(plan) => {
-                let (own, far) = (hosts.address(from, plan.from_port), hosts.address(to, plan.to_port));
+                let own = from.socket_address(addresses, plan.from_port);
+                let far = to.socket_address(addresses, plan.to_port);
                 let out = hosts.namespaces[from.index()].run(|| datagrams::sender(own, flow.dscp))?;
                 let out = out.context(|| format!("opening UDP port {own}"))?;
                 let sink = hosts.namespaces[to.index()].run(|| datagrams::sink(far))?;
@@ -91,13 +98,15 @@ impl<'a> Opener<'a> {
                 Ok(Source::Datagrams(Box::new(source)))
             }
             Kind::Echo(plan) => {
-                let [own, target] = [from, to].map(|end| hosts.addresses[end.index()]);
+                let [IpAddr::V4(own), IpAddr::V4(target)] = [from, to].map(|end| addresses[end.index()]) else {
+                    return Err(io::Error::from(io::ErrorKind::Unsupported)).context(|| "sending ICMP echo over IPv6");
+                };
                 let echo = hosts.namespaces[from.index()].run(|| Echo::new(plan, own, target, flow.dscp))?;
                 Ok(Source::Echo(echo.context(|| "opening a raw socket")?))
             }
             Kind::Application(plan) => {
-                self.listen(hosts, &plan.connection, plan.connection.opener.other(), flow.dscp)?;
-                Ok(Source::Application(Box::new(Owner::new(plan, hosts.addresses, from, flow.dscp))))
+                self.listen(&plan.connection, addresses, flow.dscp)?;
+                Ok(Source::Application(Box::new(Owner::new(plan, addresses, from, flow.dscp))))
             }
             Kind::Replay(plan) => {
                 let open = |end: End| format!("opening a packet socket on {}", hosts.devices[end.index()]);
@@ -112,13 +121,14 @@ impl<'a> Opener<'a> {
         }
     }
 
-    fn transfer(&mut self, hosts: Hosts<'_>, plan: TransferPlan, from: End, dscp: u8) -> Result<Source, Error> {
-        let (near, far_end) = (plan.opener, plan.opener.other());
-        self.listen(hosts, &plan, far_end, dscp)?;
-        let (own, far) = (hosts.address(near, plan.opener_port), hosts.address(far_end, plan.listener_port));
+    fn transfer(&mut self, plan: TransferPlan, addresses: [IpAddr; 2], from: End, dscp: u8) -> Result<Source, Error> {
+        self.listen(&plan, addresses, dscp)?;
+        let near = plan.opener;
+        let own = near.socket_address(addresses, plan.opener_port);
+        let far = near.other().socket_address(addresses, plan.listener_port);
         let refused = &mut self.refused;
-        let opened = hosts.namespaces[near.index()].run(|| {
-            let fd = socket::open().context(|| "opening a TCP socket")?;
+        let opened = self.hosts.namespaces[near.index()].run(|| {
+            let fd = socket::open(own).context(|| "opening a TCP socket")?;
             transfer::set_up(fd.as_fd(), &plan, dscp, &mut |text| refused.push(text))?;
             socket::bind(fd.as_fd(), own).context(|| format!("opening TCP port {own}"))?;
             Ok::<_, Error>(fd)
@@ -126,13 +136,14 @@ impl<'a> Opener<'a> {
         Ok(Source::Transfer(Box::new(Transfer::new(plan, near == from, opened, far))))
     }
 
-    fn listen(&mut self, hosts: Hosts<'_>, plan: &TransferPlan, end: End, dscp: u8) -> Result<(), Error> {
-        let own = hosts.address(end, plan.listener_port);
+    fn listen(&mut self, plan: &TransferPlan, addresses: [IpAddr; 2], dscp: u8) -> Result<(), Error> {
+        let end = plan.opener.other();
+        let own = end.socket_address(addresses, plan.listener_port);
         if self.listeners.iter().any(|listener| listener.end == end && listener.address == own) {
             return Ok(());
         }
-        let opened = hosts.namespaces[end.index()].run(|| {
-            let fd = socket::open().context(|| "opening a TCP socket")?;
+        let opened = self.hosts.namespaces[end.index()].run(|| {
+            let fd = socket::open(own).context(|| "opening a TCP socket")?;
             transfer::set_up(fd.as_fd(), plan, dscp, &mut |_| {})?;
             let listen = || socket::bind(fd.as_fd(), own).and_then(|()| socket::listen(fd.as_fd()));
             listen().context(|| format!("listening on TCP port {own}"))?;

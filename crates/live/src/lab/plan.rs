@@ -1,7 +1,7 @@
 //! What a lab is to do, as plain data.
 
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, SocketAddr};
 
 use lastmile_packet::FlowKey;
 use lastmile_units::{Duration, Instant};
@@ -63,6 +63,11 @@ impl End {
             Self::Server => 1,
         }
     }
+
+    /// This one, by its address among those of client and server.
+    pub(super) fn socket_address(self, addresses: [IpAddr; 2], port: u16) -> SocketAddr {
+        SocketAddr::new(addresses[self.index()], port)
+    }
 }
 
 /// One flow.
@@ -78,8 +83,8 @@ pub struct Flow {
     pub stop: Option<Instant>,
     /// Differentiated services code point of its packets, 0 to 63.
     pub dscp: u8,
-    /// Addresses of client and server that are its own; hosts have as many as their flows ask for. `None`: those of the devices.
-    pub addresses: [Option<Ipv4Addr>; 2],
+    /// Addresses of client and server, of one family: those of their devices, or others, which the hosts get. Echo is over IPv4.
+    pub addresses: [IpAddr; 2],
     /// What it is.
     pub kind: Kind,
 }

@@ -8,7 +8,7 @@
 //! room marks its last segment as an end (PSH).
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddrV4, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use lastmile_units::{Duration, Instant};
@@ -35,7 +35,7 @@ pub(super) struct Transfer {
     plan: TransferPlan,
     /// It is the sender that opens.
     sender_opens: bool,
-    far: SocketAddrV4,
+    far: SocketAddr,
     sender: Option<TcpStream>,
     receiver: Option<TcpStream>,
     /// What is still to be sent: before anything else these bytes, then zeros.
@@ -100,7 +100,7 @@ fn set_congestion(fd: BorrowedFd<'_>, name: &str) -> Result<(), Error> {
 
 impl Transfer {
     /// A transfer whose opener is the socket `opener`, set up and bound; it will connect to `far`.
-    pub(super) fn new(plan: TransferPlan, sender_opens: bool, opener: OwnedFd, far: SocketAddrV4) -> Self {
+    pub(super) fn new(plan: TransferPlan, sender_opens: bool, opener: OwnedFd, far: SocketAddr) -> Self {
         let opener = Some(TcpStream::from(opener));
         let (sender, receiver) = if sender_opens { (opener, None) } else { (None, opener) };
         Self {

@@ -1,11 +1,11 @@
 //! A raw ICMP socket whose received packets carry the kernel's time stamp: raw(7), socket(7) `SO_TIMESTAMPNS`.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::SystemTime;
 
-use super::{check, check_fd, socket, stamped};
+use super::{check_fd, socket, stamped};
 
 /// A raw ICMP socket in the network namespace of the thread that opened it.
 #[derive(Debug)]
@@ -24,17 +24,9 @@ impl IcmpSocket {
         let fd = check_fd(unsafe { libc::socket(libc::AF_INET, kind, libc::IPPROTO_ICMP) })?;
         stamped::enable(fd.as_fd())?;
         if let Some(own) = own {
-            socket::bind(fd.as_fd(), SocketAddrV4::new(own, 0))?;
+            socket::bind(fd.as_fd(), SocketAddr::new(own.into(), 0))?;
         }
-        let address = libc::sockaddr_in {
-            sin_family: libc::AF_INET as libc::sa_family_t,
-            sin_port: 0,
-            sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(target.octets()) },
-            sin_zero: [0; 8],
-        };
-        let size = libc::socklen_t::try_from(size_of_val(&address)).expect("sixteen");
-        // SAFETY: `address` has the size that is given, and outlives the call.
-        check(unsafe { libc::connect(fd.as_raw_fd(), (&raw const address).cast(), size) })?;
+        socket::connect(fd.as_fd(), SocketAddr::new(target.into(), 0))?;
         Ok(Self(fd))
     }
 

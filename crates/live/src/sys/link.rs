@@ -145,7 +145,7 @@ impl Message {
     }
 
     /// Sends it, and gives the one message that the kernel answers.
-    fn ask(self) -> io::Result<Vec<u8>> {
+    pub(super) fn ask(self) -> io::Result<Vec<u8>> {
         let message = self.finish();
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
         // SAFETY: takes three numbers.

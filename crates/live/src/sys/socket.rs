@@ -1,10 +1,11 @@
 //! TCP sockets that are set up before they open, options of sockets, and what the kernel tells of a connection: tcp(7), ip(7).
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use super::address::Address;
 use super::{check, check_fd};
 
 /// Options of linux/tcp.h that libc has no names for.
@@ -14,28 +15,30 @@ const TCP_DELACK_MAX_US: libc::c_int = 46;
 /// A request of linux/sockios.h that libc has no name for.
 const SIOCOUTQNSD: libc::Ioctl = 0x894B;
 
-/// A socket that neither listens nor has connected yet, in the network namespace of the calling thread. Never blocks.
-pub(crate) fn open() -> io::Result<OwnedFd> {
+/// A socket for `address` and what can be reached from it, in the network namespace of the calling thread. It neither listens nor has connected
+/// yet, and never blocks.
+pub(crate) fn open(address: SocketAddr) -> io::Result<OwnedFd> {
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: takes three numbers.
-    let fd = check_fd(unsafe { libc::socket(libc::AF_INET, kind, 0) })?;
+    let fd = check_fd(unsafe { libc::socket(Address::from(address).family(), kind, 0) })?;
     set(fd.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
     Ok(fd)
 }
 
 /// Gives the socket an address of its own. bind(2).
-pub(crate) fn bind(fd: BorrowedFd<'_>, address: SocketAddrV4) -> io::Result<()> {
-    let (address, len) = socket_address(address);
-    // SAFETY: `address` has the length that is given and outlives the call.
-    check(unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), len) }).map(drop)
+pub(crate) fn bind(fd: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()> {
+    let address = Address::from(address);
+    // SAFETY: the pointer and the length are those of one struct, which outlives the call.
+    check(unsafe { libc::bind(fd.as_raw_fd(), address.pointer(), address.len()) }).map(drop)
 }
 
 /// The port that the socket has. getsockname(2).
 pub(crate) fn port(fd: BorrowedFd<'_>) -> io::Result<u16> {
-    let (mut address, mut len) = socket_address(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
-    // SAFETY: `address` has the length that is given; both outlive the call.
-    check(unsafe { libc::getsockname(fd.as_raw_fd(), (&raw mut address).cast(), &raw mut len) })?;
-    Ok(u16::from_be(address.sin_port))
+    let mut address = Address::longest();
+    let mut len = address.len();
+    // SAFETY: the pointer and the length are those of one struct; both outlive the call.
+    check(unsafe { libc::getsockname(fd.as_raw_fd(), address.pointer_mut(), &raw mut len) })?;
+    Ok(address.port())
 }
 
 /// Waits for connections. listen(2).
@@ -45,10 +48,10 @@ pub(crate) fn listen(fd: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 /// Begins to connect; the socket is writable once it has. connect(2).
-pub(crate) fn connect(fd: BorrowedFd<'_>, address: SocketAddrV4) -> io::Result<()> {
-    let (address, len) = socket_address(address);
-    // SAFETY: `address` has the length that is given and outlives the call.
-    match check(unsafe { libc::connect(fd.as_raw_fd(), (&raw const address).cast(), len) }) {
+pub(crate) fn connect(fd: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()> {
+    let address = Address::from(address);
+    // SAFETY: the pointer and the length are those of one struct, which outlives the call.
+    match check(unsafe { libc::connect(fd.as_raw_fd(), address.pointer(), address.len()) }) {
         Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
         other => other.map(drop),
     }
@@ -92,7 +95,7 @@ pub(crate) fn set_congestion(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
 /// The congestion control that the socket has.
 pub(crate) fn congestion(fd: BorrowedFd<'_>) -> io::Result<String> {
     let mut name = [0_u8; 16];
-    let len = read(fd, libc::TCP_CONGESTION, &mut name)?;
+    let len = read(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut name)?;
     let name = &name[..len];
     Ok(String::from_utf8_lossy(name.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned())
 }
@@ -143,7 +146,13 @@ pub(crate) fn set_timers(fd: BorrowedFd<'_>, timers: Timers) -> io::Result<()> {
 
 /// The differentiated services code point of its packets.
 pub(crate) fn set_dscp(fd: BorrowedFd<'_>, dscp: u8) -> io::Result<()> {
-    set(fd, libc::IPPROTO_IP, libc::IP_TOS, libc::c_int::from(dscp) << 2)
+    let mut domain = [0; size_of::<libc::c_int>()];
+    read(fd, libc::SOL_SOCKET, libc::SO_DOMAIN, &mut domain)?;
+    let (level, option) = match libc::c_int::from_ne_bytes(domain) {
+        libc::AF_INET6 => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+        _ => (libc::IPPROTO_IP, libc::IP_TOS),
+    };
+    set(fd, level, option, libc::c_int::from(dscp) << 2)
 }
 
 /// Held at the largest that an option can be.
@@ -157,24 +166,13 @@ fn set(fd: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, value: libc:
     check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, option, (&raw const value).cast(), size) }).map(drop)
 }
 
-/// Fills `to` with a TCP option and says how many bytes there were.
-fn read(fd: BorrowedFd<'_>, option: libc::c_int, to: &mut [u8]) -> io::Result<usize> {
+/// Fills `to` with an option and says how many bytes there were.
+fn read(fd: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, to: &mut [u8]) -> io::Result<usize> {
     let mut len = libc::socklen_t::try_from(to.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     // SAFETY: the pointer and the length are those of one slice, and the length outlives the call.
-    let result =
-        unsafe { libc::getsockopt(fd.as_raw_fd(), libc::IPPROTO_TCP, option, to.as_mut_ptr().cast(), &raw mut len) };
+    let result = unsafe { libc::getsockopt(fd.as_raw_fd(), level, option, to.as_mut_ptr().cast(), &raw mut len) };
     check(result)?;
     usize::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
-}
-
-fn socket_address(address: SocketAddrV4) -> (libc::sockaddr_in, libc::socklen_t) {
-    let address = libc::sockaddr_in {
-        sin_family: libc::AF_INET as libc::sa_family_t,
-        sin_port: address.port().to_be(),
-        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(Ipv4Addr::octets(address.ip())) },
-        sin_zero: [0; 8],
-    };
-    (address, libc::socklen_t::try_from(size_of_val(&address)).expect("sixteen"))
 }
 
 /// What the kernel tells of a connection: `struct tcp_info` of linux/tcp.h.
@@ -212,7 +210,7 @@ pub(crate) struct Info {
 /// What the kernel tells of the connection now.
 pub(crate) fn info(fd: BorrowedFd<'_>) -> io::Result<Info> {
     let mut bytes = [0; 256];
-    let len = read(fd, libc::TCP_INFO, &mut bytes)?;
+    let len = read(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
     Ok(Info::parse(&bytes[..len.min(bytes.len())]))
 }
 
@@ -265,25 +263,30 @@ mod tests {
     /// Loopback: no namespace and no rights are needed.
     #[test]
     fn a_connection_tells_of_itself() {
-        let listener = open().unwrap();
-        bind(listener.as_fd(), SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
-        set_congestion(listener.as_fd(), "reno").unwrap();
-        listen(listener.as_fd()).unwrap();
-        let listener = std::net::TcpListener::from(listener);
-        let std::net::SocketAddr::V4(address) = listener.local_addr().unwrap() else { panic!("IPv4") };
-        let client = open().unwrap();
-        connect(client.as_fd(), address).unwrap();
-        listener.set_nonblocking(false).unwrap();
-        let (mut server, _) = listener.accept().unwrap();
-        assert_eq!(congestion(server.as_fd()).unwrap(), "reno", "as the listener");
-        io::Write::write_all(&mut server, &[0; 100]).unwrap();
-        let mut got = 0;
-        while got < 100 {
-            got += discard(client.as_fd(), 64).unwrap_or(0);
+        for own in ["127.0.0.1:0", "[::1]:0"] {
+            let own: SocketAddr = own.parse().unwrap();
+            let listener = open(own).unwrap();
+            bind(listener.as_fd(), own).unwrap();
+            assert_ne!(port(listener.as_fd()).unwrap(), 0);
+            set_dscp(listener.as_fd(), 46).unwrap();
+            set_congestion(listener.as_fd(), "reno").unwrap();
+            listen(listener.as_fd()).unwrap();
+            let listener = std::net::TcpListener::from(listener);
+            let address = listener.local_addr().unwrap();
+            let client = open(address).unwrap();
+            connect(client.as_fd(), address).unwrap();
+            listener.set_nonblocking(false).unwrap();
+            let (mut server, _) = listener.accept().unwrap();
+            assert_eq!(congestion(server.as_fd()).unwrap(), "reno", "as the listener");
+            io::Write::write_all(&mut server, &[0; 100]).unwrap();
+            let mut got = 0;
+            while got < 100 {
+                got += discard(client.as_fd(), 64).unwrap_or(0);
+            }
+            assert_eq!(got, 100);
+            let info = info(server.as_fd()).unwrap();
+            assert!(info.mss > 500 && info.cwnd > 0 && info.data_out > 0, "{info:?}");
+            assert!(set_congestion(client.as_fd(), "lastmile-none").is_err());
         }
-        assert_eq!(got, 100);
-        let info = info(server.as_fd()).unwrap();
-        assert!(info.mss > 500 && info.cwnd > 0 && info.data_out > 0, "{info:?}");
-        assert!(set_congestion(client.as_fd(), "lastmile-none").is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! From a scenario to what a lab is to do, and what of it only the simulator can.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use lastmile_live::emulate;
 use lastmile_live::emulate::Tuning;
@@ -19,8 +19,6 @@ use crate::exit::{Failure, Result};
 
 /// Most flows and connections at a time: every one is looked at whenever anything happens.
 const MOST_FLOWS: u32 = 2000;
-/// IPv4 and TCP headers without options.
-const TCP_HEADERS: u16 = 40;
 /// The timestamp option with its padding (RFC 7323, appendix A).
 const TIMESTAMPS: u16 = 12;
 
@@ -127,9 +125,6 @@ impl<'s> Plan<'s> {
     /// Takes `traffic` in, which comes from `from`. `first` is the number of its first connection.
     fn add(&mut self, traffic: &'s Traffic, from: End, first: u32, directory: &Directory, kernel: Kernel<'_>) {
         let name = &traffic.name;
-        if [&traffic.names.from, &traffic.names.to].iter().any(|end| end.address.is_some_and(|own| own.is_ipv6())) {
-            self.warnings.insert(format!("traffic \"{name}\": the hosts have no IPv6 addresses, so not these"));
-        }
         if traffic.opens() && traffic.opener().port.is_some() && traffic.count > 1 {
             self.warnings.insert(format!("traffic \"{name}\": each of several has ports of the kernel's choice"));
         }
@@ -158,7 +153,7 @@ impl<'s> Plan<'s> {
         let options = if hosts.timestamps { TIMESTAMPS } else { 0 };
         let sizes = self.network.traffic.iter().map(|traffic| match &traffic.source {
             Source::Bulk { .. } | Source::Writes { .. } | Source::Web(_) | Source::Swarm(_) => {
-                tcp_of(traffic).map_or(0, |sender| sender.mss.saturating_add(TCP_HEADERS + options))
+                tcp_of(traffic).map_or(0, |sender| sender.mss.saturating_add(headers(sender) + options))
             }
             Source::Replay(capture) => capture.packets.iter().map(|(_, packet)| packet.ip_len).max().unwrap_or(0),
             Source::Poisson { size, .. }
@@ -206,10 +201,10 @@ impl<'s> Plan<'s> {
 
     /// The flows, for one run.
     pub(super) fn flows(&self) -> Vec<Flow> {
-        let devices = [self.config.line.client_address, self.config.line.server_address];
-        let named = self.flows.iter().flat_map(|flow| [flow.end(End::Client), flow.end(End::Server)]).flatten();
-        let hosts: Vec<Ipv4Addr> = devices.into_iter().chain(named).collect();
-        self.flows.iter().filter_map(|planned| planned.flow(self.network.seed, &hosts)).collect()
+        let line = &self.config.line;
+        let mut hosts: BTreeSet<IpAddr> = [false, true].into_iter().flat_map(|ipv6| devices(line, ipv6)).collect();
+        hosts.extend(self.flows.iter().flat_map(|flow| flow.ends(line)));
+        self.flows.iter().filter_map(|planned| planned.flow(self.network.seed, line, &hosts)).collect()
     }
 }
 
@@ -222,14 +217,13 @@ impl Planned<'_> {
         }
     }
 
-    fn flow(&self, seed: u64, hosts: &[Ipv4Addr]) -> Option<Flow> {
+    fn flow(&self, seed: u64, line: &emulate::Config, hosts: &BTreeSet<IpAddr>) -> Option<Flow> {
         let Traffic { start, stop, dscp, source, .. } = self.traffic;
         let (start, stop, dscp) = (*start, *stop, *dscp);
-        let addresses = [self.end(End::Client), self.end(End::Server)];
         Some(Flow {
             name: self.name(),
             from: self.from,
-            addresses,
+            addresses: self.ends(line),
             start,
             stop,
             dscp,
@@ -237,7 +231,7 @@ impl Planned<'_> {
         })
     }
 
-    fn kind(&self, source: &Source, seed: u64, hosts: &[Ipv4Addr]) -> Option<Kind> {
+    fn kind(&self, source: &Source, seed: u64, hosts: &BTreeSet<IpAddr>) -> Option<Kind> {
         let FlowAddresses { source_port, destination_port, .. } = self.addresses;
         match source {
             Source::Bulk { sender, receiver, bytes, request, opened_by } => {
@@ -269,13 +263,15 @@ impl Planned<'_> {
         }
     }
 
-    /// The address that packets are to say of this end, if any.
-    fn end(&self, end: End) -> Option<Ipv4Addr> {
+    /// The addresses of client and server: those that the scenario names, and else those of the line's devices.
+    fn ends(&self, line: &emulate::Config) -> [IpAddr; 2] {
         let names = &self.traffic.names;
-        match (if end == self.from { &names.from } else { &names.to }).address {
-            Some(IpAddr::V4(address)) => Some(address),
-            _ => None,
-        }
+        let (client, server) = match self.from {
+            End::Client => (&names.from, &names.to),
+            End::Server => (&names.to, &names.from),
+        };
+        let [own_client, own_server] = devices(line, self.traffic.ipv6());
+        [client.address.unwrap_or(own_client), server.address.unwrap_or(own_server)]
     }
 
     /// The random stream that the simulator has for it.
@@ -326,6 +322,20 @@ impl Planned<'_> {
             quick_acks: receiver.quick_acks || receiver.ack_every < 2,
         }
     }
+}
+
+/// The addresses of the devices of client and server.
+fn devices(line: &emulate::Config, ipv6: bool) -> [IpAddr; 2] {
+    if ipv6 {
+        [line.client_address_v6.into(), line.server_address_v6.into()]
+    } else {
+        [line.client_address.into(), line.server_address.into()]
+    }
+}
+
+/// Bytes of the IP and TCP headers without options.
+fn headers(tcp: &Tcp) -> u16 {
+    if tcp.ipv6 { 60 } else { 40 }
 }
 
 fn tcp_of(traffic: &Traffic) -> Option<&Tcp> {
@@ -405,6 +415,30 @@ mod tests {
             refused.contains("traffic.writes is of kind \\\"writes\\\", which only the simulator has"),
             "{refused}"
         );
+    }
+
+    #[test]
+    fn a_file_that_sets_nothing_has_nothing_to_warn_of() {
+        let bulk = scenario("[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\n");
+        let plan = Plan::of(&bulk, None, Kernel::default()).unwrap();
+        assert_eq!(plan.warnings().collect::<Vec<_>>(), [""; 0]);
+    }
+
+    #[test]
+    fn a_transfer_over_ipv6_has_addresses_of_its_family_and_others_keep_theirs() {
+        let traffic = "[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\ntcp = { ipv6 = true }\n\
+                       [[traffic]]\nkind = \"bulk\"\nname = \"named\"\ndirection = \"down\"\ntcp = { ipv6 = true }\n\
+                       server = \"2001:db8::7\"\n[[traffic]]\nkind = \"ping\"\n";
+        let scenario = scenario(traffic);
+        let plan = Plan::of(&scenario, None, Kernel::default()).unwrap();
+        let addresses: Vec<String> = plan.flows().iter().map(|flow| format!("{:?}", flow.addresses)).collect();
+        assert_eq!(addresses, ["[2001:2::2, 2001:2::1]", "[2001:2::2, 2001:db8::7]", "[198.18.0.2, 198.18.0.1]"]);
+        let segment = plan.flows().into_iter().find_map(|flow| match flow.kind {
+            Kind::Transfer(plan) => Some(plan.segment),
+            _ => None,
+        });
+        // With the timestamps' 12 bytes: 1500 less 40 of IPv6 and 20 of TCP.
+        assert_eq!((segment, plan.config().line.mtu), (Some(1440), 1500));
     }
 
     const DOWN_AND_UP: &str = r#"

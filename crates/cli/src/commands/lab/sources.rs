@@ -1,8 +1,8 @@
 //! What the simulator's sources decide, in the shape in which the lab carries it out: equal seeds give the same packets, pages and peers under
 //! both clocks.
 
-use std::collections::VecDeque;
-use std::net::{IpAddr, Ipv4Addr};
+use std::collections::{BTreeSet, VecDeque};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use lastmile_live::lab::{Application, Order, Pages, ReplayPlan};
@@ -158,9 +158,9 @@ impl Application for Peer {
     }
 }
 
-/// The packets of a capture as bytes, payloads zero. An address that is one of the hosts' in the lab becomes another, 198.19 in place of 198.18:
-/// what comes to a host's own address it would answer.
-pub(super) fn replay(capture: &Arc<spec::Replay>, hosts: &[Ipv4Addr]) -> ReplayPlan {
+/// The packets of a capture as bytes, payloads zero. An address of one of the lab's hosts becomes another, 198.19 in place of 198.18 and
+/// 2001:3 in place of 2001:2: a host would answer packets to its own address.
+pub(super) fn replay(capture: &Arc<spec::Replay>, hosts: &BTreeSet<IpAddr>) -> ReplayPlan {
     let addresses: Vec<FlowAddresses> = capture
         .flows
         .iter()
@@ -188,13 +188,14 @@ pub(super) fn replay(capture: &Arc<spec::Replay>, hosts: &[Ipv4Addr]) -> ReplayP
     ReplayPlan { packets: Box::new(packets), flows: flows.into_iter().flatten().collect() }
 }
 
-fn elsewhere(ip: IpAddresses, hosts: &[Ipv4Addr]) -> IpAddresses {
+fn elsewhere(ip: IpAddresses, hosts: &BTreeSet<IpAddr>) -> IpAddresses {
     let moved = |address: IpAddr| match address {
-        IpAddr::V4(address) if hosts.contains(&address) => {
+        other if !hosts.contains(&other) => other,
+        IpAddr::V4(address) => {
             let [first, second, third, fourth] = address.octets();
             IpAddr::V4(Ipv4Addr::new(first, second.wrapping_add(1), third, fourth))
         }
-        other => other,
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits().wrapping_add(1 << 96)).into(),
     };
     IpAddresses::new(moved(ip.source()), moved(ip.destination())).unwrap_or(ip)
 }
@@ -295,6 +296,8 @@ mod tests {
     #[test]
     fn replayed_packets_keep_their_addresses_unless_a_host_would_answer() {
         let hosts = [Ipv4Addr::new(198, 18, 0, 2), Ipv4Addr::new(198, 18, 0, 1)];
+        let v6 = |text: &str| text.parse::<Ipv6Addr>().unwrap();
+        let all = hosts.into_iter().map(IpAddr::from).chain([v6("2001:2::2").into()]).collect();
         let key = |source, destination| FlowKey {
             addresses: FlowAddresses {
                 ip: IpAddresses::V4 { source, destination },
@@ -315,7 +318,9 @@ mod tests {
             packets: vec![(Duration::ZERO, packet(0)), (Duration::from_ms(5), packet(1))],
             flows: vec![key(near, far), key(hosts[0], hosts[1])],
         };
-        let plan = replay(&Arc::new(capture), &hosts);
+        let plan = replay(&Arc::new(capture), &all);
+        let over_v6 = |source, destination| IpAddresses::V6 { source: v6(source), destination: v6(destination) };
+        assert_eq!(elsewhere(over_v6("2001:2::2", "2001:db8::1"), &all), over_v6("2001:3::2", "2001:db8::1"));
         assert_eq!(plan.flows, [key(near, far), key(Ipv4Addr::new(198, 19, 0, 2), Ipv4Addr::new(198, 19, 0, 1))]);
         let packets: Vec<(Duration, usize)> = plan.packets.map(|(after, bytes)| (after, bytes.len())).collect();
         assert_eq!(packets, [(Duration::ZERO, 128), (Duration::from_ms(5), 128)]);

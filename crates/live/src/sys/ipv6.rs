@@ -1,0 +1,56 @@
+//! IPv6 addresses and routes of a network device: netdevice(7), rtnetlink(7), and ip-sysctl of the kernel's documentation.
+//!
+//! All of it acts on the network namespace of the calling thread.
+
+use std::fs;
+use std::io;
+use std::net::{Ipv6Addr, UdpSocket};
+use std::os::fd::AsRawFd;
+
+use super::link::Message;
+use super::{check, packet};
+
+/// The smallest MTU of a device with IPv6 (RFC 8200, section 5): the kernel takes IPv6 off a device with a smaller one.
+pub(crate) const LEAST_MTU: u16 = 1280;
+
+/// Sysctls below `net.ipv6.conf.DEVICE` that keep a device silent: no duplicate address detection, no router solicitations, and no
+/// link-local address, for which the kernel would do both.
+const SILENT: [(&str, &str); 5] =
+    [("addr_gen_mode", "1"), ("accept_ra", "0"), ("accept_dad", "0"), ("dad_transmits", "0"), ("disable_ipv6", "0")];
+
+/// Switches IPv6 on for the device, which sends no packet of its own accord. False on a kernel or a device without IPv6.
+pub(crate) fn enable_silently(name: &str) -> io::Result<bool> {
+    let of_device = format!("/proc/sys/net/ipv6/conf/{name}");
+    if !fs::exists(&of_device)? {
+        return Ok(false);
+    }
+    for (key, value) in SILENT {
+        fs::write(format!("{of_device}/{key}"), value)?;
+    }
+    Ok(true)
+}
+
+/// Gives the device an address in a network of `prefix_len` bits, usable at once.
+pub(crate) fn set_address(name: &str, address: Ipv6Addr, prefix_len: u8) -> io::Result<()> {
+    let request = libc::in6_ifreq {
+        ifr6_addr: libc::in6_addr { s6_addr: address.octets() },
+        ifr6_prefixlen: prefix_len.into(),
+        ifr6_ifindex: packet::index_of(name)?,
+    };
+    let socket = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))?;
+    // SAFETY: `request` has the type that the operation takes, and outlives the call.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFADDR as libc::Ioctl, &raw const request) }).map(drop)
+}
+
+/// Sends every IPv6 packet without a better route to the device. Struct `rtmsg` of rtnetlink(7).
+pub(crate) fn set_default_route(name: &str) -> io::Result<()> {
+    let mut about = [0; 12];
+    about[0] = libc::AF_INET6 as u8;
+    about[4] = libc::RT_TABLE_MAIN;
+    about[5] = libc::RTPROT_STATIC;
+    about[7] = libc::RTN_UNICAST;
+    let flags = libc::NLM_F_CREATE | libc::NLM_F_ACK;
+    let mut message = Message::with_body(libc::RTM_NEWROUTE, flags as u16, &about);
+    message.attribute(libc::RTA_OIF, &packet::index_of(name)?.to_ne_bytes());
+    message.ask().map(drop)
+}
