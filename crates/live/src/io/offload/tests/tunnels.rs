@@ -167,6 +167,11 @@ proptest! {
         let whole = piece(ipv6, tcp, &[], &payload, 0x18);
         let (frame, offload) = piece_in(tunnel, outer_ipv6, &whole);
         let (finished, _) = complete(offload, &frame);
+        // One outer checksum in 65 536 has the value of an open one.
+        let outer = &packet_of(&frame)[..];
+        let at = if is_ipv6(outer) { 40 } else { 20 };
+        let looks_open = outer[at + 6..at + 8] == pseudo_header(outer, 17).fold().to_be_bytes();
+        prop_assume!(!(matches!(tunnel, Tunnel::Vxlan { checksum: true }) && looks_open));
         let mut seen = frame.clone();
         prop_assert!(finish_if_partial(&mut seen), "{:?}", tunnel);
         prop_assert_eq!(&seen, &finished[0]);
