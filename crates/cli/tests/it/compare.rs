@@ -142,3 +142,40 @@ fn a_comparison_begins_with_nothing_and_has_what_people_deploy() {
     assert!(told.stdout.lines().all(|line| line.chars().count() <= 80), "{}", told.stdout);
     assert!(told.stdout.contains("ping max") && told.stdout.contains("probe max"), "{}", told.stdout);
 }
+
+/// Each row is a mean over seeds, and the downloads alone are, too. A call is told by its R factor, a game without a codec is not; a file
+/// without a bulk download has no share of one.
+#[test]
+fn rows_of_several_seeds_are_means_and_calls_and_games_are_told() {
+    let scratch = Scratch::new();
+    let line = "duration = \"4 s\"\naccess = { down = { rate = \"20 Mbit/s\" }, up = { rate = \"2 Mbit/s\" } }\n";
+    let upload = "[[traffic]]\nname = \"upload\"\nkind = \"bulk\"\ndirection = \"up\"\n";
+    let call = "[[traffic]]\nname = \"call\"\nkind = \"voice\"\ndirection = \"up\"\n";
+    let download = "[[traffic]]\nname = \"download\"\nkind = \"bulk\"\ndirection = \"down\"\n";
+    let write = |name: &str, text: &[&str]| std::fs::write(scratch.path.join(name), text.concat()).unwrap();
+    write("call.toml", &[line, download, upload, call]);
+    write("game.toml", &[line, upload, &call.replace("call", "game"), "codec = \"none\"\n"]);
+
+    let seeds = "--remedies none,cake --seeds 3 --seed 7";
+    let told = json(&scratch, &format!("lastmile compare call.toml {seeds} --json --out both"));
+    let labels: Vec<&str> = told["runs"].as_array().unwrap().iter().map(|run| run["label"].as_str().unwrap()).collect();
+    assert_eq!(labels, ["none seed 7", "none seed 8", "none seed 9", "cake seed 7", "cake seed 8", "cake seed 9"]);
+    assert!(told["reference_bps"].as_f64().unwrap() > 18e6);
+    let mean = |row: usize, name: &str| {
+        let measures = told["means"][row]["measures"].as_array().unwrap();
+        measures.iter().find(|measure| measure["name"] == name).unwrap_or_else(|| panic!("no {name}: {measures:?}"))
+    };
+    let one = |run: usize| told["runs"][run]["download_bps"].as_f64().unwrap();
+    let expected = (one(3) + one(4) + one(5)) / 3.0;
+    assert!((mean(1, "download")["mean"].as_f64().unwrap() - expected).abs() < 1.0);
+    assert_eq!(mean(1, "call MOS")["runs"], 3);
+    assert!(mean(1, "call R")["mean"].as_f64() > mean(0, "call R")["mean"].as_f64());
+    let page = std::fs::read_to_string(scratch.path.join("both/report.html")).unwrap();
+    assert!(page.contains("Means of 3 seeds with 95 % intervals; the first seed is drawn."));
+    let table = scratch.run(&format!("lastmile compare call.toml {seeds}")).stdout;
+    assert!(table.contains("Means of 3 seeds, with 95 % intervals.") && table.contains(" ± "), "{table}");
+
+    let table = scratch.run("lastmile compare game.toml --remedies none,cake").stdout;
+    assert!(table.contains("datagrams unplayed") && !table.contains("call R"), "{table}");
+    assert!(!table.contains("of alone"), "{table}");
+}
