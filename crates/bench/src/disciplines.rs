@@ -115,7 +115,7 @@ fn acks() -> Vec<Row> {
         }),
         row("window-clamp", BOTH, move |_| clamp(clamp::Target::Window(ByteCount::new(4_000)))),
         row("window-clamp shared", BOTH, move |_| {
-            clamp(clamp::Target::Shared { rate: RATE, rtt: Duration::from_ms(40) })
+            clamp(clamp::Target::Shared { rate: RATE, rtt: Duration::from_ms(40), growth: None })
         }),
     ]
 }

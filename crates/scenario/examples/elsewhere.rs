@@ -73,7 +73,7 @@ impl Case {
             "duration = \"40 s\"\n[access]\nencapsulation = \"{link}\"\npolicy = \"{policy}\"\nbackbone = {{ delay = \"0 ms\" }}\n\
              down = {{ rate = \"{down}\", delay = \"{delay_ms} ms\", queue = {{ limit = \"{buffer}\" }} }}\n\
              up = {{ rate = \"{up}\", delay = \"{delay_ms} ms\", queue = {{ limit = \"206 kB\" }} }}\n\
-             [tcp]\nvariant = \"{variant}\"\nmss = \"{mss} B\"\nreceive_window = \"{kib} KiB\"\nwindow_scale = {shift}\n\
+             [tcp]\nvariant = \"{variant}\"\nmss = \"{mss} B\"\nreceive_window = \"{kib} KiB\"\nwindow_scale = {shift}\ntimestamps = false\n\
              [[traffic]]\nname = \"upload\"\nkind = \"bulk\"\ndirection = \"up\"\nstart = \"{start_ms} ms\"\n"
         );
         // One after the other, each 370 ms after the one before.

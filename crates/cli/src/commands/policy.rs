@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
-use lastmile_queueing::ack::clamp::Target;
+use lastmile_queueing::ack::clamp::{Growth, Target};
 use lastmile_queueing::meter::drain::Law;
 use lastmile_scenario::Policy;
 use lastmile_scenario::file::Reading;
@@ -236,8 +236,11 @@ fn describe_regulated(regulated: &Regulated) -> String {
         writeln!(text, "ACKs paced: {} of payload, held for {} at most", pace.rate, pace.max_hold)
             .expect("a string takes all");
     }
-    if let Some(Target::Shared { rate, rtt }) = regulated.clamp.as_ref().map(|clamp| clamp.target) {
-        writeln!(text, "windows clamped: {rate} of payload in {rtt}, all downloads together")
+    if let Some(Target::Shared { rate, rtt, growth }) = regulated.clamp.as_ref().map(|clamp| clamp.target) {
+        let opening = growth.map_or_else(String::new, |Growth { slack, share }| {
+            format!("; at first in the handshake's time + {slack}, which grows by {share} of the time")
+        });
+        writeln!(text, "windows clamped: {rate} of payload in {rtt}, all downloads together{opening}")
             .expect("a string takes all");
     }
     text

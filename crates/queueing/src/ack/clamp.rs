@@ -11,6 +11,10 @@
 //! - *A share is of whole segments, and one more.* A sender that avoids silly windows (RFC 9293, section 3.8.6.2.1) does not use the rest
 //!   of a segment, and of what it has in flight a segment may be held unacknowledged by the receiver (RFC 1122, section 4.2.3.2):
 //!   eight flows that share ten segments would stop and wait for the receiver's timer.
+//! - *Windows open slowly.* With [`Growth`] the round-trip time of a flow's target is at first what its handshake took from here to the server
+//!   and from here to the client, and grows by a small share of the time that passes, up to the one configured. So slow start ends before the
+//!   line has a queue at its far end, and what windows grow by afterwards fits into a shaper's margin. A handshake that was too quick, or a
+//!   path that became longer, costs rate for seconds and not for good. A SYN that was sent twice, or that came from the far end, measures nothing.
 //! - *What was advertised is not taken back* (RFC 9293, section 3.8.6): while the right edge that the sender knows lies beyond the
 //!   target, the window closes only as fast as acknowledgements come. A receiver that takes its window back is not corrected.
 //! - *The unit is the flow's* (RFC 7323, section 2): the shift is that of its SYN; a window is rounded up to the unit. A SYN-ACK settles
@@ -32,7 +36,7 @@
 use std::collections::VecDeque;
 
 use lastmile_packet::{FlowId, Packet, Protocol, Segment, SeqNumber, TcpFlags};
-use lastmile_units::{BitRate, ByteCount, Duration, Instant};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant, Ratio};
 
 use super::recent::Recent;
 use crate::classify::{Condition, Match, Matcher as _};
@@ -58,7 +62,18 @@ pub enum Target {
         rate: BitRate,
         /// Round-trip time, with as much waiting as is wanted.
         rtt: Duration,
+        /// How a flow comes to that round-trip time. `None`: it has it from its first acknowledgement on.
+        growth: Option<Growth>,
     },
+}
+
+/// A flow's round-trip time, as its target has it, begins with what its handshake took and grows from there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Growth {
+    /// Added to the time of the handshake, whose packets are short: what full packets take.
+    pub slack: Duration,
+    /// Growth per time. All flows together grow by this share of the rate.
+    pub share: Ratio,
 }
 
 /// How windows are clamped.
@@ -94,6 +109,18 @@ struct Flow {
     /// Bytes that the SYN allowed from the first acknowledgement on; the SYN of a client has no number to count from.
     syn_window: u64,
     told: Option<Told>,
+    opening: Opening,
+}
+
+/// What the handshake says of the round-trip time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Opening {
+    /// The SYN left at this time, once.
+    Asked(Instant),
+    /// The first acknowledgement left at `at`, so long after the SYN.
+    Took { rtt: Duration, at: Instant },
+    /// Nothing.
+    Unknown,
 }
 
 /// The unit of a flow's windows.
@@ -148,12 +175,13 @@ impl<D> WindowClamp<D> {
         })
     }
 
-    /// What a flow may have in flight now, in bytes.
-    fn target(&mut self, now: Instant) -> u64 {
+    /// What a flow with this handshake may have in flight now, in bytes.
+    fn target(&mut self, now: Instant, opening: Opening) -> u64 {
         self.look_for_idle(now);
         let bytes = match self.target {
             Target::Window(window) => window.as_u64(),
-            Target::Shared { rate, rtt } => {
+            Target::Shared { rate, rtt, growth } => {
+                let rtt = growth.map_or(rtt, |growth| opening.allows(growth, now).map_or(rtt, |own| own.min(rtt)));
                 let in_flight = u128::from(rate.as_bps()) * u128::from(rtt.as_ps()) / (8 * 1_000_000_000_000);
                 let flows = self.active.len().max(1) as u64;
                 let share = u64::try_from(in_flight).unwrap_or(u64::MAX) / flows;
@@ -222,6 +250,9 @@ impl<D> WindowClamp<D> {
     /// The window with which a segment leaves whose flow is known.
     fn lowered<P: Packet>(&mut self, now: Instant, packet: &P, segment: Segment<'_>, untouched: bool) -> u16 {
         let flow = self.flows.hear(now, segment.flow, || unreachable!("it is known"));
+        if let Opening::Asked(at) = flow.opening {
+            flow.opening = Opening::Took { rtt: now.since(at), at: now };
+        }
         if flow.told.is_none_or(|told| segment.ack.after(told.ack)) {
             flow.last_advance = now;
             if !flow.active {
@@ -229,7 +260,8 @@ impl<D> WindowClamp<D> {
                 self.active.push_back((now, segment.flow));
             }
         }
-        let target = self.target(now);
+        let opening = flow.opening;
+        let target = self.target(now, opening);
         let flow = self.flows.get_mut(&segment.flow).expect("just found");
         let answered = match flow.scale {
             // The SYN-ACK has passed before anything follows the SYN, or it is not seen at all.
@@ -259,7 +291,7 @@ impl<D> WindowClamp<D> {
             self.flows.forget(&syn.flow);
             return syn.window;
         }
-        let target = self.target(now);
+        let target = self.target(now, Opening::Unknown);
         let answers = syn.flags.contains(TcpFlags::ACK);
         let scale = match syn.options().syn_options().window_scale {
             // Refused or not, the unit is a byte.
@@ -276,9 +308,12 @@ impl<D> WindowClamp<D> {
         let syn_window = u64::from(left);
         let edge = edge(syn.ack, syn_window);
         let told = answers.then_some(Told { ack: syn.ack, by_syn: true, field: syn.window, left, edge });
+        let before = self.flows.get_mut(&syn.flow);
+        let repeated = before.as_ref().is_some_and(|flow| flow.told.is_none());
+        let opening = if answers || repeated { Opening::Unknown } else { Opening::Asked(now) };
         // A flow that is opened anew keeps its place among the active.
-        let active = self.flows.get_mut(&syn.flow).is_some_and(|flow| flow.active);
-        self.flows.put(now, syn.flow, Flow { scale, last_advance: now, active, syn_window, told });
+        let active = before.is_some_and(|flow| flow.active);
+        self.flows.put(now, syn.flow, Flow { scale, last_advance: now, active, syn_window, told, opening });
         left
     }
 }
@@ -286,6 +321,15 @@ impl<D> WindowClamp<D> {
 /// The right edge of a window. No window reaches half the number space.
 fn edge(ack: SeqNumber, window: u64) -> SeqNumber {
     ack.add(u32::try_from(window).unwrap_or(u32::MAX))
+}
+
+impl Opening {
+    /// The round-trip time that a flow may have by now; `None` where nothing is known of it.
+    fn allows(self, growth: Growth, now: Instant) -> Option<Duration> {
+        let Self::Took { rtt, at } = self else { return None };
+        let grown = Duration::from_ps(growth.share.of(now.since(at).as_ps()));
+        Some(rtt + growth.slack + grown)
+    }
 }
 
 impl Flow {

@@ -424,7 +424,7 @@ contract!(window_clamp_to_a_window, Promise::of(&[Tail]).lowers_windows(), |line
     window_clamp(clamp::Target::Window(ByteCount::new(1200)), fifo(PACKETS, Overflow::Tail)).build(line)
 });
 contract!(window_clamp_shared, Promise::of(&[Tail, AckMerged]).lowers_windows().rewrites_acks(), |line| {
-    let target = clamp::Target::Shared { rate: BitRate::from_mbit_per_s(1), rtt: Duration::from_ms(40) };
+    let target = clamp::Target::Shared { rate: BitRate::from_mbit_per_s(1), rtt: Duration::from_ms(40), growth: None };
     window_clamp(target, sad(Duplicates::Keep, fifo(PACKETS, Overflow::Tail))).build(line)
 });
 

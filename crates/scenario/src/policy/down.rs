@@ -74,7 +74,7 @@ pub(super) fn read(table: &Table<'_>, line: Line) -> Option<(Option<Down>, Regul
         return None;
     };
     let around = Around { line, layer: line.down_layer, rate, largest, form };
-    let regulated = regulated(table, &around);
+    let regulated = regulated(table, &around, share);
     let police = match table.table("police") {
         Some(police) => Some(Police::read(&police.open(&schema::POLICE), &around)?),
         None => None,
@@ -184,8 +184,14 @@ fn payload(rate: BitRate, largest: ByteCount, layer: &LinkLayer) -> Option<BitRa
     BitRate::from_bps(u64::try_from(bps).ok()?)
 }
 
+/// Half of what a shaper of this share leaves of the line; `None` where it leaves nothing.
+fn half_of_margin(share: Ratio) -> Option<Ratio> {
+    let margin = Ratio::ONE.as_parts_per_billion().saturating_sub(share.as_parts_per_billion());
+    Ratio::from_parts_per_billion(margin / 2).filter(|half| *half > Ratio::ZERO)
+}
+
 /// The regulators of the upstream, which the table asks for; `None` if they are wrong.
-fn regulated(table: &Table<'_>, around: &Around) -> Option<Regulated> {
+fn regulated(table: &Table<'_>, around: &Around, share: Option<Ratio>) -> Option<Regulated> {
     let mut regulated = Regulated::default();
     if !table.has("pace") && !table.has("clamp") {
         return Some(regulated);
@@ -212,7 +218,9 @@ fn regulated(table: &Table<'_>, around: &Around) -> Option<Regulated> {
         let line = &around.line;
         let [up, down] = [(line.up, line.up_layer), (line.down, line.down_layer)]
             .map(|(rate, layer)| rate.time_for(layer.on_wire(around.largest)));
-        let target = clamp::Target::Shared { rate, rtt: rtt? + up + down };
+        let growth: Option<Ratio> = clamp.optional("growth");
+        let growth = growth.or(share.and_then(half_of_margin)).map(|share| clamp::Growth { slack: up + down, share });
+        let target = clamp::Target::Shared { rate, rtt: rtt? + up + down, growth };
         regulated.clamp = Some(clamp::Config { target, mss, exempt: Match::Never });
     }
     Some(regulated)

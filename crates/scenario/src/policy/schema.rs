@@ -279,14 +279,23 @@ pub(super) static CLAMP: Section = Section {
     heading: "`[down.clamp]`",
     about: "A [window clamp](../mechanisms/window-clamp.md) behind the queue of the upstream: all downloads together have in flight what the \
             downstream delivers of payload in `rtt`, in whole segments, and each a segment more.",
-    keys: &[Key::required(
-        "rtt",
-        Kind::Time,
-        "The round-trip time of the path, with as much waiting in this middlebox as is wanted. What a full packet takes on the line each way \
-         is added.",
-    )
-    .at_least("1 ms")
-    .at_most("60 s")],
+    keys: &[
+        Key::required(
+            "rtt",
+            Kind::Time,
+            "The round-trip time of the path, with as much waiting in this middlebox as is wanted. What a full packet takes on the line each \
+             way is added.",
+        )
+        .at_least("1 ms")
+        .at_most("60 s"),
+        Key::optional(
+            "growth",
+            Kind::Share,
+            "half of what `share` leaves of the line; without `share` windows open at once",
+            "A download has at first the round-trip time of its handshake in place of `rtt`, and comes to `rtt` by this share of the time that \
+             passes: windows grow by so much of the line's rate. 100 % opens them nearly at once.",
+        ),
+    ],
 };
 
 /// All sections, in the order of the reference.

@@ -267,7 +267,7 @@ fn target(table: &Table<'_>) -> Option<clamp::Target> {
     let has = |key| table.has(key);
     match (has("window"), has("rate"), has("rtt")) {
         (true, false, false) => Some(clamp::Target::Window(window?)),
-        (false, true, true) => Some(clamp::Target::Shared { rate: rate?, rtt: rtt? }),
+        (false, true, true) => Some(clamp::Target::Shared { rate: rate?, rtt: rtt?, growth: None }),
         (true, ..) => {
             let key = if has("rate") { "rate" } else { "rtt" };
             let hint = "window is for each flow, rate and rtt are for all together".to_owned();

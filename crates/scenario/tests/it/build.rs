@@ -192,7 +192,7 @@ fn acks_are_paced_and_windows_clamped_over_a_fifo_or_any_other_queue() {
     assert_eq!(clamp, Spec::WindowClamp { config: config.clone(), queue: Box::new(fifo_206_kb()) });
 
     let shared = ["access.up.queue.kind=window-clamp", "access.up.queue.rate=1 Mbit/s", "access.up.queue.rtt=40 ms"];
-    let target = clamp::Target::Shared { rate: BitRate::from_mbit_per_s(1), rtt: Duration::from_ms(40) };
+    let target = clamp::Target::Shared { rate: BitRate::from_mbit_per_s(1), rtt: Duration::from_ms(40), growth: None };
     let config = clamp::Config { target, ..config };
     assert_eq!(up(&shared), Spec::WindowClamp { config, queue: Box::new(fifo_206_kb()) });
 }

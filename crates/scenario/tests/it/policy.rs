@@ -4,10 +4,11 @@ use std::path::Path;
 
 use lastmile_linklayer::PRESETS;
 use lastmile_packet::Meta;
+use lastmile_queueing::ack::clamp::{Growth, Target};
 use lastmile_queueing::spec::Spec;
 use lastmile_scenario::policy::{Line, Policy, Position, ready};
 use lastmile_scenario::{Diagnostic, Scenario};
-use lastmile_units::{BitRate, ByteCount, Limit, WireBytes};
+use lastmile_units::{BitRate, ByteCount, Limit, Ratio, WireBytes};
 
 fn ready(name: &str, line: Option<Line>) -> Policy {
     Policy::load(name, None, line).unwrap_or_else(|report| panic!("{name}: {report}"))
@@ -400,9 +401,22 @@ fn acks_of_downloads_are_regulated_on_their_way_up() {
     assert_eq!((pace.rate, pace.max_hold), (payload, lastmile_units::Duration::from_ms(50)));
     // A packet of 1500 bytes takes 23.4375 ms up and 6 ms down.
     let rtt = lastmile_units::Duration::from_us(100_000 + 23_437 + 6_000) + lastmile_units::Duration::from_ns(500);
-    let target = lastmile_queueing::ack::clamp::Target::Shared { rate: payload, rtt };
+    // Of the 2 % that the share leaves, windows grow by half.
+    let growth = Growth { slack: rtt - lastmile_units::Duration::from_ms(100), share: Ratio::from_percent(1).unwrap() };
+    let target = Target::Shared { rate: payload, rtt, growth: Some(growth) };
     assert_eq!((clamp.target, clamp.mss), (target, ByteCount::new(1460)));
     assert_eq!((&policy.regulated.clamp, &policy.regulated.pace), (&Some(clamp.clone()), &Some(pace.clone())));
+
+    let growth = |text: &str| {
+        let policy = Policy::parse("p.toml", &format!("{LINE}{SHARED}{text}"), None).unwrap();
+        match policy.regulated.clamp.unwrap().target {
+            Target::Shared { growth, .. } => growth.map(|growth| growth.share),
+            target => panic!("{target:?}"),
+        }
+    };
+    let own = "[down]\nshare = \"98 %\"\nclamp = { rtt = \"100 ms\", growth = \"3 %\" }\n";
+    assert_eq!(growth(own), Ratio::from_percent(3));
+    assert_eq!(growth("[down]\nclamp = { rtt = \"100 ms\" }\n"), None, "without a share there is no margin");
 }
 
 #[test]

@@ -103,7 +103,8 @@ fn a_clamped_download_keeps_the_queue_short_and_the_line_busy() {
         network.duration = Duration::from_s(60);
         run(&network).unwrap()
     };
-    let target = clamp::Target::Shared { rate: BitRate::from_kbit_per_s(1_800), rtt: Duration::from_ms(40) };
+    let target =
+        clamp::Target::Shared { rate: BitRate::from_kbit_per_s(1_800), rtt: Duration::from_ms(40), growth: None };
     let plain = download(Spec::fifo(100), 65_535, WindowScale::Auto);
     let clamped = download(window_clamp(target), 65_535, WindowScale::Auto);
     assert!(plain.links[1].max_backlog_bytes > 50_000, "{}", plain.links[1].max_backlog_bytes);

@@ -236,7 +236,8 @@ fn a_silent_flow_is_forgotten_since_its_number_may_be_anothers() {
 #[test]
 fn active_flows_share_what_the_line_delivers_in_a_round_trip() {
     let at = |ms| Instant::ZERO + Duration::from_ms(ms);
-    let mut clamp = clamp_to(Target::Shared { rate: BitRate::from_mbit_per_s(8), rtt: Duration::from_ms(40) });
+    let mut clamp =
+        clamp_to(Target::Shared { rate: BitRate::from_mbit_per_s(8), rtt: Duration::from_ms(40), growth: None });
     for flow in [1, 2] {
         pass(&mut clamp, NOW, syn_ack(flow, 1000, None));
     }
@@ -248,6 +249,34 @@ fn active_flows_share_what_the_line_delivers_in_a_round_trip() {
     // Flow 2 says the same again: not active.
     assert_eq!(pass(&mut clamp, at(900), segment(2, 1000, 60_000)), 21_900);
     assert_eq!(pass(&mut clamp, at(1010), segment(1, 50_000, 60_000)), 42_340);
+}
+
+/// 8 Mbit/s: a handshake of 20 ms and 5 ms more are 25 000 bytes, 17 full segments begun and one more. A hundredth of 500 ms later these are 5 ms
+/// more, and after 1.5 s the 40 ms of the target. What is not allowed by the handshake is what is allowed at once without it.
+#[test]
+fn windows_begin_with_the_time_of_the_handshake_and_grow_by_a_share_of_the_time() {
+    let at = |ms| Instant::ZERO + Duration::from_ms(ms);
+    let growth = Growth { slack: Duration::from_ms(5), share: Ratio::from_percent(1).expect("a share") };
+    let of =
+        |growth| clamp_to(Target::Shared { rate: BitRate::from_mbit_per_s(8), rtt: Duration::from_ms(40), growth });
+    let segments = |count: u16| (count + 1) * 1460;
+    let opened = |clamp: &mut WindowClamp<Fifo<Meta>>, syns: &[u64]| {
+        for ms in syns {
+            let syn = Meta { flags: TcpFlags::SYN, ack: SeqNumber::new(0), ..syn_ack(1, 1000, None) };
+            pass(clamp, at(*ms), syn);
+        }
+        pass(clamp, at(20), segment(1, 0, 60_000))
+    };
+    let mut clamp = of(Some(growth));
+    assert_eq!(opened(&mut clamp, &[0]), segments(18));
+    assert_eq!(pass(&mut clamp, at(520), segment(1, 100_000, 60_000)), segments(21));
+    assert_eq!(pass(&mut clamp, at(1520), segment(1, 200_000, 60_000)), segments(28));
+    assert_eq!(pass(&mut clamp, at(9000), segment(1, 300_000, 60_000)), segments(28));
+    assert_eq!(opened(&mut of(None), &[0]), segments(28));
+    assert_eq!(opened(&mut of(Some(growth)), &[0, 10]), segments(28), "which SYN was answered is not known");
+    let mut far = of(Some(growth));
+    pass(&mut far, at(0), syn_ack(1, 1000, None));
+    assert_eq!(pass(&mut far, at(20), segment(1, 0, 60_000)), segments(28), "the far end opened");
 }
 
 #[test]
@@ -347,7 +376,8 @@ fn a_flow_that_is_heard_of_is_not_forgotten() {
 #[test]
 fn a_share_lasts_for_as_long_as_the_flow_is_active() {
     let at = |ms| Instant::ZERO + Duration::from_ms(ms);
-    let mut clamp = clamp_to(Target::Shared { rate: BitRate::from_mbit_per_s(8), rtt: Duration::from_ms(40) });
+    let mut clamp =
+        clamp_to(Target::Shared { rate: BitRate::from_mbit_per_s(8), rtt: Duration::from_ms(40), growth: None });
     for flow in [1, 2] {
         pass(&mut clamp, NOW, syn_ack(flow, 1000, None));
         pass(&mut clamp, NOW, segment(flow, 100_000, 60_000));
@@ -359,7 +389,8 @@ fn a_share_lasts_for_as_long_as_the_flow_is_active() {
     // Opened anew it is one flow still.
     pass(&mut clamp, at(2400), syn_ack(1, 1000, None));
     assert_eq!(pass(&mut clamp, at(2400), segment(1, 600_000, 60_000)), 21_900);
-    let mut clamp = clamp_to(Target::Shared { rate: BitRate::from_mbit_per_s(8), rtt: Duration::from_ms(40) });
+    let mut clamp =
+        clamp_to(Target::Shared { rate: BitRate::from_mbit_per_s(8), rtt: Duration::from_ms(40), growth: None });
     for flow in [1, 2] {
         pass(&mut clamp, NOW, syn_ack(flow, 1000, None));
         pass(&mut clamp, NOW, segment(flow, 100_000, 60_000));
