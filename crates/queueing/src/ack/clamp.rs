@@ -14,7 +14,8 @@
 //! - *Windows open slowly.* With [`Growth`] the round-trip time of a flow's target is at first what its handshake took from here to the server
 //!   and from here to the client, and grows by a small share of the time that passes, up to the one configured. So slow start ends before the
 //!   line has a queue at its far end, and what windows grow by afterwards fits into a shaper's margin. A handshake that was too quick, or a
-//!   path that became longer, costs rate for seconds and not for good. A SYN that was sent twice, or that came from the far end, measures nothing.
+//!   path that became longer, costs rate for seconds and not for good. On a path that alone takes longer than configured, as over a satellite, a
+//!   flow comes to a quarter more than its handshake took. A SYN that was sent twice, or that came from the far end, measures nothing.
 //! - *What was advertised is not taken back* (RFC 9293, section 3.8.6): while the right edge that the sender knows lies beyond the
 //!   target, the window closes only as fast as acknowledgements come. A receiver that takes its window back is not corrected.
 //! - *The unit is the flow's* (RFC 7323, section 2): the shift is that of its SYN; a window is rounded up to the unit. A SYN-ACK settles
@@ -47,6 +48,8 @@ use crate::{Backlog, Discipline, DropSink, Environment};
 pub const ACTIVE_FOR: Duration = Duration::from_s(1);
 /// How long the window scale of a silent flow is remembered.
 pub const FORGOTTEN_AFTER: Duration = Duration::from_s(600);
+/// On a path that is longer than the configured round-trip time, the part of its own that a flow may wait beside it.
+const LONG_PATH_QUEUE: u64 = 4;
 /// RFC 7323, section 2.3: a larger shift counts as this.
 const LARGEST_SHIFT: u8 = 14;
 
@@ -181,7 +184,8 @@ impl<D> WindowClamp<D> {
         let bytes = match self.target {
             Target::Window(window) => window.as_u64(),
             Target::Shared { rate, rtt, growth } => {
-                let rtt = growth.map_or(rtt, |growth| opening.allows(growth, now).map_or(rtt, |own| own.min(rtt)));
+                let own = growth.and_then(|growth| opening.allows(growth, rtt, now));
+                let rtt = own.unwrap_or(rtt);
                 let in_flight = u128::from(rate.as_bps()) * u128::from(rtt.as_ps()) / (8 * 1_000_000_000_000);
                 let flows = self.active.len().max(1) as u64;
                 let share = u64::try_from(in_flight).unwrap_or(u64::MAX) / flows;
@@ -324,11 +328,13 @@ fn edge(ack: SeqNumber, window: u64) -> SeqNumber {
 }
 
 impl Opening {
-    /// The round-trip time that a flow may have by now; `None` where nothing is known of it.
-    fn allows(self, growth: Growth, now: Instant) -> Option<Duration> {
+    /// The round-trip time that a flow may have by now, in the end `configured` or, on a longer path, its own and [`LONG_PATH_QUEUE`]; `None`
+    /// where nothing is known of it.
+    fn allows(self, growth: Growth, configured: Duration, now: Instant) -> Option<Duration> {
         let Self::Took { rtt, at } = self else { return None };
         let grown = Duration::from_ps(growth.share.of(now.since(at).as_ps()));
-        Some(rtt + growth.slack + grown)
+        let own = rtt + growth.slack;
+        Some((own + grown).min(configured.max(own + own / LONG_PATH_QUEUE)))
     }
 }
 

@@ -279,6 +279,21 @@ fn windows_begin_with_the_time_of_the_handshake_and_grow_by_a_share_of_the_time(
     assert_eq!(pass(&mut far, at(20), segment(1, 0, 60_000)), segments(28), "the far end opened");
 }
 
+/// A handshake of 600 ms where 40 ms are configured: 400 kbit/s are 30 000 bytes, 21 full segments begun and one more; after 15 s and later a
+/// quarter more bytes, 26 segments and one more.
+#[test]
+fn a_path_that_is_longer_than_configured_has_a_window_of_its_own() {
+    let at = |ms| Instant::ZERO + Duration::from_ms(ms);
+    let growth = Some(Growth { slack: Duration::ZERO, share: Ratio::from_percent(1).expect("a share") });
+    let rate = BitRate::from_kbit_per_s(400);
+    let mut clamp = clamp_to(Target::Shared { rate, rtt: Duration::from_ms(40), growth });
+    pass(&mut clamp, at(0), Meta { flags: TcpFlags::SYN, ack: SeqNumber::new(0), ..syn_ack(1, 1000, None) });
+    let mut after = |ms, number| pass(&mut clamp, at(ms), segment(1, number, 60_000));
+    assert_eq!(after(600, 0), 22 * 1460);
+    assert_eq!(after(15_700, 100_000), 27 * 1460);
+    assert_eq!(after(60_000, 200_000), 27 * 1460);
+}
+
 #[test]
 fn a_segment_has_bytes() {
     let environment = Environment::new(LinkLayer::new(0, Framing::None).expect("no overhead"));
