@@ -44,10 +44,12 @@ use crate::sys::{limits, wait};
 pub use crate::bump::{Passage, Tap};
 use generator::Generator;
 pub use netns::Namespace;
-pub use outcome::{FlowOutcome, FlowSample, Glance, LimitedTime, Outcome, Sample, TcpOutcome, TcpSample};
+pub use outcome::{
+    FlowOutcome, FlowSample, Glance, LimitedTime, Outcome, Sample, StreamOutcome, TcpOutcome, TcpSample,
+};
 pub use plan::{
     Application, ApplicationPlan, Config, DatagramPlan, EchoPlan, End, Flow, Hosts, Kind, Order, Pages, ReplayPlan,
-    TransferPlan,
+    TransferPlan, Window,
 };
 
 /// How often the caller hears how far it has come.

@@ -89,6 +89,53 @@ fn kernel_tcp_gets_what_the_simulated_one_gets() {
     }
 }
 
+/// What the receiver of a call sees of it, and how it sounds, is what the simulation says: fields, delay and R.
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_call_is_judged_as_the_simulated_one() {
+    let upload = "\n[[traffic]]\nname = \"upload\"\nkind = \"bulk\"\ndirection = \"up\"\ntcp = { receive_window = \"64 KiB\" }\n";
+    let text = format!("{SCENARIO}{upload}");
+    let Some((_, document)) = both(&text, &[]) else { return };
+    let voice = |summary: &Value| {
+        let flow = summary["flows"].as_array().unwrap().iter().find(|flow| flow["name"] == "voice").unwrap().clone();
+        let class = &summary["datagram_classes"][0];
+        assert_eq!((class["flows"].as_u64(), class["class"].as_str()), (Some(1), Some("EF")), "{class}");
+        flow
+    };
+    let (simulated, live) = (voice(&document["simulated"]), voice(&document["live"][0]));
+    let keys = |flow: &Value| flow["datagrams"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(&simulated), keys(&live));
+    let number = |flow: &Value, pointer: &str| flow.pointer(pointer).unwrap().as_f64().unwrap();
+    for (pointer, within) in [
+        ("/delay_s/p50", 0.06),
+        ("/datagrams/jitter_mean_s", 0.006),
+        ("/datagrams/voice/r_factor", 12.0),
+        ("/datagrams/voice/mos", 0.6),
+    ] {
+        let (simulated, live) = (number(&simulated, pointer), number(&live, pointer));
+        assert!((simulated - live).abs() < within, "{pointer}: simulated {simulated}, live {live}");
+    }
+    // The upload fills the queue that the call waits in.
+    assert!(number(&live, "/delay_s/p50") > 0.1, "{live}");
+    let [sent, received, lost] =
+        ["/data_packets", "/data_packets_received", "/datagrams/lost_packets"].map(|at| number(&live, at));
+    assert!(received + lost <= sent && received > 100.0, "{live}");
+}
+
+/// A window that grows stays small on a slow line; one that the file sets has its size from the beginning on.
+#[test]
+#[ignore = "needs root: real packets"]
+fn windows_grow_as_the_kernel_lets_them_unless_the_file_sets_one() {
+    let largest = |window: &str| {
+        let text = SCENARIO.replace("receive_window = \"32 KiB\"", window);
+        let (_, document) = both(&text, &[])?;
+        document["live"][0]["live"]["transfers"][0]["window_bytes"].as_u64()
+    };
+    let (Some(grows), Some(set)) = (largest("autotune = true"), largest("receive_window = \"3 MiB\"")) else { return };
+    assert!((65_000..1_500_000).contains(&grows), "{grows}");
+    assert!((2_900_000..3_300_000).contains(&set), "{set}");
+}
+
 /// The sum of the counters of this name of a link.
 fn counted(summary: &Value, link: &str, name: &str) -> u64 {
     let link = summary["links"].as_array().unwrap().iter().find(|found| found["name"] == link).unwrap();

@@ -207,7 +207,7 @@ impl Owner {
     /// Both those that are open and those that are gone.
     pub(super) fn sample(&self) -> FlowSample {
         let open: u64 = self.connections.values().map(|open| open.transfer.bytes_delivered()).sum();
-        FlowSample { bytes_delivered: self.totals.bytes_delivered + open, tcp: None }
+        FlowSample { bytes_delivered: self.totals.bytes_delivered + open, ..FlowSample::default() }
     }
 
     pub(super) fn outcome(mut self, now: Instant) -> FlowOutcome {

@@ -1,19 +1,29 @@
-//! UDP packets of one size, each at its time: voice, blasts, bursts.
+//! UDP packets of one size, each at its time: voice, games, blasts, bursts.
+//!
+//! Both hosts share one clock. The number of a packet is in the last bytes of its payload; with it the receiver finds when the packet was handed to the kernel,
+//! and the kernel's time stamp says when it arrived. Packets too short for a number are counted, and nothing is known of their delays.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
+use lastmile_analysis::stream::Stream;
 use lastmile_units::Instant;
 
-use crate::sys::socket;
+use crate::clock::{Clock, StampMap};
+use crate::sys::{socket, stamped};
 
-use super::{DatagramPlan, FlowOutcome};
+use super::{DatagramPlan, FlowOutcome, FlowSample, StreamOutcome};
 
 /// IPv4 and UDP headers.
 const HEADERS: u16 = 28;
 /// What the kernel keeps for a generator that is late.
 const RECEIVE_BUFFER: u32 = 4 << 20;
+/// Bytes of a packet's number.
+const NUMBER: usize = 4;
+/// Packets that may still arrive behind ones that were sent after them.
+const SLACK: usize = 256;
 
 /// A UDP flow, both ends of it.
 pub(super) struct Datagrams {
@@ -24,6 +34,11 @@ pub(super) struct Datagrams {
     start: Instant,
     next: Option<Instant>,
     outcome: FlowOutcome,
+    /// What the receiver makes of the packets; `None` where they have no numbers.
+    stream: Option<Stream>,
+    /// When packets were sent, from the one with the number `first` on.
+    sent: VecDeque<Instant>,
+    first: u64,
 }
 
 /// The end that sends, in the namespace of the calling thread.
@@ -38,6 +53,7 @@ pub(super) fn sender(own: SocketAddr, dscp: u8) -> io::Result<UdpSocket> {
 pub(super) fn sink(own: SocketAddr) -> io::Result<UdpSocket> {
     let sink = UdpSocket::bind(own)?;
     socket::set_receive_buffer(sink.as_fd(), RECEIVE_BUFFER)?;
+    stamped::enable(sink.as_fd())?;
     sink.set_nonblocking(true)?;
     Ok(sink)
 }
@@ -49,7 +65,19 @@ impl Datagrams {
         let mut payload = vec![0; usize::from(plan.size.saturating_sub(HEADERS))];
         let first = plan.first_payload.len().min(payload.len());
         payload[..first].copy_from_slice(&plan.first_payload[..first]);
-        Ok(Self { plan, out, sink, payload, start: Instant::ZERO, next: None, outcome: FlowOutcome::default() })
+        let stream = (payload.len() >= NUMBER).then(|| Stream::new(plan.buffer, true));
+        Ok(Self {
+            plan,
+            out,
+            sink,
+            payload,
+            start: Instant::ZERO,
+            next: None,
+            outcome: FlowOutcome::default(),
+            stream,
+            sent: VecDeque::new(),
+            first: 0,
+        })
     }
 
     pub(super) fn begin(&mut self, at: Instant) {
@@ -69,12 +97,16 @@ impl Datagrams {
         self.sink.as_fd()
     }
 
-    pub(super) fn bytes_delivered(&self) -> u64 {
-        self.outcome.bytes_delivered
+    pub(super) fn sample(&mut self) -> FlowSample {
+        let bytes_delivered = self.outcome.bytes_delivered;
+        let (delay_mean_s, jitter_s) =
+            self.stream.as_mut().map_or((None, None), |stream| (stream.take_mean_s(), stream.jitter_s()));
+        FlowSample { bytes_delivered, tcp: None, delay_mean_s, jitter_s }
     }
 
     /// Sends the packet that is due.
-    pub(super) fn send(&mut self) -> io::Result<()> {
+    pub(super) fn send(&mut self, clock: &dyn Clock) -> io::Result<()> {
+        let sent = clock.now();
         match self.out.send(&self.payload) {
             Ok(_) => {}
             // What the far end says of an earlier packet, or a full queue on the way out: this one is lost, as it would be
@@ -86,30 +118,61 @@ impl Datagrams {
             self.payload.fill(0);
         }
         self.outcome.packets_sent += 1;
+        if self.stream.is_some() {
+            self.sent.push_back(sent);
+            if let Some(number) = self.payload.last_chunk_mut::<NUMBER>() {
+                // The next one's. It may begin again at zero: the receiver knows about where it is.
+                *number = (self.outcome.packets_sent as u32).to_be_bytes();
+            }
+        }
         self.go_on();
         Ok(())
     }
 
     /// Takes the packets that wait.
-    pub(super) fn receive(&mut self, now: Instant) -> io::Result<()> {
+    pub(super) fn receive(&mut self, clock: &dyn Clock) -> io::Result<()> {
         let mut buffer = [0; 65_536];
+        let map = StampMap::measure(clock);
         loop {
-            match self.sink.recv(&mut buffer) {
-                Ok(len) => {
-                    self.outcome.packets_received += 1;
-                    self.outcome.bytes_delivered += len as u64;
-                    self.outcome.first_delivery.get_or_insert(now);
-                    self.outcome.last_delivery = Some(now);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            let (len, stamp) = match stamped::receive(self.sink.as_fd(), &mut buffer) {
+                Ok(Some(received)) => received,
+                Ok(None) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
+            };
+            let now = clock.now();
+            let arrived = stamp.map_or(now, |stamp| map.monotonic(stamp).min(now));
+            self.outcome.packets_received += 1;
+            self.outcome.bytes_delivered += len as u64;
+            self.outcome.first_delivery.get_or_insert(arrived);
+            self.outcome.last_delivery = Some(arrived);
+            if let Some(number) = buffer[..len.min(buffer.len())].last_chunk::<NUMBER>() {
+                self.note(u32::from_be_bytes(*number), arrived);
             }
         }
     }
 
-    pub(super) fn outcome(self) -> FlowOutcome {
-        self.outcome
+    /// A packet whose number ends in these 32 bits has arrived.
+    fn note(&mut self, number: u32, arrived: Instant) {
+        let place = number.wrapping_sub(self.first as u32) as usize;
+        let (Some(stream), Some(sent)) = (&mut self.stream, self.sent.get(place)) else { return };
+        stream.arrived(self.first + place as u64, *sent, arrived.max(*sent));
+        let gone = place.saturating_sub(SLACK);
+        self.sent.drain(..gone);
+        self.first += gone as u64;
+    }
+
+    /// What became of it by `end`. A packet counts as lost where one behind it has arrived.
+    pub(super) fn outcome(self, end: Instant) -> FlowOutcome {
+        let Self { outcome, stream, sent, first, .. } = self;
+        let stream = stream.map(|stream| {
+            let lost = stream.next().saturating_sub(stream.packets());
+            let behind = usize::try_from(stream.next().saturating_sub(first)).unwrap_or(usize::MAX);
+            let outstanding = sent.len().saturating_sub(behind) as u64;
+            let reception = stream.finish(end, sent.into_iter().skip(behind), outstanding);
+            StreamOutcome { lost, reception: Box::new(reception) }
+        });
+        FlowOutcome { stream, ..outcome }
     }
 
     fn go_on(&mut self) {

@@ -204,7 +204,7 @@ impl<'a> Generator<'a> {
                 self.latest = self.latest.max(now.since(due));
                 let sent = match source {
                     Source::Transfer(_) => Ok(()),
-                    Source::Datagrams(datagrams) => datagrams.send(),
+                    Source::Datagrams(datagrams) => datagrams.send(&clock),
                     Source::Echo(echo) => echo.send(&clock),
                     Source::Application(owner) => {
                         owner.wake(now, &self.hosts)?;
@@ -287,7 +287,7 @@ impl<'a> Generator<'a> {
                 transfer.sender_ready(clock.now());
                 Ok(())
             }
-            Source::Datagrams(datagrams) => datagrams.receive(clock.now()),
+            Source::Datagrams(datagrams) => datagrams.receive(&clock),
             Source::Echo(echo) => echo.receive(&clock),
             Source::Application(_) | Source::Replay(_) => Ok(()),
         };
@@ -333,10 +333,10 @@ impl<'a> Generator<'a> {
     fn sample(&mut self, now: Instant, cut: Option<Instant>, poke: &StopHandle) {
         let flows = self.flows.iter_mut().map(|flow| match &mut flow.source {
             Source::Transfer(transfer) => transfer.sample(now),
-            Source::Datagrams(datagrams) => FlowSample { bytes_delivered: datagrams.bytes_delivered(), tcp: None },
+            Source::Datagrams(datagrams) => datagrams.sample(),
             Source::Echo(_) => FlowSample::default(),
             Source::Application(owner) => owner.sample(),
-            Source::Replay(replay) => FlowSample { bytes_delivered: replay.bytes_delivered(), tcp: None },
+            Source::Replay(replay) => FlowSample { bytes_delivered: replay.bytes_delivered(), ..FlowSample::default() },
         });
         self.samples.push(Sample { at: now, cut, flows: flows.collect() });
         poke.stop();
@@ -347,7 +347,7 @@ impl<'a> Generator<'a> {
         let flows = self.flows.into_iter().map(|flow| -> FlowOutcome {
             match flow.source {
                 Source::Transfer(transfer) => transfer.outcome(),
-                Source::Datagrams(datagrams) => datagrams.outcome(),
+                Source::Datagrams(datagrams) => datagrams.outcome(end),
                 Source::Echo(echo) => echo.outcome(),
                 Source::Application(owner) => owner.outcome(end),
                 Source::Replay(replay) => replay.outcome(),

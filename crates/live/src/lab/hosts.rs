@@ -17,7 +17,7 @@ pub(super) fn namespace(role: &str, hosts: &Hosts) -> Result<Namespace, Error> {
             fs::write(no_answers, "1").context(|| format!("setting {no_answers}"))?;
         }
         for (name, value) in settings(hosts) {
-            write(name, value)
+            write(name, &value)
                 .context(|| format!("setting net.ipv4.{name} in network namespace {}", namespace.name()))?;
         }
         Ok(())
@@ -27,8 +27,8 @@ pub(super) fn namespace(role: &str, hosts: &Hosts) -> Result<Namespace, Error> {
 }
 
 /// Sysctls below `net.ipv4`. What is remembered of earlier connections (`tcp_no_metrics_save`) would tie one run to the next.
-fn settings(hosts: &Hosts) -> [(&'static str, bool); 7] {
-    [
+fn settings(hosts: &Hosts) -> Vec<(&'static str, String)> {
+    let flags = [
         ("tcp_no_metrics_save", true),
         ("tcp_sack", hosts.sack),
         ("tcp_dsack", hosts.dsack),
@@ -36,10 +36,19 @@ fn settings(hosts: &Hosts) -> [(&'static str, bool); 7] {
         ("tcp_window_scaling", hosts.window_scaling),
         ("tcp_ecn", hosts.ecn),
         ("tcp_slow_start_after_idle", hosts.idle_restart),
-    ]
+    ];
+    let mut all: Vec<_> = flags.into_iter().map(|(name, on)| (name, u8::from(on).to_string())).collect();
+    if let Some(window) = hosts.largest_window {
+        // As Linux has both by default, but for the largest. Five eighths of a buffer are window, the rest is the kernel's overhead of full segments.
+        let most = (u64::from(window) * 8 / 5).min(i32::MAX.cast_unsigned().into());
+        all.push(("tcp_moderate_rcvbuf", "1".to_owned()));
+        all.push(("tcp_rmem", format!("4096 131072 {}", most.max(131_072))));
+        all.push(("tcp_wmem", format!("4096 16384 {}", most.max(4 << 20))));
+    }
+    all
 }
 
 /// Of the namespace of the calling thread.
-fn write(name: &str, value: bool) -> io::Result<()> {
-    fs::write(format!("/proc/sys/net/ipv4/{name}"), if value { "1" } else { "0" })
+fn write(name: &str, value: &str) -> io::Result<()> {
+    fs::write(format!("/proc/sys/net/ipv4/{name}"), value)
 }

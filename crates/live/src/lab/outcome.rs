@@ -1,5 +1,6 @@
 //! What came of a lab run, as plain data. Times are counted from when the traffic could begin.
 
+use lastmile_analysis::stream::Reception;
 use lastmile_units::{Duration, Instant};
 
 use crate::bump::HopGlance;
@@ -49,8 +50,19 @@ pub struct FlowOutcome {
     pub pages: Option<Pages>,
     /// When each echo request that was answered left, and how long that took.
     pub replies: Vec<(Instant, Duration)>,
+    /// What the receiver of datagrams makes of them; `None` of others, and of datagrams too short to have numbers.
+    pub stream: Option<StreamOutcome>,
     /// Why it ended early, in the kernel's words.
     pub failure: Option<String>,
+}
+
+/// Datagrams at their receiver.
+#[derive(Clone, Debug)]
+pub struct StreamOutcome {
+    /// Packets that did not arrive although later ones did.
+    pub lost: u64,
+    /// Delays, jitter and late packets.
+    pub reception: Box<Reception>,
 }
 
 /// What only a TCP flow has, as the kernel tells it at the end.
@@ -90,6 +102,10 @@ pub struct FlowSample {
     pub bytes_delivered: u64,
     /// What only TCP has; all zero until it is connected.
     pub tcp: Option<TcpSample>,
+    /// Mean delay of the datagrams since the sample before, in seconds.
+    pub delay_mean_s: Option<f64>,
+    /// Jitter of the datagrams, in seconds.
+    pub jitter_s: Option<f64>,
 }
 
 /// How a sender stood: `TCP_INFO`.

@@ -36,6 +36,8 @@ pub struct Hosts {
     pub ecn: bool,
     /// `tcp_slow_start_after_idle`.
     pub idle_restart: bool,
+    /// The largest window that grows by itself, five eighths of the largest `tcp_rmem`; `tcp_wmem` follows above its default. `None` where no window grows: then the kernel's own settings hold.
+    pub largest_window: Option<u32>,
 }
 
 /// One of the two hosts.
@@ -104,6 +106,15 @@ pub enum Kind {
     Replay(ReplayPlan),
 }
 
+/// The window that a receiver advertises.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Window {
+    /// This one from the beginning on.
+    Fixed(u32),
+    /// The kernel's own choice, which grows with what is received, up to [`Hosts::largest_window`].
+    Grows,
+}
+
 /// A TCP transfer.
 #[derive(Clone, Debug)]
 pub struct TransferPlan {
@@ -111,8 +122,8 @@ pub struct TransferPlan {
     pub congestion: String,
     /// Largest segment, TCP options included: payload and, with timestamps, 12 bytes.
     pub segment: u16,
-    /// Window that the receiver advertises at most.
-    pub receive_window: u32,
+    /// Window of the receiver.
+    pub window: Window,
     /// Bytes to transfer; `None` for as many as there is time for.
     pub bytes: Option<u64>,
     /// Bytes that the receiver sends first.
@@ -147,6 +158,8 @@ pub struct DatagramPlan {
     pub to_port: u16,
     /// The first bytes of the first packet.
     pub first_payload: Vec<u8>,
+    /// Play-out buffer of the receiver.
+    pub buffer: Duration,
     /// When each packet leaves, counted from the start of the flow; ascending.
     pub departures: Box<dyn Iterator<Item = Duration> + Send>,
 }

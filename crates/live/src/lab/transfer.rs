@@ -1,7 +1,7 @@
 //! A TCP transfer between the two hosts' kernels, and the applications at both ends of it.
 //!
-//! The receiving application reads at once and throws away; its window is held by `TCP_WINDOW_CLAMP`, which the kernel sets anew
-//! whenever it learns of another segment size, so it is set again with what is read.
+//! The receiving application reads at once and throws away. A fixed window is held by `TCP_WINDOW_CLAMP`, which the kernel sets anew
+//! whenever it learns of another segment size, so it is set again with what is read. A window that grows is left to the kernel.
 //!
 //! The sending application keeps a few segments unsent (`TCP_NOTSENT_LOWAT`), since what it has offered when it stops is still sent, where a
 //! simulated one stops at once. It writes no more than there is room for, whole segments, and says that more will come: a write that finds no
@@ -19,7 +19,7 @@ use crate::sys::poll::Wish;
 use crate::sys::socket;
 
 use super::outcome::LimitedTime;
-use super::{End, FlowOutcome, FlowSample, TcpOutcome, TcpSample, TransferPlan};
+use super::{End, FlowOutcome, FlowSample, TcpOutcome, TcpSample, TransferPlan, Window};
 
 /// What is sent: as many as one call takes.
 static ZEROS: [u8; 65_536] = [0; 65_536];
@@ -27,6 +27,8 @@ static ZEROS: [u8; 65_536] = [0; 65_536];
 const TURNS: usize = 16;
 /// Segments that wait to be sent for the first time, where windows are small: one ACK releases two, or four in slow start.
 const UNSENT_SEGMENTS: u32 = 6;
+/// The same where windows are large, or grow.
+const MOST_UNSENT: u32 = 256 << 10;
 /// A threshold that nothing has set yet: `TCP_INFINITE_SSTHRESH` of the kernel.
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
@@ -66,9 +68,12 @@ pub(super) fn set_up(
 ) -> Result<(), Error> {
     set_congestion(fd, &plan.congestion)?;
     let set = || -> io::Result<()> {
-        // The kernel grants twice as much and counts its own overhead of each packet in, which is most for the smallest.
-        socket::set_receive_buffer(fd, plan.receive_window.saturating_mul(4))?;
-        socket::clamp_window(fd, plan.receive_window)?;
+        if let Window::Fixed(bytes) = plan.window {
+            // The kernel grants twice as much and counts its own overhead of each packet in, which is most for the smallest. A buffer that is
+            // set no longer grows.
+            socket::set_receive_buffer(fd, bytes.saturating_mul(4))?;
+            socket::clamp_window(fd, bytes)?;
+        }
         socket::set_segment(fd, plan.segment)?;
         socket::set_unsent_low(fd, most_unsent(plan, plan.segment.into()))?;
         socket::set_dscp(fd, dscp)
@@ -88,7 +93,11 @@ pub(super) fn set_up(
 /// What may wait to be sent for the first time: what goes out in the time of a wake-up, and a few segments at the least. Poll(2) asks for more
 /// when half of it is gone.
 fn most_unsent(plan: &TransferPlan, segment: u32) -> u32 {
-    (plan.receive_window / 32).clamp(UNSENT_SEGMENTS * segment, 256 << 10)
+    let share = match plan.window {
+        Window::Fixed(bytes) => bytes / 32,
+        Window::Grows => MOST_UNSENT,
+    };
+    share.clamp(UNSENT_SEGMENTS * segment, MOST_UNSENT)
 }
 
 fn set_congestion(fd: BorrowedFd<'_>, name: &str) -> Result<(), Error> {
@@ -313,7 +322,9 @@ impl Transfer {
                 self.outcome.end.get_or_insert(now);
             }
             if self.over.is_none() {
-                socket::clamp_window(receiver.as_fd(), self.plan.receive_window)?;
+                if let Window::Fixed(bytes) = self.plan.window {
+                    socket::clamp_window(receiver.as_fd(), bytes)?;
+                }
                 if !self.plan.quick_acks {
                     socket::delay_acks(receiver.as_fd())?;
                 }
@@ -333,7 +344,7 @@ impl Transfer {
     pub(super) fn sample(&mut self, now: Instant) -> FlowSample {
         let bytes_delivered = self.outcome.bytes_delivered;
         let Some((sender, connected)) = self.sender.as_ref().zip(self.connected) else {
-            return FlowSample { bytes_delivered, tcp: Some(self.tcp.last) };
+            return FlowSample { bytes_delivered, tcp: Some(self.tcp.last), ..FlowSample::default() };
         };
         if let Ok(info) = socket::info(sender.as_fd()) {
             let mss = u64::from(info.mss);
@@ -352,7 +363,7 @@ impl Transfer {
                 limited: self.limited(&info, now, connected),
             };
         }
-        FlowSample { bytes_delivered, tcp: Some(self.tcp.last) }
+        FlowSample { bytes_delivered, tcp: Some(self.tcp.last), ..FlowSample::default() }
     }
 
     fn limited(&self, info: &socket::Info, now: Instant, connected: Instant) -> LimitedTime {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use hdrhistogram::Histogram;
 use lastmile_live::bump::{HopGlance, WaitSum};
 use lastmile_live::lab;
 use lastmile_results::schema::{Clock, Summary};
@@ -189,8 +190,23 @@ pub(super) fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outc
         conservation: line::conservation(emulated),
         atm: None,
         losses: Vec::new(),
-        datagram_delays_ns: Vec::new(),
+        datagram_delays_ns: datagram_delays_ns(plan, outcome),
     }
+}
+
+/// The delays of all datagrams of each traffic.
+fn datagram_delays_ns(plan: &Plan<'_>, outcome: &lab::Outcome) -> Vec<Option<Box<Histogram<u64>>>> {
+    let mut all: Vec<Option<Box<Histogram<u64>>>> = vec![None; plan.network().traffic.len()];
+    for ((traffic, _), flow) in plan.rows().zip(&outcome.flows) {
+        let Some(own) = flow.stream.as_ref().and_then(|stream| stream.reception.distribution.as_deref()) else {
+            continue;
+        };
+        match &mut all[traffic] {
+            Some(sum) => **sum += own,
+            none => *none = Some(Box::new(own.clone())),
+        }
+    }
+    all
 }
 
 fn row(plan: &Plan<'_>, number: usize, (traffic, name): (usize, String), flow: &lab::FlowOutcome) -> FlowOutcome {
@@ -220,8 +236,8 @@ fn row(plan: &Plan<'_>, number: usize, (traffic, name): (usize, String), flow: &
         data_packets_received: flow.packets_received,
         tcp,
         connections: flow.connections,
-        data_packets_lost: None,
-        data_delays: None,
+        data_packets_lost: flow.stream.as_ref().map(|stream| stream.lost),
+        data_delays: flow.stream.as_ref().map(|stream| stream.reception.clone()),
         ack_delays: None,
     }
 }
@@ -324,6 +340,11 @@ fn flow_series(plan: &Plan<'_>, outcome: &lab::Outcome) -> Vec<sim::Series> {
             last = (sample.at, bytes);
         }
         all.push(series("goodput_bps", &name, goodput));
+        let stream = |of: fn(&lab::FlowSample) -> Option<f64>| -> Vec<(Instant, f64)> {
+            regular.iter().filter_map(|sample| Some((sample.at, of(&sample.flows[number])?))).collect()
+        };
+        all.push(series("one_way_delay_s", &name, stream(|flow| flow.delay_mean_s)));
+        all.push(series("jitter_s", &name, stream(|flow| flow.jitter_s)));
         let tcp = |of: fn(&lab::TcpSample) -> Option<f64>| -> Vec<(Instant, f64)> {
             let points = regular.iter().filter_map(|sample| {
                 // Before it is connected there is nothing to tell.
@@ -373,7 +394,7 @@ mod tests {
     }
 
     fn sample(ms: u64, cut: Option<u64>, bytes_delivered: u64) -> lab::Sample {
-        let flow = lab::FlowSample { bytes_delivered, tcp: None };
+        let flow = lab::FlowSample { bytes_delivered, ..lab::FlowSample::default() };
         lab::Sample { at: at(ms), cut: cut.map(at), flows: vec![flow] }
     }
 

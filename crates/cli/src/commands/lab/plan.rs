@@ -5,7 +5,9 @@ use std::net::IpAddr;
 
 use lastmile_live::emulate;
 use lastmile_live::emulate::Tuning;
-use lastmile_live::lab::{Application, ApplicationPlan, Config, DatagramPlan, EchoPlan, End, Flow, Kind, TransferPlan};
+use lastmile_live::lab::{
+    Application, ApplicationPlan, Config, DatagramPlan, EchoPlan, End, Flow, Hosts, Kind, TransferPlan, Window,
+};
 use lastmile_packet::{FlowAddresses, FlowDirectory as _, FlowId};
 use lastmile_queueing::random::Stream;
 use lastmile_scenario::Scenario;
@@ -163,7 +165,8 @@ impl<'s> Plan<'s> {
         });
         self.config.line.mtu = sizes.max().unwrap_or(0).max(1500);
         self.flows.iter_mut().for_each(|flow| flow.timestamps = hosts.timestamps);
-        self.config.hosts = hosts;
+        let growing = self.network.traffic.iter().filter_map(receiver_of).filter(|receiver| receiver.autotune);
+        self.config.hosts = Hosts { largest_window: growing.map(most_window).max(), ..hosts };
         self.warnings.append(&mut warnings);
     }
 
@@ -257,6 +260,7 @@ impl Planned<'_> {
                     from_port: source_port,
                     to_port: destination_port,
                     first_payload: self.traffic.names.from.first_payload.clone(),
+                    buffer: self.traffic.listener.buffer,
                     departures,
                 }))
             }
@@ -308,7 +312,7 @@ impl Planned<'_> {
         TransferPlan {
             congestion: self.congestion.clone(),
             segment: sender.mss.min(receiver.mss).saturating_add(if self.timestamps { TIMESTAMPS } else { 0 }),
-            receive_window: u32::try_from(receiver.receive_window.as_u64()).unwrap_or(1 << 30),
+            window: if receiver.autotune { Window::Grows } else { Window::Fixed(most_window(receiver)) },
             bytes,
             request,
             opener,
@@ -336,6 +340,19 @@ fn devices(line: &emulate::Config, ipv6: bool) -> [IpAddr; 2] {
 /// Bytes of the IP and TCP headers without options.
 fn headers(tcp: &Tcp) -> u16 {
     if tcp.ipv6 { 60 } else { 40 }
+}
+
+/// The TCP of the end that receives the data.
+fn receiver_of(traffic: &Traffic) -> Option<&Tcp> {
+    match &traffic.source {
+        Source::Bulk { receiver, .. } => Some(receiver),
+        Source::Web(web) => Some(&web.browser),
+        _ => tcp_of(traffic),
+    }
+}
+
+fn most_window(tcp: &Tcp) -> u32 {
+    u32::try_from(tcp.receive_window.as_u64()).unwrap_or(1 << 30)
 }
 
 fn tcp_of(traffic: &Traffic) -> Option<&Tcp> {
@@ -439,6 +456,25 @@ mod tests {
         });
         // With the timestamps' 12 bytes: 1500 less 40 of IPv6 and 20 of TCP.
         assert_eq!((segment, plan.config().line.mtu), (Some(1440), 1500));
+    }
+
+    /// 3.75 MiB are what a current Linux makes of 6 MiB of memory.
+    #[test]
+    fn windows_grow_unless_the_file_sets_one() {
+        let bulk = "[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\n";
+        let window = |text: &str| {
+            let scenario = scenario(text);
+            let plan = Plan::of(&scenario, None, Kernel::default()).unwrap();
+            let window = plan.flows().into_iter().find_map(|flow| match flow.kind {
+                Kind::Transfer(plan) => Some(plan.window),
+                _ => None,
+            });
+            (window.unwrap(), plan.config().hosts.largest_window)
+        };
+        assert_eq!(window(bulk), (Window::Grows, Some(15 << 18)));
+        assert_eq!(window(&format!("{bulk}tcp = {{ receive_window = \"64 KiB\" }}")), (Window::Fixed(65_536), None));
+        let both = "tcp = { receive_window = \"1 MiB\", autotune = true }";
+        assert_eq!(window(&format!("{bulk}{both}")), (Window::Grows, Some(1 << 20)));
     }
 
     const DOWN_AND_UP: &str = r#"

@@ -31,6 +31,7 @@ pub(super) fn hosts(configs: &[&Config], warnings: &mut BTreeSet<String>) -> Hos
         window_scaling: config.window_scale != WindowScale::Off,
         ecn: config.ecn,
         idle_restart: config.idle_restart,
+        largest_window: None,
     };
     let common = hosts(first);
     for other in configs.iter().map(|config| hosts(config)) {
