@@ -91,11 +91,26 @@ fn table_with(text: &mut String, table: &Table, (all, most): (usize, usize), wid
     if table.rows.is_empty() {
         return;
     }
+    let width = width.max(LEAST_WIDTH);
+    let whole_words = laid_out(table, most, width, true);
+    let fits = whole_words.lines().all(|line| line.chars().count() <= usize::from(width));
+    let laid_out = if fits { whole_words } else { laid_out(table, most, width, false) };
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(&format!("{}\n{laid_out}\n", shown::line(&table.title)));
+    if all > most {
+        text.push_str(&format!(" … {} more\n", all - most));
+    }
+}
+
+/// The table in `width` columns of text, or in more if `whole_words` need more.
+fn laid_out(table: &Table, most: usize, width: u16, whole_words: bool) -> String {
     let mut laid_out = comfy_table::Table::new();
     laid_out
         .load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')))
         .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(width.max(LEAST_WIDTH))
+        .set_width(width)
         .set_header(table.columns.iter().map(|column| cell(&shown::lines(&column.name), column.kind)));
     for row in table.rows.iter().take(most) {
         laid_out
@@ -105,18 +120,12 @@ fn table_with(text: &mut String, table: &Table, (all, most): (usize, usize), wid
         // A number that wraps cannot be read; words can, but not their parts.
         if column.kind == Kind::Number {
             laid_out.set_constraint(ColumnConstraint::ContentWidth);
-        } else {
+        } else if whole_words {
             let least = Width::Fixed(longest_word(table, number) + laid_out.padding_width());
             laid_out.set_constraint(ColumnConstraint::LowerBoundary(least));
         }
     }
-    if !text.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(&format!("{}\n{}\n", shown::line(&table.title), laid_out.trim_fmt()));
-    if all > most {
-        text.push_str(&format!(" … {} more\n", all - most));
-    }
+    laid_out.trim_fmt()
 }
 
 /// Characters of the longest word of a column, its head included, that is not cut.

@@ -5,6 +5,7 @@ mod bounds;
 mod calls;
 mod cells;
 mod elsewhere;
+mod households;
 mod network;
 mod never_exceeded;
 mod policing;

@@ -164,7 +164,7 @@ fn a_drain_makes_a_small_margin_enough() {
         std::fs::create_dir_all(&folder).expect("it is there");
         let path = folder.join(format!("{policy}.toml"));
         let text = text.replace("share = \"98 %\"", "share = \"99.5 %\"");
-        let text = text.replace("rtt = \"160 ms\"", "rtt = \"160 ms\", growth = \"100 %\"");
+        let text = text.replace("rtt = \"80 ms\"", "rtt = \"160 ms\", growth = \"100 %\"");
         let text = if policy == "plain" { text.replace("drain = true\n", "") } else { text };
         std::fs::write(&path, text).expect("it is there");
         let overrides = [format!("access.policy={}", path.display()), "traffic.ping.start=3 s".to_owned()];
