@@ -227,9 +227,29 @@ pub fn drawings(publication: &str, table: &Table) -> Result<Vec<Drawing>, Experi
     }
 }
 
-/// The simulation that work is counted in.
-pub(crate) fn yardstick() -> Result<(), ExperimentError> {
-    kalyanaraman1999::yardstick()
+/// The simulation that work is counted in: its time says how fast a machine is.
+#[derive(Debug)]
+pub struct Yardstick(Table);
+
+impl Yardstick {
+    /// Reads what the simulation needs.
+    ///
+    /// # Errors
+    /// When the data lack its table.
+    pub fn new() -> Result<Self, ExperimentError> {
+        let publications = crate::publications().map_err(|error| ExperimentError::Network(error.to_string()))?;
+        let known = publications.into_iter().find(|known| known.key == kalyanaraman1999::KEY);
+        let table = known.and_then(|known| known.tables.into_iter().find(|table| table.id == "1"));
+        table.map(Self).ok_or(ExperimentError::MissingSetting("table"))
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// When the shipped scenario makes no network.
+    pub fn run(&self) -> Result<(), ExperimentError> {
+        kalyanaraman1999::yardstick(&self.0)
+    }
 }
 
 /// A publication whose open questions can be answered otherwise, by its key.

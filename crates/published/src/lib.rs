@@ -28,11 +28,11 @@ pub mod work;
 pub use data::{DataError, Kind, Publication, Row, Table, publications};
 pub use experiments::{
     Drawing, EXPERIMENTS, Effort, Experiment, ExperimentError, Explore, Judged, Lab, LiveExperiment, Open, Part,
-    drawings, experiment, explorable, live,
+    Yardstick, drawings, experiment, explorable, live,
 };
 pub use reproduction::{Reproduction, RowResult, Sensitivity, Summary, TableResult};
 pub use sample::Sample;
 pub use select::{SelectError, select};
 pub use value::{Value, Values};
 pub use verdict::{Agreement, Claim, Finding, Verdict};
-pub use work::{work, yardstick};
+pub use work::work;

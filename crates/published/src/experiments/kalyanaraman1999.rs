@@ -169,11 +169,8 @@ const QUESTIONS: &[Question<Setup>] = &[
     },
 ];
 
-/// A run of ten seconds of table 1.
-pub(super) fn yardstick() -> Result<(), ExperimentError> {
-    let publications = crate::publications().map_err(|error| ExperimentError::Network(error.to_string()))?;
-    let table = publications.iter().find(|known| known.key == KEY).and_then(|known| known.table("1"));
-    let table = table.ok_or(ExperimentError::MissingSetting("table"))?;
+/// A run of ten seconds of `table`, which is table 1.
+pub(super) fn yardstick(table: &Table) -> Result<(), ExperimentError> {
     let row = table.rows.last().ok_or(ExperimentError::MissingSetting("rows"))?;
     let setup = Setup { duration_s: 10, ..Setup::base() };
     setup.run(table, row, setup::Network::Alone, 1).map(|_| ())
