@@ -1,8 +1,8 @@
 //! How a claim comes out, and the rules by which it does.
 //!
 //! A claim is *shown* when every condition of it holds beyond the 95 % confidence interval, and no figure of its table lies more than half
-//! of the published one away from it. It *hangs on an assumption* when another answer to something that the publication leaves open turns
-//! that verdict. It is *quoted* where a publication quotes others, so that nothing is computed or simulated.
+//! of the published one away from it. It *hangs on an assumption* when another answer to something that the publication leaves open gives the
+//! opposite verdict beyond the intervals. It is *quoted* where a publication quotes others, so that nothing is computed or simulated.
 
 use serde::Serialize;
 
