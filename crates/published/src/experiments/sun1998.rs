@@ -289,6 +289,8 @@ mod tests {
             let judged = model.judge(&table, &answers, Effort::Brief).unwrap();
             assert_eq!((judged.deviation_rms_pct, judged.shown), (told.deviation_rms_pct, told.shown), "{answers:?}");
             assert_eq!(judged.evidence, told.evidence);
+            // 120 cells is no threshold of the thesis.
+            assert!(told.evidence.contains(" at 120"), "predictions are judged: {}", told.evidence);
             answers[0] += 1;
         }
         let whole = model.judge(&table, &vec![0; QUESTIONS.len()], Effort::Whole).unwrap();
