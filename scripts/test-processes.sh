@@ -9,7 +9,7 @@ export BINARY=${1:?usage: scripts/test-processes.sh BINARY [--nocapture] [PART-O
 shift
 
 # They measure how late or how fast something is, or keep a processor busy.
-alone='^soak::|^exact::|takes_as_long|same_round_trip|a_flood_leaves|packet_rates|in_and_in_order|answers_live_as_published'
+alone='^soak::|^timely::|^exact::|takes_as_long|same_round_trip|a_flood_leaves|packet_rates|in_and_in_order|answers_live_as_published'
 at_once=$((2 * $(nproc)))
 
 names=()

@@ -42,6 +42,8 @@ mod streams;
 #[cfg(target_os = "linux")]
 mod tc;
 mod terminal;
+#[cfg(target_os = "linux")]
+mod timely;
 mod transcript;
 #[cfg(target_os = "linux")]
 mod unit;

@@ -269,6 +269,11 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckPacing<P, D> {
         self.queue.dequeue(now, drops)
     }
 
+    fn dequeue_urgent(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        self.release_due(now, drops);
+        self.queue.dequeue_urgent(now, drops)
+    }
+
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         match (self.next_release(), self.queue.next_ready(now)) {
             (Some(release), Some(below)) => Some(release.min(below)),

@@ -233,6 +233,10 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Rules<P, D> {
         self.queue.dequeue(now, drops)
     }
 
+    fn dequeue_urgent(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        self.queue.dequeue_urgent(now, drops)
+    }
+
     fn read_ahead(&self, packet: &P) {
         self.observer.read_ahead(packet);
         self.queue.read_ahead(packet);

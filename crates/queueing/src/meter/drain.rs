@@ -312,6 +312,36 @@ impl<P: Packet, D: Discipline<P>> Drain<P, D> {
         self.express.due = self.express.packets.front().map(|_| allowed.max(since));
     }
 
+    /// What may leave by now, the urgent first, and of the queue below what `below` gives.
+    fn take(
+        &mut self,
+        now: Instant,
+        drops: &mut dyn DropSink<P>,
+        below: impl FnOnce(&mut D, Instant, &mut dyn DropSink<P>) -> Option<P>,
+    ) -> Option<P> {
+        let due = self.next_ready(now).filter(|due| *due <= now)?;
+        if let Some(far) = &mut self.far {
+            far.idleness.silence(now);
+            far.judge(now);
+        }
+        let at = due.max(Instant::from_ps(now.as_ps().saturating_sub(self.catch_up.as_ps())));
+        let packet = if self.express.due.is_some_and(|due| due <= now) {
+            let packet = self.express.packets.pop_front()?;
+            self.express.bytes -= u64::from(packet.meta().ip_len);
+            self.express.passed += 1;
+            self.express.sent = true;
+            Some(packet)
+        } else {
+            self.express.sent = false;
+            below(&mut self.queue, now, drops)
+        };
+        if let Some(packet) = &packet {
+            self.charge(at, packet);
+        }
+        self.reschedule(now, at);
+        packet
+    }
+
     /// Charges what leaves, as of `at`.
     fn charge(&mut self, at: Instant, packet: &P) {
         let bytes = packet.meta().ip_bytes();
@@ -355,27 +385,11 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Drain<P, D> {
     }
 
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
-        let due = self.next_ready(now).filter(|due| *due <= now)?;
-        if let Some(far) = &mut self.far {
-            far.idleness.silence(now);
-            far.judge(now);
-        }
-        let at = due.max(Instant::from_ps(now.as_ps().saturating_sub(self.catch_up.as_ps())));
-        let packet = if self.express.due.is_some_and(|due| due <= now) {
-            let packet = self.express.packets.pop_front()?;
-            self.express.bytes -= u64::from(packet.meta().ip_len);
-            self.express.passed += 1;
-            self.express.sent = true;
-            Some(packet)
-        } else {
-            self.express.sent = false;
-            self.queue.dequeue(now, drops)
-        };
-        if let Some(packet) = &packet {
-            self.charge(at, packet);
-        }
-        self.reschedule(now, at);
-        packet
+        self.take(now, drops, D::dequeue)
+    }
+
+    fn dequeue_urgent(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        self.take(now, drops, D::dequeue_urgent)
     }
 
     fn read_ahead(&self, packet: &P) {

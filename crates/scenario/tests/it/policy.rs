@@ -455,3 +455,40 @@ fn the_reference_is_printed_from_the_code() {
     let again = "cargo run -p lastmile-scenario --example policy-reference > docs/reference/policy.md";
     assert!(std::fs::read_to_string(path).is_ok_and(|text| text == printed), "print it again: {again}");
 }
+
+/// Bulk waits, and the policy is read again: an echo request that comes now leaves before what waits, both ways.
+#[test]
+fn urgent_packets_go_before_the_backlog_of_an_earlier_policy() {
+    use lastmile_packet::Protocol;
+    use lastmile_queueing::{Discipline as _, DropReason, Handover};
+    use lastmile_units::{Duration, Instant};
+
+    let mbit = BitRate::from_mbit_per_s;
+    let layer = lastmile_linklayer::LinkLayer::from_name("pppoe-ptm").unwrap();
+    let line = Line { up: mbit(10), down: mbit(50), up_layer: layer, down_layer: layer };
+    for name in ["full-both-ways", "adsl-optimizer"] {
+        let policy = ready(name, Some(line));
+        let down = policy.down.as_ref().map(|down| &down.queue);
+        for spec in [Some(&policy.up), down].into_iter().flatten() {
+            let bulk = Meta { ip_len: 1492, header_len: 28, protocol: Protocol::Udp, ..Meta::default() };
+            let mut none = |_: Instant, packet: Meta, reason: DropReason| panic!("{name}: {packet:?} {reason:?}");
+            let mut earlier = spec.build::<Meta>(&layer).unwrap();
+            for _ in 0..20 {
+                earlier.enqueue(Instant::ZERO, bulk, &mut none);
+            }
+            let mut queue = Handover::new(earlier, spec.build::<Meta>(&layer).unwrap());
+            let echo = Meta { ip_len: 84, protocol: Protocol::EchoRequest, ..bulk };
+            queue.enqueue(Instant::ZERO, bulk, &mut none);
+            queue.enqueue(Instant::ZERO, echo, &mut none);
+            // Within what three full packets take of the slower direction.
+            let mut left = Vec::new();
+            for us in 0..4_000 {
+                let now = Instant::ZERO + Duration::from_us(us);
+                while let Some(packet) = queue.dequeue(now, &mut none) {
+                    left.push(packet.ip_len);
+                }
+            }
+            assert!(left.contains(&84), "{name}: {left:?}");
+        }
+    }
+}
