@@ -217,6 +217,29 @@ mod tests {
         assert!((mos(3.0) - 1.0).abs() < f64::EPSILON, "not below the worst score");
     }
 
+    /// Equations 7-1 to 7-29 of G.107 (06/2015), computed separately with the defaults of table 3 and Tr = 2 T.
+    #[test]
+    fn r_is_that_of_the_equations() {
+        let r = |codec: &str, ms: f64, percent: f64, burst_ratio: f64| {
+            r_factor(&Codec::named(codec).unwrap(), &Path { delay_s: ms / 1e3, loss: percent / 100.0, burst_ratio })
+        };
+        let delays = [
+            (0.0, 93.206),
+            (20.0, 92.531),
+            (50.0, 91.756),
+            (100.0, 90.664),
+            (150.0, 89.539),
+            (200.0, 85.805),
+            (300.0, 72.666),
+            (400.0, 62.247),
+        ];
+        for (ms, expected) in delays {
+            assert!((r("g711", ms, 0.0, 1.0) - expected).abs() < 0.001, "{ms} ms: {}", r("g711", ms, 0.0, 1.0));
+        }
+        assert!((r("g729a", 150.0, 2.0, 1.0) - 70.539).abs() < 0.001);
+        assert!((r("g723.1", 100.0, 1.0, 2.0) - 70.844).abs() < 0.001);
+    }
+
     /// G.107, clause 7.4: no talker echo below 1 ms. At 1 ms equations 7-19 to 7-22 give -0.11 with TELR 65 dB.
     #[test]
     fn echo_of_less_than_a_millisecond_is_sidetone() {
