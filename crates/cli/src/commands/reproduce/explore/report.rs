@@ -188,7 +188,8 @@ impl Explored {
 
     /// What was done, and what was not.
     fn effort(&self) -> String {
-        let mut text = format!("{} seeds each", self.seeds);
+        let mut text =
+            format!("{} seeds each, {} where they leave a claim undecided", self.seeds, self.confirmed_seeds);
         if !self.brief.is_empty() {
             write!(text, ", {}", self.brief).expect("a string takes all");
         }
