@@ -56,6 +56,10 @@ bench: ## Events, packets and cells per second beside the machine's yardstick
 	$(CARGO) build --release --locked --package lastmile-cli --package lastmile-bench
 	$(CARGO) run --release --locked --package lastmile-bench
 
+.PHONY: carried
+carried: ## Packets a second of one processor by packet path and policy, as root
+	$(CARGO) run --release --locked --package lastmile-bench -- --only live: --no-instructions --repeat 1
+
 .PHONY: peers
 peers: ## Beside the kernel's HTB, FQ-CoDel and CAKE, in a Debian kernel on QEMU's virtual clock; takes some hours
 	@scripts/setup.sh peers

@@ -44,6 +44,8 @@ pub(crate) enum Between {
     Fifo,
     /// The policy adsl-optimizer with the Smart ACK Dropper in its ACK class.
     SixClasses,
+    /// A ready policy, at a rate that it never meets.
+    Policy(&'static str),
 }
 
 impl Between {
@@ -54,6 +56,7 @@ impl Between {
             Self::Bare => "bare forwarder",
             Self::Fifo => "one fifo",
             Self::SixClasses => "six classes and sad",
+            Self::Policy(name) => name,
         }
     }
 }
@@ -113,8 +116,18 @@ pub(crate) fn six_classes(rate: BitRate) -> [(Spec, LinkLayer); 2] {
     // What is measured are classes, rules and the dropper over FIFOs.
     let text = text.replace("kind = \"sfq\", perturb = \"10 s\"", "kind = \"fifo\"");
     let layer = LinkLayer::from_name("pppoa-vcmux").expect("a preset");
+    middlebox("adsl-optimizer with sad", &text, rate, layer)
+}
+
+/// The queues of a middlebox with a ready policy, on Ethernet frames.
+pub(crate) fn ready_policy(name: &str, rate: BitRate) -> [(Spec, LinkLayer); 2] {
+    let text = lastmile_scenario::policy::ready::text(name).expect("a ready policy");
+    middlebox(name, text, rate, LinkLayer::from_name("pppoe-ptm").expect("a preset"))
+}
+
+fn middlebox(name: &str, text: &str, rate: BitRate, layer: LinkLayer) -> [(Spec, LinkLayer); 2] {
     let line = Line { up: rate, down: rate, up_layer: layer, down_layer: layer };
-    let policy = Policy::parse("adsl-optimizer with sad", &text, Some(line)).expect("a sound policy");
+    let policy = Policy::parse(name, text, Some(line)).expect("a sound policy");
     let (up, down) = policy.of_middlebox();
     [(up, policy.line.up_layer), (down, policy.line.down_layer)]
 }
@@ -186,6 +199,7 @@ impl Way {
             Between::Bare => None,
             Between::Fifo => Some([(Spec::fifo(1_000), layer), (Spec::fifo(1_000), layer)]),
             Between::SixClasses => Some(six_classes(LINE)),
+            Between::Policy(name) => Some(ready_policy(name, LINE)),
         };
         let bump = queues.map(|queues| {
             let [up, down] = queues.map(|(queue, layer)| vec![hop(queue, layer)]);

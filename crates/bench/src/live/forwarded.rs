@@ -1,5 +1,5 @@
 //! How many packets a second go from one interface to another, by each packet path: bare (received and sent), through a FIFO
-//! without a rate, and through six classes with the Smart ACK Dropper.
+//! without a rate, through six classes with the Smart ACK Dropper, and through the policies `cake` and `full-both-ways`.
 //!
 //! A thread beside it sends as fast as it can. Packets a second of processor time stay what they are when the machine has other
 //! things to do; they count what the thread spends in the kernel as well.
@@ -20,7 +20,7 @@ use lastmile_queueing::spec::Spec;
 use lastmile_units::{BitRate, Instant};
 
 use super::{Result, Row};
-use crate::datapath::{Between, hop, six_classes, unread};
+use crate::datapath::{Between, hop, ready_policy, six_classes, unread};
 use crate::traffic::Traffic;
 
 /// How long each way carries before anything counts, at least.
@@ -36,6 +36,10 @@ const PAUSE: StdDuration = StdDuration::from_millis(1);
 const LINE: BitRate = BitRate::from_mbit_per_s(100_000);
 /// Frames that the sender has at least, so that flows have turns.
 const FRAMES: usize = 4096;
+
+/// What stands between the ports, each in its turn.
+const WAYS: [Between; 5] =
+    [Between::Bare, Between::Fifo, Between::SixClasses, Between::Policy("cake"), Between::Policy("full-both-ways")];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Path {
@@ -83,8 +87,7 @@ struct Turn {
 fn measured(path: Path, ip_len: u16, flows: u32) -> Result<Vec<Row>> {
     let Hosts { left, _right, _bypasses, mut west, mut east } = Hosts::new(path)?;
     let (over, ready) = (AtomicBool::new(false), AtomicBool::new(false));
-    let [bare, fifo, six_classes] = Between::ALL.map(Way::new);
-    let mut ways = [bare?, fifo?, six_classes?];
+    let mut ways = WAYS.into_iter().map(Way::new).collect::<Result<Vec<_>>>()?;
     let clock = MonotonicClock::start();
     let rounds = FRAMES.max(flows as usize) * WARM_UP_ROUNDS;
     let (turns, offered) = thread::scope(|scope| {
@@ -97,18 +100,21 @@ fn measured(path: Path, ip_len: u16, flows: u32) -> Result<Vec<Row>> {
         let offered = sender.join().map_err(|_| "the sender panicked")??;
         Ok::<_, Box<dyn std::error::Error + Send + Sync>>((turns?, offered))
     })?;
-    let rows = (0..3).map(|index| row(path, ip_len, flows, index, &turns, offered, ways[index].dropped_share()));
+    let rows = ways
+        .iter()
+        .enumerate()
+        .map(|(index, way)| row(path, ip_len, flows, index, &turns, offered, way.dropped_share()));
     Ok(rows.collect())
 }
 
 /// What each way did in each turn, after each has carried as many packets as `warm_up` says.
 fn turns(
-    ways: &mut [Way; 3],
+    ways: &mut [Way],
     warm_up: f64,
     clock: &MonotonicClock,
     west: &mut dyn Port,
     east: &mut dyn Port,
-) -> Result<[[Turn; TURNS]; 3]> {
+) -> Result<Vec<[Turn; TURNS]>> {
     for way in &mut *ways {
         let mut carried = 0.0;
         while carried < warm_up {
@@ -119,7 +125,7 @@ fn turns(
             carried += more;
         }
     }
-    let mut turns = [[Turn::default(); TURNS]; 3];
+    let mut turns = vec![[Turn::default(); TURNS]; ways.len()];
     for turn in 0..TURNS {
         for (way, turns) in ways.iter_mut().zip(&mut turns) {
             let (before, start) = (cpu_seconds()?, StdInstant::now());
@@ -136,7 +142,7 @@ fn row(
     ip_len: u16,
     flows: u32,
     index: usize,
-    turns: &[[Turn; TURNS]; 3],
+    turns: &[[Turn; TURNS]],
     offered: f64,
     dropped_share: f64,
 ) -> Row {
@@ -164,7 +170,7 @@ fn row(
         path.name().to_owned(),
         ip_len.to_string(),
         flows.to_string(),
-        Between::ALL[index].name().to_owned(),
+        WAYS[index].name().to_owned(),
         format!("{offered:.0}"),
         number(|turn| turn.carried),
         format!("{carried:.2}"),
@@ -229,6 +235,7 @@ impl Way {
             Between::Bare => return Ok(Self::Bare { frames: Vec::with_capacity(BATCH), spare: Vec::new() }),
             Between::Fifo => [(Spec::fifo(1_000), layer), (Spec::fifo(1_000), layer)],
             Between::SixClasses => six_classes(LINE),
+            Between::Policy(name) => ready_policy(name, LINE),
         };
         let [up, down] = queues.map(|(queue, layer)| vec![hop(queue, layer)]);
         let config = BumpConfig { up, down, mtu: u16::MAX, seed: 1, hash_key: HashKey::default() };

@@ -68,7 +68,11 @@ fn with_real_time_priority_no_second_has_a_stall_and_a_download_keeps_its_rate()
     let (times, received, took) = thread::scope(|scope| {
         scope.spawn(|| {
             let data = vec![0; 1 << 16];
-            while !over.load(Ordering::Relaxed) && server.write_all(&data).is_ok() {}
+            while !over.load(Ordering::Relaxed) {
+                if server.write_all(&data).is_err() {
+                    break;
+                }
+            }
             drop(server);
         });
         let receiver = scope.spawn(|| {
