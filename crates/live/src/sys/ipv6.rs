@@ -1,14 +1,13 @@
-//! IPv6 addresses and routes of a network device: netdevice(7), rtnetlink(7), and ip-sysctl of the kernel's documentation.
+//! IPv6 addresses and routes of a network device: rtnetlink(7), and ip-sysctl of the kernel's documentation.
 //!
 //! All of it acts on the network namespace of the calling thread.
 
 use std::fs;
 use std::io;
-use std::net::{Ipv6Addr, UdpSocket};
-use std::os::fd::AsRawFd;
+use std::net::Ipv6Addr;
 
 use super::link::Message;
-use super::{check, packet};
+use super::packet;
 
 /// The smallest MTU of a device with IPv6 (RFC 8200, section 5): the kernel takes IPv6 off a device with a smaller one.
 pub(crate) const LEAST_MTU: u16 = 1280;
@@ -30,16 +29,17 @@ pub(crate) fn enable_silently(name: &str) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Gives the device an address in a network of `prefix_len` bits, usable at once.
+/// Gives the device an address in a network of `prefix_len` bits, usable when this returns: duplicate address detection, which would end later even
+/// where it sends nothing, is left out. Struct `ifaddrmsg` of rtnetlink(7).
 pub(crate) fn set_address(name: &str, address: Ipv6Addr, prefix_len: u8) -> io::Result<()> {
-    let request = libc::in6_ifreq {
-        ifr6_addr: libc::in6_addr { s6_addr: address.octets() },
-        ifr6_prefixlen: prefix_len.into(),
-        ifr6_ifindex: packet::index_of(name)?,
-    };
-    let socket = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))?;
-    // SAFETY: `request` has the type that the operation takes, and outlives the call.
-    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFADDR as libc::Ioctl, &raw const request) }).map(drop)
+    let index = packet::index_of(name)?.to_ne_bytes();
+    let about = [&[libc::AF_INET6 as u8, prefix_len, libc::IFA_F_NODAD as u8, 0], &index[..]].concat();
+    let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL | libc::NLM_F_ACK;
+    let mut message = Message::with_body(libc::RTM_NEWADDR, flags as u16, &about);
+    for kind in [libc::IFA_LOCAL, libc::IFA_ADDRESS] {
+        message.attribute(kind, &address.octets());
+    }
+    message.ask().map(drop)
 }
 
 /// Sends every IPv6 packet without a better route to the device. Struct `rtmsg` of rtnetlink(7).
