@@ -77,11 +77,6 @@ impl Interrupt {
         Ok(Self(manner))
     }
 
-    /// Whether a signal has come.
-    pub(crate) fn came() -> bool {
-        HEARD.get().and_then(Heard::exit).is_some()
-    }
-
     /// How the program is to end, if a signal has come.
     pub(crate) fn requested(&self) -> Option<Exit> {
         HEARD.get().and_then(Heard::exit)

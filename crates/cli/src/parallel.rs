@@ -2,14 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
-
-/// How long [`until_stopped`] waits for a job before it asks whether it is to stop.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// Does `count` jobs on so many threads, each job on one; what they return comes in their order. By default a thread a processor.
 pub(crate) fn in_parallel<T: Send>(
@@ -65,46 +60,10 @@ pub(crate) fn in_order<T: Send>(
     });
 }
 
-/// Does `count` jobs as [`in_parallel`] does, but begins none once `stopped`, and waits for none that takes long: all these are `None`.
-/// Their threads go on until the program ends.
-pub(crate) fn until_stopped<T: Send + 'static>(
-    count: usize,
-    threads: Option<NonZeroUsize>,
-    job: impl Fn(usize) -> T + Send + Sync + 'static,
-    stopped: impl Fn() -> bool + Send + Sync + 'static,
-) -> Vec<Option<T>> {
-    let threads = threads.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-    let shared = Arc::new((AtomicUsize::new(0), job, stopped));
-    let (sender, receiver) = mpsc::channel();
-    for _ in 0..threads.min(count) {
-        let (sender, shared) = (sender.clone(), Arc::clone(&shared));
-        thread::spawn(move || {
-            let (next, job, stopped) = &*shared;
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let wanted = number < count && !stopped();
-                if !wanted || sender.send((number, job(number))).is_err() {
-                    return;
-                }
-            }
-        });
-    }
-    drop(sender);
-    let mut results: Vec<Option<T>> = std::iter::repeat_with(|| None).take(count).collect();
-    loop {
-        match receiver.recv_timeout(LOOK) {
-            Ok((number, result)) => results[number] = Some(result),
-            Err(RecvTimeoutError::Timeout) if !(shared.2)() => {}
-            Err(_) => break,
-        }
-    }
-    let all = (shared.2)() || results.iter().all(Option::is_some);
-    assert!(all, "a job panicked");
-    results
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -121,24 +80,5 @@ mod tests {
         assert_eq!(told, (0..12).collect::<Vec<_>>(), "11 was the last that was wanted");
         assert_eq!(in_parallel(3, NonZeroUsize::new(8), late), [0, 1, 2]);
         assert!(in_parallel(0, None, late).is_empty());
-    }
-    #[test]
-    fn what_takes_longer_than_anybody_waits_is_left_out() {
-        let begun = Arc::new(AtomicUsize::new(0));
-        let seen = Arc::clone(&begun);
-        let job = move |number: usize| {
-            seen.fetch_add(1, Ordering::SeqCst);
-            if number == 1 {
-                thread::sleep(Duration::from_secs(3600));
-            }
-            number
-        };
-        // The second never ends, and the third is done by then.
-        let stopped = move || begun.load(Ordering::SeqCst) >= 3;
-        let made = until_stopped(4, NonZeroUsize::new(2), job, stopped);
-        assert_eq!(made, [Some(0), None, Some(2), None]);
-        let all = until_stopped(20, NonZeroUsize::new(4), |number| number, || false);
-        assert_eq!(all, (0..20).map(Some).collect::<Vec<_>>());
-        assert!(until_stopped(0, None, |number| number, || false).is_empty());
     }
 }

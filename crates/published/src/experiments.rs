@@ -20,7 +20,7 @@ use lastmile_sim::outcome::Outcome;
 use lastmile_sim::spec::Network;
 use lastmile_units::Duration;
 
-pub use open::{Effort, Explore, Judged, Open, Part};
+pub use open::{Part, Reproducible};
 
 use crate::data::Table;
 use crate::reproduction::TableResult;
@@ -39,23 +39,23 @@ pub struct Experiment {
 
 impl Experiment {
     /// What it is made of, where that is more than one part.
-    fn divisible(&self) -> Option<&'static dyn Explore> {
-        explorable(self.publication).filter(|explore| explore.tables().contains(&self.table))
+    fn divisible(&self) -> Option<&'static dyn Reproducible> {
+        reproducible(self.publication).filter(|known| known.tables().contains(&self.table))
     }
 
     /// Of how many parts it is made; each can run on a thread of its own.
     #[must_use]
     pub fn parts(&self, table: &Table) -> usize {
-        self.divisible().map_or(1, |explore| explore.parts(table))
+        self.divisible().map_or(1, |known| known.parts(table))
     }
 
     /// Which share of the work each part has; together they are one.
     #[must_use]
     pub fn shares(&self, table: &Table) -> Vec<f64> {
-        let Some(explore) = self.divisible() else { return vec![1.0] };
-        let mut shares = vec![1.0; explore.parts(table)];
+        let Some(known) = self.divisible() else { return vec![1.0] };
+        let mut shares = vec![1.0; known.parts(table)];
         if let Some(base) = shares.first_mut() {
-            *base = explore.whole_by_brief(self.table);
+            *base = known.whole_by_brief(self.table);
         }
         let sum: f64 = shares.iter().sum();
         shares.iter().map(|share| share / sum).collect()
@@ -67,7 +67,7 @@ impl Experiment {
     /// As [`run`](Self::run).
     pub fn part(&self, table: &Table, number: usize) -> Result<Part, ExperimentError> {
         match self.divisible() {
-            Some(explore) => explore.part(table, number),
+            Some(known) => known.part(table, number),
             None => (self.run)(table).map(Part::whole),
         }
     }
@@ -78,7 +78,7 @@ impl Experiment {
     /// As [`run`](Self::run).
     pub fn join(&self, table: &Table, mut parts: Vec<Part>) -> Result<TableResult, ExperimentError> {
         match self.divisible() {
-            Some(explore) => explore.join(table, parts),
+            Some(known) => known.join(table, parts),
             None => parts.pop().and_then(Part::into_whole).ok_or(ExperimentError::MissingSetting("rows")),
         }
     }
@@ -254,14 +254,14 @@ impl Yardstick {
 
 /// A publication whose open questions can be answered otherwise, by its key.
 #[must_use]
-pub fn explorable(publication: &str) -> Option<&'static dyn Explore> {
+pub fn reproducible(publication: &str) -> Option<&'static dyn Reproducible> {
     let known = [
-        (ano2002::KEY, ano2002::EXPLORE),
-        (kalyanaraman1999::KEY, kalyanaraman1999::EXPLORE),
-        (phanse2000::KEY, phanse2000::EXPLORE),
-        (sun1998::KEY, sun1998::EXPLORE),
+        (ano2002::KEY, ano2002::REPRODUCIBLE),
+        (kalyanaraman1999::KEY, kalyanaraman1999::REPRODUCIBLE),
+        (phanse2000::KEY, phanse2000::REPRODUCIBLE),
+        (sun1998::KEY, sun1998::REPRODUCIBLE),
     ];
-    known.into_iter().find(|(key, _)| *key == publication).map(|(_, explore)| explore)
+    known.into_iter().find(|(key, _)| *key == publication).map(|(_, known)| known)
 }
 
 /// As many decimals as tell something.

@@ -9,7 +9,6 @@
 //! | [`value`] | [`Values`]: named numbers and words in the order of the file |
 //! | [`mod@select`] | `phanse2000/5.1 5.2`: which tables a user means |
 //! | [`experiments`] | [`Experiment`]: what reproduces a table |
-//! | [`explore`] | a search for the assumptions that bring figures closest |
 //! | [`sample`] | [`Sample`]: a quantity with each seed, its mean and its interval |
 //! | [`verdict`] | [`Verdict`]: the states of a claim, and the rules that lead to them |
 //! | [`mod@work`] | how long experiments take |
@@ -17,7 +16,6 @@
 
 pub mod data;
 pub mod experiments;
-pub mod explore;
 pub mod reproduction;
 pub mod sample;
 pub mod select;
@@ -27,8 +25,8 @@ pub mod work;
 
 pub use data::{DataError, Kind, Publication, Row, Table, publications};
 pub use experiments::{
-    Drawing, EXPERIMENTS, Effort, Experiment, ExperimentError, Explore, Judged, Lab, LiveExperiment, Open, Part,
-    Yardstick, drawings, experiment, explorable, live,
+    Drawing, EXPERIMENTS, Experiment, ExperimentError, Lab, LiveExperiment, Part, Reproducible, Yardstick, drawings,
+    experiment, live, reproducible,
 };
 pub use reproduction::{Reproduction, RowResult, Sensitivity, Summary, TableResult};
 pub use sample::Sample;

@@ -85,9 +85,9 @@ mod tests {
             assert!(experiment(publication, table).is_some() && *work > 0.0, "{publication}/{table}");
         }
         for known in EXPERIMENTS {
-            let explored =
-                crate::explorable(known.publication).is_some_and(|open| open.tables().contains(&known.table));
-            assert!(!explored || work(known) > 0.0, "{}/{}", known.publication, known.table);
+            let has_parts =
+                crate::reproducible(known.publication).is_some_and(|open| open.tables().contains(&known.table));
+            assert!(!has_parts || work(known) > 0.0, "{}/{}", known.publication, known.table);
         }
     }
 

@@ -1,7 +1,6 @@
 //! `lastmile reproduce`: published figures beside the closed form and what lastmile simulates, and with `--live` beside real packets.
 
 mod draw;
-mod explore;
 mod print;
 mod progress;
 
@@ -13,7 +12,6 @@ use lastmile_published::{
     EXPERIMENTS, Experiment, ExperimentError, Part, Publication, Reproduction, Table as PublishedTable, TableResult,
     experiment, publications, select,
 };
-use lastmile_units::Duration;
 
 #[cfg(target_os = "linux")]
 use {
@@ -49,25 +47,11 @@ pub(crate) struct Arguments {
 
     /// Measure with real packets too what can be, as root: tables of brouer2005; how long it takes is told first
     #[cfg(target_os = "linux")]
-    #[arg(long, conflicts_with_all = ["list", "explore"])]
+    #[arg(long, conflicts_with = "list")]
     live: bool,
 
-    /// Search the space of what a publication leaves open (all but brouer2005) for the assumptions that bring the published figures closest, and tell what
-    /// was found; nothing else is done with it. Tens of minutes for a whole publication, or as long as --within says
-    #[arg(long, conflicts_with = "list")]
-    explore: bool,
-
-    /// End the search in this time, with what was left out told; where time is left, combinations of answers are drawn at random. What has
-    /// begun is carried through, so that a machine whose load grows meanwhile ends a little late
-    #[arg(long, value_name = "TIME", requires = "explore")]
-    within: Option<Duration>,
-
-    /// Try so many combinations of answers drawn at random, too [default: 0, or with --within as many as there is time for]
-    #[arg(long, value_name = "N", requires = "explore")]
-    draw: Option<usize>,
-
     /// Draw the series that a table is about, such as the queues of sun1998/fig-5.12, into this directory; made if it is not there
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["list", "explore"])]
+    #[arg(long, value_name = "DIR", conflicts_with = "list")]
     out: Option<PathBuf>,
 
     /// Threads for the tables and their parts; they change nothing in the results [default: one a processor]
@@ -87,9 +71,6 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         return Ok(Exit::Done);
     }
     let experiments = experiments(&chosen, &arguments.tables)?;
-    if arguments.explore {
-        return explore(&experiments, arguments, printer);
-    }
     let mut folders = Folders::default();
     if let Some(out) = &arguments.out {
         folders.prepare(out, &["probe"], "--out")?;
@@ -155,14 +136,6 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     }
     ended?;
     conclude(tables, arguments, printer)
-}
-
-fn explore(experiments: &[(&PublishedTable, Experiment)], arguments: &Arguments, printer: &mut Printer) -> Result {
-    let tables: Vec<_> = experiments.iter().map(|(table, known)| (known.publication, *table)).collect();
-    let Arguments { within, draw, threads, json, .. } = *arguments;
-    let within = within.map(|within| std::time::Duration::from_nanos(within.as_ns()));
-    let options = explore::Options { within, draw, threads, json };
-    explore::explore(&tables, !arguments.tables.is_empty(), &options, printer)
 }
 
 /// Prints the JSON, or the summary of several tables, and says whether every claim holds.

@@ -180,17 +180,6 @@ fn a_second_signal_ends_at_once_whichever_it_is() {
     assert!(at_once > 0, "no second signal ended it at once");
 }
 
-/// A search tells what it has found, and does not wait for the table that is being simulated.
-#[test]
-fn a_search_ends_soon_with_what_it_has_found() {
-    let scratch = scratch();
-    let child = begun(&scratch.path, &["reproduce", "--explore", "ano2002", "--threads", "1"]);
-    std::thread::sleep(Duration::from_secs(2));
-    signal(&child, "TERM");
-    let output = end(child);
-    assert_eq!(output.status.code(), Some(143), "{output:?}");
-}
-
 #[test]
 fn one_signal_ends_what_has_nothing_to_end_in_order() {
     let scratch = scratch();

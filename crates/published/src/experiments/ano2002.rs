@@ -12,7 +12,7 @@ mod throughput;
 use crate::data::Table;
 use crate::reproduction::TableResult;
 
-use super::open::{Brief, Explore, Model, Own, Question, Simulated};
+use super::open::{Brief, Model, Own, Question, Reproducible, Simulated};
 use super::{Drawing, ExperimentError, Tables, number, whole};
 use testbed::{Setup, Weights};
 
@@ -40,8 +40,8 @@ pub(super) fn drawings(table: &Table) -> Result<Vec<Drawing>, ExperimentError> {
     if table.id == "fig-8" { recovery::drawings(&Setup::base()) } else { Ok(Vec::new()) }
 }
 
-/// What the paper leaves open, for [`Explore`].
-pub(super) const EXPLORE: &dyn Explore = &MODEL;
+/// What the paper leaves open, for [`Reproducible`].
+pub(super) const REPRODUCIBLE: &dyn Reproducible = &MODEL;
 
 const MODEL: Model<Setup> = Model {
     publication: KEY,
@@ -62,7 +62,7 @@ const MODEL: Model<Setup> = Model {
     ],
     base: Setup::base,
     seeds: 5,
-    brief: Brief { set: |setup| setup.duration_s = 30, shorter: 6.0, told: "runs of 30 s, those of figure 8 of 90 s" },
+    brief: Brief { set: |setup| setup.duration_s = 30, shorter: 6.0 },
     questions: QUESTIONS,
 };
 
@@ -146,7 +146,6 @@ const QUESTIONS: &[Question<Setup>] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::open::Effort;
     use crate::reproduction::RowResult;
 
     const ONE: &[u64] = &[1];
@@ -176,7 +175,7 @@ mod tests {
         }
     }
 
-    /// A table is told with the seeds that it ran with, and a search plans by them.
+    /// A table tells the seeds that it ran with, and shares of the work follow from them.
     #[test]
     fn tables_with_seeds_or_lengths_of_their_own_tell_them() {
         let model = Model { base: || Setup { duration_s: 1, ..Setup::base() }, ..MODEL };
@@ -184,7 +183,6 @@ mod tests {
         let result = model.join(&bursts, vec![model.part(&bursts, 0).unwrap()]).unwrap();
         assert_eq!(result.seeds, [1, 2, 3]);
         // Five seeds in place of three and 180 s in place of 30, of figure 8 in place of 90; figure 7 has three seeds.
-        assert_eq!(model.told(Effort::Whole).0, 5);
         assert_eq!(["1", "fig-8", "fig-7"].map(|id| model.whole_by_brief(id).round() as u64), [10, 3, 6]);
     }
 

@@ -11,7 +11,7 @@ mod two_way;
 use crate::data::Table;
 use crate::reproduction::TableResult;
 
-use super::open::{Brief, Explore, Model, Question, Simulated};
+use super::open::{Brief, Model, Question, Reproducible, Simulated};
 use super::{ExperimentError, Tables, whole};
 use setup::Setup;
 
@@ -34,8 +34,8 @@ fn simulated(table: &Table) -> Result<TableResult, ExperimentError> {
     MODEL.reproduce(table)
 }
 
-/// What the paper leaves open, for [`Explore`].
-pub(super) const EXPLORE: &dyn Explore = &MODEL;
+/// What the paper leaves open, for [`Reproducible`].
+pub(super) const REPRODUCIBLE: &dyn Reproducible = &MODEL;
 
 const MODEL: Model<Setup> = Model {
     publication: KEY,
@@ -48,7 +48,7 @@ const MODEL: Model<Setup> = Model {
     ],
     base: Setup::base,
     seeds: 10,
-    brief: Brief { set: |setup| setup.duration_s = 30, shorter: 3.3, told: "runs of 30 s" },
+    brief: Brief { set: |setup| setup.duration_s = 30, shorter: 3.3 },
     questions: QUESTIONS,
 };
 

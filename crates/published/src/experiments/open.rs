@@ -1,7 +1,7 @@
 //! What a publication leaves open: a base case that is fixed for stated reasons, and what would come of other answers.
 //!
 //! The base case is what the program reproduces with. Every other answer is tried one at a time and told beside each table, and
-//! [`Explore`] tries them together; neither ever changes the base case.
+//! [`Reproducible`] tries them together; neither ever changes the base case.
 
 use crate::data::Table;
 use crate::reproduction::{RowResult, Sensitivity, TableResult};
@@ -51,8 +51,6 @@ pub(super) struct Brief<S: 'static> {
     pub(super) set: fn(&mut S),
     /// By how much a run becomes shorter: its usual length over this one.
     pub(super) shorter: f64,
-    /// The same in words; empty where nothing is set.
-    pub(super) told: &'static str,
 }
 
 /// A table that is simulated.
@@ -245,42 +243,8 @@ pub(super) fn deviation_rms_pct(rows: &[RowResult]) -> Option<f64> {
     (count > 0).then(|| super::significant(100.0 * (squares / f64::from(count)).sqrt()))
 }
 
-/// A question, as those see it who try answers: what is taken first, then the others.
-#[derive(Clone, Debug)]
-pub struct Open {
-    /// What the publication does not say.
-    pub asks: &'static str,
-    /// What may be meant; the first is the base case.
-    pub answers: Vec<&'static str>,
-    /// Tables to which it matters; empty for all.
-    pub tables: &'static [&'static str],
-}
-
-/// With how much effort a table is judged.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Effort {
-    /// As what is tried beside a base case: few seeds and, for some publications, shorter runs.
-    Brief,
-    /// As the base case itself.
-    Whole,
-}
-
-/// A table under some answers.
-#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
-pub struct Judged {
-    /// The root mean square of the relative deviations from all figures published, in percent; `None` where none has a number.
-    pub deviation_rms_pct: Option<f64>,
-    /// Whether the table's claim is shown.
-    pub shown: bool,
-    /// The figures that do or do not.
-    pub evidence: String,
-}
-
 /// A publication whose open questions can be answered otherwise.
-pub trait Explore: Sync {
-    /// What it leaves open.
-    fn open(&self) -> Vec<Open>;
-
+pub trait Reproducible: Sync {
     /// Its simulated tables, by id.
     fn tables(&self) -> Vec<&'static str>;
 
@@ -299,29 +263,11 @@ pub trait Explore: Sync {
     /// As the experiment's.
     fn join(&self, table: &Table, parts: Vec<Part>) -> Result<TableResult, ExperimentError>;
 
-    /// How many seeds an effort takes, of a table that has no fewer of its own, and in words what else it shortens; empty where nothing is.
-    fn told(&self, effort: Effort) -> (usize, &'static str);
-
     /// How many times as long as a brief judgement of this table a whole one takes, about.
     fn whole_by_brief(&self, table: &str) -> f64;
-
-    /// Simulates the rows of a table under these answers, one a question by its place in [`Open::answers`].
-    ///
-    /// # Errors
-    /// As the experiment's.
-    fn judge(&self, table: &Table, answers: &[usize], effort: Effort) -> Result<Judged, ExperimentError>;
 }
 
-impl<S> Explore for Model<S> {
-    fn open(&self) -> Vec<Open> {
-        let answers = |question: &Question<S>| {
-            std::iter::once(question.taken).chain(question.others.iter().map(|(answer, _)| *answer)).collect()
-        };
-        let open =
-            |question: &Question<S>| Open { asks: question.asks, answers: answers(question), tables: question.tables };
-        self.questions.iter().map(open).collect()
-    }
-
+impl<S> Reproducible for Model<S> {
     fn tables(&self) -> Vec<&'static str> {
         self.tables.iter().map(|table| table.id).collect()
     }
@@ -365,34 +311,9 @@ impl<S> Explore for Model<S> {
         Ok(result)
     }
 
-    fn told(&self, effort: Effort) -> (usize, &'static str) {
-        match effort {
-            Effort::Brief => (FEW, self.brief.told),
-            Effort::Whole => (self.seeds, ""),
-        }
-    }
-
     fn whole_by_brief(&self, table: &str) -> f64 {
         let own = self.tables.iter().find(|known| known.id == table).map_or(Own::NOTHING, |known| known.own);
         own.shorter.unwrap_or(self.brief.shorter) * self.seeds.min(own.seeds) as f64 / FEW as f64
-    }
-
-    fn judge(&self, table: &Table, answers: &[usize], effort: Effort) -> Result<Judged, ExperimentError> {
-        let simulated = self.simulated(table)?;
-        let mut setup = (self.base)();
-        if effort == Effort::Brief {
-            (self.brief.set)(&mut setup);
-        }
-        for (question, answer) in self.questions.iter().zip(answers) {
-            if let Some((_, set)) = answer.checked_sub(1).and_then(|other| question.others.get(other)) {
-                set(&mut setup);
-            }
-        }
-        let Attempt { deviation_rms_pct, finding, .. } = match effort {
-            Effort::Brief => self.brief(table, &setup)?,
-            Effort::Whole => self.attempt(table, &setup, self.seeds(simulated))?,
-        };
-        Ok(Judged { deviation_rms_pct, shown: finding.is_shown(), evidence: finding.evidence() })
     }
 }
 
@@ -454,7 +375,7 @@ mod tests {
             tables: &[Simulated::new("5.7", rows, judge, &[])],
             base: || [1.0; 10],
             seeds: 10,
-            brief: Brief { set: |_| (), shorter: 1.0, told: "" },
+            brief: Brief { set: |_| (), shorter: 1.0 },
             questions: &[],
         };
         let publications = crate::publications().unwrap();

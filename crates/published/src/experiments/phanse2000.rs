@@ -20,7 +20,7 @@ use lastmile_queueing::random::Stream;
 use crate::data::Table;
 use crate::reproduction::TableResult;
 
-use super::open::{Brief, Explore, Model, Question, Simulated};
+use super::open::{Brief, Model, Question, Reproducible, Simulated};
 use super::trial::Overrides;
 use super::{ExperimentError, Tables, whole};
 use setup::Setup;
@@ -60,8 +60,8 @@ fn simulated(table: &Table) -> Result<TableResult, ExperimentError> {
     MODEL.reproduce(table)
 }
 
-/// What the thesis leaves open, for [`Explore`].
-pub(super) const EXPLORE: &dyn Explore = &MODEL;
+/// What the thesis leaves open, for [`Reproducible`].
+pub(super) const REPRODUCIBLE: &dyn Reproducible = &MODEL;
 
 const MODEL: Model<Setup> = Model {
     publication: KEY,
@@ -84,7 +84,7 @@ const MODEL: Model<Setup> = Model {
     ],
     base: Setup::base,
     seeds: 10,
-    brief: Brief { set: |_| (), shorter: 1.0, told: "" },
+    brief: Brief { set: |_| (), shorter: 1.0 },
     questions: QUESTIONS,
 };
 
