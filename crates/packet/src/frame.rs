@@ -270,7 +270,6 @@ impl Body {
 
 impl Packet for Frame {
     /// The bytes lie apart already.
-    type Slot = Self;
 
     fn meta(&self) -> &Meta {
         &self.body.meta

@@ -28,7 +28,6 @@ mod parse;
 mod segment;
 mod seq;
 mod signal;
-mod slot;
 mod table;
 mod tcp;
 #[cfg(test)]
@@ -46,6 +45,5 @@ pub use options::{OptionSet, OptionWords, Options, SackBlock, SynOptions};
 pub use parse::{ParseError, Parsed, checksums_hold, parse, parse_headers};
 pub use segment::{PureAck, Segment};
 pub use seq::SeqNumber;
-pub use slot::{MetaSlot, Slot};
 pub use table::{FlowTable, HashKey, Interned, KeyHash};
 pub use write::{MAX_HEADER_LEN, header_len, write_headers, write_packet, written_len};

@@ -5,15 +5,12 @@ use core::fmt::Debug;
 use lastmile_units::{ByteCount, Instant};
 
 use crate::{
-    AckList, FlowDirectory, FlowId, FlowKey, MAX_HEADER_LEN, MetaSlot, OptionSet, OptionWords, Options, PureAck,
-    Segment, SeqNumber, Slot, header_len, icmp, signal, tcp, udp, write_headers,
+    AckList, FlowDirectory, FlowId, FlowKey, MAX_HEADER_LEN, OptionSet, OptionWords, Options, PureAck, Segment,
+    SeqNumber, header_len, icmp, signal, tcp, udp, write_headers,
 };
 
 /// What a queue, scheduler or ACK regulator may ask of a packet, simulated or real.
 pub trait Packet: Sized {
-    /// How rings store such packets; `Self` to store them whole.
-    type Slot: Slot<Self> + Clone + Debug + Send;
-
     /// The packet's metadata.
     fn meta(&self) -> &Meta;
 
@@ -214,8 +211,6 @@ impl Mark {
     const IPV6: u8 = 0x02;
     const RETRANSMISSION: u8 = 0x04;
     const UNVERIFIED: u8 = 0x08;
-    /// While the packet is stored in a [`MetaSlot`], the upper four bits tell which option words lie apart.
-    const APART_SHIFT: u32 = 4;
 
     /// Cell loss priority of the packet's cells.
     #[must_use]
@@ -261,30 +256,10 @@ impl Mark {
     pub const fn set_unverified(&mut self) {
         self.0 |= Self::UNVERIFIED;
     }
-
-    /// Notes which pairs of option words lie apart, four bits.
-    pub(crate) const fn set_apart(&mut self, pairs: u8) {
-        self.0 |= pairs << Self::APART_SHIFT;
-    }
-
-    /// True when option words lie apart.
-    #[inline]
-    pub(crate) const fn has_apart(self) -> bool {
-        self.0 >> Self::APART_SHIFT != 0
-    }
-
-    /// Which pairs of option words lie apart: no longer noted.
-    pub(crate) const fn take_apart(&mut self) -> u8 {
-        let pairs = self.0 >> Self::APART_SHIFT;
-        self.0 &= (1 << Self::APART_SHIFT) - 1;
-        pairs
-    }
 }
 
 /// What the datapath knows of a packet. A simulated packet is no more than this.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-// So that what a `MetaSlot` has of it lies in one piece, as there.
-#[repr(C)]
 pub struct Meta {
     /// When the packet came to the queue that it is in: its owner sets it, AQMs read it.
     pub arrived: Instant,
@@ -422,8 +397,6 @@ impl Meta {
 }
 
 impl Packet for Meta {
-    type Slot = MetaSlot;
-
     fn meta(&self) -> &Meta {
         self
     }

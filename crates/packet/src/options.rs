@@ -81,20 +81,10 @@ impl OptionWords {
         Self { timestamps: (word(0), word(4)), sack: [8, 12, 16, 20, 24, 28].map(word) }
     }
 
-    #[inline]
-    pub(crate) const fn are_zero(&self) -> bool {
-        let Self { timestamps: (value, echo_reply), sack: [a, b, c, d, e, f] } = self;
-        *value | *echo_reply | *a | *b | *c | *d | *e | *f == 0
-    }
-
     /// The words two by two: the timestamps, then the words of SACK.
     pub(crate) const fn pairs(self) -> [[u32; 2]; 4] {
         let Self { timestamps: (value, echo_reply), sack: [a, b, c, d, e, f] } = self;
         [[value, echo_reply], [a, b], [c, d], [e, f]]
-    }
-
-    pub(crate) const fn from_pairs([[value, echo_reply], [a, b], [c, d], [e, f]]: [[u32; 2]; 4]) -> Self {
-        Self { timestamps: (value, echo_reply), sack: [a, b, c, d, e, f] }
     }
 
     /// The words with a list from byte `at` on.

@@ -7,13 +7,14 @@
 //! in vain.
 //! Cost: O(1) a packet, one ring that grows as it fills; a limit in cells divides once a packet on the way in and out.
 
+use std::collections::VecDeque;
+
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 pub use lastmile_units::Limit;
 use lastmile_units::{ByteCount, Instant, PacketCount};
 
 use crate::discipline::Counter;
-use crate::ring::Ring;
 use crate::{Backlog, Discipline, DropReason, DropSink};
 
 /// Which packet goes when the queue is full.
@@ -29,7 +30,7 @@ pub enum Overflow {
 /// A FIFO.
 #[derive(Clone, Debug)]
 pub struct Fifo<P: Packet> {
-    ring: Ring<P>,
+    packets: VecDeque<P>,
     room: Room,
     overflow: Overflow,
     tally: Tally,
@@ -40,26 +41,26 @@ impl<P: Packet> Fifo<P> {
     #[must_use]
     pub fn new(limit: Limit, overflow: Overflow, link_layer: &LinkLayer) -> Option<Self> {
         let room = Room::new(limit, link_layer)?;
-        Some(Self { ring: Ring::new(), room, overflow, tally: Tally::default() })
+        Some(Self { packets: VecDeque::new(), room, overflow, tally: Tally::default() })
     }
 
     /// An empty queue that holds so many packets.
     #[must_use]
     pub fn in_packets(limit: PacketCount, overflow: Overflow) -> Self {
         let room = Room::of(Measure::Packets, limit.as_u64());
-        Self { ring: Ring::new(), room, overflow, tally: Tally::default() }
+        Self { packets: VecDeque::new(), room, overflow, tally: Tally::default() }
     }
 
     /// An empty queue that holds so many IP bytes.
     #[must_use]
     pub fn in_bytes(limit: ByteCount, overflow: Overflow) -> Self {
         let room = Room::of(Measure::Bytes, limit.as_u64());
-        Self { ring: Ring::new(), room, overflow, tally: Tally::default() }
+        Self { packets: VecDeque::new(), room, overflow, tally: Tally::default() }
     }
 
     #[inline]
     fn pop(&mut self) -> Option<P> {
-        let packet = self.ring.pop()?;
+        let packet = self.packets.pop_front()?;
         self.room.release(&packet);
         Some(packet)
     }
@@ -86,7 +87,7 @@ impl<P: Packet> Discipline<P> for Fifo<P> {
             }
         }
         self.room.take(&packet, size);
-        self.ring.push(packet);
+        self.packets.push_back(packet);
     }
 
     fn dequeue(&mut self, _now: Instant, _drops: &mut dyn DropSink<P>) -> Option<P> {
@@ -96,11 +97,11 @@ impl<P: Packet> Discipline<P> for Fifo<P> {
     }
 
     fn next_ready(&self, now: Instant) -> Option<Instant> {
-        if self.ring.is_empty() { None } else { Some(now) }
+        if self.packets.is_empty() { None } else { Some(now) }
     }
 
     fn backlog(&self) -> Backlog {
-        self.room.backlog(self.ring.len())
+        self.room.backlog(self.packets.len())
     }
 
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {

@@ -16,7 +16,6 @@ pub mod handover;
 pub mod line;
 pub mod meter;
 pub mod random;
-mod ring;
 pub mod sched;
 pub mod spec;
 

@@ -9,15 +9,15 @@
 //!
 //! Cost: O(1) a packet beside the discipline's own.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use lastmile_linklayer::{Framing, Interleave, LinkLayer, WireMeter, aal5};
-use lastmile_packet::{FlowDirectory, FlowId, Packet, Slot};
+use lastmile_packet::{FlowDirectory, FlowId, Packet};
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant, PacketCount, Serialiser, WireBytes};
 
 use crate::compress::{Codec, Compression};
 use crate::random::Stream;
-use crate::ring::Ring;
 use crate::{Discipline, DropReason, DropSink, Fifo, Handover, Node, Overflow};
 
 mod under_way;
@@ -101,7 +101,7 @@ pub struct Line<P: Packet> {
     /// Packets that have begun, where they may be interrupted: the one at the end goes on first.
     under_way: Vec<UnderWay<P>>,
     /// Packets on the wire. Their `arrived` is when they will arrive.
-    in_flight: Ring<P>,
+    in_flight: VecDeque<P>,
     stats: Stats,
 }
 
@@ -120,7 +120,7 @@ impl<P: Packet> Line<P> {
             busy_until: Instant::ZERO,
             due: None,
             under_way: Vec::new(),
-            in_flight: Ring::new(),
+            in_flight: VecDeque::new(),
             stats: Stats::default(),
         }
     }
@@ -201,14 +201,14 @@ impl<P: Packet> Line<P> {
     #[must_use]
     #[inline]
     pub fn next_arrival(&self) -> Option<Instant> {
-        self.in_flight.get(0).map(Slot::arrived)
+        self.in_flight.front().map(|packet| packet.meta().arrived)
     }
 
     /// The next packet that has reached the far end by `now`. One whose headers cannot be rebuilt there is dropped.
     #[inline]
     pub fn take_arrival(&mut self, now: Instant, observer: &mut impl Observer<P>) -> Option<P> {
         while self.next_arrival()? <= now {
-            let packet = self.in_flight.pop()?;
+            let packet = self.in_flight.pop_front()?;
             if let Some(codec) = &mut self.codec
                 && !codec.arrive(&packet)
             {
@@ -226,7 +226,7 @@ impl<P: Packet> Line<P> {
     #[must_use]
     #[inline]
     pub fn flow_at(&self, before: usize) -> Option<FlowId> {
-        self.in_flight.get(before).map(Slot::flow)
+        self.in_flight.get(before).map(|packet| packet.meta().flow)
     }
 
     /// Gives the line another queue, whose turn comes when what waits in the present one has left (see [`Handover`]), and
@@ -253,7 +253,8 @@ impl<P: Packet> Line<P> {
     #[must_use]
     pub fn in_flight(&self) -> Count {
         let packets = self.in_flight.len() as u64;
-        let mut count = Count { packets, bytes: self.in_flight.iter().map(|slot| slot.ip_bytes().as_u64()).sum() };
+        let mut count =
+            Count { packets, bytes: self.in_flight.iter().map(|packet| packet.meta().ip_bytes().as_u64()).sum() };
         self.under_way.iter().for_each(|begun| count.add(&begun.packet));
         count
     }
@@ -348,7 +349,7 @@ impl<P: Packet> Line<P> {
             return;
         }
         packet.meta_mut().arrived = self.busy_until + self.delay;
-        self.in_flight.push(packet);
+        self.in_flight.push_back(packet);
     }
 }
 

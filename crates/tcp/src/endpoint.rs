@@ -70,8 +70,6 @@ pub struct Endpoint {
     pub(crate) ecn: bool,
 }
 
-const _: () = assert!(size_of::<Endpoint>() <= 120, "an endpoint that only receives takes less than two cache lines");
-
 impl Endpoint {
     /// An endpoint that sends its segments as `flow_out`, with the initial sequence number `iss`.
     #[must_use]

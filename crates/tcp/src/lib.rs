@@ -49,7 +49,6 @@ mod congestion;
 mod endpoint;
 mod flags;
 mod handshake;
-mod list;
 mod measure;
 mod observe;
 mod persist;

@@ -2,10 +2,9 @@
 //!
 //! Offsets of a stream have 64 bits, and all that is kept here lies within a window of another, 2^30 bytes at most (RFC
 //! 7323, section 2.3): four bytes of an offset are stored, and one nearby gives the rest.
-//! Cost: 24 bytes with up to two ranges, a ring on the heap for more; inserting at the end or the front is O(1),
-//! elsewhere a binary search and a shift of the shorter side.
+//! Cost: inserting at the end or the front is O(1), elsewhere a binary search and a shift of the shorter side.
 
-use crate::list::List;
+use std::collections::VecDeque;
 
 /// Bytes `start..end` of a stream, never empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,12 +68,12 @@ impl Span {
 /// within 2^30 bytes of all that is held.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct RangeSet {
-    spans: List<Span>,
+    spans: VecDeque<Span>,
 }
 
 impl RangeSet {
     pub(crate) fn is_empty(&self) -> bool {
-        self.spans.len() == 0
+        self.spans.is_empty()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -82,24 +81,24 @@ impl RangeSet {
     }
 
     pub(crate) fn first(&self, near: u64) -> Option<Range> {
-        self.spans.get(0).map(|span| span.near(near))
+        self.spans.front().map(|span| span.near(near))
     }
 
     pub(crate) fn last(&self, near: u64) -> Option<Range> {
-        self.spans.get(self.len().wrapping_sub(1)).map(|span| span.near(near))
+        self.spans.back().map(|span| span.near(near))
     }
 
     pub(crate) fn clear(&mut self) {
-        self.spans = List::default();
+        self.spans = VecDeque::new();
     }
 
     /// From the highest down.
     pub(crate) fn descending(&self, near: u64) -> impl Iterator<Item = Range> + '_ {
-        (0..self.len()).rev().filter_map(move |index| Some(self.spans.get(index)?.near(near)))
+        self.spans.iter().rev().map(move |span| span.near(near))
     }
 
     pub(crate) fn pop_first(&mut self) {
-        self.spans.remove(0..1);
+        self.spans.pop_front();
     }
 
     /// The first range that ends after `offset`, which is near.
@@ -119,7 +118,7 @@ impl RangeSet {
             && first.start < offset
         {
             if first.end > offset {
-                self.spans.set(0, Span::of(Range { start: offset, end: first.end }));
+                self.spans[0] = Span::of(Range { start: offset, end: first.end });
                 return;
             }
             self.pop_first();
@@ -149,8 +148,8 @@ impl RangeSet {
         if first == after {
             self.spans.insert(first, Span::of(merged));
         } else {
-            self.spans.set(first, Span::of(merged));
-            self.spans.remove(first + 1..after);
+            self.spans[first] = Span::of(merged);
+            self.spans.drain(first + 1..after);
         }
         merged
     }

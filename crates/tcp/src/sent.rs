@@ -14,16 +14,17 @@
 
 mod fate;
 
+use std::collections::VecDeque;
+
 use lastmile_units::{Duration, Instant};
 
-use crate::list::List;
 use crate::ranges::{Low, Range};
 pub(crate) use fate::Fate;
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct SentTimes {
     /// In order of the stream.
-    marks: List<Mark>,
+    marks: VecDeque<Mark>,
     /// One past the highest octet sent again.
     again: Low,
     /// When the segment at the cumulative acknowledgement was last sent again, where losses are found by counting;
@@ -75,9 +76,9 @@ impl SentTimes {
     #[inline]
     pub(crate) fn note(&mut self, now: Instant, end: u64) {
         let mark = Mark { end: Low::of(end), fate: Fate::sent(now) };
-        match self.marks.last() {
-            Some(last) if last.fate == mark.fate => self.marks.set(self.marks.len() - 1, mark),
-            _ => self.marks.push(mark),
+        match self.marks.back_mut() {
+            Some(last) if last.fate == mark.fate => *last = mark,
+            _ => self.marks.push_back(mark),
         }
     }
 
@@ -98,12 +99,12 @@ impl SentTimes {
         if self.again.ahead_of(to) < 0 {
             self.again = Low::of(to);
         }
-        let first = self.marks.get(0)?;
+        let first = self.marks.get(0).copied()?;
         let mut passed = 0;
         while self.marks.get(passed).is_some_and(|mark| mark.end.ahead_of(to) <= 0) {
             passed += 1;
         }
-        self.marks.remove(0..passed);
+        self.marks.drain(..passed);
         if sent_once { Some(first.fate.age(now)) } else { None }
     }
 
@@ -112,7 +113,7 @@ impl SentTimes {
         if self.again.ahead_of(octet) > 0 {
             return None;
         }
-        Some(self.marks.get(self.find(octet))?.fate.age(now))
+        Some(self.marks.get(self.find(octet)).copied()?.fate.age(now))
     }
 
     /// One past the highest octet sent again.
@@ -142,14 +143,14 @@ impl SentTimes {
         }
         let (mut start, mut passed) = (from, 0);
         while start < to
-            && let Some(mark) = self.marks.get(passed)
+            && let Some(mark) = self.marks.get(passed).copied()
         {
             let end = mark.end.near(from);
             each(Part { range: Range { start, end: end.min(to) }, fate: mark.fate });
             passed += usize::from(end <= to);
             start = end;
         }
-        self.marks.remove(0..passed);
+        self.marks.drain(..passed);
     }
 
     /// Octets of `range`, above `una`, are SACKed; `each` is told of those that were not.
@@ -167,7 +168,7 @@ impl SentTimes {
     fn mark(&mut self, una: u64, range: Range, fate: Fate, mut each: impl FnMut(Part)) {
         let (mut index, mut start) = (self.find(range.start), range.start);
         while start < range.end
-            && let Some(mark) = self.marks.get(index)
+            && let Some(mark) = self.marks.get(index).copied()
         {
             if !mark.fate.is_held() {
                 let part = Range { start, end: mark.end.near(una).min(range.end) };
@@ -184,7 +185,7 @@ impl SentTimes {
     pub(crate) fn lose(&mut self, now: Instant, una: u64, bounds: Bounds, mut each: impl FnMut(Part)) -> u32 {
         let lag = bounds.latest.age_us(now);
         let (mut index, mut start, mut wait) = (0, una, 0);
-        while let Some(Mark { end, fate }) = self.marks.get(index) {
+        while let Some(Mark { end, fate }) = self.marks.get(index).copied() {
             if !fate.is_held() && !fate.is_lost() {
                 let (age, end) = (fate.age_us(now), end.near(una));
                 // Of those that went out at the same time the higher ones did so later; a repair may have followed new data.
@@ -215,7 +216,7 @@ impl SentTimes {
     pub(crate) fn expire(&mut self, now: Instant, una: u64, mss: u32, due_us: u32, mut each: impl FnMut(Part)) {
         let reneged = self.marks.get(0).is_some_and(|mark| mark.fate.is_held());
         let (mut index, mut start) = (0, una);
-        while let Some(mark) = self.marks.get(index) {
+        while let Some(mark) = self.marks.get(index).copied() {
             let (fate, end) = (mark.fate, mark.end.near(una));
             if fate.is_held() && reneged {
                 let part = Range { start, end };
@@ -237,8 +238,8 @@ impl SentTimes {
     /// What was taken for lost is in flight.
     pub(crate) fn forgive(&mut self) {
         for index in 0..self.marks.len() {
-            if let Some(mark) = self.marks.get(index).filter(|mark| !mark.fate.is_held()) {
-                self.marks.set(index, Mark { fate: mark.fate.not_lost(), ..mark });
+            if let Some(mark) = self.marks.get(index).copied().filter(|mark| !mark.fate.is_held()) {
+                self.marks[index] = Mark { fate: mark.fate.not_lost(), ..mark };
             }
         }
     }
@@ -257,7 +258,7 @@ impl SentTimes {
     /// Octets that are SACKed, and that are lost.
     pub(crate) fn sums(&self, una: u64) -> (u32, u32) {
         let (mut start, mut held, mut lost) = (una, 0, 0);
-        for mark in (0..self.marks.len()).filter_map(|index| self.marks.get(index)) {
+        for mark in self.marks.iter() {
             let end = mark.end.near(una);
             held += if mark.fate.is_held() { end - start } else { 0 };
             lost += if mark.fate.is_lost() { end - start } else { 0 };
@@ -281,24 +282,24 @@ impl SentTimes {
 
     /// `part`, which lies within one mark, has another fate now. Returns where its mark is.
     fn carve(&mut self, mut index: usize, una: u64, part: Range, fate: Fate) -> usize {
-        let Some(mark) = self.marks.get(index) else { return index };
+        let Some(mark) = self.marks.get(index).copied() else { return index };
         let start = if index == 0 { una } else { self.end_of(index - 1, una) };
         if start < part.start {
             self.marks.insert(index, Mark { end: Low::of(part.start), ..mark });
             index += 1;
         }
         if mark.end == Low::of(part.end) {
-            self.marks.set(index, Mark { fate, ..mark });
+            self.marks[index] = Mark { fate, ..mark };
         } else {
             self.marks.insert(index, Mark { end: Low::of(part.end), fate });
         }
         let same = |mark: Option<Mark>| mark.is_some_and(|mark| mark.fate == fate);
-        if same(self.marks.get(index + 1)) {
-            self.marks.remove(index..index + 1);
+        if same(self.marks.get(index + 1).copied()) {
+            self.marks.remove(index);
         }
-        if index > 0 && same(self.marks.get(index - 1)) {
+        if index > 0 && same(self.marks.get(index - 1).copied()) {
             index -= 1;
-            self.marks.remove(index..index + 1);
+            self.marks.remove(index);
         }
         index
     }

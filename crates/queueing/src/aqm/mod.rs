@@ -6,13 +6,14 @@
 pub mod codel;
 pub mod red;
 
+use std::collections::VecDeque;
+
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 use lastmile_units::{Limit, WireBytes};
 
 use crate::Backlog;
 use crate::fifo::Room;
-use crate::ring::Ring;
 
 pub use codel::CoDel;
 pub use red::Red;
@@ -20,7 +21,7 @@ pub use red::Red;
 /// A FIFO that knows how much it holds in bytes on the wire.
 #[derive(Clone, Debug)]
 struct WireFifo<P: Packet> {
-    ring: Ring<P>,
+    packets: VecDeque<P>,
     room: Room,
     wire: WireBytes,
     link_layer: LinkLayer,
@@ -30,7 +31,7 @@ impl<P: Packet> WireFifo<P> {
     /// `None`: the limit is in cells, and `link_layer` sends none.
     fn new(limit: Limit, link_layer: &LinkLayer) -> Option<Self> {
         let room = Room::new(limit, link_layer)?;
-        Some(Self { ring: Ring::new(), room, wire: WireBytes::ZERO, link_layer: *link_layer })
+        Some(Self { packets: VecDeque::new(), room, wire: WireBytes::ZERO, link_layer: *link_layer })
     }
 
     /// Takes the packet in, or says why it cannot.
@@ -58,22 +59,22 @@ impl<P: Packet> WireFifo<P> {
     fn put(&mut self, packet: P) {
         self.room.take(&packet, self.room.size_of(&packet));
         self.wire += self.link_layer.on_wire(packet.meta().ip_bytes());
-        self.ring.push(packet);
+        self.packets.push_back(packet);
     }
 
     fn pop(&mut self) -> Option<P> {
-        let packet = self.ring.pop()?;
+        let packet = self.packets.pop_front()?;
         self.room.release(&packet);
         self.wire -= self.link_layer.on_wire(packet.meta().ip_bytes());
         Some(packet)
     }
 
     fn is_empty(&self) -> bool {
-        self.ring.is_empty()
+        self.packets.is_empty()
     }
 
     fn backlog(&self) -> Backlog {
-        self.room.backlog(self.ring.len())
+        self.room.backlog(self.packets.len())
     }
 }
 

@@ -17,7 +17,6 @@ use super::isolation::{HostLoad, Hosts, Isolation, mix};
 use super::{Config, Cx, Ledger};
 use crate::ack::linked_fifo::{Handle, LinkedFifo};
 use crate::discipline::Counter;
-use crate::ring::{pop_tightly, push_tightly};
 use crate::{DropReason, DropSink};
 
 /// Queues of a tin.
@@ -193,7 +192,7 @@ impl<P: Packet> Tin<P> {
         cx.ledger.add(name, flow.bytes, bytes);
         flow.bytes += bytes;
         self.packets += 1;
-        push_tightly(&mut flow.packets, packet);
+        flow.packets.push_back(packet);
         self.rouse(index);
     }
 
@@ -392,7 +391,7 @@ impl<P: Packet> Tin<P> {
     fn take(&mut self, index: usize, place: usize, ledger: &mut Ledger) -> Option<P> {
         let name = self.name_of(index);
         let flow = &mut self.flows[index];
-        let packet = if place == 0 { pop_tightly(&mut flow.packets) } else { flow.packets.remove(place) }?;
+        let packet = flow.packets.remove(place)?;
         let bytes = u64::from(packet.meta().ip_len);
         ledger.remove(name, flow.bytes, bytes);
         flow.bytes -= bytes;

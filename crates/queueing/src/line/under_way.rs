@@ -46,7 +46,7 @@ impl<P: Packet> Line<P> {
                 drops.dropped(start, packet, DropReason::WireLoss);
             } else {
                 packet.meta_mut().arrived = self.busy_until + self.delay;
-                self.in_flight.push(packet);
+                self.in_flight.push_back(packet);
             }
         }
         self.reschedule(start);

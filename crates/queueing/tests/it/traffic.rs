@@ -29,8 +29,6 @@ impl Probe {
 }
 
 impl Packet for Probe {
-    type Slot = Self;
-
     fn meta(&self) -> &Meta {
         &self.meta
     }

@@ -49,8 +49,6 @@ pub(crate) struct Carries {
     pub(crate) opened_by: OpenedBy,
 }
 
-const _: () = assert!(size_of::<Transfer>() <= 288, "both ends take 240 bytes, their owner little");
-
 /// What a segment did to the transfer as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Progress {

@@ -46,7 +46,7 @@ proptest! {
         steps in proptest::collection::vec((0_u64..3, 1_u64..20, 0_u64..30), 1..60),
     ) {
         let mut sent = SentTimes { again: Low::of(base), ..SentTimes::default() };
-        let mut times = std::collections::VecDeque::new();
+        let mut times = VecDeque::new();
         let (mut now, mut una) = (50, base);
         for (wait, len, acked) in steps {
             now += wait;
@@ -206,7 +206,7 @@ proptest! {
             let found = sent.first_lost(model.una, 10);
             prop_assert_eq!(found.map(|part| part.start), first.map(|index| model.una + index as u64));
             let mut index = 0;
-            for mark in (0..sent.marks.len()).filter_map(|index| sent.marks.get(index)) {
+            for mark in &sent.marks {
                 let end = (mark.end.near(model.una) - model.una) as usize;
                 for octet in &live[index..end] {
                     prop_assert_eq!(mark.fate.is_held(), octet.held);

@@ -149,10 +149,8 @@ fn a_wait_of_just_the_target_is_too_long() {
             while codel.backlog().packets < PacketCount::new(4) {
                 codel.enqueue(now, Meta { ip_len: 1000, ..Meta::default() }, &mut |_, _, _| panic!("there is room"));
             }
-            let ring = &mut codel.queue.ring;
-            for _ in 0..ring.len() {
-                let packet = ring.pop().expect("one of those that wait");
-                ring.push(Meta { arrived, ..packet });
+            for packet in &mut codel.queue.packets {
+                packet.arrived = arrived;
             }
             assert!(codel.dequeue(now, &mut |_, _, _| dropped.push(10 * step + 5)).is_some());
         }
