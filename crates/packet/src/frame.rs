@@ -269,8 +269,6 @@ impl Body {
 }
 
 impl Packet for Frame {
-    /// The bytes lie apart already.
-
     fn meta(&self) -> &Meta {
         &self.body.meta
     }

@@ -45,5 +45,5 @@ pub use options::{OptionSet, OptionWords, Options, SackBlock, SynOptions};
 pub use parse::{ParseError, Parsed, checksums_hold, parse, parse_headers};
 pub use segment::{PureAck, Segment};
 pub use seq::SeqNumber;
-pub use table::{FlowTable, HashKey, Interned, KeyHash};
+pub use table::{FlowTable, HashKey, Interned};
 pub use write::{MAX_HEADER_LEN, header_len, write_headers, write_packet, written_len};

@@ -17,22 +17,18 @@
 //! [`FlowId`] need not be told when a flow gives way: the number comes again when its slot has changed hands as often as there are
 //! generations, 16 383 times with 2^18 slots. At a million new flows a second, where only a quarter of the slots is fresh, that takes 18 minutes.
 //!
-//! Cost: one keyed hash of 13 (IPv6: 37) bytes, a place of the index and the cache line of the flow a packet. For a new flow a few lines
-//! more, and for its second packet, with which it looks at [`LOOKS`] others at most. Place and line may lie anywhere in memory: who has several
-//! packets at hand reads them ahead ([`FlowTable::read_ahead`]), so that the waiting for all of them is one.
+//! Cost: one keyed hash of 13 (IPv6: 37) bytes, a place of the index and the flow itself a packet. For a new flow a few lines
+//! more, and for its second packet, with which it looks at [`LOOKS`] others at most.
 
 use core::hash::BuildHasher;
 
+use hashbrown::HashTable;
 use siphasher::sip::SipHasher13;
 
 use self::chain::{Chain, Linked, Links};
-use self::index::Index;
-use self::siphash::siphash_1_3;
-use crate::{FlowId, FlowKey, IpAddresses};
+use crate::{FlowId, FlowKey};
 
 mod chain;
-mod index;
-mod siphash;
 
 /// The key of the table's hash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -43,32 +39,6 @@ impl HashKey {
     #[must_use]
     pub const fn new(bytes: [u8; 16]) -> Self {
         Self(bytes)
-    }
-}
-
-impl HashKey {
-    /// What a hasher of this key makes of a flow's.
-    #[inline]
-    fn hash_flow(self, key: &FlowKey) -> u64 {
-        let half = |at| u64::from_le_bytes(std::array::from_fn(|byte| self.0[at + byte]));
-        let halves = [half(0), half(8)];
-        let [a, b] = key.addresses.source_port.to_be_bytes();
-        let [c, d] = key.addresses.destination_port.to_be_bytes();
-        let tail = u64::from_le_bytes([a, b, c, d, key.protocol, 0, 0, 0]);
-        match key.addresses.ip {
-            IpAddresses::V4 { source, destination } => {
-                let [a, b, c, d] = source.octets();
-                let [e, f, g, h] = destination.octets();
-                siphash_1_3(halves, &[u64::from_le_bytes([a, b, c, d, e, f, g, h])], tail, 13)
-            }
-            IpAddresses::V6 { source, destination } => {
-                let words = [source, destination].map(|address| {
-                    let octets = address.octets();
-                    [0, 8].map(|at| u64::from_le_bytes(std::array::from_fn(|byte| octets[at + byte])))
-                });
-                siphash_1_3(halves, words.as_flattened(), tail, 37)
-            }
-        }
     }
 }
 
@@ -85,7 +55,7 @@ impl BuildHasher for HashKey {
 pub struct FlowTable {
     hash_key: HashKey,
     /// Slots by the hash of their keys.
-    index: Index,
+    index: HashTable<u32>,
     /// By slot.
     named: Vec<Named>,
     max_flows: u32,
@@ -107,22 +77,15 @@ pub struct Interned {
     pub new: bool,
 }
 
-/// What a table's hash makes of a key, for who looks for it more than once.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct KeyHash(u32);
-
-/// The flow of a slot, in one cache line.
+/// The flow of a slot.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
 struct Named {
     key: FlowKey,
-    hash: KeyHash,
+    hash: u64,
     id: FlowId,
     links: Links,
     standing: Standing,
 }
-
-const _: () = assert!(size_of::<Named>() == 64, "a flow takes one cache line");
 
 /// In which chain a flow is, and whether it may be passed over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -153,7 +116,7 @@ impl FlowTable {
         debug_assert!(0 < max_flows && max_flows <= Self::MOST, "a table has slots and generations");
         Self {
             hash_key,
-            index: Index::new(),
+            index: HashTable::new(),
             named: Vec::new(),
             max_flows,
             slot_bits: u32::BITS - (max_flows - 1).leading_zeros(),
@@ -165,12 +128,7 @@ impl FlowTable {
 
     /// The flow's number, and whether it is new. Counts as a sign of life of the flow.
     pub fn intern(&mut self, key: &FlowKey) -> Interned {
-        self.intern_hashed(key, self.hash(key))
-    }
-
-    /// The same for a key whose hash by this table is known.
-    #[inline]
-    pub fn intern_hashed(&mut self, key: &FlowKey, hash: KeyHash) -> Interned {
+        let hash = self.hash_key.hash_one(key);
         match self.find(key, hash) {
             Some(slot) => {
                 self.hear(slot);
@@ -182,7 +140,7 @@ impl FlowTable {
 
     /// The same for a flow that has no number.
     #[inline(never)]
-    fn intern_new(&mut self, key: &FlowKey, hash: KeyHash) -> FlowId {
+    fn intern_new(&mut self, key: &FlowKey, hash: u64) -> FlowId {
         let new = |id| Named { key: *key, hash, id, links: Links::NONE, standing: Standing::Fresh };
         let slot = if self.named.len() < self.max_flows as usize {
             let slot = self.named.len() as u32;
@@ -194,7 +152,8 @@ impl FlowTable {
             self.named[slot as usize] = new(id);
             slot
         };
-        self.index.insert(hash.0, slot);
+        let named = &self.named;
+        self.index.insert_unique(hash, slot, |other| named[*other as usize].hash);
         self.fresh.push_back(&mut self.named, slot);
         self.named[slot as usize].id
     }
@@ -205,7 +164,7 @@ impl FlowTable {
         let Named { hash, standing, .. } = self.named[slot as usize];
         let chain = if standing == Standing::Fresh { &mut self.fresh } else { &mut self.settled };
         chain.remove(&mut self.named, slot);
-        self.index.remove(hash.0, slot);
+        self.index.find_entry(hash, |known| *known == slot).expect("every flow is indexed").remove();
         self.evicted += 1;
         slot
     }
@@ -245,30 +204,6 @@ impl FlowTable {
         }
     }
 
-    /// The hash of a key, for [`FlowTable::intern_hashed`] of this table.
-    #[inline]
-    #[must_use]
-    pub fn hash(&self, key: &FlowKey) -> KeyHash {
-        KeyHash((self.hash_key.hash_flow(key) >> 32) as u32)
-    }
-
-    /// Reads the place where the number of a key of this hash stands, so that it is in a cache by the time that it is looked for.
-    pub fn read_ahead(&self, hash: KeyHash) {
-        self.index.touch(hash.0);
-    }
-
-    /// Reads on, to the flow itself: after [`FlowTable::read_ahead`] has had its time.
-    pub fn read_further_ahead(&self, hash: KeyHash) {
-        if let Some(slot) = self.index.find(hash.0, |_| true) {
-            self.read_ahead_of(FlowId::new(slot));
-        }
-    }
-
-    /// Reads the flow of this number, so that it is in a cache by the time of [`FlowTable::touch_either_way`].
-    pub fn read_ahead_of(&self, id: FlowId) {
-        std::hint::black_box(self.named.get(self.slot(id)).map(|named| named.id));
-    }
-
     /// The slot of the flow with this number, below the most flows of the table: an index for what is kept of its flows. Whatever is kept
     /// there is another flow's once [`Interned::new`] has said so.
     #[inline]
@@ -280,7 +215,7 @@ impl FlowTable {
     /// The flow's number, if it has one. No sign of life.
     #[must_use]
     pub fn get(&self, key: &FlowKey) -> Option<FlowId> {
-        self.find(key, self.hash(key)).map(|slot| self.named[slot as usize].id)
+        self.find(key, self.hash_key.hash_one(key)).map(|slot| self.named[slot as usize].id)
     }
 
     /// Whether the flow with the number `id` is that of `key` (`false`) or its reverse (`true`), and then a sign of life of it: for
@@ -320,8 +255,8 @@ impl FlowTable {
     }
 
     #[inline]
-    fn find(&self, key: &FlowKey, hash: KeyHash) -> Option<u32> {
-        self.index.find(hash.0, |slot| self.named[slot as usize].key == *key)
+    fn find(&self, key: &FlowKey, hash: u64) -> Option<u32> {
+        self.index.find(hash, |slot| self.named[*slot as usize].key == *key).copied()
     }
 }
 

@@ -36,10 +36,6 @@ pub trait Discipline<P: Packet> {
         None
     }
 
-    /// Reads what it will need to take `packet` in, so that this is in a cache by then: for who has several packets at hand. It
-    /// changes nothing.
-    fn read_ahead(&self, _packet: &P) {}
-
     /// When `dequeue` may next return a packet: `now` or earlier for at once, `None` for not before the next `enqueue`.
     ///
     /// May change after every `enqueue` and `dequeue`. Asking early is harmless.
@@ -84,10 +80,6 @@ pub trait Discipline<P: Packet> {
 /// The answers of a discipline that holds nothing back and changes no turns: those of the queue below it.
 macro_rules! answers_of_below {
     ($self:ident => $below:expr) => {
-        fn read_ahead(&$self, packet: &P) {
-            $below.read_ahead(packet);
-        }
-
         fn next_ready(&$self, now: Instant) -> Option<Instant> {
             $below.next_ready(now)
         }

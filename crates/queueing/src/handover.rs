@@ -72,10 +72,6 @@ impl<P: Packet> Discipline<P> for Handover<P> {
         packet
     }
 
-    fn read_ahead(&self, packet: &P) {
-        self.next.read_ahead(packet);
-    }
-
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         match &self.earlier {
             Some(_) if self.may_be_urgent => Some(now),

@@ -149,12 +149,6 @@ impl<P: Packet> Line<P> {
         self.transmit(now, observer);
     }
 
-    /// Reads what [`Line::enqueue`] will need for this packet, so that it is in a cache by then.
-    #[inline]
-    pub fn read_ahead(&self, packet: &P) {
-        self.queue.read_ahead(packet);
-    }
-
     /// Starts every transmission that is due by `now`, each at the time at which it was due.
     #[inline]
     pub fn transmit(&mut self, now: Instant, observer: &mut impl Observer<P>) {

@@ -77,7 +77,7 @@ impl Comparison {
 /// which no row has a value are left out. No two have one name.
 #[must_use]
 pub fn table(rows: &[Vec<Row>]) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let tails = Tails::of(rows.iter().flatten());
+    let tails = Tails::of(&rows.iter().flatten().collect::<Vec<_>>());
     let mut columns: Vec<&'static str> = Vec::new();
     let mut texts: Vec<Vec<String>> = Vec::new();
     for row in rows {
@@ -92,7 +92,7 @@ pub fn table(rows: &[Vec<Row>]) -> (Vec<&'static str>, Vec<Vec<String>>) {
 /// The mean of each column over runs that differ by their seed.
 #[must_use]
 pub fn means(runs: &[Row]) -> Vec<Measure> {
-    let tails = Tails::of(runs.iter());
+    let tails = Tails::of(&runs.iter().collect::<Vec<_>>());
     let place = measured_where(runs);
     let cells: Vec<Vec<Cell>> = runs.iter().map(|run| run.cells(tails)).collect();
     columns_of(&cells).filter_map(|cells| cell::measure(&place, &cells)).collect()
@@ -151,9 +151,9 @@ struct Tails {
 }
 
 impl Tails {
-    fn of<'a>(rows: impl Iterator<Item = &'a Row> + Clone) -> Self {
+    fn of(rows: &[&Row]) -> Self {
         let all = |times: fn(&Measured) -> &RoundTrips| {
-            rows.clone().all(|row| match row {
+            rows.iter().all(|row| match row {
                 Row::Line(measured) => times(measured).p50_s.is_none() || times(measured).p99_s.is_some(),
                 Row::Network(_) => true,
             })

@@ -7,8 +7,8 @@ use crate::host::Transfer;
 use crate::outcome::Series;
 use crate::simulation::Simulation;
 
-/// Bytes of a packet that waits or is on a wire: its slot, and the sixteenth by which rings grow.
-const PACKET: u64 = 36;
+/// Bytes of a packet that waits or is on a wire, and as many of room that its queue keeps.
+const PACKET: u64 = 128;
 /// The same of a packet that is cells: the packet itself, its frame, and a run of cells at least.
 const FRAME: u64 = 160;
 /// An entry of a ping's replies, or of a series.

@@ -99,7 +99,7 @@ impl SentTimes {
         if self.again.ahead_of(to) < 0 {
             self.again = Low::of(to);
         }
-        let first = self.marks.get(0).copied()?;
+        let first = self.marks.front().copied()?;
         let mut passed = 0;
         while self.marks.get(passed).is_some_and(|mark| mark.end.ahead_of(to) <= 0) {
             passed += 1;
@@ -130,7 +130,7 @@ impl SentTimes {
     /// The time since the segment at the cumulative acknowledgement last went out.
     #[inline]
     pub(crate) fn first_age(&self, now: Instant) -> Duration {
-        self.marks.get(0).map_or(Duration::ZERO, |mark| mark.fate.age(now))
+        self.marks.front().map_or(Duration::ZERO, |mark| mark.fate.age(now))
     }
 }
 
@@ -214,7 +214,7 @@ impl SentTimes {
     /// longer; `each` is told of what was not before. A receiver that does not hold the first octet, which it SACKed,
     /// may hold none.
     pub(crate) fn expire(&mut self, now: Instant, una: u64, mss: u32, due_us: u32, mut each: impl FnMut(Part)) {
-        let reneged = self.marks.get(0).is_some_and(|mark| mark.fate.is_held());
+        let reneged = self.marks.front().is_some_and(|mark| mark.fate.is_held());
         let (mut index, mut start) = (0, una);
         while let Some(mark) = self.marks.get(index).copied() {
             let (fate, end) = (mark.fate, mark.end.near(una));

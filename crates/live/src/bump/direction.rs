@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_packet::{FlowId, FlowTable, Frame, HashKey, KeyHash, Packet};
+use lastmile_packet::{FlowId, FlowTable, Frame, HashKey, Packet};
 use lastmile_queueing::ack::Handshakes;
 use lastmile_queueing::discipline::{DropReason, DropSink};
 use lastmile_queueing::line::{Count, Line, Observer};
@@ -17,10 +17,6 @@ use super::waits::{Distribution, Waits};
 use super::{BATCH, CounterValue, DirectionReport, HopConfig, HopGlance, HopReport};
 use crate::clock::Clock;
 use crate::io::{Counters, Framing, Port, Refusal};
-
-/// Packets that are taken in together: enough that what each needs of memory arrives while the others are read, few enough for
-/// the cache next to the processor.
-const TOGETHER: usize = 16;
 
 /// Memory of packets that have left, kept for those that come.
 const SPARE_BUFFERS: usize = 1024;
@@ -44,19 +40,9 @@ pub(super) struct Direction {
     sent: Count,
     refused: [Count; Refusal::ALL.len()],
     pub(super) lateness: Distribution,
-    /// Packets that have been read and are about to be told apart and enqueued.
-    arriving: Vec<Arriving>,
     /// Packets that have crossed the last hop and are about to be sent.
     leaving: Vec<Frame>,
     pub(super) spare: Spare,
-}
-
-/// A packet that has been read.
-struct Arriving {
-    at: Instant,
-    frame: Frame,
-    /// Of what it says of its flow; `None` if that cannot be read.
-    hash: Option<KeyHash>,
 }
 
 /// One line of a direction.
@@ -106,7 +92,6 @@ impl Direction {
             sent: Count::default(),
             refused: Default::default(),
             lateness: Distribution::new(3),
-            arriving: Vec::with_capacity(TOGETHER),
             leaving: Vec::with_capacity(BATCH),
             spare: Spare(Vec::new()),
         })
@@ -144,12 +129,10 @@ impl Direction {
         }
         let horizon = port.receive(clock, BATCH, &mut |arrived, bytes| {
             self.latest = self.latest.max(arrived);
-            self.read(framing, bytes, flows, mtu);
-            if self.arriving.len() == TOGETHER {
-                self.take_in(flows, taps);
+            if let Some(frame) = self.read(framing, bytes, mtu) {
+                self.take_in(frame, flows, taps);
             }
         });
-        self.take_in(flows, taps);
         self.latest = self.latest.max(horizon?);
         Ok(())
     }
@@ -163,8 +146,8 @@ impl Direction {
         self.latest = self.latest.max(floor);
     }
 
-    /// Reads a packet and counts it. One that is too long arrives nowhere.
-    fn read(&mut self, framing: Framing, bytes: &[u8], flows: &FlowTable, mtu: u16) {
+    /// Reads a packet and counts it. `None`: it is too long, and arrives nowhere.
+    fn read(&mut self, framing: Framing, bytes: &[u8], mtu: u16) -> Option<Frame> {
         let mut frame = self.spare.0.pop().unwrap_or_else(|| Frame::new(Vec::new()).0);
         let not_ip = match framing {
             Framing::Packet => {
@@ -178,32 +161,21 @@ impl Direction {
         if frame.meta().ip_len > mtu {
             self.oversize.add(&frame);
             self.spare.recycle(frame);
-            return;
+            return None;
         }
-        let hash = frame.flow_key().map(|key| flows.hash(key));
-        if hash.is_none() {
+        if frame.flow_key().is_none() {
             *(if not_ip { &mut self.not_ip } else { &mut self.unreadable }) += 1;
         }
-        self.arriving.push(Arriving { at: self.latest, frame, hash });
+        Some(frame)
     }
 
-    /// Tells the flows of what is arriving, and enqueues it, each at its own time.
-    fn take_in(&mut self, flows: &mut FlowTable, taps: &mut Taps<'_>) {
-        let Self { arriving, hops, spare, evicted, .. } = self;
-        let Some(first) = hops.first_mut() else { return };
-        // One after the other for all, not each while it is read: only then are the misses of several under way at once.
-        let hashes = || arriving.iter().filter_map(|packet| packet.hash);
-        hashes().for_each(|hash| flows.read_ahead(hash));
-        hashes().for_each(|hash| flows.read_further_ahead(hash));
+    /// Gives a packet the number of its flow, and enqueues it.
+    fn take_in(&mut self, mut frame: Frame, flows: &mut FlowTable, taps: &mut Taps<'_>) {
+        let Some(first) = self.hops.first_mut() else { return };
         let before = flows.evicted();
-        for Arriving { frame, hash, .. } in arriving.iter_mut() {
-            number(frame, *hash, flows);
-        }
-        *evicted += flows.evicted() - before;
-        arriving.iter().for_each(|packet| first.line.read_ahead(&packet.frame));
-        for Arriving { at, frame, .. } in arriving.drain(..) {
-            first.enqueue(at, frame, spare, taps.at(0));
-        }
+        number(&mut frame, flows);
+        self.evicted += flows.evicted() - before;
+        first.enqueue(self.latest, frame, &mut self.spare, taps.at(0));
     }
 
     /// Lets every hop go on to the latest time, and sends what leaves the last one.
@@ -273,9 +245,8 @@ impl Direction {
 }
 
 /// Gives a packet the number of its flow. No regulator takes those that name no flow for packets of one.
-fn number(frame: &mut Frame, hash: Option<KeyHash>, flows: &mut FlowTable) {
-    let known = frame.flow_key().zip(hash);
-    frame.meta_mut().flow = known.map_or(FlowId::NONE, |(key, hash)| flows.intern_hashed(key, hash).id);
+fn number(frame: &mut Frame, flows: &mut FlowTable) {
+    frame.meta_mut().flow = frame.flow_key().map_or(FlowId::NONE, |key| flows.intern(key).id);
 }
 
 /// A queue, ready to stand in front of a line.

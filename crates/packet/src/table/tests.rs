@@ -205,17 +205,3 @@ proptest! {
         }
     }
 }
-
-proptest! {
-    #[test]
-    fn the_hash_of_a_key_is_that_of_a_hasher(
-        ip in crate::testing::ip_addresses(),
-        ports in any::<[u16; 2]>(),
-        protocol in any::<u8>(),
-        secret in any::<[u8; 16]>(),
-    ) {
-        let [source_port, destination_port] = ports;
-        let key = FlowKey { addresses: FlowAddresses { ip, source_port, destination_port }, protocol };
-        prop_assert_eq!(HashKey::new(secret).hash_flow(&key), HashKey::new(secret).hash_one(key));
-    }
-}

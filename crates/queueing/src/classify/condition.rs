@@ -105,13 +105,6 @@ impl Observer {
         Facts { now, meta, key, connection }
     }
 
-    /// Reads what [`Observer::observe`] will need of a packet, so that it is in a cache by then.
-    pub(super) fn read_ahead(&self, packet: &impl Packet) {
-        if let Some(tracker) = &self.tracker {
-            tracker.read_ahead(packet.meta().flow);
-        }
-    }
-
     fn tracker(&mut self) -> &mut Tracker {
         self.asks_for_key = true;
         let hash_key = self.hash_key;

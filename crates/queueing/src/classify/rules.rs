@@ -237,11 +237,6 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Rules<P, D> {
         self.queue.dequeue_urgent(now, drops)
     }
 
-    fn read_ahead(&self, packet: &P) {
-        self.observer.read_ahead(packet);
-        self.queue.read_ahead(packet);
-    }
-
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         self.queue.next_ready(now)
     }

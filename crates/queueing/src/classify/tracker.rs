@@ -106,15 +106,6 @@ impl Tracker {
         Direction { connection, reversed }
     }
 
-    /// Reads what the next packet of a flow needs, so that it is in a cache by then.
-    pub(super) fn read_ahead(&self, flow: FlowId) {
-        if let Some(id) = self.by_flow.get(remembered(flow)) {
-            self.table.read_ahead_of(*id);
-            let slot = self.table.slot(*id);
-            std::hint::black_box(self.connections.get(slot).map(|connection| connection.bytes));
-        }
-    }
-
     /// The slot of a connection, of which `flow` is a direction with these addresses, and whether that is the one to the lower
     /// address.
     #[inline]

@@ -392,10 +392,6 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Drain<P, D> {
         self.take(now, drops, D::dequeue_urgent)
     }
 
-    fn read_ahead(&self, packet: &P) {
-        self.queue.read_ahead(packet);
-    }
-
     fn next_ready(&self, _now: Instant) -> Option<Instant> {
         match (self.express.due, self.due) {
             (Some(express), Some(due)) => Some(express.min(due)),
