@@ -50,6 +50,19 @@ pub(crate) struct Bound {
     pub(crate) bps: f64,
     /// What sets it, in words.
     pub(crate) by: Arc<str>,
+    /// The link that sets it; `None`: a window or the source.
+    pub(crate) link: Option<usize>,
+}
+
+impl Bound {
+    /// Set by a window or the source.
+    fn of_ends(bps: f64, by: impl Into<Arc<str>>) -> Self {
+        Self { bps, by: by.into(), link: None }
+    }
+
+    fn of_link(link: usize, bps: f64, by: impl Into<Arc<str>>) -> Self {
+        Self { bps, by: by.into(), link: Some(link) }
+    }
 }
 
 /// What a source's packets are like, and which way they go.
@@ -214,7 +227,7 @@ impl Limits {
         let all = if shape.many { ", all its connections together" } else { "" };
         let links = shape.data_path.iter().filter_map(|index| {
             let link = &network.links[*index];
-            Some(Bound { bps: shape.best_bps(link)?, by: format!("rate of link {}{all}", link.name).into() })
+            Some(Bound::of_link(*index, shape.best_bps(link)?, format!("rate of link {}{all}", link.name)))
         });
         let rates = links.chain(offered_at_most(traffic, shape)).collect();
         let tcp = shape.tcp.filter(|_| !shape.many);
@@ -243,7 +256,7 @@ pub(crate) fn of_flow(
         let begin = if whole { traffic.start } else { from };
         return captured(capture, traffic, (begin, to), span_s);
     }
-    let with = |bound: &Bound, bytes: f64| Bound { bps: bound.bps + bytes * 8.0 / span_s, by: Arc::clone(&bound.by) };
+    let with = |bound: &Bound, bytes: f64| Bound { bps: bound.bps + bytes * 8.0 / span_s, ..bound.clone() };
     let packet = format::to_f64(shape?.payload);
     // What a receiver holds out of order is no longer in flight, and is delivered at once when the hole closes: a window at most.
     let before = match (whole, &limits.window) {
@@ -280,7 +293,7 @@ fn by_acks(network: &Network, outcome: &Outcome, shape: &Shape, tcp: TcpShape) -
     let bounds = shape.ack_path.iter().filter(|_| lossless).filter_map(|index| {
         let link = &network.links[*index];
         let bps = packet_rate(link, shape.ack_over(link, tcp))? * covers;
-        Some(Bound { bps, by: format!("ACKs on link {}", link.name).into() })
+        Some(Bound::of_link(*index, bps, format!("ACKs on link {}", link.name)))
     });
     bounds.min_by(|a, b| a.bps.total_cmp(&b.bps))
 }
@@ -301,7 +314,7 @@ fn offered_at_most(traffic: &Traffic, shape: &Shape) -> Option<Bound> {
         _ => return None,
     };
     let bps = ip_bps * payload_share;
-    Some(Bound { bps, by: format!("its source, which offers {}", format::rate(bps)).into() })
+    Some(Bound::of_ends(bps, format!("its source, which offers {}", format::rate(bps))))
 }
 
 /// A replay: the payload of its packets that leave between `from` and `to`, over `span_s`. `None` for none.
@@ -312,7 +325,7 @@ fn captured(capture: &Replay, traffic: &Traffic, (from, to): (Instant, Instant),
     let within = capture.packets[first..].iter().take_while(|(after, _)| leaves(*after) < until);
     let bytes = within.map(|(_, packet)| u64::from(packet.ip_len.saturating_sub(packet.header_len.into()))).sum();
     let bps = format::to_f64(bytes) * 8.0 / span_s;
-    (bytes > 0).then(|| Bound { bps, by: format!("its capture, which offers {}", format::rate(bps)).into() })
+    (bytes > 0).then(|| Bound::of_ends(bps, format!("its capture, which offers {}", format::rate(bps))))
 }
 
 /// A window each round trip.
@@ -320,7 +333,7 @@ fn by_window(network: &Network, shape: &Shape, tcp: &TcpShape) -> Bound {
     let rtt = shape.base_rtt_s(network);
     let bps = format::to_f64(tcp.window) * 8.0 / rtt;
     let by = format!("receive window {} / empty round trip {}", format::window(tcp.window), format::seconds(rtt));
-    Bound { bps: if bps.is_finite() { bps } else { f64::MAX }, by: by.into() }
+    Bound::of_ends(if bps.is_finite() { bps } else { f64::MAX }, by)
 }
 
 /// What the ACKs of a flow release beside the data that they met on their way: the two-way form of the AMP bound
@@ -352,7 +365,7 @@ pub(crate) fn two_way(
         let (data, left) = beside_data(acks, seen, busy);
         let bps = left * covers + before;
         let by = format!("ACKs on link {}, beside data that takes {} of it", link.name, format::percent(data));
-        (data >= DATA_IN_THE_WAY).then(|| Bound { bps, by: by.into() })
+        (data >= DATA_IN_THE_WAY).then(|| Bound::of_link(*index, bps, by))
     };
     shape.ack_path.iter().filter_map(over).min_by(|a, b| a.bps.total_cmp(&b.bps))
 }

@@ -294,18 +294,18 @@ impl<'a> Run<'a> {
     /// The mean of the flow's fair shares over the phases of its life, and what sets it for the longest time.
     fn fair_share_over_life(&self, flow: &FlowOutcome) -> Option<Bound> {
         let until = self.active_until(flow);
-        let mut times: BTreeMap<&Arc<str>, f64> = BTreeMap::new();
+        let mut times: BTreeMap<&str, (f64, &Bound)> = BTreeMap::new();
         let (mut bits, mut seconds) = (0.0, 0.0);
         for (part, shares) in self.parts.iter().zip(&self.fair) {
             let Some(bound) = &shares[flow.traffic] else { continue };
             let span = part.to.min(until).since(part.from.max(flow.start)).as_secs_f64();
             bits += bound.bps * span;
             seconds += span;
-            *times.entry(&bound.by).or_default() += span;
+            times.entry(&bound.by).or_insert((0.0, bound)).0 += span;
         }
-        let (by, _) = times.into_iter().reduce(|a, b| if b.1 > a.1 { b } else { a })?;
+        let (_, longest) = times.into_values().reduce(|a, b| if b.0 > a.0 { b } else { a })?;
         let bps = bits / seconds;
-        (bps.is_finite() && seconds > 0.0).then(|| Bound { bps, by: Arc::clone(by) })
+        (bps.is_finite() && seconds > 0.0).then(|| Bound { bps, ..longest.clone() })
     }
 }
 

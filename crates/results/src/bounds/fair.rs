@@ -10,8 +10,6 @@
 //!
 //! Cost: sources times links times rounds, at most one round for each source and link; the number of flows does not matter.
 
-use std::sync::Arc;
-
 use lastmile_sim::outcome::Outcome;
 use lastmile_sim::spec::{Network, Source};
 use lastmile_units::Instant;
@@ -61,6 +59,14 @@ enum Resource {
     Acks(usize),
 }
 
+impl Resource {
+    const fn link(self) -> usize {
+        match self {
+            Self::Data(link) | Self::Acks(link) => link,
+        }
+    }
+}
+
 impl Demand {
     fn new(network: &Network, traffic: usize, shape: &Shape, count: usize) -> Self {
         let mut costs = Vec::new();
@@ -88,7 +94,7 @@ impl Demand {
 /// What one flow of `traffic` may have at most whatever the links allow.
 fn cap(network: &Network, traffic: usize, shape: &Shape) -> Bound {
     let payload_share = format::to_f64(shape.payload) / format::to_f64(shape.data.as_u64());
-    let data = |bps: f64| Bound { bps, by: format!("its source, which offers {}", format::rate(bps)).into() };
+    let data = |bps: f64| Bound::of_ends(bps, format!("its source, which offers {}", format::rate(bps)));
     let offered = |ip_bps: f64| data(ip_bps * payload_share);
     match (&network.traffic[traffic].source, shape.tcp) {
         (Source::Bulk { .. }, Some(tcp)) => by_window(network, shape, &tcp),
@@ -105,7 +111,7 @@ fn cap(network: &Network, traffic: usize, shape: &Shape) -> Bound {
         (Source::Constant { interval, size, .. }, _) => {
             offered(format::to_f64(size.as_u64()) * 8.0 / interval.as_secs_f64())
         }
-        (_, _) => Bound { bps: 0.0, by: Arc::default() },
+        (_, _) => Bound::of_ends(0.0, ""),
     }
 }
 
@@ -143,15 +149,14 @@ impl Room {
                 Some(resource) => demand.cost(resource) > 0.0,
                 None => demand.cap.bps <= level,
             };
-            let by = tight.map(|resource| name(network, resource, &demands));
+            let by = tight.map(|resource| Bound::of_link(resource.link(), level, name(network, resource, &demands)));
             let (held, rising): (Vec<Demand>, Vec<Demand>) = demands.into_iter().partition(holds);
             debug_assert!(!held.is_empty(), "every round holds at least one demand");
             for demand in held {
                 for (resource, cost) in &demand.costs {
                     self.take(*resource, cost * level * demand.count);
                 }
-                let by = by.as_deref().map_or(demand.cap.by, Arc::from);
-                bounds[demand.traffic] = Some(Bound { bps: level, by });
+                bounds[demand.traffic] = Some(by.clone().unwrap_or(Bound { bps: level, ..demand.cap }));
             }
             demands = rising;
         }

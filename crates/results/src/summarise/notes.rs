@@ -1,11 +1,12 @@
 //! Notes above the explanations: the transfers that something else than the access line limits.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use lastmile_sim::spec::Source;
 
 use super::Run;
-use crate::bounds::Shape;
+use crate::bounds::{Bound, Shape};
 use crate::format;
 use crate::schema::Flow;
 
@@ -17,21 +18,19 @@ const NAMED: usize = 3;
 impl Run<'_> {
     /// A sentence for each cause but the access line that bounds transfers: LAN, aggregation, backbone, a window.
     pub(super) fn notes(&self, flows: &[Flow]) -> Vec<String> {
-        let mut causes: BTreeMap<&str, Vec<(&Flow, f64, f64)>> = BTreeMap::new();
+        let mut causes: BTreeMap<Arc<str>, Vec<(&Flow, f64, f64)>> = BTreeMap::new();
         for (flow, outcome) in flows.iter().zip(&self.outcome.flows) {
             let source = &self.network.traffic[outcome.traffic].source;
             let (Source::Bulk { .. }, Some(shape)) = (source, &self.shapes[outcome.traffic]) else { continue };
             let Some(line) = self.line_carries(shape) else { continue };
-            let limits = [(flow.bound_bps, &flow.bound_by), (flow.fair_share_bps, &flow.fair_share_by)];
-            let elsewhere = limits.into_iter().find_map(|(bps, by)| {
-                let (bps, by) = (bps?, by.as_deref()?);
-                (bps < BELOW * line && !self.is_of_access(by)).then_some((bps, by))
-            });
-            if let Some((bps, by)) = elsewhere {
-                causes.entry(by).or_default().push((flow, bps, line));
+            let bound = self.bound(outcome, (outcome.start, self.active_until(outcome)), true);
+            let limits = [bound, self.fair_share_over_life(outcome)].into_iter().flatten();
+            let is_elsewhere = |limit: &Bound| limit.bps < BELOW * line && !self.is_at_the_line(limit);
+            if let Some(limit) = limits.into_iter().find(is_elsewhere) {
+                causes.entry(limit.by).or_default().push((flow, limit.bps, line));
             }
         }
-        causes.into_iter().map(|(by, flows)| note(by, &flows)).collect()
+        causes.into_iter().map(|(by, flows)| note(&by, &flows)).collect()
     }
 
     /// Payload, bit/s, that the access line on the way of a flow's data carries. `None` without one.
@@ -41,12 +40,13 @@ impl Run<'_> {
         links.filter_map(|link| shape.capacity_bps(&self.network.links[*link])).reduce(f64::min)
     }
 
-    /// True if the words name a link of an access line, or of the middlebox that stands for it.
-    fn is_of_access(&self, by: &str) -> bool {
-        // `rate of link down, shared by 4`
-        let by = by.split(',').next().unwrap_or(by);
-        let named = |link: usize| by.ends_with(&format!("link {}", self.network.links[link].name));
-        self.network.lines.iter().any(|line| named(line.down) || named(line.up)) || by.contains("link middlebox")
+    /// True for a bound by an access line, or by the middlebox in front of it.
+    fn is_at_the_line(&self, bound: &Bound) -> bool {
+        let of_line = |link: usize| {
+            let names_a_middlebox = self.network.links[link].name.starts_with("middlebox");
+            names_a_middlebox || self.network.lines.iter().any(|line| line.down == link || line.up == link)
+        };
+        bound.link.is_some_and(of_line)
     }
 }
 
