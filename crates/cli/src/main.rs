@@ -26,8 +26,8 @@ use crate::printer::Printer;
 
 /// The laboratory and optimizer for TCP over asymmetric access lines.
 ///
-/// Simulates a line, its encapsulation, its queues and its traffic; carries real packets through the same code; and sets
-/// published results beside its own. Rates are those of the line, headers and cells included.
+/// Simulates a line with its encapsulation, queues and traffic, carries real packets through the same code, and compares
+/// published results with its own. Rates are rates of the line, headers and cells included.
 #[derive(Parser)]
 #[command(name = "lastmile", version, max_term_width = 100, arg_required_else_help = true)]
 struct Arguments {

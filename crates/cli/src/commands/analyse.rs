@@ -24,7 +24,7 @@ use crate::printer::Printer;
 /// Name of the file with everything that was found.
 const ANALYSIS: &str = "analysis.json";
 
-/// Analyse captures: why TCP sent again, what limited each connection, why goodputs differ
+/// Analyse captures: causes of retransmissions, limits of each connection, differences in goodput
 ///
 /// Reads pcap and pcapng, also compressed by gzip or zstd, and the folders that `run --out` writes: then the run's own counters stand beside
 /// those of its captures. `up` is what was sent by the side that opened a connection, `down` what was sent to it. Where the capture stands is

@@ -33,10 +33,11 @@ const ALONE: &str = "download alone";
 
 /// Simulate a scenario in several cases, under remedies, or with values of a key
 ///
-/// Over an [access] line, prints what each leaves of downloads and uploads while both run, what share that is of the downloads alone on the
-/// line's own queues, and the round trips of the file's ping and of a best-effort probe, which is added: a ping over UDP without a code point,
-/// with at most 1 % of the upstream. Over other networks, prints what connections get and how evenly, what was lost, and over ATM the queue of the busiest port
-/// and what waits at the edge. Calls and datagrams are told by the worst of them. With --out, writes the results of each run and a report that shows them side by side.
+/// Over an [access] line, prints for each run the goodput of downloads and uploads while both are active, the share of the goodput that the
+/// downloads have alone on the line's own queues, and the round trips of the file's ping and of a best-effort probe. The probe is added: a ping over
+/// UDP without a code point, with at most 1 % of the upstream. Columns of calls and datagrams show the worst flow. Over other networks, prints goodputs
+/// and their fairness, losses, and over ATM the queue of the busiest port and the backlog at the edge. With --out, writes the results of each run and a
+/// report of all.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Scenario file, with an [access] line, a [[case]] for each run, or --vary

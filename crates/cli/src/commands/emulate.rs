@@ -32,7 +32,7 @@ use self::operator::Operator;
 pub(super) use self::path::{Path, ends as two_nodes};
 use self::status::{Status, Teller};
 
-/// Be the line of a scenario for real hosts
+/// Emulate a scenario's line for real hosts
 ///
 /// Makes two network namespaces with a TUN device each, and carries what is sent from one to the other along the scenario's
 /// links between client and server, each with its rate, encapsulation, delay and queue: by the code that simulates them. The

@@ -12,7 +12,7 @@ mod amp;
 mod asymmetry;
 mod packets;
 
-/// Compute what a line can do at best, by closed forms
+/// Compute closed-form limits of a line
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]

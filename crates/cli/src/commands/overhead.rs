@@ -19,7 +19,7 @@ const USUAL_SIZES: [u64; 4] = [40, 52, 576, 1500];
 /// The largest IPv4 packet (RFC 791).
 const LARGEST: u64 = 65_535;
 
-/// Show what IP packets cost on the wire: bytes, cells, efficiency
+/// Print the overhead of IP packets on the wire: bytes, cells, efficiency
 ///
 /// Without --link, every encapsulation; with one, each of its headers too. Overheads count from the IP packet, as those of
 /// tc-cake(8) do; tc-stab(8) on Ethernet counts from the frame, which is 14 bytes more.

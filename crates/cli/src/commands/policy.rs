@@ -14,7 +14,7 @@ use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
 use crate::table::{Align, Table};
 
-/// Policies: how the upstream is shared
+/// List, check and show policies
 ///
 /// A policy is a file that describes line, classes and rules. A scenario takes one by `policy` in [access] or `run --policy`.
 #[derive(Args)]

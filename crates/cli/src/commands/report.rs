@@ -14,9 +14,9 @@ use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 use crate::table::{Align, Table};
 
-/// Set results that are there already side by side
+/// Compare the results of earlier runs
 ///
-/// Reads the folders that --out of other commands has filled, or another program in the same schema, and prints a row for each. With
+/// Reads folders written by --out of other commands, or by another program in the same schema, and prints a row for each. With
 /// --out, writes a page that shows them in one set of plots.
 #[derive(Args)]
 pub(crate) struct Arguments {

@@ -29,7 +29,7 @@ use crate::printer::Printer;
 use crate::table::{Align, Table};
 use progress::Progress;
 
-/// Set published results beside simulated ones: published | theory | simulated | deviation
+/// Compare published results with simulated ones: published | theory | simulated | deviation
 ///
 /// Each table comes with the assumptions made where the publication leaves something open, and with its claims. A claim is shown, not shown,
 /// hangs on an assumption (which is told), or is quoted, where nothing is simulated. Several tables end with a summary.

@@ -34,7 +34,7 @@ use self::variants::Variant;
 
 /// Simulate a scenario
 ///
-/// Prints what each flow got, what limited it and the closed-form bound beside it. With --out, writes summary.json,
+/// Prints the goodput, the limit and the closed-form bound of each flow. With --out, writes summary.json,
 /// series.parquet and report.html. With --remedy or --vary, the scenario runs once for each value, and the runs are compared.
 #[derive(Args)]
 pub(crate) struct Arguments {
