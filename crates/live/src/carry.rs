@@ -73,6 +73,9 @@ impl Tuning {
     }
 }
 
+/// How often ports are asked for packets where nothing comes: only then a packet socket notices that its device was removed after it went down.
+const LOOK: Duration = Duration::from_s(1);
+
 /// Why the loop came back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Woken {
@@ -103,7 +106,7 @@ pub(crate) fn carry(
         let departure = bump.next_wake().map(|due| due.since(now).saturating_sub(pace.spin.before(now, due)));
         let end = until.map(|until| until.since(now));
         let awake = latest.filter(|latest| now.since(*latest) < tuning.awake).map(|_| Duration::ZERO);
-        let timeout = [departure, end, awake].into_iter().flatten().min();
+        let timeout = [departure, end, awake, Some(LOOK)].into_iter().flatten().min();
         let [first, second, third] = watched;
         let ready = wait::readable([first, second, third, Some(a.as_fd()), Some(b.as_fd())], timeout.map(std_span))
             .context(|| "waiting for packets")?;

@@ -41,6 +41,8 @@ pub struct PacketSocket {
     /// Up to when all frames have been handed over.
     arrivals: Arrivals,
     counters: Counters,
+    /// The kernel has said that the device went down, and no frame has come since. It says so once, before a device that is removed is gone.
+    down: bool,
 }
 
 impl PacketSocket {
@@ -63,6 +65,7 @@ impl PacketSocket {
             scratch: Vec::new(),
             arrivals: Arrivals::new(),
             counters: Counters::default(),
+            down: false,
         })
     }
 
@@ -76,14 +79,22 @@ impl PacketSocket {
     fn batch(&mut self, limit: usize) -> io::Result<Option<usize>> {
         for _ in 0..limit {
             match self.receiver.receive(&mut self.batch, limit) {
-                // Said once when the device goes down, or goes; one that is down may come back.
+                // One that is down may come back.
                 Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) && self.receiver.device_exists() => {
+                    self.down = true;
                     return Ok(Some(0));
+                }
+                Ok(0) if self.down && !self.receiver.device_exists() => {
+                    return Err(io::Error::from_raw_os_error(libc::ENETDOWN));
                 }
                 // A piece to be cut in a way that struct virtio_net_hdr has no word for (fragments of UDP, SCTP): the kernel has
                 // dropped that one frame.
                 Err(error) if error.raw_os_error() == Some(libc::EINVAL) => self.counters.offloads.refused += 1,
-                other => return other.map(Some),
+                Ok(count) => {
+                    self.down &= count == 0;
+                    return Ok(Some(count));
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(None)

@@ -257,21 +257,25 @@ fn an_interface_goes_down_and_comes_up(path: Path) {
     assert_eq!(replies.map(|replies| replies.sorted().len()), [10, 0, 10], "{path}: {outcome:?}");
 }
 
-/// Who takes an interface away is told, and not answered with silence.
+/// The run ends with an error where an interface is removed, also where it went down some time before.
 #[test]
 #[ignore = "needs root: real packets"]
 fn an_interface_that_is_removed_ends_the_run_with_an_error() {
     needs_live!();
-    for path in [Path::PacketSockets, Path::Xdp] {
+    for (path, down_first) in [(Path::PacketSockets, false), (Path::PacketSockets, true), (Path::Xdp, false)] {
         let hosts = Hosts::new(false);
         let mut world = World::build(&between(&hosts, Config { path, ..wire() })).unwrap();
         let result = thread::scope(|scope| {
             let carrier = scope.spawn(|| world.run(&Stop::new().unwrap(), Some(Duration::from_s(5))));
             thread::sleep(StdDuration::from_millis(200));
+            if down_first {
+                ip(&format!("-n {} link set east down", hosts.middle.name()));
+                thread::sleep(StdDuration::from_millis(300));
+            }
             ip(&format!("-n {} link del east", hosts.middle.name()));
             carrier.join().unwrap()
         });
-        let error = result.err().unwrap_or_else(|| panic!("{path}: nobody noticed"));
+        let error = result.err().unwrap_or_else(|| panic!("{path}: nobody noticed, down first: {down_first}"));
         assert!(error.to_string().contains("reading packets"), "{path}: {error}");
     }
 }
