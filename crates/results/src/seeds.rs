@@ -15,6 +15,15 @@ pub struct Seeded {
     pub runs: Vec<Run>,
 }
 
+/// The measures of the runs that differ by their seed alone, as `--json` prints them.
+#[derive(Clone, Debug, Serialize)]
+pub struct Means<'a> {
+    /// What tells these runs from others; empty where there are no others.
+    pub label: &'a str,
+    /// Every measure.
+    pub measures: Vec<Measure>,
+}
+
 /// One measure over all seeds.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Measure {

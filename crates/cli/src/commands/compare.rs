@@ -9,7 +9,7 @@ use clap::Args;
 use lastmile_results::comparison::{self, Comparison, Row};
 use lastmile_results::format;
 use lastmile_results::schema::Document;
-use lastmile_results::seeds::Measure;
+use lastmile_results::seeds::Means;
 use lastmile_scenario::{Override, Scenario};
 use lastmile_sim::spec::{Source, Traffic};
 use lastmile_units::Duration;
@@ -96,12 +96,6 @@ struct Compared<'a> {
 }
 
 #[derive(Serialize)]
-struct Means<'a> {
-    label: &'a str,
-    measures: Vec<Measure>,
-}
-
-#[derive(Serialize)]
 struct ComparedRun<'a> {
     label: &'a str,
     #[serde(flatten)]
@@ -153,7 +147,7 @@ type Runs = (Vec<Variant>, Vec<Scenario>);
 struct Planned {
     /// Row by row, each seed of it.
     compared: Runs,
-    /// The downloads alone with each seed; none without an access line.
+    /// The downloads alone with each seed; none without an access line or a bulk download.
     alone: Runs,
 }
 

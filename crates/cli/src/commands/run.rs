@@ -13,7 +13,7 @@ use clap::Args;
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use lastmile_results::comparison::Comparison;
 use lastmile_results::schema::Document;
-use lastmile_results::seeds::{Measure, Seeded};
+use lastmile_results::seeds::{Means, Seeded};
 use lastmile_results::{Run, table, write};
 use lastmile_scenario::Scenario;
 use serde::Serialize;
@@ -108,12 +108,6 @@ struct Compared<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     means: Option<Vec<Means<'a>>>,
     runs: Vec<Labelled<'a>>,
-}
-
-#[derive(Serialize)]
-struct Means<'a> {
-    label: &'a str,
-    measures: Vec<Measure>,
 }
 
 #[derive(Serialize)]
@@ -248,14 +242,14 @@ pub(super) fn folders(arguments: &Arguments, variants: &[Variant]) -> Result<Fol
 }
 
 /// Writes the files of each run.
-pub(super) fn write_runs(out: &Path, variants: &[Variant], done: &mut [Done]) -> Result {
+pub(super) fn write_runs(out: &Path, variants: &[Variant], done: &mut [Done]) -> Result<()> {
     for (variant, done) in variants.iter().zip(done) {
         write::write_all(&variant.directory(out), &done.run).map_err(Failure::new)?;
         if let Some(captures) = done.captures.take() {
             captures.commit()?;
         }
     }
-    Ok(Exit::Done)
+    Ok(())
 }
 
 /// Writes the page of a comparison; returns its path.
