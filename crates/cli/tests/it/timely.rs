@@ -24,42 +24,24 @@ fn pings(site: &Site, count: usize, interval_s: &str) -> Vec<f64> {
     times
 }
 
-/// 100 Mbit/s down and 20 up, both shaped.
-const FAST: &str = r#"
-name = "mine"
-
-[line]
-encapsulation = "pppoe-ptm"
-up = "20 Mbit/s"
-down = "100 Mbit/s"
-
-[[class]]
-name = "quick"
-rate = "20 %"
-priority = 0
-limit = "50 packets"
-
-[[class]]
-name = "default"
-rate = "80 %"
-priority = 1
-limit = "60 kB"
-
-[[rule]]
-class = "quick"
-match = { protocol = "icmp" }
-
-[down]
-share = "95 %"
-queue = { kind = "fq-codel" }
-"#;
+/// [`POLICY`] on 100 Mbit/s down and 20 up, both shaped.
+fn fast() -> String {
+    let faster = [
+        ("bridged-vcmux-fcs", "pppoe-ptm"),
+        ("512 kbit/s", "20 Mbit/s"),
+        ("\"2 Mbit/s", "\"100 Mbit/s"),
+        ("20 packets", "50 packets"),
+    ];
+    let policy = faster.iter().fold(POLICY.to_owned(), |policy, (slow, fast)| policy.replace(slow, fast));
+    policy + "[down]\nshare = \"95 %\"\nqueue = { kind = \"fq-codel\" }\n"
+}
 
 /// A thread that never sleeps would be stopped by the kernel for 50 ms of each second: of 100 pings a second five or six would see it.
 #[test]
 #[ignore = "needs root: real packets"]
 fn with_real_time_priority_no_second_has_a_stall_and_a_download_keeps_its_rate() {
     let Some(site) = Site::new() else { return };
-    std::fs::write(site.scratch.path.join("mine.toml"), FAST).unwrap();
+    std::fs::write(site.scratch.path.join("mine.toml"), fast()).unwrap();
     let shaper = site.start(&["--realtime", "--spin", "10ms"]);
     let listener = site.hosts.right.run(|| TcpListener::bind("10.9.0.2:80")).unwrap().unwrap();
     let mut download = site.hosts.left.run(|| TcpStream::connect("10.9.0.2:80")).unwrap().unwrap();
