@@ -106,9 +106,18 @@ def kernel(line, congestion, start, options, folder):
 def simulate(line, congestion, start, options, folder):
     """The same trial by `lastmile run`."""
     half = line["rtt_ms"] / 2
+
+    def link(mbit, packets):
+        """The link of `lastmile emulate`, or HTB over pfifo in front of one that is never full, as in trial.sh."""
+        fifo = f'limit = "{packets} packets"'
+        if options.emulate:
+            return f'{{ rate = "{mbit} Mbit/s", delay = "{half} ms", queue = {{ {fifo} }} }}'
+        rest = f'rate = "{mbit} Mbit/s", burst = "3000 wire bytes", cburst = "3000 wire bytes", {fifo}'
+        return f'{{ rate = "2 Gbit/s", delay = "{half} ms", queue = {{ kind = "htb", default = "all", classes = [{{ name = "all", {rest} }}] }} }}'
+
     settings = [
-        f'access.down={{ rate = "{line["down"]} Mbit/s", delay = "{half} ms", queue = {{ limit = "{line["down_packets"]} packets" }} }}',
-        f'access.up={{ rate = "{line["up"]} Mbit/s", delay = "{half} ms", queue = {{ limit = "{line["up_packets"]} packets" }} }}',
+        f'access.down={link(line["down"], line["down_packets"])}',
+        f'access.up={link(line["up"], line["up_packets"])}',
         f'tcp.variant="{CONGESTIONS[congestion]}"',
         f'traffic.upload.start="{start * UPLOAD_STEP_MS} ms"',
         f'duration="{DURATION_S} s"',

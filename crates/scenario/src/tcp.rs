@@ -168,6 +168,14 @@ pub(crate) static TCP: Section = Section {
              for at most 1 ms.",
         ),
         Key::with_default(
+            "read_delay",
+            Kind::Time,
+            "40 us",
+            "Mean time from the arrival of data until the application has read them and, with `quick_acks`, the ACK goes out. It is spread evenly \
+             from nothing to twice the mean. Linux hosts take 10 to 100 us; without any spread two flows may fall into step.",
+        )
+        .at_most("1 s"),
+        Key::with_default(
             "limited_transmit",
             Kind::Flag,
             "true",
@@ -221,6 +229,7 @@ impl Settings {
             byte_counting: ByteCounting::Abc { limit: u8::MAX },
             delayed_ack: Duration::from_ms(200),
             quick_acks: true,
+            read_delay: Duration::from_us(40),
             timestamps: true,
             ..Config::default()
         };
@@ -237,6 +246,7 @@ impl Settings {
             initial_window: InitialWindow::Segments(1),
             delayed_ack: Duration::from_ms(200),
             quick_acks: false,
+            read_delay: Duration::ZERO,
             sack: false,
             dsack: false,
             timestamps: false,
@@ -320,6 +330,7 @@ pub(crate) fn read(table: &Table<'_>, base: &Settings) -> Settings {
         byte_counting: byte_counting(table).unwrap_or(base.byte_counting),
         ecn: flag("ecn", base.ecn),
         tso_deferral: flag("tso_deferral", base.tso_deferral),
+        read_delay: time("read_delay", base.read_delay),
         limited_transmit: flag("limited_transmit", base.limited_transmit),
         idle_restart: flag("idle_restart", base.idle_restart),
         ipv6: flag("ipv6", base.ipv6),

@@ -291,6 +291,7 @@ fn the_documented_defaults_of_tcp_are_those_of_tcp() {
         byte_counting: lastmile_tcp::ByteCounting::Abc { limit: u8::MAX },
         delayed_ack: Duration::from_ms(200),
         quick_acks: true,
+        read_delay: Duration::from_us(40),
         timestamps: true,
         ..Config::default()
     };

@@ -180,6 +180,9 @@ pub struct Config {
     /// Send about a millisecond's worth at once, as Linux does whatever offloads are set: new data wait for so much of the window, up to
     /// 1 ms. Default off.
     pub tso_deferral: bool,
+    /// Mean time from the arrival of data until the application has read them, spread evenly from nothing to twice of it. Only what is read is
+    /// acknowledged, except where [`quick_acks`](Self::quick_acks) acknowledges one by one; without them it has no effect. Default zero.
+    pub read_delay: Duration,
     /// Limited transmit (RFC 3042): the first two duplicate acknowledgements release a new segment each. Default on.
     pub limited_transmit: bool,
     /// Restart from the initial window after an idle time of more than the retransmission timeout (RFC 5681, section
@@ -228,6 +231,7 @@ impl Default for Config {
             byte_counting: ByteCounting::Abc { limit: 2 },
             ecn: false,
             tso_deferral: false,
+            read_delay: Duration::ZERO,
             limited_transmit: true,
             idle_restart: true,
             max_syn_retries: 6,

@@ -169,10 +169,10 @@ impl Endpoint {
     pub fn on_timer(&mut self, now: Instant) {
         if self.rcv.ack_timer.is_due(now) {
             self.rcv.ack_timer = Timer::OFF;
-            self.rcv.flags.set(Flag::AckDue);
             if self.config.quick_acks {
-                let rto = self.see(|snd| snd.rtt.rto());
-                self.rcv.quick().on_timer(rto);
+                self.on_quick_timer(now);
+            } else {
+                self.rcv.flags.set(Flag::AckDue);
             }
         }
         if !self.snd.timer(&self.config).is_due(now) {

@@ -248,13 +248,28 @@ impl Receiver {
         config.buffer().min(0xffff << self.shift)
     }
 
+    /// How long the application takes to read what has just come. Follows from where it ends and the sequence numbers of the connection, so that
+    /// equal seeds give equal runs.
+    pub(crate) fn reading_lag(&self, config: &Config) -> Duration {
+        // SplitMix64 (Steele, Lea and Flood 2014).
+        let mut word = (u64::from(self.irs.raw()) << 32 ^ self.next).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let share = (word ^ word >> 31) >> 44;
+        Duration::from_ps(config.read_delay.as_ps() * 2 / (1 << 20) * share)
+    }
+
     /// Data came in order, and the application has read them.
     #[cold]
     pub(crate) fn tune_window(&mut self, now: Instant, config: &Config, echoed: Option<Duration>) {
         let (next, window, most) = (self.next, self.buffer, self.most_buffer(config));
         let habits = self.rare().habits.get_or_insert_default();
         let tune = habits.autotune.get_or_insert_with(|| Autotune::new(now, config));
-        self.buffer = tune.on_data(now, config, Read { next, window, most, echoed });
+        let opened = tune.on_data(now, config, Read { next, window, most, echoed });
+        if config.quick_acks && opened > window {
+            habits.quick.on_window_opened();
+        }
+        self.buffer = opened;
     }
 
     /// A forced acknowledgement for each segment that wants one.
@@ -317,7 +332,7 @@ impl Receiver {
             self.rare().fin = Low::of(full_end);
         }
         if start > self.next {
-            return self.on_early(config, start, end);
+            return self.on_early(now, config, start, end);
         }
         self.on_gap_filled(now, config, end)
     }
@@ -379,10 +394,17 @@ impl Receiver {
         }
     }
 
-    /// RFC 5681, section 4.2: a segment out of order is answered at once by a duplicate acknowledgement.
-    fn on_early(&mut self, config: &Config, start: u64, end: u64) -> Arrival {
-        self.force_ack();
+    /// RFC 5681, section 4.2: a segment out of order is answered at once by a duplicate acknowledgement. Linux joins the later ones.
+    fn on_early(&mut self, now: Instant, config: &Config, start: u64, end: u64) -> Arrival {
         let next = self.next;
+        let joined = config.quick_acks && self.flags.has(Flag::Sack) && self.quick().joins(next);
+        if !joined {
+            self.force_ack();
+            self.flags.set(Flag::AckDue);
+        } else if self.forced == 0 {
+            let due = Timer::at(config.deadline(now, self.quick().joined_for()));
+            self.ack_timer = self.ack_timer.earlier(due).map_or(due, Timer::at);
+        }
         let reassembly = self.reassembly();
         if start == end {
             // A FIN alone, ahead of its turn.
@@ -510,6 +532,8 @@ impl Receiver {
 
 #[cfg(test)]
 mod tests {
+    use lastmile_units::ByteCount;
+
     use super::*;
 
     #[test]
@@ -522,6 +546,26 @@ mod tests {
         receiver.count_data();
         receiver.count_ack();
         assert_eq!(receiver.counts(), ((1 << 32) + 1, 1 << 32));
+    }
+
+    #[test]
+    fn while_the_window_opens_each_segment_is_acknowledged() {
+        let config =
+            Config { quick_acks: true, autotune: true, receive_window: ByteCount::new(1 << 20), ..Config::default() };
+        let mut receiver = Receiver::new(&config);
+        receiver.set_shift(&config, 7);
+        let echoed = Some(Duration::from_ms(10));
+        let mut opened = 0;
+        // Four segments in a millisecond, more than the window of the start admits in a round trip.
+        for step in 1..200 {
+            let before = receiver.buffer;
+            receiver.next = 1460 * step;
+            receiver.tune_window(Instant::ZERO.saturating_add(Duration::from_us(250 * step)), &config, echoed);
+            assert_eq!(receiver.quick().is_quick(), receiver.buffer > before, "segment {step}");
+            receiver.quick().on_ack_sent();
+            opened += u32::from(receiver.buffer > before);
+        }
+        assert!(opened > 5, "{opened}");
     }
 
     #[test]

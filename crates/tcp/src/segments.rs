@@ -23,10 +23,13 @@ impl Endpoint {
         if len > 0 {
             snd.stats.count_data(&mut snd.aside);
             snd.stats.data_bytes_sent += u64::from(len);
-            // Real stacks push at the end of what was written; here that is when nothing more is offered. Linux pushes
-            // within a long write, too.
-            let pushes = |half: u64| plan.start / half != data_end / half;
-            if data_end == snd.end || (self.config.quick_acks && pushes(u64::from(snd.window_max / 2).max(1))) {
+            // Real stacks push at the end of what was written; here that is when nothing more is offered. Linux pushes within a long write,
+            // too, and what ends a packet of several segments.
+            let half = u64::from(snd.window_max / 2).max(1);
+            if data_end == snd.end
+                || (self.config.quick_acks && plan.start / half != data_end / half)
+                || (self.config.tso_deferral && !plan.again && snd.ends_packet())
+            {
                 flags = flags.with(TcpFlags::PSH);
             }
             if self.config.quick_acks {

@@ -103,6 +103,8 @@ pub(crate) struct Sender {
     pub(crate) wl1: SeqNumber,
     /// Largest window that the receiver offered (Max(SND.WND)).
     pub(crate) window_max: u32,
+    /// Octets of the packet that is being built, as Linux builds them for itself ([`Config::tso_deferral`]).
+    pub(crate) packet: u32,
     pub(crate) mss: u16,
     /// Duplicate acknowledgements in a row, as far as it matters how many.
     pub(crate) dup_acks: u8,
@@ -142,6 +144,7 @@ impl Sender {
             recover: Low::of(0),
             timer: Timer::OFF,
             last_sent: Instant::ZERO,
+            packet: 0,
             rtt: Rtt::new(config),
             trips: Trips::new(),
             rack: Rack::default(),
@@ -264,6 +267,10 @@ impl Sender {
     #[inline]
     pub(crate) fn note_sent(&mut self, now: Instant, config: &Config, plan: Plan) {
         self.max = self.max.max(self.nxt());
+        if config.tso_deferral {
+            let joins = !plan.again && now == self.last_sent;
+            self.packet = (plan.end - plan.start) as u32 + if joins { self.packet } else { 0 };
+        }
         if plan.again {
             self.count_again(now, config, (plan.end - plan.start) as u32);
         }

@@ -7,6 +7,12 @@ use lastmile_units::Instant;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Timer(Instant);
 
+impl Default for Timer {
+    fn default() -> Self {
+        Self::OFF
+    }
+}
+
 impl Timer {
     pub(crate) const OFF: Self = Self(Instant::MAX);
 

@@ -94,16 +94,19 @@ impl Sender {
 
     /// Waits for more of the window, to send about a millisecond's worth at once. Linux does so whatever offloads are set: it builds
     /// packets of that size for itself, and a device without segmentation gets them in pieces, back to back. Not for longer than 1 ms
-    /// after the last packet, not for more than a third of the window, and not if the application has offered less.
+    /// after the last packet, not for more than a third of the window, not if the application has offered less, and not if the next
+    /// acknowledgement is likely to be late: where the first segment out is younger than half of the round trip.
     fn gathers(&self, now: Instant, cwnd: u64, flight: u64) -> bool {
         const RECENT: Duration = Duration::from_ms(1);
         let apart = now.since(self.last_sent);
         let usable = cwnd - flight;
-        // What goes at the same time belongs to the same packet.
-        if apart.is_zero() || apart > RECENT || usable >= cwnd / 3 || self.end - self.nxt() <= usable {
+        let building = apart.is_zero() && self.packet > 0;
+        if building || apart > RECENT || usable >= cwnd / 3 || self.end - self.nxt() <= usable || usable >= self.burst()
+        {
             return false;
         }
-        usable < self.burst()
+        let half = self.rtt.srtt().map_or(Duration::ZERO, |srtt| Duration::from_ps(srtt.as_ps() / 2));
+        !self.rtt.is_linux() || self.trips.sent().first_age(now) >= half
     }
 
     /// What Linux builds one packet of for itself: octets in 2^-10 s at the rate of the window and a fifth more (twice that in the first half
@@ -115,6 +118,19 @@ impl Sender {
         let srtt_ns = self.rtt.srtt().map_or(1, |srtt| (srtt.as_ps() / 1000).max(1));
         let worth = u64::from(cwnd) * percent / 100 * 976_562 / srtt_ns;
         (worth.min(65_535) / mss).max(2) * mss
+    }
+
+    /// The segment that has just gone out ends a packet of several segments: the packet is as large as it may become, or the windows admit
+    /// no more. Linux sets PSH on it.
+    pub(crate) fn ends_packet(&mut self) -> bool {
+        let mss = u64::from(self.mss);
+        let full = u64::from(self.packet) >= self.burst();
+        let follows = self.end.saturating_sub(self.max).min(mss);
+        let shut = self.in_flight() + mss > u64::from(self.congestion.cwnd()) || self.max + follows > self.edge();
+        if !full && !shut {
+            return false;
+        }
+        core::mem::take(&mut self.packet) > u32::from(self.mss)
     }
 
     /// All that was offered is out.

@@ -279,6 +279,7 @@ fn tcp_keys_override_the_files_which_override_the_defaults() {
         tso_deferral: true,
         delayed_ack: Duration::from_ms(200),
         quick_acks: true,
+        read_delay: Duration::from_us(40),
         timestamps: true,
         ..Config::default()
     };

@@ -260,6 +260,7 @@ fn set(config: &mut Config, key: &str, value: &str) -> Option<()> {
         "count" => config.byte_counting = ByteCounting::Abc { limit: value.parse().ok()? },
         "ecn" => config.ecn = on()?,
         "limited_transmit" => config.limited_transmit = on()?,
+        "read_delay_us" => config.read_delay = Duration::from_us(number()?),
         "tso_deferral" => config.tso_deferral = on()?,
         "autotune" => config.autotune = on()?,
         "max_retries" => config.max_retries = value.parse().ok()?,
