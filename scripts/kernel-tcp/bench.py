@@ -5,9 +5,9 @@
     bench.py simulate FOLDER [--line NAME] [--congestion NAME] [--starts N] [--set KEY=VALUE]         the same trials, simulated
     bench.py table FOLDER...                                            medians and ranges side by side
     bench.py windows FOLDER LINE CONGESTION START                       windows and round trips of the kernel over time, in one start
-    bench.py study FOLDER... > docs/studies/kernel-tcp.md               the study
+    bench.py study EMULATED SHAPED > docs/studies/kernel-tcp.md         the study, of both lines
 
-LASTMILE in the environment is the program. A trial is one download, one upload that begins `37 ms * start` later, and a ping, for 30 s.
+The line is HTB over pfifo, in simulation too; with --emulate it is that of `lastmile emulate`, an ideal transmitter. LASTMILE in the environment is the program. A trial is one download, one upload that begins `37 ms * start` later, and a ping, for 30 s.
 Results are files in FOLDER: LINE-CONGESTION-START-{kernel,simulated}.json. A trial that has its file is not run again.
 """
 
@@ -212,23 +212,27 @@ def windows(folder, line, congestion, start):
             print(*row)
 
 
-def study(folders):
-    results = read(folders)
-    machines = {json.dumps({key: run["machine"][key] for key in ("kernel", "processor")}) for both in results.values() for run in both.get("kernel", [])}
-    busy = [run["machine"]["busy"] for both in results.values() for run in both.get("kernel", [])]
-    versions = {run["version"] for both in results.values() for run in both.get("simulated", [])}
+def study(emulated, shaped):
+    results = [both for folder in (emulated, shaped) for both in read([folder]).values()]
+    kernels = [run for both in results for run in both.get("kernel", [])]
+    machines = {json.dumps({key: run["machine"][key] for key in ("kernel", "processor")}) for run in kernels}
+    versions = {run["version"] for both in results for run in both.get("simulated", [])}
     with open(os.path.join(HERE, "study.md"), encoding="utf-8") as file:
         text = file.read()
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        table(folders)
+
+    def printed(folder):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            table([folder])
+        return out.getvalue().rstrip()
+
     lines = "\n".join(
         f"| {name.replace('-', '/')} | {line['down']} | {line['up']} | {line['down_packets']} | {line['up_packets']} | {line['rtt_ms']} |"
         for name, line in LINES.items()
     )
     machine = "; ".join(f"Linux {found['kernel']}, {found['processor']}" for found in map(json.loads, sorted(machines)))
-    print(text.format(table=out.getvalue().rstrip(), lines=lines, machine=machine, version=", ".join(sorted(versions)),
-                      date=datetime.date.today().isoformat(), busy=f"{statistics.median(busy):.0%}", duration=DURATION_S), end="")
+    print(text.format(emulated=printed(emulated), shaped=printed(shaped), lines=lines, machine=machine, version=", ".join(sorted(versions)),
+                      date=datetime.date.today().isoformat(), duration=DURATION_S), end="")
 
 
 def main():
@@ -246,7 +250,8 @@ def main():
     command = commands.add_parser("table")
     command.add_argument("folders", nargs="+")
     command = commands.add_parser("study")
-    command.add_argument("folders", nargs="+")
+    command.add_argument("emulated")
+    command.add_argument("shaped")
     command = commands.add_parser("windows")
     for name in ("folder", "line", "congestion", "start"):
         command.add_argument(name)
@@ -254,7 +259,7 @@ def main():
     if options.command == "table":
         table(options.folders)
     elif options.command == "study":
-        study(options.folders)
+        study(options.emulated, options.shaped)
     elif options.command == "windows":
         windows(options.folder, options.line, options.congestion, options.start)
     else:
