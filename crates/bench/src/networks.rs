@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
+use lastmile_model::{Compression, Link, Names, Network, Node, OpenedBy, Record, Source, Traffic};
 use lastmile_queueing::spec::Spec;
-use lastmile_sim::spec::{Compression, Link, Names, Network, Node, OpenedBy, Record, Source, Traffic};
 use lastmile_tcp::{Config, Variant};
 use lastmile_units::{BitRate, Duration, Instant};
 

@@ -2,7 +2,8 @@
 
 use std::time::Instant as Clock;
 
-use lastmile_sim::{Simulation, outcome::Outcome, spec::Network};
+use lastmile_model::{Network, outcome::Outcome};
+use lastmile_sim::Simulation;
 use lastmile_units::{BitRate, Duration};
 
 use crate::child::{Measurement, peak_bytes, resident_bytes};

@@ -6,11 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use clap::Args;
+use lastmile_model::Network;
+use lastmile_model::outcome::Outcome;
 use lastmile_scenario::{Diagnostic, Need, Report, Scenario};
 use lastmile_sim::Simulation;
 use lastmile_sim::memory::{Held, Holder};
-use lastmile_sim::outcome::Outcome;
-use lastmile_sim::spec::Network;
 use lastmile_units::ByteCount;
 
 use crate::exit::{Failure, Result};

@@ -3,59 +3,68 @@
 use lastmile_units::{ByteCount, Duration, WireBytes};
 
 use crate::BuildError;
-use crate::event::Token;
-use crate::spec::{Network, Source, Traffic};
+use crate::{Network, Source, Traffic};
 
-/// As many as the pending set can tell apart.
-const FLOW_LIMIT: u64 = Token::INDEX_LIMIT as u64;
 /// IP and UDP or ICMP headers.
 const SMALLEST_DATAGRAM: u64 = 28;
 const LARGEST_DATAGRAM: u64 = 65_535;
 /// Mean time between writes, at least.
 const SHORTEST_GAP: Duration = Duration::from_us(1);
 
-/// Refuses what cannot be simulated.
-pub(crate) fn network(network: &Network) -> Result<(), BuildError> {
-    let count = network.nodes.len();
-    let node = |what, name: &str, index: usize| {
-        if index < count { Ok(()) } else { Err(BuildError::NoSuchNode { what, name: name.to_owned(), index, count }) }
-    };
-    for link in &network.links {
-        node("link", &link.name, link.from)?;
-        node("link", &link.name, link.to)?;
-        if link.from == link.to {
-            let node = network.nodes[link.from].name.clone();
-            return Err(BuildError::SelfLink { link: link.name.clone(), node });
+impl Network {
+    /// Flows that one network may have, connections that come and go included.
+    pub const FLOW_LIMIT: u64 = 1 << 29;
+
+    /// Refuses what cannot be run.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn check(&self) -> Result<(), BuildError> {
+        let count = self.nodes.len();
+        let node = |what, name: &str, index: usize| {
+            if index < count {
+                Ok(())
+            } else {
+                Err(BuildError::NoSuchNode { what, name: name.to_owned(), index, count })
+            }
+        };
+        for link in &self.links {
+            node("link", &link.name, link.from)?;
+            node("link", &link.name, link.to)?;
+            if link.from == link.to {
+                let node = self.nodes[link.from].name.clone();
+                return Err(BuildError::SelfLink { link: link.name.clone(), node });
+            }
         }
-    }
-    if let Some(atm) = &network.atm {
-        let known = |link: &usize| *link < network.links.len();
-        let named = atm.circuits.iter().all(|circuit| {
-            let edge = circuit.edge.is_none_or(|edge| edge < atm.edges.len());
-            circuit.traffic < network.traffic.len() && !circuit.vcs.is_empty() && edge
-        });
-        if atm.links.len() != atm.network.links.len() || !atm.links.iter().all(known) || !named {
-            return Err(BuildError::Circuits);
+        if let Some(atm) = &self.atm {
+            let known = |link: &usize| *link < self.links.len();
+            let named = atm.circuits.iter().all(|circuit| {
+                let edge = circuit.edge.is_none_or(|edge| edge < atm.edges.len());
+                circuit.traffic < self.traffic.len() && !circuit.vcs.is_empty() && edge
+            });
+            if atm.links.len() != atm.network.links.len() || !atm.links.iter().all(known) || !named {
+                return Err(BuildError::Circuits);
+            }
         }
-    }
-    for traffic in &network.traffic {
-        node("traffic", &traffic.name, traffic.from)?;
-        node("traffic", &traffic.name, traffic.to)?;
-        if traffic.from == traffic.to {
-            let node = network.nodes[traffic.from].name.clone();
-            return Err(BuildError::SameEnds { traffic: traffic.name.clone(), node });
+        for traffic in &self.traffic {
+            node("traffic", &traffic.name, traffic.from)?;
+            node("traffic", &traffic.name, traffic.to)?;
+            if traffic.from == traffic.to {
+                let node = self.nodes[traffic.from].name.clone();
+                return Err(BuildError::SameEnds { traffic: traffic.name.clone(), node });
+            }
+            source(traffic)?;
+            names(traffic)?;
         }
-        source(traffic)?;
-        names(traffic)?;
+        let flows: u64 = self.traffic.iter().map(|traffic| u64::from(traffic.count) * flows_of(&traffic.source)).sum();
+        if flows > Self::FLOW_LIMIT {
+            return Err(BuildError::TooManyFlows { count: flows, limit: Self::FLOW_LIMIT });
+        }
+        if self.record.interval.is_some_and(Duration::is_zero) {
+            return Err(BuildError::NoSampleInterval);
+        }
+        Ok(())
     }
-    let flows: u64 = network.traffic.iter().map(|traffic| u64::from(traffic.count) * flows_of(&traffic.source)).sum();
-    if flows > FLOW_LIMIT {
-        return Err(BuildError::TooManyFlows { count: flows, limit: FLOW_LIMIT });
-    }
-    if network.record.interval.is_some_and(Duration::is_zero) {
-        return Err(BuildError::NoSampleInterval);
-    }
-    Ok(())
 }
 
 fn names(traffic: &Traffic) -> Result<(), BuildError> {

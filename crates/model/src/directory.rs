@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use lastmile_packet::{FlowAddresses, FlowDirectory, FlowId, IpAddresses};
 
-use crate::spec::{EndName, Network, NodeIndex, OpenedBy, Source, Traffic};
+use crate::{EndName, Network, NodeIndex, OpenedBy, Source, Traffic};
 
 /// Connections for each port of a far end.
 const PORTS: u32 = 10_000;
@@ -32,7 +32,8 @@ pub struct Directory {
 }
 
 /// The number of connection `slot` of the `place`-th of `opening` traffics, where `before` numbers come before all of them.
-pub(crate) fn number_of(before: u32, opening: u32, place: u32, slot: u32) -> u32 {
+#[must_use]
+pub fn number_of(before: u32, opening: u32, place: u32, slot: u32) -> u32 {
     before + slot * opening + place
 }
 
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
     use lastmile_packet::FlowKey;
 
-    use crate::spec::{Names, Node, Record, Replay, Swarm, Web};
+    use crate::{Names, Node, Record, Replay, Swarm, Web};
 
     fn transfers(count: u32, opened_by: OpenedBy, ipv6: bool, names: Names) -> Traffic {
         let tcp = Arc::new(Config { ipv6, ..Config::default() });

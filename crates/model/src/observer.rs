@@ -1,6 +1,5 @@
-//! What a run tells of single packets. The simulator writes no files: a sink does.
+//! What a run tells of single packets. Neither clock writes files: an observer does.
 
-use lastmile_packet::Meta;
 use lastmile_queueing::DropReason;
 use lastmile_units::Instant;
 
@@ -15,8 +14,9 @@ pub enum Passage {
     Dropped(DropReason),
 }
 
-/// Takes what happens to each packet, in order of time.
-pub trait CaptureSink {
+/// Sees what happens to each packet, at each link in order of time. `P` is what the clock knows of a packet: its metadata in simulation, its bytes from the IP
+/// header on where packets are real.
+pub trait Observer<P: ?Sized> {
     /// `packet` passes link number `link` of the network's list.
-    fn packet(&mut self, at: Instant, link: usize, passage: Passage, packet: &Meta);
+    fn packet(&mut self, at: Instant, link: usize, passage: Passage, packet: &P);
 }

@@ -7,6 +7,7 @@ pub use lastmile_analysis::stream::Reception;
 use lastmile_atm::CellDrop;
 use lastmile_atm::network::{AbrStats, HopStats, LinkStats, NetworkStats, VcStats};
 use lastmile_atm::policer::Conformance;
+use lastmile_packet::Meta;
 use lastmile_queueing::DropReason;
 use lastmile_queueing::line::Stats as LineStats;
 use lastmile_queueing::meter::conditioner;
@@ -79,7 +80,7 @@ pub enum LossCause {
 /// What became of the cells of a network.
 #[derive(Clone, Debug)]
 pub struct AtmOutcome {
-    /// A row a virtual channel, in the order of [`crate::spec::Atm::network`].
+    /// A row a virtual channel, in the order of [`crate::Atm::network`].
     pub vcs: Vec<VcOutcome>,
     /// A row a link, in its order: what its port did.
     pub ports: Vec<LinkStats>,
@@ -96,9 +97,9 @@ pub struct AtmOutcome {
 /// What an edge device did with the packets of a class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EdgeOutcome {
-    /// Index into [`crate::spec::Atm::edges`].
+    /// Index into [`crate::Atm::edges`].
     pub edge: usize,
-    /// Index of the node, of [`crate::spec::Atm::network`].
+    /// Index of the node, of [`crate::Atm::network`].
     pub node: usize,
     /// Packets by color, cell loss priority and drop.
     pub counts: conditioner::Counts,
@@ -146,6 +147,16 @@ pub struct CellDelays {
     pub max: Duration,
     /// Sum of the delays in picoseconds.
     pub sum_ps: u128,
+}
+
+impl CellDelays {
+    /// Counts a cell.
+    pub fn add(&mut self, delay: Duration) {
+        self.min = if self.cells == 0 { delay } else { self.min.min(delay) };
+        self.max = self.max.max(delay);
+        self.sum_ps += u128::from(delay.as_ps());
+        self.cells += 1;
+    }
 }
 
 impl AtmOutcome {
@@ -344,6 +355,19 @@ pub struct Series {
     pub points: Vec<(Instant, f64)>,
 }
 
+impl Series {
+    /// No samples yet.
+    #[must_use]
+    pub fn new(name: &'static str, entity: &str) -> Self {
+        Self { name, entity: entity.to_owned(), points: Vec::new() }
+    }
+
+    /// A sample.
+    pub fn push(&mut self, at: Instant, value: f64) {
+        self.points.push((at, value));
+    }
+}
+
 /// Where every packet and every IP byte went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Conservation {
@@ -369,6 +393,15 @@ pub struct Amount {
     pub packets: u64,
     /// IP bytes.
     pub bytes: u64,
+}
+
+impl Amount {
+    /// Counts a packet.
+    #[inline]
+    pub fn add(&mut self, packet: &Meta) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.ip_len);
+    }
 }
 
 impl Conservation {

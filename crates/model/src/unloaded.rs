@@ -1,22 +1,21 @@
-//! How long a packet takes that meets nobody: what empty round trips and bounds are made of.
+//! The delay of a packet over empty queues: empty round trips and bounds are made of it.
 //!
-//! Links of packets store a packet and send it on. Over links of cells it goes cell by cell, and is stored where its virtual channel
-//! ends ([`lastmile_atm::NetworkSpec::alone`]).
+//! A link of packets stores the whole packet and sends it on. Over links of cells a packet goes cell by cell, and is stored where its virtual
+//! channel ends ([`lastmile_atm::NetworkSpec::alone`]).
 
 use lastmile_units::{ByteCount, Duration};
 
-use crate::cells::carrier;
-use crate::spec::{Link, Network};
+use crate::{Link, Network};
 
 impl Network {
     /// The time that a packet of the traffic of index `traffic` takes along `path`, links by their indices, over empty queues:
-    /// transmission, propagation and processing; OAM cells left out. `back`: one of those that answer, such as an ACK. `size` tells how
-    /// many IP bytes of it a link carries, its header compressed or not.
+    /// transmission, propagation and processing; OAM cells left out. `back` is for packets that answer, such as ACKs. `size` says how
+    /// many IP bytes of the packet a link carries, its header compressed or not.
     ///
     /// # Panics
     /// If the network has no such link.
     #[must_use]
-    pub fn crossing(
+    pub fn unloaded_delay(
         &self,
         (traffic, back): (usize, bool),
         path: &[usize],
@@ -26,7 +25,7 @@ impl Network {
         while let Some((first, after)) = rest.split_first() {
             let link = &self.links[*first];
             let over_cells = self.atm.as_ref().and_then(|atm| {
-                let (vc, links) = carrier(atm, (traffic, back), rest)?;
+                let (vc, links) = atm.carrier((traffic, back), rest)?;
                 Some((atm.network.alone(vc, size(link))?, links))
             });
             rest = if let Some((time, links)) = over_cells {

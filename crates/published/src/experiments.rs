@@ -15,9 +15,9 @@ mod seeds;
 mod sun1998;
 mod trial;
 
+use lastmile_model::Network;
+use lastmile_model::outcome::Outcome;
 use lastmile_scenario::Scenario;
-use lastmile_sim::outcome::Outcome;
-use lastmile_sim::spec::Network;
 use lastmile_units::Duration;
 
 pub use open::{Part, Reproducible};

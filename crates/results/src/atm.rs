@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use lastmile_atm::network::{AbrStats, HopStats, LinkStats};
 use lastmile_atm::policer::Conformance;
 use lastmile_atm::{CellDrop, QueueSpec, Queues};
+use lastmile_model::outcome::{AtmOutcome, EdgeOutcome, Outcome, VcOutcome, Waits};
+use lastmile_model::{Atm as Spec, Network};
 use lastmile_queueing::meter::conditioner::{self, Counts};
-use lastmile_sim::outcome::{AtmOutcome, EdgeOutcome, Outcome, VcOutcome, Waits};
-use lastmile_sim::spec::{Atm as Spec, Network};
 use lastmile_units::CellCount;
 
 use crate::format::to_f64;

@@ -23,10 +23,10 @@ pub(crate) mod fair;
 use std::sync::Arc;
 
 use lastmile_linklayer::{LinkLayer, aal5};
+use lastmile_model::outcome::{FlowOutcome, Outcome};
+use lastmile_model::{Link, Network, Replay, Source, Traffic};
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::spec::Spec;
-use lastmile_sim::outcome::{FlowOutcome, Outcome};
-use lastmile_sim::spec::{Link, Network, Replay, Source, Traffic};
 use lastmile_tcp::{Config, WindowScale};
 use lastmile_theory::delay;
 use lastmile_units::{ByteCount, Duration, Instant};
@@ -158,8 +158,8 @@ impl Shape {
     /// The round trip of an empty path in seconds: propagation, processing, and the transmission of one full segment and one ACK.
     pub(crate) fn base_rtt_s(&self, network: &Network) -> f64 {
         let ack = |link: &Link| self.tcp.map_or(ByteCount::ZERO, |tcp| self.ack_over(link, tcp));
-        let there = network.crossing((self.traffic, false), &self.data_path, &|link| self.data_over(link));
-        let back = network.crossing((self.traffic, true), &self.ack_path, &ack);
+        let there = network.unloaded_delay((self.traffic, false), &self.data_path, &|link| self.data_over(link));
+        let back = network.unloaded_delay((self.traffic, true), &self.ack_path, &ack);
         (there + back).as_secs_f64()
     }
 }

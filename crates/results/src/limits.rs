@@ -5,7 +5,7 @@
 //! a window waits one round trip, so the mean round trip of packets times the mean rate is the window (Little's law), through a phase in
 //! which the queue grows too.
 
-use lastmile_sim::spec::{Network, Source};
+use lastmile_model::{Network, Source};
 
 use crate::bounds::{self, Shape};
 use crate::format;

@@ -1,7 +1,7 @@
 //! Access lines that share a DSLAM: what each got, and how evenly (Jain, Chiu, Hawe 1984; as Phanse 2000, table 5.12).
 
-use lastmile_sim::outcome::{FlowOutcome, Outcome};
-use lastmile_sim::spec::{AccessLine, Network};
+use lastmile_model::outcome::{FlowOutcome, Outcome};
+use lastmile_model::{AccessLine, Network};
 use lastmile_theory::fairness::jain;
 
 use crate::format::to_f64;

@@ -1,7 +1,7 @@
 //! A run cut where the offered traffic changes: what each part measured, and what it is called.
 
-use lastmile_sim::outcome::{Loss, Losses, Outcome, Snapshot, Waits};
-use lastmile_sim::spec::{Network, Source};
+use lastmile_model::outcome::{Loss, Losses, Outcome, Snapshot, Waits};
+use lastmile_model::{Network, Source};
 use lastmile_tcp::LimitedTime;
 use lastmile_units::{Duration, Instant};
 

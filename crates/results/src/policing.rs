@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use lastmile_atm::CellDrop;
 use lastmile_atm::contract::{Contract, Peak, Sustainable};
 use lastmile_atm::network::{Upc, VcSpec};
+use lastmile_model::outcome::{Loss, LossCause};
+use lastmile_model::{Atm, Network};
 use lastmile_queueing::DropReason;
 use lastmile_queueing::meter;
 use lastmile_queueing::meter::policer::{Rule, Then};
 use lastmile_queueing::spec::Spec;
-use lastmile_sim::outcome::{Loss, LossCause};
-use lastmile_sim::spec::{Atm, Network};
 use lastmile_units::BitRate;
 
 use crate::format;

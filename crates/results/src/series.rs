@@ -11,8 +11,8 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
 }
 
-impl From<&lastmile_sim::outcome::Series> for Series {
-    fn from(series: &lastmile_sim::outcome::Series) -> Self {
+impl From<&lastmile_model::outcome::Series> for Series {
+    fn from(series: &lastmile_model::outcome::Series) -> Self {
         Self {
             name: series.name.to_owned(),
             entity: series.entity.clone(),

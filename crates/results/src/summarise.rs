@@ -10,9 +10,9 @@ mod streams;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lastmile_model::outcome::{FlowOutcome, Losses, Outcome, ProbeOutcome};
+use lastmile_model::{Echo, Network, Source};
 use lastmile_queueing::DropReason;
-use lastmile_sim::outcome::{FlowOutcome, Losses, Outcome, ProbeOutcome};
-use lastmile_sim::spec::{Echo, Network, Source};
 use lastmile_tcp::Variant;
 use lastmile_units::{Duration, Instant};
 

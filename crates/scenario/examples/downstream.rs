@@ -5,9 +5,9 @@
 
 use std::fmt::Write as _;
 
+use lastmile_model::{Network, Source};
 use lastmile_scenario::policy::ready;
 use lastmile_scenario::{Policy, Scenario};
-use lastmile_sim::spec::{Network, Source};
 use lastmile_units::{ByteCount, Duration, Instant};
 
 const SCENARIO: &str = include_str!("../../../scenarios/policies/full-both-ways.toml");

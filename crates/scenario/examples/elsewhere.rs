@@ -5,10 +5,10 @@
 //! table of `docs/guides/controlling-the-downstream.md` is its output.
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
 
+use lastmile_model::{Link, Source};
 use lastmile_queueing::DropReason;
 use lastmile_queueing::random::Stream;
 use lastmile_scenario::Scenario;
-use lastmile_sim::spec::{Link, Source};
 use lastmile_units::{ByteCount, Duration, Instant};
 
 /// Downstream, upstream, encapsulation, and the largest IP packet.

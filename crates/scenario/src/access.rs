@@ -1,9 +1,9 @@
 //! `[access]`: client - CPE - line - DSLAM - gateway - server.
 
 use lastmile_linklayer::preset;
+use lastmile_model::{AccessLine, NodeIndex};
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::spec::Spec;
-use lastmile_sim::spec::{AccessLine, NodeIndex};
 use lastmile_units::{BitRate, Duration, Ratio};
 
 use crate::diagnostics::Place;

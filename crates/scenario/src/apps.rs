@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lastmile_sim::spec::{Source, Swarm, Web};
+use lastmile_model::{Source, Swarm, Web};
 use lastmile_tcp::Config;
 use lastmile_units::ByteCount;
 

@@ -1,6 +1,6 @@
 //! Between which nodes a traffic runs, which way, and on which access lines.
 
-use lastmile_sim::spec::{NodeIndex, OpenedBy};
+use lastmile_model::{NodeIndex, OpenedBy};
 
 use crate::reader::Table;
 use crate::traffic::{Form, Surroundings};

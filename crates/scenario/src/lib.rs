@@ -1,7 +1,7 @@
 //! The scenario file: read, check, build. One file describes a network for the simulated and the live clock.
 //!
 //! [`Scenario::load`] reads a TOML file with its `--set key=value` overrides. What comes out is checked and complete: a
-//! [`lastmile_sim::spec::Network`] for the simulator, [`LineSpec`]s for a live line. Otherwise a [`Report`] says all that is
+//! [`lastmile_model::Network`] for the simulator, [`LineSpec`]s for a live line. Otherwise a [`Report`] says all that is
 //! wrong, with file, line, key and what would be right.
 //!
 //! | file | holds |

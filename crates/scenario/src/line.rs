@@ -5,11 +5,11 @@ use core::num::NonZeroU16;
 use lastmile_linklayer::fixed_ratio::FixedRatio;
 use lastmile_linklayer::multilink::{Multilink, SequenceNumber};
 use lastmile_linklayer::{Framing, Interleave, LinkLayer, OamShare, PRESETS, Preset, preset};
+use lastmile_model::{Link, NodeIndex};
 use lastmile_queueing::Overflow;
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::line::Config;
 use lastmile_queueing::spec::Spec as QueueSpec;
-use lastmile_sim::spec::{Link, NodeIndex};
 use lastmile_units::{BitRate, ByteCount, Duration, Limit, Ratio};
 
 use crate::diagnostics::nearest;

@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Display};
 
-use lastmile_sim::spec::{Codec, Listener};
+use lastmile_model::{Codec, Listener};
 
 use crate::document::Value;
 use crate::reader::Table;

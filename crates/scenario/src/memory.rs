@@ -3,8 +3,8 @@
 //! Counted is what follows from the file alone: samples, flows, what each flow and link had done when the traffic changed, and packets of
 //! sources that send whatever becomes of them. What TCP and random sources leave in queues shows only as the run goes on.
 
+use lastmile_model::{Link, Network, Source, Traffic};
 use lastmile_queueing::{Limit, Spec};
-use lastmile_sim::spec::{Link, Network, Source, Traffic};
 use lastmile_units::{ByteCount, Duration, Instant};
 
 use crate::diagnostics::Place;

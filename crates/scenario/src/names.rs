@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use lastmile_sim::spec::{EndName, Names};
+use lastmile_model::{EndName, Names};
 
 use crate::document::Value;
 use crate::reader::Table;

@@ -10,8 +10,8 @@ use std::io::{BufReader, Read};
 use std::net::IpAddr;
 use std::path::Path;
 
+use lastmile_model::Replay;
 use lastmile_packet::{FlowId, FlowKey, parse_headers};
-use lastmile_sim::spec::Replay;
 use lastmile_units::Duration;
 
 use crate::capture::Frame;

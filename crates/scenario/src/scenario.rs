@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lastmile_sim::spec::{Echo, Listener, Names, Network, NodeIndex, Record, Source, Traffic};
+use lastmile_model::{Echo, Listener, Names, Network, NodeIndex, Record, Source, Traffic};
 use lastmile_tcp::Config;
 use lastmile_units::{ByteCount, Duration};
 
@@ -281,8 +281,8 @@ impl Scenario {
     #[must_use]
     pub fn base_rtt(&self, traffic: usize, out: ByteCount, back: ByteCount) -> Option<Duration> {
         let (there, here) = self.ways(traffic);
-        let there = self.network.crossing((traffic, false), &there?, &|_| out);
-        Some(there + self.network.crossing((traffic, true), &here?, &|_| back))
+        let there = self.network.unloaded_delay((traffic, false), &there?, &|_| out);
+        Some(there + self.network.unloaded_delay((traffic, true), &here?, &|_| back))
     }
 }
 

@@ -8,7 +8,7 @@ use core::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use lastmile_linklayer::preset;
-use lastmile_sim::spec::{Link, Node, NodeIndex};
+use lastmile_model::{Link, Node, NodeIndex};
 use lastmile_units::Duration;
 
 use crate::atm::Settings;

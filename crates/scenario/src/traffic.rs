@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use lastmile_sim::spec::{Echo, Listener, Names, NodeIndex, OpenedBy, Source, Traffic};
+use lastmile_model::{Echo, Listener, Names, NodeIndex, OpenedBy, Source, Traffic};
 use lastmile_tcp::Config;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, WireBytes};
 

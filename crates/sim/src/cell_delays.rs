@@ -10,9 +10,7 @@
 use lastmile_atm::network::Upc;
 use lastmile_atm::{NetworkSpec, Queues};
 use lastmile_linklayer::aal5::CELL_BYTES;
-use lastmile_units::{BitRate, Duration, Instant, WireBytes};
-
-use crate::outcome::CellDelays;
+use lastmile_units::{BitRate, Instant, WireBytes};
 
 /// The sources of all virtual channels.
 #[derive(Debug)]
@@ -62,14 +60,5 @@ impl Sources {
         let last = begins + time(cells.saturating_sub(1));
         source.free = begins + time(cells);
         Some(last)
-    }
-}
-
-impl CellDelays {
-    pub(crate) fn add(&mut self, delay: Duration) {
-        self.min = if self.cells == 0 { delay } else { self.min.min(delay) };
-        self.max = self.max.max(delay);
-        self.sum_ps += u128::from(delay.as_ps());
-        self.cells += 1;
     }
 }

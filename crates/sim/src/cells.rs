@@ -14,14 +14,14 @@ use lastmile_packet::Meta;
 use lastmile_queueing::DropReason;
 use lastmile_units::Instant;
 
-use crate::BuildError;
 use crate::cell_delays::Sources;
 use crate::edges::Edges;
 use crate::engine::Handle;
 use crate::held::{Held, HeldOf};
-use crate::outcome::{Amount, AtmOutcome, CellDelays, VcOutcome, Waits};
 use crate::route::LinkIndex;
-use crate::spec::{AckHold, Atm, Circuit, Network};
+use lastmile_model::BuildError;
+use lastmile_model::outcome::{Amount, AtmOutcome, CellDelays, VcOutcome, Waits};
+use lastmile_model::{AckHold, Atm, Circuit, Network};
 
 /// The links that carry cells, and the packets on them.
 pub(crate) struct Cells {
@@ -358,7 +358,7 @@ pub(crate) fn uncarried(atm: &Atm, way: (usize, bool), path: &[usize]) -> Option
     let mut rest = path;
     while let Some((&link, after)) = rest.split_first() {
         rest = if atm.links.contains(&link) {
-            let Some((_, links)) = carrier(atm, way, rest) else { return Some(link) };
+            let Some((_, links)) = atm.carrier(way, rest) else { return Some(link) };
             &rest[links..]
         } else {
             after
@@ -367,35 +367,11 @@ pub(crate) fn uncarried(atm: &Atm, way: (usize, bool), path: &[usize]) -> Option
     None
 }
 
-/// A VC that carries this traffic, data or what comes back, along the first links of a path, and how many those are: the most.
-pub(crate) fn carrier(atm: &Atm, (traffic, back): (usize, bool), path: &[usize]) -> Option<(VcId, usize)> {
-    let own = atm.circuits.iter().filter(|circuit| (circuit.traffic, circuit.back) == (traffic, back));
-    let carried = own.filter_map(|circuit| {
-        let along = |vc: &VcId| {
-            let route = &atm.network.vcs[vc.index()].route;
-            let along = route.len() <= path.len() && route.iter().zip(path).all(|(a, b)| atm.links[a.index()] == *b);
-            along.then_some(route.len())
-        };
-        let vc = circuit.vcs.first()?;
-        let links = along(vc)?;
-        circuit.vcs.iter().all(|vc| along(vc) == Some(links)).then_some((*vc, links))
-    });
-    carried.max_by_key(|(_, links)| *links)
-}
-
 /// What captures and counters of packets call it.
 fn reason(drop: CellDrop) -> DropReason {
     match drop {
         CellDrop::QueueFull | CellDrop::MemoryFull | CellDrop::Ppd | CellDrop::EdgeFull => DropReason::Tail,
         CellDrop::Epd | CellDrop::Spd | CellDrop::Selective => DropReason::Aqm,
         CellDrop::PeakRate | CellDrop::SustainableRate | CellDrop::FrameConformance => DropReason::Policed,
-    }
-}
-
-impl Amount {
-    #[inline]
-    pub(crate) fn add(&mut self, packet: &Meta) {
-        self.packets += 1;
-        self.bytes += u64::from(packet.ip_len);
     }
 }

@@ -10,8 +10,8 @@ use lastmile_packet::Meta;
 use lastmile_queueing::meter::Conditioner;
 use lastmile_units::{ByteCount, CellCount, Instant};
 
-use crate::outcome::EdgeOutcome;
-use crate::spec::{Atm, Circuit, MeterScope};
+use lastmile_model::outcome::EdgeOutcome;
+use lastmile_model::{Atm, Circuit, MeterScope};
 
 /// All conditioners.
 pub(crate) struct Edges {

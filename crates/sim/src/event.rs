@@ -31,6 +31,8 @@ pub(crate) enum Event {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Token(u32);
 
+const _: () = assert!(lastmile_model::Network::FLOW_LIMIT <= Token::INDEX_LIMIT as u64);
+
 impl Token {
     /// What is left beside eight kinds of events.
     pub(crate) const INDEX_BITS: u32 = 29;

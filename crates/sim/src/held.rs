@@ -10,9 +10,9 @@ use lastmile_atm::network::AbrStats;
 use lastmile_packet::Meta;
 use lastmile_units::{Duration, Instant};
 
-use crate::outcome::{Amount, Waits};
 use crate::route::LinkIndex;
-use crate::spec::AckHold;
+use lastmile_model::AckHold;
+use lastmile_model::outcome::{Amount, Waits};
 
 /// What is held.
 #[derive(Default)]
@@ -29,17 +29,15 @@ pub(crate) struct HeldOf {
     pub(crate) waits: Waits,
 }
 
-impl AckHold {
-    /// How long an ACK waits.
-    fn time(&self, edge: &AbrStats) -> Duration {
-        match *self {
-            Self::Fixed(time) => time,
-            Self::Dynamic { above, most } => {
-                let excess = u128::from(edge.edge_bytes.saturating_sub(above.as_u64()));
-                // Bytes go in cells of 48, each of which takes 424 bits.
-                let ps = excess * 424 * 1_000_000_000_000 / (48 * u128::from(edge.acr_bps.max(1)));
-                most.min(Duration::from_ps(u64::try_from(ps).unwrap_or(u64::MAX)))
-            }
+/// How long an ACK waits.
+fn hold_time(hold: &AckHold, edge: &AbrStats) -> Duration {
+    match *hold {
+        AckHold::Fixed(time) => time,
+        AckHold::Dynamic { above, most } => {
+            let excess = u128::from(edge.edge_bytes.saturating_sub(above.as_u64()));
+            // Bytes go in cells of 48, each of which takes 424 bits.
+            let ps = excess * 424 * 1_000_000_000_000 / (48 * u128::from(edge.acr_bps.max(1)));
+            most.min(Duration::from_ps(u64::try_from(ps).unwrap_or(u64::MAX)))
         }
     }
 }
@@ -53,7 +51,7 @@ impl Held {
         of: &mut HeldOf,
         (link, packet): (LinkIndex, &Meta),
     ) -> bool {
-        let release = (now + hold.time(edge)).max(of.last);
+        let release = (now + hold_time(hold, edge)).max(of.last);
         if release <= now {
             return false;
         }

@@ -1,6 +1,6 @@
 //! The simulated clock: an event engine that drives the same datapath as live packets do.
 //!
-//! [`spec::Network`] says what there is; [`run`] simulates it and returns an [`outcome::Outcome`]. [`Simulation`] does the
+//! [`run`] simulates a [`Network`](lastmile_model::Network) and returns an [`Outcome`](lastmile_model::outcome::Outcome). [`Simulation`] does the
 //! same step by step, for progress bars and interruptions.
 //!
 //! | file | what |
@@ -14,20 +14,14 @@
 //! | `held.rs` | ACKs that an edge device holds back |
 //! | `host/` | TCP transfers, datagram sources, pings, web users, swarms, replays |
 //! | `owned.rs` | connections that come and go |
-//! | `directory.rs` | addresses, ports and first payload bytes of flows |
 //! | `simulation.rs` | the loop over events |
 //! | `sample.rs`, `report.rs` | series, totals |
 //! | `memory.rs` | what a run holds |
 
-mod capture;
 mod cell_delays;
 mod cells;
-mod check;
-mod crossing;
-mod directory;
 mod edges;
 pub mod engine;
-mod error;
 mod event;
 mod flow;
 mod held;
@@ -35,7 +29,6 @@ mod host;
 mod losses;
 pub mod memory;
 mod net;
-pub mod outcome;
 mod owned;
 mod report;
 mod route;
@@ -46,9 +39,5 @@ mod tracks;
 pub mod sources {
     pub use crate::host::{Departures, Request, Session, Swarm};
 }
-pub mod spec;
 
-pub use capture::{CaptureSink, Passage};
-pub use directory::Directory;
-pub use error::BuildError;
 pub use simulation::{Advance, Simulation, run};

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use lastmile_packet::{FlowId, Meta};
 
-use crate::outcome::{Loss, LossCause, Losses};
 use crate::route::LinkIndex;
+use lastmile_model::outcome::{Loss, LossCause, Losses};
 
 /// Losses since the run began and since the latest snapshot.
 #[derive(Debug, Default)]

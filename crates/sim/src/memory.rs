@@ -4,7 +4,6 @@
 //! pending set, SACK scoreboards) is left out. Cost: a look at each link and series.
 
 use crate::host::Transfer;
-use crate::outcome::Series;
 use crate::simulation::Simulation;
 
 /// Bytes of a packet that waits or is on a wire, and as many of room that its queue keeps.
@@ -71,7 +70,10 @@ impl Simulation<'_> {
             all.push(Held::new(Holder::Cells, cells.inside().packets + cells.held().packets, FRAME));
         }
         let room = |len: usize| len as u64;
-        let samples = self.sampler.as_ref().map_or(0, |sampler| sampler.series().map(Series::room).sum());
+        let samples = self
+            .sampler
+            .as_ref()
+            .map_or(0, |sampler| sampler.series().map(|series| room(series.points.capacity())).sum());
         all.push(Held::new(Holder::Series, samples, POINT));
         let replies: u64 = self.hosts.pings.iter().map(|ping| room(ping.replies.capacity())).sum();
         let responses: u64 = self.hosts.sessions.iter().map(|session| room(session.responses.capacity())).sum();
@@ -84,11 +86,5 @@ impl Simulation<'_> {
             self.snapshots.iter().map(|snapshot| room(snapshot.bytes_delivered.len() + snapshot.wire_bits.len()));
         all.push(Held::new(Holder::Snapshots, entries.sum(), SNAPSHOT));
         all
-    }
-}
-
-impl Series {
-    fn room(&self) -> u64 {
-        self.points.capacity() as u64
     }
 }

@@ -11,17 +11,17 @@ use lastmile_queueing::random::Stream;
 use lastmile_queueing::{DropReason, DropSink, Environment};
 use lastmile_units::{Duration, Instant};
 
-use crate::capture::{CaptureSink, Passage};
 use crate::cells::{Cells, Left};
 use crate::engine::{Handle, Wheel};
 use crate::event::{Event, Token};
 use crate::flow::{FlowEntry, Place};
 use crate::losses::Ledger;
-use crate::outcome::{Amount, Conservation, LossCause, Waits};
 use crate::route::{LinkIndex, PathId, Paths};
-use crate::spec::Network;
 use crate::tracks::Tracks;
-use crate::{BuildError, Directory};
+use lastmile_model::Network;
+use lastmile_model::outcome::{Amount, Conservation, LossCause, Waits};
+use lastmile_model::{BuildError, Directory};
+use lastmile_model::{Observer as PacketObserver, Passage};
 
 /// Links, paths and the pending set.
 pub(crate) struct Net {
@@ -36,7 +36,7 @@ pub(crate) struct Net {
     pub(crate) declared: usize,
     /// How many come before those that come and go.
     pub(crate) standing: u32,
-    pub(crate) capture: Option<Box<dyn CaptureSink>>,
+    pub(crate) capture: Option<Box<dyn PacketObserver<Meta>>>,
     pub(crate) sent: Amount,
     pub(crate) delivered: Amount,
     /// The links that carry cells.
@@ -72,7 +72,7 @@ pub(crate) struct Monitor {
 }
 
 impl Net {
-    pub(crate) fn new(network: &Network, capture: Option<Box<dyn CaptureSink>>) -> Result<Self, BuildError> {
+    pub(crate) fn new(network: &Network, capture: Option<Box<dyn PacketObserver<Meta>>>) -> Result<Self, BuildError> {
         let flows: Arc<dyn FlowDirectory> = Arc::new(Directory::new(network));
         // Each flow of the network passes one line, so one memory does for all middleboxes.
         let handshakes = Arc::default();
@@ -348,7 +348,7 @@ impl Net {
 impl LinkState {
     fn new(
         network: &Network,
-        link: &crate::spec::Link,
+        link: &lastmile_model::Link,
         flows: &Arc<dyn FlowDirectory>,
         handshakes: &Arc<Handshakes>,
     ) -> Result<Self, BuildError> {
@@ -422,7 +422,7 @@ struct Watch<'a> {
     index: LinkIndex,
     monitor: &'a mut Monitor,
     losses: &'a mut Ledger,
-    capture: Option<&'a mut (dyn CaptureSink + 'static)>,
+    capture: Option<&'a mut (dyn PacketObserver<Meta> + 'static)>,
 }
 
 impl DropSink<Meta> for Watch<'_> {

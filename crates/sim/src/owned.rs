@@ -13,12 +13,12 @@ use lastmile_queueing::random::Stream;
 use lastmile_tcp::Config;
 use lastmile_units::{Duration, Instant};
 
-use crate::directory::number_of;
 use crate::event::Event;
 use crate::flow::{FlowEntry, Place, Side};
 use crate::host::{Carries, Progress, Transfer};
 use crate::simulation::Simulation;
-use crate::spec::{Network, OpenedBy};
+use lastmile_model::number_of;
+use lastmile_model::{Network, OpenedBy};
 
 /// How long the number of a closed connection rests.
 const REST: Duration = Duration::from_s(60);

@@ -10,12 +10,12 @@ use crate::engine::Wheel;
 use crate::flow::Place;
 use crate::host::{Datagrams, Ping, Replay, Totals, Transfer};
 use crate::net::LinkState;
-use crate::outcome::{
-    BrowsingOutcome, FlowOutcome, LinkOutcome, Loss, Outcome, ProbeOutcome, Series, Snapshot, TcpOutcome,
-};
 use crate::route::PathId;
 use crate::simulation::{Hosts, Simulation};
-use crate::spec::Link;
+use lastmile_model::Link;
+use lastmile_model::outcome::{
+    BrowsingOutcome, FlowOutcome, LinkOutcome, Loss, Outcome, ProbeOutcome, Series, Snapshot, TcpOutcome,
+};
 
 /// What came of a run.
 pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::spec::{Network, NodeIndex};
+use lastmile_model::{Network, NodeIndex};
 
 /// Index of a link in [`Network::links`].
 pub(crate) type LinkIndex = u32;

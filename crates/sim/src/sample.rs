@@ -3,8 +3,8 @@
 use lastmile_units::{Duration, Instant};
 
 use crate::flow::Place;
-use crate::outcome::Series;
 use crate::simulation::Simulation;
+use lastmile_model::outcome::Series;
 
 /// A slow start threshold that nothing has set yet.
 const NO_THRESHOLD: u32 = 1 << 30;
@@ -172,15 +172,5 @@ impl FlowSeries {
         if let Some(srtt) = sender.srtt() {
             tcp.srtt.push(now, srtt.as_secs_f64());
         }
-    }
-}
-
-impl Series {
-    pub(crate) fn new(name: &'static str, entity: &str) -> Self {
-        Self { name, entity: entity.to_owned(), points: Vec::new() }
-    }
-
-    pub(crate) fn push(&mut self, at: Instant, value: f64) {
-        self.points.push((at, value));
     }
 }

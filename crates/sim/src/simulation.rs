@@ -5,19 +5,19 @@ use lastmile_queueing::line::Stats as LineStats;
 use lastmile_queueing::random::Stream;
 use lastmile_units::{Duration, Instant};
 
-use crate::BuildError;
-use crate::capture::CaptureSink;
 use crate::cells;
 use crate::event::Event;
 use crate::flow::{FlowEntry, Place, Side};
 use crate::host::{Datagrams, Ping, Progress, Replay, Session, Swarm, Totals, Transfer, Writer};
 use crate::net::Net;
-use crate::outcome::{Conservation, Outcome, Snapshot};
 use crate::owned::Owned;
 use crate::report;
 use crate::route::{self, PathId};
 use crate::sample::Sampler;
-use crate::spec::{Network, Source, Traffic};
+use lastmile_model::BuildError;
+use lastmile_model::Observer;
+use lastmile_model::outcome::{Conservation, Outcome, Snapshot};
+use lastmile_model::{Network, Source, Traffic};
 
 /// The state of so many transfers, about a mebibyte, stays in a cache near the processor: reading it ahead costs more than
 /// it saves.
@@ -65,8 +65,8 @@ impl<'a> Simulation<'a> {
     ///
     /// # Errors
     /// If the network cannot be: no path between two ends, an index out of range, a queue that cannot be built.
-    pub fn new(network: &'a Network, capture: Option<Box<dyn CaptureSink>>) -> Result<Self, BuildError> {
-        crate::check::network(network)?;
+    pub fn new(network: &'a Network, capture: Option<Box<dyn Observer<Meta>>>) -> Result<Self, BuildError> {
+        network.check()?;
         let mut simulation = Self {
             network,
             net: Net::new(network, capture)?,

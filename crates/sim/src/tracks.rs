@@ -12,7 +12,7 @@ use lastmile_analysis::stream::{Reception, Stream};
 use lastmile_packet::{Meta, Protocol};
 use lastmile_units::Instant;
 
-use crate::spec::{Network, Source};
+use lastmile_model::{Network, Source};
 
 /// Packets that may still arrive behind ones that were sent after them.
 const SLACK: usize = 256;

@@ -6,12 +6,12 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
+use lastmile_model::{Source, Traffic};
 use lastmile_results::comparison::{self, Comparison, Row};
 use lastmile_results::format;
 use lastmile_results::schema::Document;
 use lastmile_results::seeds::Means;
 use lastmile_scenario::{Override, Scenario};
-use lastmile_sim::spec::{Source, Traffic};
 use lastmile_units::Duration;
 use serde::Serialize;
 

@@ -14,12 +14,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lastmile_live::emulate::Ended;
 use lastmile_live::lab;
 use lastmile_live::stop::Stop;
+use lastmile_model::Network;
+use lastmile_model::outcome::Outcome;
 use lastmile_results::beside::Beside;
 use lastmile_results::comparison::Comparison;
 use lastmile_results::{Run, Summary, json, table, write};
 use lastmile_scenario::{Override, Scenario};
-use lastmile_sim::outcome::Outcome;
-use lastmile_sim::spec::Network;
 use lastmile_units::{Duration, Instant};
 use serde::Serialize;
 

@@ -15,8 +15,8 @@ use lastmile_published::{
 
 #[cfg(target_os = "linux")]
 use {
-    lastmile_live::stop::Stop, lastmile_published::live, lastmile_scenario::Scenario, lastmile_sim::outcome::Outcome,
-    lastmile_sim::spec::Network,
+    lastmile_live::stop::Stop, lastmile_model::Network, lastmile_model::outcome::Outcome, lastmile_published::live,
+    lastmile_scenario::Scenario,
 };
 
 #[cfg(target_os = "linux")]

@@ -30,8 +30,8 @@ const LAYERS: [&str; 16] = [
 const BESIDE: [&str; 2] = ["bench", "fuzz"];
 
 /// Crates that compute and never touch the machine.
-const CORE: [&str; 11] =
-    ["text", "units", "linklayer", "packet", "queueing", "atm", "tcp", "theory", "analysis", "sim", "kernel"];
+const CORE: [&str; 12] =
+    ["text", "units", "linklayer", "packet", "queueing", "atm", "tcp", "theory", "analysis", "model", "sim", "kernel"];
 
 /// What those may use from outside: arithmetic, hashes with a given key, randomness from a seed, derive macros. Nothing here
 /// opens a file, a socket or a thread, or reads a clock.

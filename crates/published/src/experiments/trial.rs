@@ -3,11 +3,11 @@
 use std::fmt::Display;
 
 use lastmile_atm::network::LinkStats;
+use lastmile_model::outcome::{FlowOutcome, LinkOutcome, Outcome, Series};
+use lastmile_model::{Network, Source};
 use lastmile_queueing::DropReason;
 use lastmile_scenario::Scenario;
-use lastmile_sim::outcome::{FlowOutcome, LinkOutcome, Outcome, Series};
 use lastmile_sim::run;
-use lastmile_sim::spec::{Network, Source};
 use lastmile_units::{Duration, Instant};
 
 use super::{ExperimentError, Lab};
@@ -350,7 +350,7 @@ fn network(name: &str, text: &str, overrides: &Overrides) -> Result<Network, Exp
     Ok(overrides.scenario(name, text)?.network())
 }
 
-fn network_error(error: &lastmile_sim::BuildError) -> ExperimentError {
+fn network_error(error: &lastmile_model::BuildError) -> ExperimentError {
     ExperimentError::Network(error.to_string())
 }
 

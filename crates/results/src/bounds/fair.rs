@@ -10,8 +10,8 @@
 //!
 //! Cost: sources times links times rounds, at most one round for each source and link; the number of flows does not matter.
 
-use lastmile_sim::outcome::Outcome;
-use lastmile_sim::spec::{Network, Source};
+use lastmile_model::outcome::Outcome;
+use lastmile_model::{Network, Source};
 use lastmile_units::Instant;
 
 use super::{Bound, Shape, active, by_window, packet_rate, regulates_acks};

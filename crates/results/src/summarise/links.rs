@@ -1,8 +1,8 @@
 //! What each link did.
 
+use lastmile_model::Link as LinkSpec;
+use lastmile_model::outcome::LinkOutcome;
 use lastmile_queueing::{DropReason, Limit, Spec};
-use lastmile_sim::outcome::LinkOutcome;
-use lastmile_sim::spec::Link as LinkSpec;
 
 use super::Run;
 use super::statistics::delay;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lastmile_sim::spec::Source;
+use lastmile_model::Source;
 
 use super::Run;
 use crate::bounds::{Bound, Shape};

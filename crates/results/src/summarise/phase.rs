@@ -1,6 +1,6 @@
 //! The parts of a run: what each flow got in each of them, and what held it back.
 
-use lastmile_sim::outcome::{FlowOutcome, Loss, Waits};
+use lastmile_model::outcome::{FlowOutcome, Loss, Waits};
 use lastmile_units::{Duration, Instant};
 
 use super::statistics::round_trip;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use lastmile_sim::outcome::{FlowOutcome, ProbeOutcome, Reception};
-use lastmile_sim::spec::{Codec, Source, Traffic};
+use lastmile_model::outcome::{FlowOutcome, ProbeOutcome, Reception};
+use lastmile_model::{Codec, Source, Traffic};
 use lastmile_theory::{voice, y1541};
 use lastmile_units::Duration;
 

@@ -1,9 +1,9 @@
 //! The fair share beside each flow is the closed form, whatever the line; the bound is no less.
 
 use lastmile_linklayer::LinkLayer;
+use lastmile_model::{Network, OpenedBy, Source, Traffic};
 use lastmile_queueing::spec::Spec;
 use lastmile_results::schema::Flow;
-use lastmile_sim::spec::{Network, OpenedBy, Source, Traffic};
 use lastmile_tcp::Config;
 use lastmile_theory::Fraction;
 use lastmile_theory::asymmetry::{Download, asymmetry};

@@ -1,5 +1,6 @@
 //! Calls and other datagrams: what their receivers make of them.
 
+use lastmile_model::{Codec, Listener, Network, OpenedBy, Source, Traffic};
 use lastmile_queueing::Match;
 use lastmile_queueing::classify::rules;
 use lastmile_queueing::sched::htb;
@@ -7,7 +8,6 @@ use lastmile_queueing::sched::tree::{self, Tree};
 use lastmile_queueing::spec::{ClassSpec, Spec};
 use lastmile_results::schema::{Flow, Voice};
 use lastmile_results::{Run, report, table};
-use lastmile_sim::spec::{Codec, Listener, Network, OpenedBy, Source, Traffic};
 use lastmile_tcp::Config;
 use lastmile_units::{BitRate, ByteCount, Duration, WireBytes};
 
@@ -151,11 +151,8 @@ fn calls_are_in_the_table_on_the_page_and_in_the_series() {
 fn round_trips_of_a_probe_come_as_a_histogram() {
     let mut network = line(2_000, 512, "ethernet", modem());
     network.duration = Duration::from_s(60);
-    let ping = Source::Ping {
-        interval: Duration::from_ms(100),
-        size: ByteCount::new(64),
-        echo: lastmile_sim::spec::Echo::Icmp,
-    };
+    let ping =
+        Source::Ping { interval: Duration::from_ms(100), size: ByteCount::new(64), echo: lastmile_model::Echo::Icmp };
     network.traffic.push(traffic("ping", 0, 1, ping));
     network.traffic.push(traffic("upload", 0, 1, bulk(&tcp(), None, OpenedBy::Sender)));
     let run = run(&network);

@@ -1,8 +1,8 @@
 //! What results say of cells: the line of the demonstration, its way up a link of cells with a queue that is too short.
 
 use lastmile_atm::{LinkSpec, NetworkSpec, Queues, VcSpec, discard::Discard};
+use lastmile_model::{Atm, Circuit, Network, OpenedBy};
 use lastmile_results::{report, table};
-use lastmile_sim::spec::{Atm, Circuit, Network, OpenedBy};
 use lastmile_tcp::{Config, Variant};
 use lastmile_units::{CellCount, Duration};
 

@@ -11,8 +11,8 @@ mod never_exceeded;
 mod policing;
 mod starvation;
 
+use lastmile_model::Network;
 use lastmile_results::{Origin, Run, Series, Summary, summarise};
-use lastmile_sim::spec::Network;
 
 /// Simulates `network` and summarises the run.
 fn summary(network: &Network) -> Summary {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
+use lastmile_model::{Compression, Link, Names, Network, Node, OpenedBy, Record, Source, Traffic};
 use lastmile_queueing::ack::sad::{Duplicates, Report};
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Match, Overflow};
-use lastmile_sim::spec::{Compression, Link, Names, Network, Node, OpenedBy, Record, Source, Traffic};
 use lastmile_tcp::{Config, Variant};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
@@ -80,7 +80,7 @@ pub(crate) fn upload_starves_download(up_queue: Spec) -> Network {
     let mut network = line(2_000, 512, "bridged-vcmux-fcs", up_queue);
     let large = Config { receive_window: ByteCount::new(4 << 20), ..tcp() };
     let ping =
-        Source::Ping { interval: Duration::from_s(1), size: ByteCount::new(64), echo: lastmile_sim::spec::Echo::Icmp };
+        Source::Ping { interval: Duration::from_s(1), size: ByteCount::new(64), echo: lastmile_model::Echo::Icmp };
     // The ping comes first: a snapshot counts it, a list of flows does not.
     network.traffic.push(traffic("ping", 0, 1, ping));
     network.traffic.push(traffic("download", 1, 0, bulk(&tcp(), None, OpenedBy::Receiver)));

@@ -3,11 +3,11 @@
 use lastmile_atm::contract::Peak;
 use lastmile_atm::network::Upc;
 use lastmile_atm::{Contract, LinkId};
+use lastmile_model::{Network, OpenedBy, Source};
 use lastmile_queueing::Match;
 use lastmile_queueing::meter::policer::{Action, Coming, Rule, Then};
 use lastmile_queueing::meter::{self};
 use lastmile_queueing::spec::Spec;
-use lastmile_sim::spec::{Network, OpenedBy, Source};
 use lastmile_units::{BitRate, ByteCount, Duration, WireBytes};
 
 use crate::cells::short_of_cells;

@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
+use lastmile_model::OpenedBy;
 use lastmile_results::comparison::Comparison;
 use lastmile_results::schema::{Phase, PhaseFlow};
 use lastmile_results::{Run, Summary, report, table};
-use lastmile_sim::spec::OpenedBy;
 
 use crate::network::{bulk, modem, tcp, upload_starves_download};
 use crate::{run, summary};

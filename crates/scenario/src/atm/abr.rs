@@ -2,7 +2,7 @@
 
 use lastmile_atm::abr::{AbrError, Parameters, erica};
 use lastmile_atm::network::AbrPort;
-use lastmile_sim::spec::AckHold;
+use lastmile_model::AckHold;
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Ratio};
 
 use crate::reader::{Table, Unopened, Variant};

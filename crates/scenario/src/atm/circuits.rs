@@ -2,7 +2,7 @@
 
 use lastmile_atm::network::{Abr, Upc};
 use lastmile_atm::{LinkId, LinkSpec, Network as CellNetwork, NetworkSpec, NodeId, Queues, VcId, VcSpec, VpId};
-use lastmile_sim::spec::{Atm, Circuit, Traffic};
+use lastmile_model::{Atm, Circuit, Traffic};
 use lastmile_units::Duration;
 
 use super::Settings;

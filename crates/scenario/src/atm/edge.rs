@@ -1,7 +1,7 @@
 //! `[[edge]]`: what packets of a class get where they become cells: drop precedence, cell loss priority, contract and path.
 
+use lastmile_model::{Edge, MeterScope, NodeIndex};
 use lastmile_queueing::meter::{Color, Config as Meter, conditioner};
-use lastmile_sim::spec::{Edge, MeterScope, NodeIndex};
 
 use super::Settings;
 use super::contract::Contracts;

@@ -1,6 +1,6 @@
 //! Links of cells, at one end of which is a switch.
 
-use lastmile_sim::spec::{Compression, Link, NodeIndex};
+use lastmile_model::{Compression, Link, NodeIndex};
 use lastmile_units::{BitRate, Duration, Ratio};
 
 use super::Settings;

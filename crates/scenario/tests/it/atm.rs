@@ -199,7 +199,7 @@ fn an_edge_may_drop_a_color_and_meter_each_virtual_channel() {
         assert!(outcome.conservation.holds());
         outcome.atm.unwrap()
     };
-    let green = |atm: &lastmile_sim::outcome::AtmOutcome| {
+    let green = |atm: &lastmile_model::outcome::AtmOutcome| {
         assert_eq!(atm.edges.len(), 1);
         let counts = atm.edges[0].counts;
         assert_eq!(counts.dropped.packets, counts.colors[1].packets + counts.colors[2].packets);
@@ -322,7 +322,7 @@ fn what_a_link_of_cells_cannot_be() {
 }
 
 /// A ready scenario, so long.
-fn ready(name: &str, duration: &str) -> lastmile_sim::outcome::Outcome {
+fn ready(name: &str, duration: &str) -> lastmile_model::outcome::Outcome {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/atm").join(name);
     let scenario = Scenario::load(&path, &[format!("duration={duration}")]).unwrap_or_else(|report| panic!("{report}"));
     run(&scenario.network()).expect("it can be built")

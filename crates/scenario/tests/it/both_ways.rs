@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use lastmile_model::Source;
 use lastmile_scenario::Scenario;
-use lastmile_sim::spec::Source;
 use lastmile_units::{ByteCount, Duration, Instant};
 
 /// What a run came to after its first ten seconds, in shares of what the line carries.
@@ -40,7 +40,7 @@ impl Kept {
         let (down, up) = (&network.links[access.down_link], &network.links[access.up_link]);
         let full = ByteCount::new(1500);
         let wire =
-            |link: &lastmile_sim::spec::Link| link.rate.expect("it is there").time_for(link.link_layer.on_wire(full));
+            |link: &lastmile_model::Link| link.rate.expect("it is there").time_for(link.link_layer.on_wire(full));
         let flows = outcome.flows.iter().enumerate().filter(|(_, flow)| {
             let traffic = &network.traffic[flow.traffic];
             traffic.direction == "down" && matches!(traffic.source, Source::Bulk { .. })

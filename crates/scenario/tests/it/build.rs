@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use lastmile_linklayer::{OamShare, preset};
+use lastmile_model::{Echo, OpenedBy, Source};
 use lastmile_packet::Protocol;
 use lastmile_queueing::ack::cake::{Mode, Rules};
 use lastmile_queueing::ack::sad::{Duplicates, Report};
@@ -16,7 +17,6 @@ use lastmile_queueing::sched::{cbq, htb, tree};
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Match, Overflow};
 use lastmile_scenario::{Remedy, Scenario, tcp_of};
-use lastmile_sim::spec::{Echo, OpenedBy, Source};
 use lastmile_tcp::{ByteCounting, Config, InitialWindow, Variant, WindowScale};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, Ratio, WireBytes};
 
@@ -413,7 +413,7 @@ fn flows_have_the_names_that_the_file_gives_them() {
     assert_eq!((down.from.port, &down.from.first_payload[..]), (Some(80), &b"HTTP/1.1 200 OK"[..]));
     assert_eq!(down.to.first_payload, b"GET /");
     let plain = parse(&format!("{LINE}[[traffic]]\nkind = \"ping\"")).unwrap().network();
-    assert_eq!(plain.traffic[0].names, lastmile_sim::spec::Names::default());
+    assert_eq!(plain.traffic[0].names, lastmile_model::Names::default());
 }
 
 /// Each class with its parent, its share and its rule; the parent of others has no queue.

@@ -1,7 +1,7 @@
 //! Web users, swarms and replays, from file to network; and that what comes of them is sound.
 
+use lastmile_model::{Network, OpenedBy, Source};
 use lastmile_scenario::Scenario;
-use lastmile_sim::spec::{Network, OpenedBy, Source};
 use lastmile_units::Duration;
 
 const LINE: &str = "duration = \"60 s\"\n[access]\ndown = { rate = \"8 Mbit/s\" }\nup = { rate = \"512 kbit/s\" }\n";

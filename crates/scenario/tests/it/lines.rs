@@ -83,7 +83,7 @@ fn a_line_that_is_not_there_is_told() {
 fn one_line_has_no_numbers() {
     let one = Scenario::parse("x.toml", &THREE.replace("lines = 3", "lines = 1"), &[]).unwrap().network();
     let none = Scenario::parse("x.toml", &THREE.replace("lines = 3\n", ""), &[]).unwrap().network();
-    let links = |network: &lastmile_sim::spec::Network| {
+    let links = |network: &lastmile_model::Network| {
         network.links.iter().map(|link| (link.name.clone(), link.from, link.to)).collect::<Vec<_>>()
     };
     assert_eq!(links(&one), links(&none));

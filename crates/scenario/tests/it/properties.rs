@@ -1,6 +1,6 @@
 //! No input panics; what a file says comes back out of the network.
 
-use lastmile_sim::spec::Source;
+use lastmile_model::Source;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 use proptest::prelude::*;
 

@@ -1,8 +1,8 @@
 //! Defaults of today: TCP, MTU, buffers, hops; words and lists that a file may use.
 
+use lastmile_model::{OpenedBy, Source};
 use lastmile_queueing::spec::Spec;
 use lastmile_scenario::{Scenario, tcp_of};
-use lastmile_sim::spec::{OpenedBy, Source};
 use lastmile_tcp::{Config, Variant, WindowScale};
 use lastmile_units::{BitRate, ByteCount, Limit, WireBytes};
 
@@ -150,7 +150,7 @@ fn any_traffic_may_go_both_ways_and_on_a_list_of_lines() {
         .network_ref()
         .traffic
         .iter()
-        .map(lastmile_sim::spec::Traffic::opened_by)
+        .map(lastmile_model::Traffic::opened_by)
         .collect();
     assert_eq!(opened, [OpenedBy::Receiver, OpenedBy::Sender], "the client opens both");
 }

@@ -4,7 +4,7 @@ use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_queueing::random::Stream;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, Serialiser, WireBytes};
 
-use crate::spec::Source;
+use lastmile_model::Source;
 
 use super::datagram;
 
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_ping_is_no_datagram_source() {
-        let ping = Source::Ping { interval: Duration::from_ms(1), size: SIZE, echo: crate::spec::Echo::Icmp };
+        let ping = Source::Ping { interval: Duration::from_ms(1), size: SIZE, echo: lastmile_model::Echo::Icmp };
         assert!(Departures::new(&ping, Stream::new(1, "any")).is_none());
     }
 }

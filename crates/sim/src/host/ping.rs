@@ -4,7 +4,7 @@ use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_units::{ByteCount, Duration, Instant};
 
 use super::datagram;
-use crate::spec::Echo;
+use lastmile_model::Echo;
 
 /// A ping, both ends of it.
 #[derive(Debug)]

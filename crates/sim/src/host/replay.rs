@@ -10,7 +10,7 @@ use std::sync::Arc;
 use lastmile_packet::{FlowId, Meta};
 use lastmile_units::Instant;
 
-use crate::spec::Replay as Capture;
+use lastmile_model::Replay as Capture;
 
 /// A capture that is replayed.
 #[derive(Debug)]

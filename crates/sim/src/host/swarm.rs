@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use lastmile_queueing::random::Stream;
 
-use crate::spec::Swarm as Spec;
+use lastmile_model::Swarm as Spec;
 
 use super::Totals;
 

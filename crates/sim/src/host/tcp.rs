@@ -12,7 +12,7 @@ use lastmile_units::Instant;
 
 use crate::engine::Handle;
 use crate::flow::Side;
-use crate::spec::{OpenedBy, Source};
+use lastmile_model::{OpenedBy, Source};
 
 /// A TCP transfer, both ends of it. Laid out so that a segment for one end touches few cache lines, and small: there may be
 /// a million of them.

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use lastmile_queueing::random::Stream;
 use lastmile_units::{Duration, Instant};
 
-use crate::spec::Web;
+use lastmile_model::Web;
 
 use super::Totals;
 

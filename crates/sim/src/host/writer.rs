@@ -6,7 +6,7 @@
 use lastmile_queueing::random::Stream;
 use lastmile_units::Instant;
 
-use crate::spec::Source;
+use lastmile_model::Source;
 
 use super::Departures;
 
@@ -45,7 +45,7 @@ mod tests {
     use lastmile_units::{BitRate, ByteCount, Duration};
 
     use super::*;
-    use crate::spec::OpenedBy;
+    use lastmile_model::OpenedBy;
 
     fn writer(stop: Option<Instant>) -> Writer {
         let source = Source::Writes {

@@ -1,9 +1,9 @@
 //! Transfers whose ACKs are regulated: they end, fast retransmit and SACK work, and no timeout comes of it.
 
+use lastmile_model::outcome::{FlowOutcome, Outcome};
 use lastmile_queueing::ack::{cake, clamp, filter, pacing};
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Match, Overflow};
-use lastmile_sim::outcome::{FlowOutcome, Outcome};
 use lastmile_sim::run;
 use lastmile_tcp::{Config, Variant, WindowScale};
 use lastmile_units::{BitRate, ByteCount, Duration, PacketCount};

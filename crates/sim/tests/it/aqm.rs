@@ -1,11 +1,11 @@
 //! What active queue management and fair queueing do on a line.
 
+use lastmile_model::{Network, Source};
 use lastmile_queueing::Overflow;
 use lastmile_queueing::aqm::{codel, red};
 use lastmile_queueing::fair::{FlowKeys, sfq};
 use lastmile_queueing::spec::Spec;
 use lastmile_sim::run;
-use lastmile_sim::spec::{Network, Source};
 use lastmile_tcp::{Config, Variant};
 use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, WireBytes};
 

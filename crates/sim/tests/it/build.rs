@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
+use lastmile_model::{Compression, Link, Names, Network, Node, OpenedBy, Record, Source, Traffic};
 use lastmile_queueing::ack::sad::{Duplicates, Report};
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Match, Overflow};
-use lastmile_sim::spec::{Compression, Link, Names, Network, Node, OpenedBy, Record, Source, Traffic};
 use lastmile_tcp::Config;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 

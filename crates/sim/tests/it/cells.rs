@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex};
 use lastmile_atm::discard::{Discard, Scheme};
 use lastmile_atm::{LinkSpec, NetworkSpec, Queues, VcSpec};
 use lastmile_linklayer::LinkLayer;
+use lastmile_model::outcome::Outcome;
+use lastmile_model::{Atm, Circuit, Compression, Link, Network, Node, Source, Traffic};
+use lastmile_model::{BuildError, Observer, Passage};
 use lastmile_packet::Meta;
 use lastmile_queueing::spec::Spec;
-use lastmile_sim::outcome::Outcome;
-use lastmile_sim::spec::{Atm, Circuit, Compression, Link, Network, Node, Source, Traffic};
-use lastmile_sim::{BuildError, CaptureSink, Passage, Simulation, run};
+use lastmile_sim::{Simulation, run};
 use lastmile_tcp::{Config, Variant};
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant};
 use proptest::prelude::*;
@@ -70,11 +71,8 @@ fn upload(count: u32, variant: Variant) -> Traffic {
 }
 
 fn ping() -> Traffic {
-    let source = Source::Ping {
-        interval: Duration::from_ms(100),
-        size: ByteCount::new(84),
-        echo: lastmile_sim::spec::Echo::Icmp,
-    };
+    let source =
+        Source::Ping { interval: Duration::from_ms(100), size: ByteCount::new(84), echo: lastmile_model::Echo::Icmp };
     build::traffic("ping", 0, 3, source)
 }
 
@@ -202,7 +200,7 @@ fn a_traffic_without_a_virtual_channel_is_refused() {
 #[derive(Clone, Default)]
 struct Heard(Arc<Mutex<Vec<(Instant, usize, Passage)>>>);
 
-impl CaptureSink for Heard {
+impl Observer<Meta> for Heard {
     fn packet(&mut self, at: Instant, link: usize, passage: Passage, _packet: &Meta) {
         self.0.lock().unwrap().push((at, link, passage));
     }

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
+use lastmile_model::outcome::Outcome;
+use lastmile_model::{Network, Replay, Source, Swarm, Web};
+use lastmile_model::{Observer, Passage};
 use lastmile_packet::{FlowAddresses, FlowId, FlowKey, Meta, Protocol, SeqNumber, TcpFlags};
-use lastmile_sim::outcome::Outcome;
-use lastmile_sim::spec::{Network, Replay, Source, Swarm, Web};
-use lastmile_sim::{CaptureSink, Passage, Simulation, run};
+use lastmile_sim::{Simulation, run};
 use lastmile_tcp::Config;
 use lastmile_units::Duration;
 
@@ -48,7 +49,7 @@ struct Counts {
     most: usize,
 }
 
-impl CaptureSink for Seen {
+impl Observer<Meta> for Seen {
     fn packet(&mut self, _: lastmile_units::Instant, link: usize, passage: Passage, packet: &Meta) {
         if passage != Passage::Transmitted {
             return;
@@ -170,7 +171,7 @@ type Row = (u64, u32, u32, u16);
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<Row>>>);
 
-impl CaptureSink for Log {
+impl Observer<Meta> for Log {
     fn packet(&mut self, at: lastmile_units::Instant, _: usize, passage: Passage, packet: &Meta) {
         if passage == Passage::Transmitted {
             let row = (at.as_ps() / 1_000_000_000, packet.flow.index(), packet.seq.raw(), packet.ip_len);
@@ -199,7 +200,7 @@ fn a_replay_offers_each_packet_at_its_time_as_it_was() {
     let ping = Source::Ping {
         interval: Duration::from_s(100),
         size: lastmile_units::ByteCount::new(84),
-        echo: lastmile_sim::spec::Echo::Icmp,
+        echo: lastmile_model::Echo::Icmp,
     };
     let mut traffic = build::traffic("replay", 0, 1, replay(packets, 2));
     traffic.start = build::at_ms(1_000);

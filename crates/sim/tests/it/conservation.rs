@@ -1,8 +1,8 @@
 //! Nothing is lost in silence: sent = delivered + dropped + queued + in flight, at any moment, for any network.
 
+use lastmile_model::Source;
 use lastmile_queueing::spec::Spec;
 use lastmile_sim::Simulation;
-use lastmile_sim::spec::Source;
 use lastmile_tcp::{Config, Variant};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 use proptest::prelude::*;
@@ -39,7 +39,7 @@ proptest! {
         network.traffic.push(build::upload(&tcp, Some(50_000)));
         let poisson = Source::Poisson { rate: BitRate::from_kbit_per_s(20), size: ByteCount::new(300) };
         network.traffic.push(build::traffic("poisson", 1, 0, poisson));
-        let ping = Source::Ping { interval: Duration::from_ms(100), size: ByteCount::new(84), echo: lastmile_sim::spec::Echo::Icmp };
+        let ping = Source::Ping { interval: Duration::from_ms(100), size: ByteCount::new(84), echo: lastmile_model::Echo::Icmp };
         network.traffic.push(build::traffic("ping", 0, 1, ping));
         let mut simulation = Simulation::new(&network, None).unwrap();
         simulation.advance_to(Instant::ZERO + Duration::from_ms(stop_ms));

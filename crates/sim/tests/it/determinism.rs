@@ -1,7 +1,8 @@
 //! Equal seeds give equal runs, on any number of threads; other seeds give others.
 
-use lastmile_sim::spec::{Network, Source};
-use lastmile_sim::{Advance, CaptureSink, Passage, Simulation};
+use lastmile_model::{Network, Source};
+use lastmile_model::{Observer, Passage};
+use lastmile_sim::{Advance, Simulation};
 use lastmile_tcp::Config;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 use std::sync::{Arc, Mutex};
@@ -12,7 +13,7 @@ use crate::build;
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<String>>>);
 
-impl CaptureSink for Log {
+impl Observer<lastmile_packet::Meta> for Log {
     fn packet(&mut self, at: Instant, link: usize, passage: Passage, packet: &lastmile_packet::Meta) {
         self.0.lock().unwrap().push(format!("{at} {link} {passage:?} {packet:?}"));
     }

@@ -3,13 +3,14 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use lastmile_model::Node;
+use lastmile_model::{Observer, Passage};
 use lastmile_packet::{Meta, Protocol, SeqNumber};
 use lastmile_queueing::Match;
 use lastmile_queueing::ack::regenerator::{Config as Regeneration, Know};
 use lastmile_queueing::ack::sad::{Duplicates, Report};
 use lastmile_queueing::spec::Spec;
-use lastmile_sim::spec::Node;
-use lastmile_sim::{CaptureSink, Passage, Simulation};
+use lastmile_sim::Simulation;
 use lastmile_tcp::{Config, Variant};
 use lastmile_units::{BitRate, Duration, Instant};
 
@@ -20,7 +21,7 @@ type Numbers = Rc<RefCell<[Vec<SeqNumber>; 2]>>;
 
 struct Log(Numbers);
 
-impl CaptureSink for Log {
+impl Observer<Meta> for Log {
     fn packet(&mut self, _at: Instant, link: usize, passage: Passage, packet: &Meta) {
         // Link 2 leads from the client to the dropper, link 3 from the regenerator to the server.
         if passage == Passage::Arrived && packet.protocol == Protocol::Tcp && (link == 2 || link == 3) {

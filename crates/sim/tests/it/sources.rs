@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use lastmile_sim::spec::{Network, OpenedBy, Source, Traffic};
-use lastmile_sim::{BuildError, run};
+use lastmile_model::BuildError;
+use lastmile_model::{Network, OpenedBy, Source, Traffic};
+use lastmile_sim::run;
 use lastmile_tcp::Config;
 use lastmile_units::{BitRate, ByteCount, Duration};
 

@@ -1,6 +1,6 @@
 //! What the field is about: acknowledgements that wait behind data.
 
-use lastmile_sim::outcome::Outcome;
+use lastmile_model::outcome::Outcome;
 use lastmile_sim::run;
 use lastmile_tcp::{Config, Variant};
 use lastmile_units::{ByteCount, Duration};

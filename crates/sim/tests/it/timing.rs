@@ -1,7 +1,7 @@
 //! Times are exact: a packet takes its wire time, its propagation and its processing, to the picosecond.
 
+use lastmile_model::{Echo, Source};
 use lastmile_sim::run;
-use lastmile_sim::spec::{Echo, Source};
 use lastmile_units::{ByteCount, Duration};
 
 use crate::build;

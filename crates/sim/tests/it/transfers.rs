@@ -1,7 +1,7 @@
 //! Transfers of a given size, whoever opens and whoever asks.
 
+use lastmile_model::Source;
 use lastmile_sim::run;
-use lastmile_sim::spec::Source;
 use lastmile_tcp::Config;
 use lastmile_units::Duration;
 

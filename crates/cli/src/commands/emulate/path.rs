@@ -1,9 +1,9 @@
 //! From a scenario's links to the hops that packets take between its two ends.
 
 use lastmile_live::bump::HopConfig;
+use lastmile_model::{Network, NodeIndex};
 use lastmile_queueing::line::Config;
 use lastmile_scenario::Scenario;
-use lastmile_sim::spec::{Network, NodeIndex};
 
 use crate::exit::{Failure, Result};
 

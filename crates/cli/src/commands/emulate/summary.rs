@@ -7,13 +7,13 @@ use hdrhistogram::Histogram;
 use lastmile_live::bump::{DirectionReport, HopReport};
 use lastmile_live::emulate::{Ended, Outcome};
 use lastmile_live::io::{Refusal, offload};
+use lastmile_model::outcome::{self, Amount, Conservation, LinkOutcome};
+use lastmile_model::{Link, Network};
 use lastmile_queueing::line::Count;
 use lastmile_results::schema::{Clock, Delay, Inputs, Summary};
 use lastmile_results::{Origin, summarise};
 use lastmile_scenario::Scenario;
 use lastmile_scenario::file::{self, Reading};
-use lastmile_sim::outcome::{self, Amount, Conservation, LinkOutcome};
-use lastmile_sim::spec::{Link, Network};
 use lastmile_units::{BitRate, Duration};
 use serde::Serialize;
 

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use lastmile_live::lab::{self, Tap};
-use lastmile_sim::Passage;
+use lastmile_model::Passage;
 use lastmile_units::{Duration, Instant};
 
 use super::super::run::capture::Captures;

@@ -8,11 +8,11 @@ use lastmile_live::emulate::Tuning;
 use lastmile_live::lab::{
     Application, ApplicationPlan, Config, DatagramPlan, EchoPlan, End, Flow, Hosts, Kind, TransferPlan, Window,
 };
+use lastmile_model::Directory;
+use lastmile_model::{Echo, Network, NodeIndex, OpenedBy, Source, Traffic};
 use lastmile_packet::{FlowAddresses, FlowDirectory as _, FlowId};
 use lastmile_queueing::random::Stream;
 use lastmile_scenario::Scenario;
-use lastmile_sim::Directory;
-use lastmile_sim::spec::{Echo, Network, NodeIndex, OpenedBy, Source, Traffic};
 use lastmile_tcp::Config as Tcp;
 
 use super::super::emulate::Path;

@@ -6,10 +6,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use lastmile_live::lab::{Application, Order, Pages, ReplayPlan};
+use lastmile_model::Source;
 use lastmile_packet::{FlowAddresses, FlowKey, IpAddresses, parse_headers, write_packet};
 use lastmile_queueing::random::Stream;
 use lastmile_sim::sources::{Departures, Session, Swarm};
-use lastmile_sim::spec::{self, Source};
 use lastmile_units::{ByteCount, Duration, Instant};
 
 /// When something happens, counted from a start.
@@ -33,7 +33,7 @@ pub(super) struct Browser {
 }
 
 impl Browser {
-    pub(super) fn new(model: &Arc<spec::Web>, random: Stream) -> Self {
+    pub(super) fn new(model: &Arc<lastmile_model::Web>, random: Stream) -> Self {
         let session = Session::new(model, 0, random);
         Self { session, persistent: model.persistent, timer: None, closing: VecDeque::new() }
     }
@@ -100,7 +100,7 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn new(spec: &Arc<spec::Swarm>, random: Stream) -> Self {
+    pub(super) fn new(spec: &Arc<lastmile_model::Swarm>, random: Stream) -> Self {
         Self {
             swarm: Swarm::new(spec, random),
             rechoke: spec.rechoke,
@@ -160,7 +160,7 @@ impl Application for Peer {
 
 /// The packets of a capture as bytes, payloads zero. An address of one of the lab's hosts becomes another, 198.19 in place of 198.18 and
 /// 2001:3 in place of 2001:2: a host would answer packets to its own address.
-pub(super) fn replay(capture: &Arc<spec::Replay>, hosts: &BTreeSet<IpAddr>) -> ReplayPlan {
+pub(super) fn replay(capture: &Arc<lastmile_model::Replay>, hosts: &BTreeSet<IpAddr>) -> ReplayPlan {
     let addresses: Vec<FlowAddresses> = capture
         .flows
         .iter()
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_browser_asks_for_a_page_object_by_object_and_closes_what_it_needs_no_more() {
-        let model = spec::Web {
+        let model = lastmile_model::Web {
             server: tcp(),
             browser: tcp(),
             reading: Duration::from_s(30),
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_peer_fills_its_slots_and_gives_the_slowest_away_on_its_grid() {
-        let spec = spec::Swarm { tcp: tcp(), peers: 9, slots: 3, rechoke: Duration::from_s(10) };
+        let spec = lastmile_model::Swarm { tcp: tcp(), peers: 9, slots: 3, rechoke: Duration::from_s(10) };
         let mut peer = Peer::new(&Arc::new(spec), Stream::new(1, "traffic swarm-0"));
         let mut number = 0;
         let mut orders = |peer: &mut Peer| {
@@ -314,7 +314,7 @@ mod tests {
             header_len: 28,
             ..Meta::default()
         };
-        let capture = spec::Replay {
+        let capture = lastmile_model::Replay {
             packets: vec![(Duration::ZERO, packet(0)), (Duration::from_ms(5), packet(1))],
             flows: vec![key(near, far), key(hosts[0], hosts[1])],
         };

@@ -6,12 +6,12 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use lastmile_model::Network;
+use lastmile_model::{Directory, Observer, Passage};
 use lastmile_packet::{FlowDirectory as _, Meta};
 use lastmile_results::atomic::AtomicFile;
 use lastmile_results::capture::{CaptureError, CaptureWriter, InterfaceId, Keep};
 use lastmile_scenario::diagnostics::did_you_mean;
-use lastmile_sim::spec::Network;
-use lastmile_sim::{CaptureSink, Directory, Passage};
 use lastmile_units::Instant;
 
 use crate::exit::{Failure, Result};
@@ -72,7 +72,7 @@ impl Captures {
     }
 
     /// What the simulator tells of each packet.
-    pub(super) fn sink(&self) -> Box<dyn CaptureSink> {
+    pub(super) fn sink(&self) -> Box<dyn Observer<Meta>> {
         Box::new(Sink(Arc::clone(&self.0)))
     }
 
@@ -137,7 +137,7 @@ fn find(network: &Network, name: &str) -> Result<usize> {
 
 struct Sink(Arc<Mutex<Files>>);
 
-impl CaptureSink for Sink {
+impl Observer<Meta> for Sink {
     fn packet(&mut self, at: Instant, link: usize, passage: Passage, packet: &Meta) {
         let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         files.write(link, passage, |writer, interface, addresses| {

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::time::Instant as WallClock;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use lastmile_model::Network;
 use lastmile_results::schema::{Document, Inputs, Timing};
 use lastmile_results::{Origin, Run, Series, summarise};
 use lastmile_scenario::Scenario;
 use lastmile_scenario::file::{self, Reading};
-use lastmile_sim::spec::Network;
 use lastmile_sim::{Advance, Simulation};
 use lastmile_units::Instant;
 

@@ -1,0 +1,34 @@
+//! What both clocks share, as plain data: the network that a scenario describes, and the outcome of a run.
+//!
+//! The scenario crate makes a [`Network`], the simulator and the lab run it and return an [`Outcome`](outcome::Outcome), the results crate
+//! turns that into tables, files and pages.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `network.rs` | nodes, links, access lines |
+//! | `traffic.rs` | sources, names of their ends, who listens |
+//! | `atm.rs` | virtual channels and edge devices on links that carry cells |
+//! | `check.rs`, `error.rs` | what must hold of a network before it runs |
+//! | `directory.rs` | addresses, ports and first payload bytes of flows |
+//! | `unloaded.rs` | delays over empty queues |
+//! | `outcome.rs` | what a run leaves |
+//! | `observer.rs` | what a run tells of single packets |
+
+mod atm;
+mod check;
+mod directory;
+mod error;
+mod network;
+mod observer;
+pub mod outcome;
+mod traffic;
+mod unloaded;
+
+pub use atm::{AckHold, Atm, Circuit, Edge, MeterScope};
+pub use directory::{Directory, number_of};
+pub use error::BuildError;
+pub use lastmile_queueing::compress::Compression;
+pub use lastmile_theory::voice::Codec;
+pub use network::{AccessLine, Link, Network, Node, NodeIndex, Record};
+pub use observer::{Observer, Passage};
+pub use traffic::{Echo, EndName, Listener, Names, OpenedBy, Replay, Source, Swarm, Traffic, Web};
