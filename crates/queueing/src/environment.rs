@@ -1,6 +1,5 @@
 //! Where a tree of disciplines stands: the line below it, and what is known of the flows in it.
 
-use core::sync::atomic::AtomicU16;
 use std::sync::Arc;
 
 use lastmile_linklayer::{LinkLayer, preset};
@@ -19,21 +18,13 @@ pub struct Environment {
     pub hash_key: HashKey,
     /// What trees of both directions know of handshakes: one value for all that stand in one place.
     pub handshakes: Arc<Handshakes>,
-    /// The class that [`crate::Rules`] gave the packet that is being enqueued.
-    pub(crate) class: Arc<AtomicU16>,
 }
 
 impl Environment {
     /// A line over which packets with bytes go, or simulated ones that are known by their number alone.
     #[must_use]
     pub fn new(link_layer: LinkLayer) -> Self {
-        Self {
-            link_layer,
-            flows: Arc::new(NumberedFlows),
-            hash_key: HashKey::default(),
-            handshakes: Arc::default(),
-            class: Arc::default(),
-        }
+        Self { link_layer, flows: Arc::new(NumberedFlows), hash_key: HashKey::default(), handshakes: Arc::default() }
     }
 
     /// The same with another directory of flows.

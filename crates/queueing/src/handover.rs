@@ -20,8 +20,6 @@ pub struct Handover<P> {
     next: Node<P>,
     /// Level of the packet that left last.
     sent: usize,
-    /// Its class, if it came from the next queue.
-    class: Option<u16>,
     /// The next queue may hold urgent packets that can leave now: some came, or some left, since it was last asked in vain.
     may_be_urgent: bool,
 }
@@ -31,7 +29,7 @@ impl<P: Packet> Handover<P> {
     #[must_use]
     pub fn new(earlier: Node<P>, next: Node<P>) -> Self {
         let holds_any = earlier.backlog() != Backlog::default();
-        Self { earlier: holds_any.then_some(earlier), next, sent: 0, class: None, may_be_urgent: false }
+        Self { earlier: holds_any.then_some(earlier), next, sent: 0, may_be_urgent: false }
     }
 
     /// True while packets of the earlier queue wait.
@@ -53,11 +51,11 @@ impl<P: Packet> Discipline<P> for Handover<P> {
             let urgent = self.next.dequeue_urgent(now, drops);
             self.may_be_urgent = urgent.is_some();
             if urgent.is_some() {
-                (self.sent, self.class) = (0, self.next.class_sent());
+                self.sent = 0;
                 return urgent;
             }
             let packet = earlier.dequeue(now, drops);
-            (self.sent, self.class) = (0, None);
+            self.sent = 0;
             if earlier.backlog() == Backlog::default() {
                 self.earlier = None;
             } else if packet.is_none() {
@@ -68,7 +66,7 @@ impl<P: Packet> Discipline<P> for Handover<P> {
             }
         }
         let packet = self.next.dequeue(now, drops);
-        (self.sent, self.class) = (self.next.level_sent(), self.next.class_sent());
+        self.sent = self.next.level_sent();
         packet
     }
 
@@ -90,10 +88,6 @@ impl<P: Packet> Discipline<P> for Handover<P> {
 
     fn level_sent(&self) -> usize {
         self.sent
-    }
-
-    fn class_sent(&self) -> Option<u16> {
-        self.class
     }
 
     fn backlog(&self) -> Backlog {

@@ -77,12 +77,8 @@ impl Count {
 /// Watches a line: told of each transmission and each drop.
 pub trait Observer<P>: DropSink<P> {
     /// `packet` begins its transmission at `start`, having waited for `waited`; the last of it leaves at `end`, unless something more
-    /// urgent interrupts it.
+    /// urgent interrupts it. It still carries the class that it had in the queue.
     fn transmitted(&mut self, start: Instant, end: Instant, waited: Duration, packet: &P);
-
-    /// The packet that [`Observer::transmitted`] is told of next is of this class of the line's queue ([`Discipline::class_sent`]). Packets
-    /// that carry their class themselves ([`Packet::class`]) are not told of here.
-    fn of_class(&mut self, _class: u16, _waited: Duration) {}
 }
 
 /// One direction of a line.
@@ -318,16 +314,6 @@ impl<P: Packet> Line<P> {
         self.stats.wire_bytes += wire;
     }
 
-    /// Tells the class of the packet that has just left the queue.
-    #[inline]
-    fn tell_class(&self, waited: Duration, packet: &P, observer: &mut impl Observer<P>) {
-        if packet.class().is_none()
-            && let Some(class) = self.queue.class_sent()
-        {
-            observer.of_class(class, waited);
-        }
-    }
-
     #[inline]
     fn start(&mut self, start: Instant, mut packet: P, observer: &mut impl Observer<P>) {
         let lost = self.loses();
@@ -335,8 +321,8 @@ impl<P: Packet> Line<P> {
         self.occupy(start, self.meter.link().on_wire(ip_bytes));
         self.stats.transmitted.add(&packet);
         let waited = start.since(packet.meta().arrived);
-        self.tell_class(waited, &packet, observer);
         observer.transmitted(start, self.busy_until, waited, &packet);
+        packet.meta_mut().class = None;
         if lost {
             let mut drops = Counted { stats: &mut self.stats, observer };
             drops.dropped(start, packet, DropReason::WireLoss);

@@ -182,35 +182,12 @@ impl Spec {
         Self::Fifo { limit: Limit::Packets(PacketCount::new(packets)), drop: Overflow::Tail }
     }
 
-    /// The name of a class of the outermost scheduler ([`crate::Discipline::class_sent`]): that of the configuration; of a policy's class
-    /// that of the policy. `None`: there is no such class.
+    /// The name of the class that packets carry in this queue ([`lastmile_packet::Meta::class`]): of the outermost rules, or without rules
+    /// of the outermost scheduler. `None`: there is no such class.
     #[must_use]
     pub fn class_name(&self, class: u16) -> Option<String> {
-        self.class_name_under(class, &[])
-    }
-
-    /// The name of a class of the outermost rules ([`lastmile_packet::Packet::class`]). `None`: it has none, or there are no rules.
-    #[must_use]
-    pub fn rule_class_name(&self, class: u16) -> Option<String> {
-        match self {
-            Self::Rules(config) => config.names.get(usize::from(class)).cloned(),
-            _ => match self.below().as_slice() {
-                [only] => only.rule_class_name(class),
-                _ => None,
-            },
-        }
-    }
-
-    /// [`Spec::class_name`] below rules whose classes have these names.
-    fn class_name_under(&self, class: u16, names: &[String]) -> Option<String> {
         let number = usize::from(class);
-        let of_matches = |matches: Option<&Match>| match matches? {
-            Match::Class(number) => names.get(usize::from(*number)).cloned(),
-            _ => None,
-        };
-        let numbered = |matches: Option<&Match>| {
-            matches.is_some().then(|| of_matches(matches).unwrap_or_else(|| format!("classes.{number}")))
-        };
+        let numbered = |matches: Option<&Match>| matches.map(|_| format!("classes.{number}"));
         match self {
             Self::Htb(config) => config.tree.classes.get(number).map(|class| class.name.clone()),
             Self::Cbq(config) => config.tree.classes.get(number).map(|class| class.name.clone()),
@@ -221,9 +198,9 @@ impl Spec {
                 numbered(config.classes().get(number).map(|class| &class.class.matches))
             }
             Self::Cake(config) => config.diffserv.names().get(number).map(|name| (*name).to_owned()),
-            Self::Rules(config) => config.queue.class_name_under(class, &config.names),
+            Self::Rules(config) => config.names.get(number).cloned(),
             _ => match self.below().as_slice() {
-                [only] => only.class_name_under(class, names),
+                [only] => only.class_name(class),
                 _ => None,
             },
         }

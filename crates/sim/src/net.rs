@@ -414,6 +414,9 @@ impl Monitor {
             self.ack_delay_ns.record(ns).expect(RESIZES);
             self.since_snapshot[1].add(waited);
         }
+        if let Some(class) = packet.class {
+            self.waited_in_class(class, waited);
+        }
     }
 }
 
@@ -435,10 +438,6 @@ impl DropSink<Meta> for Watch<'_> {
 }
 
 impl Observer<Meta> for Watch<'_> {
-    fn of_class(&mut self, class: u16, waited: Duration) {
-        self.monitor.waited_in_class(class, waited);
-    }
-
     #[inline]
     fn transmitted(&mut self, start: Instant, _end: Instant, waited: Duration, packet: &Meta) {
         self.monitor.waited(waited, packet);

@@ -49,7 +49,7 @@ impl Waits {
             self.acks.record(ns);
             self.acks_lately.add(ns);
         }
-        if let Some(class) = packet.class()
+        if let Some(class) = packet.meta().class
             && packet.meta().arrived >= self.classes_since
         {
             let class = usize::from(class);

@@ -281,10 +281,6 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckPacing<P, D> {
         }
     }
 
-    fn class_sent(&self) -> Option<u16> {
-        self.queue.class_sent()
-    }
-
     fn backlog(&self) -> Backlog {
         let below = self.queue.backlog();
         Backlog {

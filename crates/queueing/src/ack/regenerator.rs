@@ -331,10 +331,6 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckRegenerator<P, D> {
         [self.queue.next_ready(now), self.held.next()].into_iter().flatten().min()
     }
 
-    fn class_sent(&self) -> Option<u16> {
-        self.queue.class_sent()
-    }
-
     fn backlog(&self) -> Backlog {
         let below = self.queue.backlog();
         Backlog {

@@ -274,10 +274,6 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for SmartAckDropper<P, D> {
         if self.held.is_some() { Some(now) } else { self.queue.next_ready(now) }
     }
 
-    fn class_sent(&self) -> Option<u16> {
-        self.queue.class_sent()
-    }
-
     fn backlog(&self) -> Backlog {
         self.with_held(self.queue.backlog())
     }

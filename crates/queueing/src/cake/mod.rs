@@ -272,7 +272,7 @@ impl<P: Packet> Cake<P> {
 }
 
 impl<P: Packet> Discipline<P> for Cake<P> {
-    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>) {
         if u64::from(packet.meta().ip_len) > self.memory {
             self.too_large += 1;
             drops.dropped(now, packet, DropReason::TooLarge);
@@ -287,6 +287,7 @@ impl<P: Packet> Discipline<P> for Cake<P> {
         let hosts = if self.config.isolation.asks_for_hosts() { packet.key(&*self.flows) } else { None };
         let hosts = hosts.map(|key| (key.addresses.ip.source(), key.addresses.ip.destination()));
         let tin = self.config.diffserv.tin(packet.meta().dscp());
+        packet.meta_mut().join_class(tin);
         self.tins[tin].push(now, packet, hosts, &mut self.cx, drops);
         self.make_room(now, drops);
     }
@@ -313,11 +314,6 @@ impl<P: Packet> Discipline<P> for Cake<P> {
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         let ready = if self.shaper.is_some() { self.next } else { now };
         (self.cx.ledger.packets > 0).then_some(ready)
-    }
-
-    /// The tin.
-    fn class_sent(&self) -> Option<u16> {
-        u16::try_from(self.sent).ok()
     }
 
     fn backlog(&self) -> Backlog {

@@ -1,7 +1,6 @@
 //! Conditions at work.
 
 use core::fmt;
-use core::sync::atomic::{AtomicU16, Ordering};
 use std::sync::Arc;
 
 use lastmile_packet::{
@@ -26,7 +25,7 @@ impl Condition {
     #[must_use]
     pub fn new(condition: &Match, environment: &Environment) -> Self {
         let mut observer = Observer::new(environment);
-        Self { check: Check::new(condition, &mut observer, environment), observer }
+        Self { check: Check::new(condition, &mut observer), observer }
     }
 }
 
@@ -126,16 +125,14 @@ pub(super) enum Check {
     /// The connection's first payload bytes hold the pattern of this bit.
     FirstPayload(u64),
     NewConnections(NewConnections),
-    /// The class that the rules above gave the packet at hand.
-    Class(u16, Arc<AtomicU16>),
     Not(Box<Check>),
     All(Vec<Check>),
     OneOf(Vec<Check>),
 }
 
 impl Check {
-    pub(super) fn new(condition: &Match, observer: &mut Observer, environment: &Environment) -> Self {
-        let mut of = |inner: &Match| Self::new(inner, observer, environment);
+    pub(super) fn new(condition: &Match, observer: &mut Observer) -> Self {
+        let mut of = |inner: &Match| Self::new(inner, observer);
         match condition {
             Match::Not(inner) => Self::Not(Box::new(of(inner))),
             Match::OneOf(inner) => Self::OneOf(inner.iter().map(of).collect()),
@@ -154,7 +151,6 @@ impl Check {
                 observer.asks_for_key = true;
                 Self::NewConnections(NewConnections::new(*bound, *count, *per, observer.hash_key))
             }
-            Match::Class(class) => Self::Class(*class, Arc::clone(&environment.class)),
             plain => {
                 match plain {
                     Match::FtpData => observer.tracker().watch_ftp(),
@@ -174,7 +170,6 @@ impl Check {
             Self::Plain(condition) => plain(condition, facts),
             Self::FirstPayload(bit) => facts.connection().is_some_and(|connection| connection.patterns & *bit != 0),
             Self::NewConnections(limit) => limit.holds(facts),
-            Self::Class(class, current) => current.load(Ordering::Relaxed) == *class,
             Self::Not(inner) => !inner.holds(facts),
             Self::All(inner) => inner.iter_mut().all(|check| check.holds(facts)),
             Self::OneOf(inner) => inner.iter_mut().any(|check| check.holds(facts)),
@@ -198,6 +193,7 @@ fn plain(condition: &Match, facts: &Facts<'_>) -> bool {
         Match::TcpFlags(flags) => is_tcp && meta.flags.contains(*flags),
         Match::TcpFlagsOf { set, of } => is_tcp && meta.flags.bits() & of.bits() == set.bits() & of.bits(),
         Match::Flow(flow) => meta.flow == *flow,
+        Match::Class(class) => meta.class == Some(*class),
         Match::AtMostBytes(bytes) => meta.ip_len <= *bytes,
         Match::AtLeastBytes(bytes) => meta.ip_len >= *bytes,
         Match::Port(end, ports) => {

@@ -117,7 +117,7 @@ impl Memo {
                         | Match::FtpData
                 ),
             },
-            Check::FirstPayload(_) | Check::NewConnections(_) | Check::Class(..) => false,
+            Check::FirstPayload(_) | Check::NewConnections(_) => false,
             Check::Not(inner) => self.tells(inner),
             Check::All(inner) | Check::OneOf(inner) => inner.iter().all(|check| self.tells(check)),
         }
@@ -200,7 +200,7 @@ fn gather(check: &Check, measures: &mut Vec<Measure>) {
             let measure = Measure::of(condition).filter(|measure| !measures.contains(measure));
             measures.extend(measure.filter(|_| measures.len() < MEASURES));
         }
-        Check::FirstPayload(_) | Check::NewConnections(_) | Check::Class(..) => {}
+        Check::FirstPayload(_) | Check::NewConnections(_) => {}
         Check::Not(inner) => gather(inner, measures),
         Check::All(inner) | Check::OneOf(inner) => inner.iter().for_each(|check| gather(check, measures)),
     }

@@ -4,16 +4,14 @@
 //! marked; a rule that is `last` ends the list where it matches. The conditions [`Match::Class`] of the disciplines below,
 //! whichever they are, then hold for the packet at hand, as the marks of a firewall do for the `fw` filter of tc(8).
 //!
-//! A packet with bytes wears its class from then on ([`Packet::class`]), so that whoever drives the queue can tell what each class waited.
+//! The packet carries its class ([`Meta::class`](lastmile_packet::Meta::class)) until it leaves the queue.
 //!
 //! Published: tc-fw(8), and the rules of Netfilter's mangle table, which run on after a mark.
 //! Cost: addresses and connection are looked up once for all rules. Then for a packet of a kind that was decided before one look-up (`memo`);
 //! for others every rule that the packet's protocol, ports, flags and traffic class leave in question (`candidates`), and of those what they
 //! leave in question.
 
-use core::sync::atomic::{AtomicU16, Ordering};
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use lastmile_packet::Packet;
 use lastmile_units::Instant;
@@ -74,8 +72,6 @@ pub struct Rules<P, D = Node<P>> {
     memo: Memo,
     otherwise: u16,
     observer: Observer,
-    /// The class of the packet that is being enqueued.
-    class: Arc<AtomicU16>,
     unmatched: u64,
     queue: D,
     packet: core::marker::PhantomData<fn(P)>,
@@ -97,28 +93,18 @@ struct AtWork {
 }
 
 impl<P: Packet, D: Discipline<P>> Rules<P, D> {
-    /// Rules over `queue`, which was built in `below`: the environment that [`Rules::below`] makes.
+    /// Rules over `queue`.
     #[must_use]
-    pub fn new(rules: &[Rule], otherwise: u16, below: &Environment, queue: D) -> Self {
-        let mut observer = Observer::new(below);
+    pub fn new(rules: &[Rule], otherwise: u16, environment: &Environment, queue: D) -> Self {
+        let mut observer = Observer::new(environment);
         let candidates = Candidates::new(rules);
-        let at_work = |rule: &Rule| AtWork::new(rule, &candidates, &mut observer, below);
+        let at_work = |rule: &Rule| AtWork::new(rule, &candidates, &mut observer);
         let mut rules: Vec<AtWork> = rules.iter().map(at_work).collect();
         let memo = Memo::new(rules.iter().flat_map(AtWork::in_question));
         for rule in &mut rules {
             rule.told_by_kind = rule.in_question().iter().all(|check| memo.tells(check));
         }
-        Self {
-            rules,
-            candidates,
-            memo,
-            otherwise,
-            observer,
-            class: Arc::clone(&below.class),
-            unmatched: 0,
-            queue,
-            packet: core::marker::PhantomData,
-        }
+        Self { rules, candidates, memo, otherwise, observer, unmatched: 0, queue, packet: core::marker::PhantomData }
     }
 
     /// The class of a packet that comes.
@@ -182,15 +168,13 @@ fn decide(
 }
 
 impl AtWork {
-    fn new(rule: &Rule, candidates: &Candidates, observer: &mut Observer, below: &Environment) -> Self {
+    fn new(rule: &Rule, candidates: &Candidates, observer: &mut Observer) -> Self {
         let parts = match &rule.matches {
             Match::All(parts) => parts.as_slice(),
             other => std::slice::from_ref(other),
         };
-        let mut checks: Vec<(bool, Check)> = parts
-            .iter()
-            .map(|part| (candidates.settles(&rule.matches, part), Check::new(part, observer, below)))
-            .collect();
+        let mut checks: Vec<(bool, Check)> =
+            parts.iter().map(|part| (candidates.settles(&rule.matches, part), Check::new(part, observer))).collect();
         // Buckets count what the others let through; no field settles them.
         checks.sort_by_key(|(settled, check)| (*settled, matches!(check, Check::NewConnections(_))));
         let in_question = checks.iter().filter(|(settled, _)| !settled).count();
@@ -213,19 +197,10 @@ impl AtWork {
     }
 }
 
-impl Rules<(), ()> {
-    /// The environment of what stands below rules in `environment`: its conditions hear of no other rules.
-    #[must_use]
-    pub fn below(environment: &Environment) -> Environment {
-        Environment { class: Arc::default(), ..environment.clone() }
-    }
-}
-
 impl<P: Packet, D: Discipline<P>> Discipline<P> for Rules<P, D> {
     fn enqueue(&mut self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>) {
         let class = self.class_of(now, &packet);
-        packet.set_class(class);
-        self.class.store(class, Ordering::Relaxed);
+        packet.meta_mut().class = Some(class);
         self.queue.enqueue(now, packet, drops);
     }
 
@@ -239,10 +214,6 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Rules<P, D> {
 
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         self.queue.next_ready(now)
-    }
-
-    fn class_sent(&self) -> Option<u16> {
-        self.queue.class_sent()
     }
 
     fn backlog(&self) -> Backlog {

@@ -95,11 +95,6 @@ pub(crate) trait Members<P: Packet> {
 
     fn wire_bytes(&self, packet: &P) -> WireBytes;
 
-    /// The number of the class that the member is; `None` where members are flows.
-    fn class(&self, _member: u32) -> Option<u16> {
-        None
-    }
-
     fn next_ready(&self, now: Instant) -> Option<Instant>;
 
     fn backlog(&self) -> Backlog;
@@ -178,12 +173,9 @@ fn forget(sizes: &mut VecDeque<u32>, size: u32, newest: bool) {
 }
 
 impl<P: Packet, C: Classifier<P>> Members<P> for Classes<P, C> {
-    fn class(&self, member: u32) -> Option<u16> {
-        u16::try_from(member).ok()
-    }
-
-    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>, touched: &mut Vec<u32>) {
+    fn enqueue(&mut self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>, touched: &mut Vec<u32>) {
         let number = self.classifier.classify(now, &packet).index().min(self.classes.len() - 1);
+        packet.meta_mut().join_class(number);
         let class = &mut self.classes[number];
         class.sizes.push_back(on_wire(&self.link_layer, &packet));
         let mut watch = Watch { sizes: &mut class.sizes, link_layer: &self.link_layer, arriving: true, drops };

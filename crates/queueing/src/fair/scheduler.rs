@@ -34,14 +34,12 @@ pub(crate) struct Scheduler<M, O> {
     began: Option<Instant>,
     /// Members whose heads are to be told. Empty between calls.
     touched: Vec<u32>,
-    /// The class that sent last.
-    sent: Option<u16>,
 }
 
 impl<M, O: Order> Scheduler<M, O> {
     /// A scheduler without packets; `kind` is its name in counters.
     pub(crate) const fn new(kind: &'static str, members: M, order: O) -> Self {
-        Self { kind, members, order, began: None, touched: Vec::new(), sent: None }
+        Self { kind, members, order, began: None, touched: Vec::new() }
     }
 
     fn tell<P: Packet>(&mut self, now: Instant)
@@ -81,7 +79,6 @@ impl<P: Packet, M: Members<P>, O: Order> Discipline<P> for Scheduler<M, O> {
             self.touched.push(member);
             self.tell(now);
             if packet.is_some() {
-                self.sent = self.members.class(member);
                 return packet;
             }
         }
@@ -91,10 +88,6 @@ impl<P: Packet, M: Members<P>, O: Order> Discipline<P> for Scheduler<M, O> {
 
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         self.members.next_ready(now)
-    }
-
-    fn class_sent(&self) -> Option<u16> {
-        self.sent
     }
 
     fn backlog(&self) -> Backlog {

@@ -54,7 +54,7 @@ impl<P: Packet> Line<P> {
 
     fn begin(&mut self, start: Instant, observer: &mut impl Observer<P>) {
         let mut drops = Counted { stats: &mut self.stats, observer };
-        let Some(packet) = self.queue.dequeue(start, &mut drops) else { return };
+        let Some(mut packet) = self.queue.dequeue(start, &mut drops) else { return };
         let level = self.queue.level_sent();
         let lost = self.loses();
         let pieces = self.meter.link().pieces(self.bytes_to_send(&packet, lost));
@@ -63,8 +63,8 @@ impl<P: Packet> Line<P> {
             pieces.map(|piece| transmitter.rate().time_for(piece)).sum::<Duration>()
         });
         let waited = start.since(packet.meta().arrived);
-        self.tell_class(waited, &packet, observer);
         observer.transmitted(start, start + alone, waited, &packet);
+        packet.meta_mut().class = None;
         // An AQM may drop what was ready and leave something that is no more urgent than what is under way: that goes after it.
         let place = self.under_way.iter().position(|begun| begun.level <= level).unwrap_or(self.under_way.len());
         self.under_way.insert(place, UnderWay { packet, level, pieces, lost });

@@ -164,8 +164,6 @@ struct Express<P> {
     due: Option<Instant>,
     passed: u64,
     dropped: u64,
-    /// The packet that left last was one of them.
-    sent: bool,
 }
 
 impl<P> Express<P> {
@@ -287,7 +285,6 @@ impl<P: Packet, D: Discipline<P>> Drain<P, D> {
                 ahead: config.rate(config.share)?.time_for(link_layer.on_wire(config.largest)).saturating_mul(2),
                 due: None,
                 passed: 0,
-                sent: false,
                 dropped: 0,
             },
             meter: WireMeter::new(*link_layer),
@@ -329,10 +326,8 @@ impl<P: Packet, D: Discipline<P>> Drain<P, D> {
             let packet = self.express.packets.pop_front()?;
             self.express.bytes -= u64::from(packet.meta().ip_len);
             self.express.passed += 1;
-            self.express.sent = true;
             Some(packet)
         } else {
-            self.express.sent = false;
             below(&mut self.queue, now, drops)
         };
         if let Some(packet) = &packet {
@@ -397,10 +392,6 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Drain<P, D> {
             (Some(express), Some(due)) => Some(express.min(due)),
             (express, due) => express.or(due),
         }
-    }
-
-    fn class_sent(&self) -> Option<u16> {
-        if self.express.sent { None } else { self.queue.class_sent() }
     }
 
     fn backlog(&self) -> Backlog {

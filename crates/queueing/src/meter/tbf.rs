@@ -87,8 +87,6 @@ pub struct Tbf<P, D = Node<P>> {
     catch_up: Duration,
     /// The packet that leaves next, out of the queue already.
     head: Option<Head<P>>,
-    /// The class of the packet that left last.
-    class: Option<u16>,
     sent_packets: u64,
     sent_bytes: u64,
     sent_wire_bytes: u64,
@@ -103,7 +101,6 @@ struct Head<P> {
     bytes: ByteCount,
     /// When it may leave.
     ready: Instant,
-    class: Option<u16>,
 }
 
 impl<P: Packet, D: Discipline<P>> Tbf<P, D> {
@@ -132,7 +129,6 @@ impl<P: Packet, D: Discipline<P>> Tbf<P, D> {
             link_layer: config.link_layer,
             catch_up: config.catch_up,
             head: None,
-            class: None,
             sent_packets: 0,
             sent_bytes: 0,
             sent_wire_bytes: 0,
@@ -156,8 +152,7 @@ impl<P: Packet, D: Discipline<P>> Tbf<P, D> {
             let bytes = packet.meta().ip_bytes();
             let wire = self.link_layer.on_wire(bytes);
             if let Some(at) = self.conforms_at(wire) {
-                let class = self.queue.class_sent();
-                self.head = Some(Head { packet, wire, bytes, ready: at.max(since), class });
+                self.head = Some(Head { packet, wire, bytes, ready: at.max(since) });
                 return;
             }
             // An ACK that came out of the queue larger than it went in.
@@ -191,7 +186,6 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Tbf<P, D> {
         let conforms =
             self.bucket.take(at, head.wire) && self.peak.as_mut().is_none_or(|peak| peak.take(at, head.wire));
         debug_assert!(conforms, "a packet leaves when it conforms, not before");
-        self.class = head.class;
         self.sent_packets += 1;
         self.sent_bytes += head.bytes.as_u64();
         self.sent_wire_bytes += head.wire.as_u64();
@@ -204,10 +198,6 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Tbf<P, D> {
             Some(head) => Some(head.ready),
             None => self.queue.next_ready(now),
         }
-    }
-
-    fn class_sent(&self) -> Option<u16> {
-        self.class
     }
 
     fn backlog(&self) -> Backlog {

@@ -219,9 +219,10 @@ impl<P: Packet, C: Classifier<P>> Cbq<P, C> {
 }
 
 impl<P: Packet, C: Classifier<P>> Discipline<P> for Cbq<P, C> {
-    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>) {
         let class = self.classifier.classify(now, &packet).index();
         let leaf = self.leaves.get(class).copied().flatten().unwrap_or(self.last);
+        self.sharing.note_class(leaf as usize, &mut packet);
         self.sharing.enqueue(leaf as usize, now, packet, drops);
     }
 
@@ -231,10 +232,6 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for Cbq<P, C> {
 
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         self.sharing.next_ready(now)
-    }
-
-    fn class_sent(&self) -> Option<u16> {
-        self.sharing.class_sent()
     }
 
     fn backlog(&self) -> Backlog {

@@ -118,9 +118,10 @@ impl<P: Packet, C: Classifier<P>> CustomQueueing<P, C> {
 }
 
 impl<P: Packet, C: Classifier<P>> Discipline<P> for CustomQueueing<P, C> {
-    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>) {
         let last = self.queues.len() - 1;
         let class = self.classifier.classify(now, &packet).index().min(last);
+        packet.meta_mut().join_class(class);
         self.queues[class].queue.enqueue(now, packet, drops);
     }
 
@@ -154,10 +155,6 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for CustomQueueing<P, C> {
 
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         self.queues.iter().filter_map(|class| class.queue.next_ready(now)).min()
-    }
-
-    fn class_sent(&self) -> Option<u16> {
-        u16::try_from(self.sent).ok()
     }
 
     fn backlog(&self) -> Backlog {

@@ -96,8 +96,6 @@ pub struct Htb<P: Packet, C = Rules> {
     leaves: Vec<Option<u32>>,
     direct: Fifo<P>,
     direct_packets: u64,
-    /// The packet that left last came from the direct queue.
-    direct_sent: bool,
 }
 
 impl Config {
@@ -216,16 +214,18 @@ impl<P: Packet, C: Classifier<P>> Htb<P, C> {
             leaves,
             direct: Fifo::in_packets(config.direct_limit, Overflow::Tail),
             direct_packets: 0,
-            direct_sent: false,
         })
     }
 }
 
 impl<P: Packet, C: Classifier<P>> Discipline<P> for Htb<P, C> {
-    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>) {
         let class = self.classifier.classify(now, &packet).index();
         match self.leaves.get(class).copied().flatten() {
-            Some(leaf) => self.sharing.enqueue(leaf as usize, now, packet, drops),
+            Some(leaf) => {
+                self.sharing.note_class(leaf as usize, &mut packet);
+                self.sharing.enqueue(leaf as usize, now, packet, drops);
+            }
             None => self.direct.enqueue(now, packet, drops),
         }
     }
@@ -235,10 +235,8 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for Htb<P, C> {
             && let Some(packet) = self.direct.dequeue(now, drops)
         {
             self.direct_packets += 1;
-            self.direct_sent = true;
             return Some(packet);
         }
-        self.direct_sent = false;
         self.sharing.dequeue(now, drops)
     }
 
@@ -248,10 +246,6 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for Htb<P, C> {
 
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         self.direct.next_ready(now).or_else(|| self.sharing.next_ready(now))
-    }
-
-    fn class_sent(&self) -> Option<u16> {
-        if self.direct_sent { None } else { self.sharing.class_sent() }
     }
 
     fn backlog(&self) -> Backlog {

@@ -41,9 +41,10 @@ impl<P: Packet, C: Classifier<P>> Priority<P, C> {
 }
 
 impl<P: Packet, C: Classifier<P>> Discipline<P> for Priority<P, C> {
-    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>) {
         let last = self.classes.len() - 1;
         let class = self.classifier.classify(now, &packet).index().min(last);
+        packet.meta_mut().join_class(class);
         self.classes[class].queue.enqueue(now, packet, drops);
     }
 
@@ -74,10 +75,6 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for Priority<P, C> {
 
     fn level_sent(&self) -> usize {
         self.sent
-    }
-
-    fn class_sent(&self) -> Option<u16> {
-        u16::try_from(self.sent).ok()
     }
 
     fn backlog(&self) -> Backlog {
@@ -130,8 +127,8 @@ mod tests {
         let mut none = |_, packet, reason| panic!("{packet:?} dropped: {reason:?}");
         scheduler.enqueue(NOW, datagram(), &mut none);
         scheduler.enqueue(NOW, ack(), &mut none);
-        assert_eq!(scheduler.dequeue(NOW, &mut none), Some(ack()));
-        assert_eq!(scheduler.dequeue(NOW, &mut none), Some(datagram()));
+        assert_eq!(scheduler.dequeue(NOW, &mut none), Some(Meta { class: Some(0), ..ack() }));
+        assert_eq!(scheduler.dequeue(NOW, &mut none), Some(Meta { class: Some(1), ..datagram() }));
         assert_eq!(scheduler.dequeue(NOW, &mut none), None);
         assert_eq!(scheduler.next_ready(NOW), None);
     }
@@ -146,7 +143,7 @@ mod tests {
             scheduler.enqueue(NOW, datagram(), &mut sink);
         }
         scheduler.enqueue(NOW, ack(), &mut sink);
-        assert_eq!(dropped, [(datagram(), DropReason::Tail)]);
+        assert_eq!(dropped, [(Meta { class: Some(1), ..datagram() }, DropReason::Tail)]);
         assert_eq!(scheduler.backlog().packets, PacketCount::new(3));
     }
 

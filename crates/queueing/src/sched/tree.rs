@@ -6,9 +6,7 @@
 //! Cost of a classification: rules for single flows a binary search, those for classes that rules above give a look-up; all others one
 //! after the other.
 
-use core::sync::atomic::{AtomicU16, Ordering};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 
 use lastmile_packet::{FlowId, Packet};
 use lastmile_units::{BitRate, Instant, WireBytes};
@@ -264,13 +262,7 @@ impl<S> Tree<S> {
     /// The classifier of these rules; what none matches is of class `otherwise`.
     pub(super) fn classifier(&self, shape: &Shape, otherwise: ClassIndex, environment: &Environment) -> Rules {
         let otherwise = shape.default.map_or(otherwise, |class| ClassIndex::new(class as u16));
-        let mut rules = Rules {
-            flows: BTreeMap::new(),
-            marks: Vec::new(),
-            mark: Arc::clone(&environment.class),
-            others: Vec::new(),
-            otherwise,
-        };
+        let mut rules = Rules { flows: BTreeMap::new(), marks: Vec::new(), others: Vec::new(), otherwise };
         for (number, (rule, class)) in self.rules.iter().zip(&shape.rules).enumerate() {
             let class = ClassIndex::new(*class as u16);
             match &rule.matches {
@@ -296,8 +288,6 @@ pub struct Rules {
     flows: BTreeMap<FlowId, (usize, ClassIndex)>,
     /// The first rule for each class that rules above give, by its number.
     marks: Vec<Option<(usize, ClassIndex)>>,
-    /// The class that they gave the packet at hand.
-    mark: Arc<AtomicU16>,
     /// All others, in their order.
     others: Vec<(usize, Condition, ClassIndex)>,
     otherwise: ClassIndex,
@@ -307,7 +297,8 @@ impl<P: Packet> Classifier<P> for Rules {
     // For nearly every tree below rules it is one look-up.
     #[inline(always)]
     fn classify(&mut self, now: Instant, packet: &P) -> ClassIndex {
-        let mark = self.marks.get(usize::from(self.mark.load(Ordering::Relaxed))).and_then(Option::as_ref);
+        let class = packet.meta().class;
+        let mark = class.and_then(|class| self.marks.get(usize::from(class))?.as_ref());
         if self.flows.is_empty() && self.others.is_empty() {
             return mark.map_or(self.otherwise, |(_, class)| *class);
         }

@@ -90,9 +90,8 @@ impl Spec {
                 if let Some(policy) = policy::rules_over_htb::<P>(self, at, environment)? {
                     return Ok(Box::new(policy));
                 }
-                let below = Rules::below(environment);
-                let queue: Node<P> = queue.build_queue(at, &below)?;
-                Box::new(Rules::new(rules, *otherwise, &below, queue))
+                let queue: Node<P> = queue.build_queue(at, environment)?;
+                Box::new(Rules::new(rules, *otherwise, environment, queue))
             }
             Self::Drr(config) => fair::drr(config, at, environment)?,
             Self::Wfq(config) => fair::wfq(config, at, environment)?,

@@ -66,10 +66,9 @@ pub(super) fn rules_over_htb<P: Packet + Send + 'static>(
     let Spec::Rules(rules::Config { rules, otherwise, queue, .. }) = spec else { return Ok(None) };
     let Spec::Htb(config) = &**queue else { return Ok(None) };
     spec.check_at(at, environment)?;
-    let below = Rules::below(environment);
     at.push("queue".into());
-    queue.check_at(at, &below)?;
-    let htb = sched::htb(config, at, &below)?;
+    queue.check_at(at, environment)?;
+    let htb = sched::htb(config, at, environment)?;
     at.pop();
-    Ok(Some(Rules::new(rules, *otherwise, &below, htb)))
+    Ok(Some(Rules::new(rules, *otherwise, environment, htb)))
 }

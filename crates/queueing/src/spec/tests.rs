@@ -161,7 +161,7 @@ fn a_tree_does_what_it_says_and_tells_so() {
         tree.enqueue(now, packet, &mut |_, _, _| dropped += 1);
     }
     let left: Vec<_> = std::iter::from_fn(|| tree.dequeue(now, &mut |_, _, _| dropped += 1)).collect();
-    assert_eq!((left, dropped), (vec![ack(3), data], 3));
+    assert_eq!((left, dropped), (vec![Meta { class: Some(0), ..ack(3) }, Meta { class: Some(1), ..data }], 3));
 
     let mut told = Vec::new();
     tree.counters(&mut |c| {

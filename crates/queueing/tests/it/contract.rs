@@ -305,6 +305,8 @@ impl Trial {
             before.set_dscp(after.dscp());
             before.mark = after.mark;
         }
+        // A scheduler notes its class.
+        before.class = after.class;
         before
     }
 

@@ -114,7 +114,7 @@ fn link(hop: &HopReport, spec: &Link, after: Duration) -> LinkOutcome {
     // Frames carry the class that the rules of a policy gave them.
     let classes = (0..).zip(&hop.class_waited).filter(|(_, waits)| !waits.is_empty());
     let named = |(class, waits): (u16, &Histogram<u64>)| {
-        (spec.queue.rule_class_name(class).unwrap_or_else(|| class.to_string()), waits.clone())
+        (spec.queue.class_name(class).unwrap_or_else(|| class.to_string()), waits.clone())
     };
     let begun = hop.line.wire_bytes.bits();
     LinkOutcome {

@@ -5,6 +5,8 @@ use lastmile_units::{BitRate, ByteCount, Duration, PacketCount};
 
 use proptest::prelude::*;
 
+use std::sync::Arc;
+
 use super::*;
 use crate::classify::{Bound, Condition, End, Matcher as _, Pattern, Prefix};
 use crate::spec::ClassSpec;
@@ -250,7 +252,7 @@ fn each_list_of_rules_has_classes_of_its_own() {
         tree.enqueue(Instant::ZERO, packet, &mut |_, _, _| panic!("there is room"));
     }
     let left: Vec<Meta> = std::iter::from_fn(|| tree.dequeue(Instant::ZERO, &mut |_, _, _| {})).collect();
-    assert_eq!(left, [ack(0), data(0)]);
+    assert_eq!(left, [ack(0), data(0)].map(|packet| Meta { class: Some(1), ..packet }));
 }
 
 #[test]
@@ -476,9 +478,9 @@ fn asked_class(holds: &[bool], last: usize) -> usize {
 
 /// How many of `packets` are decided without asking the rules.
 fn remembered(matches: Match, packets: &[Meta]) -> u64 {
-    let below = Rules::below(&environment());
+    let environment = environment();
     let queue = crate::Fifo::in_packets(PacketCount::new(100), Overflow::Tail);
-    let mut rules = Rules::new(&[Rule { matches, class: 0, last: false }], 1, &below, queue);
+    let mut rules = Rules::new(&[Rule { matches, class: 0, last: false }], 1, &environment, queue);
     for packet in packets {
         rules.enqueue(Instant::ZERO, *packet, &mut |_, _, _| {});
     }

@@ -122,7 +122,7 @@ fn a_class_that_drops_all_it_has_leaves_the_turn_to_the_next() {
         }
         let mut dropped = 0;
         let sent = scheduler.dequeue(NOW, &mut |_, _, _| dropped += 1);
-        assert_eq!((sent, dropped), (Some(packet(1)), 2));
+        assert_eq!((sent, dropped), (Some(Meta { class: Some(1), ..packet(1) }), 2));
         assert_eq!(scheduler.next_ready(NOW), None);
     }
 }

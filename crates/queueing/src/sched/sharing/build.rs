@@ -84,7 +84,6 @@ impl<P: Packet> Sharing<P> {
             borrowers,
             levels,
             backlog: Backlog::default(),
-            sent: None,
         }
     }
 }

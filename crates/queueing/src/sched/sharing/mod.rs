@@ -50,8 +50,6 @@ pub(crate) struct Sharing<P> {
     levels: Vec<Vec<u32>>,
     events: Events,
     backlog: Backlog,
-    /// The configuration's number of the class that sent last.
-    sent: Option<u32>,
 }
 
 impl<P: Packet> Sharing<P> {
@@ -102,7 +100,6 @@ impl<P: Packet> Sharing<P> {
                 self.spend_turn(id, level, priority, wire);
                 self.charge(id, level, now, bytes, wire);
                 self.join_or_leave(id, ready, now);
-                self.sent = self.indices[id];
                 return Some(packet);
             }
             self.join_or_leave(id, ready, now);
@@ -114,9 +111,12 @@ impl<P: Packet> Sharing<P> {
         if self.lenders.iter().any(|waiting| waiting.priorities != 0) { Some(now) } else { self.events.first() }
     }
 
-    /// The configuration's number of the class that sent last.
-    pub(crate) fn class_sent(&self) -> Option<u16> {
-        u16::try_from(self.sent?).ok()
+    /// Notes in the packet that it goes to leaf `id`, by the configuration's number of the class.
+    #[inline]
+    pub(crate) fn note_class(&self, id: usize, packet: &mut P) {
+        if let Some(number) = self.indices[id] {
+            packet.meta_mut().join_class(number as usize);
+        }
     }
 
     pub(crate) const fn backlog(&self) -> Backlog {
