@@ -3,7 +3,10 @@
 
     scripts/tables.py                                   writes each table into its page
     scripts/tables.py --check                           exits with 1 where a page differs from its result file
-    scripts/tables.py --record-bench FILE... --note TEXT    makes docs/reference/performance.json of what `make bench` wrote, and says where
+    scripts/tables.py --record bench FILE... --note TEXT      makes docs/reference/performance.json of JSON that the benchmark printed
+    scripts/tables.py --record carried FILE... --note TEXT    makes docs/reference/carried.json of that of `--only live:`
+
+NOTE says what else the machine did. On a busy machine, `--without-times` records instructions and memory alone.
 
 A table begins in its page with the comment `<!-- table: NAME -->` and ends with `<!-- end of table -->`.
 """
@@ -13,6 +16,7 @@ import contextlib
 import datetime
 import io
 import json
+import os
 import pathlib
 import platform
 import re
@@ -104,67 +108,75 @@ def margins():
 # Speed and memory.
 
 
-def bench(keep):
-    return [row for row in load(BENCH)["rows"] if keep(row["name"])]
-
-
-def bench_machine():
-    found = load(BENCH)
+def machine(path):
+    found = load(path)
     return f"{found['machine']}. Version {found['version']}, {found['date']}. {found['note']}\n"
 
 
 def simulations():
-    def cells(row):
-        each = row["wall_s"] / row["data_packets"]
-        instructions = row["instructions"] / row["data_packets"] if row["instructions"] else None
-        name = re.sub(r"^\(.\) ", "", row["name"])
-        memory = f"{row['peak_bytes'] / 2**20:.1f}"
-        return [name, f"{row['wall_s']:.3g}", f"{1e-6 / each:.2g}", f"{each * 1e9:.0f}", count(instructions) if instructions else "–", memory]
+    """Times where the machine was quiet enough to record them."""
 
-    headings = ["simulation", "wall time, s", "million data packets/s", "ns a data packet", "instructions a data packet", "peak memory, MiB"]
-    return grid(headings, map(cells, bench(lambda name: name.startswith("(") or " flows of " in name)))
+    def cells(row):
+        instructions = count(row["instructions"] / row["data_packets"]) if row["instructions"] else "–"
+        cells = [re.sub(r"^\(.\) ", "", row["name"]), instructions, f"{row['peak_bytes'] / 2**20:.1f}"]
+        return cells + ([f"{row['wall_s']:.3g}", f"{row['wall_s'] * 1e9 / row['data_packets']:.0f}"] if row["wall_s"] else [])
+
+    found = [cells(row) for row in load(BENCH)["rows"] if row["name"].startswith("(") or " flows of " in row["name"]]
+    headings = ["simulation", "instructions a data packet", "peak memory, MiB", "wall time, s", "ns a data packet"]
+    return grid(headings[: len(found[0])], found)
 
 
 def events():
-    times = {row["name"]: row["wall_s"] * 1e9 / row["events"] for row in bench(lambda name: name.endswith(" pending"))}
+    """Nothing where no times were recorded."""
+    found = [row for row in load(BENCH)["rows"] if row["name"].endswith(" pending") and row["wall_s"]]
+    times = {row["name"]: row["wall_s"] * 1e9 / row["events"] for row in found}
     sizes = sorted({int(name.split()[1]) for name in times})
     rows = [[count(size), *(f"{times[f'{kind} {size} pending']:.0f}" for kind in ("heap", "wheel"))] for size in sizes]
-    return grid(["pending events", "binary heap, ns", "timing wheel, ns"], rows)
+    return grid(["pending events", "binary heap, ns", "timing wheel, ns"], rows) if rows else "No times were recorded.\n"
 
 
 def costs(kind, what, keep):
     """Instructions and nanoseconds of each thing, the numbers of flows next to each other."""
     found = [row[kind] for row in load(BENCH)["rows"] if row.get(kind) and keep(row[kind])]
     flows = sorted({cost["flows"] for cost in found})
+    units = [unit for unit in ("instructions", "ns") if any(cost[f"{unit}_per_packet"] for cost in found)]
     at = {(cost["what"], cost["load"], cost["flows"]): cost for cost in found}
-    rows = []
-    for name, load_name in dict.fromkeys(key[:2] for key in at):
-        costs = [at.get((name, load_name, number)) for number in flows]
-        instructions = [count(cost["instructions_per_packet"]) if cost and cost["instructions_per_packet"] else "–" for cost in costs]
-        rows.append([name, load_name, *instructions, *(f"{cost['ns_per_packet']:.0f}" if cost else "–" for cost in costs)])
-    columns = [f"{unit} at {count(number)}" for unit in ("instructions", "ns") for number in flows]
-    return grid([what, "packets", *columns], rows, 2)
+
+    def cell(unit, key):
+        value = at.get(key, {}).get(f"{unit}_per_packet")
+        return count(value) if value else "–"
+
+    things = dict.fromkeys(key[:2] for key in at)
+    rows = [[*thing, *(cell(unit, (*thing, number)) for unit in units for number in flows)] for thing in things]
+    return grid([what, "packets", *(f"{unit} at {count(number)}" for unit in units for number in flows)], rows, 2)
 
 
 def cells():
-    found = [row["atm"] for row in load(BENCH)["rows"] if row.get("atm")]
-    rows = [[row["load"], row["way"], f"{row['instructions_per_cell_hop']:.0f}", f"{row['seconds']:.2g}"] for row in found]
-    return grid(["load", "method", "instructions a cell and hop", "s for 18 s"], rows, 2)
-
-
-def carried_machine():
-    found = load(CARRIED)
-    return f"{found['machine']}. Version {found['version']}, {found['date']}. {found['note']}\n"
+    found = {}
+    for cost in (row["atm"] for row in load(BENCH)["rows"] if row.get("atm")):
+        found.setdefault(cost["what"], {})[cost["trains"]] = cost["instructions_per_cell_hop"]
+    rows = [[what, *(f"{ways[trains]:.0f}" if ways.get(trains) else "–" for trains in (False, True))] for what, ways in found.items()]
+    return grid(["load", "cell by cell", "in trains"], rows)
 
 
 def carried():
     """Packets a second of processor time at 100 000 flows, by path and policy."""
     found = {}
-    for row in (row for bench in load(CARRIED)["rows"] for row in bench["live"]):
-        cell = dict(zip(row["headings"], row["cells"]))
-        found.setdefault((cell["forwarded by"], cell["way"]), {})[int(cell["bytes"])] = float(cell["per CPU second"])
+    for row in live("forwarded by"):
+        if row["flows"] == "100000" and row["way"] != "bare forwarder":
+            found.setdefault((row["forwarded by"], row["way"]), {})[int(row["bytes"])] = float(row["per CPU second"])
     rows = [[*key, *(count(sizes[size]) for size in (64, 1500)), f"{sizes[1500] * 1500 * 8 / 1e9:.1f}"] for key, sizes in found.items()]
     return grid(["path", "policy", "64 bytes, packets/s", "1500 bytes, packets/s", "1500 bytes, Gbit/s"], rows, 2)
+
+
+def emulated():
+    return grid(["over the emulated line", "packets/s"], [[row["emulated"], count(float(row["carried/s"]))] for row in live("emulated")])
+
+
+def live(heading):
+    """Rows of real packets that have this heading."""
+    found = [dict(zip(row["headings"], row["cells"])) for bench in load(CARRIED)["rows"] for row in bench["live"]]
+    return [row for row in found if heading in row]
 
 
 SHOWN = ("fifo", "sad keep", "ack-filter", "ack-collapsing", "ack-pacing", "tbf", "codel", "red", "sfq", "drr", "wfq", "wf2q-plus", "cake of flows")
@@ -174,14 +186,15 @@ TABLES = {
     **{f"short {line}": lambda line=line: peers_short(line) for line in ("bridged", "pppoa")},
     **{f"all {line}": lambda line=line: peers(line) for line in report.LINES if line != "clock"},
     "margins": margins,
-    "machine": bench_machine,
+    "bench machine": lambda: machine(BENCH),
     "simulations": simulations,
     "events": events,
     "queues": lambda: costs("queue", "discipline", lambda cost: cost["load"] == "mixed" and shown(cost["what"])),
     "datapath": lambda: costs("datapath", "between the ports", lambda cost: cost["flows"] <= 100_000),
     "cells": cells,
-    "carried machine": carried_machine,
+    "carried machine": lambda: machine(CARRIED),
     "carried": carried,
+    "emulated": emulated,
 }
 
 
@@ -189,30 +202,37 @@ def shown(discipline):
     return discipline in SHOWN or discipline.startswith(("htb", "cbq", "fq-codel", "priority"))
 
 
-def record(files, note):
-    """The result file of the performance page."""
+def record(path, files, note, times):
+    """A result file of what the benchmark printed."""
     rows = [row for file in files for row in json.loads(pathlib.Path(file).read_text())]
-    cpu = re.search(r"model name\s*:\s*(.+)", pathlib.Path("/proc/cpuinfo").read_text())
-    processors = len(re.findall(r"^processor\s*:", pathlib.Path("/proc/cpuinfo").read_text(), re.M))
-    version = re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.M).group(1)
+    for row in [] if times else rows:
+        row["wall_s"] = None
+        for cost in (row.get(kind) for kind in ("queue", "datapath")):
+            (cost or {}).update(ns_per_packet=None)
+    cpu = pathlib.Path("/proc/cpuinfo").read_text()
+    model = re.search(r"model name\s*:\s*(.+)", cpu)
     found = {
-        "machine": f"{cpu.group(1) if cpu else platform.machine()}, {processors} processors, Linux {platform.release()}",
-        "version": version,
+        "machine": f"{model.group(1) if model else platform.machine()}, {os.cpu_count()} processors, Linux {platform.release()}",
+        "version": re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.M).group(1),
         "date": datetime.date.today().isoformat(),
         "note": note,
     }
     head = "".join(f"{json.dumps(key)}: {json.dumps(value)},\n" for key, value in found.items())
-    BENCH.write_text("{\n" + head + '"rows": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]\n}\n")
+    path.write_text("{\n" + head + '"rows": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]\n}\n")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 where a page differs")
-    parser.add_argument("--record-bench", nargs="+", metavar="FILE", help="JSON of the benchmark")
-    parser.add_argument("--note", default="", help="what else the machine did, for the page")
+    parser.add_argument("--record", choices=["bench", "carried"], help="make this result file")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="JSON that the benchmark printed")
+    parser.add_argument("--note", default="", help="what else the machine did")
+    parser.add_argument("--without-times", action="store_true", help="record no times")
     options = parser.parse_args()
-    if options.record_bench:
-        record(options.record_bench, options.note)
+    if bool(options.record) != bool(options.files):
+        parser.error("--record takes files, and files need --record")
+    if options.record:
+        record(BENCH if options.record == "bench" else CARRIED, options.files, options.note, not options.without_times)
     stale = []
     for page in sorted((ROOT / "docs").rglob("*.md")):
         text = page.read_text()
