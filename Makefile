@@ -48,10 +48,11 @@ test: lint ## Everything: format, lints, tests, documentation, live tests where 
 	@scripts/live-tests.sh
 
 .PHONY: lint
-lint: ## Format and lints, warnings are errors
+lint: ## Format, lints (warnings are errors), and the tables of the documents
 	@scripts/setup.sh lint
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
+	@! command -v python3 > /dev/null || python3 scripts/tables.py --check
 
 .PHONY: bench
 bench: ## Events, packets and cells per second beside the machine's yardstick

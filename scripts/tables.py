@@ -3,10 +3,9 @@
 
     scripts/tables.py                                   writes each table into its page
     scripts/tables.py --check                           exits with 1 where a page differs from its result file
-    scripts/tables.py --record bench FILE... --note TEXT      makes docs/reference/performance.json of JSON that the benchmark printed
-    scripts/tables.py --record carried FILE... --note TEXT    makes docs/reference/carried.json of that of `--only live:`
+    scripts/tables.py --record FILE... --note TEXT      makes the result files in docs/measured of JSON that the benchmark printed
 
-NOTE says what else the machine did. On a busy machine, `--without-times` records instructions and memory alone.
+TEXT names the build and the other work of the machine. On a busy machine, `--without-times` records instructions and memory only.
 
 A table begins in its page with the comment `<!-- table: NAME -->` and ends with `<!-- end of table -->`.
 """
@@ -26,9 +25,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts/peers"))
 import report  # noqa: E402
 
-BENCH = ROOT / "docs/reference/performance.json"
-CARRIED = ROOT / "docs/reference/carried.json"
-PEERS = ROOT / "docs/studies/kernel-queues.json"
+MEASURED = ROOT / "docs/measured"
+SIMULATIONS, COSTS, CARRIED = (MEASURED / f"{name}.json" for name in ("simulations", "costs", "carried"))
+PEERS = MEASURED / "kernel-queues.json"
 MARGINS = ROOT / "docs/images/both-ways.json"
 TABLE = re.compile(r"(<!-- table: (.+?) -->\n).*?(<!-- end of table -->)", re.S)
 # Rows of the short tables: what a household may choose, by the kernel and by lastmile.
@@ -121,23 +120,14 @@ def simulations():
         cells = [re.sub(r"^\(.\) ", "", row["name"]), instructions, f"{row['peak_bytes'] / 2**20:.1f}"]
         return cells + ([f"{row['wall_s']:.3g}", f"{row['wall_s'] * 1e9 / row['data_packets']:.0f}"] if row["wall_s"] else [])
 
-    found = [cells(row) for row in load(BENCH)["rows"] if row["name"].startswith("(") or " flows of " in row["name"]]
+    found = [cells(row) for row in load(SIMULATIONS)["rows"] if row["name"].startswith("(") or " flows of " in row["name"]]
     headings = ["simulation", "instructions a data packet", "peak memory, MiB", "wall time, s", "ns a data packet"]
     return grid(headings[: len(found[0])], found)
 
 
-def events():
-    """Nothing where no times were recorded."""
-    found = [row for row in load(BENCH)["rows"] if row["name"].endswith(" pending") and row["wall_s"]]
-    times = {row["name"]: row["wall_s"] * 1e9 / row["events"] for row in found}
-    sizes = sorted({int(name.split()[1]) for name in times})
-    rows = [[count(size), *(f"{times[f'{kind} {size} pending']:.0f}" for kind in ("heap", "wheel"))] for size in sizes]
-    return grid(["pending events", "binary heap, ns", "timing wheel, ns"], rows) if rows else "No times were recorded.\n"
-
-
 def costs(kind, what, keep):
     """Instructions and nanoseconds of each thing, the numbers of flows next to each other."""
-    found = [row[kind] for row in load(BENCH)["rows"] if row.get(kind) and keep(row[kind])]
+    found = [row[kind] for row in load(COSTS)["rows"] if row.get(kind) and keep(row[kind])]
     flows = sorted({cost["flows"] for cost in found})
     units = [unit for unit in ("instructions", "ns") if any(cost[f"{unit}_per_packet"] for cost in found)]
     at = {(cost["what"], cost["load"], cost["flows"]): cost for cost in found}
@@ -153,7 +143,7 @@ def costs(kind, what, keep):
 
 def cells():
     found = {}
-    for cost in (row["atm"] for row in load(BENCH)["rows"] if row.get("atm")):
+    for cost in (row["atm"] for row in load(COSTS)["rows"] if row.get("atm")):
         found.setdefault(cost["what"], {})[cost["trains"]] = cost["instructions_per_cell_hop"]
     rows = [[what, *(f"{ways[trains]:.0f}" if ways.get(trains) else "–" for trains in (False, True))] for what, ways in found.items()]
     return grid(["load", "cell by cell", "in trains"], rows)
@@ -186,9 +176,9 @@ TABLES = {
     **{f"short {line}": lambda line=line: peers_short(line) for line in ("bridged", "pppoa")},
     **{f"all {line}": lambda line=line: peers(line) for line in report.LINES if line != "clock"},
     "margins": margins,
-    "bench machine": lambda: machine(BENCH),
+    "simulations machine": lambda: machine(SIMULATIONS),
+    "costs machine": lambda: machine(COSTS),
     "simulations": simulations,
-    "events": events,
     "queues": lambda: costs("queue", "discipline", lambda cost: cost["load"] == "mixed" and shown(cost["what"])),
     "datapath": lambda: costs("datapath", "between the ports", lambda cost: cost["flows"] <= 100_000),
     "cells": cells,
@@ -202,41 +192,48 @@ def shown(discipline):
     return discipline in SHOWN or discipline.startswith(("htb", "cbq", "fq-codel", "priority"))
 
 
-def record(path, files, note, times):
-    """A result file of what the benchmark printed."""
-    rows = [row for file in files for row in json.loads(pathlib.Path(file).read_text())]
-    for row in [] if times else rows:
-        row["wall_s"] = None
-        for cost in (row.get(kind) for kind in ("queue", "datapath")):
-            (cost or {}).update(ns_per_packet=None)
+def record(files, note, times):
+    """Result files of what the benchmark printed: one for whole simulations, one for costs of a packet or cell, one for real packets."""
+    kinds = {SIMULATIONS: [], COSTS: [], CARRIED: []}
+    for row in (row for file in files for row in json.loads(pathlib.Path(file).read_text())):
+        cost = row.get("queue") or row.get("datapath") or row.get("atm")
+        kinds[COSTS if cost else CARRIED if row.get("live") else SIMULATIONS].append(row)
+        if not times:
+            row["wall_s"] = None
+            (cost or {}).update({key: None for key in cost or {} if key.startswith("ns_")})
     cpu = pathlib.Path("/proc/cpuinfo").read_text()
     model = re.search(r"model name\s*:\s*(.+)", cpu)
-    found = {
-        "machine": f"{model.group(1) if model else platform.machine()}, {os.cpu_count()} processors, Linux {platform.release()}",
+    head = {
+        "machine": f"{model.group(1) if model else platform.machine()}, {os.cpu_count()} processors, Linux {platform.release().split('-')[0]}",
         "version": re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.M).group(1),
         "date": datetime.date.today().isoformat(),
         "note": note,
     }
-    head = "".join(f"{json.dumps(key)}: {json.dumps(value)},\n" for key, value in found.items())
-    path.write_text("{\n" + head + '"rows": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]\n}\n")
+    for path, rows in kinds.items():
+        if rows:
+            write(path, head, rows)
+
+
+def write(path, head, rows):
+    lines = "".join(f"{json.dumps(key)}: {json.dumps(value)},\n" for key, value in head.items())
+    path.write_text("{\n" + lines + '"rows": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]\n}\n")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 where a page differs")
-    parser.add_argument("--record", choices=["bench", "carried"], help="make this result file")
-    parser.add_argument("files", nargs="*", metavar="FILE", help="JSON that the benchmark printed")
-    parser.add_argument("--note", default="", help="what else the machine did")
+    parser.add_argument("--record", nargs="+", metavar="FILE", help="JSON that the benchmark printed")
+    parser.add_argument("--note", default="", help="the build and the other work of the machine")
     parser.add_argument("--without-times", action="store_true", help="record no times")
     options = parser.parse_args()
-    if bool(options.record) != bool(options.files):
-        parser.error("--record takes files, and files need --record")
     if options.record:
-        record(BENCH if options.record == "bench" else CARRIED, options.files, options.note, not options.without_times)
+        record(options.record, options.note, not options.without_times)
     stale = []
     for page in sorted((ROOT / "docs").rglob("*.md")):
         text = page.read_text()
-        new = TABLE.sub(lambda found: found[1] + "\n" + TABLES[found[2]]() + "\n" + found[3], text)
+        for name in (found[2] for found in TABLE.finditer(text) if found[2] not in TABLES):
+            sys.exit(f"{page.relative_to(ROOT)}: no table is called {name}; tables are {', '.join(TABLES)}")
+        new = TABLE.sub(lambda found: found[1] + TABLES[found[2]]() + found[3], text)
         if new != text:
             stale.append(page.relative_to(ROOT))
             if not options.check:
