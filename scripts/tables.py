@@ -21,6 +21,7 @@ import platform
 import re
 import sys
 
+sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts/peers"))
 import report  # noqa: E402
@@ -159,17 +160,13 @@ def carried():
     return grid(["path", "policy", "64 bytes, packets/s", "1500 bytes, packets/s", "1500 bytes, Gbit/s"], rows, 2)
 
 
-def emulated():
-    return grid(["over the emulated line", "packets/s"], [[row["emulated"], count(float(row["carried/s"]))] for row in live("emulated")])
-
-
 def live(heading):
     """Rows of real packets that have this heading."""
     found = [dict(zip(row["headings"], row["cells"])) for bench in load(CARRIED)["rows"] for row in bench["live"]]
     return [row for row in found if heading in row]
 
 
-SHOWN = ("fifo", "sad keep", "ack-filter", "ack-collapsing", "ack-pacing", "tbf", "codel", "red", "sfq", "drr", "wfq", "wf2q-plus", "cake of flows")
+SHOWN = ("fifo", "sad keep", "ack-filter", "ack-collapsing", "ack-pacing", "tbf", "codel", "fq-codel of 1024", "red", "sfq", "drr", "wfq", "wf2q-plus", "cake of flows")
 TABLES = {
     "claims": lambda: printed(report.claims, load(PEERS)["trials"]),
     "clocks": peers_jumps,
@@ -184,12 +181,11 @@ TABLES = {
     "cells": cells,
     "carried machine": lambda: machine(CARRIED),
     "carried": carried,
-    "emulated": emulated,
 }
 
 
 def shown(discipline):
-    return discipline in SHOWN or discipline.startswith(("htb", "cbq", "fq-codel", "priority"))
+    return discipline in SHOWN or discipline.startswith(("htb of 1", "cbq of 1", "priority")) and not discipline.endswith(" 1 class")
 
 
 def record(files, note, times):
