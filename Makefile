@@ -11,6 +11,9 @@ CARGO ?= cargo
 LASTMILE = $(CARGO) run --release --locked --quiet --package lastmile-cli --
 # Where cargo puts what it builds.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+# A program of that name on the PATH, or the one that setup.sh installs below target/.
+export TOOLS := $(abspath $(TARGET))/tools
+MDBOOK = $(or $(shell command -v mdbook),$(TOOLS)/bin/mdbook)
 # Where `make demo` leaves its reports.
 OUT ?= out/demo
 # Where `make peers` leaves its results, and which of its trials it runs (an extended regular expression).
@@ -45,10 +48,11 @@ test: lint ## Everything: format, lints, tests, documentation, live tests where 
 	@scripts/live-tests.sh
 
 .PHONY: lint
-lint: ## Format and lints, warnings are errors
+lint: ## Format, lints (warnings are errors), and the tables of the documents
 	@scripts/setup.sh lint
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
+	@! command -v python3 > /dev/null || python3 scripts/tables.py --check
 
 .PHONY: bench
 bench: ## Events, packets and cells per second beside the machine's yardstick
@@ -87,6 +91,11 @@ docs: ## API reference, and the output shown in README.md and docs/ brought up t
 	@scripts/setup.sh docs
 	UPDATE_DOCS=1 $(CARGO) test --locked --package lastmile-cli --test it docs
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --locked --no-deps
+
+.PHONY: book
+book: ## The pages of docs/ as a site in target/book, by mdBook
+	@scripts/setup.sh book
+	$(MDBOOK) build --dest-dir $(abspath $(TARGET))/book
 
 .PHONY: fuzz
 fuzz: ## Each parser against random input, FUZZ_SECONDS each

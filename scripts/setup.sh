@@ -81,6 +81,12 @@ case $target in
   bench)
     want valgrind valgrind "no instruction counts"
     ;;
+  book)
+    have mdbook || [ -x "${TOOLS:=$PWD/target/tools}/bin/mdbook" ] || {
+      say "installing mdBook into $TOOLS"
+      cargo install --locked --root "$TOOLS" mdbook >&2 || die "could not install mdBook: cargo install --locked mdbook"
+    }
+    ;;
   fuzz)
     have c++ || apt_install g++ || die "libFuzzer needs a C++ compiler: install g++ or clang"
     cargo fuzz --version >/dev/null 2>&1 || {

@@ -33,14 +33,14 @@ NAMES = {
     "both-90": "ACK class; downstream shaped to 90 %",
     "both-97": "ACK class; downstream shaped to 97 %",
     **{f"margin-{share}": f"ACK class; both ways shaped to {share} %" for share in (90, 93, 95, 97, 98, 99)},
-    **{f"margin-fifo-{share}": f"the same at {share} %, a FIFO in place of FQ-CoDel" for share in (90, 97)},
+    **{f"margin-fifo-{share}": f"ACK class; both ways shaped to {share} %, FIFO in place of FQ-CoDel" for share in (90, 97)},
     **{f"full-{share}": f"full-both-ways, {share} % of the downstream" for share in (90, 95, 97, 99)},
     **{f"full-htb-{share}": f"full-both-ways, {share} % both ways" for share in (90, 95, 97, 99)},
 }
 JUMPS = {
-    "before": "nothing yet",
+    "before": "no change",
     "ahead": "the wall clock is set an hour ahead",
-    "back": "it is set back two hours",
+    "back": "the wall clock is set back two hours",
     "stop": "both programs are stopped for 0.5 s",
 }
 LINE_BY = {"emulate": "`emulate`", "kernel": "kernel", "netem": "kernel, netem"}
@@ -89,6 +89,7 @@ def rows(folder):
             "policy": policy,
             "live": {
                 "download_bps": live["download_bps"],
+                "download_of_bound": live["download_bps"] / bound(down, overhead),
                 "upload_bps": live["upload_bps"],
                 "upload_busy": live["upload_cells_bps"] / up,
                 "ping_p50_ms": live["ping_ms"]["p50"],
@@ -116,8 +117,7 @@ def milliseconds(value):
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
 
 
-def table(line, found):
-    print(f"## {LINES[line][0]}\n")
+def table(found):
     print("| remedy | by | line by | download, kbit/s | of its bound | upload, kbit/s | its cells | ping p50, ms | p99 | processor |", end="")
     print(" simulated: download | upload | p50 | p99 |")
     print("| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
@@ -129,7 +129,7 @@ def table(line, found):
             BY[row["remedy"]],
             LINE_BY[row["line_by"]],
             f"{live['download_bps'] / 1e3:.0f}",
-            f"{live['download_bps'] / row['download_bound_bps']:.1%}".replace("%", " %"),
+            f"{live['download_of_bound']:.1%}".replace("%", " %"),
             f"{live['upload_bps'] / 1e3:.0f}",
             f"{live['upload_busy']:.1%}".replace("%", " %"),
             milliseconds(live["ping_p50_ms"]) if live["ping_p50_ms"] is not None else "–",
@@ -155,7 +155,7 @@ def curve(found):
             "line": {"full2": "2M", "full8": "8M"}[row["line"]],
             "remedy": {"shape": "shape", "tc": "htb"}[row["remedy"]],
             "share": row["policy"].rsplit("-", 1)[1],
-            "download": round(live["download_bps"] / row["download_bound_bps"], 4),
+            "download": round(live["download_of_bound"], 4),
             "upload": round(live["upload_busy"], 4),
             "p50_ms": live["ping_p50_ms"],
             "p99_ms": live["ping_p99_ms"],
@@ -165,7 +165,6 @@ def curve(found):
 
 def claims(found):
     """Whether full-both-ways keeps 97 % of the upload's bound, 95 % of the downloads', and the ping within what is allowed: worst of the runs."""
-    print("## What full-both-ways is to keep\n")
     print("| line | downloads | windows | runs | download, at least | upload, its cells, at least | ping p99, ms, at most | allowed | all three |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name, (line, downloads, window) in CLAIMS.items():
@@ -173,7 +172,7 @@ def claims(found):
         if not runs:
             continue
         kept = [
-            (row["live"]["download_bps"] / row["download_bound_bps"], row["live"]["upload_busy"], row["live"]["ping_p99_ms"], row["ping_allowed_ms"])
+            (row["live"]["download_of_bound"], row["live"]["upload_busy"], row["live"]["ping_p99_ms"], row["ping_allowed_ms"])
             for row in runs
         ]
         down, up, p99, allowed = zip(*kept)
@@ -188,7 +187,7 @@ def jumps(row):
     live = row["live"]
     if not live["after_jumps"]:
         return
-    print("| what happens | download, kbit/s | upload, kbit/s | ping p50, ms | max |")
+    print("| event | download, kbit/s | upload, kbit/s | ping p50, ms | max |")
     print("| --- | ---: | ---: | ---: | ---: |")
     for part in live["after_jumps"]:
         cells = [JUMPS[part["what"]]]
@@ -196,8 +195,8 @@ def jumps(row):
         cells += [milliseconds(part[key] * 1e3) if part[key] is not None else "–" for key in ("rtt_p50_s", "rtt_max_s")]
         print("| " + " | ".join(cells) + " |")
     packets = live["conservation"]["packets"]
-    told = ", ".join(f"{what.replace('_', ' ')} {count}" for what, count in packets.items())
-    print(f"\nPackets on the line: {told}; the sums {'come out' if live['conservation']['holds'] else 'DO NOT come out'}.\n")
+    counts = ", ".join(f"{what.replace('_', ' ')} {count}" for what, count in packets.items())
+    print(f"\nPackets on the line: {counts}; conservation {'holds' if live['conservation']['holds'] else 'DOES NOT HOLD'}.\n")
 
 
 def main():
@@ -210,13 +209,16 @@ def main():
     (folder / "curve.json").write_text(f"[\n{points}\n]\n")
     print(f"Linux {kernel}\n")
     if any(row["line"] in CLAIMS for row in found):
+        print("## Claims of full-both-ways\n")
         claims(found)
     for line in LINES:
         of_line = [row for row in found if row["line"] == line]
         if of_line:
-            table(line, of_line)
+            print(f"## {LINES[line][0]}\n")
+            table(of_line)
             for row in of_line:
                 jumps(row)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-//! Pictures of download kept against the ping, as real packets had it: of `docs/guides/controlling-the-downstream.md`, and of
+//! Pictures of download kept against the ping, as real packets had it: of `docs/studies/downstream.md`, and of
 //! `docs/reference/peers.md`.
 //!
 //! `cargo run -p lastmile-results --example both-ways > docs/images/both-ways.svg` draws the first from `docs/images/both-ways.json`, which

@@ -1,6 +1,6 @@
 //! What control of the downstream keeps of a download, and what it makes of a ping: share by share, with and without a drain.
 //!
-//! Prints the tables of `docs/guides/controlling-the-downstream.md`: `cargo run -p lastmile-scenario --example downstream`.
+//! Prints the tables of `docs/studies/downstream.md`: `cargo run -p lastmile-scenario --example downstream`.
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
 
 use std::fmt::Write as _;

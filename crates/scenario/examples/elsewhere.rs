@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p lastmile-scenario --example elsewhere [CASES [POLICY]]` draws so many cases (240 if nothing is said) from the axes below,
 //! runs the policy on each (the ready one), and prints what share of them keeps the claim, by each value of each axis, and every case that does not. The
-//! table of `docs/guides/controlling-the-downstream.md` is its output.
+//! table of `docs/studies/downstream.md` is its output.
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
 
 use lastmile_model::{Link, Source};

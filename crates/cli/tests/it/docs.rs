@@ -156,6 +156,20 @@ fn links_lead_to_files_and_headings_that_exist() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
+/// `docs/SUMMARY.md` is the contents of the book: each page of `docs/` once, and nothing else.
+#[test]
+fn the_contents_list_every_page_once() {
+    let text = std::fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+    let mut listed: Vec<String> = targets.map(|(target, _)| format!("docs/{target}")).collect();
+    let documents = documents().into_iter().map(|(path, _)| path);
+    let mut pages: Vec<String> =
+        documents.filter(|path| path.starts_with("docs/") && path != "docs/SUMMARY.md").collect();
+    listed.sort();
+    pages.sort();
+    assert_eq!(listed, pages, "docs/SUMMARY.md (left) lists the pages of docs/ (right)");
+}
+
 /// The headings of a document as links name them: small letters, dashes for blanks, nothing of the rest; a number behind the second of a name.
 fn anchors(document: &str) -> Vec<String> {
     let (mut plains, mut anchors) = (Vec::<String>::new(), Vec::new());
@@ -180,17 +194,15 @@ fn a_heading_is_linked_by_its_words() {
     assert_eq!(anchors(document), ["results", "what-a-packet-costs-40-b", "kind--abr", "results-1"]);
 }
 
-/// The maps in README.md and crates/README.md name every crate.
+/// The map in crates/README.md names every crate.
 #[test]
-fn the_crate_maps_name_every_crate() {
-    for map in ["README.md", "crates/README.md"] {
-        let text = std::fs::read_to_string(root().join(map)).unwrap();
-        for entry in std::fs::read_dir(root().join("crates")).unwrap() {
-            let entry = entry.unwrap();
-            let name = entry.file_name().into_string().unwrap();
-            if entry.path().is_dir() {
-                assert!(text.contains(&format!("`{name}`")), "{map} does not name crates/{name}");
-            }
+fn the_map_of_the_crates_names_every_crate() {
+    let text = std::fs::read_to_string(root().join("crates/README.md")).unwrap();
+    for entry in std::fs::read_dir(root().join("crates")).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        if entry.path().is_dir() {
+            assert!(text.contains(&format!("`{name}`")), "crates/README.md does not name crates/{name}");
         }
     }
 }

@@ -184,7 +184,7 @@ mod downstream;
 
 #[test]
 fn the_tables_of_the_guide_are_measured() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/controlling-the-downstream.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/studies/downstream.md");
     let guide = std::fs::read_to_string(path).expect("it is there");
     let again = "cargo run -p lastmile-scenario --example downstream";
     assert!(guide.contains(&downstream::tables()), "measure them again: {again}");
