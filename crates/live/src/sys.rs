@@ -10,39 +10,36 @@
 //! | `device` | tun(4) and netdevice(7): make a device, name its address, bring it up |
 //! | `ipv6` | IPv6 addresses and routes of a device, which sends nothing by itself |
 //! | `link` | rtnetlink(7): what a device is a port of; bridges |
-//! | `limits` | how many descriptors a process may have: getrlimit(2) |
 //! | `random` | getrandom(2) |
 //! | `address` | addresses of sockets |
 //! | `bpf` | two small programs in the kernel, and the links that hold them: bpf(2) |
 //! | `nft` | a chain of nftables that drops what comes in, and ends with its socket |
 //! | `outgoing` | when the kernel gave each packet to a device: a ring of packet(7) |
 //! | `mapping` | memory shared with the kernel: mmap(2) |
-//! | `packet` | packet sockets: packet(7), recvmmsg(2), sendmmsg(2) |
-//! | `stamped` | packets with the kernel's receive time; the buffers of a socket |
+//! | [`packet`] | packet sockets: packet(7), recvmmsg(2), sendmmsg(2) |
+//! | [`stamped`] | packets with the kernel's receive time; the buffers of a socket |
 //! | `xdp` | AF_XDP sockets |
 //! | `ring`, `umem` | the rings of AF_XDP and the memory for its frames, with who may use which part |
-//! | `socket`, `poll` | sockets that are set up before they open, `TCP_INFO`; waiting for many of them |
-//! | `icmp` | a raw socket for echo requests whose replies carry the kernel's receive time |
+//! | [`socket`] | sockets that are set up before they open, `TCP_INFO` |
+//! | [`icmp`] | a raw socket for echo requests whose replies carry the kernel's receive time |
 #![allow(unsafe_code, reason = "system calls that no safe library has")]
 
 mod address;
 pub(crate) mod bpf;
 mod control;
 pub(crate) mod device;
-pub(crate) mod icmp;
+pub mod icmp;
 pub(crate) mod ipv6;
-pub(crate) mod limits;
 pub(crate) mod link;
 mod mapping;
 pub(crate) mod namespace;
 pub(crate) mod nft;
 pub(crate) mod outgoing;
-pub(crate) mod packet;
-pub(crate) mod poll;
+pub mod packet;
 pub(crate) mod random;
 mod ring;
-pub(crate) mod socket;
-pub(crate) mod stamped;
+pub mod socket;
+pub mod stamped;
 mod umem;
 pub(crate) mod wait;
 pub(crate) mod xdp;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use lastmile_live::lab::Namespace;
+use lastmile_live::netns::Namespace;
 use serde_json::Value;
 
 use crate::hosts::{Hosts, ip};

@@ -21,7 +21,7 @@ use lastmile_units::Instant;
 use super::{Counters, Framing, Port, Refusal};
 use crate::clock::{Arrivals, Clock, StampMap};
 use crate::error::{Context, Error};
-use crate::lab::Namespace;
+use crate::netns::Namespace;
 use crate::sys::outgoing::Outgoing;
 use crate::sys::{device, ipv6, link};
 use given::Times;

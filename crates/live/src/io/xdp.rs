@@ -29,7 +29,7 @@ use lastmile_units::Instant;
 use super::{Counters, Framing, Port, Refusal, offload};
 use crate::clock::Clock;
 use crate::error::{Context, Error};
-use crate::lab::Namespace;
+use crate::netns::Namespace;
 use crate::sys::xdp::{self, Mode, XdpSocket};
 use crate::sys::{device, packet, wait};
 

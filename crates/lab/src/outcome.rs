@@ -1,12 +1,11 @@
 //! What came of a lab run, as plain data. Times are counted from when the traffic could begin.
 
 use lastmile_analysis::stream::Reception;
+use lastmile_live::bump::HopGlance;
+use lastmile_live::emulate;
 use lastmile_units::{Duration, Instant};
 
-use crate::bump::HopGlance;
-use crate::emulate;
-
-use super::Pages;
+use crate::spec::Pages;
 
 /// All that a run leaves.
 #[derive(Clone, Debug)]

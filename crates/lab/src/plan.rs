@@ -1,13 +1,13 @@
 //! From a scenario to what a lab is to do, and what of it only the simulator can.
 
+mod sources;
+mod tcp;
+
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use lastmile_live::emulate;
 use lastmile_live::emulate::Tuning;
-use lastmile_live::lab::{
-    Application, ApplicationPlan, Config, DatagramPlan, EchoPlan, End, Flow, Hosts, Kind, TransferPlan, Window,
-};
 use lastmile_packet::{FlowAddresses, FlowDirectory as _, FlowId};
 use lastmile_queueing::random::Stream;
 use lastmile_scenario::Scenario;
@@ -15,9 +15,11 @@ use lastmile_sim::Directory;
 use lastmile_sim::spec::{Echo, Network, NodeIndex, OpenedBy, Source, Traffic};
 use lastmile_tcp::Config as Tcp;
 
-use super::super::emulate::Path;
-use super::{sources, tcp};
-use crate::exit::{Failure, Result};
+use crate::error::Error;
+use crate::path::Path;
+use crate::spec::{
+    Application, ApplicationPlan, Config, DatagramPlan, EchoPlan, End, Flow, HostConfig, Kind, TransferPlan, Window,
+};
 
 /// Most flows and connections at a time: every one is looked at whenever anything happens.
 const MOST_FLOWS: u32 = 2000;
@@ -26,13 +28,13 @@ const TIMESTAMPS: u16 = 12;
 
 /// What the kernel's TCP is to do otherwise than the scenario says.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Kernel<'a> {
+pub struct Kernel<'a> {
     /// Congestion control of every transfer, in place of that of its variant.
-    pub(super) congestion: Option<&'a str>,
+    pub congestion: Option<&'a str>,
 }
 
 /// What the lab is to do with a scenario.
-pub(super) struct Plan<'s> {
+pub struct Plan<'s> {
     /// The line's links, up and then down, and the traffic that the lab has.
     network: Network,
     /// Links of each direction.
@@ -57,12 +59,11 @@ struct Planned<'s> {
 impl<'s> Plan<'s> {
     /// What the lab is to do with `scenario`. Its hosts stand for the nodes of these names, or for the ends of the access line, or for those
     /// between which all traffic runs.
-    pub(super) fn of(scenario: &'s Scenario, between: Option<&(String, String)>, kernel: Kernel<'_>) -> Result<Self> {
+    pub fn of(scenario: &'s Scenario, between: Option<&(String, String)>, kernel: Kernel<'_>) -> Result<Self, Error> {
         let whole = scenario.network_ref();
         if whole.lines.len() > 1 {
-            let (name, lines) = (scenario.name(), whole.lines.len());
-            return Err(Failure::new(format_args!("{name}: access.lines is {lines}, and the lab has one client"))
-                .hint("set access.lines=1, or simulate it"));
+            let (scenario, lines) = (scenario.name().to_owned(), whole.lines.len());
+            return Err(Error::SeveralLines { scenario, lines });
         }
         let own = match (between, scenario.access()) {
             (None, None) => Some(ends_of_traffic(scenario)?),
@@ -94,27 +95,24 @@ impl<'s> Plan<'s> {
                 ends => return Err(elsewhere(scenario, traffic, ends, [client, server])),
             };
             if matches!(traffic.source, Source::Writes { .. } | Source::Ping { echo: Echo::Udp, .. }) {
-                return Err(simulated_alone(scenario, traffic));
+                return Err(simulated_only(scenario, traffic));
             }
             plan.add(traffic, from, first, &directory, kernel);
             first += traffic.count;
         }
         if plan.flows.is_empty() {
-            return Err(Failure::new(format_args!("{}: nothing runs", scenario.name())).hint("add a [[traffic]]"));
+            return Err(Error::NoTraffic { scenario: scenario.name().to_owned() });
         }
         let sockets = plan.sockets();
         if sockets > u64::from(MOST_FLOWS) {
-            return Err(Failure::new(format_args!(
-                "{}: {sockets} flows and connections at a time, of which the lab has {MOST_FLOWS} at most",
-                scenario.name()
-            )));
+            return Err(Error::TooManyFlows { scenario: scenario.name().to_owned(), sockets, most: MOST_FLOWS });
         }
         plan.settle();
         Ok(plan)
     }
 
     /// Flows, and connections that may be open at a time.
-    pub(super) fn sockets(&self) -> u64 {
+    pub fn sockets(&self) -> u64 {
         let of = |flow: &Planned<'_>| match &flow.traffic.source {
             Source::Web(web) => u64::from(web.connections),
             // One that was dropped closes while the next one opens.
@@ -166,26 +164,29 @@ impl<'s> Plan<'s> {
         self.config.line.mtu = sizes.max().unwrap_or(0).max(1500);
         self.flows.iter_mut().for_each(|flow| flow.timestamps = hosts.timestamps);
         let growing = self.network.traffic.iter().filter_map(receiver_of).filter(|receiver| receiver.autotune);
-        self.config.hosts = Hosts { largest_window: growing.map(most_window).max(), ..hosts };
+        self.config.hosts = HostConfig { largest_window: growing.map(most_window).max(), ..hosts };
         self.warnings.append(&mut warnings);
     }
 
     /// The network that results tell of.
-    pub(super) fn network(&self) -> &Network {
+    #[must_use]
+    pub fn network(&self) -> &Network {
         &self.network
     }
 
-    pub(super) fn config(&self) -> &Config {
+    /// Line, hosts and duration of a run.
+    #[must_use]
+    pub fn config(&self) -> &Config {
         &self.config
     }
 
     /// What the lab does in another way than the simulator, or not at all.
-    pub(super) fn warnings(&self) -> impl Iterator<Item = &str> {
+    pub fn warnings(&self) -> impl Iterator<Item = &str> {
         self.warnings.iter().map(String::as_str)
     }
 
     /// The links of the data of a flow, and those of its ACKs, by their places in the plan's network.
-    pub(super) fn ways(&self, flow: usize) -> [Vec<usize>; 2] {
+    pub fn ways(&self, flow: usize) -> [Vec<usize>; 2] {
         let [up, down] = self.links;
         let ways = [(0..up).collect(), (up..up + down).collect()];
         match self.flows[flow].from {
@@ -198,12 +199,12 @@ impl<'s> Plan<'s> {
     }
 
     /// Of each flow: the place of its traffic in the plan's network, and its name.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (usize, String)> {
+    pub fn rows(&self) -> impl Iterator<Item = (usize, String)> {
         self.flows.iter().map(|flow| (flow.index, flow.name()))
     }
 
     /// The flows, for one run.
-    pub(super) fn flows(&self) -> Vec<Flow> {
+    pub fn flows(&self) -> Vec<Flow> {
         let line = &self.config.line;
         let mut hosts: BTreeSet<IpAddr> = [false, true].into_iter().flat_map(|ipv6| devices(line, ipv6)).collect();
         hosts.extend(self.flows.iter().flat_map(|flow| flow.ends(line)));
@@ -366,12 +367,10 @@ fn tcp_of(traffic: &Traffic) -> Option<&Tcp> {
 }
 
 /// The names of the two nodes between which all traffic of a scenario without an access line runs: the one that opens first, and the other.
-fn ends_of_traffic(scenario: &Scenario) -> Result<(String, String)> {
+fn ends_of_traffic(scenario: &Scenario) -> Result<(String, String), Error> {
     let network = scenario.network_ref();
-    let first = network.traffic.first().ok_or_else(|| {
-        Failure::new(format_args!("{}: no [access] line and no traffic", scenario.name()))
-            .hint("name the nodes that the two hosts stand for: --between CLIENT,SERVER")
-    })?;
+    let none = || Error::NoEndsOfTraffic { scenario: scenario.name().to_owned() };
+    let first = network.traffic.first().ok_or_else(none)?;
     let name = |node: NodeIndex| network.nodes[node].name.clone();
     Ok(match first.opened_by() {
         OpenedBy::Sender => (name(first.from), name(first.to)),
@@ -380,11 +379,12 @@ fn ends_of_traffic(scenario: &Scenario) -> Result<(String, String)> {
 }
 
 /// Traffic that no application of the lab offers.
-fn simulated_alone(scenario: &Scenario, traffic: &Traffic) -> Failure {
-    let what = if matches!(traffic.source, Source::Ping { .. }) { "a ping over UDP" } else { "of kind \"writes\"" };
-    let message = format_args!("{}: traffic.{} is {what}, which only the simulator has", scenario.name(), traffic.name);
-    Failure::new(message)
-        .hint("`lastmile run` without --live simulates it; of TCP the lab has bulk, persistent, web and swarm")
+fn simulated_only(scenario: &Scenario, traffic: &Traffic) -> Error {
+    Error::SimulatedOnly {
+        scenario: scenario.name().to_owned(),
+        traffic: traffic.name.clone(),
+        kind: if matches!(traffic.source, Source::Ping { .. }) { "a ping over UDP" } else { "of kind \"writes\"" },
+    }
 }
 
 /// Traffic that runs between other nodes than the two hosts.
@@ -393,18 +393,16 @@ fn elsewhere(
     traffic: &Traffic,
     (from, to): (NodeIndex, NodeIndex),
     [client, server]: [NodeIndex; 2],
-) -> Failure {
-    let node = |node: NodeIndex| &scenario.network_ref().nodes[node].name;
-    Failure::new(format_args!(
-        "{}: traffic.{} runs from {} to {}, and the lab has hosts at {} and {} alone",
-        scenario.name(),
-        traffic.name,
-        node(from),
-        node(to),
-        node(client),
-        node(server)
-    ))
-    .hint("its keys from and to say where it runs; other hosts can be simulated")
+) -> Error {
+    let name = |node: NodeIndex| scenario.network_ref().nodes[node].name.clone();
+    Error::Elsewhere {
+        scenario: scenario.name().to_owned(),
+        traffic: traffic.name.clone(),
+        from: name(from),
+        to: name(to),
+        client: name(client),
+        server: name(server),
+    }
 }
 
 #[cfg(test)]
@@ -427,11 +425,8 @@ mod tests {
     fn what_only_the_simulator_has_is_refused() {
         let writes = "[[traffic]]\nkind = \"writes\"\ndirection = \"up\"\nrate = \"100 kbit/s\"";
         let scenario = scenario(writes);
-        let refused = format!("{:?}", Plan::of(&scenario, None, Kernel::default()).err().unwrap());
-        assert!(
-            refused.contains("traffic.writes is of kind \\\"writes\\\", which only the simulator has"),
-            "{refused}"
-        );
+        let refused = Plan::of(&scenario, None, Kernel::default()).err().unwrap().to_string();
+        assert!(refused.contains("traffic.writes is of kind \"writes\", which only the simulator has"), "{refused}");
     }
 
     #[test]
@@ -530,7 +525,7 @@ mod tests {
         assert_eq!(plan.sockets(), 2 + 6 + 1);
         let many = DOWN_AND_UP.replace("kind = \"web\"", "kind = \"web\"\ncount = 400");
         let error = Plan::of(&scenario(&many), None, Kernel::default()).err().unwrap();
-        assert!(format!("{error:?}").contains("2403 flows and connections"), "{error:?}");
+        assert!(error.to_string().contains("2403 flows and connections"), "{error:?}");
     }
 
     #[test]
@@ -569,7 +564,7 @@ mod tests {
         let ends = ("c".to_owned(), "a".to_owned());
         assert_eq!(Plan::of(&scenario, Some(&ends), Kernel::default()).unwrap().flows()[0].from, End::Server);
         let two = own(&format!("{}{}name = \"short\"\n", ping("a", "c"), ping("a", "b")));
-        let error = format!("{:?}", Plan::of(&two, None, Kernel::default()).err().unwrap());
+        let error = Plan::of(&two, None, Kernel::default()).err().unwrap().to_string();
         assert!(error.contains("traffic.short runs from a to b, and the lab has hosts at a and c"), "{error}");
     }
 
@@ -579,7 +574,7 @@ mod tests {
         assert!(Plan::of(&own(""), None, Kernel::default()).is_err());
         let several = LINE.replace("[access]", "[access]\nlines = 2");
         let several = Scenario::parse("lab.toml", &format!("{several}\n[[traffic]]\nkind = \"web\""), &[]).unwrap();
-        let error = format!("{:?}", Plan::of(&several, None, Kernel::default()).err().unwrap());
+        let error = Plan::of(&several, None, Kernel::default()).err().unwrap().to_string();
         assert!(error.contains("access.lines is 2"), "{error}");
     }
 }

@@ -1,10 +1,7 @@
 //! What a lab run did, in the schema of every other run, and beside it what only real packets have.
 
-use std::fmt::Write as _;
-
 use hdrhistogram::Histogram;
 use lastmile_live::bump::{HopGlance, WaitSum};
-use lastmile_live::lab;
 use lastmile_results::schema::{Clock, Summary};
 use lastmile_results::{Origin, Run, Series, summarise};
 use lastmile_sim::outcome::{self as sim, BrowsingOutcome, FlowOutcome, ProbeOutcome, Snapshot, TcpOutcome, Waits};
@@ -13,27 +10,30 @@ use lastmile_tcp::LimitedTime;
 use lastmile_units::{Duration, Instant};
 use serde::Serialize;
 
-use super::super::emulate::summary as line;
-use super::plan::Plan;
-
-/// Name of the file with what only real packets have.
-pub(super) const LIVE: &str = "live.json";
+use crate::line;
+use crate::outcome as lab;
+use crate::plan::Plan;
+use crate::spec::Pages;
 
 /// A live run and what is told of it.
-pub(super) struct Measured {
-    pub(super) run: Run,
-    pub(super) live: Live,
+pub struct Measured {
+    /// The run, in the schema of every run.
+    pub run: Run,
+    /// What only real packets have.
+    pub live: Live,
 }
 
 impl Measured {
-    pub(super) fn document(&self) -> Document<'_> {
+    /// Summary and live part, as one document.
+    #[must_use]
+    pub fn document(&self) -> Document<'_> {
         Document { summary: &self.run.summary, live: &self.live }
     }
 }
 
-/// What `--json` prints of a live run.
+/// The summary of a live run, and what only real packets have.
 #[derive(Serialize)]
-pub(super) struct Document<'a> {
+pub struct Document<'a> {
     #[serde(flatten)]
     summary: &'a Summary,
     live: &'a Live,
@@ -41,35 +41,37 @@ pub(super) struct Document<'a> {
 
 /// What only real packets have.
 #[derive(Serialize)]
-pub(super) struct Live {
+pub struct Live {
     /// Release of the kernel whose TCP it was.
-    kernel: Option<String>,
+    pub kernel: Option<String>,
     /// Emulator and generator ran before every ordinary process.
-    realtime: bool,
+    pub realtime: bool,
     /// From when a datagram or request was to be sent to when it was: the longest.
-    generator_late_max_s: f64,
+    pub generator_late_max_s: f64,
     /// Every transfer.
-    transfers: Vec<Transfer>,
+    pub transfers: Vec<Transfer>,
     /// Packets that are missing from captures, since they came faster than they could be written; without captures `null`.
-    pub(super) capture_missed_packets: Option<u64>,
+    pub capture_missed_packets: Option<u64>,
     /// What the kernel did in its own way.
-    warnings: Vec<String>,
+    pub warnings: Vec<String>,
+    /// The emulated line.
     #[serde(flatten)]
-    line: line::Live,
+    pub line: line::Live,
 }
 
 /// What the kernel made of a transfer.
 #[derive(Serialize)]
-struct Transfer {
-    name: String,
+pub struct Transfer {
+    /// Name of the flow.
+    pub name: String,
     /// The congestion control that the sender really had.
-    congestion: String,
+    pub congestion: String,
     /// Payload of the segments that it really sent.
-    payload_bytes: u32,
+    pub payload_bytes: u32,
     /// The largest window that it was told.
-    window_bytes: u32,
+    pub window_bytes: u32,
     /// Why it ended early.
-    failure: Option<String>,
+    pub failure: Option<String>,
 }
 
 impl Live {
@@ -96,38 +98,11 @@ impl Live {
             line: line::Live::new(&outcome.line),
         }
     }
-
-    /// For a terminal.
-    pub(super) fn table(&self) -> String {
-        let kernel = self.kernel.as_deref().unwrap_or("of unknown release");
-        let mut text = format!("Hosts: TCP of Linux {kernel}");
-        for Transfer { name, congestion, payload_bytes, window_bytes, .. } in &self.transfers {
-            let _ = write!(text, "; {name} {congestion}, segments of {payload_bytes} B, window {window_bytes} B");
-        }
-        format!("{text}\n{}{}", self.incidents(""), self.line.table())
-    }
-
-    /// What a user should know if there was any, each line beginning with `label`.
-    pub(super) fn incidents(&self, label: &str) -> String {
-        let mut text = String::new();
-        let label = if label.is_empty() { String::new() } else { format!("{label}: ") };
-        for Transfer { name, failure, .. } in &self.transfers {
-            if let Some(failure) = failure {
-                let _ = writeln!(text, "{label}{name} ended early: {failure}");
-            }
-        }
-        if let Some(missed) = self.capture_missed_packets.filter(|missed| *missed > 0) {
-            let _ = writeln!(text, "{label}{missed} packets are missing from the captures: they came too fast");
-        }
-        if !self.realtime {
-            let _ = writeln!(text, "{label}the kernel refused real-time priority: lateness depends on what else runs");
-        }
-        text
-    }
 }
 
 /// What came of a run, under this label.
-pub(super) fn measured(origin: &Origin, plan: &Plan<'_>, outcome: &lab::Outcome, label: String) -> Measured {
+#[must_use]
+pub fn measured(origin: &Origin, plan: &Plan<'_>, outcome: &lab::Outcome, label: String) -> Measured {
     let network = plan.network();
     let run = as_simulated(plan, outcome);
     let mut summary = Summary { clock: Clock::Monotonic, ..summarise(origin, network, &run) };
@@ -154,7 +129,8 @@ fn transfers_and_datagrams<'a>(plan: &Plan<'_>, outcome: &'a lab::Outcome) -> Ve
 }
 
 /// As the simulator would have left it.
-pub(super) fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outcome {
+#[must_use]
+pub fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outcome {
     let network = plan.network();
     let emulated = &outcome.line;
     let (mut flows, mut probes, mut browsing) = (Vec::new(), Vec::new(), Vec::new());
@@ -164,7 +140,7 @@ pub(super) fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outc
             let start = network.traffic[traffic].start;
             probes.push(ProbeOutcome { traffic, name, start, sent, received, replies });
         } else {
-            if let Some(lab::Pages { pages, objects, responses }) = flow.pages.clone() {
+            if let Some(Pages { pages, objects, responses }) = flow.pages.clone() {
                 browsing.push(BrowsingOutcome { traffic, name: name.clone(), pages, objects, responses });
             }
             flows.push(row(plan, number, (traffic, name), flow));
