@@ -34,7 +34,7 @@ fn raise(wanted: u64) -> io::Result<u64> {
     let most = Rlimit { current: Some(wanted), maximum: limit.maximum.map(|maximum| maximum.max(wanted)) };
     let allowed = Rlimit { current: Some(wanted.min(maximum)), maximum: limit.maximum };
     // Root may raise the hard limit too, unless it is held in a container.
-    let raised = [most, allowed].into_iter().find(|limit| setrlimit(Resource::Nofile, limit.clone()).is_ok());
+    let raised = [most, allowed].into_iter().find(|limit| setrlimit(Resource::Nofile, *limit).is_ok());
     Ok(raised.and_then(|limit| limit.current).unwrap_or(current))
 }
 

@@ -53,23 +53,8 @@ pub enum Error {
         lines: usize,
     },
     /// Traffic runs between nodes that are not the two hosts.
-    #[error(
-        "{scenario}: traffic.{traffic} runs from {from} to {to}, and the lab has hosts at {client} and {server} alone"
-    )]
-    Elsewhere {
-        /// Name of the scenario.
-        scenario: String,
-        /// Name of the traffic.
-        traffic: String,
-        /// Name of the node from which it comes.
-        from: String,
-        /// Name of the node to which it goes.
-        to: String,
-        /// Name of the client's node.
-        client: String,
-        /// Name of the server's node.
-        server: String,
-    },
+    #[error(transparent)]
+    Elsewhere(#[from] Box<Elsewhere>),
     /// No generator of the lab offers this traffic.
     #[error("{scenario}: traffic.{traffic} is {kind}, which only the simulator has")]
     SimulatedOnly {
@@ -118,6 +103,24 @@ pub enum Error {
     Live(#[from] LiveError),
 }
 
+/// Traffic that runs between nodes that are not the two hosts.
+#[derive(Debug, thiserror::Error)]
+#[error("{scenario}: traffic.{traffic} runs from {from} to {to}, and the lab has hosts at {client} and {server} alone")]
+pub struct Elsewhere {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Name of the traffic.
+    pub traffic: String,
+    /// Name of the node from which it comes.
+    pub from: String,
+    /// Name of the node to which it goes.
+    pub to: String,
+    /// Name of the client's node.
+    pub client: String,
+    /// Name of the server's node.
+    pub server: String,
+}
+
 impl Error {
     /// What would help, where that is known.
     #[must_use]
@@ -129,7 +132,7 @@ impl Error {
             Self::NoNode { known, .. } => format!("nodes are {}", known.join(", ")),
             Self::Cells { .. } => "switches are simulated only: `lastmile run` runs this scenario".to_owned(),
             Self::SeveralLines { .. } => "set access.lines=1, or simulate it".to_owned(),
-            Self::Elsewhere { .. } => "its keys from and to say where it runs; other hosts can be simulated".to_owned(),
+            Self::Elsewhere(_) => "its keys from and to say where it runs; other hosts can be simulated".to_owned(),
             Self::SimulatedOnly { .. } => {
                 "`lastmile run` without --live simulates it; of TCP the lab has bulk, persistent, web and swarm"
                     .to_owned()

@@ -15,7 +15,7 @@ use lastmile_sim::Directory;
 use lastmile_sim::spec::{Echo, Network, NodeIndex, OpenedBy, Source, Traffic};
 use lastmile_tcp::Config as Tcp;
 
-use crate::error::Error;
+use crate::error::{Elsewhere, Error};
 use crate::path::Path;
 use crate::spec::{
     Application, ApplicationPlan, Config, DatagramPlan, EchoPlan, End, Flow, HostConfig, Kind, TransferPlan, Window,
@@ -395,14 +395,15 @@ fn elsewhere(
     [client, server]: [NodeIndex; 2],
 ) -> Error {
     let name = |node: NodeIndex| scenario.network_ref().nodes[node].name.clone();
-    Error::Elsewhere {
+    let elsewhere = Elsewhere {
         scenario: scenario.name().to_owned(),
         traffic: traffic.name.clone(),
         from: name(from),
         to: name(to),
         client: name(client),
         server: name(server),
-    }
+    };
+    Box::new(elsewhere).into()
 }
 
 #[cfg(test)]
