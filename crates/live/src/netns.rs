@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use crate::error::{Context, Error};
-use crate::sys::{device, ipv6, namespace};
+use crate::sys::address::{self, Family};
+use crate::sys::{link, namespace};
 use crate::user;
 
 /// A network namespace.
@@ -46,7 +47,7 @@ impl Namespace {
         OpenOptions::new().write(true).create_new(true).mode(0o400).open(&path).context(what)?;
         let made = apart(|| {
             namespace::unshare()?;
-            device::bring_up("lo")?;
+            link::bring_up("lo")?;
             namespace::pin_current(&path)
         })
         .and_then(|()| File::open(&path))
@@ -69,7 +70,7 @@ impl Namespace {
     pub fn unnamed(label: &str) -> Result<Self, Error> {
         let made = apart(|| {
             namespace::unshare()?;
-            device::bring_up("lo")?;
+            link::bring_up("lo")?;
             user::open_up();
             File::open("/proc/thread-self/ns/net")
         });
@@ -109,12 +110,9 @@ impl Namespace {
     /// Not root; an address of a family that the kernel does not have.
     pub fn add_addresses(&self, addresses: impl IntoIterator<Item = IpAddr> + Send) -> Result<(), Error> {
         self.run(|| {
-            for (number, address) in addresses.into_iter().enumerate() {
-                let added = match address {
-                    IpAddr::V4(address) => device::set_address(&format!("lo:{}", number + 1), address, 32),
-                    IpAddr::V6(address) => ipv6::set_address("lo", address, 128),
-                };
-                added.context(|| format!("giving a host the address {address}"))?;
+            for address in addresses {
+                let alone = if address.is_ipv6() { 128 } else { 32 };
+                address::add("lo", address, alone).context(|| format!("giving a host the address {address}"))?;
             }
             Ok(())
         })?
@@ -126,9 +124,9 @@ impl Namespace {
     /// Not root; no such device.
     pub fn set_default_route(&self, device: &str, ipv6: bool) -> Result<(), Error> {
         self.run(|| {
-            device::set_default_route(device).context(|| "setting a route")?;
+            address::set_default_route(device, Family::V4).context(|| "setting a route")?;
             if ipv6 {
-                ipv6::set_default_route(device).context(|| "setting a route for IPv6")?;
+                address::set_default_route(device, Family::V6).context(|| "setting a route for IPv6")?;
             }
             Ok(())
         })?

@@ -4,13 +4,15 @@
 //! (`PACKET_VNET_HDR`), its VLAN tag if the kernel took that off (`PACKET_AUXDATA`), and the kernel's receive time; the one that
 //! sends takes bare frames and passes by the device's queueing discipline (`PACKET_QDISC_BYPASS`), since its caller is the queue.
 
-use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::time::SystemTime;
 
-use super::{check, check_fd, control, device, set_option};
+use rustix::net::netdevice::{index_to_name, name_to_index};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+
+use super::{check, control, get_option, set_option};
 
 /// Frames that one call receives or sends at most.
 pub const BATCH: usize = 64;
@@ -118,8 +120,7 @@ impl Receiver {
     pub fn receive(&self, batch: &mut Batch, limit: usize) -> io::Result<usize> {
         let limit = limit.min(BATCH);
         let mut controls = [[0_u64; CONTROL_WORDS]; BATCH];
-        // SAFETY: integers and pointers, of which all zero is a value.
-        let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) = unsafe { std::mem::zeroed() };
+        let (mut parts, mut messages) = empty_batch();
         let slots = batch.bytes.chunks_exact_mut(SLOT);
         for (((slot, control), part), message) in
             slots.zip(&mut controls).zip(&mut parts).zip(&mut messages).take(limit)
@@ -132,6 +133,7 @@ impl Receiver {
         }
         let count = libc::c_uint::try_from(limit).expect("at most a batch");
         let socket = self.socket.as_raw_fd();
+        // rustix has no recvmmsg(2).
         // SAFETY: `count` messages, each with a part and a control block of the lengths given, all of which outlive the call;
         // null for no timeout.
         let received =
@@ -152,17 +154,13 @@ impl Receiver {
     /// Frames that found no room in the buffer, since the last call.
     pub fn dropped(&self) -> io::Result<u32> {
         let mut counted = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
-        let mut size = libc::socklen_t::try_from(size_of_val(&counted)).expect("eight");
-        let socket = self.socket.as_raw_fd();
-        let to = (&raw mut counted).cast();
-        // SAFETY: `counted` has the size that is given, and outlives the call.
-        check(unsafe { libc::getsockopt(socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, to, &raw mut size) })?;
+        get_option(self.socket.as_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut counted)?;
         Ok(counted.tp_drops)
     }
 
     /// True while the device is there, up or down.
     pub fn device_exists(&self) -> bool {
-        device::name_of(self.socket.as_fd(), self.index).is_ok()
+        index_to_name(&self.socket, self.index.cast_unsigned()).is_ok()
     }
 }
 
@@ -188,8 +186,7 @@ impl Sender {
     /// Sends frames in their order, at most a batch of them, until one is refused; returns how many were sent, or why not even
     /// the first was. Never waits.
     pub fn send<'a>(&self, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
-        // SAFETY: integers and pointers, of which all zero is a value.
-        let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) = unsafe { std::mem::zeroed() };
+        let (mut parts, mut messages) = empty_batch();
         let mut count: libc::c_uint = 0;
         for ((frame, part), message) in frames.zip(&mut parts).zip(&mut messages) {
             // The kernel only reads through this pointer.
@@ -199,6 +196,7 @@ impl Sender {
             count += 1;
         }
         let socket = self.0.as_raw_fd();
+        // The sendmmsg(2) of rustix wants a vector of messages for each batch.
         // SAFETY: `count` messages, each with a part that borrows a frame, all of which outlive the call.
         let sent = unsafe { libc::sendmmsg(socket, messages.as_mut_ptr(), count, libc::MSG_DONTWAIT as _) };
         usize::try_from(sent).map_err(|_| io::Error::last_os_error())
@@ -231,20 +229,21 @@ fn tag(auxiliary: &[u8]) -> Option<(u16, u16)> {
     (status & libc::TP_STATUS_VLAN_VALID != 0).then(|| (protocol, u16::from_ne_bytes([*tci0, *tci1])))
 }
 
-pub(super) fn open() -> io::Result<OwnedFd> {
-    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: takes three numbers.
-    check_fd(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })
+fn empty_batch() -> ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) {
+    let part = libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 };
+    ([part; BATCH], [libc::mmsghdr { msg_hdr: control::message(), msg_len: 0 }; BATCH])
 }
 
-/// The number of a device in the namespace of the calling thread. if_nametoindex(3).
+pub(super) fn open() -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)?)
+}
+
+/// The number of a device in the namespace of the calling thread. netdevice(7).
 pub fn index_of(device: &str) -> io::Result<libc::c_int> {
-    let name = CString::new(device)?;
-    // SAFETY: a string with a terminating zero that outlives the call.
-    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
-        0 => Err(io::Error::last_os_error()),
-        index => Ok(index.cast_signed()),
-    }
+    // Any socket of the namespace serves.
+    let socket = socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    Ok(name_to_index(&socket, device)?.cast_signed())
 }
 
 pub(super) fn bind(socket: BorrowedFd<'_>, index: libc::c_int, protocol: u16) -> io::Result<()> {
@@ -258,6 +257,7 @@ pub(super) fn bind(socket: BorrowedFd<'_>, index: libc::c_int, protocol: u16) ->
         sll_addr: [0; 8],
     };
     let size = libc::socklen_t::try_from(size_of_val(&address)).expect("twenty");
+    // rustix has no addresses of AF_PACKET.
     // SAFETY: `address` has the size that is given, and outlives the call.
     check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size) }).map(drop)
 }
