@@ -7,7 +7,7 @@
 //! it arrived; where there can be none, or its ring was full, a packet counts as arrived when it is read, and is counted as such
 //! ([`Counters::unstamped`]).
 
-mod given;
+mod arrival_times;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -25,7 +25,7 @@ use crate::netns::Namespace;
 use crate::sys::address::{self, Family};
 use crate::sys::outgoing::Outgoing;
 use crate::sys::{device, link};
-use given::Times;
+use arrival_times::Times;
 
 /// What the kernel keeps for this program while it is not running: enough for the longest lateness seen at the highest
 /// packet rate, since a packet that is lost here would be missing from the line's own queue.
