@@ -1,15 +1,17 @@
 //! From a scenario to what a lab is to do, and what of it only the simulator can.
 
+mod flow;
 mod sources;
 mod tcp;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use lastmile_live::emulate;
 use lastmile_live::emulate::Tuning;
-use lastmile_packet::{FlowAddresses, FlowDirectory as _, FlowId};
-use lastmile_queueing::random::Stream;
+use lastmile_packet::{FlowDirectory as _, FlowId};
 use lastmile_scenario::Scenario;
 use lastmile_sim::Directory;
 use lastmile_sim::spec::{Echo, Network, NodeIndex, OpenedBy, Source, Traffic};
@@ -17,14 +19,12 @@ use lastmile_tcp::Config as Tcp;
 
 use crate::error::{Elsewhere, Error};
 use crate::path::Path;
-use crate::spec::{
-    Application, ApplicationPlan, Config, DatagramPlan, EchoPlan, End, Flow, HostConfig, Kind, TransferPlan, Window,
-};
+use crate::spec::{Config, End, Flow, HostConfig};
+
+use self::flow::{Planned, TIMESTAMPS, devices, headers, most_window, receiver_of, tcp_of};
 
 /// Most flows and connections at a time: every one is looked at whenever anything happens.
 const MOST_FLOWS: u32 = 2000;
-/// The timestamp option with its padding (RFC 7323, appendix A).
-const TIMESTAMPS: u16 = 12;
 
 /// What the kernel's TCP is to do otherwise than the scenario says.
 #[derive(Clone, Copy, Default)]
@@ -42,18 +42,6 @@ pub struct Plan<'s> {
     config: Config,
     flows: Vec<Planned<'s>>,
     warnings: BTreeSet<String>,
-}
-
-/// One flow of a traffic.
-struct Planned<'s> {
-    traffic: &'s Traffic,
-    /// Its place in the plan's network.
-    index: usize,
-    member: u32,
-    from: End,
-    addresses: FlowAddresses,
-    congestion: String,
-    timestamps: bool,
 }
 
 impl<'s> Plan<'s> {
@@ -212,160 +200,6 @@ impl<'s> Plan<'s> {
     }
 }
 
-impl Planned<'_> {
-    /// As the simulator calls it.
-    fn name(&self) -> String {
-        match self.traffic.count {
-            1 => self.traffic.name.clone(),
-            _ => format!("{}-{}", self.traffic.name, self.member + 1),
-        }
-    }
-
-    fn flow(&self, seed: u64, line: &emulate::Config, hosts: &BTreeSet<IpAddr>) -> Option<Flow> {
-        let Traffic { start, stop, dscp, source, .. } = self.traffic;
-        let (start, stop, dscp) = (*start, *stop, *dscp);
-        Some(Flow {
-            name: self.name(),
-            from: self.from,
-            addresses: self.ends(line),
-            start,
-            stop,
-            dscp,
-            kind: self.kind(source, seed, hosts)?,
-        })
-    }
-
-    fn kind(&self, source: &Source, seed: u64, hosts: &BTreeSet<IpAddr>) -> Option<Kind> {
-        let FlowAddresses { source_port, destination_port, .. } = self.addresses;
-        match source {
-            Source::Bulk { sender, receiver, bytes, request, opened_by } => {
-                Some(Kind::Transfer(self.transfer(sender, receiver, (*bytes, *request), *opened_by)))
-            }
-            Source::Ping { interval, size, .. } => {
-                Some(Kind::Echo(EchoPlan { interval: *interval, size: u16::try_from(size.as_u64()).ok()? }))
-            }
-            Source::Web(model) => {
-                let tcp = (model.server.as_ref(), model.browser.as_ref());
-                let browser = sources::Browser::new(model, self.random(seed));
-                Some(self.application(tcp, model.request, OpenedBy::Receiver, Box::new(browser)))
-            }
-            Source::Swarm(spec) => {
-                let peer = sources::Peer::new(spec, self.random(seed));
-                Some(self.application((&spec.tcp, &spec.tcp), 0, OpenedBy::Sender, Box::new(peer)))
-            }
-            Source::Replay(capture) => Some(Kind::Replay(sources::replay(capture, hosts))),
-            other => {
-                let (size, departures) = sources::departures(other, self.random(seed))?;
-                Some(Kind::Datagrams(DatagramPlan {
-                    size: u16::try_from(size.as_u64()).ok()?,
-                    from_port: source_port,
-                    to_port: destination_port,
-                    first_payload: self.traffic.names.from.first_payload.clone(),
-                    buffer: self.traffic.listener.buffer,
-                    departures,
-                }))
-            }
-        }
-    }
-
-    /// The addresses of client and server: those that the scenario names, and else those of the line's devices.
-    fn ends(&self, line: &emulate::Config) -> [IpAddr; 2] {
-        let names = &self.traffic.names;
-        let (client, server) = match self.from {
-            End::Client => (&names.from, &names.to),
-            End::Server => (&names.to, &names.from),
-        };
-        let [own_client, own_server] = devices(line, self.traffic.ipv6());
-        [client.address.unwrap_or(own_client), server.address.unwrap_or(own_server)]
-    }
-
-    /// The random stream that the simulator has for it.
-    fn random(&self, seed: u64) -> Stream {
-        Stream::new(seed, &format!("traffic {}-{}", self.traffic.name, self.member))
-    }
-
-    fn application(
-        &self,
-        (sender, receiver): (&Tcp, &Tcp),
-        request: u32,
-        opened_by: OpenedBy,
-        application: Box<dyn Application>,
-    ) -> Kind {
-        let mut connection = self.transfer(sender, receiver, (None, request.into()), opened_by);
-        if self.traffic.opener().port.is_none() || self.traffic.count > 1 {
-            connection.opener_port = 0;
-        }
-        Kind::Application(ApplicationPlan { connection, application })
-    }
-
-    fn transfer(
-        &self,
-        sender: &Tcp,
-        receiver: &Tcp,
-        (bytes, request): (Option<u64>, u64),
-        opened_by: OpenedBy,
-    ) -> TransferPlan {
-        let FlowAddresses { source_port, destination_port, .. } = self.addresses;
-        let (opener, opener_port, listener_port) = match opened_by {
-            OpenedBy::Sender => (self.from, source_port, destination_port),
-            OpenedBy::Receiver => (self.from.other(), destination_port, source_port),
-        };
-        TransferPlan {
-            congestion: self.congestion.clone(),
-            segment: sender.mss.min(receiver.mss).saturating_add(if self.timestamps { TIMESTAMPS } else { 0 }),
-            window: if receiver.autotune { Window::Grows } else { Window::Fixed(most_window(receiver)) },
-            bytes,
-            request,
-            opener,
-            opener_port,
-            listener_port,
-            first_payload: self.traffic.names.from.first_payload.clone(),
-            first_request: self.traffic.names.to.first_payload.clone(),
-            min_rto: sender.min_rto,
-            max_rto: sender.max_rto,
-            delayed_ack: receiver.delayed_ack,
-            quick_acks: receiver.quick_acks || receiver.ack_every < 2,
-        }
-    }
-}
-
-/// The addresses of the devices of client and server.
-fn devices(line: &emulate::Config, ipv6: bool) -> [IpAddr; 2] {
-    if ipv6 {
-        [line.client_address_v6.into(), line.server_address_v6.into()]
-    } else {
-        [line.client_address.into(), line.server_address.into()]
-    }
-}
-
-/// Bytes of the IP and TCP headers without options.
-fn headers(tcp: &Tcp) -> u16 {
-    if tcp.ipv6 { 60 } else { 40 }
-}
-
-/// The TCP of the end that receives the data.
-fn receiver_of(traffic: &Traffic) -> Option<&Tcp> {
-    match &traffic.source {
-        Source::Bulk { receiver, .. } => Some(receiver),
-        Source::Web(web) => Some(&web.browser),
-        _ => tcp_of(traffic),
-    }
-}
-
-fn most_window(tcp: &Tcp) -> u32 {
-    u32::try_from(tcp.receive_window.as_u64()).unwrap_or(1 << 30)
-}
-
-fn tcp_of(traffic: &Traffic) -> Option<&Tcp> {
-    match &traffic.source {
-        Source::Bulk { sender, .. } => Some(sender),
-        Source::Writes { tcp, .. } => Some(tcp),
-        Source::Web(web) => Some(&web.server),
-        Source::Swarm(swarm) => Some(&swarm.tcp),
-        _ => None,
-    }
-}
-
 /// The names of the two nodes between which all traffic of a scenario without an access line runs: the one that opens first, and the other.
 fn ends_of_traffic(scenario: &Scenario) -> Result<(String, String), Error> {
     let network = scenario.network_ref();
@@ -404,178 +238,4 @@ fn elsewhere(
         server: name(server),
     };
     Box::new(elsewhere).into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LINE: &str = r#"
-        duration = "1 s"
-        [access]
-        encapsulation = "bridged-vcmux-fcs"
-        down = { rate = "2 Mbit/s", delay = "4 ms" }
-        up = { rate = "512 kbit/s", delay = "4 ms" }
-    "#;
-
-    fn scenario(traffic: &str) -> Scenario {
-        Scenario::parse("lab.toml", &format!("{LINE}\n{traffic}"), &[]).unwrap()
-    }
-
-    #[test]
-    fn what_only_the_simulator_has_is_refused() {
-        let writes = "[[traffic]]\nkind = \"writes\"\ndirection = \"up\"\nrate = \"100 kbit/s\"";
-        let scenario = scenario(writes);
-        let refused = Plan::of(&scenario, None, Kernel::default()).err().unwrap().to_string();
-        assert!(refused.contains("traffic.writes is of kind \"writes\", which only the simulator has"), "{refused}");
-    }
-
-    #[test]
-    fn a_file_that_sets_nothing_has_nothing_to_warn_of() {
-        let bulk = scenario("[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\n");
-        let plan = Plan::of(&bulk, None, Kernel::default()).unwrap();
-        assert_eq!(plan.warnings().collect::<Vec<_>>(), [""; 0]);
-    }
-
-    #[test]
-    fn a_transfer_over_ipv6_has_addresses_of_its_family_and_others_keep_theirs() {
-        let traffic = "[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\ntcp = { ipv6 = true }\n\
-                       [[traffic]]\nkind = \"bulk\"\nname = \"named\"\ndirection = \"down\"\ntcp = { ipv6 = true }\n\
-                       server = \"2001:db8::7\"\n[[traffic]]\nkind = \"ping\"\n";
-        let scenario = scenario(traffic);
-        let plan = Plan::of(&scenario, None, Kernel::default()).unwrap();
-        let addresses: Vec<String> = plan.flows().iter().map(|flow| format!("{:?}", flow.addresses)).collect();
-        assert_eq!(addresses, ["[2001:2::2, 2001:2::1]", "[2001:2::2, 2001:db8::7]", "[198.18.0.2, 198.18.0.1]"]);
-        let segment = plan.flows().into_iter().find_map(|flow| match flow.kind {
-            Kind::Transfer(plan) => Some(plan.segment),
-            _ => None,
-        });
-        // With the timestamps' 12 bytes: 1500 less 40 of IPv6 and 20 of TCP.
-        assert_eq!((segment, plan.config().line.mtu), (Some(1440), 1500));
-    }
-
-    /// 3.75 MiB are what a current Linux makes of 6 MiB of memory.
-    #[test]
-    fn windows_grow_unless_the_file_sets_one() {
-        let bulk = "[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\n";
-        let window = |text: &str| {
-            let scenario = scenario(text);
-            let plan = Plan::of(&scenario, None, Kernel::default()).unwrap();
-            let window = plan.flows().into_iter().find_map(|flow| match flow.kind {
-                Kind::Transfer(plan) => Some(plan.window),
-                _ => None,
-            });
-            (window.unwrap(), plan.config().hosts.largest_window)
-        };
-        assert_eq!(window(bulk), (Window::Grows, Some(15 << 18)));
-        assert_eq!(window(&format!("{bulk}tcp = {{ receive_window = \"64 KiB\" }}")), (Window::Fixed(65_536), None));
-        let both = "tcp = { receive_window = \"1 MiB\", autotune = true }";
-        assert_eq!(window(&format!("{bulk}{both}")), (Window::Grows, Some(1 << 20)));
-    }
-
-    const DOWN_AND_UP: &str = r#"
-        [[traffic]]
-        name = "down"
-        kind = "bulk"
-        direction = "down"
-        count = 2
-        tcp = { variant = "sack" }
-        [[traffic]]
-        kind = "web"
-        [[traffic]]
-        name = "up"
-        kind = "bulk"
-        direction = "up"
-        tcp = { variant = "cubic", receive_window = "64 KiB" }
-    "#;
-
-    #[test]
-    fn flows_have_the_simulators_names_ports_and_ways() {
-        let scenario = scenario(DOWN_AND_UP);
-        let plan = Plan::of(&scenario, None, Kernel::default()).unwrap();
-        let rows: Vec<(usize, String)> = plan.rows().collect();
-        let names: Vec<(usize, &str)> = rows.iter().map(|(traffic, name)| (*traffic, name.as_str())).collect();
-        assert_eq!(names, [(0, "down-1"), (0, "down-2"), (1, "web"), (2, "up")]);
-        let [data, acks] = plan.ways(3);
-        assert_eq!((data[0], acks.len()), (0, 4));
-        assert_eq!(plan.ways(0), [acks, data]);
-        let ports: Vec<(End, u16, u16, String)> = plan
-            .flows()
-            .into_iter()
-            .filter_map(|flow| match flow.kind {
-                Kind::Transfer(plan) => Some((plan.opener, plan.opener_port, plan.listener_port, plan.congestion)),
-                _ => None,
-            })
-            .collect();
-        // The client opens every one; the web user between them has number 2.
-        let reno = || "reno".to_owned();
-        let expected = [(50_000, reno()), (50_001, reno()), (50_003, "cubic".to_owned())];
-        assert_eq!(ports, expected.map(|(port, name)| (End::Client, port, 49_152, name)));
-    }
-
-    #[test]
-    fn connections_that_come_and_go_have_the_kernels_ports_and_count_as_many_as_may_be_open() {
-        let small = scenario(DOWN_AND_UP);
-        let plan = Plan::of(&small, None, Kernel::default()).unwrap();
-        let web = plan.flows().into_iter().find_map(|flow| match flow.kind {
-            Kind::Application(plan) => Some(plan.connection),
-            _ => None,
-        });
-        let web = web.unwrap();
-        assert_eq!((web.opener, web.opener_port, web.listener_port, web.request), (End::Client, 0, 49_152, 350));
-        assert_eq!(plan.sockets(), 2 + 6 + 1);
-        let many = DOWN_AND_UP.replace("kind = \"web\"", "kind = \"web\"\ncount = 400");
-        let error = Plan::of(&scenario(&many), None, Kernel::default()).err().unwrap();
-        assert!(error.to_string().contains("2403 flows and connections"), "{error:?}");
-    }
-
-    #[test]
-    fn the_mtu_lets_the_largest_segment_through_with_its_options() {
-        let mtu = |text: &str| Plan::of(&scenario(text), None, Kernel::default()).unwrap().config().line.mtu;
-        let bulk = "[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\n";
-        assert_eq!(mtu(bulk), 1500);
-        assert_eq!(mtu(&format!("{bulk}tcp = {{ timestamps = false }}")), 1500);
-        // Links of bare IP have no MTU of their own.
-        let jumbo = "[[traffic]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"c\"\ntcp = { mss = \"8948 B\" }\n";
-        assert_eq!(Plan::of(&own(jumbo), None, Kernel::default()).unwrap().config().line.mtu, 9000);
-    }
-
-    const OWN: &str = r#"
-        duration = "1 s"
-        [[link]]
-        from = "a"
-        to = "b"
-        rate = "1 Mbit/s"
-        [[link]]
-        from = "b"
-        to = "c"
-        rate = "2 Mbit/s"
-    "#;
-
-    fn own(traffic: &str) -> Scenario {
-        Scenario::parse("own.toml", &format!("{OWN}\n{traffic}"), &[]).unwrap()
-    }
-
-    #[test]
-    fn without_an_access_line_the_hosts_are_where_the_traffic_runs() {
-        let ping = |from: &str, to: &str| format!("[[traffic]]\nkind = \"ping\"\nfrom = \"{from}\"\nto = \"{to}\"\n");
-        let scenario = own(&ping("a", "c"));
-        let plan = Plan::of(&scenario, None, Kernel::default()).unwrap();
-        assert_eq!((plan.network().links.len(), plan.flows()[0].from), (4, End::Client));
-        let ends = ("c".to_owned(), "a".to_owned());
-        assert_eq!(Plan::of(&scenario, Some(&ends), Kernel::default()).unwrap().flows()[0].from, End::Server);
-        let two = own(&format!("{}{}name = \"short\"\n", ping("a", "c"), ping("a", "b")));
-        let error = Plan::of(&two, None, Kernel::default()).err().unwrap().to_string();
-        assert!(error.contains("traffic.short runs from a to b, and the lab has hosts at a and c"), "{error}");
-    }
-
-    #[test]
-    fn a_scenario_without_traffic_or_with_several_clients_is_refused() {
-        assert!(Plan::of(&scenario(""), None, Kernel::default()).is_err());
-        assert!(Plan::of(&own(""), None, Kernel::default()).is_err());
-        let several = LINE.replace("[access]", "[access]\nlines = 2");
-        let several = Scenario::parse("lab.toml", &format!("{several}\n[[traffic]]\nkind = \"web\""), &[]).unwrap();
-        let error = Plan::of(&several, None, Kernel::default()).err().unwrap().to_string();
-        assert!(error.contains("access.lines is 2"), "{error}");
-    }
 }
