@@ -86,5 +86,24 @@ impl From<lastmile_live::Error> for Failure {
     }
 }
 
+#[cfg(target_os = "linux")]
+impl From<lastmile_lab::Error> for Failure {
+    fn from(error: lastmile_lab::Error) -> Self {
+        use lastmile_lab::Error;
+        let hint = match &error {
+            Error::NoEnds { .. } => Some("name the two ends of the line: --between CLIENT,SERVER".to_owned()),
+            Error::NoEndsOfTraffic { .. } => {
+                Some("name the nodes that the two hosts stand for: --between CLIENT,SERVER".to_owned())
+            }
+            other => other.hint(),
+        };
+        let failure = Self::new(error);
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}
+
 /// What a command returns.
 pub(crate) type Result<T = Exit> = std::result::Result<T, Failure>;

@@ -39,9 +39,9 @@ use crate::clock::Clock;
 use crate::io::Port;
 
 use direction::{Direction, Queue};
-pub use report::{CounterValue, DirectionReport, HopGlance, HopReport, WaitSum};
+pub use report::{CounterValue, DirectionReport, HopGlance, HopReport};
+pub use tap::Tap;
 use tap::Taps;
-pub use tap::{Passage, Tap};
 
 /// Packets that one turn takes from one port, so that a flood from one side cannot hold up the other; and at most as many
 /// are sent at once.
@@ -100,7 +100,7 @@ pub struct Bump {
     down: Direction,
     flows: FlowTable,
     mtu: u16,
-    tap: Option<Box<dyn Tap>>,
+    tap: Option<Box<Tap>>,
 }
 
 impl Bump {
@@ -120,7 +120,7 @@ impl Bump {
     }
 
     /// From now on `tap` hears of every packet that passes a hop.
-    pub fn set_tap(&mut self, tap: Box<dyn Tap>) {
+    pub fn set_tap(&mut self, tap: Box<Tap>) {
         self.tap = Some(tap);
     }
 

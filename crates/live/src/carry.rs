@@ -1,6 +1,7 @@
 //! The loop of a live program: waits for packets of two ports, for the next departure and for whatever else may end the wait.
 
 use std::os::fd::BorrowedFd;
+use std::thread;
 
 use lastmile_units::{Duration, Instant};
 
@@ -36,7 +37,7 @@ impl Default for Tuning {
 }
 
 fn several_processors() -> bool {
-    std::thread::available_parallelism().is_ok_and(|count| count.get() > 1)
+    thread::available_parallelism().is_ok_and(|count| count.get() > 1)
 }
 
 impl Tuning {
@@ -63,8 +64,19 @@ impl Tuning {
         if several_processors() { Duration::from_ms(250) } else { Duration::ZERO }
     }
 
+    /// Without real-time priority where the kernel refuses it: root alone is not enough in some containers.
+    #[must_use]
+    pub fn as_allowed(self) -> Self {
+        // The priority ends with the thread that tries it.
+        let tried = || thread::scope(|scope| scope.spawn(|| wait::run_first().is_ok()).join().unwrap_or(false));
+        Self { realtime: self.realtime && Pace::new(self).is_ok() && tried(), ..self }
+    }
+
     /// Gives the calling thread punctual timers and, if asked for, a higher priority. It keeps both.
-    pub(crate) fn apply(&self) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// The kernel refuses the priority.
+    pub fn apply(&self) -> Result<(), Error> {
         wait::wake_punctually().context(|| "setting the timer slack")?;
         if self.realtime {
             wait::run_first().context(|| "running with real-time priority")?;

@@ -110,7 +110,8 @@ pub(crate) fn span(span: std::time::Duration) -> Duration {
 }
 
 /// A span for the standard library, rounded up to a nanosecond: who waits this long is not early.
-pub(crate) fn std_span(span: Duration) -> std::time::Duration {
+#[must_use]
+pub fn std_span(span: Duration) -> std::time::Duration {
     std::time::Duration::from_nanos(span.as_ps().div_ceil(1_000))
 }
 

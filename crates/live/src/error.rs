@@ -60,9 +60,6 @@ pub enum Error {
         "client and server share a network namespace or an interface: the kernel would pass their packets round the line"
     )]
     SamePlace,
-    /// A flow over IPv6, and devices without it.
-    #[error("a flow is to run over IPv6, which the devices of this line do not have")]
-    NoIpv6,
     /// A direction without a line.
     #[error("a direction without a single hop carries nothing")]
     NoHops,
@@ -171,12 +168,6 @@ pub enum Error {
         /// Its handle.
         handle: String,
     },
-    /// The kernel does not have a congestion control, or it is not to be used.
-    #[error("this kernel has no congestion control {name:?}")]
-    NoCongestionControl {
-        /// Its name.
-        name: String,
-    },
     /// A system call failed.
     #[error("{what}: {source}")]
     System {
@@ -224,7 +215,6 @@ impl Error {
             Self::NoBridge { remedy, .. } => Some(remedy.clone()),
             Self::InUse { .. } => Some("another --control path serves a second line".to_owned()),
             Self::NoAnswer { .. } => Some("is it running? --control names the socket of another".to_owned()),
-            Self::NoIpv6 => Some("the kernel has IPv6 switched off; tcp.ipv6=false runs the flow over IPv4".to_owned()),
             Self::NoNamespace { name } => {
                 Some(format!("`ip netns list` shows those that there are, `ip netns add {name}` makes one"))
             }
@@ -232,16 +222,12 @@ impl Error {
             Self::Command { command, .. } if command == "tc" || command == "ip" => {
                 Some("tc and ip are those of iproute2".to_owned())
             }
-            Self::NoCongestionControl { name } => {
-                let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").ok()?;
-                Some(format!("it has {}; others are modules: `modprobe tcp_{name}`", known.trim()))
-            }
             _ => None,
         }
     }
 
     /// What became of the attempt `what`.
-    pub(crate) fn system(what: impl Into<String>, source: io::Error) -> Self {
+    pub fn system(what: impl Into<String>, source: io::Error) -> Self {
         let what = what.into();
         match source.kind() {
             io::ErrorKind::PermissionDenied => Self::NotPermitted { what },
@@ -251,8 +237,11 @@ impl Error {
 }
 
 /// Says what was tried when it did not work.
-pub(crate) trait Context<T> {
+pub trait Context<T> {
     /// `what` reads as a part of a sentence: "creating the network namespace x".
+    ///
+    /// # Errors
+    /// The attempt failed.
     fn context<S: Into<String>>(self, what: impl FnOnce() -> S) -> Result<T, Error>;
 }
 

@@ -9,13 +9,13 @@
 //! | [`handle`], [`control`] | what other threads, and other programs, may ask of the thread that carries packets |
 //! | [`http`] | one page for scrapers; `clients` holds the limits of both servers |
 //! | [`clock`] | the monotonic clock as [`lastmile_units::Instant`], the kernel's receive stamps on the same scale |
-//! | [`lab`] | real hosts with kernel TCP on an emulated line; network namespaces for them |
+//! | [`netns`] | network namespaces, and those that a killed program left behind |
 //! | [`probe`] | ICMP echo with the kernel's receive times |
 //! | [`streams`] | which standard streams the program was started without |
 //! | [`stop`] | SIGINT, SIGTERM and the program's own wish to stop, as a descriptor to wait for |
 //! | [`tc`] | the kernel's own shapers: set up for a policy, taken away, read back, measured |
 //! | [`user`] | user namespaces, for callers without rights |
-//! | `sys` | the system calls that the standard library lacks: the only unsafe code |
+//! | [`sys`] | the system calls that no safe library has: the only unsafe code |
 //!
 //! Two rules keep a live program honest. A packet's arrival time is when it arrived, not when the program woke up, and a line
 //! goes on from intended times, so lateness never enters a rate. And every packet is counted until it is sent, dropped for a
@@ -32,13 +32,13 @@ pub mod error;
 pub mod handle;
 pub mod http;
 pub mod io;
-pub mod lab;
+pub mod netns;
 mod pace;
 pub mod probe;
 pub mod shape;
 pub mod stop;
 pub mod streams;
-mod sys;
+pub mod sys;
 pub mod tc;
 pub mod user;
 

@@ -39,7 +39,7 @@ impl Pace {
     /// Sleeps, if it is time for that.
     pub(crate) fn rest(&mut self, now: Instant) -> Result<(), Error> {
         let Some(rest) = self.rest.as_mut().filter(|rest| rest.is_due(now)) else { return Ok(()) };
-        let used = wait::thread_time().context(|| "asking for the time on the processor")?;
+        let used = wait::thread_time();
         if let Some(owed) = rest.owed(now, used) {
             wait::readable::<0>([], Some(crate::clock::std_span(owed))).context(|| "resting")?;
         }

@@ -17,7 +17,7 @@ use crate::sys::icmp::IcmpSocket;
 use crate::sys::{random, wait};
 
 /// Bytes of an IPv4 header without options and of the header of an echo message.
-pub(crate) const HEADERS: u16 = 28;
+pub const HEADERS: u16 = 28;
 
 const ECHO_REQUEST: u8 = 8;
 const ECHO_REPLY: u8 = 0;
@@ -92,7 +92,7 @@ impl Session {
     fn new(ping: &Ping) -> io::Result<Self> {
         Ok(Self {
             clock: MonotonicClock::start(),
-            identifier: random::bytes()?,
+            identifier: identifier()?,
             message: vec![0; usize::from(ping.ip_len - HEADERS) + 8],
             times: Vec::with_capacity(usize::from(ping.count)),
             count: ping.count,
@@ -150,8 +150,16 @@ impl Session {
     }
 }
 
+/// An identifier of requests that other programs are unlikely to use.
+///
+/// # Errors
+/// The kernel has no random bytes.
+pub fn identifier() -> io::Result<[u8; 2]> {
+    random::bytes()
+}
+
 /// Type, code, checksum, identifier, sequence number, zeros.
-pub(crate) fn write_request(message: &mut [u8], identifier: [u8; 2], sequence: u16) {
+pub fn write_request(message: &mut [u8], identifier: [u8; 2], sequence: u16) {
     message[..4].copy_from_slice(&[ECHO_REQUEST, 0, 0, 0]);
     message[4..6].copy_from_slice(&identifier);
     message[6..8].copy_from_slice(&sequence.to_be_bytes());
@@ -160,7 +168,8 @@ pub(crate) fn write_request(message: &mut [u8], identifier: [u8; 2], sequence: u
 }
 
 /// The sequence number, if this IPv4 packet is a reply to a request of ours.
-pub(crate) fn read_reply(packet: &[u8], identifier: [u8; 2]) -> Option<u16> {
+#[must_use]
+pub fn read_reply(packet: &[u8], identifier: [u8; 2]) -> Option<u16> {
     let header_len = usize::from(packet.first()? & 0x0f) * 4;
     let message = packet.get(header_len..)?;
     let [ECHO_REPLY, 0, _, _, id0, id1, seq0, seq1, ..] = *message else { return None };

@@ -1,4 +1,5 @@
-//! The system calls that the standard library does not offer, each behind a safe function. The only unsafe code of lastmile.
+//! The system calls that neither the standard library nor rustix offers, each behind a safe function, and safe calls in the words of this
+//! program. The only unsafe code of lastmile.
 //!
 //! Every function says which manual page it stands for and takes and gives owned or borrowed file descriptors, so that none
 //! leaks or is used after its end. An error is the call's own `errno`.
@@ -7,42 +8,38 @@
 //! | --- | --- |
 //! | `wait` | ppoll(2), timer slack, real-time scheduling |
 //! | `namespace` | setns(2), unshare(2), the mounts that give a namespace a name |
-//! | `device` | tun(4) and netdevice(7): make a device, name its address, bring it up |
-//! | `ipv6` | IPv6 addresses and routes of a device, which sends nothing by itself |
-//! | `link` | rtnetlink(7): what a device is a port of; bridges |
-//! | `limits` | how many descriptors a process may have: getrlimit(2) |
+//! | `device` | tun(4), ethtool(8): make a device, and what its driver does to packets |
+//! | `address` | addresses and routes of a device |
+//! | `link`, `netlink` | rtnetlink(7): what a device is and what it is a port of; bridges |
 //! | `random` | getrandom(2) |
-//! | `address` | addresses of sockets |
 //! | `bpf` | two small programs in the kernel, and the links that hold them: bpf(2) |
 //! | `nft` | a chain of nftables that drops what comes in, and ends with its socket |
 //! | `outgoing` | when the kernel gave each packet to a device: a ring of packet(7) |
 //! | `mapping` | memory shared with the kernel: mmap(2) |
-//! | `packet` | packet sockets: packet(7), recvmmsg(2), sendmmsg(2) |
-//! | `stamped` | packets with the kernel's receive time; the buffers of a socket |
+//! | [`packet`] | packet sockets: packet(7), recvmmsg(2), sendmmsg(2) |
+//! | [`stamped`] | packets with the kernel's receive time; the buffers of a socket |
 //! | `xdp` | AF_XDP sockets |
 //! | `ring`, `umem` | the rings of AF_XDP and the memory for its frames, with who may use which part |
-//! | `socket`, `poll` | sockets that are set up before they open, `TCP_INFO`; waiting for many of them |
-//! | `icmp` | a raw socket for echo requests whose replies carry the kernel's receive time |
+//! | [`socket`] | sockets that are set up before they open, `TCP_INFO` |
+//! | [`icmp`] | a raw socket for echo requests whose replies carry the kernel's receive time |
 #![allow(unsafe_code, reason = "system calls that no safe library has")]
 
-mod address;
+pub(crate) mod address;
 pub(crate) mod bpf;
 mod control;
 pub(crate) mod device;
-pub(crate) mod icmp;
-pub(crate) mod ipv6;
-pub(crate) mod limits;
+pub mod icmp;
 pub(crate) mod link;
 mod mapping;
 pub(crate) mod namespace;
+mod netlink;
 pub(crate) mod nft;
 pub(crate) mod outgoing;
-pub(crate) mod packet;
-pub(crate) mod poll;
+pub mod packet;
 pub(crate) mod random;
 mod ring;
-pub(crate) mod socket;
-pub(crate) mod stamped;
+pub mod socket;
+pub mod stamped;
 mod umem;
 pub(crate) mod wait;
 pub(crate) mod xdp;
@@ -68,4 +65,13 @@ fn set_option<T>(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, 
     let size = libc::socklen_t::try_from(size_of::<T>()).expect("a small struct");
     // SAFETY: `value` has the size that is given, and outlives the call; every option used takes the type that is passed.
     check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, ptr::from_ref(value).cast(), size) }).map(drop)
+}
+
+/// Reads an option of a socket into a value of the type that it fills; returns how many bytes it filled. getsockopt(2).
+fn get_option<T>(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, value: &mut T) -> io::Result<usize> {
+    let mut size = libc::socklen_t::try_from(size_of::<T>()).expect("a small struct");
+    let to = ptr::from_mut(value).cast();
+    // SAFETY: `value` has the size that is given, is of integers as every option used is, and outlives the call.
+    check(unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, to, &raw mut size) })?;
+    Ok(size as usize)
 }

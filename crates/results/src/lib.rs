@@ -46,7 +46,7 @@ pub mod write;
 
 pub use schema::Summary;
 pub use series::Series;
-pub use summarise::{Origin, summarise};
+pub use summarise::{Origin, delay, summarise};
 
 /// A run, its samples, and what tells it from others that it is compared with.
 #[derive(Clone, Debug)]

@@ -17,6 +17,7 @@ use lastmile_tcp::Variant;
 use lastmile_units::{Duration, Instant};
 
 use self::phase::of_flow;
+pub use self::statistics::delay;
 use self::statistics::{distribution, page_response, round_trip};
 use self::streams::{datagrams, one_way, one_way_verdict, probe_verdict};
 use crate::atm;

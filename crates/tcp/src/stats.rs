@@ -79,6 +79,17 @@ impl LimitedTime {
         } += span;
     }
 
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            congestion_window: self.congestion_window + other.congestion_window,
+            receive_window: self.receive_window + other.receive_window,
+            application: self.application + other.application,
+            awaiting_ack: self.awaiting_ack + other.awaiting_ack,
+        }
+    }
+
     /// All together: the life of the sender.
     #[must_use]
     pub fn total(&self) -> Duration {

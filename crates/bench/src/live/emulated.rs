@@ -8,7 +8,7 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 use lastmile_linklayer::{Framing, LinkLayer};
 use lastmile_live::bump::HopConfig;
 use lastmile_live::emulate::{Config, Outcome, Side, Tuning, World};
-use lastmile_live::lab::Namespace;
+use lastmile_live::netns::Namespace;
 use lastmile_live::probe::{Ping, ping};
 use lastmile_live::stop::Stop;
 use lastmile_queueing::compress::Compression;

@@ -14,7 +14,7 @@ use lastmile_live::bump::{BATCH, Bump, BumpConfig, HopReport};
 use lastmile_live::clock::{Clock, MonotonicClock};
 use lastmile_live::io::bypass::Means;
 use lastmile_live::io::{Bypass, Device, Framing, PacketSocket, Port, Refusal, Xdp};
-use lastmile_live::lab::Namespace;
+use lastmile_live::netns::Namespace;
 use lastmile_packet::{Frame, HashKey};
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{BitRate, Instant};

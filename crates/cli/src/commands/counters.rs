@@ -8,10 +8,9 @@ use lastmile_live::bump::{DirectionReport, HopReport};
 use lastmile_live::io::Refusal;
 use lastmile_queueing::line::Count;
 use lastmile_queueing::{Backlog, DropReason};
+use lastmile_results::delay;
 use lastmile_results::schema::Delay;
 use serde::{Deserialize, Serialize};
-
-use super::emulate::summary::seconds;
 
 /// Packets and their IP bytes.
 #[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
@@ -76,7 +75,7 @@ impl Spread {
             }
         }
         let up_to = up_to.into_iter().map(|(us, count)| (f64::from(us) / 1e6, count)).collect();
-        Self { delay: seconds(histogram), up_to }
+        Self { delay: delay(histogram), up_to }
     }
 
     /// Median, 99th percentile and largest; `None` where nothing was counted.

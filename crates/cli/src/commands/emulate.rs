@@ -1,9 +1,8 @@
 //! `lastmile emulate`: is the line of a scenario for real hosts, until it is interrupted or a command behind it ends.
 
+pub(super) mod devices;
 mod operator;
-mod path;
 mod status;
-pub(super) mod summary;
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
@@ -12,13 +11,17 @@ use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 
 use clap::{Args, Subcommand};
+use lastmile_lab::line;
+use lastmile_lab::path::Path;
 use lastmile_live::control::Listener;
 use lastmile_live::emulate::{Config, Ended, Outcome, Place, Side, Tuning, World};
-use lastmile_live::lab::Namespace;
+use lastmile_live::netns::Namespace;
 use lastmile_live::stop::Stop;
 use lastmile_live::user::{self, Inside};
 use lastmile_live::{Error, io};
-use lastmile_results::{json, table};
+use lastmile_results::schema::Inputs;
+use lastmile_results::{Origin, json, table};
+use lastmile_scenario::file::{self, Reading};
 use lastmile_scenario::{Override, Scenario};
 use lastmile_units::Duration;
 use signal_hook::consts::SIGUSR1;
@@ -26,10 +29,10 @@ use signal_hook::consts::SIGUSR1;
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
 
+use super::run::variants::pairs;
 use super::{control, leftovers, ticker};
 
 use self::operator::Operator;
-pub(super) use self::path::{Path, ends as two_nodes};
 use self::status::{Status, Teller};
 
 /// Emulate a scenario's line for real hosts
@@ -83,7 +86,7 @@ struct Start {
     set: Vec<Override>,
 
     /// Nodes of the file that the two ends stand for [default: client,server]
-    #[arg(long, value_name = "CLIENT,SERVER", value_parser = path::ends)]
+    #[arg(long, value_name = "CLIENT,SERVER", value_parser = two_nodes)]
     between: Option<(String, String)>,
 
     /// Existing network namespace for the client's end [default: a new one, removed at the end]
@@ -308,6 +311,17 @@ pub(super) fn packet_path(text: &str) -> std::result::Result<io::Path, String> {
     })
 }
 
+/// Names of two nodes: `CLIENT,SERVER`.
+pub(super) fn two_nodes(text: &str) -> std::result::Result<(String, String), String> {
+    match text.split_once(',').map(|(client, server)| (client.trim(), server.trim())) {
+        Some((client, server)) if client == server => Err("two different nodes are needed".to_owned()),
+        Some((client, server)) if !client.is_empty() && !server.is_empty() && !server.contains(',') => {
+            Ok((client.to_owned(), server.to_owned()))
+        }
+        _ => Err("two nodes with a comma between them are needed, such as client,server".to_owned()),
+    }
+}
+
 /// `IF1,IF2`.
 fn interfaces(text: &str) -> std::result::Result<(String, String), String> {
     match text.split_once(',') {
@@ -321,12 +335,22 @@ fn interfaces(text: &str) -> std::result::Result<(String, String), String> {
 
 /// On standard output; beside a command, whose output that is, on standard error.
 fn print(arguments: &Start, scenario: &Scenario, path: &Path, outcome: &Outcome, printer: &mut Printer) -> Result<()> {
-    let document = summary::document(arguments, scenario, path, outcome);
+    let origin = Origin {
+        scenario: scenario.name().to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        inputs: Inputs {
+            file: arguments.scenario.file_name().map(|name| name.to_string_lossy().into_owned()),
+            set: pairs(&arguments.set),
+            // A pipe has been read, and its text is gone.
+            text: file::read(&arguments.scenario, Reading::Again).ok(),
+        },
+    };
+    let document = line::document(&origin, path, outcome);
     let alone = arguments.command.is_empty();
     let text = match (arguments.json, alone) {
         (true, true) => return Ok(printer.json(&document)?),
         (true, false) => json::pretty(&document),
-        (false, _) => format!("{}\n{}", table::run(&document.summary, printer.width()), document.live.table()),
+        (false, _) => format!("{}\n{}", table::run(&document.summary, printer.width()), devices::table(&document.live)),
     };
     if alone {
         printer.data(&text)?;
@@ -353,6 +377,14 @@ fn code(status: ExitStatus) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_nodes_have_one_comma_between_them() {
+        assert_eq!(two_nodes("a, b"), Ok(("a".to_owned(), "b".to_owned())));
+        for wrong in ["a", "a,", ",b", "a,a", "a,b,c"] {
+            assert!(two_nodes(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn the_exit_code_is_that_of_the_command() {

@@ -1,18 +1,18 @@
 //! `lastmile lab`: a scenario with real packets and the kernel's TCP, alone or beside its simulation.
 
 mod capture;
-mod outcome;
-mod plan;
-mod sources;
-mod tcp;
+mod text;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration as StdDuration;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lastmile_lab::capture::{self as lab_capture, Recorder};
+use lastmile_lab::plan::{Kernel, Plan};
+use lastmile_lab::summary::{self, Document, Measured};
+use lastmile_lab::{self as lab, descriptors};
 use lastmile_live::emulate::Ended;
-use lastmile_live::lab;
 use lastmile_live::stop::Stop;
 use lastmile_model::Network;
 use lastmile_model::outcome::Outcome;
@@ -32,9 +32,6 @@ use crate::exit::{Exit, Failure, Result};
 use crate::folders::Folders;
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;
-
-use self::outcome::{Document, LIVE, Measured};
-use self::plan::{Kernel, Plan};
 
 /// Run a scenario with real packets and the kernel's TCP
 ///
@@ -95,6 +92,9 @@ impl From<&run::Arguments> for Arguments {
     }
 }
 
+/// Name of the file with what only real packets have.
+const LIVE: &str = "live.json";
+
 /// What the simulated run beside live ones is called.
 const SIMULATED: &str = "simulated";
 
@@ -104,7 +104,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     printer.warnings(scenario.warnings());
     let kernel = Kernel { congestion: arguments.congestion.as_deref() };
     let plan = Plan::of(&scenario, arguments.between.as_ref(), kernel)?;
-    make_room(&plan)?;
+    descriptors::reserve(plan.sockets())?;
     for warning in plan.warnings() {
         printer.talk(&format!("warning: {warning}"));
     }
@@ -158,18 +158,6 @@ fn simulated(
     }
 }
 
-/// Sees to it that there are descriptors for every socket.
-fn make_room(plan: &Plan<'_>) -> Result<()> {
-    let (wanted, granted) = (plan.sockets(), lab::make_room(plan.sockets())?);
-    if granted < wanted {
-        return Err(Failure::new(format_args!(
-            "{wanted} flows and connections at a time, and this process may open descriptors for {granted}"
-        ))
-        .hint("raise the hard limit (ulimit -Hn) or run it with fewer"));
-    }
-    Ok(())
-}
-
 /// The live runs. The inner error is how the program is to end, since a signal has come.
 fn live(
     arguments: &Arguments,
@@ -190,36 +178,43 @@ fn live(
                 let (folder, network) = (folder(arguments, out, &label), plan.network());
                 let captures =
                     Captures::create(&folder, network, &arguments.files.capture, arguments.files.whole_packets)?;
-                let (tap, recorder) = capture::record(captures, network.links.len());
+                let (tap, recorder) = lab_capture::record(captures, network.links.len());
                 (Some(tap), Some(recorder))
             }
             _ => (None, None),
         };
-        let outcome = lab::run(plan.config(), plan.flows(), &stop, tap, &mut tick).map_err(Failure::from);
+        let outcome = lab::run(plan.config(), plan.flows(), &stop, tap, &mut tick);
         bar.finish_and_clear();
         let outcome = outcome?;
-        let missed = recorder.map(capture::Recorder::finish).transpose()?;
+        let missed = recorder.map(written).transpose()?;
         if let Ended::Signal(signal) = outcome.line.ended {
             return Ok(Err(Exit::Interrupted(u8::try_from(signal).unwrap_or(0))));
         }
         let origin = run::origin(&arguments.scenario, variant, scenario);
-        let mut run = outcome::measured(&origin, plan, &outcome, label);
+        let mut run = summary::measured(&origin, plan, &outcome, label);
         run.live.capture_missed_packets = missed;
         measured.push(run);
     }
     Ok(Ok(measured))
 }
 
+/// Gives the captures their names; returns how many packets are missing from them.
+fn written(recorder: Recorder<Captures>) -> Result<u64> {
+    let (captures, missed) = recorder.finish();
+    captures.commit()?;
+    Ok(missed)
+}
+
 /// One live run of a scenario by itself: the links and traffic that ran, and what came of it as the simulator would tell it. The inner error is how
 /// the program is to end, since a signal has come.
 pub(super) fn run_once(scenario: &Scenario, stop: &Stop) -> Result<std::result::Result<(Network, Outcome), Exit>> {
     let plan = Plan::of(scenario, None, Kernel::default())?;
-    make_room(&plan)?;
+    descriptors::reserve(plan.sockets())?;
     let outcome = lab::run(plan.config(), plan.flows(), stop, None, &mut |_| ())?;
     if let Ended::Signal(signal) = outcome.line.ended {
         return Ok(Err(Exit::Interrupted(u8::try_from(signal).unwrap_or(0))));
     }
-    Ok(Ok((plan.network().clone(), outcome::as_simulated(&plan, &outcome))))
+    Ok(Ok((plan.network().clone(), summary::as_simulated(&plan, &outcome))))
 }
 
 fn progress(duration: Duration, number: u16, runs: u16, printer: &Printer) -> ProgressBar {
@@ -299,7 +294,7 @@ fn print(arguments: &Arguments, simulated: Option<&Run>, live: &[Measured], prin
             let summary = &only.run.summary;
             printer.heading(&summary.scenario)?;
             let table = table::run(summary, printer.width());
-            Ok(printer.data(&format!("\n{table}\n{}", only.live.table()))?)
+            Ok(printer.data(&format!("\n{table}\n{}", text::table(&only.live)))?)
         }
         _ => {
             let Some(beside) = Beside::new(&all(simulated, live)) else { return Ok(()) };
@@ -309,7 +304,8 @@ fn print(arguments: &Arguments, simulated: Option<&Run>, live: &[Measured], prin
                 return Ok(printer.json(&SideBySide { beside, simulated, live })?);
             }
             printer.heading(&beside.scenario)?;
-            let talk: String = live.iter().map(|measured| measured.live.incidents(&measured.run.label)).collect();
+            let talk: String =
+                live.iter().map(|measured| text::incidents(&measured.live, &measured.run.label)).collect();
             Ok(printer.data(&format!("\n{}{talk}", beside.table(printer.width())))?)
         }
     }

@@ -1,6 +1,6 @@
 //! What a killed run left, removed or named when the next one starts.
 
-use lastmile_live::lab::leftovers;
+use lastmile_live::netns::leftovers;
 use lastmile_live::user;
 
 use crate::printer::Printer;

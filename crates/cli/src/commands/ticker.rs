@@ -61,7 +61,7 @@ pub(super) fn shaper(before: &Glance, now: &Glance) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lastmile_live::bump::WaitSum;
+    use lastmile_model::outcome::Waits;
     use lastmile_queueing::Backlog;
     use lastmile_units::{ByteCount, Duration, PacketCount};
 
@@ -71,8 +71,8 @@ mod tests {
             queued: Backlog { packets: PacketCount::new(packets), bytes: ByteCount::new(100 * packets) },
             wire_bits,
             dropped_packets,
-            waited: WaitSum { packets: 1, sum_ns: max_ns, max_ns },
-            acks_waited: WaitSum::default(),
+            waited: Waits { packets: 1, sum_ns: max_ns, max_ns },
+            acks_waited: Waits::default(),
         };
         let before = (Instant::ZERO, vec![hop(0, 0, 0, 0), hop(1_000_000, 0, 0, 0)]);
         let now =

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lastmile_live::lab::Namespace;
+use lastmile_live::netns::Namespace;
 
 use crate::hostile::of_process;
 use crate::hosts::{AtEnd, ip};

@@ -14,7 +14,7 @@ use lastmile_live::bump::HopConfig;
 use lastmile_live::clock::{Clock as _, MonotonicClock};
 use lastmile_live::emulate;
 use lastmile_live::io::{PacketSocket, Path, Port as _};
-use lastmile_live::lab::Namespace;
+use lastmile_live::netns::Namespace;
 use lastmile_live::shape::{Config, Direction, Snapshot, Tuning, World};
 use lastmile_live::stop::Stop;
 use lastmile_packet::Frame;

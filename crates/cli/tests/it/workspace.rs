@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates from the ground up: each may use only those before it.
-const LAYERS: [&str; 16] = [
+const LAYERS: [&str; 17] = [
     "text",
     "units",
     "linklayer",
@@ -22,6 +22,7 @@ const LAYERS: [&str; 16] = [
     "live",
     "scenario",
     "results",
+    "lab",
     "published",
     "cli",
 ];

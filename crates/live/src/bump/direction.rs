@@ -12,11 +12,12 @@ use lastmile_queueing::spec::{BuildError, Spec};
 use lastmile_queueing::{Backlog, Counter, Environment, Node, random::Stream};
 use lastmile_units::{Duration, Instant};
 
-use super::tap::{AtHop, Passage, Taps};
+use super::tap::{AtHop, Taps};
 use super::waits::{Distribution, Waits};
 use super::{BATCH, CounterValue, DirectionReport, HopConfig, HopGlance, HopReport};
 use crate::clock::Clock;
 use crate::io::{Counters, Framing, Port, Refusal};
+use lastmile_model::Passage;
 
 /// Memory of packets that have left, kept for those that come.
 const SPARE_BUFFERS: usize = 1024;

@@ -1,6 +1,7 @@
 //! What the directions of a bump have done.
 
 use hdrhistogram::Histogram;
+use lastmile_model::outcome::Waits;
 use lastmile_queueing::Backlog;
 use lastmile_queueing::line::{Count, Stats};
 use lastmile_units::CellCount;
@@ -110,28 +111,9 @@ pub struct HopGlance {
     /// Packets that it has dropped by now.
     pub dropped_packets: u64,
     /// How long packets waited that left the queue since the last glance.
-    pub waited: WaitSum,
+    pub waited: Waits,
     /// The same for pure ACKs alone.
-    pub acks_waited: WaitSum,
-}
-
-/// How long packets waited, in sum.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct WaitSum {
-    /// Packets that left the queue.
-    pub packets: u64,
-    /// Sum of the times they waited, in nanoseconds.
-    pub sum_ns: u64,
-    /// Longest of them, in nanoseconds.
-    pub max_ns: u64,
-}
-
-impl WaitSum {
-    pub(super) fn add(&mut self, ns: u64) {
-        self.packets += 1;
-        self.sum_ns = self.sum_ns.saturating_add(ns);
-        self.max_ns = self.max_ns.max(ns);
-    }
+    pub acks_waited: Waits,
 }
 
 fn sum(counts: &[Count]) -> u64 {

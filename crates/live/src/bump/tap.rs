@@ -1,26 +1,16 @@
 //! What is told of single packets, to whoever writes captures.
 
+use lastmile_model::{Observer, Passage};
 use lastmile_packet::Frame;
 use lastmile_units::Instant;
 
-/// What happens to a packet at a hop.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Passage {
-    /// Its transmission begins, at the near end.
-    Transmitted,
-    /// It reaches the far end.
-    Arrived,
-}
-
-/// Takes what passes the hops of a bump, at each hop in order of time. Called by the thread that carries packets, which nothing may hold up.
-pub trait Tap: Send {
-    /// The packet with these bytes, from its IP header on, passes the hop of this number: those up are numbered first, then those down.
-    fn packet(&mut self, at: Instant, hop: usize, passage: Passage, bytes: &[u8]);
-}
+/// Sees the packets of a bump's hops, by their bytes from the IP header on: hops up are numbered first, then those down. The thread that carries
+/// packets calls it, so it must not block.
+pub type Tap = dyn Observer<[u8]> + Send;
 
 /// The tap, if there is one, as one direction tells it.
 pub(super) struct Taps<'a> {
-    pub(super) tap: Option<&'a mut (dyn Tap + 'static)>,
+    pub(super) tap: Option<&'a mut Tap>,
     /// The number of the direction's first hop.
     pub(super) first: usize,
 }
@@ -34,7 +24,7 @@ impl Taps<'_> {
 
 /// The tap, if there is one, as one hop tells it.
 pub(super) struct AtHop<'a> {
-    tap: Option<&'a mut (dyn Tap + 'static)>,
+    tap: Option<&'a mut Tap>,
     hop: usize,
 }
 

@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use lastmile_packet::{Frame, Packet};
 use lastmile_units::{Duration, Instant};
 
-use super::WaitSum;
+use lastmile_model::outcome::Waits as Sum;
 
 /// How long packets waited in a queue, in nanoseconds: all of them, and pure ACKs.
 pub(super) struct Waits {
@@ -17,8 +17,8 @@ pub(super) struct Waits {
     /// Packets that waited at all.
     pub(super) overlimits: u64,
     /// Since the last glance.
-    pub(super) lately: WaitSum,
-    pub(super) acks_lately: WaitSum,
+    pub(super) lately: Sum,
+    pub(super) acks_lately: Sum,
 }
 
 impl Waits {
@@ -29,8 +29,8 @@ impl Waits {
             classes: Vec::new(),
             classes_since: Instant::ZERO,
             overlimits: 0,
-            lately: WaitSum::default(),
-            acks_lately: WaitSum::default(),
+            lately: Sum::default(),
+            acks_lately: Sum::default(),
         }
     }
 
@@ -43,11 +43,11 @@ impl Waits {
     pub(super) fn record(&mut self, waited: Duration, packet: &Frame) {
         let ns = waited.as_ns();
         self.all.record(ns);
-        self.lately.add(ns);
+        self.lately.add(waited);
         self.overlimits += u64::from(waited > Duration::ZERO);
         if packet.meta().is_pure_ack() {
             self.acks.record(ns);
-            self.acks_lately.add(ns);
+            self.acks_lately.add(waited);
         }
         if let Some(class) = packet.meta().class
             && packet.meta().arrived >= self.classes_since

@@ -17,7 +17,7 @@ use crate::error::{Context, Error};
 use crate::handle::{Asked, Handle, Inbox, Snapshot};
 use crate::io::tun::Settings;
 use crate::io::{Device, Interface, Path, Tun};
-use crate::lab::{Namespace, leftovers};
+use crate::netns::{Namespace, leftovers};
 use crate::pace::Pace;
 use crate::stop::Stop;
 use crate::sys::{random, wait};
@@ -336,7 +336,7 @@ impl World {
     ///
     /// # Errors
     /// As [`World::run`].
-    pub(crate) fn run_watched(
+    pub fn run_watched(
         &mut self,
         stop: &Stop,
         mut look: impl FnMut(Instant, Vec<HopGlance>) -> bool,
@@ -354,12 +354,13 @@ impl World {
     }
 
     /// From now on `tap` hears of every packet that passes a hop.
-    pub(crate) fn set_tap(&mut self, tap: Box<dyn Tap>) {
+    pub fn set_tap(&mut self, tap: Box<Tap>) {
         self.bump.set_tap(tap);
     }
 
     /// The clock of its times.
-    pub(crate) fn clock(&self) -> MonotonicClock {
+    #[must_use]
+    pub fn clock(&self) -> MonotonicClock {
         self.clock
     }
 

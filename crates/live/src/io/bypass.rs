@@ -21,7 +21,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use crate::error::{Context, Error};
-use crate::lab::Namespace;
+use crate::netns::Namespace;
 use crate::sys::{bpf, nft, packet};
 
 /// What holds frames back.

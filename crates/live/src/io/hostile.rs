@@ -20,7 +20,7 @@ use lastmile_units::Duration;
 
 use super::{PacketSocket, Path, Port as _, offload::Offloads};
 use crate::emulate;
-use crate::lab::Namespace;
+use crate::netns::Namespace;
 use crate::shape::{Config, Direction, Handle, Snapshot, Tuning, World};
 use crate::stop::Stop;
 use crate::sys::device;

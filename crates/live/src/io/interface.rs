@@ -6,7 +6,7 @@ use super::bypass::Means;
 use super::claim::{self, Claim};
 use super::{Bypass, Device, PacketSocket, Xdp};
 use crate::error::{Context, Error};
-use crate::lab::Namespace;
+use crate::netns::Namespace;
 use crate::sys::device;
 use crate::sys::link::{self, Link};
 

@@ -16,7 +16,7 @@ mod cut;
 mod levels;
 
 use crate::error::{Context, Error};
-use crate::lab::Namespace;
+use crate::netns::Namespace;
 use crate::sys::device;
 use crate::sys::packet::OFFLOAD_LEN;
 use checksum::finish;

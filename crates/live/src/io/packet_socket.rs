@@ -20,7 +20,7 @@ use super::offload::Offload;
 use super::{Counters, Framing, Port, Refusal};
 use crate::clock::{Arrivals, Clock, StampMap};
 use crate::error::{Context, Error};
-use crate::lab::Namespace;
+use crate::netns::Namespace;
 use crate::sys::packet::{About, Batch, OFFLOAD_LEN, Receiver, Sender};
 
 /// What the kernel keeps for this program while it is not running. At 600 000 small packets a second, for each of which it

@@ -7,7 +7,7 @@
 //! it arrived; where there can be none, or its ring was full, a packet counts as arrived when it is read, and is counted as such
 //! ([`Counters::unstamped`]).
 
-mod given;
+mod arrival_times;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -21,10 +21,11 @@ use lastmile_units::Instant;
 use super::{Counters, Framing, Port, Refusal};
 use crate::clock::{Arrivals, Clock, StampMap};
 use crate::error::{Context, Error};
-use crate::lab::Namespace;
+use crate::netns::Namespace;
+use crate::sys::address::{self, Family};
 use crate::sys::outgoing::Outgoing;
-use crate::sys::{device, ipv6, link};
-use given::Times;
+use crate::sys::{device, link};
+use arrival_times::Times;
 
 /// What the kernel keeps for this program while it is not running: enough for the longest lateness seen at the highest
 /// packet rate, since a packet that is lost here would be missing from the line's own queue.
@@ -90,20 +91,20 @@ impl Tun {
             _ => Error::NoTun { source },
         })?;
         let what = || format!("setting up the device {name}");
-        device::set_mtu(&name, settings.mtu).context(what)?;
-        let has_ipv6 = settings.mtu >= ipv6::LEAST_MTU && ipv6::enable_silently(&name).context(what)?;
+        link::set_mtu(&name, settings.mtu).context(what)?;
+        let has_ipv6 = settings.mtu >= address::LEAST_MTU_V6 && address::enable_ipv6_silently(&name).context(what)?;
         link::set_tx_queue_len(&name, TX_QUEUE_LEN).context(what)?;
-        device::set_address(&name, settings.address, settings.prefix_len).context(what)?;
+        address::add(&name, settings.address.into(), settings.prefix_len).context(what)?;
         // Before anything can be given to the device. It takes CAP_NET_RAW, which making devices does not.
         let times = Outgoing::open(&name).map(Times::new);
-        device::bring_up(&name).context(what)?;
+        link::bring_up(&name).context(what)?;
         if settings.default_route {
-            device::set_default_route(&name).context(what)?;
+            address::set_default_route(&name, Family::V4).context(what)?;
         }
         if has_ipv6 {
-            ipv6::set_address(&name, settings.address_v6, settings.prefix_len_v6).context(what)?;
+            address::add(&name, settings.address_v6.into(), settings.prefix_len_v6).context(what)?;
             if settings.default_route {
-                ipv6::set_default_route(&name).context(what)?;
+                address::set_default_route(&name, Family::V6).context(what)?;
             }
         }
         let statistics = File::open("/proc/thread-self/net/dev").context(what)?;

@@ -29,9 +29,9 @@ use lastmile_units::Instant;
 use super::{Counters, Framing, Port, Refusal, offload};
 use crate::clock::Clock;
 use crate::error::{Context, Error};
-use crate::lab::Namespace;
+use crate::netns::Namespace;
 use crate::sys::xdp::{self, Mode, XdpSocket};
-use crate::sys::{device, packet, wait};
+use crate::sys::{device, link, packet, wait};
 
 /// The largest MTU whose packets fit into a frame with an Ethernet header and two tags.
 const MOST_MTU: u32 = xdp::MAX_FRAME as u32 - 14 - 2 * 4;
@@ -69,7 +69,7 @@ impl Xdp {
 
     fn open_here(name: &str) -> Result<Self, Error> {
         let what = || format!("opening AF_XDP sockets on {name}");
-        let mtu = device::mtu(name).context(what)?;
+        let mtu = link::mtu(name).context(what)?;
         if mtu > MOST_MTU {
             return Err(Error::PacketsTooLong { name: name.to_owned(), mtu, most: MOST_MTU });
         }

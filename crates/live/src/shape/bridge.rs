@@ -2,7 +2,7 @@
 
 use crate::error::{Context, Error};
 use crate::io::interface;
-use crate::lab::Namespace;
+use crate::netns::Namespace;
 use crate::sys::link;
 
 /// Checks that `lan` and `wan` are two interfaces that are up and ports of one bridge, and returns its name. With `make`, they

@@ -1,4 +1,6 @@
-//! What a program tells the service manager that started it: sd_notify(3), a datagram to the socket that `NOTIFY_SOCKET` names.
+//! Messages to the service manager that started a program: sd_notify(3), datagrams to the socket that `NOTIFY_SOCKET` names.
+//!
+//! The crate `sd-notify` opens a socket for each message, which the sandbox of `shape` forbids. This one stays open from the start.
 
 use std::env;
 use std::io;
@@ -42,9 +44,7 @@ impl Manager {
     /// It reads its files again, and will be ready when it has.
     pub fn reloading(&self) {
         // When that began: what the manager wants to tell this from what was told before.
-        if let Ok(us) = wait::monotonic_us() {
-            self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={us}"));
-        }
+        self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={}", wait::monotonic_us()));
     }
 
     /// It is alive.

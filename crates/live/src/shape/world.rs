@@ -17,7 +17,7 @@ use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
 use crate::handle::{Asked, Inbox, Snapshot};
 use crate::io::{Device, Interface, Path};
-use crate::lab::Namespace;
+use crate::netns::Namespace;
 use crate::pace::Pace;
 use crate::stop::Stop;
 use crate::sys::random;

@@ -1,83 +1,73 @@
-//! Addresses of sockets as the kernel takes and gives them: ip(7), ipv6(7).
+//! Addresses and routes of a network device: rtnetlink(7), and ip-sysctl of the kernel's documentation.
+//!
+//! All of it acts on the network namespace of the calling thread.
 
-use std::net::{Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::fs;
+use std::io;
+use std::net::IpAddr;
 
-/// An address and a port of one family.
-pub(super) enum Address {
-    V4(libc::sockaddr_in),
-    V6(libc::sockaddr_in6),
+use super::netlink::Message;
+use super::packet;
+
+/// The smallest MTU of a device with IPv6 (RFC 8200, section 5): the kernel takes IPv6 off a device with a smaller one.
+pub(crate) const LEAST_MTU_V6: u16 = 1280;
+
+/// Sysctls below `net.ipv6.conf.DEVICE` that keep a device silent: no duplicate address detection, no router solicitations, and no
+/// link-local address, for which the kernel would do both.
+const SILENT: [(&str, &str); 5] =
+    [("addr_gen_mode", "1"), ("accept_ra", "0"), ("accept_dad", "0"), ("dad_transmits", "0"), ("disable_ipv6", "0")];
+
+/// Switches IPv6 on for the device, which sends no packet of its own accord. False on a kernel or a device without IPv6.
+pub(crate) fn enable_ipv6_silently(name: &str) -> io::Result<bool> {
+    let of_device = format!("/proc/sys/net/ipv6/conf/{name}");
+    if !fs::exists(&of_device)? {
+        return Ok(false);
+    }
+    for (key, value) in SILENT {
+        fs::write(format!("{of_device}/{key}"), value)?;
+    }
+    Ok(true)
 }
 
-impl From<SocketAddr> for Address {
-    fn from(address: SocketAddr) -> Self {
-        match address {
-            SocketAddr::V4(address) => Self::V4(v4(address)),
-            SocketAddr::V6(address) => Self::V6(v6(address)),
-        }
+/// Gives the device an address in a network of `prefix_len` bits, usable when this returns: duplicate address detection, which would end later even
+/// where it sends nothing, is left out. Struct `ifaddrmsg` of rtnetlink(7).
+pub(crate) fn add(name: &str, address: IpAddr, prefix_len: u8) -> io::Result<()> {
+    let index = packet::index_of(name)?.to_ne_bytes();
+    let (family, address_flags, bytes) = match address {
+        IpAddr::V4(address) => (libc::AF_INET, 0, address.octets().to_vec()),
+        IpAddr::V6(address) => (libc::AF_INET6, libc::IFA_F_NODAD as u8, address.octets().to_vec()),
+    };
+    let about = [&[family as u8, prefix_len, address_flags, libc::RT_SCOPE_UNIVERSE], &index[..]].concat();
+    let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL | libc::NLM_F_ACK;
+    let mut message = Message::with_body(libc::RTM_NEWADDR, flags as u16, &about);
+    for kind in [libc::IFA_LOCAL, libc::IFA_ADDRESS] {
+        message.attribute(kind, &bytes);
     }
+    message.ask().map(drop)
 }
 
-impl Address {
-    /// One that the kernel may overwrite with an address of either family.
-    pub(super) fn longest() -> Self {
-        Self::V6(v6(SocketAddrV6::new(Ipv6Addr::UNSPECIFIED, 0, 0, 0)))
-    }
-
-    pub(super) fn family(&self) -> libc::c_int {
-        match self {
-            Self::V4(_) => libc::AF_INET,
-            Self::V6(_) => libc::AF_INET6,
-        }
-    }
-
-    /// Valid for [`Address::len`] bytes, while this value is borrowed.
-    pub(super) fn pointer(&self) -> *const libc::sockaddr {
-        match self {
-            Self::V4(address) => std::ptr::from_ref(address).cast(),
-            Self::V6(address) => std::ptr::from_ref(address).cast(),
-        }
-    }
-
-    /// Valid for [`Address::len`] bytes, while this value is borrowed.
-    pub(super) fn pointer_mut(&mut self) -> *mut libc::sockaddr {
-        match self {
-            Self::V4(address) => std::ptr::from_mut(address).cast(),
-            Self::V6(address) => std::ptr::from_mut(address).cast(),
-        }
-    }
-
-    pub(super) fn len(&self) -> libc::socklen_t {
-        let bytes = match self {
-            Self::V4(address) => size_of_val(address),
-            Self::V6(address) => size_of_val(address),
-        };
-        libc::socklen_t::try_from(bytes).expect("at most 28")
-    }
-
-    /// Both families have the port at one offset.
-    pub(super) fn port(&self) -> u16 {
-        u16::from_be(match self {
-            Self::V4(address) => address.sin_port,
-            Self::V6(address) => address.sin6_port,
-        })
-    }
+/// A family of addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Family {
+    V4,
+    V6,
 }
 
-fn v4(address: SocketAddrV4) -> libc::sockaddr_in {
-    libc::sockaddr_in {
-        sin_family: libc::AF_INET as libc::sa_family_t,
-        sin_port: address.port().to_be(),
-        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.ip().octets()) },
-        sin_zero: [0; 8],
-    }
-}
-
-fn v6(address: SocketAddrV6) -> libc::sockaddr_in6 {
-    libc::sockaddr_in6 {
-        sin6_family: libc::AF_INET6 as libc::sa_family_t,
-        sin6_port: address.port().to_be(),
-        sin6_flowinfo: address.flowinfo(),
-        sin6_addr: libc::in6_addr { s6_addr: address.ip().octets() },
-        sin6_scope_id: address.scope_id(),
-    }
+/// Sends every packet of this family without a better route to the device. Struct `rtmsg` of rtnetlink(7).
+pub(crate) fn set_default_route(name: &str, family: Family) -> io::Result<()> {
+    // What a route of IPv4 without a gateway leads to is on the link; routes of IPv6 have no scope.
+    let (family, scope) = match family {
+        Family::V4 => (libc::AF_INET, libc::RT_SCOPE_LINK),
+        Family::V6 => (libc::AF_INET6, libc::RT_SCOPE_UNIVERSE),
+    };
+    let mut about = [0; 12];
+    about[0] = family as u8;
+    about[4] = libc::RT_TABLE_MAIN;
+    about[5] = libc::RTPROT_STATIC;
+    about[6] = scope;
+    about[7] = libc::RTN_UNICAST;
+    let flags = libc::NLM_F_CREATE | libc::NLM_F_ACK;
+    let mut message = Message::with_body(libc::RTM_NEWROUTE, flags as u16, &about);
+    message.attribute(libc::RTA_OIF, &packet::index_of(name)?.to_ne_bytes());
+    message.ask().map(drop)
 }

@@ -2,20 +2,24 @@
 
 use std::time::{Duration, SystemTime};
 
-/// Tells `each` every control message: level, type, data.
+/// A message without parts, address and control block.
+pub(super) fn message() -> libc::msghdr {
+    // SAFETY: integers and pointers, of which all zero is a value. Fields for padding, which some C libraries have, cannot be named.
+    unsafe { std::mem::zeroed() }
+}
+
+/// Reports every control message to `each`: level, type, data.
 pub(super) fn messages(message: &libc::msghdr, mut each: impl FnMut(libc::c_int, libc::c_int, &[u8])) {
-    // SAFETY: the kernel has set the length of the control block to what it filled, and the CMSG functions stay within it.
-    let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
-    while !header.is_null() {
-        // SAFETY: not null, so it points to a whole header within the control block; the data follow it, as many bytes as
-        // its length says beyond the header's own.
-        unsafe {
+    // SAFETY: the kernel has set the length of the control block to what it filled, and the CMSG functions stay within it. A header that is
+    // not null is whole; its data follow it, as many bytes as its length says beyond the header's own.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while !header.is_null() {
             let start = libc::CMSG_DATA(header);
             let len = (*header).cmsg_len as usize - (start as usize - header as usize);
             each((*header).cmsg_level, (*header).cmsg_type, std::slice::from_raw_parts(start, len));
+            header = libc::CMSG_NXTHDR(message, header);
         }
-        // SAFETY: `header` lies within the control block of `message`.
-        header = unsafe { libc::CMSG_NXTHDR(message, header) };
     }
 }
 

@@ -1,4 +1,5 @@
-//! TUN devices and the settings of a network device: tun(4) of the kernel's documentation, netdevice(7).
+//! TUN devices, and what the driver of a device does to packets: tun(4) of the kernel's documentation, ethtool(8). Their calls are ioctl(2)s with
+//! a struct `ifreq`, which no crate offers safely.
 //!
 //! All of it acts on the network namespace of the calling thread.
 
@@ -36,56 +37,6 @@ fn open_clone(pattern: &str, flags: libc::c_int) -> io::Result<(File, String)> {
     request.ifr_ifru.ifru_flags = flags as libc::c_short;
     ioctl(file.as_fd(), libc::TUNSETIFF, &mut request)?;
     Ok((file, text(&request.ifr_name)?))
-}
-
-/// Gives the device an IPv4 address in a network of `prefix_len` bits.
-pub(crate) fn set_address(name: &str, address: Ipv4Addr, prefix_len: u8) -> io::Result<()> {
-    let mut request = request(name)?;
-    request.ifr_ifru.ifru_addr = socket_address(address);
-    on_socket(libc::SIOCSIFADDR, &mut request)?;
-    let mask = Ipv4Addr::from_bits(u32::MAX.checked_shl(32 - u32::from(prefix_len)).unwrap_or(0));
-    request.ifr_ifru.ifru_netmask = socket_address(mask);
-    on_socket(libc::SIOCSIFNETMASK, &mut request)
-}
-
-/// Sets the largest packet that the kernel hands to the device.
-pub(crate) fn set_mtu(name: &str, mtu: u16) -> io::Result<()> {
-    let mut request = request(name)?;
-    request.ifr_ifru.ifru_mtu = libc::c_int::from(mtu);
-    on_socket(libc::SIOCSIFMTU, &mut request)
-}
-
-/// The largest packet that the device sends.
-pub(crate) fn mtu(name: &str) -> io::Result<u32> {
-    let mut request = request(name)?;
-    on_socket(libc::SIOCGIFMTU, &mut request)?;
-    // SAFETY: SIOCGIFMTU has just filled this member.
-    let mtu = unsafe { request.ifr_ifru.ifru_mtu };
-    Ok(mtu.max(0).cast_unsigned())
-}
-
-/// Brings the device up.
-pub(crate) fn bring_up(name: &str) -> io::Result<()> {
-    let mut request = request(name)?;
-    on_socket(libc::SIOCGIFFLAGS, &mut request)?;
-    // SAFETY: SIOCGIFFLAGS has just filled this member.
-    let flags = unsafe { request.ifr_ifru.ifru_flags };
-    request.ifr_ifru.ifru_flags = flags | libc::IFF_UP as libc::c_short;
-    on_socket(libc::SIOCSIFFLAGS, &mut request)
-}
-
-/// Sends every IPv4 packet without a better route to the device.
-pub(crate) fn set_default_route(name: &str) -> io::Result<()> {
-    let mut name = name_bytes(name)?;
-    // SAFETY: a struct of integers, addresses and one pointer, of which all zero is a value.
-    let mut route: libc::rtentry = unsafe { std::mem::zeroed() };
-    route.rt_dst = socket_address(Ipv4Addr::UNSPECIFIED);
-    route.rt_genmask = socket_address(Ipv4Addr::UNSPECIFIED);
-    route.rt_flags = libc::RTF_UP;
-    route.rt_dev = name.as_mut_ptr();
-    let socket = any_socket()?;
-    // SAFETY: `route` and the name that it points to outlive the call.
-    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCADDRT as libc::Ioctl, &raw mut route) }).map(drop)
 }
 
 /// How many queues the device receives by. One where its driver does not say. `ETHTOOL_GCHANNELS` of linux/ethtool.h.
@@ -141,15 +92,6 @@ fn ethtool_value(name: &str, command: u32) -> io::Result<u32> {
     Ok(value[1])
 }
 
-/// The name of the device of this number in the namespace of `socket`.
-pub(crate) fn name_of(socket: BorrowedFd<'_>, index: libc::c_int) -> io::Result<String> {
-    // SAFETY: integers and a union of integers and addresses, of which all zero is a value.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    request.ifr_ifru.ifru_ifindex = index;
-    ioctl(socket, libc::SIOCGIFNAME as libc::Ioctl, &mut request)?;
-    text(&request.ifr_name)
-}
-
 fn text(name: &[libc::c_char]) -> io::Result<String> {
     let name = name.iter().take_while(|&&byte| byte != 0).map(|&byte| byte.cast_unsigned()).collect();
     String::from_utf8(name).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
@@ -172,17 +114,6 @@ fn name_bytes(name: &str) -> io::Result<[libc::c_char; libc::IFNAMSIZ]> {
         *to = libc::c_char::from_ne_bytes([from]);
     }
     Ok(bytes)
-}
-
-fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
-    let internet = libc::sockaddr_in {
-        sin_family: libc::AF_INET as libc::sa_family_t,
-        sin_port: 0,
-        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.octets()) },
-        sin_zero: [0; 8],
-    };
-    // SAFETY: both are 16 bytes of integers that begin with the family, made to stand for one another (ip(7)).
-    unsafe { std::mem::transmute::<libc::sockaddr_in, libc::sockaddr>(internet) }
 }
 
 fn on_socket(operation: libc::c_ulong, request: &mut libc::ifreq) -> io::Result<()> {

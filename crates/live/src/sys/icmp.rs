@@ -2,26 +2,27 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::SystemTime;
 
-use super::{check_fd, socket, stamped};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, ipproto, send, socket_with};
+
+use super::{socket, stamped};
 
 /// A raw ICMP socket in the network namespace of the thread that opened it.
 #[derive(Debug)]
-pub(crate) struct IcmpSocket(OwnedFd);
+pub struct IcmpSocket(OwnedFd);
 
 impl IcmpSocket {
     /// Opens a socket that sends to `target` and, apart from errors, receives only from it. Never blocks.
-    pub(crate) fn connect(target: Ipv4Addr) -> io::Result<Self> {
+    pub fn connect(target: Ipv4Addr) -> io::Result<Self> {
         Self::between(None, target)
     }
 
     /// The same from an address of the host's, where it has several.
-    pub(crate) fn between(own: Option<Ipv4Addr>, target: Ipv4Addr) -> io::Result<Self> {
-        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: takes three numbers.
-        let fd = check_fd(unsafe { libc::socket(libc::AF_INET, kind, libc::IPPROTO_ICMP) })?;
+    pub fn between(own: Option<Ipv4Addr>, target: Ipv4Addr) -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let fd = socket_with(AddressFamily::INET, SocketType::RAW, flags, Some(ipproto::ICMP))?;
         stamped::enable(fd.as_fd())?;
         if let Some(own) = own {
             socket::bind(fd.as_fd(), SocketAddr::new(own.into(), 0))?;
@@ -31,14 +32,13 @@ impl IcmpSocket {
     }
 
     /// Sends an ICMP message, header included.
-    pub(crate) fn send(&self, message: &[u8]) -> io::Result<()> {
-        // SAFETY: the pointer and the length are those of one slice.
-        let sent = unsafe { libc::send(self.0.as_raw_fd(), message.as_ptr().cast(), message.len(), 0) };
-        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    pub fn send(&self, message: &[u8]) -> io::Result<()> {
+        send(&self.0, message, SendFlags::empty())?;
+        Ok(())
     }
 
     /// The next packet, IP header included, and when the kernel received it; `None` when none waits.
-    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<SystemTime>)>> {
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<SystemTime>)>> {
         stamped::receive(self.0.as_fd(), buffer)
     }
 }

@@ -5,10 +5,12 @@
 //! the process, the kernel removes the table.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
-use super::check_fd;
-use super::link::Message;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, netlink as family, recv, send};
+
+use super::netlink::{self, Message};
 
 // linux/netfilter/nfnetlink.h
 const BATCH_BEGIN: u16 = 0x10;
@@ -55,14 +57,8 @@ pub(crate) fn drop_ingress(device: &str) -> io::Result<OwnedFd> {
     let batch = [message(BATCH_BEGIN, 0, NFTABLES), owned, chain, message(BATCH_END, 0, NFTABLES)];
     let batch: Vec<u8> = batch.into_iter().flat_map(Message::finish).collect();
 
-    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-    // SAFETY: takes three numbers.
-    let socket: OwnedFd = check_fd(unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_NETFILTER) })?;
-    // SAFETY: the pointer and the length are those of one vector.
-    let sent = unsafe { libc::send(socket.as_raw_fd(), batch.as_ptr().cast(), batch.len(), 0) };
-    if sent < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    let socket = netlink::socket(Some(family::NETFILTER))?;
+    send(&socket, &batch, SendFlags::empty())?;
     answers(&socket)?;
     Ok(socket)
 }
@@ -79,12 +75,10 @@ fn message(kind: u16, family: u8, resource: u16) -> Message {
 fn answers(socket: &OwnedFd) -> io::Result<()> {
     let mut answer = vec![0; 8 << 10];
     loop {
-        let (to, len) = (answer.as_mut_ptr().cast(), answer.len());
-        // SAFETY: the pointer and the length are those of one vector.
-        let received = unsafe { libc::recv(socket.as_raw_fd(), to, len, libc::MSG_DONTWAIT) };
-        let Ok(received) = usize::try_from(received) else {
-            let error = io::Error::last_os_error();
-            return if error.kind() == io::ErrorKind::WouldBlock { Ok(()) } else { Err(error) };
+        let received = match recv(socket, &mut answer[..], RecvFlags::DONTWAIT) {
+            Ok((received, _)) => received,
+            Err(Errno::WOULDBLOCK) => return Ok(()),
+            Err(error) => return Err(error.into()),
         };
         match Message::first_error(&answer[..received]) {
             Some(errno) => return Err(io::Error::from_raw_os_error(errno)),

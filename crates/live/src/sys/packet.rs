@@ -4,19 +4,21 @@
 //! (`PACKET_VNET_HDR`), its VLAN tag if the kernel took that off (`PACKET_AUXDATA`), and the kernel's receive time; the one that
 //! sends takes bare frames and passes by the device's queueing discipline (`PACKET_QDISC_BYPASS`), since its caller is the queue.
 
-use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::time::SystemTime;
 
-use super::{check, check_fd, control, device, set_option};
+use rustix::net::netdevice::{index_to_name, name_to_index};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+
+use super::{check, control, get_option, set_option};
 
 /// Frames that one call receives or sends at most.
-pub(crate) const BATCH: usize = 64;
+pub const BATCH: usize = 64;
 
 /// The bytes in front of each received frame: struct `virtio_net_hdr` (linux/virtio_net.h).
-pub(crate) const OFFLOAD_LEN: usize = 10;
+pub const OFFLOAD_LEN: usize = 10;
 
 /// Room for a received frame: a segment before segmentation has at most 65 535 bytes of IP, and headers of the link.
 const SLOT: usize = OFFLOAD_LEN + 65_536 + 64;
@@ -26,43 +28,50 @@ const CONTROL_WORDS: usize = 10;
 
 /// The socket that receives.
 #[derive(Debug)]
-pub(crate) struct Receiver {
+pub struct Receiver {
     socket: OwnedFd,
     index: libc::c_int,
 }
 
 /// The socket that sends.
 #[derive(Debug)]
-pub(crate) struct Sender(OwnedFd);
+pub struct Sender(OwnedFd);
 
 /// Memory for one batch of received frames, and what the kernel says of each.
 #[derive(Debug)]
-pub(crate) struct Batch {
+pub struct Batch {
     bytes: Vec<u8>,
     about: Vec<About>,
 }
 
 /// What the kernel says of a received frame.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct About {
+pub struct About {
     /// Bytes of offload header and frame.
-    pub(crate) len: usize,
+    pub len: usize,
     /// True when the frame was longer than its room, and the rest is lost.
-    pub(crate) cut: bool,
+    pub cut: bool,
     /// When the kernel received it.
-    pub(crate) stamp: Option<SystemTime>,
+    pub stamp: Option<SystemTime>,
     /// Protocol and control information of the tag that the kernel took off.
-    pub(crate) tag: Option<(u16, u16)>,
+    pub tag: Option<(u16, u16)>,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Batch {
     /// Empty. Of the memory only what frames have touched is really taken.
-    pub(crate) fn new() -> Self {
+    #[must_use]
+    pub fn new() -> Self {
         Self { bytes: vec![0; SLOT * BATCH], about: Vec::with_capacity(BATCH) }
     }
 
     /// A received frame with the offload header before it, and what is to be known of it.
-    pub(crate) fn get(&mut self, index: usize) -> (&mut [u8], About) {
+    pub fn get(&mut self, index: usize) -> (&mut [u8], About) {
         let about = self.about[index];
         (&mut self.bytes[index * SLOT..][..about.len], about)
     }
@@ -71,7 +80,7 @@ impl Batch {
 impl Receiver {
     /// Receives every frame that comes in through the device of this name in the namespace of the calling thread, whomever it
     /// is for, and none that goes out. `buffer` bytes of the kernel's memory keep those that have not been read.
-    pub(crate) fn open(device: &str, buffer: u32) -> io::Result<Self> {
+    pub fn open(device: &str, buffer: u32) -> io::Result<Self> {
         let index = index_of(device)?;
         let receiver = Self { socket: open()?, index };
         let socket = receiver.as_fd();
@@ -91,7 +100,7 @@ impl Receiver {
     }
 
     /// Receives nothing, but puts the device into promiscuous mode for as long as it lives.
-    pub(crate) fn deaf(device: &str) -> io::Result<Self> {
+    pub fn deaf(device: &str) -> io::Result<Self> {
         let receiver = Self { socket: open()?, index: index_of(device)? };
         receiver.be_promiscuous()?;
         Ok(receiver)
@@ -108,11 +117,10 @@ impl Receiver {
     }
 
     /// Receives at most `limit` frames and never waits; returns how many.
-    pub(crate) fn receive(&self, batch: &mut Batch, limit: usize) -> io::Result<usize> {
+    pub fn receive(&self, batch: &mut Batch, limit: usize) -> io::Result<usize> {
         let limit = limit.min(BATCH);
         let mut controls = [[0_u64; CONTROL_WORDS]; BATCH];
-        // SAFETY: integers and pointers, of which all zero is a value.
-        let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) = unsafe { std::mem::zeroed() };
+        let (mut parts, mut messages) = empty_batch();
         let slots = batch.bytes.chunks_exact_mut(SLOT);
         for (((slot, control), part), message) in
             slots.zip(&mut controls).zip(&mut parts).zip(&mut messages).take(limit)
@@ -125,6 +133,7 @@ impl Receiver {
         }
         let count = libc::c_uint::try_from(limit).expect("at most a batch");
         let socket = self.socket.as_raw_fd();
+        // rustix has no recvmmsg(2).
         // SAFETY: `count` messages, each with a part and a control block of the lengths given, all of which outlive the call;
         // null for no timeout.
         let received =
@@ -143,19 +152,15 @@ impl Receiver {
     }
 
     /// Frames that found no room in the buffer, since the last call.
-    pub(crate) fn dropped(&self) -> io::Result<u32> {
+    pub fn dropped(&self) -> io::Result<u32> {
         let mut counted = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
-        let mut size = libc::socklen_t::try_from(size_of_val(&counted)).expect("eight");
-        let socket = self.socket.as_raw_fd();
-        let to = (&raw mut counted).cast();
-        // SAFETY: `counted` has the size that is given, and outlives the call.
-        check(unsafe { libc::getsockopt(socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, to, &raw mut size) })?;
+        get_option(self.socket.as_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut counted)?;
         Ok(counted.tp_drops)
     }
 
     /// True while the device is there, up or down.
-    pub(crate) fn device_exists(&self) -> bool {
-        device::name_of(self.socket.as_fd(), self.index).is_ok()
+    pub fn device_exists(&self) -> bool {
+        index_to_name(&self.socket, self.index.cast_unsigned()).is_ok()
     }
 }
 
@@ -167,7 +172,7 @@ impl AsFd for Receiver {
 
 impl Sender {
     /// Sends through the device of this name in the namespace of the calling thread.
-    pub(crate) fn open(device: &str, buffer: u32) -> io::Result<Self> {
+    pub fn open(device: &str, buffer: u32) -> io::Result<Self> {
         let index = index_of(device)?;
         let sender = Self(open()?);
         let buffer = libc::c_int::try_from(buffer).unwrap_or(libc::c_int::MAX);
@@ -180,9 +185,8 @@ impl Sender {
 
     /// Sends frames in their order, at most a batch of them, until one is refused; returns how many were sent, or why not even
     /// the first was. Never waits.
-    pub(crate) fn send<'a>(&self, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
-        // SAFETY: integers and pointers, of which all zero is a value.
-        let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) = unsafe { std::mem::zeroed() };
+    pub fn send<'a>(&self, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
+        let (mut parts, mut messages) = empty_batch();
         let mut count: libc::c_uint = 0;
         for ((frame, part), message) in frames.zip(&mut parts).zip(&mut messages) {
             // The kernel only reads through this pointer.
@@ -192,6 +196,7 @@ impl Sender {
             count += 1;
         }
         let socket = self.0.as_raw_fd();
+        // The sendmmsg(2) of rustix wants a vector of messages for each batch.
         // SAFETY: `count` messages, each with a part that borrows a frame, all of which outlive the call.
         let sent = unsafe { libc::sendmmsg(socket, messages.as_mut_ptr(), count, libc::MSG_DONTWAIT as _) };
         usize::try_from(sent).map_err(|_| io::Error::last_os_error())
@@ -224,20 +229,21 @@ fn tag(auxiliary: &[u8]) -> Option<(u16, u16)> {
     (status & libc::TP_STATUS_VLAN_VALID != 0).then(|| (protocol, u16::from_ne_bytes([*tci0, *tci1])))
 }
 
-pub(super) fn open() -> io::Result<OwnedFd> {
-    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: takes three numbers.
-    check_fd(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })
+fn empty_batch() -> ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) {
+    let part = libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 };
+    ([part; BATCH], [libc::mmsghdr { msg_hdr: control::message(), msg_len: 0 }; BATCH])
 }
 
-/// The number of a device in the namespace of the calling thread. if_nametoindex(3).
-pub(crate) fn index_of(device: &str) -> io::Result<libc::c_int> {
-    let name = CString::new(device)?;
-    // SAFETY: a string with a terminating zero that outlives the call.
-    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
-        0 => Err(io::Error::last_os_error()),
-        index => Ok(index.cast_signed()),
-    }
+pub(super) fn open() -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)?)
+}
+
+/// The number of a device in the namespace of the calling thread. netdevice(7).
+pub fn index_of(device: &str) -> io::Result<libc::c_int> {
+    // Any socket of the namespace serves.
+    let socket = socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    Ok(name_to_index(&socket, device)?.cast_signed())
 }
 
 pub(super) fn bind(socket: BorrowedFd<'_>, index: libc::c_int, protocol: u16) -> io::Result<()> {
@@ -251,6 +257,7 @@ pub(super) fn bind(socket: BorrowedFd<'_>, index: libc::c_int, protocol: u16) ->
         sll_addr: [0; 8],
     };
     let size = libc::socklen_t::try_from(size_of_val(&address)).expect("twenty");
+    // rustix has no addresses of AF_PACKET.
     // SAFETY: `address` has the size that is given, and outlives the call.
     check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size) }).map(drop)
 }

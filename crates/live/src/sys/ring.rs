@@ -13,6 +13,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rustix::net::xdp::XdpRingOffset;
+
 use super::mapping::Mapping;
 
 /// Entries of each ring, a power of two.
@@ -37,7 +39,7 @@ struct Shared<T> {
 
 impl<T: Entry> Shared<T> {
     /// Maps the ring that `page` names. Fails where the kernel's offsets do not fit the mapping.
-    fn map(socket: BorrowedFd<'_>, offsets: &libc::xdp_ring_offset, page: libc::off_t) -> io::Result<Self> {
+    fn map(socket: BorrowedFd<'_>, offsets: &XdpRingOffset, page: libc::off_t) -> io::Result<Self> {
         let len = offsets.desc as usize + ENTRIES as usize * size_of::<T>();
         let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
         let mapping = Mapping::new(len, flags, socket.as_raw_fd(), page)?;
@@ -70,7 +72,7 @@ pub(super) struct Producer<T> {
 }
 
 impl<T: Entry> Producer<T> {
-    pub(super) fn map(socket: BorrowedFd<'_>, offsets: &libc::xdp_ring_offset, page: libc::off_t) -> io::Result<Self> {
+    pub(super) fn map(socket: BorrowedFd<'_>, offsets: &XdpRingOffset, page: libc::off_t) -> io::Result<Self> {
         Ok(Self { ring: Shared::map(socket, offsets, page)?, produced: 0 })
     }
 
@@ -123,7 +125,7 @@ pub(super) struct Consumer<T> {
 }
 
 impl<T: Entry> Consumer<T> {
-    pub(super) fn map(socket: BorrowedFd<'_>, offsets: &libc::xdp_ring_offset, page: libc::off_t) -> io::Result<Self> {
+    pub(super) fn map(socket: BorrowedFd<'_>, offsets: &XdpRingOffset, page: libc::off_t) -> io::Result<Self> {
         Ok(Self { ring: Shared::map(socket, offsets, page)?, consumed: 0 })
     }
 

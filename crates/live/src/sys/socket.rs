@@ -2,11 +2,13 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use super::address::Address;
-use super::{check, check_fd};
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, SendFlags, SocketFlags, SocketType, sockopt};
+
+use super::{check, get_option, set_option};
 
 /// Options of linux/tcp.h that libc has no names for.
 const TCP_RTO_MAX_MS: libc::c_int = 44;
@@ -17,66 +19,56 @@ const SIOCOUTQNSD: libc::Ioctl = 0x894B;
 
 /// A socket for `address` and what can be reached from it, in the network namespace of the calling thread. It neither listens nor has connected
 /// yet, and never blocks.
-pub(crate) fn open(address: SocketAddr) -> io::Result<OwnedFd> {
-    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: takes three numbers.
-    let fd = check_fd(unsafe { libc::socket(Address::from(address).family(), kind, 0) })?;
-    set(fd.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
+pub fn open(address: SocketAddr) -> io::Result<OwnedFd> {
+    let family = if address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let fd = net::socket_with(family, SocketType::STREAM, flags, None)?;
+    sockopt::set_socket_reuseaddr(&fd, true)?;
     Ok(fd)
 }
 
 /// Gives the socket an address of its own. bind(2).
-pub(crate) fn bind(fd: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()> {
-    let address = Address::from(address);
-    // SAFETY: the pointer and the length are those of one struct, which outlives the call.
-    check(unsafe { libc::bind(fd.as_raw_fd(), address.pointer(), address.len()) }).map(drop)
+pub fn bind(fd: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()> {
+    Ok(net::bind(fd, &address)?)
 }
 
 /// The port that the socket has. getsockname(2).
-pub(crate) fn port(fd: BorrowedFd<'_>) -> io::Result<u16> {
-    let mut address = Address::longest();
-    let mut len = address.len();
-    // SAFETY: the pointer and the length are those of one struct; both outlive the call.
-    check(unsafe { libc::getsockname(fd.as_raw_fd(), address.pointer_mut(), &raw mut len) })?;
-    Ok(address.port())
+pub fn port(fd: BorrowedFd<'_>) -> io::Result<u16> {
+    Ok(SocketAddr::try_from(net::getsockname(fd)?)?.port())
 }
 
 /// Waits for connections. listen(2).
-pub(crate) fn listen(fd: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: takes a descriptor, open for as long as it is borrowed, and a number.
-    check(unsafe { libc::listen(fd.as_raw_fd(), 1024) }).map(drop)
+pub fn listen(fd: BorrowedFd<'_>) -> io::Result<()> {
+    Ok(net::listen(fd, 1024)?)
 }
 
 /// Begins to connect; the socket is writable once it has. connect(2).
-pub(crate) fn connect(fd: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()> {
-    let address = Address::from(address);
-    // SAFETY: the pointer and the length are those of one struct, which outlives the call.
-    match check(unsafe { libc::connect(fd.as_raw_fd(), address.pointer(), address.len()) }) {
-        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
-        other => other.map(drop),
+pub fn connect(fd: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()> {
+    match net::connect(fd, &address) {
+        Err(Errno::INPROGRESS) => Ok(()),
+        other => Ok(other?),
     }
 }
 
 /// Takes at most `most` received bytes and throws them away: how many there were, zero at the end of the stream.
-/// `MSG_TRUNC` of tcp(7).
-pub(crate) fn discard(fd: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
+/// `MSG_TRUNC` of tcp(7), without a buffer, which rustix would take for filled.
+pub fn discard(fd: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
     let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
     // SAFETY: with MSG_TRUNC a TCP socket counts bytes without copying any, so the buffer is never written to.
     let taken = unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), most, flags) };
     usize::try_from(taken).map_err(|_| io::Error::last_os_error())
 }
 
-/// Sends what there is room for, and never waits: how many bytes it took. With `more` to come the last of them is not marked as the end of
+/// Sends what there is space for, and never waits: how many bytes it took. With `more` to come the last of them is not marked as the end of
 /// what there is (PSH), which a receiver would acknowledge at once. `MSG_MORE` of send(2).
-pub(crate) fn send(fd: BorrowedFd<'_>, bytes: &[u8], more: bool) -> io::Result<usize> {
-    let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT | if more { libc::MSG_MORE } else { 0 };
-    // SAFETY: the pointer and the length are those of one slice, which outlives the call.
-    let taken = unsafe { libc::send(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
-    usize::try_from(taken).map_err(|_| io::Error::last_os_error())
+pub fn send(fd: BorrowedFd<'_>, bytes: &[u8], more: bool) -> io::Result<usize> {
+    let mut flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    flags.set(SendFlags::MORE, more);
+    Ok(net::send(fd, bytes, flags)?)
 }
 
 /// Bytes that wait to be sent for the first time. `SIOCOUTQNSD` of linux/sockios.h.
-pub(crate) fn unsent(fd: BorrowedFd<'_>) -> io::Result<usize> {
+pub fn unsent(fd: BorrowedFd<'_>) -> io::Result<usize> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the call writes one int, which outlives it.
     check(unsafe { libc::ioctl(fd.as_raw_fd(), SIOCOUTQNSD, &raw mut bytes) })?;
@@ -84,75 +76,68 @@ pub(crate) fn unsent(fd: BorrowedFd<'_>) -> io::Result<usize> {
 }
 
 /// Chooses the congestion control by its name.
-pub(crate) fn set_congestion(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
-    let len = libc::socklen_t::try_from(name.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-    // SAFETY: the pointer and the length are those of one text, which outlives the call.
-    let result =
-        unsafe { libc::setsockopt(fd.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_ptr().cast(), len) };
-    check(result).map(drop)
+pub fn set_congestion(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    Ok(sockopt::set_tcp_congestion(fd, name)?)
 }
 
 /// The congestion control that the socket has.
-pub(crate) fn congestion(fd: BorrowedFd<'_>) -> io::Result<String> {
-    let mut name = [0_u8; 16];
-    let len = read(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut name)?;
-    let name = &name[..len];
-    Ok(String::from_utf8_lossy(name.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned())
+pub fn congestion(fd: BorrowedFd<'_>) -> io::Result<String> {
+    Ok(sockopt::tcp_congestion(fd)?)
 }
 
 /// Room for what was received and not yet read. The kernel counts its own overhead in; twice `bytes` are what it takes.
-pub(crate) fn set_receive_buffer(fd: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
-    set(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, int(bytes))
+pub fn set_receive_buffer(fd: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
+    Ok(sockopt::set_socket_recv_buffer_size_force(fd, bytes as usize)?)
 }
 
 /// The largest window to advertise. The kernel sets its own again when the size of segments changes.
-pub(crate) fn clamp_window(fd: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
-    set(fd, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, int(bytes))
+pub fn clamp_window(fd: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
+    set_option(fd, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &int(bytes))
 }
 
 /// Acknowledges every second segment, and a lone one late: without it the kernel acknowledges 16 segments one by one at the beginning and after
 /// every pause of a retransmission timeout, and one that is marked (PSH) when it is read. The kernel forgets it when an ACK was late or a
 /// segment came twice. `TCP_QUICKACK` of tcp(7).
-pub(crate) fn delay_acks(fd: BorrowedFd<'_>) -> io::Result<()> {
-    set(fd, libc::IPPROTO_TCP, libc::TCP_QUICKACK, 0)
+pub fn delay_acks(fd: BorrowedFd<'_>) -> io::Result<()> {
+    Ok(sockopt::set_tcp_quickack(fd, false)?)
 }
 
 /// The largest segment, TCP options included.
-pub(crate) fn set_segment(fd: BorrowedFd<'_>, bytes: u16) -> io::Result<()> {
-    set(fd, libc::IPPROTO_TCP, libc::TCP_MAXSEG, libc::c_int::from(bytes))
+pub fn set_segment(fd: BorrowedFd<'_>, bytes: u16) -> io::Result<()> {
+    set_option(fd, libc::IPPROTO_TCP, libc::TCP_MAXSEG, &libc::c_int::from(bytes))
 }
 
 /// The socket is writable while fewer bytes than this wait to be sent for the first time.
-pub(crate) fn set_unsent_low(fd: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
-    set(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, int(bytes))
+pub fn set_unsent_low(fd: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
+    set_option(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &int(bytes))
 }
 
 /// Bounds of the retransmission timeout, and the longest delay of an ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Timers {
-    pub(crate) min_rto: Duration,
-    pub(crate) max_rto: Duration,
-    pub(crate) delayed_ack: Duration,
+pub struct Timers {
+    /// Least retransmission timeout.
+    pub min_rto: Duration,
+    /// Largest retransmission timeout.
+    pub max_rto: Duration,
+    /// Longest delay of an ACK.
+    pub delayed_ack: Duration,
 }
 
 /// Sets the timers; the first that this kernel refuses is an error.
-pub(crate) fn set_timers(fd: BorrowedFd<'_>, timers: Timers) -> io::Result<()> {
+pub fn set_timers(fd: BorrowedFd<'_>, timers: Timers) -> io::Result<()> {
     let us = |span: Duration| libc::c_int::try_from(span.as_micros()).unwrap_or(libc::c_int::MAX);
     let max_ms = libc::c_int::try_from(timers.max_rto.as_millis()).unwrap_or(libc::c_int::MAX);
-    set(fd, libc::IPPROTO_TCP, TCP_RTO_MAX_MS, max_ms)?;
-    set(fd, libc::IPPROTO_TCP, TCP_RTO_MIN_US, us(timers.min_rto))?;
-    set(fd, libc::IPPROTO_TCP, TCP_DELACK_MAX_US, us(timers.delayed_ack))
+    set_option(fd, libc::IPPROTO_TCP, TCP_RTO_MAX_MS, &max_ms)?;
+    set_option(fd, libc::IPPROTO_TCP, TCP_RTO_MIN_US, &us(timers.min_rto))?;
+    set_option(fd, libc::IPPROTO_TCP, TCP_DELACK_MAX_US, &us(timers.delayed_ack))
 }
 
 /// The differentiated services code point of its packets.
-pub(crate) fn set_dscp(fd: BorrowedFd<'_>, dscp: u8) -> io::Result<()> {
-    let mut domain = [0; size_of::<libc::c_int>()];
-    read(fd, libc::SOL_SOCKET, libc::SO_DOMAIN, &mut domain)?;
-    let (level, option) = match libc::c_int::from_ne_bytes(domain) {
-        libc::AF_INET6 => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
-        _ => (libc::IPPROTO_IP, libc::IP_TOS),
-    };
-    set(fd, level, option, libc::c_int::from(dscp) << 2)
+pub fn set_dscp(fd: BorrowedFd<'_>, dscp: u8) -> io::Result<()> {
+    match sockopt::socket_domain(fd)? {
+        AddressFamily::INET6 => Ok(sockopt::set_ipv6_tclass(fd, u32::from(dscp) << 2)?),
+        _ => Ok(sockopt::set_ip_tos(fd, dscp << 2)?),
+    }
 }
 
 /// Held at the largest that an option can be.
@@ -160,58 +145,48 @@ fn int(bytes: u32) -> libc::c_int {
     libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX)
 }
 
-fn set(fd: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
-    let size = libc::socklen_t::try_from(size_of::<libc::c_int>()).expect("four");
-    // SAFETY: `value` is an int of the size that is given, and outlives the call.
-    check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, option, (&raw const value).cast(), size) }).map(drop)
-}
-
-/// Fills `to` with an option and says how many bytes there were.
-fn read(fd: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, to: &mut [u8]) -> io::Result<usize> {
-    let mut len = libc::socklen_t::try_from(to.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-    // SAFETY: the pointer and the length are those of one slice, and the length outlives the call.
-    let result = unsafe { libc::getsockopt(fd.as_raw_fd(), level, option, to.as_mut_ptr().cast(), &raw mut len) };
-    check(result)?;
-    usize::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
-}
-
 /// What the kernel tells of a connection: `struct tcp_info` of linux/tcp.h.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Info {
+pub struct Info {
     /// Payload of a segment that is sent.
-    pub(crate) mss: u32,
+    pub mss: u32,
     /// Segments in flight.
-    pub(crate) unacked: u32,
+    pub unacked: u32,
     /// Smoothed round-trip time in microseconds.
-    pub(crate) srtt_us: u32,
+    pub srtt_us: u32,
     /// Slow start threshold in segments.
-    pub(crate) ssthresh: u32,
+    pub ssthresh: u32,
     /// Congestion window in segments.
-    pub(crate) cwnd: u32,
-    /// Segments sent again.
-    pub(crate) retransmissions: u32,
-    pub(crate) bytes_acked: u64,
-    pub(crate) segments_out: u32,
-    pub(crate) segments_in: u32,
-    pub(crate) data_in: u32,
-    pub(crate) data_out: u32,
+    pub cwnd: u32,
+    /// Retransmitted segments.
+    pub retransmissions: u32,
+    /// Bytes that the peer has acknowledged.
+    pub bytes_acked: u64,
+    /// Segments sent.
+    pub segments_out: u32,
+    /// Segments received.
+    pub segments_in: u32,
+    /// Segments with data that were received.
+    pub data_in: u32,
+    /// Segments with data that were sent, retransmissions included.
+    pub data_out: u32,
     /// Microseconds with something to send or in flight.
-    pub(crate) busy_us: u64,
+    pub busy_us: u64,
     /// Of those, held up by the receiver's window.
-    pub(crate) receive_window_us: u64,
+    pub receive_window_us: u64,
     /// Of those, held up by the send buffer.
-    pub(crate) send_buffer_us: u64,
+    pub send_buffer_us: u64,
     /// The window that the peer advertises.
-    pub(crate) peer_window: u32,
+    pub peer_window: u32,
     /// Retransmission timeouts; `None` before Linux 6.7.
-    pub(crate) timeouts: Option<u16>,
+    pub timeouts: Option<u16>,
 }
 
 /// What the kernel tells of the connection now.
-pub(crate) fn info(fd: BorrowedFd<'_>) -> io::Result<Info> {
-    let mut bytes = [0; 256];
-    let len = read(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
-    Ok(Info::parse(&bytes[..len.min(bytes.len())]))
+pub fn info(fd: BorrowedFd<'_>) -> io::Result<Info> {
+    let mut bytes = [0_u8; 256];
+    let len = get_option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
+    Ok(Info::parse(bytes.get(..len).unwrap_or(&bytes)))
 }
 
 impl Info {
@@ -245,6 +220,8 @@ impl Info {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+
     use super::*;
 
     #[test]

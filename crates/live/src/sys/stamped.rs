@@ -1,38 +1,35 @@
-//! Packets with the time at which the kernel received them: socket(7) `SO_TIMESTAMPNS`, recvmsg(2), cmsg(3).
+//! Packets with the time at which the kernel received them: socket(7) `SO_TIMESTAMPNS`, recvmsg(2), cmsg(3). rustix reads no control messages
+//! with times.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::SystemTime;
 
+use rustix::net::sockopt;
+
 use super::{control, set_option};
 
 /// What is received on this socket from now on carries its time.
-pub(crate) fn enable(socket: BorrowedFd<'_>) -> io::Result<()> {
+pub fn enable(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1)
 }
 
 /// How much this socket may have on its way. Linux doubles it, for what it keeps beside each packet.
-pub(crate) fn set_send_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
-    set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX))
+pub fn set_send_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
+    Ok(sockopt::set_socket_send_buffer_size(socket, bytes as usize)?)
 }
 
 /// How much may wait to be read from this socket, beyond what others may ask for. Needs CAP_NET_ADMIN.
-pub(crate) fn force_receive_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
-    set_option(
-        socket,
-        libc::SOL_SOCKET,
-        libc::SO_RCVBUFFORCE,
-        &libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX),
-    )
+pub fn force_receive_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
+    Ok(sockopt::set_socket_recv_buffer_size_force(socket, bytes as usize)?)
 }
 
 /// The next packet and when the kernel received it; `None` when none waits, or none came in time.
-pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<SystemTime>)>> {
+pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<SystemTime>)>> {
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     // Room for one struct timespec and its header, aligned as a header must be.
     let mut control = [0_u64; 8];
-    // SAFETY: integers and pointers, of which all zero is a value.
-    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    let mut message = control::message();
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();

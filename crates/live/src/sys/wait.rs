@@ -1,119 +1,165 @@
 //! Waiting for packets, signals and deadlines, as punctually as the kernel allows.
 
+use std::fs;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::ptr;
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use super::{check, check_fd};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+use rustix::thread::set_current_timer_slack;
+use rustix::time::{ClockId, clock_gettime};
+
+use super::check;
 
 /// Which of the descriptors given to [`readable`] can be read, in their order.
 pub(crate) type Ready<const N: usize> = [bool; N];
 
-/// Waits until one of `fds` (those that are `None` never are) is readable (hang-ups and errors count: reading will say which), or `timeout` has passed; `None`
-/// waits without end. A signal that interrupts the wait ends it early, with nothing ready. ppoll(2).
+/// Waits until one of `fds` (those that are `None` never are) is readable (hang-ups and errors count: reading will say which), or `timeout` has
+/// passed; `None` waits without end. A signal that interrupts the wait ends it early, with nothing ready. ppoll(2).
 pub(crate) fn readable<const N: usize>(
     fds: [Option<BorrowedFd<'_>>; N],
     timeout: Option<Duration>,
 ) -> io::Result<Ready<N>> {
-    let mut polled = fds.map(|fd| libc::pollfd {
-        // poll(2) passes over negative descriptors.
-        fd: fd.map_or(-1, |fd| fd.as_raw_fd()),
-        events: libc::POLLIN,
-        revents: 0,
+    // Longer than the kernel can wait: without end.
+    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+    let Some(any) = fds.iter().flatten().next().copied() else {
+        poll_until(&mut [], timeout.as_ref())?;
+        return Ok([false; N]);
+    };
+    // In place of none, a descriptor that is waited for anyhow, and of which nothing more is asked.
+    let mut polled = fds.map(|fd| match fd {
+        Some(fd) => PollFd::from_borrowed_fd(fd, PollFlags::IN),
+        None => PollFd::from_borrowed_fd(any, PollFlags::empty()),
     });
-    let timeout = timeout.map(|timeout| libc::timespec {
-        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: libc::c_long::from(i32::try_from(timeout.subsec_nanos()).expect("below 10^9")),
-    });
-    let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
-    let count = libc::nfds_t::try_from(N).expect("a handful of descriptors");
-    // SAFETY: `polled` holds `count` entries, `timeout` is null or points to a timespec that outlives the call, and a null
-    // signal mask leaves the mask as it is.
-    match check(unsafe { libc::ppoll(polled.as_mut_ptr(), count, timeout, ptr::null()) }) {
-        Ok(_) => Ok(polled.map(|fd| fd.revents != 0)),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok([false; N]),
-        Err(error) => Err(error),
+    let interrupted = poll_until(&mut polled, timeout.as_ref())?;
+    let mut ready = [false; N];
+    for ((ready, fd), polled) in ready.iter_mut().zip(&fds).zip(&polled) {
+        *ready = !interrupted && fd.is_some() && !polled.revents().is_empty();
+    }
+    Ok(ready)
+}
+
+/// True if a signal ended the wait.
+fn poll_until(polled: &mut [PollFd<'_>], timeout: Option<&Timespec>) -> io::Result<bool> {
+    match poll(polled, timeout) {
+        Ok(_) => Ok(false),
+        Err(Errno::INTR) => Ok(true),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// A descriptor that is readable when any of `fds` is, for as long as they are open. epoll(7).
 pub(crate) fn any_of(fds: &[impl AsFd]) -> io::Result<OwnedFd> {
-    // SAFETY: takes a flag.
-    let any = check_fd(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+    let any = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     for fd in fds {
-        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
-        let (any, fd) = (any.as_raw_fd(), fd.as_fd().as_raw_fd());
-        // SAFETY: two open descriptors, and an event that outlives the call.
-        check(unsafe { libc::epoll_ctl(any, libc::EPOLL_CTL_ADD, fd, &raw mut event) })?;
+        epoll::add(&any, fd, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
     }
     Ok(any)
 }
 
 /// Asks the kernel to wake this thread within a nanosecond of what it asks for, not within the usual 50 microseconds.
-/// prctl(2), `PR_SET_TIMERSLACK`.
+/// prctl(2).
 pub(crate) fn wake_punctually() -> io::Result<()> {
-    let slack_ns: libc::c_ulong = 1;
-    // SAFETY: PR_SET_TIMERSLACK takes one number and no pointer.
-    check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns) }).map(drop)
+    Ok(set_current_timer_slack(NonZeroU64::new(1))?)
 }
 
-/// Puts this thread before every ordinary one (`SCHED_FIFO`, lowest priority). sched_setscheduler(2).
+/// Puts this thread before every ordinary one (`SCHED_FIFO`, lowest priority). sched_setscheduler(2), which rustix does not have and some C
+/// libraries refuse.
 pub(crate) fn run_first() -> io::Result<()> {
-    // SAFETY: a struct of integers, of which all zero is a value.
-    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
-    parameters.sched_priority = 1;
-    // SAFETY: `parameters` outlives the call; 0 names the calling thread.
-    check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) }).map(drop)
+    // The kernel's struct sched_param.
+    let priority: libc::c_int = 1;
+    // SAFETY: `priority` outlives the call; 0 names the calling thread.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_FIFO, &raw const priority) };
+    check(libc::c_int::try_from(result).expect("zero or -1")).map(drop)
 }
 
 /// A handle of the process `pid`, a child that has not been waited for; readable once it has ended. pidfd_open(2).
 pub(crate) fn process_handle(pid: u32) -> io::Result<OwnedFd> {
-    let pid = libc::pid_t::try_from(pid).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-    // SAFETY: takes two numbers and returns a descriptor that closes on exec, or -1.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    check_fd(libc::c_int::try_from(fd).expect("descriptors are ints"))
+    Ok(pidfd_open(process(pid)?, PidfdFlags::empty())?)
 }
 
 /// Sends `signal` to the process behind `handle`. pidfd_send_signal(2).
 pub(crate) fn signal(handle: &OwnedFd, signal: i32) -> io::Result<()> {
-    let nothing = ptr::null::<libc::siginfo_t>();
-    // SAFETY: a descriptor, open for as long as it is borrowed, a number, and null for "as kill(2) does".
-    let result = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, handle.as_raw_fd(), signal, nothing, 0) };
-    check(libc::c_int::try_from(result).expect("zero or -1")).map(drop)
+    Ok(pidfd_send_signal(handle, named(signal)?)?)
 }
 
 /// Sends `signal` to every process of the group whose leader is the child `pid`, which has not been waited for or still has members.
 /// kill(2).
 pub(crate) fn signal_group(pid: u32, signal: i32) -> io::Result<()> {
-    let pid = libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 1).ok_or(io::ErrorKind::InvalidInput)?;
-    // SAFETY: takes two numbers.
-    check(unsafe { libc::kill(-pid, signal) }).map(drop)
+    let group = process(pid)?;
+    if group.is_init() {
+        // kill(2) would take it for every process that there is.
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    Ok(kill_process_group(group, named(signal)?)?)
 }
 
-/// Whether this process ignores `signal`, as one that nohup(1) has started ignores SIGHUP. sigaction(2).
+fn process(pid: u32) -> io::Result<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(|| io::ErrorKind::InvalidInput.into())
+}
+
+fn named(signal: i32) -> io::Result<Signal> {
+    Signal::from_named_raw(signal).ok_or_else(|| io::ErrorKind::InvalidInput.into())
+}
+
+/// Whether this process ignores `signal`, as one that nohup(1) has started ignores SIGHUP. proc_pid_status(5).
 pub(crate) fn is_ignored(signal: i32) -> io::Result<bool> {
-    // SAFETY: a struct of integers and pointers that may be null, of which all zero is a value.
-    let mut current: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: null for "change nothing"; `current` outlives the call.
-    check(unsafe { libc::sigaction(signal, ptr::null(), &raw mut current) })?;
-    Ok(current.sa_sigaction == libc::SIG_IGN)
+    let status = fs::read_to_string("/proc/self/status")?;
+    let ignored = ignored(&status).ok_or(io::ErrorKind::InvalidData)?;
+    // Signal 1 is bit 0.
+    Ok(u32::try_from(signal - 1).is_ok_and(|bit| ignored.checked_shr(bit).unwrap_or(0) & 1 == 1))
+}
+
+/// The set of ignored signals in a `status` of proc_pid_status(5).
+fn ignored(status: &str) -> Option<u64> {
+    let hex = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(hex.trim(), 16).ok()
 }
 
 /// How long this thread has been on a processor. clock_gettime(2), `CLOCK_THREAD_CPUTIME_ID`.
-pub(crate) fn thread_time() -> io::Result<lastmile_units::Duration> {
-    let mut used = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `used` outlives the call.
-    check(unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut used) })?;
-    let [seconds, ns] = [used.tv_sec, used.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
-    Ok(lastmile_units::Duration::from_ns(seconds.saturating_mul(1_000_000_000).saturating_add(ns)))
+pub(crate) fn thread_time() -> lastmile_units::Duration {
+    nanoseconds(ClockId::ThreadCPUTime)
 }
 
 /// Microseconds on the monotonic clock of the kernel, which other processes share. clock_gettime(2).
-pub(crate) fn monotonic_us() -> io::Result<u64> {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` outlives the call.
-    check(unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) })?;
+pub(crate) fn monotonic_us() -> u64 {
+    nanoseconds(ClockId::Monotonic).as_ns() / 1000
+}
+
+fn nanoseconds(clock: ClockId) -> lastmile_units::Duration {
+    let now = clock_gettime(clock);
     let [seconds, ns] = [now.tv_sec, now.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
-    Ok(seconds * 1_000_000 + ns / 1000)
+    lastmile_units::Duration::from_ns(seconds.saturating_mul(1_000_000_000).saturating_add(ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn the_set_of_ignored_signals_is_read_from_the_status() {
+        assert_eq!(ignored("Name:\tsh\nSigBlk:\t0000000000000002\nSigIgn:\t0000000000001001\n"), Some(0x1001));
+        assert_eq!(ignored("nothing of the kind"), None);
+        // SIGCHLD is ignored by nobody who waits for children; SIGPIPE by programs of the standard library.
+        assert!(is_ignored(libc::SIGPIPE).unwrap());
+        assert!(!is_ignored(libc::SIGCHLD).unwrap());
+    }
+
+    #[test]
+    fn a_descriptor_that_is_none_is_never_ready_and_takes_no_other_place() {
+        let (mut a, b) = UnixStream::pair().unwrap();
+        let wait = |b: &UnixStream| readable([None, Some(b.as_fd()), None], Some(Duration::ZERO)).unwrap();
+        assert_eq!(wait(&b), [false; 3]);
+        a.write_all(b"x").unwrap();
+        assert_eq!(wait(&b), [false, true, false]);
+        drop(a);
+        assert_eq!(wait(&b), [false, true, false], "a hang-up counts, once");
+        assert_eq!(readable([None], Some(Duration::ZERO)).unwrap(), [false]);
+    }
 }

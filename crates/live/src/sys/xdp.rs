@@ -10,12 +10,14 @@
 //! producer's count stays; the kernel has a copy of it.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::ptr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::net::xdp::{SocketAddrXdp, SocketAddrXdpFlags, XdpUmemReg, XdpUmemRegFlags};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, bind, send, socket_with, sockopt};
+
+use super::bpf;
 use super::ring::{Consumer, ENTRIES, Producer};
 use super::umem::{CHUNK, Chunk, Umem};
-use super::{bpf, check, check_fd, set_option};
 
 /// Bytes that the kernel keeps in front of a received frame (`XDP_PACKET_HEADROOM`).
 const HEADROOM: usize = 256;
@@ -24,7 +26,7 @@ pub(crate) const MAX_FRAME: usize = CHUNK - HEADROOM;
 /// Frames that are fetched ahead of the one that is read: another processor has written them, and its cache is far.
 const AHEAD: usize = 4;
 /// Bytes of the socket's send buffer: as many as the device may hold of frames that were sent.
-const SEND_BUFFER: libc::c_int = 8 << 20;
+const SEND_BUFFER: usize = 8 << 20;
 /// A descriptor that the kernel skips: it lies in no chunk.
 const NOTHING: libc::xdp_desc = libc::xdp_desc { addr: u64::MAX, len: 0, options: 0 };
 
@@ -67,19 +69,25 @@ impl XdpSocket {
     /// Opens a socket on `queue` of the device of this number in the namespace of the calling thread. It receives nothing
     /// until a program redirects frames to it.
     pub(crate) fn open(device: libc::c_int, queue: u32) -> io::Result<Self> {
-        // SAFETY: takes three numbers.
-        let socket = check_fd(unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) })?;
-        set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER)?;
+        let socket = socket_with(AddressFamily::XDP, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        sockopt::set_socket_send_buffer_size_force(&socket, SEND_BUFFER)?;
         let (umem, mut free) = Umem::new(2 * ENTRIES)?;
         let received = free.split_off(ENTRIES as usize);
-        // The fields of struct xdp_umem_reg up to `flags`: all kernels with AF_XDP take these.
-        let [start, len] = umem.place();
-        let register: [u64; 3] = [start, len, chunk_size_and_headroom()];
-        set_option(socket.as_fd(), libc::SOL_XDP, libc::XDP_UMEM_REG, &register)?;
-        for ring in [libc::XDP_UMEM_FILL_RING, libc::XDP_UMEM_COMPLETION_RING, libc::XDP_RX_RING, libc::XDP_TX_RING] {
-            set_option(socket.as_fd(), libc::SOL_XDP, ring, &ENTRIES)?;
-        }
-        let offsets = offsets(socket.as_fd())?;
+        let [addr, len] = umem.place();
+        let register = XdpUmemReg {
+            addr,
+            len,
+            chunk_size: CHUNK as u32,
+            headroom: 0,
+            flags: XdpUmemRegFlags::empty(),
+            tx_metadata_len: 0,
+        };
+        sockopt::set_xdp_umem_reg(&socket, register)?;
+        sockopt::set_xdp_umem_fill_ring_size(&socket, ENTRIES)?;
+        sockopt::set_xdp_umem_completion_ring_size(&socket, ENTRIES)?;
+        sockopt::set_xdp_rx_ring_size(&socket, ENTRIES)?;
+        sockopt::set_xdp_tx_ring_size(&socket, ENTRIES)?;
+        let offsets = sockopt::xdp_mmap_offsets(&socket)?;
         let (fill_page, completion_page) =
             (libc::XDP_UMEM_PGOFF_FILL_RING as libc::off_t, libc::XDP_UMEM_PGOFF_COMPLETION_RING as libc::off_t);
         let mut opened = Self {
@@ -94,16 +102,8 @@ impl XdpSocket {
         };
         received.into_iter().for_each(|chunk| opened.offer(chunk));
         opened.fill.publish();
-        let address = libc::sockaddr_xdp {
-            sxdp_family: libc::AF_XDP as u16,
-            sxdp_flags: libc::XDP_COPY | libc::XDP_USE_NEED_WAKEUP,
-            sxdp_ifindex: device.cast_unsigned(),
-            sxdp_queue_id: queue,
-            sxdp_shared_umem_fd: 0,
-        };
-        let size = libc::socklen_t::try_from(size_of_val(&address)).expect("sixteen");
-        // SAFETY: `address` has the size that is given, and outlives the call.
-        check(unsafe { libc::bind(opened.socket.as_raw_fd(), (&raw const address).cast(), size) })?;
+        let flags = SocketAddrXdpFlags::XDP_COPY | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
+        bind(&opened.socket, &SocketAddrXdp::new(flags, device.cast_unsigned(), queue))?;
         Ok(opened)
     }
 
@@ -232,33 +232,23 @@ impl XdpSocket {
 
     /// In copy mode the kernel sends within this call, a few frames at a time.
     fn call(&self) -> io::Result<()> {
-        // SAFETY: no buffer and no address: the call only says that there is work.
-        let sent = unsafe { libc::sendto(self.socket.as_raw_fd(), ptr::null(), 0, libc::MSG_DONTWAIT, ptr::null(), 0) };
-        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        send(&self.socket, &[], SendFlags::DONTWAIT)?;
+        Ok(())
     }
 
     /// # Errors
     /// The device is gone.
     pub(crate) fn check(&self) -> io::Result<()> {
-        let mut error: libc::c_int = 0;
-        get_option(self.socket.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR, &mut error)?;
-        if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
+        Ok(sockopt::socket_error(&self.socket)??)
     }
 
     /// Received frames that the kernel dropped since the socket was opened.
     pub(crate) fn dropped(&self) -> io::Result<Dropped> {
-        let mut counted = libc::xdp_statistics {
-            rx_dropped: 0,
-            rx_invalid_descs: 0,
-            tx_invalid_descs: 0,
-            rx_ring_full: 0,
-            rx_fill_ring_empty_descs: 0,
-            tx_ring_empty_descs: 0,
-        };
-        get_option(self.socket.as_fd(), libc::SOL_XDP, libc::XDP_STATISTICS, &mut counted)?;
+        let counted = sockopt::xdp_statistics(&self.socket)?;
         // The kernel counts both a frame that is too long and one for which there is no chunk as dropped, and the latter once more.
-        let without_chunk = counted.rx_fill_ring_empty_descs.min(counted.rx_dropped);
-        Ok(Dropped { unread: without_chunk + counted.rx_ring_full, too_long: counted.rx_dropped - without_chunk })
+        let without_chunk = counted.rx_fill_ring_empty_descs.unwrap_or(0).min(counted.rx_dropped);
+        let unread = without_chunk + counted.rx_ring_full.unwrap_or(0);
+        Ok(Dropped { unread, too_long: counted.rx_dropped - without_chunk })
     }
 }
 
@@ -277,28 +267,8 @@ impl AsFd for XdpSocket {
     }
 }
 
-/// Two numbers of 32 bits in one of 64, in the order of the struct.
-fn chunk_size_and_headroom() -> u64 {
-    let [a, b, c, d] = (CHUNK as u32).to_ne_bytes();
-    u64::from_ne_bytes([a, b, c, d, 0, 0, 0, 0])
-}
-
 /// Leads all frames that come in through the device of this number, in the namespace of the calling thread, to these sockets, of
 /// which each serves the queue of its place; until the link is closed.
 pub(crate) fn redirect(device: libc::c_int, sockets: &[XdpSocket], mode: Mode) -> io::Result<OwnedFd> {
     bpf::redirect(device, sockets, mode.flags())
-}
-
-fn offsets(socket: BorrowedFd<'_>) -> io::Result<libc::xdp_mmap_offsets> {
-    // SAFETY: a struct of integers, of which all zero is a value.
-    let mut offsets: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
-    get_option(socket, libc::SOL_XDP, libc::XDP_MMAP_OFFSETS, &mut offsets)?;
-    Ok(offsets)
-}
-
-fn get_option<T>(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, value: &mut T) -> io::Result<()> {
-    let mut size = libc::socklen_t::try_from(size_of::<T>()).expect("a small struct");
-    let to = ptr::from_mut(value).cast();
-    // SAFETY: `value` has the size that is given, is of the type that the option fills, and outlives the call.
-    check(unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, to, &raw mut size) }).map(drop)
 }

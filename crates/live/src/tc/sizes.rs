@@ -18,7 +18,7 @@ use lastmile_units::{ByteCount, CellCount};
 
 use super::{Lacking, Target, apply, run};
 use crate::error::{Context, Error};
-use crate::lab::{Namespace, leftovers};
+use crate::netns::{Namespace, leftovers};
 use crate::stop::Stop;
 use crate::sys::stamped;
 

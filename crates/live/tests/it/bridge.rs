@@ -11,7 +11,7 @@ use lastmile_live::bump::HopConfig;
 use lastmile_live::clock::MonotonicClock;
 use lastmile_live::emulate::{Config, Outcome, Place, World};
 use lastmile_live::io::{Interface, PacketSocket, Path, Port, offload};
-use lastmile_live::lab::Namespace;
+use lastmile_live::netns::Namespace;
 use lastmile_live::probe::{Ping, ping};
 use lastmile_live::stop::Stop;
 use lastmile_packet::Frame;

@@ -7,7 +7,7 @@ use std::time::Duration as StdDuration;
 
 use lastmile_live::clock::{Clock as _, MonotonicClock};
 use lastmile_live::io::{PacketSocket, Port};
-use lastmile_live::lab::Namespace;
+use lastmile_live::netns::Namespace;
 use lastmile_packet::Frame;
 use lastmile_packet::checksum::Sum;
 use lastmile_units::{Duration, Instant};

@@ -9,7 +9,7 @@
 
 use std::process::Command;
 
-use lastmile_live::lab::Namespace;
+use lastmile_live::netns::Namespace;
 
 /// Three namespaces, removed with this value.
 pub(crate) struct Hosts {

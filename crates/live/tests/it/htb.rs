@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use lastmile_linklayer::{Framing, LinkLayer};
-use lastmile_live::lab::Namespace;
+use lastmile_live::netns::Namespace;
 use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_queueing::sched::htb::{Config, Share};
 use lastmile_queueing::sched::tree::{self, Rule, Tree};

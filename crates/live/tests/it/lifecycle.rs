@@ -8,7 +8,7 @@ use std::time::Duration as StdDuration;
 
 use lastmile_live::Error;
 use lastmile_live::emulate::{Ended, Place, World};
-use lastmile_live::lab::Namespace;
+use lastmile_live::netns::Namespace;
 use lastmile_live::probe::{Ping, ping};
 use lastmile_live::stop::Stop;
 use lastmile_units::Duration;

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use lastmile_live::emulate::Config;
-use lastmile_live::lab::Namespace;
+use lastmile_live::netns::Namespace;
 use lastmile_live::probe::{Ping, ping};
 use lastmile_units::{BitRate, ByteCount, Duration};
 

@@ -9,7 +9,7 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_live::Error;
 use lastmile_live::clock::{Clock as _, MonotonicClock};
 use lastmile_live::io::{PacketSocket, Path};
-use lastmile_live::lab::Namespace;
+use lastmile_live::netns::Namespace;
 use lastmile_live::shape::{Config, Direction, Handle, Snapshot, Tuning, World};
 use lastmile_live::stop::Stop;
 use lastmile_packet::Frame;

@@ -6,7 +6,7 @@ use std::time::Duration as StdDuration;
 use lastmile_linklayer::LinkLayer;
 use lastmile_live::bump::HopConfig;
 use lastmile_live::emulate::{Config, Outcome, World};
-use lastmile_live::lab::Namespace;
+use lastmile_live::netns::Namespace;
 use lastmile_live::shape::Tuning;
 use lastmile_live::stop::Stop;
 use lastmile_packet::{Meta, Protocol};

@@ -6,7 +6,9 @@ use lastmile_units::Duration;
 use crate::format::to_f64;
 use crate::schema::{Delay, Distribution, PageResponse, RoundTrip};
 
-pub(super) fn delay(histogram: &Histogram<u64>) -> Delay {
+/// The distribution of nanoseconds, in seconds.
+#[must_use]
+pub fn delay(histogram: &Histogram<u64>) -> Delay {
     let count = histogram.len();
     let some = |ns: f64| (count > 0).then_some(ns / 1e9);
     let at = |quantile: f64| some(to_f64(histogram.value_at_quantile(quantile)));

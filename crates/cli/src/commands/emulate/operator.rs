@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use lastmile_live::control::{Listener, Verb};
 use lastmile_live::emulate::Handle;
-use lastmile_live::lab::leftovers;
+use lastmile_live::netns::leftovers;
 use lastmile_text::shown;
 
 use super::super::control::{self, Answer, Program, Seen};

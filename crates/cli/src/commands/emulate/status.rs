@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use lastmile_lab::path::Path;
 use lastmile_live::bump::{DirectionReport, HopConfig, HopGlance, HopReport};
 use lastmile_live::emulate::Snapshot;
 use lastmile_units::{BitRate, Instant};
@@ -11,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use super::super::control::Seen;
 use super::super::counters::{Amount, Counters, Spread, faults};
 use super::super::ticker::{in_brief, mega};
-use super::path::Path;
 
 /// All of it.
 #[derive(Debug, Serialize, Deserialize)]

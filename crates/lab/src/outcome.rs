@@ -1,12 +1,12 @@
 //! What came of a lab run, as plain data. Times are counted from when the traffic could begin.
 
 use lastmile_analysis::stream::Reception;
+use lastmile_live::bump::HopGlance;
+use lastmile_live::emulate;
+use lastmile_tcp::LimitedTime;
 use lastmile_units::{Duration, Instant};
 
-use crate::bump::HopGlance;
-use crate::emulate;
-
-use super::Pages;
+use crate::spec::Pages;
 
 /// All that a run leaves.
 #[derive(Clone, Debug)]
@@ -125,21 +125,9 @@ pub struct TcpSample {
     pub retransmissions: u64,
     /// Retransmission timeouts; `None` where the kernel does not tell them.
     pub timeouts: Option<u64>,
-    /// What it had waited for.
+    /// What the sender had waited for, as the kernel accounts for it: a send buffer that is full counts as the application, a handshake as
+    /// awaited ACKs.
     pub limited: LimitedTime,
-}
-
-/// What a sender had waited for since its start, as the kernel accounts for it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct LimitedTime {
-    /// Busy, and neither window nor buffer of another kind was in the way.
-    pub congestion_window: Duration,
-    /// The receiver's window.
-    pub receive_window: Duration,
-    /// Nothing to send, or its send buffer did not let the application offer it.
-    pub application: Duration,
-    /// Not yet connected.
-    pub awaiting_ack: Duration,
 }
 
 /// What the emulator saw when it was asked to look.

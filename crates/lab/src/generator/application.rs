@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 
+use lastmile_live::error::Context;
+use lastmile_live::sys::socket;
 use lastmile_units::Instant;
+use rustix::event::PollFlags;
 
-use crate::error::{Context, Error};
-use crate::sys::poll::Wish;
-use crate::sys::socket;
+use crate::error::Error;
+use crate::hosts::Hosts;
+use crate::outcome::{FlowOutcome, FlowSample, TcpOutcome};
+use crate::spec::{Application, ApplicationPlan, End, Order, TransferPlan};
 
-use super::opener::Hosts;
-use super::outcome::LimitedTime;
 use super::transfer::{self, Transfer};
-use super::{Application, ApplicationPlan, End, FlowOutcome, FlowSample, Order, TcpOutcome, TransferPlan};
 
 /// An application, and all connections that it has open.
 pub(super) struct Owner {
@@ -127,7 +128,7 @@ impl Owner {
     }
 
     /// What each open end waits for.
-    pub(super) fn wishes(&self) -> impl Iterator<Item = (Side, BorrowedFd<'_>, Wish)> {
+    pub(super) fn wishes(&self) -> impl Iterator<Item = (Side, BorrowedFd<'_>, PollFlags)> {
         self.connections.iter().flat_map(|(&number, Connection { transfer, .. })| {
             let wishes = [(true, transfer.sender_wish()), (false, transfer.receiver_wish())];
             wishes.into_iter().filter_map(move |(sends, wish)| {
@@ -217,16 +218,5 @@ impl Owner {
         }
         let connections = Some((self.opened.into(), self.failed));
         FlowOutcome { connections, pages: self.application.pages(), ..self.totals }
-    }
-}
-
-impl LimitedTime {
-    fn plus(self, other: Self) -> Self {
-        Self {
-            congestion_window: self.congestion_window + other.congestion_window,
-            receive_window: self.receive_window + other.receive_window,
-            application: self.application + other.application,
-            awaiting_ack: self.awaiting_ack + other.awaiting_ack,
-        }
     }
 }

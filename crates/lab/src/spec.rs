@@ -3,10 +3,9 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
+use lastmile_live::emulate;
 use lastmile_packet::FlowKey;
 use lastmile_units::{Duration, Instant};
-
-use crate::emulate;
 
 /// The line, the hosts, and for how long.
 #[derive(Clone, Debug)]
@@ -14,7 +13,7 @@ pub struct Config {
     /// The line. Its ends are namespaces that the lab makes, whatever it says of them.
     pub line: emulate::Config,
     /// What the TCP of both hosts has in common.
-    pub hosts: Hosts,
+    pub hosts: HostConfig,
     /// When it ends.
     pub duration: Duration,
     /// Time between samples; `None` for none but those at which the offered traffic changes.
@@ -23,7 +22,7 @@ pub struct Config {
 
 /// What the kernel sets for a namespace, not for a socket: sysctls of ip-sysctl of the kernel's documentation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Hosts {
+pub struct HostConfig {
     /// `tcp_sack`.
     pub sack: bool,
     /// `tcp_dsack`.
@@ -59,7 +58,7 @@ impl End {
         }
     }
 
-    pub(super) fn index(self) -> usize {
+    pub(crate) fn index(self) -> usize {
         match self {
             Self::Client => 0,
             Self::Server => 1,
@@ -67,7 +66,7 @@ impl End {
     }
 
     /// This one, by its address among those of client and server.
-    pub(super) fn socket_address(self, addresses: [IpAddr; 2], port: u16) -> SocketAddr {
+    pub(crate) fn socket_address(self, addresses: [IpAddr; 2], port: u16) -> SocketAddr {
         SocketAddr::new(addresses[self.index()], port)
     }
 }
@@ -111,7 +110,7 @@ pub enum Kind {
 pub enum Window {
     /// This one from the beginning on.
     Fixed(u32),
-    /// The kernel's own choice, which grows with what is received, up to [`Hosts::largest_window`].
+    /// The kernel's own choice, which grows with what is received, up to [`HostConfig::largest_window`].
     Grows,
 }
 

@@ -5,12 +5,13 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use lastmile_live::lab::{Application, Order, Pages, ReplayPlan};
 use lastmile_model::Source;
 use lastmile_packet::{FlowAddresses, FlowKey, IpAddresses, parse_headers, write_packet};
 use lastmile_queueing::random::Stream;
 use lastmile_sim::sources::{Departures, Session, Swarm};
 use lastmile_units::{ByteCount, Duration, Instant};
+
+use crate::spec::{Application, Order, Pages, ReplayPlan};
 
 /// When something happens, counted from a start.
 pub(super) type Times = Box<dyn Iterator<Item = Duration> + Send>;

@@ -5,10 +5,10 @@ use lastmile_model::{Network, NodeIndex};
 use lastmile_queueing::line::Config;
 use lastmile_scenario::Scenario;
 
-use crate::exit::{Failure, Result};
+use crate::error::Error;
 
 /// The links between client and server, both ways, as indices into the network's list.
-pub(in crate::commands) struct Path<'s> {
+pub struct Path<'s> {
     network: &'s Network,
     ends: [NodeIndex; 2],
     up: Vec<usize>,
@@ -17,20 +17,17 @@ pub(in crate::commands) struct Path<'s> {
 
 impl<'s> Path<'s> {
     /// The way between these nodes; without them, between client and server of the access line.
-    pub(in crate::commands) fn of(scenario: &'s Scenario, between: Option<&(String, String)>) -> Result<Self> {
+    pub fn of(scenario: &'s Scenario, between: Option<&(String, String)>) -> Result<Self, Error> {
         let network = scenario.network_ref();
         let (client, server) = match (between, scenario.access()) {
             (Some((client, server)), _) => (node(network, client)?, node(network, server)?),
             (None, Some(access)) => (access.client, access.server),
-            (None, None) => {
-                return Err(Failure::new(format_args!("{}: no [access] line", scenario.name()))
-                    .hint("name the two ends of the line: --between CLIENT,SERVER"));
-            }
+            (None, None) => return Err(Error::NoEnds { scenario: scenario.name().to_owned() }),
         };
         let way = |from: NodeIndex, to: NodeIndex| {
             scenario.way(from, to).filter(|way| !way.is_empty()).ok_or_else(|| {
-                let (from, to) = (&network.nodes[from].name, &network.nodes[to].name);
-                Failure::new(format_args!("{}: no link leads from \"{from}\" to \"{to}\"", scenario.name()))
+                let [from, to] = [from, to].map(|node| network.nodes[node].name.clone());
+                Error::NoPath { scenario: scenario.name().to_owned(), from, to }
             })
         };
         let path = Self { network, ends: [client, server], up: way(client, server)?, down: way(server, client)? };
@@ -39,35 +36,33 @@ impl<'s> Path<'s> {
     }
 
     /// Switches and their contracts are simulated; real packets cross lines alone.
-    fn refuse_cells(&self, scenario: &Scenario) -> Result<()> {
+    fn refuse_cells(&self, scenario: &Scenario) -> Result<(), Error> {
         let Some(atm) = &self.network.atm else { return Ok(()) };
         match self.up.iter().chain(&self.down).find(|link| atm.links.contains(link)) {
             Some(link) => {
-                let name = &self.network.links[*link].name;
-                let refused = format_args!("{}: link \"{name}\" carries cells of a switch", scenario.name());
-                Err(Failure::new(refused).hint("switches are simulated only: `lastmile run` runs this scenario"))
+                Err(Error::Cells { scenario: scenario.name().to_owned(), link: self.network.links[*link].name.clone() })
             }
             None => Ok(()),
         }
     }
 
     /// The nodes at both ends: the client and the server.
-    pub(in crate::commands) fn ends(&self) -> [NodeIndex; 2] {
+    pub fn ends(&self) -> [NodeIndex; 2] {
         self.ends
     }
 
     /// From the client to the server.
-    pub(in crate::commands) fn up(&self) -> Vec<HopConfig> {
+    pub fn up(&self) -> Vec<HopConfig> {
         self.up.iter().map(|link| self.hop(*link)).collect()
     }
 
     /// From the server to the client.
-    pub(in crate::commands) fn down(&self) -> Vec<HopConfig> {
+    pub fn down(&self) -> Vec<HopConfig> {
         self.down.iter().map(|link| self.hop(*link)).collect()
     }
 
     /// The network with these links alone, those up and then those down, and no traffic.
-    pub(in crate::commands) fn network(&self) -> Network {
+    pub fn network(&self) -> Network {
         let links = self.up.iter().chain(&self.down).map(|link| self.network.links[*link].clone());
         Network { links: links.collect(), traffic: Vec::new(), atm: None, ..self.network.clone() }
     }
@@ -89,21 +84,10 @@ impl<'s> Path<'s> {
     }
 }
 
-/// `CLIENT,SERVER`.
-pub(in crate::commands) fn ends(text: &str) -> std::result::Result<(String, String), String> {
-    match text.split_once(',').map(|(client, server)| (client.trim(), server.trim())) {
-        Some((client, server)) if client == server => Err("two different nodes are needed".to_owned()),
-        Some((client, server)) if !client.is_empty() && !server.is_empty() && !server.contains(',') => {
-            Ok((client.to_owned(), server.to_owned()))
-        }
-        _ => Err("two nodes with a comma between them are needed, such as client,server".to_owned()),
-    }
-}
-
-fn node(network: &Network, name: &str) -> Result<NodeIndex> {
+fn node(network: &Network, name: &str) -> Result<NodeIndex, Error> {
     network.nodes.iter().position(|node| node.name == name).ok_or_else(|| {
-        let known: Vec<&str> = network.nodes.iter().map(|node| node.name.as_str()).collect();
-        Failure::new(format_args!("no node is called \"{name}\"")).hint(format!("nodes are {}", known.join(", ")))
+        let known = network.nodes.iter().map(|node| node.name.clone()).collect();
+        Error::NoNode { name: name.to_owned(), known }
     })
 }
 
@@ -180,12 +164,9 @@ mod tests {
             "#,
         );
         assert!(Path::of(&own, None).is_err());
-        let between = |text| Path::of(&own, Some(&ends(text).unwrap()));
-        assert_eq!(between("a,b").unwrap().up().len(), 1);
-        assert!(between("a,c").is_err(), "no way back");
-        assert!(between("a,nowhere").is_err());
-        for wrong in ["a", "a,", ",b", "a,a", "a,b,c"] {
-            assert!(ends(wrong).is_err(), "{wrong}");
-        }
+        let between = |client: &str, server: &str| Path::of(&own, Some(&(client.to_owned(), server.to_owned())));
+        assert_eq!(between("a", "b").unwrap().up().len(), 1);
+        assert!(matches!(between("a", "c"), Err(Error::NoPath { .. })), "no way back");
+        assert!(matches!(between("a", "nowhere"), Err(Error::NoNode { .. })));
     }
 }

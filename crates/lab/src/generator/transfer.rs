@@ -11,15 +11,16 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use lastmile_live::clock::std_span;
+use lastmile_live::error::Context;
+use lastmile_live::sys::socket;
+use lastmile_tcp::LimitedTime;
 use lastmile_units::{Duration, Instant};
+use rustix::event::PollFlags;
 
-use crate::clock::std_span;
-use crate::error::{Context, Error};
-use crate::sys::poll::Wish;
-use crate::sys::socket;
-
-use super::outcome::LimitedTime;
-use super::{End, FlowOutcome, FlowSample, TcpOutcome, TcpSample, TransferPlan, Window};
+use crate::error::Error;
+use crate::outcome::{FlowOutcome, FlowSample, TcpOutcome, TcpSample};
+use crate::spec::{End, TransferPlan, Window};
 
 /// What is sent: as many as one call takes.
 static ZEROS: [u8; 65_536] = [0; 65_536];
@@ -101,10 +102,12 @@ fn most_unsent(plan: &TransferPlan, segment: u32) -> u32 {
 }
 
 fn set_congestion(fd: BorrowedFd<'_>, name: &str) -> Result<(), Error> {
-    socket::set_congestion(fd, name).map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => Error::NoCongestionControl { name: name.to_owned() },
-        _ => Error::system(format!("choosing the congestion control {name}"), source),
-    })
+    match socket::set_congestion(fd, name) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(Error::NoCongestionControl { name: name.to_owned() })
+        }
+        other => Ok(other.context(|| format!("choosing the congestion control {name}"))?),
+    }
 }
 
 impl Transfer {
@@ -199,20 +202,22 @@ impl Transfer {
         self.outcome.failure.is_some()
     }
 
-    pub(super) fn sender_wish(&self) -> Option<(BorrowedFd<'_>, Wish)> {
+    pub(super) fn sender_wish(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
         let hears = self.to_hear > 0;
         // One that waits for another request has nothing to write.
         let offers = self.left != Some(0) || self.connected.is_none();
-        let wish = Wish { read: hears, write: !hears && !self.shut && offers };
-        self.wish(self.sender.as_ref(), wish)
+        let write = !hears && !self.shut && offers;
+        self.wish(self.sender.as_ref(), hears, write)
     }
 
-    pub(super) fn receiver_wish(&self) -> Option<(BorrowedFd<'_>, Wish)> {
-        let wish = Wish { read: self.over.is_none(), write: self.to_ask > 0 };
-        self.wish(self.receiver.as_ref(), wish)
+    pub(super) fn receiver_wish(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
+        self.wish(self.receiver.as_ref(), self.over.is_none(), self.to_ask > 0)
     }
 
-    fn wish<'a>(&self, stream: Option<&'a TcpStream>, wish: Wish) -> Option<(BorrowedFd<'a>, Wish)> {
+    fn wish<'a>(&self, stream: Option<&'a TcpStream>, read: bool, write: bool) -> Option<(BorrowedFd<'a>, PollFlags)> {
+        let mut wish = PollFlags::empty();
+        wish.set(PollFlags::IN, read);
+        wish.set(PollFlags::OUT, write);
         let open = self.begun.is_some() && self.outcome.failure.is_none();
         stream.filter(|_| open).map(|stream| (stream.as_fd(), wish))
     }

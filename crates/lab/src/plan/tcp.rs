@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use lastmile_live::lab::Hosts;
 use lastmile_tcp::{
     ByteCounting, Config, InitialWindow, LossDetection, Recovery, Rto, SlowStart, Variant, WindowScale,
 };
+
+use crate::spec::HostConfig;
 
 /// The kernel's name of a variant's congestion control.
 pub(super) fn congestion(variant: Variant) -> &'static str {
@@ -21,10 +22,10 @@ fn uses_sack(config: &Config) -> bool {
 }
 
 /// What both hosts set for all of `configs`; where these differ, the first holds.
-pub(super) fn hosts(configs: &[&Config], warnings: &mut BTreeSet<String>) -> Hosts {
+pub(super) fn hosts(configs: &[&Config], warnings: &mut BTreeSet<String>) -> HostConfig {
     let default = Config::default();
     let first = configs.first().copied().unwrap_or(&default);
-    let hosts = |config: &Config| Hosts {
+    let hosts = |config: &Config| HostConfig {
         sack: uses_sack(config),
         dsack: config.dsack,
         timestamps: config.timestamps,

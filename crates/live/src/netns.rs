@@ -1,23 +1,25 @@
 //! Network namespaces, named as ip-netns(8) names them, so that `ip netns exec NAME ...` works from outside.
 //!
 //! What [`Namespace::create`] makes, dropping the value removes, and nothing else: an opened namespace stays. Only a process
-//! that is killed (SIGKILL) leaves its namespaces behind; [`super::leftovers`] removes them, as does `ip netns delete NAME`.
+//! that is killed (SIGKILL) leaves its namespaces behind; [`leftovers`] removes them, as does `ip netns delete NAME`.
 //!
 //! A namespace belongs to a thread, so [`Namespace::run`] works in a thread of its own: the caller's never changes, and a
 //! process that is started there stays there.
 
+pub mod leftovers;
+
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 
 use crate::error::{Context, Error};
-use crate::sys::{device, namespace};
+use crate::sys::address::{self, Family};
+use crate::sys::{link, namespace};
 use crate::user;
-
-use super::leftovers;
 
 /// A network namespace.
 #[derive(Debug)]
@@ -45,7 +47,7 @@ impl Namespace {
         OpenOptions::new().write(true).create_new(true).mode(0o400).open(&path).context(what)?;
         let made = apart(|| {
             namespace::unshare()?;
-            device::bring_up("lo")?;
+            link::bring_up("lo")?;
             namespace::pin_current(&path)
         })
         .and_then(|()| File::open(&path))
@@ -68,7 +70,7 @@ impl Namespace {
     pub fn unnamed(label: &str) -> Result<Self, Error> {
         let made = apart(|| {
             namespace::unshare()?;
-            device::bring_up("lo")?;
+            link::bring_up("lo")?;
             user::open_up();
             File::open("/proc/thread-self/ns/net")
         });
@@ -98,8 +100,36 @@ impl Namespace {
     ///
     /// # Errors
     /// Not root.
-    pub(crate) fn enter(&self) -> Result<(), Error> {
+    pub fn enter(&self) -> Result<(), Error> {
         namespace::enter(self.file.as_fd()).context(|| format!("entering the network namespace {}", self.name))
+    }
+
+    /// Gives the loopback device these addresses, each of a network of its own, so that only a route of the caller's leads to them.
+    ///
+    /// # Errors
+    /// Not root; an address of a family that the kernel does not have.
+    pub fn add_addresses(&self, addresses: impl IntoIterator<Item = IpAddr> + Send) -> Result<(), Error> {
+        self.run(|| {
+            for address in addresses {
+                let alone = if address.is_ipv6() { 128 } else { 32 };
+                address::add("lo", address, alone).context(|| format!("giving a host the address {address}"))?;
+            }
+            Ok(())
+        })?
+    }
+
+    /// Sends every packet without a better route to `device`: those of IPv4, and of IPv6 too if `ipv6`.
+    ///
+    /// # Errors
+    /// Not root; no such device.
+    pub fn set_default_route(&self, device: &str, ipv6: bool) -> Result<(), Error> {
+        self.run(|| {
+            address::set_default_route(device, Family::V4).context(|| "setting a route")?;
+            if ipv6 {
+                address::set_default_route(device, Family::V6).context(|| "setting a route for IPv6")?;
+            }
+            Ok(())
+        })?
     }
 
     /// True if ip-netns(8) knows it by its name.

@@ -1,7 +1,6 @@
 //! What an emulated line did, in the schema of every other run, and beside it what only real packets have.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use hdrhistogram::Histogram;
 use lastmile_live::bump::{DirectionReport, HopReport};
@@ -10,86 +9,78 @@ use lastmile_live::io::{Refusal, offload};
 use lastmile_model::outcome::{self, Amount, Conservation, LinkOutcome};
 use lastmile_model::{Link, Network};
 use lastmile_queueing::line::Count;
-use lastmile_results::schema::{Clock, Delay, Inputs, Summary};
-use lastmile_results::{Origin, summarise};
-use lastmile_scenario::Scenario;
-use lastmile_scenario::file::{self, Reading};
+use lastmile_results::schema::{Clock, Delay, Summary};
+use lastmile_results::{Origin, delay, summarise};
 use lastmile_units::{BitRate, Duration};
 use serde::Serialize;
 
-use crate::commands::run::variants::pairs;
-use crate::table::{Align, Table};
+use crate::path::Path;
 
-use super::Start;
-use super::path::Path;
-
-/// What `--json` prints.
+/// A summary, and what only real packets have.
 #[derive(Serialize)]
-pub(super) struct Document {
+pub struct Document {
+    /// In the schema of every run.
     #[serde(flatten)]
-    pub(super) summary: Summary,
-    pub(super) live: Live,
+    pub summary: Summary,
+    /// What only real packets have.
+    pub live: Live,
 }
 
 /// What only real packets have.
 #[derive(Serialize)]
-pub(in crate::commands) struct Live {
-    ended_by: String,
-    up: Direction,
-    down: Direction,
+pub struct Live {
+    /// Why the line ended.
+    pub ended_by: String,
+    /// From the client to the server.
+    pub up: Direction,
+    /// From the server to the client.
+    pub down: Direction,
 }
 
 /// The devices at the two ends of a direction.
 #[derive(Serialize)]
-struct Direction {
+pub struct Direction {
     /// Packets read from the device at the sending end.
-    received: u64,
+    pub received: u64,
     /// Packets that the device at the receiving end took.
-    sent: u64,
+    pub sent: u64,
     /// Carried untouched, since their headers could not be read.
-    unreadable: u64,
+    pub unreadable: u64,
     /// Ethernet frames carried untouched that are not of IP, such as ARP.
-    not_ip: u64,
+    pub not_ip: u64,
     /// Flows that lost their number to new ones.
-    evicted: u64,
+    pub evicted: u64,
     /// Longer than the MTU and dropped.
-    oversize: u64,
+    pub oversize: u64,
     /// Dropped by the kernel before they could be read.
-    dropped_unread: u64,
+    pub dropped_unread: u64,
     /// Frames longer than any buffer, dropped before they counted as received.
-    cut_short: u64,
+    pub cut_short: u64,
     /// Taken as arrived when they were read, since nothing told when they were given to the device.
-    unstamped: u64,
+    pub unstamped: u64,
     /// Checksums that the sending host had left to a device, finished.
-    checksums_finished: u64,
-    /// Packets in one piece that it had left to a device to cut, and the segments that they became.
-    cut: u64,
-    segments: u64,
+    pub checksums_finished: u64,
+    /// Packets in one piece that it had left to a device to cut.
+    pub cut: u64,
+    /// Segments that they became.
+    pub segments: u64,
     /// Pieces that cannot be cut here, dropped before they counted as received.
-    not_cut: u64,
+    pub not_cut: u64,
     /// Not taken by the receiving device, by reason.
-    refused: BTreeMap<&'static str, u64>,
+    pub refused: BTreeMap<&'static str, u64>,
     /// From when a packet was due at the receiving end to when it was sent there.
-    lateness_s: Delay,
+    pub lateness_s: Delay,
 }
 
-/// All of it.
-pub(super) fn document(arguments: &Start, scenario: &Scenario, path: &Path<'_>, outcome: &Outcome) -> Document {
-    let origin = Origin {
-        scenario: scenario.name().to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        inputs: Inputs {
-            file: arguments.scenario.file_name().map(|name| name.to_string_lossy().into_owned()),
-            set: pairs(&arguments.set),
-            // A pipe has been read, and what it said is gone.
-            text: file::read(&arguments.scenario, Reading::Again).ok(),
-        },
-    };
+/// All that an emulated line did on `path`.
+#[must_use]
+pub fn document(origin: &Origin, path: &Path<'_>, outcome: &Outcome) -> Document {
+    let network = path.network();
     let run = outcome::Outcome {
         duration: outcome.elapsed,
         events: 0,
         flows: Vec::new(),
-        links: links(outcome, &path.network(), outcome.elapsed),
+        links: links(outcome, &network, outcome.elapsed),
         probes: Vec::new(),
         browsing: Vec::new(),
         snapshots: Vec::new(),
@@ -99,12 +90,12 @@ pub(super) fn document(arguments: &Start, scenario: &Scenario, path: &Path<'_>, 
         losses: Vec::new(),
         datagram_delays_ns: Vec::new(),
     };
-    let summary = Summary { clock: Clock::Monotonic, ..summarise(&origin, &path.network(), &run) };
+    let summary = Summary { clock: Clock::Monotonic, ..summarise(origin, &network, &run) };
     Document { summary, live: Live::new(outcome) }
 }
 
 /// The hops as links of the simulator, in the order of the network's, after so long.
-pub(in crate::commands) fn links(outcome: &Outcome, network: &Network, after: Duration) -> Vec<LinkOutcome> {
+pub(crate) fn links(outcome: &Outcome, network: &Network, after: Duration) -> Vec<LinkOutcome> {
     let hops = outcome.up.hops.iter().chain(&outcome.down.hops);
     hops.zip(&network.links).map(|(hop, link_spec)| link(hop, link_spec, after)).collect()
 }
@@ -137,7 +128,7 @@ fn carried(rate: BitRate, time: Duration) -> u64 {
 }
 
 /// As the simulator sums up, the drops at the devices included.
-pub(in crate::commands) fn conservation(outcome: &Outcome) -> Conservation {
+pub(crate) fn conservation(outcome: &Outcome) -> Conservation {
     let mut sums = Conservation::default();
     let add = |sum: &mut Amount, count: &Count| {
         sum.packets += count.packets;
@@ -181,29 +172,14 @@ fn direction(report: &DirectionReport) -> Direction {
         segments: report.port.offloads.segments,
         not_cut: report.port.offloads.refused,
         refused: refused.filter(|(_, count)| *count > 0).collect(),
-        lateness_s: seconds(&report.lateness),
-    }
-}
-
-/// Nanoseconds to seconds.
-#[expect(clippy::cast_precision_loss, reason = "statistics only")]
-pub(in super::super) fn seconds(histogram: &Histogram<u64>) -> Delay {
-    let count = histogram.len();
-    let some = |ns: f64| (count > 0).then_some(ns / 1e9);
-    let quantile = |share| some(histogram.value_at_quantile(share) as f64);
-    Delay {
-        mean: some(histogram.mean()),
-        p50: quantile(0.5),
-        p99: quantile(0.99),
-        p999: quantile(0.999),
-        max: some(histogram.max() as f64),
-        count,
+        lateness_s: delay(&report.lateness),
     }
 }
 
 impl Live {
     /// What the devices did.
-    pub(in crate::commands) fn new(outcome: &Outcome) -> Self {
+    #[must_use]
+    pub fn new(outcome: &Outcome) -> Self {
         let ended_by = match outcome.ended {
             Ended::Asked => "request".to_owned(),
             Ended::Signal(number) => format!("signal {number}"),
@@ -212,29 +188,12 @@ impl Live {
         };
         Self { ended_by, up: direction(&outcome.up), down: direction(&outcome.down) }
     }
-
-    /// For a terminal: the devices, and below them what else there is to tell.
-    pub(in crate::commands) fn table(&self) -> String {
-        let columns = ["Packets in", "out", "Late p50", "p99", "p99.9", "max"].map(|title| (title, Align::Right));
-        let mut table = Table::new([("Devices", Align::Left)].into_iter().chain(columns));
-        let late = |seconds: Option<f64>| seconds.map_or_else(|| "-".to_owned(), |s| format!("{:.0} us", s * 1e6));
-        let mut notes = String::new();
-        for (name, direction) in [("up", &self.up), ("down", &self.down)] {
-            let Direction { received, sent, lateness_s: lateness, .. } = direction;
-            let numbers = [lateness.p50, lateness.p99, lateness.p999, lateness.max].map(late);
-            table.row([name.to_owned(), received.to_string(), sent.to_string()].into_iter().chain(numbers));
-            for (count, what) in direction.incidents() {
-                // A string takes all.
-                let _ = writeln!(notes, "{name}: {count} {what}");
-            }
-        }
-        format!("{}{notes}", table.render())
-    }
 }
 
 impl Direction {
-    /// What a user should know if there was any.
-    fn incidents(&self) -> Vec<(u64, String)> {
+    /// What a user should know if there was any: a count, and of what.
+    #[must_use]
+    pub fn incidents(&self) -> Vec<(u64, String)> {
         let mut incidents = vec![
             (self.unreadable, "packets carried untouched, their headers could not be read".to_owned()),
             (self.evicted, "flows forgotten for new ones, since more came than are told apart".to_owned()),

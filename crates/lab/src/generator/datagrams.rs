@@ -9,12 +9,13 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use lastmile_analysis::stream::Stream;
+use lastmile_live::clock::{Clock, StampMap};
+use lastmile_live::sys::{socket, stamped};
 use lastmile_units::Instant;
+use rustix::io::Errno;
 
-use crate::clock::{Clock, StampMap};
-use crate::sys::{socket, stamped};
-
-use super::{DatagramPlan, FlowOutcome, FlowSample, StreamOutcome};
+use crate::outcome::{FlowOutcome, FlowSample, StreamOutcome};
+use crate::spec::DatagramPlan;
 
 /// IPv4 and UDP headers.
 const HEADERS: u16 = 28;
@@ -111,7 +112,8 @@ impl Datagrams {
             Ok(_) => {}
             // What the far end says of an earlier packet, or a full queue on the way out: this one is lost, as it would be
             // further on.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ECONNREFUSED | libc::ENOBUFS | libc::EAGAIN)) => {}
+            Err(error)
+                if matches!(Errno::from_io_error(&error), Some(Errno::CONNREFUSED | Errno::NOBUFS | Errno::AGAIN)) => {}
             Err(error) => return Err(error),
         }
         if self.outcome.packets_sent == 0 {

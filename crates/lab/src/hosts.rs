@@ -1,14 +1,48 @@
 //! The hosts: network namespaces whose TCP is set as the lab needs it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::net::IpAddr;
 
-use crate::error::{Context, Error};
+use lastmile_live::emulate;
+use lastmile_live::error::Context;
+use lastmile_live::netns::{Namespace, leftovers};
 
-use super::{Hosts, Namespace, leftovers};
+use crate::error::Error;
+use crate::spec::{End, Flow, HostConfig};
+
+/// The two hosts.
+#[derive(Clone, Copy)]
+pub(crate) struct Hosts<'a> {
+    pub(crate) namespaces: [&'a Namespace; 2],
+    /// The device of each that leads to the other.
+    pub(crate) devices: [&'a str; 2],
+}
+
+impl Hosts<'_> {
+    /// Gives the hosts the addresses of flows that are not those of the line's devices, and a route to those of the other host.
+    pub(crate) fn add_addresses(&self, line: &emulate::Config, flows: &[Flow]) -> Result<(), Error> {
+        let devices: [IpAddr; 4] = [
+            line.client_address.into(),
+            line.server_address.into(),
+            line.client_address_v6.into(),
+            line.server_address_v6.into(),
+        ];
+        let needs_ipv6 = flows.iter().any(|flow| flow.addresses[0].is_ipv6());
+        for end in [End::Client, End::Server] {
+            let of_flows = flows.iter().map(|flow| flow.addresses[end.index()]);
+            let own: BTreeSet<IpAddr> = of_flows.filter(|address| !devices.contains(address)).collect();
+            let namespace = self.namespaces[end.index()];
+            namespace.add_addresses(own)?;
+            namespace.set_default_route(self.devices[end.index()], needs_ipv6)?;
+        }
+        Ok(())
+    }
+}
 
 /// A new namespace for this role, `lastmile-PID-ROLE`, set up for `hosts`.
-pub(super) fn namespace(role: &str, hosts: &Hosts) -> Result<Namespace, Error> {
+pub(crate) fn namespace(role: &str, hosts: &HostConfig) -> Result<Namespace, Error> {
     let namespace = Namespace::create(&leftovers::name_of(role))?;
     let set_up = || -> Result<(), Error> {
         // A replayed packet to all hosts of a link has no answer, as over IPv4 (icmp_echo_ignore_broadcasts).
@@ -27,7 +61,7 @@ pub(super) fn namespace(role: &str, hosts: &Hosts) -> Result<Namespace, Error> {
 }
 
 /// Sysctls below `net.ipv4`. What is remembered of earlier connections (`tcp_no_metrics_save`) would tie one run to the next.
-fn settings(hosts: &Hosts) -> Vec<(&'static str, String)> {
+fn settings(hosts: &HostConfig) -> Vec<(&'static str, String)> {
     let flags = [
         ("tcp_no_metrics_save", true),
         ("tcp_sack", hosts.sack),

@@ -9,12 +9,13 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use lastmile_live::sys::packet::{BATCH, Batch, OFFLOAD_LEN, Receiver, Sender};
 use lastmile_packet::{FlowKey, parse_headers};
 use lastmile_units::{Duration, Instant};
+use rustix::io::Errno;
 
-use crate::sys::packet::{BATCH, Batch, OFFLOAD_LEN, Receiver, Sender};
-
-use super::{FlowOutcome, ReplayPlan};
+use crate::outcome::FlowOutcome;
+use crate::spec::ReplayPlan;
 
 /// What the kernel keeps for a generator that is late.
 const BUFFER: u32 = 4 << 20;
@@ -60,8 +61,8 @@ impl Replay {
             // A full queue on the way out loses the packet, as one further on would; so does a packet that the device cannot take.
             Err(error)
                 if !matches!(
-                    error.raw_os_error(),
-                    Some(libc::ENOBUFS | libc::EAGAIN | libc::EMSGSIZE | libc::EINVAL)
+                    Errno::from_io_error(&error),
+                    Some(Errno::NOBUFS | Errno::AGAIN | Errno::MSGSIZE | Errno::INVAL)
                 ) =>
             {
                 Err(error)

@@ -3,30 +3,41 @@
 //! Connections that come and go are opened as the lab runs: the generator's thread enters the namespace of the end that opens, and so never is in
 //! one for anything else.
 
-use std::os::fd::AsFd;
+mod application;
+mod datagrams;
+mod echo;
+mod replay;
+mod sockets;
+mod transfer;
+
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use lastmile_live::clock::{Clock, std_span};
+use lastmile_live::emulate::{self, Tuning};
+use lastmile_live::error::Context;
+use lastmile_live::stop::StopHandle;
 use lastmile_units::{Duration, Instant};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
-use crate::clock::{Clock, std_span};
-use crate::emulate;
-use crate::error::{Context, Error};
-use crate::stop::StopHandle;
-use crate::sys::poll::{Entry, Poll, Wish};
-use crate::sys::wait;
+use crate::error::Error;
+use crate::hosts::Hosts;
+use crate::outcome::{FlowOutcome, FlowSample, Glance, Outcome, Sample};
+use crate::run::LabClock;
+use crate::spec::{Config, End, Flow};
 
-use super::application::{Owner, Side};
-use super::datagrams::Datagrams;
-use super::echo::Echo;
-use super::opener::{Hosts, Listener, Opener};
-use super::replay::{Catcher, Replay};
-use super::transfer::Transfer;
-use super::{Config, End, Flow, FlowOutcome, FlowSample, Glance, LabClock, Outcome, Sample};
+use self::application::{Owner, Side};
+use self::datagrams::Datagrams;
+use self::echo::Echo;
+use self::replay::{Catcher, Replay};
+use self::sockets::{Listener, Opener};
+use self::transfer::Transfer;
 
 /// How long it waits at most, so that it hears when the emulator has ended.
 const LONGEST_WAIT: Duration = Duration::from_ms(100);
 
-pub(super) struct Generator<'a> {
+pub(crate) struct Generator<'a> {
     hosts: Hosts<'a>,
     flows: Vec<Running>,
     listeners: Vec<Listener>,
@@ -50,7 +61,7 @@ struct Running {
     source: Source,
 }
 
-pub(super) enum Source {
+enum Source {
     Transfer(Box<Transfer>),
     Datagrams(Box<Datagrams>),
     Echo(Echo),
@@ -85,7 +96,7 @@ enum Who {
 
 impl<'a> Generator<'a> {
     /// Opens every socket; nothing is sent yet.
-    pub(super) fn new(config: &Config, flows: Vec<Flow>, hosts: Hosts<'a>) -> Result<Self, Error> {
+    pub(crate) fn new(config: &Config, flows: Vec<Flow>, hosts: Hosts<'a>) -> Result<Self, Error> {
         hosts.add_addresses(&config.line, &flows)?;
         let mut opener = Opener::new(hosts);
         let mut running = Vec::with_capacity(flows.len());
@@ -109,20 +120,16 @@ impl<'a> Generator<'a> {
     }
 
     /// Lets the flows run until the time is up or the emulator is `over`. Tells the emulator to look by `poke`.
-    pub(super) fn run(
+    pub(crate) fn run(
         &mut self,
         clock: LabClock,
-        realtime: bool,
+        tuning: Tuning,
         poke: &StopHandle,
         over: &AtomicBool,
     ) -> Result<(), Error> {
-        wait::wake_punctually().context(|| "setting the timer slack")?;
-        if realtime {
-            wait::run_first().context(|| "running with real-time priority")?;
-        }
+        tuning.apply()?;
         let end = Instant::ZERO + self.duration;
         let mut sampled = self.interval.map(|interval| Instant::ZERO + interval);
-        let (mut poll, mut entries) = (Poll::default(), Vec::new());
         self.sample(clock.now(), Some(Instant::ZERO), poke);
         while !over.load(Ordering::Acquire) {
             let now = clock.now();
@@ -141,10 +148,8 @@ impl<'a> Generator<'a> {
             }
             self.send_due(clock)?;
             let next = [Some(end), sampled, self.next()].into_iter().flatten().min().unwrap_or(end);
-            self.enter(&mut poll, &mut entries);
-            let wait = next.since(clock.now()).min(LONGEST_WAIT);
-            poll.wait(std_span(wait)).context(|| "waiting for the hosts")?;
-            if self.handle(clock, &poll, &entries)? {
+            let ready = self.wait(next, clock)?;
+            if self.handle(clock, &ready)? {
                 let now = clock.now();
                 self.sample(now, Some(now), poke);
             }
@@ -218,12 +223,30 @@ impl<'a> Generator<'a> {
         Ok(())
     }
 
-    /// Says what every socket is waited for.
-    fn enter(&self, poll: &mut Poll, entries: &mut Vec<(Who, Entry)>) {
-        const READ: Wish = Wish { read: true, write: false };
-        poll.clear();
-        entries.clear();
-        let mut add = |who, fd, wish| entries.push((who, poll.add(fd, wish)));
+    /// Waits until a socket is ready or it is `next`; returns whose sockets are ready. A signal ends the wait early, with none ready.
+    fn wait(&self, next: Instant, clock: LabClock) -> Result<Vec<Who>, Error> {
+        let (who, mut polled): (Vec<Who>, Vec<PollFd<'_>>) =
+            self.wishes().into_iter().map(|(who, fd, wish)| (who, PollFd::from_borrowed_fd(fd, wish))).unzip();
+        let span = std_span(next.since(clock.now()).min(LONGEST_WAIT));
+        let timeout = Timespec::try_from(span).expect("at most LONGEST_WAIT");
+        match poll(&mut polled, Some(&timeout)) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok(Vec::new()),
+            Err(error) => return Ok(Err(error.into()).context(|| "waiting for the hosts")?),
+        }
+        let ready = who.into_iter().zip(&polled).filter(|(_, polled)| !polled.revents().is_empty());
+        Ok(ready.map(|(who, _)| who).collect())
+    }
+
+    /// What every socket is waited for. Sockets that are waited for nothing are left out, since poll(2) reports hang-ups of all others.
+    fn wishes(&self) -> Vec<(Who, BorrowedFd<'_>, PollFlags)> {
+        const READ: PollFlags = PollFlags::IN;
+        let mut wishes = Vec::new();
+        let mut add = |who, fd, wish: PollFlags| {
+            if !wish.is_empty() {
+                wishes.push((who, fd, wish));
+            }
+        };
         for (index, listener) in self.listeners.iter().enumerate() {
             add(Who::Listener(index), listener.socket.as_fd(), READ);
         }
@@ -251,15 +274,13 @@ impl<'a> Generator<'a> {
                 Source::Replay(_) => {}
             }
         }
+        wishes
     }
 
     /// Does what can be done; true when a transfer of given size has ended.
-    fn handle(&mut self, clock: LabClock, poll: &Poll, entries: &[(Who, Entry)]) -> Result<bool, Error> {
+    fn handle(&mut self, clock: LabClock, ready: &[Who]) -> Result<bool, Error> {
         let mut ended = false;
-        for (who, entry) in entries {
-            if !poll.is_ready(*entry) {
-                continue;
-            }
+        for who in ready {
             let now = clock.now();
             match *who {
                 Who::Listener(index) => self.accept(index)?,
@@ -291,7 +312,7 @@ impl<'a> Generator<'a> {
             Source::Echo(echo) => echo.receive(&clock),
             Source::Application(_) | Source::Replay(_) => Ok(()),
         };
-        received.context(|| format!("receiving for \"{name}\""))
+        Ok(received.context(|| format!("receiving for \"{name}\""))?)
     }
 
     /// Takes the replayed packets that have come to this end.
@@ -307,7 +328,7 @@ impl<'a> Generator<'a> {
                 }
             }
         });
-        received.context(|| "receiving replayed packets")
+        Ok(received.context(|| "receiving replayed packets")?)
     }
 
     fn accept(&mut self, index: usize) -> Result<(), Error> {
@@ -342,7 +363,7 @@ impl<'a> Generator<'a> {
         poke.stop();
     }
 
-    pub(super) fn into_outcome(self, line: emulate::Outcome, glances: Vec<Glance>, realtime: bool) -> Outcome {
+    pub(crate) fn into_outcome(self, line: emulate::Outcome, glances: Vec<Glance>, realtime: bool) -> Outcome {
         let end = Instant::ZERO + self.duration;
         let flows = self.flows.into_iter().map(|flow| -> FlowOutcome {
             match flow.source {

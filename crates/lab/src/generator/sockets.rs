@@ -1,65 +1,24 @@
-//! The two hosts, and the sockets that are opened on them before anything runs.
+//! Sockets of the two hosts, opened before traffic starts.
 //!
 //! A socket belongs to the namespace in which it was opened, whoever uses it.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 
-use crate::emulate;
-use crate::error::{Context, Error};
-use crate::sys::{device, ipv6, socket};
+use lastmile_live::error::Context;
+use lastmile_live::sys::socket;
 
+use crate::error::Error;
+use crate::hosts::Hosts;
+use crate::spec::{End, Flow, Kind, TransferPlan};
+
+use super::Source;
 use super::application::Owner;
 use super::datagrams::{self, Datagrams};
 use super::echo::Echo;
-use super::generator::Source;
 use super::replay::{self, Catcher, Replay};
 use super::transfer::{self, Transfer};
-use super::{End, Flow, Kind, Namespace, TransferPlan};
-
-/// Where the two hosts are.
-#[derive(Clone, Copy)]
-pub(super) struct Hosts<'a> {
-    pub(super) namespaces: [&'a Namespace; 2],
-    /// The device of each that leads to the other.
-    pub(super) devices: [&'a str; 2],
-}
-
-impl Hosts<'_> {
-    /// Gives the hosts the addresses of flows that are not those of the line's devices, and a route to those of the other host.
-    pub(super) fn add_addresses(&self, line: &emulate::Config, flows: &[Flow]) -> Result<(), Error> {
-        let devices: [IpAddr; 4] = [
-            line.client_address.into(),
-            line.server_address.into(),
-            line.client_address_v6.into(),
-            line.server_address_v6.into(),
-        ];
-        let needs_ipv6 = flows.iter().any(|flow| flow.addresses[0].is_ipv6());
-        for end in [End::Client, End::Server] {
-            let of_flows = flows.iter().map(|flow| flow.addresses[end.index()]);
-            let own: BTreeSet<IpAddr> = of_flows.filter(|address| !devices.contains(address)).collect();
-            let device = self.devices[end.index()];
-            self.namespaces[end.index()].run(|| {
-                for (number, address) in own.iter().enumerate() {
-                    // Of no network, so that no route but the one below leads to it from outside.
-                    let added = match address {
-                        IpAddr::V4(address) => device::set_address(&format!("lo:{}", number + 1), *address, 32),
-                        IpAddr::V6(address) => ipv6::set_address("lo", *address, 128),
-                    };
-                    added.context(|| format!("giving a host the address {address}"))?;
-                }
-                device::set_default_route(device).context(|| "setting a route")?;
-                if needs_ipv6 {
-                    ipv6::set_default_route(device).context(|| "setting a route for IPv6")?;
-                }
-                Ok::<_, Error>(())
-            })??;
-        }
-        Ok(())
-    }
-}
 
 /// A listening socket; flows may share one, and are told apart by the port that connects.
 pub(super) struct Listener {
@@ -99,7 +58,9 @@ impl<'a> Opener<'a> {
             }
             Kind::Echo(plan) => {
                 let [IpAddr::V4(own), IpAddr::V4(target)] = [from, to].map(|end| addresses[end.index()]) else {
-                    return Err(io::Error::from(io::ErrorKind::Unsupported)).context(|| "sending ICMP echo over IPv6");
+                    return Ok(
+                        Err(io::Error::from(io::ErrorKind::Unsupported)).context(|| "sending ICMP echo over IPv6")?
+                    );
                 };
                 let echo = hosts.namespaces[from.index()].run(|| Echo::new(plan, own, target, flow.dscp))?;
                 Ok(Source::Echo(echo.context(|| "opening a raw socket")?))

@@ -1,39 +1,38 @@
 //! What a lab run did, in the schema of every other run, and beside it what only real packets have.
 
-use std::fmt::Write as _;
-
 use hdrhistogram::Histogram;
-use lastmile_live::bump::{HopGlance, WaitSum};
-use lastmile_live::lab;
+use lastmile_live::bump::HopGlance;
 use lastmile_model::Source;
 use lastmile_model::outcome::{self as sim, BrowsingOutcome, FlowOutcome, ProbeOutcome, Snapshot, TcpOutcome, Waits};
 use lastmile_results::schema::{Clock, Summary};
 use lastmile_results::{Origin, Run, Series, summarise};
-use lastmile_tcp::LimitedTime;
 use lastmile_units::{Duration, Instant};
 use serde::Serialize;
 
-use super::super::emulate::summary as line;
-use super::plan::Plan;
-
-/// Name of the file with what only real packets have.
-pub(super) const LIVE: &str = "live.json";
+use crate::line;
+use crate::outcome as lab;
+use crate::plan::Plan;
+use crate::spec::Pages;
 
 /// A live run and what is told of it.
-pub(super) struct Measured {
-    pub(super) run: Run,
-    pub(super) live: Live,
+pub struct Measured {
+    /// The run, in the schema of every run.
+    pub run: Run,
+    /// What only real packets have.
+    pub live: Live,
 }
 
 impl Measured {
-    pub(super) fn document(&self) -> Document<'_> {
+    /// Summary and live part, as one document.
+    #[must_use]
+    pub fn document(&self) -> Document<'_> {
         Document { summary: &self.run.summary, live: &self.live }
     }
 }
 
-/// What `--json` prints of a live run.
+/// The summary of a live run, and what only real packets have.
 #[derive(Serialize)]
-pub(super) struct Document<'a> {
+pub struct Document<'a> {
     #[serde(flatten)]
     summary: &'a Summary,
     live: &'a Live,
@@ -41,35 +40,37 @@ pub(super) struct Document<'a> {
 
 /// What only real packets have.
 #[derive(Serialize)]
-pub(super) struct Live {
+pub struct Live {
     /// Release of the kernel whose TCP it was.
-    kernel: Option<String>,
+    pub kernel: Option<String>,
     /// Emulator and generator ran before every ordinary process.
-    realtime: bool,
+    pub realtime: bool,
     /// From when a datagram or request was to be sent to when it was: the longest.
-    generator_late_max_s: f64,
+    pub generator_late_max_s: f64,
     /// Every transfer.
-    transfers: Vec<Transfer>,
+    pub transfers: Vec<Transfer>,
     /// Packets that are missing from captures, since they came faster than they could be written; without captures `null`.
-    pub(super) capture_missed_packets: Option<u64>,
+    pub capture_missed_packets: Option<u64>,
     /// What the kernel did in its own way.
-    warnings: Vec<String>,
+    pub warnings: Vec<String>,
+    /// The emulated line.
     #[serde(flatten)]
-    line: line::Live,
+    pub line: line::Live,
 }
 
 /// What the kernel made of a transfer.
 #[derive(Serialize)]
-struct Transfer {
-    name: String,
+pub struct Transfer {
+    /// Name of the flow.
+    pub name: String,
     /// The congestion control that the sender really had.
-    congestion: String,
+    pub congestion: String,
     /// Payload of the segments that it really sent.
-    payload_bytes: u32,
+    pub payload_bytes: u32,
     /// The largest window that it was told.
-    window_bytes: u32,
+    pub window_bytes: u32,
     /// Why it ended early.
-    failure: Option<String>,
+    pub failure: Option<String>,
 }
 
 impl Live {
@@ -96,38 +97,11 @@ impl Live {
             line: line::Live::new(&outcome.line),
         }
     }
-
-    /// For a terminal.
-    pub(super) fn table(&self) -> String {
-        let kernel = self.kernel.as_deref().unwrap_or("of unknown release");
-        let mut text = format!("Hosts: TCP of Linux {kernel}");
-        for Transfer { name, congestion, payload_bytes, window_bytes, .. } in &self.transfers {
-            let _ = write!(text, "; {name} {congestion}, segments of {payload_bytes} B, window {window_bytes} B");
-        }
-        format!("{text}\n{}{}", self.incidents(""), self.line.table())
-    }
-
-    /// What a user should know if there was any, each line beginning with `label`.
-    pub(super) fn incidents(&self, label: &str) -> String {
-        let mut text = String::new();
-        let label = if label.is_empty() { String::new() } else { format!("{label}: ") };
-        for Transfer { name, failure, .. } in &self.transfers {
-            if let Some(failure) = failure {
-                let _ = writeln!(text, "{label}{name} ended early: {failure}");
-            }
-        }
-        if let Some(missed) = self.capture_missed_packets.filter(|missed| *missed > 0) {
-            let _ = writeln!(text, "{label}{missed} packets are missing from the captures: they came too fast");
-        }
-        if !self.realtime {
-            let _ = writeln!(text, "{label}the kernel refused real-time priority: lateness depends on what else runs");
-        }
-        text
-    }
 }
 
 /// What came of a run, under this label.
-pub(super) fn measured(origin: &Origin, plan: &Plan<'_>, outcome: &lab::Outcome, label: String) -> Measured {
+#[must_use]
+pub fn measured(origin: &Origin, plan: &Plan<'_>, outcome: &lab::Outcome, label: String) -> Measured {
     let network = plan.network();
     let run = as_simulated(plan, outcome);
     let mut summary = Summary { clock: Clock::Monotonic, ..summarise(origin, network, &run) };
@@ -154,7 +128,8 @@ fn transfers_and_datagrams<'a>(plan: &Plan<'_>, outcome: &'a lab::Outcome) -> Ve
 }
 
 /// As the simulator would have left it.
-pub(super) fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outcome {
+#[must_use]
+pub fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outcome {
     let network = plan.network();
     let emulated = &outcome.line;
     let (mut flows, mut probes, mut browsing) = (Vec::new(), Vec::new(), Vec::new());
@@ -164,7 +139,7 @@ pub(super) fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outc
             let start = network.traffic[traffic].start;
             probes.push(ProbeOutcome { traffic, name, start, sent, received, replies });
         } else {
-            if let Some(lab::Pages { pages, objects, responses }) = flow.pages.clone() {
+            if let Some(Pages { pages, objects, responses }) = flow.pages.clone() {
                 browsing.push(BrowsingOutcome { traffic, name: name.clone(), pages, objects, responses });
             }
             flows.push(row(plan, number, (traffic, name), flow));
@@ -217,7 +192,7 @@ fn row(plan: &Plan<'_>, number: usize, (traffic, name): (usize, String), flow: &
         fast_retransmits: 0,
         acks_sent: tcp.acks_sent,
         acks_received: tcp.acks_received,
-        limited: limited(&tcp.last),
+        limited: tcp.last.limited,
         srtt: tcp.last.srtt,
         max_in_flight: tcp.max_in_flight,
         closed: false,
@@ -242,11 +217,6 @@ fn row(plan: &Plan<'_>, number: usize, (traffic, name): (usize, String), flow: &
     }
 }
 
-fn limited(sample: &lab::TcpSample) -> LimitedTime {
-    let lab::LimitedTime { congestion_window, receive_window, application, awaiting_ack } = sample.limited;
-    LimitedTime { congestion_window, receive_window, application, awaiting_ack }
-}
-
 /// The number of the first glance that was taken after `at`.
 fn glance_after(glances: &[lab::Glance], at: Instant) -> usize {
     let number = glances.partition_point(|glance| glance.at < at);
@@ -254,12 +224,10 @@ fn glance_after(glances: &[lab::Glance], at: Instant) -> usize {
 }
 
 /// Waits in the queue of `hop` over these glances.
-fn waits(glances: &[lab::Glance], hop: usize, of: fn(&HopGlance) -> WaitSum) -> Waits {
+fn waits(glances: &[lab::Glance], hop: usize, of: fn(&HopGlance) -> Waits) -> Waits {
     let mut sum = Waits::default();
     for waited in glances.iter().filter_map(|glance| glance.hops.get(hop)).map(of) {
-        sum.packets += waited.packets;
-        sum.sum_ns = sum.sum_ns.saturating_add(waited.sum_ns);
-        sum.max_ns = sum.max_ns.max(waited.max_ns);
+        sum.join(&waited);
     }
     sum
 }
@@ -279,7 +247,7 @@ fn snapshots(samples: &[lab::Sample], glances: &[lab::Glance]) -> Vec<Snapshot> 
             at,
             bytes_delivered: sample.flows.iter().map(|flow| flow.bytes_delivered).collect(),
             wire_bits: glance.hops.iter().map(|hop| hop.wire_bits).collect(),
-            limited: tcp().map(|tcp| tcp.map(limited)).collect(),
+            limited: tcp().map(|tcp| tcp.map(|sample| sample.limited)).collect(),
             srtt: tcp().map(|tcp| tcp.and_then(|tcp| tcp.srtt)).collect(),
             retransmissions: tcp().map(|tcp| tcp.map_or(0, |tcp| tcp.retransmissions)).collect(),
             queue_delay: hops().map(|hop| waits(since, hop, |glance| glance.waited)).collect(),
@@ -382,13 +350,13 @@ mod tests {
 
     /// A glance at this time, at one hop that has carried so many bits and let one packet go since the last, after `waited_ns`.
     fn glance(ms: u64, wire_bits: u64, waited_ns: u64) -> lab::Glance {
-        let waited = WaitSum { packets: 1, sum_ns: waited_ns, max_ns: waited_ns };
+        let waited = Waits { packets: 1, sum_ns: waited_ns, max_ns: waited_ns };
         let hop = HopGlance {
             queued: Backlog::default(),
             wire_bits,
             dropped_packets: 0,
             waited,
-            acks_waited: WaitSum::default(),
+            acks_waited: Waits::default(),
         };
         lab::Glance { at: at(ms), hops: vec![hop] }
     }

@@ -1,4 +1,4 @@
-//! ICMP echo at a steady pace, for as long as the lab runs. As [`crate::probe`], but beside other traffic in one thread.
+//! ICMP echo at a steady pace, for as long as the lab runs. As [`lastmile_live::probe`], but beside other traffic in one thread.
 //!
 //! A reply counts from when the kernel received it. Requests keep to a grid from the start on, so a late one does not shift those
 //! after it; each is timed from when it was handed to the kernel.
@@ -7,14 +7,15 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use lastmile_live::clock::{Clock, StampMap};
+use lastmile_live::probe::{self, HEADERS, read_reply, write_request};
+use lastmile_live::sys::icmp::IcmpSocket;
+use lastmile_live::sys::socket;
 use lastmile_units::{Duration, Instant};
+use rustix::io::Errno;
 
-use crate::clock::{Clock, StampMap};
-use crate::probe::{HEADERS, read_reply, write_request};
-use crate::sys::icmp::IcmpSocket;
-use crate::sys::{random, socket};
-
-use super::{EchoPlan, FlowOutcome};
+use crate::outcome::FlowOutcome;
+use crate::spec::EchoPlan;
 
 pub(super) struct Echo {
     socket: IcmpSocket,
@@ -33,7 +34,7 @@ impl Echo {
         socket::set_dscp(socket.as_fd(), dscp)?;
         Ok(Self {
             socket,
-            identifier: random::bytes()?,
+            identifier: probe::identifier()?,
             message: vec![0; usize::from(plan.size.saturating_sub(HEADERS)) + 8],
             interval: plan.interval,
             next: None,
@@ -65,7 +66,9 @@ impl Echo {
         let sent = clock.now();
         // A full queue on the way out loses the request, as one further on would.
         match self.socket.send(&self.message) {
-            Err(error) if !matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::EAGAIN)) => return Err(error),
+            Err(error) if !matches!(Errno::from_io_error(&error), Some(Errno::NOBUFS | Errno::AGAIN)) => {
+                return Err(error);
+            }
             _ => {}
         }
         self.times.push((sent, None));

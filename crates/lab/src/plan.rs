@@ -1,0 +1,241 @@
+//! From a scenario to what a lab is to do, and what of it only the simulator can.
+
+mod flow;
+mod sources;
+mod tcp;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use lastmile_live::emulate;
+use lastmile_live::emulate::Tuning;
+use lastmile_model::Directory;
+use lastmile_model::{Echo, Network, NodeIndex, OpenedBy, Source, Traffic};
+use lastmile_packet::{FlowDirectory as _, FlowId};
+use lastmile_scenario::Scenario;
+use lastmile_tcp::Config as Tcp;
+
+use crate::error::{Elsewhere, Error};
+use crate::path::Path;
+use crate::spec::{Config, End, Flow, HostConfig};
+
+use self::flow::{Planned, TIMESTAMPS, devices, headers, most_window, receiver_of, tcp_of};
+
+/// Most flows and connections at a time: every one is looked at whenever anything happens.
+const MOST_FLOWS: u32 = 2000;
+
+/// What the kernel's TCP is to do otherwise than the scenario says.
+#[derive(Clone, Copy, Default)]
+pub struct Kernel<'a> {
+    /// Congestion control of every transfer, in place of that of its variant.
+    pub congestion: Option<&'a str>,
+}
+
+/// What the lab is to do with a scenario.
+pub struct Plan<'s> {
+    /// The line's links, up and then down, and the traffic that the lab has.
+    network: Network,
+    /// Links of each direction.
+    links: [usize; 2],
+    config: Config,
+    flows: Vec<Planned<'s>>,
+    warnings: BTreeSet<String>,
+}
+
+impl<'s> Plan<'s> {
+    /// What the lab is to do with `scenario`. Its hosts stand for the nodes of these names, or for the ends of the access line, or for those
+    /// between which all traffic runs.
+    pub fn of(scenario: &'s Scenario, between: Option<&(String, String)>, kernel: Kernel<'_>) -> Result<Self, Error> {
+        let whole = scenario.network_ref();
+        if whole.lines.len() > 1 {
+            let (scenario, lines) = (scenario.name().to_owned(), whole.lines.len());
+            return Err(Error::SeveralLines { scenario, lines });
+        }
+        let own = match (between, scenario.access()) {
+            (None, None) => Some(ends_of_traffic(scenario)?),
+            _ => None,
+        };
+        let path = Path::of(scenario, between.or(own.as_ref()))?;
+        let [client, server] = path.ends();
+        let (up, down) = (path.up(), path.down());
+        let links = [up.len(), down.len()];
+        let mut plan = Self {
+            network: path.network(),
+            links,
+            config: Config {
+                line: emulate::Config { seed: whole.seed, ..emulate::Config::new(up, down) },
+                hosts: tcp::hosts(&[], &mut BTreeSet::new()),
+                duration: whole.duration,
+                interval: whole.record.interval,
+            },
+            flows: Vec::new(),
+            warnings: BTreeSet::new(),
+        };
+        plan.config.line.tuning = Tuning { realtime: true, ..Tuning::default() };
+        let directory = Directory::new(whole);
+        let mut first = 0;
+        for traffic in &whole.traffic {
+            let from = match (traffic.from, traffic.to) {
+                ends if ends == (client, server) => End::Client,
+                ends if ends == (server, client) => End::Server,
+                ends => return Err(elsewhere(scenario, traffic, ends, [client, server])),
+            };
+            if matches!(traffic.source, Source::Writes { .. } | Source::Ping { echo: Echo::Udp, .. }) {
+                return Err(simulated_only(scenario, traffic));
+            }
+            plan.add(traffic, from, first, &directory, kernel);
+            first += traffic.count;
+        }
+        if plan.flows.is_empty() {
+            return Err(Error::NoTraffic { scenario: scenario.name().to_owned() });
+        }
+        let sockets = plan.sockets();
+        if sockets > u64::from(MOST_FLOWS) {
+            return Err(Error::TooManyFlows { scenario: scenario.name().to_owned(), sockets, most: MOST_FLOWS });
+        }
+        plan.settle();
+        Ok(plan)
+    }
+
+    /// Flows, and connections that may be open at a time.
+    pub fn sockets(&self) -> u64 {
+        let of = |flow: &Planned<'_>| match &flow.traffic.source {
+            Source::Web(web) => u64::from(web.connections),
+            // One that was dropped closes while the next one opens.
+            Source::Swarm(swarm) => 2 * u64::from(swarm.slots),
+            _ => 1,
+        };
+        self.flows.iter().map(of).sum()
+    }
+
+    /// Takes `traffic` in, which comes from `from`. `first` is the number of its first connection.
+    fn add(&mut self, traffic: &'s Traffic, from: End, first: u32, directory: &Directory, kernel: Kernel<'_>) {
+        let name = &traffic.name;
+        if traffic.opens() && traffic.opener().port.is_some() && traffic.count > 1 {
+            self.warnings.insert(format!("traffic \"{name}\": each of several has ports of the kernel's choice"));
+        }
+        let index = self.network.traffic.len();
+        self.network.traffic.push(traffic.clone());
+        let own = tcp_of(traffic).map_or("", |sender| tcp::congestion(sender.variant));
+        for member in 0..traffic.count.min(MOST_FLOWS + 1) {
+            self.flows.push(Planned {
+                traffic,
+                index,
+                member,
+                from,
+                addresses: directory.addresses(FlowId::new(2 * (first + member))),
+                congestion: kernel.congestion.unwrap_or(own).to_owned(),
+                timestamps: false,
+            });
+        }
+    }
+
+    /// What all flows decide together: the settings of the hosts, and the MTU.
+    fn settle(&mut self) {
+        let configs: Vec<&Tcp> = self.network.traffic.iter().filter_map(tcp_of).collect();
+        let mut warnings = BTreeSet::new();
+        configs.iter().for_each(|config| tcp::warnings(config, &mut warnings));
+        let hosts = tcp::hosts(&configs, &mut warnings);
+        let options = if hosts.timestamps { TIMESTAMPS } else { 0 };
+        let sizes = self.network.traffic.iter().map(|traffic| match &traffic.source {
+            Source::Bulk { .. } | Source::Writes { .. } | Source::Web(_) | Source::Swarm(_) => {
+                tcp_of(traffic).map_or(0, |sender| sender.mss.saturating_add(headers(sender) + options))
+            }
+            Source::Replay(capture) => capture.packets.iter().map(|(_, packet)| packet.ip_len).max().unwrap_or(0),
+            Source::Poisson { size, .. }
+            | Source::OnOff { size, .. }
+            | Source::Constant { size, .. }
+            | Source::Ping { size, .. } => u16::try_from(size.as_u64()).unwrap_or(u16::MAX),
+        });
+        self.config.line.mtu = sizes.max().unwrap_or(0).max(1500);
+        self.flows.iter_mut().for_each(|flow| flow.timestamps = hosts.timestamps);
+        let growing = self.network.traffic.iter().filter_map(receiver_of).filter(|receiver| receiver.autotune);
+        self.config.hosts = HostConfig { largest_window: growing.map(most_window).max(), ..hosts };
+        self.warnings.append(&mut warnings);
+    }
+
+    /// The network that results tell of.
+    #[must_use]
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// Line, hosts and duration of a run.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What the lab does in another way than the simulator, or not at all.
+    pub fn warnings(&self) -> impl Iterator<Item = &str> {
+        self.warnings.iter().map(String::as_str)
+    }
+
+    /// The links of the data of a flow, and those of its ACKs, by their places in the plan's network.
+    pub fn ways(&self, flow: usize) -> [Vec<usize>; 2] {
+        let [up, down] = self.links;
+        let ways = [(0..up).collect(), (up..up + down).collect()];
+        match self.flows[flow].from {
+            End::Client => ways,
+            End::Server => {
+                let [up, down] = ways;
+                [down, up]
+            }
+        }
+    }
+
+    /// Of each flow: the place of its traffic in the plan's network, and its name.
+    pub fn rows(&self) -> impl Iterator<Item = (usize, String)> {
+        self.flows.iter().map(|flow| (flow.index, flow.name()))
+    }
+
+    /// The flows, for one run.
+    pub fn flows(&self) -> Vec<Flow> {
+        let line = &self.config.line;
+        let mut hosts: BTreeSet<IpAddr> = [false, true].into_iter().flat_map(|ipv6| devices(line, ipv6)).collect();
+        hosts.extend(self.flows.iter().flat_map(|flow| flow.ends(line)));
+        self.flows.iter().filter_map(|planned| planned.flow(self.network.seed, line, &hosts)).collect()
+    }
+}
+
+/// The names of the two nodes between which all traffic of a scenario without an access line runs: the one that opens first, and the other.
+fn ends_of_traffic(scenario: &Scenario) -> Result<(String, String), Error> {
+    let network = scenario.network_ref();
+    let none = || Error::NoEndsOfTraffic { scenario: scenario.name().to_owned() };
+    let first = network.traffic.first().ok_or_else(none)?;
+    let name = |node: NodeIndex| network.nodes[node].name.clone();
+    Ok(match first.opened_by() {
+        OpenedBy::Sender => (name(first.from), name(first.to)),
+        OpenedBy::Receiver => (name(first.to), name(first.from)),
+    })
+}
+
+/// Traffic that no application of the lab offers.
+fn simulated_only(scenario: &Scenario, traffic: &Traffic) -> Error {
+    Error::SimulatedOnly {
+        scenario: scenario.name().to_owned(),
+        traffic: traffic.name.clone(),
+        kind: if matches!(traffic.source, Source::Ping { .. }) { "a ping over UDP" } else { "of kind \"writes\"" },
+    }
+}
+
+/// Traffic that runs between other nodes than the two hosts.
+fn elsewhere(
+    scenario: &Scenario,
+    traffic: &Traffic,
+    (from, to): (NodeIndex, NodeIndex),
+    [client, server]: [NodeIndex; 2],
+) -> Error {
+    let name = |node: NodeIndex| scenario.network_ref().nodes[node].name.clone();
+    let elsewhere = Elsewhere {
+        scenario: scenario.name().to_owned(),
+        traffic: traffic.name.clone(),
+        from: name(from),
+        to: name(to),
+        client: name(client),
+        server: name(server),
+    };
+    Box::new(elsewhere).into()
+}

@@ -1,0 +1,183 @@
+//! One flow of a plan: addresses, ports and the task of its generator.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use lastmile_live::emulate;
+use lastmile_model::{OpenedBy, Source, Traffic};
+use lastmile_packet::FlowAddresses;
+use lastmile_queueing::random::Stream;
+use lastmile_tcp::Config as Tcp;
+
+use crate::spec::{Application, ApplicationPlan, DatagramPlan, EchoPlan, End, Flow, Kind, TransferPlan, Window};
+
+use super::sources;
+
+/// The timestamp option with its padding (RFC 7323, appendix A).
+pub(super) const TIMESTAMPS: u16 = 12;
+
+/// One flow of a traffic.
+pub(super) struct Planned<'s> {
+    pub(super) traffic: &'s Traffic,
+    /// Its place in the plan's network.
+    pub(super) index: usize,
+    pub(super) member: u32,
+    pub(super) from: End,
+    pub(super) addresses: FlowAddresses,
+    pub(super) congestion: String,
+    pub(super) timestamps: bool,
+}
+
+impl Planned<'_> {
+    /// As the simulator calls it.
+    pub(super) fn name(&self) -> String {
+        match self.traffic.count {
+            1 => self.traffic.name.clone(),
+            _ => format!("{}-{}", self.traffic.name, self.member + 1),
+        }
+    }
+
+    pub(super) fn flow(&self, seed: u64, line: &emulate::Config, hosts: &BTreeSet<IpAddr>) -> Option<Flow> {
+        let Traffic { start, stop, dscp, source, .. } = self.traffic;
+        let (start, stop, dscp) = (*start, *stop, *dscp);
+        Some(Flow {
+            name: self.name(),
+            from: self.from,
+            addresses: self.ends(line),
+            start,
+            stop,
+            dscp,
+            kind: self.kind(source, seed, hosts)?,
+        })
+    }
+
+    fn kind(&self, source: &Source, seed: u64, hosts: &BTreeSet<IpAddr>) -> Option<Kind> {
+        let FlowAddresses { source_port, destination_port, .. } = self.addresses;
+        match source {
+            Source::Bulk { sender, receiver, bytes, request, opened_by } => {
+                Some(Kind::Transfer(self.transfer(sender, receiver, (*bytes, *request), *opened_by)))
+            }
+            Source::Ping { interval, size, .. } => {
+                Some(Kind::Echo(EchoPlan { interval: *interval, size: u16::try_from(size.as_u64()).ok()? }))
+            }
+            Source::Web(model) => {
+                let tcp = (model.server.as_ref(), model.browser.as_ref());
+                let browser = sources::Browser::new(model, self.random(seed));
+                Some(self.application(tcp, model.request, OpenedBy::Receiver, Box::new(browser)))
+            }
+            Source::Swarm(spec) => {
+                let peer = sources::Peer::new(spec, self.random(seed));
+                Some(self.application((&spec.tcp, &spec.tcp), 0, OpenedBy::Sender, Box::new(peer)))
+            }
+            Source::Replay(capture) => Some(Kind::Replay(sources::replay(capture, hosts))),
+            other => {
+                let (size, departures) = sources::departures(other, self.random(seed))?;
+                Some(Kind::Datagrams(DatagramPlan {
+                    size: u16::try_from(size.as_u64()).ok()?,
+                    from_port: source_port,
+                    to_port: destination_port,
+                    first_payload: self.traffic.names.from.first_payload.clone(),
+                    buffer: self.traffic.listener.buffer,
+                    departures,
+                }))
+            }
+        }
+    }
+
+    /// The addresses of client and server: those that the scenario names, and else those of the line's devices.
+    pub(super) fn ends(&self, line: &emulate::Config) -> [IpAddr; 2] {
+        let names = &self.traffic.names;
+        let (client, server) = match self.from {
+            End::Client => (&names.from, &names.to),
+            End::Server => (&names.to, &names.from),
+        };
+        let [own_client, own_server] = devices(line, self.traffic.ipv6());
+        [client.address.unwrap_or(own_client), server.address.unwrap_or(own_server)]
+    }
+
+    /// The random stream that the simulator has for it.
+    fn random(&self, seed: u64) -> Stream {
+        Stream::new(seed, &format!("traffic {}-{}", self.traffic.name, self.member))
+    }
+
+    fn application(
+        &self,
+        (sender, receiver): (&Tcp, &Tcp),
+        request: u32,
+        opened_by: OpenedBy,
+        application: Box<dyn Application>,
+    ) -> Kind {
+        let mut connection = self.transfer(sender, receiver, (None, request.into()), opened_by);
+        if self.traffic.opener().port.is_none() || self.traffic.count > 1 {
+            connection.opener_port = 0;
+        }
+        Kind::Application(ApplicationPlan { connection, application })
+    }
+
+    fn transfer(
+        &self,
+        sender: &Tcp,
+        receiver: &Tcp,
+        (bytes, request): (Option<u64>, u64),
+        opened_by: OpenedBy,
+    ) -> TransferPlan {
+        let FlowAddresses { source_port, destination_port, .. } = self.addresses;
+        let (opener, opener_port, listener_port) = match opened_by {
+            OpenedBy::Sender => (self.from, source_port, destination_port),
+            OpenedBy::Receiver => (self.from.other(), destination_port, source_port),
+        };
+        TransferPlan {
+            congestion: self.congestion.clone(),
+            segment: sender.mss.min(receiver.mss).saturating_add(if self.timestamps { TIMESTAMPS } else { 0 }),
+            window: if receiver.autotune { Window::Grows } else { Window::Fixed(most_window(receiver)) },
+            bytes,
+            request,
+            opener,
+            opener_port,
+            listener_port,
+            first_payload: self.traffic.names.from.first_payload.clone(),
+            first_request: self.traffic.names.to.first_payload.clone(),
+            min_rto: sender.min_rto,
+            max_rto: sender.max_rto,
+            delayed_ack: receiver.delayed_ack,
+            quick_acks: receiver.quick_acks || receiver.ack_every < 2,
+        }
+    }
+}
+
+/// The addresses of the devices of client and server.
+pub(super) fn devices(line: &emulate::Config, ipv6: bool) -> [IpAddr; 2] {
+    if ipv6 {
+        [line.client_address_v6.into(), line.server_address_v6.into()]
+    } else {
+        [line.client_address.into(), line.server_address.into()]
+    }
+}
+
+/// Bytes of the IP and TCP headers without options.
+pub(super) fn headers(tcp: &Tcp) -> u16 {
+    if tcp.ipv6 { 60 } else { 40 }
+}
+
+/// The TCP of the end that receives the data.
+pub(super) fn receiver_of(traffic: &Traffic) -> Option<&Tcp> {
+    match &traffic.source {
+        Source::Bulk { receiver, .. } => Some(receiver),
+        Source::Web(web) => Some(&web.browser),
+        _ => tcp_of(traffic),
+    }
+}
+
+pub(super) fn most_window(tcp: &Tcp) -> u32 {
+    u32::try_from(tcp.receive_window.as_u64()).unwrap_or(1 << 30)
+}
+
+pub(super) fn tcp_of(traffic: &Traffic) -> Option<&Tcp> {
+    match &traffic.source {
+        Source::Bulk { sender, .. } => Some(sender),
+        Source::Writes { tcp, .. } => Some(tcp),
+        Source::Web(web) => Some(&web.server),
+        Source::Swarm(swarm) => Some(&swarm.tcp),
+        _ => None,
+    }
+}

@@ -1,0 +1,151 @@
+//! The queues of a hop: credit after a sleep, queues that change hands, waits by class.
+
+use super::*;
+use lastmile_model::Passage;
+
+/// A bucket of one packet of 1000 bytes.
+fn shaped(kbit: u64) -> Spec {
+    Spec::Tbf {
+        rate: BitRate::from_kbit_per_s(kbit),
+        burst: lastmile_units::WireBytes::new(1000),
+        peak: None,
+        largest: ByteCount::new(1000),
+        catch_up: Duration::ZERO,
+        queue: Box::new(Spec::fifo(100)),
+    }
+}
+
+/// 1000 bytes take 16 ms at 500 kbit/s. Of half a second's sleep 32 packets are due at its end, of which the last 100 ms have seven: at 400,
+/// 416, up to 496 ms. Those that came meanwhile wait behind the others.
+#[test]
+fn a_sleep_is_made_up_for_as_far_back_as_is_asked_for() {
+    let at = |ms| Instant::ZERO + Duration::from_ms(ms);
+    let arrivals: Vec<_> = (0..40).map(|n| (at(u64::from(n)), packet(n, 1000))).collect();
+    let sent_by = |most: Option<Duration>| {
+        let mut bump = bump(vec![HopConfig { queue: shaped(500), ..hop("up", None, "ip", Duration::ZERO, 0) }]);
+        if let Some(most) = most {
+            bump.make_up_for_at_most(most);
+        }
+        let clock = FakeClock(Cell::new(at(0)));
+        let mut client = FakePort { arriving: arrivals.iter().cloned().collect(), ..FakePort::default() };
+        let mut server = FakePort::default();
+        let mut counts = Vec::new();
+        for now in [0, 10, 500, 513] {
+            clock.0.set(at(now));
+            bump.turn(&clock, &mut client, &mut server).unwrap();
+            counts.push(server.sent.len());
+        }
+        assert!(bump.reports().0.is_balanced());
+        (counts, bump.reports().0.overslept)
+    };
+    assert_eq!(sent_by(None), (vec![1, 1, 32, 33], 0));
+    assert_eq!(sent_by(Some(Duration::from_ms(100))), (vec![1, 1, 8, 9], 1));
+    assert_eq!(sent_by(Some(Duration::from_ms(500))), (vec![1, 1, 32, 33], 0), "nobody slept for so long");
+}
+
+/// 1000 bytes take 16 ms at 500 kbit/s and 4 ms at 2 Mbit/s; a bucket of one packet lets the first go at once.
+#[test]
+fn queues_change_hands_while_packets_wait() {
+    let ip = LinkLayer::from_name("ip").unwrap();
+    let first = HopConfig { queue: shaped(500), ..hop("up", None, "ip", Duration::ZERO, 0) };
+    let mut bump = bump(vec![first]);
+    let at = |ms| Instant::ZERO + Duration::from_ms(ms);
+    let clock = FakeClock(Cell::new(at(0)));
+    let mut client = FakePort { arriving: (0..4).map(|n| (at(0), packet(n, 1000))).collect(), ..FakePort::default() };
+    let mut server = FakePort::default();
+    bump.turn(&clock, &mut client, &mut server).unwrap();
+    bump.hand_over(Queues::build((&shaped(2000), ip), (&Spec::fifo(9), ip), HashKey::default()).unwrap());
+    client.arriving.extend((4..7).map(|n| (at(1), packet(n, 1000))));
+    clock.0.set(at(1));
+    bump.turn(&clock, &mut client, &mut server).unwrap();
+    while let Some(wake) = bump.next_wake() {
+        clock.0.set(wake);
+        bump.turn(&clock, &mut client, &mut server).unwrap();
+    }
+    // Ports stamp what they send with the time of their last reading: the client's port is read before each sending.
+    let sent: Vec<_> = server.sent.iter().map(|(at, bytes)| (*at, u16::from_be_bytes([bytes[4], bytes[5]]))).collect();
+    assert_eq!(sent, [(0, 0), (16, 1), (32, 2), (48, 3), (48, 4), (52, 5), (56, 6)].map(|(ms, n)| (at(ms), n)));
+    assert!(bump.reports().0.is_balanced());
+}
+
+/// Two classes by size, the small first.
+fn by_size() -> Spec {
+    let class = |matches| ClassSpec { matches, queue: Spec::fifo(100) };
+    Spec::Rules(rules::Config {
+        rules: vec![rules::Rule { matches: Match::AtMostBytes(100), class: 0, last: false }],
+        otherwise: 1,
+        names: Vec::new(),
+        queue: Box::new(Spec::Priority { classes: vec![class(Match::Class(0)), class(Match::Any)] }),
+    })
+}
+
+/// 8 Mbit/s without encapsulation: 1000 bytes take a millisecond, 100 bytes a tenth.
+#[test]
+fn waits_are_told_by_class_until_another_queue_is_put_in() {
+    let by_size = |rate| HopConfig { queue: by_size(), ..hop("line", rate, "ip", Duration::ZERO, 0) };
+    let mut bump = bump(vec![by_size(Some(BitRate::from_mbit_per_s(8)))]);
+    let at = |us| Instant::ZERO + Duration::from_us(us);
+    let arriving = [(0, 1000), (0, 1000), (0, 100), (5_000, 1000), (5_000, 1000)];
+    let arrivals: Vec<_> = (0..).zip(arriving).map(|(number, (us, size))| (at(us), packet(number, size))).collect();
+    drive(&mut bump, &arrivals[..3], &[]);
+    let us = |waited: &Histogram<u64>| -> Vec<(u64, u64)> {
+        waited.iter_recorded().map(|value| (value.value_iterated_to() / 1000, value.count_at_value())).collect()
+    };
+    let near = |told: Vec<(u64, u64)>, exact: &[(u64, u64)]| {
+        assert_eq!(told.len(), exact.len(), "{told:?}");
+        for ((us, count), (exact_us, exact_count)) in told.into_iter().zip(exact) {
+            // Two digits.
+            assert!(us.abs_diff(*exact_us) * 100 <= *exact_us && count == *exact_count, "{us} {count}");
+        }
+    };
+    let told = bump.reports().0.hops.remove(0);
+    near(us(&told.class_waited[0]), &[(1000, 1)]);
+    near(us(&told.class_waited[1]), &[(0, 1), (1100, 1)]);
+    assert_eq!(told.overlimits, 2, "the first found the line free");
+
+    // Of two packets the second waits when the queue is replaced: it wears a class of the earlier one.
+    let clock = FakeClock(Cell::new(at(5_000)));
+    let mut client = FakePort { arriving: arrivals[3..].iter().cloned().collect(), ..FakePort::default() };
+    bump.turn(&clock, &mut client, &mut FakePort::default()).unwrap();
+    clock.0.set(at(5_500));
+    bump.turn(&clock, &mut client, &mut FakePort::default()).unwrap();
+    let layer = LinkLayer::from_name("ip").unwrap();
+    let queues = Queues::build((&self::by_size(), layer), (&Spec::fifo(1), layer), HashKey::default()).unwrap();
+    bump.hand_over(queues);
+    drive(&mut bump, &[(at(6_500), packet(9, 1000))], &[]);
+    let told = bump.reports().0.hops.remove(0);
+    near(us(&told.class_waited[0]), &[]);
+    near(us(&told.class_waited[1]), &[(500, 1)]);
+    assert_eq!((told.overlimits, told.waited.len()), (4, 6));
+}
+
+/// What a tap heard: when, at which hop, and of how long a packet.
+type Heard = Arc<Mutex<Vec<(Instant, usize, Passage, usize)>>>;
+
+struct Ear(Heard);
+
+impl lastmile_model::Observer<[u8]> for Ear {
+    fn packet(&mut self, at: Instant, hop: usize, passage: Passage, bytes: &[u8]) {
+        self.0.lock().unwrap().push((at, hop, passage, bytes.len()));
+    }
+}
+
+/// One packet of 100 bytes, found 20 ms late: at every hop of the way up it is told at the times of an exact clock, and at none of those down,
+/// which are numbered behind them.
+#[test]
+fn a_tap_hears_when_a_packet_passes_each_hop_however_late_the_wake_up() {
+    let heard = Heard::default();
+    let mut bump = bump(path());
+    bump.set_tap(Box::new(Ear(Heard::clone(&heard))));
+    let at = Instant::ZERO + Duration::from_ms(1);
+    let sent = drive(&mut bump, &[(at, packet(1, 100))], &[at + Duration::from_ms(20)]);
+    let heard = heard.lock().unwrap();
+    let hops: Vec<(usize, Passage)> = heard.iter().map(|(_, hop, passage, _)| (*hop, *passage)).collect();
+    let expected: Vec<(usize, Passage)> =
+        (0..5).flat_map(|hop| [(hop, Passage::Transmitted), (hop, Passage::Arrived)]).collect();
+    assert_eq!(hops, expected);
+    assert!(heard.iter().all(|(.., len)| *len == 100));
+    assert_eq!(heard[0].0, at, "an idle link takes it at once");
+    assert!(heard.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+    assert_eq!((heard[9].0, 1), (exactly(&path(), &[(at, packet(1, 100))]).0[0].0, sent.len()));
+}
