@@ -1,8 +1,8 @@
 //! Captures of real packets, written by a thread of their own beside the one that carries the packets.
 //!
-//! Times are the line's: when a transmission begins and when a packet arrives by the line's clock, however late the program woke up. They are
-//! told hop by hop, so packets are put in order before they are written. What comes faster than it can be written is left out and counted, as
-//! tcpdump does; the packets themselves are never held up.
+//! Times are the line's: a transmission's begin and a packet's arrival by the line's clock, however late the program
+//! woke up. The tap reports hop by hop, so the writer sorts packets by time. Packets that arrive faster than they can
+//! be written are left out and counted, as tcpdump does; the line never waits for the writer.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,10 +18,11 @@ use lastmile_units::{Duration, Instant};
 /// Packets that wait to be written.
 const MOST_WAITING: usize = 1 << 16;
 
-/// Packets are told by at most this much late: longer sleeps of a process are hardly seen, and would only turn two packets round.
+/// The longest time for which the writer waits for earlier packets. A process that sleeps for longer only swaps two
+/// packets of a file.
 const LATENESS: Duration = Duration::from_s(1);
 
-/// A packet at a hop. Of one time, the one that was told first comes first.
+/// A packet at a hop. Packets of one time keep the order of their reports.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Seen {
     at: Instant,
@@ -31,8 +32,8 @@ struct Seen {
     bytes: Vec<u8>,
 }
 
-/// What the lab tells.
-struct Ear {
+/// The tap of a run.
+struct Reporter {
     /// By hop: whether what is sent into it and what arrives by it is to be written.
     wanted: Vec<[bool; 2]>,
     out: SyncSender<Seen>,
@@ -42,7 +43,7 @@ struct Ear {
 
 /// Writes the packets of captures.
 pub trait PacketSink: Send + 'static {
-    /// True if packets of this passage of this hop are to be written.
+    /// True if the sink writes packets of this passage at this hop.
     fn wants(&self, hop: usize, passage: Passage) -> bool;
 
     /// Writes a packet, from its IP header on. Times ascend.
@@ -55,12 +56,12 @@ pub struct Recorder<S> {
     missed: Arc<AtomicU64>,
 }
 
-/// Lets `sink` write what the returned tap hears of a lab with so many hops.
+/// A tap for a lab with `hops` hops, and the recorder that writes its packets to `sink`.
 pub fn record<S: PacketSink>(sink: S, hops: usize) -> (Box<Tap>, Recorder<S>) {
     let (out, waiting) = sync_channel(MOST_WAITING);
     let missed = Arc::new(AtomicU64::new(0));
     let wanted = (0..hops).map(|hop| [Passage::Transmitted, Passage::Arrived].map(|passage| sink.wants(hop, passage)));
-    let tap = Ear { wanted: wanted.collect(), out, number: 0, missed: Arc::clone(&missed) };
+    let tap = Reporter { wanted: wanted.collect(), out, number: 0, missed: Arc::clone(&missed) };
     let writer = thread::spawn(move || write(sink, &waiting));
     (Box::new(tap), Recorder { writer, missed })
 }
@@ -74,7 +75,7 @@ impl<S> Recorder<S> {
     }
 }
 
-impl lastmile_model::Observer<[u8]> for Ear {
+impl lastmile_model::Observer<[u8]> for Reporter {
     fn packet(&mut self, at: Instant, hop: usize, passage: Passage, bytes: &[u8]) {
         let arrived = passage == Passage::Arrived;
         if !self.wanted.get(hop).is_some_and(|wanted| wanted[usize::from(arrived)]) {

@@ -12,18 +12,18 @@ const OTHER_DESCRIPTORS: u64 = 128;
 /// Descriptors that a flow has at a time, at most: an application those of its connections.
 const FLOW_DESCRIPTORS: u64 = 4;
 
-/// Lets this process have the descriptors that so many flows and connections need.
+/// Raises this process's limit of descriptors to what `sockets` flows and connections need.
 ///
 /// # Errors
-/// It may not have so many.
-pub fn reserve(sockets: u64) -> Result<(), Error> {
+/// The process may not have enough.
+pub(crate) fn reserve(sockets: u64) -> Result<(), Error> {
     let limit = raise(OTHER_DESCRIPTORS + FLOW_DESCRIPTORS * sockets)
         .context(|| "raising the number of descriptors of this process")?;
     let granted = limit.saturating_sub(OTHER_DESCRIPTORS) / FLOW_DESCRIPTORS;
     if granted < sockets { Err(Error::TooFewDescriptors { wanted: sockets, granted }) } else { Ok(()) }
 }
 
-/// Lets the process have at least so many descriptors, as far as it is allowed to; returns how many it may have now.
+/// Raises the limit of descriptors to at least `wanted`, as far as the process may; returns the new limit.
 fn raise(wanted: u64) -> io::Result<u64> {
     let limit = getrlimit(Resource::Nofile);
     // `None`: without a limit.

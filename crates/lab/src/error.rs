@@ -2,7 +2,7 @@
 
 use lastmile_live::Error as LiveError;
 
-/// What can keep a scenario from running on real hosts.
+/// A scenario that cannot run on real hosts, or a run that failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -122,7 +122,7 @@ pub struct Elsewhere {
 }
 
 impl Error {
-    /// What would help, where that is known.
+    /// A remedy, where one is known.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {

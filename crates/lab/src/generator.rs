@@ -1,7 +1,7 @@
 //! The applications on both hosts, in one thread: every socket of both namespaces in one wait.
 //!
-//! Connections that come and go are opened as the lab runs: the generator's thread enters the namespace of the end that opens, and so never is in
-//! one for anything else.
+//! Connections of applications are opened while the lab runs: the generator's thread enters the namespace of the end
+//! that opens, and needs its own namespace for nothing else.
 
 mod application;
 mod datagrams;
@@ -34,7 +34,7 @@ use self::replay::{Catcher, Replay};
 use self::sockets::{Listener, Opener};
 use self::transfer::Transfer;
 
-/// How long it waits at most, so that it hears when the emulator has ended.
+/// The longest wait: afterwards the generator looks whether the emulator has ended.
 const LONGEST_WAIT: Duration = Duration::from_ms(100);
 
 pub(crate) struct Generator<'a> {
@@ -49,7 +49,7 @@ pub(crate) struct Generator<'a> {
     latest: Duration,
 }
 
-/// A flow, and how far it is.
+/// A flow, and its progress.
 struct Running {
     name: String,
     from: End,
@@ -70,7 +70,7 @@ enum Source {
 }
 
 impl Source {
-    /// When it is to do something by itself.
+    /// The time of its next action by itself.
     fn next(&mut self) -> Option<Instant> {
         match self {
             Self::Transfer(_) => None,
@@ -82,14 +82,14 @@ impl Source {
     }
 }
 
-/// Whose descriptor is waited for.
+/// The owner of a descriptor in a wait.
 #[derive(Clone, Copy)]
 enum Who {
     Listener(usize),
     Catcher(End),
-    /// The only one of a flow, or that of the end which sends.
+    /// A flow: its only descriptor, or the one of the sending end.
     Flow(usize),
-    /// That of the end which receives.
+    /// A flow: the descriptor of the receiving end.
     Receiver(usize),
     Connection(usize, Side),
 }
@@ -159,7 +159,7 @@ impl<'a> Generator<'a> {
         Ok(())
     }
 
-    /// Begins and stops what is to begin and stop; if anything did, when it was to.
+    /// Starts and stops the flows that are due; returns the planned time of the latest change.
     fn change(&mut self, now: Instant) -> Result<Option<Instant>, Error> {
         let mut changed = None;
         for flow in &mut self.flows {
@@ -191,7 +191,7 @@ impl<'a> Generator<'a> {
         Ok(changed)
     }
 
-    /// When something is to be done at the latest.
+    /// The time of the next action of any flow.
     fn next(&mut self) -> Option<Instant> {
         let next = self.flows.iter_mut().flat_map(|flow| {
             [flow.source.next(), (!flow.begun).then_some(flow.start), flow.stop.filter(|_| !flow.stopped)]
@@ -199,7 +199,7 @@ impl<'a> Generator<'a> {
         next.flatten().min()
     }
 
-    /// Sends the packets whose time has come, and wakes whoever asked for it.
+    /// Sends the packets that are due, and wakes the applications that are due.
     fn send_due(&mut self, clock: LabClock) -> Result<(), Error> {
         for Running { name, source, .. } in &mut self.flows {
             loop {
@@ -223,7 +223,8 @@ impl<'a> Generator<'a> {
         Ok(())
     }
 
-    /// Waits until a socket is ready or it is `next`; returns whose sockets are ready. A signal ends the wait early, with none ready.
+    /// Waits until a socket is ready or it is `next`; returns the owners of ready sockets. A signal ends the wait
+    /// early, with none ready.
     fn wait(&self, next: Instant, clock: LabClock) -> Result<Vec<Who>, Error> {
         let (who, mut polled): (Vec<Who>, Vec<PollFd<'_>>) =
             self.wishes().into_iter().map(|(who, fd, wish)| (who, PollFd::from_borrowed_fd(fd, wish))).unzip();
@@ -238,7 +239,8 @@ impl<'a> Generator<'a> {
         Ok(ready.map(|(who, _)| who).collect())
     }
 
-    /// What every socket is waited for. Sockets that are waited for nothing are left out, since poll(2) reports hang-ups of all others.
+    /// The events that every socket waits for. Sockets that wait for none are left out: poll(2) would report their
+    /// hang-ups.
     fn wishes(&self) -> Vec<(Who, BorrowedFd<'_>, PollFlags)> {
         const READ: PollFlags = PollFlags::IN;
         let mut wishes = Vec::new();
@@ -277,7 +279,7 @@ impl<'a> Generator<'a> {
         wishes
     }
 
-    /// Does what can be done; true when a transfer of given size has ended.
+    /// Serves the ready sockets; true when a transfer of given size has ended.
     fn handle(&mut self, clock: LabClock, ready: &[Who]) -> Result<bool, Error> {
         let mut ended = false;
         for who in ready {

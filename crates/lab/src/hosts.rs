@@ -21,7 +21,7 @@ pub(crate) struct Hosts<'a> {
 }
 
 impl Hosts<'_> {
-    /// Gives the hosts the addresses of flows that are not those of the line's devices, and a route to those of the other host.
+    /// Adds the flows' addresses that are not of the line's devices, and default routes to the other host.
     pub(crate) fn add_addresses(&self, line: &emulate::Config, flows: &[Flow]) -> Result<(), Error> {
         let devices: [IpAddr; 4] = [
             line.client_address.into(),
@@ -60,7 +60,8 @@ pub(crate) fn namespace(role: &str, hosts: &HostConfig) -> Result<Namespace, Err
     Ok(namespace)
 }
 
-/// Sysctls below `net.ipv4`. What is remembered of earlier connections (`tcp_no_metrics_save`) would tie one run to the next.
+/// Sysctls below `net.ipv4`. Metrics of earlier connections (`tcp_no_metrics_save`) would make a run depend on earlier
+/// runs.
 fn settings(hosts: &HostConfig) -> Vec<(&'static str, String)> {
     let flags = [
         ("tcp_no_metrics_save", true),
@@ -73,7 +74,8 @@ fn settings(hosts: &HostConfig) -> Vec<(&'static str, String)> {
     ];
     let mut all: Vec<_> = flags.into_iter().map(|(name, on)| (name, u8::from(on).to_string())).collect();
     if let Some(window) = hosts.largest_window {
-        // As Linux has both by default, but for the largest. Five eighths of a buffer are window, the rest is the kernel's overhead of full segments.
+        // Linux's defaults but for the largest. Five eighths of a buffer are window, the rest is overhead of full
+        // segments.
         let most = (u64::from(window) * 8 / 5).min(i32::MAX.cast_unsigned().into());
         all.push(("tcp_moderate_rcvbuf", "1".to_owned()));
         all.push(("tcp_rmem", format!("4096 131072 {}", most.max(131_072))));

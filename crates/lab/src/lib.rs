@@ -1,4 +1,5 @@
-//! A scenario on real hosts: two network namespaces with the kernel's TCP, between them the scenario's line, and generators of its traffic.
+//! A scenario on real hosts: two network namespaces with the kernel's TCP, the scenario's line between them, and
+//! generators of its traffic.
 //!
 //! ```text
 //!   client namespace             emulator: a thread                           server namespace
@@ -14,18 +15,18 @@
 //! | [`path`] | from a scenario's links to the hops between two of its nodes |
 //! | [`plan`] | from a scenario to hosts, addresses and flows; warnings about what the kernel does differently |
 //! | [`spec`] | the task of a run as plain data: hosts, flows, applications |
-//! | [`run()`] | one run: hosts are made, traffic runs, everything is removed |
+//! | `run` | one run ([`plan::Plan::run`]): hosts are made, traffic runs, everything is removed |
 //! | `hosts` | network namespaces with TCP settings and addresses |
 //! | `generator` | the sockets of both hosts in one thread: transfers, datagrams, echo, applications, replays |
-//! | [`descriptors`] | enough descriptors for all sockets |
+//! | `descriptors` | enough descriptors for all sockets |
 //! | [`capture`] | captures of real packets |
 //! | [`outcome`] | the outcome of a run as plain data |
 //! | [`line`] | the outcome of an emulated line, in the schema of every run |
 //! | [`summary`] | the outcome of a run, in the schema of every run |
 //! | [`error`] | why a scenario has no lab, or its run failed |
 //!
-//! The kernel does what a host does: congestion control by name, windows by `TCP_WINDOW_CLAMP`, options by the sysctls of a namespace
-//! ([`spec::HostConfig`]).
+//! The kernel is the host: sockets choose its congestion control by name and its windows by `TCP_WINDOW_CLAMP`, the
+//! sysctls of a namespace its TCP options ([`spec::HostConfig`]).
 //!
 //! ```no_run
 //! use lastmile_lab::plan::{Kernel, Plan};
@@ -33,9 +34,10 @@
 //! use lastmile_scenario::Scenario;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let scenario = Scenario::parse("line.toml", &std::fs::read_to_string("line.toml")?, &[]).map_err(|report| format!("{report:?}"))?;
+//! let text = std::fs::read_to_string("line.toml")?;
+//! let scenario = Scenario::parse("line.toml", &text, &[]).map_err(|report| format!("{report:?}"))?;
 //! let plan = Plan::of(&scenario, None, Kernel::default())?;
-//! let outcome = lastmile_lab::run(plan.config(), plan.flows(), &Stop::on_signals()?, None, &mut |_| ())?;
+//! let outcome = plan.run(&Stop::on_signals()?, None, &mut |_| ())?;
 //! println!("{} bytes", outcome.flows[0].bytes_delivered);
 //! # Ok(())
 //! # }
@@ -43,7 +45,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod capture;
-pub mod descriptors;
+mod descriptors;
 pub mod error;
 mod generator;
 mod hosts;
@@ -56,4 +58,3 @@ pub mod spec;
 pub mod summary;
 
 pub use error::Error;
-pub use run::run;

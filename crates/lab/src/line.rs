@@ -1,4 +1,4 @@
-//! What an emulated line did, in the schema of every other run, and beside it what only real packets have.
+//! The outcome of an emulated line in the schema of every run, and the counters and delays that only real packets have.
 
 use std::collections::BTreeMap;
 
@@ -16,17 +16,17 @@ use serde::Serialize;
 
 use crate::path::Path;
 
-/// A summary, and what only real packets have.
+/// A summary, and the part that only real packets have.
 #[derive(Serialize)]
 pub struct Document {
     /// In the schema of every run.
     #[serde(flatten)]
     pub summary: Summary,
-    /// What only real packets have.
+    /// The part that only real packets have.
     pub live: Live,
 }
 
-/// What only real packets have.
+/// Counters and delays that only real packets have.
 #[derive(Serialize)]
 pub struct Live {
     /// Why the line ended.
@@ -177,7 +177,7 @@ fn direction(report: &DirectionReport) -> Direction {
 }
 
 impl Live {
-    /// What the devices did.
+    /// The counters of the devices.
     #[must_use]
     pub fn new(outcome: &Outcome) -> Self {
         let ended_by = match outcome.ended {
@@ -191,7 +191,7 @@ impl Live {
 }
 
 impl Direction {
-    /// What a user should know if there was any: a count, and of what.
+    /// Incidents that a user should know: count and description.
     #[must_use]
     pub fn incidents(&self) -> Vec<(u64, String)> {
         let mut incidents = vec![

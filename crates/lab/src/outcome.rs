@@ -1,4 +1,4 @@
-//! What came of a lab run, as plain data. Times are counted from when the traffic could begin.
+//! The outcome of a lab run as plain data. Times are counted from when the traffic could begin.
 
 use lastmile_analysis::stream::Reception;
 use lastmile_live::bump::HopGlance;
@@ -8,26 +8,26 @@ use lastmile_units::{Duration, Instant};
 
 use crate::spec::Pages;
 
-/// All that a run leaves.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What the line did.
+    /// The outcome of the line.
     pub line: emulate::Outcome,
     /// A row a flow, in the order of the plan.
     pub flows: Vec<FlowOutcome>,
-    /// What each flow had come to at the sample times, and whenever the offered traffic changed.
+    /// The state of each flow at the sample times, and whenever the offered traffic changed.
     pub samples: Vec<Sample>,
-    /// What the queues held just after each of these times.
+    /// The contents of the queues just after each of these times.
     pub glances: Vec<Glance>,
     /// Settings of sockets that this kernel does not have.
     pub refused: Vec<String>,
     /// True if emulator and generator ran before every ordinary process.
     pub realtime: bool,
-    /// From when the generator was to send a datagram or a request to when it did: the longest.
+    /// The longest delay of the generator in sending a datagram or a request.
     pub generator_late: Duration,
 }
 
-/// What became of one flow.
+/// The outcome of one flow.
 #[derive(Clone, Debug, Default)]
 pub struct FlowOutcome {
     /// Payload bytes that the receiving host has read.
@@ -42,15 +42,15 @@ pub struct FlowOutcome {
     pub packets_sent: u64,
     /// Data segments, datagrams or replies received.
     pub packets_received: u64,
-    /// What only TCP has; of several connections their sums, and the settings of one of them.
+    /// The part of TCP; for several connections their sums, and the settings of one of them.
     pub tcp: Option<TcpOutcome>,
     /// Connections that an application opened, and of these the ones that broke.
     pub connections: Option<(u64, u64)>,
-    /// What a web user has read.
+    /// Pages that a web user has read.
     pub pages: Option<Pages>,
     /// When each echo request that was answered left, and how long that took.
     pub replies: Vec<(Instant, Duration)>,
-    /// What the receiver of datagrams makes of them; `None` of others, and of datagrams too short to have numbers.
+    /// Datagrams at their receiver; `None` for other flows, and for datagrams too short to have numbers.
     pub stream: Option<StreamOutcome>,
     /// Why it ended early, in the kernel's words.
     pub failure: Option<String>,
@@ -65,14 +65,14 @@ pub struct StreamOutcome {
     pub reception: Box<Reception>,
 }
 
-/// What only a TCP flow has, as the kernel tells it at the end.
+/// The part of TCP, as the kernel reports it at the end.
 #[derive(Clone, Debug, Default)]
 pub struct TcpOutcome {
     /// The congestion control that the sender really had.
     pub congestion: String,
     /// Payload bytes of a full segment that the sender really sent.
     pub payload: u32,
-    /// The largest window that the sender was ever told, at samples.
+    /// The largest window that the receiver advertised, at samples.
     pub peer_window: u32,
     /// ACKs that the receiver sent: its segments without data.
     pub acks_sent: u64,
@@ -80,11 +80,11 @@ pub struct TcpOutcome {
     pub acks_received: u64,
     /// Largest amount in flight, at samples.
     pub max_in_flight: u64,
-    /// How the sender stood.
+    /// The last state of the sender.
     pub last: TcpSample,
 }
 
-/// How things stood at a time.
+/// The state of all flows at a time.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// When.
@@ -95,12 +95,12 @@ pub struct Sample {
     pub flows: Vec<FlowSample>,
 }
 
-/// How a flow stood.
+/// The state of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowSample {
     /// Payload bytes that the receiving host had read.
     pub bytes_delivered: u64,
-    /// What only TCP has; all zero until it is connected.
+    /// The part of TCP; all zero until it is connected.
     pub tcp: Option<TcpSample>,
     /// Mean delay of the datagrams since the sample before, in seconds.
     pub delay_mean_s: Option<f64>,
@@ -108,7 +108,7 @@ pub struct FlowSample {
     pub jitter_s: Option<f64>,
 }
 
-/// How a sender stood: `TCP_INFO`.
+/// The state of a sender: `TCP_INFO`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TcpSample {
     /// Congestion window.
@@ -121,16 +121,16 @@ pub struct TcpSample {
     pub acked_bytes: u64,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmissions: u64,
-    /// Retransmission timeouts; `None` where the kernel does not tell them.
+    /// Retransmission timeouts; `None` where the kernel does not report them.
     pub timeouts: Option<u64>,
     /// What the sender had waited for, as the kernel accounts for it: a send buffer that is full counts as the application, a handshake as
     /// awaited ACKs.
     pub limited: LimitedTime,
 }
 
-/// What the emulator saw when it was asked to look.
+/// A sample of the emulator's queues.
 #[derive(Clone, Debug)]
 pub struct Glance {
     /// When.

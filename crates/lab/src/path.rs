@@ -126,7 +126,7 @@ mod tests {
         assert!(network.traffic.is_empty());
     }
 
-    /// What the scenario itself says of the empty line.
+    /// The scenario computes the round trip of the empty line itself.
     #[test]
     fn transmission_and_delays_of_the_hops_sum_up_to_the_scenarios_round_trip() {
         let scenario = scenario(ACCESS);

@@ -1,4 +1,4 @@
-//! From a scenario to what a lab is to do, and what of it only the simulator can.
+//! From a scenario to the task of a lab: hosts, addresses and flows, and warnings about differences from the simulator.
 
 mod flow;
 mod sources;
@@ -9,16 +9,20 @@ mod tests;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use lastmile_live::emulate;
-use lastmile_live::emulate::Tuning;
-use lastmile_model::Directory;
-use lastmile_model::{Echo, Network, NodeIndex, OpenedBy, Source, Traffic};
+use lastmile_live::bump::Tap;
+use lastmile_live::emulate::{self, Tuning};
+use lastmile_live::stop::Stop;
+use lastmile_model::{Directory, Echo, Network, NodeIndex, OpenedBy, Source, Traffic};
 use lastmile_packet::{FlowDirectory as _, FlowId};
 use lastmile_scenario::Scenario;
 use lastmile_tcp::Config as Tcp;
+use lastmile_units::Instant;
 
+use crate::descriptors;
 use crate::error::{Elsewhere, Error};
+use crate::outcome::Outcome;
 use crate::path::Path;
+use crate::run;
 use crate::spec::{Config, End, Flow, HostConfig};
 
 use self::flow::{Planned, TIMESTAMPS, devices, headers, most_window, receiver_of, tcp_of};
@@ -26,14 +30,14 @@ use self::flow::{Planned, TIMESTAMPS, devices, headers, most_window, receiver_of
 /// Most flows and connections at a time: every one is looked at whenever anything happens.
 const MOST_FLOWS: u32 = 2000;
 
-/// What the kernel's TCP is to do otherwise than the scenario says.
+/// Settings of the kernel's TCP that replace those of the scenario.
 #[derive(Clone, Copy, Default)]
 pub struct Kernel<'a> {
     /// Congestion control of every transfer, in place of that of its variant.
     pub congestion: Option<&'a str>,
 }
 
-/// What the lab is to do with a scenario.
+/// The task of a lab for a scenario.
 pub struct Plan<'s> {
     /// The line's links, up and then down, and the traffic that the lab has.
     network: Network,
@@ -45,8 +49,11 @@ pub struct Plan<'s> {
 }
 
 impl<'s> Plan<'s> {
-    /// What the lab is to do with `scenario`. Its hosts stand for the nodes of these names, or for the ends of the access line, or for those
-    /// between which all traffic runs.
+    /// The task for `scenario`. Its hosts stand for the nodes that `between` names, else for the ends of the access
+    /// line, else for the nodes between which all traffic runs.
+    ///
+    /// # Errors
+    /// The scenario has no such ends, no path between them, or traffic that real hosts cannot offer.
     pub fn of(scenario: &'s Scenario, between: Option<&(String, String)>, kernel: Kernel<'_>) -> Result<Self, Error> {
         let whole = scenario.network_ref();
         if whole.lines.len() > 1 {
@@ -132,7 +139,7 @@ impl<'s> Plan<'s> {
         }
     }
 
-    /// What all flows decide together: the settings of the hosts, and the MTU.
+    /// Sets the hosts' TCP and the MTU, which depend on all flows.
     fn settle(&mut self) {
         let configs: Vec<&Tcp> = self.network.traffic.iter().filter_map(tcp_of).collect();
         let mut warnings = BTreeSet::new();
@@ -156,7 +163,7 @@ impl<'s> Plan<'s> {
         self.warnings.append(&mut warnings);
     }
 
-    /// The network that results tell of.
+    /// The network of the results.
     #[must_use]
     pub fn network(&self) -> &Network {
         &self.network
@@ -168,27 +175,45 @@ impl<'s> Plan<'s> {
         &self.config
     }
 
-    /// What the lab does in another way than the simulator, or not at all.
+    /// Warnings: keys that the lab treats differently from the simulator, or ignores.
     pub fn warnings(&self) -> impl Iterator<Item = &str> {
         self.warnings.iter().map(String::as_str)
     }
 
-    /// The links of the data of a flow, and those of its ACKs, by their places in the plan's network.
-    pub fn ways(&self, flow: usize) -> [Vec<usize>; 2] {
+    /// The links of a flow's data, and those of its ACKs, as indices into the plan's network.
+    pub fn paths(&self, flow: usize) -> [Vec<usize>; 2] {
         let [up, down] = self.links;
-        let ways = [(0..up).collect(), (up..up + down).collect()];
+        let paths = [(0..up).collect(), (up..up + down).collect()];
         match self.flows[flow].from {
-            End::Client => ways,
+            End::Client => paths,
             End::Server => {
-                let [up, down] = ways;
+                let [up, down] = paths;
                 [down, up]
             }
         }
     }
 
-    /// Of each flow: the place of its traffic in the plan's network, and its name.
+    /// For each flow the index of its traffic in the plan's network, and its name.
     pub fn rows(&self) -> impl Iterator<Item = (usize, String)> {
         self.flows.iter().map(|flow| (flow.index, flow.name()))
+    }
+
+    /// Raises this process's limit of descriptors to what the flows need.
+    ///
+    /// # Errors
+    /// The process may not have enough.
+    pub fn reserve_descriptors(&self) -> Result<(), Error> {
+        descriptors::reserve(self.sockets())
+    }
+
+    /// Runs it once. `stop` ends the run early; `tap` gets every packet at every hop, at times counted from when the
+    /// traffic may begin; `tick` gets the progress now and then.
+    ///
+    /// # Errors
+    /// Not root; a congestion control that the kernel lacks; a port that is taken; a device that went away.
+    pub fn run(&self, stop: &Stop, tap: Option<Box<Tap>>, tick: &mut dyn FnMut(Instant)) -> Result<Outcome, Error> {
+        self.reserve_descriptors()?;
+        run::run(&self.config, self.flows(), stop, tap, tick)
     }
 
     /// The flows, for one run.
@@ -200,7 +225,8 @@ impl<'s> Plan<'s> {
     }
 }
 
-/// The names of the two nodes between which all traffic of a scenario without an access line runs: the one that opens first, and the other.
+/// The names of the two nodes between which all traffic of a scenario without an access line runs, the first opener
+/// first.
 fn ends_of_traffic(scenario: &Scenario) -> Result<(String, String), Error> {
     let network = scenario.network_ref();
     let none = || Error::NoEndsOfTraffic { scenario: scenario.name().to_owned() };

@@ -1,7 +1,7 @@
 //! One run of a lab: line, hosts and generator are built, carry traffic for a given time, and are removed.
 //!
-//! The emulator and the generator have a thread each. The generator samples `TCP_INFO` at the sample interval and whenever the offered
-//! traffic changes; at the same moments the emulator samples its queues.
+//! The emulator and the generator have a thread each. The generator samples `TCP_INFO` at the sample interval and
+//! whenever the offered traffic changes; at the same moments the emulator samples its queues.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -19,15 +19,12 @@ use crate::hosts::{self, Hosts};
 use crate::outcome::{Glance, Outcome};
 use crate::spec::{Config, Flow};
 
-/// How often the caller hears of the progress.
+/// The interval at which the caller gets the progress.
 const TICK: std::time::Duration = std::time::Duration::from_millis(200);
 
-/// Builds line and hosts, lets `flows` run for the time that `config` says, and takes everything away again. `stop` ends it
-/// early; `tap` hears of every packet at every hop, at times counted from when the traffic may begin; `tick` hears now and then how far it is.
-///
-/// # Errors
-/// As [`World::build`]; a congestion control that the kernel lacks; a port that is taken; a device that went away.
-pub fn run(
+/// Builds line and hosts, runs `flows` for the time of `config`, and removes everything. The other arguments are those
+/// of [`crate::plan::Plan::run`].
+pub(crate) fn run(
     config: &Config,
     flows: Vec<Flow>,
     stop: &Stop,
@@ -105,7 +102,7 @@ impl LabClock {
     }
 }
 
-/// A tap that hears times counted from when the traffic may begin.
+/// A tap that gets times counted from when the traffic may begin.
 struct FromOrigin {
     clock: LabClock,
     tap: Box<Tap>,

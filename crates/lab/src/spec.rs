@@ -1,4 +1,4 @@
-//! What a lab is to do, as plain data.
+//! The task of a lab run as plain data.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -12,7 +12,7 @@ use lastmile_units::{Duration, Instant};
 pub struct Config {
     /// The line. Its ends are namespaces that the lab makes, whatever it says of them.
     pub line: emulate::Config,
-    /// What the TCP of both hosts has in common.
+    /// Settings of TCP for both hosts.
     pub hosts: HostConfig,
     /// When it ends.
     pub duration: Duration,
@@ -20,7 +20,8 @@ pub struct Config {
     pub interval: Option<Duration>,
 }
 
-/// What the kernel sets for a namespace, not for a socket: sysctls of ip-sysctl of the kernel's documentation.
+/// Settings of TCP that the kernel has for a namespace, not for a socket: sysctls of ip-sysctl of the kernel's
+/// documentation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostConfig {
     /// `tcp_sack`.
@@ -35,7 +36,8 @@ pub struct HostConfig {
     pub ecn: bool,
     /// `tcp_slow_start_after_idle`.
     pub idle_restart: bool,
-    /// The largest window that grows by itself, five eighths of the largest `tcp_rmem`; `tcp_wmem` follows above its default. `None` where no window grows: then the kernel's own settings hold.
+    /// The largest window that grows by itself, five eighths of the largest `tcp_rmem`; `tcp_wmem` follows above its
+    /// default. `None` if no window grows: then the kernel's own settings hold.
     pub largest_window: Option<u32>,
 }
 
@@ -84,13 +86,14 @@ pub struct Flow {
     pub stop: Option<Instant>,
     /// Differentiated services code point of its packets, 0 to 63.
     pub dscp: u8,
-    /// Addresses of client and server, of one family: those of their devices, or others, which the hosts get. Echo is over IPv4.
+    /// Addresses of client and server, of one family: those of their devices, or others, which the lab adds. Echo is
+    /// over IPv4.
     pub addresses: [IpAddr; 2],
-    /// What it is.
+    /// The kind of its traffic.
     pub kind: Kind,
 }
 
-/// What a flow is.
+/// The kind of a flow's traffic.
 #[derive(Debug)]
 pub enum Kind {
     /// A TCP transfer.
@@ -180,9 +183,9 @@ pub struct EchoPlan {
 
 /// TCP connections that come and go.
 pub struct ApplicationPlan {
-    /// What each of them is, but for its bytes. It takes ports from the opener's on, or any for zero.
+    /// The plan of each connection, but for its bytes. Connections take ports from the opener's on, or any for zero.
     pub connection: TransferPlan,
-    /// What decides.
+    /// The application that decides.
     pub application: Box<dyn Application>,
 }
 
@@ -192,12 +195,13 @@ impl fmt::Debug for ApplicationPlan {
     }
 }
 
-/// What an application decides, apart from the sockets that carry it out. Connections have numbers, which the lab gives.
+/// The decisions of an application, apart from the sockets that carry them out. The lab numbers the connections.
 pub trait Application: Send {
-    /// It starts, or the time has come that it asked for. `delivered` tells what a connection has delivered in all.
+    /// It starts, or the time has come that it asked for. `delivered` returns the bytes that a connection has delivered
+    /// in all.
     fn wake(&mut self, now: Instant, delivered: &dyn Fn(u32) -> u64);
 
-    /// What is to be done next; asked again until it is nothing.
+    /// The next order; the lab asks again until there is none.
     fn next_order(&mut self) -> Option<Order>;
 
     /// The connection that the last order opened.
@@ -215,21 +219,21 @@ pub trait Application: Send {
     /// When it is to be woken, if at all.
     fn next_wake(&self) -> Option<Instant>;
 
-    /// What its user has read, of a browser.
+    /// The pages that the user of a browser has read.
     fn pages(&self) -> Option<Pages>;
 }
 
-/// What an application wants done.
+/// An order of an application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// Open a connection for so many bytes, or for as many as there is time for; afterwards it may stay open for more.
+    /// Open a connection for a number of bytes, or for as many as there is time for; it may stay open for more.
     Open {
         /// Bytes of data.
         bytes: Option<u64>,
         /// More may be asked for.
         keep_open: bool,
     },
-    /// Ask for so many bytes more.
+    /// Ask for more bytes.
     Ask {
         /// Over which connection.
         connection: u32,
@@ -242,7 +246,7 @@ pub enum Order {
     Stop(u32),
 }
 
-/// What a web user has read.
+/// Pages that a web user has read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Pages {
     /// Pages asked for.
@@ -253,8 +257,8 @@ pub struct Pages {
     pub responses: Vec<Duration>,
 }
 
-/// Packets as they are, each at its time. They are sent through the device of the host, past its routes and its TCP, and so are they received:
-/// nothing answers as long as no address is one of the hosts'.
+/// Unchanged packets, each at its time. They are sent and received through the devices of the hosts, past routes and
+/// TCP: the hosts do not answer unless an address is their own.
 pub struct ReplayPlan {
     /// IP packets with the times after the start at which they leave; ascending.
     pub packets: Box<dyn Iterator<Item = (Duration, Vec<u8>)> + Send>,

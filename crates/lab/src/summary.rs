@@ -1,4 +1,4 @@
-//! What a lab run did, in the schema of every other run, and beside it what only real packets have.
+//! The outcome of a lab run in the schema of every run, and the part that only real hosts have.
 
 use hdrhistogram::Histogram;
 use lastmile_live::bump::HopGlance;
@@ -14,11 +14,11 @@ use crate::outcome as lab;
 use crate::plan::Plan;
 use crate::spec::Pages;
 
-/// A live run and what is told of it.
+/// A live run in the schema of every run, and its live part.
 pub struct Measured {
     /// The run, in the schema of every run.
     pub run: Run,
-    /// What only real packets have.
+    /// The part that only real hosts have.
     pub live: Live,
 }
 
@@ -30,7 +30,7 @@ impl Measured {
     }
 }
 
-/// The summary of a live run, and what only real packets have.
+/// The summary of a live run, and the part that only real hosts have.
 #[derive(Serialize)]
 pub struct Document<'a> {
     #[serde(flatten)]
@@ -38,27 +38,27 @@ pub struct Document<'a> {
     live: &'a Live,
 }
 
-/// What only real packets have.
+/// The part that only real hosts have.
 #[derive(Serialize)]
 pub struct Live {
     /// Release of the kernel whose TCP it was.
     pub kernel: Option<String>,
     /// Emulator and generator ran before every ordinary process.
     pub realtime: bool,
-    /// From when a datagram or request was to be sent to when it was: the longest.
+    /// The longest delay of the generator in sending a datagram or a request.
     pub generator_late_max_s: f64,
     /// Every transfer.
     pub transfers: Vec<Transfer>,
-    /// Packets that are missing from captures, since they came faster than they could be written; without captures `null`.
+    /// Packets missing from captures, since they came faster than they could be written; `null` without captures.
     pub capture_missed_packets: Option<u64>,
-    /// What the kernel did in its own way.
+    /// Keys that the kernel treats differently.
     pub warnings: Vec<String>,
     /// The emulated line.
     #[serde(flatten)]
     pub line: line::Live,
 }
 
-/// What the kernel made of a transfer.
+/// The kernel's settings of a transfer.
 #[derive(Serialize)]
 pub struct Transfer {
     /// Name of the flow.
@@ -67,7 +67,7 @@ pub struct Transfer {
     pub congestion: String,
     /// Payload of the segments that it really sent.
     pub payload_bytes: u32,
-    /// The largest window that it was told.
+    /// The largest window that the receiver advertised.
     pub window_bytes: u32,
     /// Why it ended early.
     pub failure: Option<String>,
@@ -99,7 +99,7 @@ impl Live {
     }
 }
 
-/// What came of a run, under this label.
+/// The outcome of a run, under this label.
 #[must_use]
 pub fn measured(origin: &Origin, plan: &Plan<'_>, outcome: &lab::Outcome, label: String) -> Measured {
     let network = plan.network();
@@ -185,7 +185,7 @@ fn datagram_delays_ns(plan: &Plan<'_>, outcome: &lab::Outcome) -> Vec<Option<Box
 }
 
 fn row(plan: &Plan<'_>, number: usize, (traffic, name): (usize, String), flow: &lab::FlowOutcome) -> FlowOutcome {
-    let [data, acks] = plan.ways(number);
+    let [data, acks] = plan.paths(number);
     let tcp = flow.tcp.as_ref().map(|tcp| TcpOutcome {
         retransmissions: tcp.last.retransmissions,
         timeouts: tcp.last.timeouts.unwrap_or(0),
@@ -263,7 +263,7 @@ fn series(name: &'static str, entity: &str, points: Vec<(Instant, f64)>) -> sim:
     sim::Series { name, entity: entity.to_owned(), points }
 }
 
-/// What queues and wires did from one regular sample to the next.
+/// Series of queues and wires, a point for each regular sample.
 #[expect(clippy::cast_precision_loss, reason = "statistics only")]
 fn link_series(plan: &Plan<'_>, outcome: &lab::Outcome) -> Vec<sim::Series> {
     let regular = outcome.samples.iter().filter(|sample| sample.cut.is_none());
@@ -291,7 +291,7 @@ fn link_series(plan: &Plan<'_>, outcome: &lab::Outcome) -> Vec<sim::Series> {
     all
 }
 
-/// What hosts did from one regular sample to the next.
+/// Series of flows, a point for each regular sample.
 #[expect(clippy::cast_precision_loss, reason = "statistics only")]
 fn flow_series(plan: &Plan<'_>, outcome: &lab::Outcome) -> Vec<sim::Series> {
     let regular: Vec<&lab::Sample> = outcome.samples.iter().filter(|sample| sample.cut.is_none()).collect();
@@ -348,7 +348,8 @@ mod tests {
         Instant::ZERO + Duration::from_ms(ms)
     }
 
-    /// A glance at this time, at one hop that has carried so many bits and let one packet go since the last, after `waited_ns`.
+    /// A glance at one hop that has carried `wire_bits`, and one packet since the glance before, which had waited for
+    /// `waited_ns`.
     fn glance(ms: u64, wire_bits: u64, waited_ns: u64) -> lab::Glance {
         let waited = Waits { packets: 1, sum_ns: waited_ns, max_ns: waited_ns };
         let hop = HopGlance {
@@ -366,8 +367,8 @@ mod tests {
         lab::Sample { at: at(ms), cut: cut.map(at), flows: vec![flow] }
     }
 
-    /// Cuts at 0 and 1000 ms, both taken a little late, and a regular sample between them; the waits of the glance that the
-    /// latter made belong to the cut behind it.
+    /// Cuts at 0 and 1000 ms, both taken a little late, and a regular sample between them; the waits of the glance that
+    /// the latter made belong to the cut behind it.
     #[test]
     fn a_snapshot_stands_at_its_planned_time_and_has_all_waits_since_the_one_before() {
         let samples = [sample(1, Some(0), 0), sample(500, None, 70), sample(1002, Some(1000), 150)];

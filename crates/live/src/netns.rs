@@ -1,10 +1,11 @@
 //! Network namespaces, named as ip-netns(8) names them, so that `ip netns exec NAME ...` works from outside.
 //!
-//! What [`Namespace::create`] makes, dropping the value removes, and nothing else: an opened namespace stays. Only a process
-//! that is killed (SIGKILL) leaves its namespaces behind; [`leftovers`] removes them, as does `ip netns delete NAME`.
+//! What [`Namespace::create`] makes, dropping the value removes, and nothing else: an opened namespace stays. Only a
+//! process that is killed (SIGKILL) leaves its namespaces behind; [`leftovers`] removes them, as does `ip netns delete
+//! NAME`.
 //!
-//! A namespace belongs to a thread, so [`Namespace::run`] works in a thread of its own: the caller's never changes, and a
-//! process that is started there stays there.
+//! A namespace belongs to a thread, so [`Namespace::run`] works in a thread of its own: the caller's never changes, and
+//! a process that is started there stays there.
 
 pub mod leftovers;
 
@@ -62,8 +63,8 @@ impl Namespace {
         }
     }
 
-    /// Makes a namespace that `label` stands for here alone, with its loopback device up. It ends when nobody is in it any more.
-    /// Every program in it may ping, and serve at any port: nobody has more rights there than its caller.
+    /// Makes a namespace that `label` stands for here alone, with its loopback device up. It ends when nobody is in it
+    /// any more. Every program in it may ping, and serve at any port: nobody has more rights there than its caller.
     ///
     /// # Errors
     /// Neither root nor in a user namespace of its own ([`crate::user::enter`]).
@@ -104,7 +105,8 @@ impl Namespace {
         namespace::enter(self.file.as_fd()).context(|| format!("entering the network namespace {}", self.name))
     }
 
-    /// Gives the loopback device these addresses, each of a network of its own, so that only a route of the caller's leads to them.
+    /// Gives the loopback device these addresses, each of a network of its own, so that only a route of the caller's
+    /// leads to them.
     ///
     /// # Errors
     /// Not root; an address of a family that the kernel does not have.

@@ -1,8 +1,8 @@
-//! The system calls that neither the standard library nor rustix offers, each behind a safe function, and safe calls in the words of this
-//! program. The only unsafe code of lastmile.
+//! The system calls that neither the standard library nor rustix offers, each behind a safe function, and safe calls in
+//! the words of this program. The only unsafe code of lastmile.
 //!
-//! Every function says which manual page it stands for and takes and gives owned or borrowed file descriptors, so that none
-//! leaks or is used after its end. An error is the call's own `errno`.
+//! Every function says which manual page it stands for and takes and gives owned or borrowed file descriptors, so that
+//! none leaks or is used after its end. An error is the call's own `errno`.
 //!
 //! | module | holds |
 //! | --- | --- |
@@ -63,7 +63,8 @@ fn check_fd(result: libc::c_int) -> io::Result<OwnedFd> {
 /// Sets an option of a socket to a value of the type that it takes. setsockopt(2).
 fn set_option<T>(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
     let size = libc::socklen_t::try_from(size_of::<T>()).expect("a small struct");
-    // SAFETY: `value` has the size that is given, and outlives the call; every option used takes the type that is passed.
+    // SAFETY: `value` has the size that is given, and outlives the call; every option used takes the type that is
+    // passed.
     check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, ptr::from_ref(value).cast(), size) }).map(drop)
 }
 

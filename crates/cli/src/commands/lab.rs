@@ -11,7 +11,6 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lastmile_lab::capture::{self as lab_capture, Recorder};
 use lastmile_lab::plan::{Kernel, Plan};
 use lastmile_lab::summary::{self, Document, Measured};
-use lastmile_lab::{self as lab, descriptors};
 use lastmile_live::emulate::Ended;
 use lastmile_live::stop::Stop;
 use lastmile_model::Network;
@@ -104,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     printer.warnings(scenario.warnings());
     let kernel = Kernel { congestion: arguments.congestion.as_deref() };
     let plan = Plan::of(&scenario, arguments.between.as_ref(), kernel)?;
-    descriptors::reserve(plan.sockets())?;
+    plan.reserve_descriptors()?;
     for warning in plan.warnings() {
         printer.talk(&format!("warning: {warning}"));
     }
@@ -183,7 +182,7 @@ fn live(
             }
             _ => (None, None),
         };
-        let outcome = lab::run(plan.config(), plan.flows(), &stop, tap, &mut tick);
+        let outcome = plan.run(&stop, tap, &mut tick);
         bar.finish_and_clear();
         let outcome = outcome?;
         let missed = recorder.map(written).transpose()?;
@@ -209,8 +208,7 @@ fn written(recorder: Recorder<Captures>) -> Result<u64> {
 /// the program is to end, since a signal has come.
 pub(super) fn run_once(scenario: &Scenario, stop: &Stop) -> Result<std::result::Result<(Network, Outcome), Exit>> {
     let plan = Plan::of(scenario, None, Kernel::default())?;
-    descriptors::reserve(plan.sockets())?;
-    let outcome = lab::run(plan.config(), plan.flows(), stop, None, &mut |_| ())?;
+    let outcome = plan.run(stop, None, &mut |_| ())?;
     if let Ended::Signal(signal) = outcome.line.ended {
         return Ok(Err(Exit::Interrupted(u8::try_from(signal).unwrap_or(0))));
     }

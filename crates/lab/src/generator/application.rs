@@ -1,4 +1,5 @@
-//! An application whose connections come and go: what it decides ([`Application`]), carried out with the kernel's sockets.
+//! An application that opens and closes connections: the decisions of an [`Application`], carried out with the kernel's
+//! sockets.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, TcpStream};
@@ -127,7 +128,7 @@ impl Owner {
         Ok(number)
     }
 
-    /// What each open end waits for.
+    /// The events that each open end waits for.
     pub(super) fn wishes(&self) -> impl Iterator<Item = (Side, BorrowedFd<'_>, PollFlags)> {
         self.connections.iter().flat_map(|(&number, Connection { transfer, .. })| {
             let wishes = [(true, transfer.sender_wish()), (false, transfer.receiver_wish())];

@@ -1,7 +1,8 @@
 //! UDP packets of one size, each at its time: voice, games, blasts, bursts.
 //!
-//! Both hosts share one clock. The number of a packet is in the last bytes of its payload; with it the receiver finds when the packet was handed to the kernel,
-//! and the kernel's time stamp says when it arrived. Packets too short for a number are counted, and nothing is known of their delays.
+//! Both hosts share one clock. The last bytes of a payload hold the packet's number; with it the receiver finds when
+//! the packet was handed to the kernel, and the kernel's time stamp says when it arrived. Packets too short for a
+//! number are counted, without a delay.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,7 +20,7 @@ use crate::spec::DatagramPlan;
 
 /// IPv4 and UDP headers.
 const HEADERS: u16 = 28;
-/// What the kernel keeps for a generator that is late.
+/// Bytes that the kernel buffers for a late generator.
 const RECEIVE_BUFFER: u32 = 4 << 20;
 /// Bytes of a packet's number.
 const NUMBER: usize = 4;
@@ -35,7 +36,7 @@ pub(super) struct Datagrams {
     start: Instant,
     next: Option<Instant>,
     outcome: FlowOutcome,
-    /// What the receiver makes of the packets; `None` where they have no numbers.
+    /// Delays, jitter and losses at the receiver; `None` for packets without numbers.
     stream: Option<Stream>,
     /// When packets were sent, from the one with the number `first` on.
     sent: VecDeque<Instant>,
@@ -110,8 +111,8 @@ impl Datagrams {
         let sent = clock.now();
         match self.out.send(&self.payload) {
             Ok(_) => {}
-            // What the far end says of an earlier packet, or a full queue on the way out: this one is lost, as it would be
-            // further on.
+            // The far end refused an earlier packet, or the host's queue is full: this packet is lost, as a queue of
+            // the line would lose it.
             Err(error)
                 if matches!(Errno::from_io_error(&error), Some(Errno::CONNREFUSED | Errno::NOBUFS | Errno::AGAIN)) => {}
             Err(error) => return Err(error),
@@ -164,7 +165,7 @@ impl Datagrams {
         self.first += gone as u64;
     }
 
-    /// What became of it by `end`. A packet counts as lost where one behind it has arrived.
+    /// The outcome at `end`. A packet counts as lost if a later one has arrived.
     pub(super) fn outcome(self, end: Instant) -> FlowOutcome {
         let Self { outcome, stream, sent, first, .. } = self;
         let stream = stream.map(|stream| {

@@ -1,7 +1,7 @@
-//! ICMP echo at a steady pace, for as long as the lab runs. As [`lastmile_live::probe`], but beside other traffic in one thread.
+//! ICMP echo at a steady pace, for as long as the lab runs: [`lastmile_live::probe`] in one thread with other traffic.
 //!
-//! A reply counts from when the kernel received it. Requests keep to a grid from the start on, so a late one does not shift those
-//! after it; each is timed from when it was handed to the kernel.
+//! A reply counts from when the kernel received it. Requests keep to a grid from the start on, so a late one does not
+//! shift those after it; each is timed from when it was handed to the kernel.
 
 use std::io;
 use std::net::Ipv4Addr;

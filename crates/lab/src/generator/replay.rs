@@ -1,10 +1,11 @@
-//! Packets of a capture, each at its time, and who counts them at the other end.
+//! Packets of a capture, each at its time, and their count at the other end.
 //!
-//! A packet is sent through the device of its host as it is, past routes, sockets and the checks of the kernel's IP, and taken at the far device
-//! in the same way. The far kernel sees it too; it answers nothing as long as the address is not its own, since it forwards nothing.
+//! A packet is sent through the device of its host unchanged, past routes, sockets and the checks of the kernel's IP,
+//! and received at the far device likewise. The far kernel sees it too, and does not answer, since the address is not
+//! its own and it forwards nothing.
 //!
-//! At the far end packets are known by their flows. Where several replays have one flow, a packet counts for the first of them that still
-//! misses some.
+//! At the far end the flow identifies a packet's replay. If several replays share a flow, the packet counts for the
+//! first replay that still misses one.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -17,10 +18,10 @@ use rustix::io::Errno;
 use crate::outcome::FlowOutcome;
 use crate::spec::ReplayPlan;
 
-/// What the kernel keeps for a generator that is late.
+/// Bytes that the kernel buffers for a late generator.
 const BUFFER: u32 = 4 << 20;
 
-/// A replay, the end that sends.
+/// The sending end of a replay.
 pub(super) struct Replay {
     packets: std::iter::Peekable<Box<dyn Iterator<Item = (Duration, Vec<u8>)> + Send>>,
     flows: Vec<FlowKey>,
@@ -58,7 +59,8 @@ impl Replay {
     pub(super) fn send(&mut self) -> io::Result<()> {
         let Some((_, packet)) = self.packets.next() else { return Ok(()) };
         match self.out.send(std::iter::once(packet.as_slice())) {
-            // A full queue on the way out loses the packet, as one further on would; so does a packet that the device cannot take.
+            // A full queue of the host loses the packet, as a queue of the line would; so does a device that cannot
+            // take it.
             Err(error)
                 if !matches!(
                     Errno::from_io_error(&error),
@@ -96,7 +98,7 @@ impl Replay {
     }
 }
 
-/// Who takes replayed packets at one host.
+/// Receives the replayed packets of one host.
 pub(super) struct Catcher {
     receiver: Receiver,
     batch: Batch,

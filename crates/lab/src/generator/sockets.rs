@@ -20,7 +20,7 @@ use super::echo::Echo;
 use super::replay::{self, Catcher, Replay};
 use super::transfer::{self, Transfer};
 
-/// A listening socket; flows may share one, and are told apart by the port that connects.
+/// A listening socket. Flows may share one: the port that connects identifies the flow.
 pub(super) struct Listener {
     pub(super) end: End,
     pub(super) address: SocketAddr,
@@ -31,7 +31,7 @@ pub(super) struct Listener {
 pub(super) struct Opener<'a> {
     pub(super) hosts: Hosts<'a>,
     pub(super) listeners: Vec<Listener>,
-    /// Who takes replayed packets, at each end to which any go.
+    /// Receivers of replayed packets, at each end that gets any.
     pub(super) catchers: [Option<Catcher>; 2],
     pub(super) refused: Vec<String>,
 }

@@ -1,11 +1,11 @@
 //! A TCP transfer between the two hosts' kernels, and the applications at both ends of it.
 //!
-//! The receiving application reads at once and throws away. A fixed window is held by `TCP_WINDOW_CLAMP`, which the kernel sets anew
-//! whenever it learns of another segment size, so it is set again with what is read. A window that grows is left to the kernel.
+//! The receiving application reads at once and discards. `TCP_WINDOW_CLAMP` holds a fixed window; the kernel resets it
+//! whenever it learns of another segment size, so each read sets it again. A window that grows is left to the kernel.
 //!
-//! The sending application keeps a few segments unsent (`TCP_NOTSENT_LOWAT`), since what it has offered when it stops is still sent, where a
-//! simulated one stops at once. It writes no more than there is room for, whole segments, and says that more will come: a write that finds no
-//! room marks its last segment as an end (PSH).
+//! The sending application keeps a few segments unsent (`TCP_NOTSENT_LOWAT`): the kernel still sends all data that it
+//! has been offered, where a simulated sender stops at once. It writes whole segments, at most as much as the socket
+//! has space for, and announces more (`MSG_MORE`): a write that finds no space marks its last segment as an end (PSH).
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -22,15 +22,15 @@ use crate::error::Error;
 use crate::outcome::{FlowOutcome, FlowSample, TcpOutcome, TcpSample};
 use crate::spec::{End, TransferPlan, Window};
 
-/// What is sent: as many as one call takes.
+/// The data: as many bytes as one call takes.
 static ZEROS: [u8; 65_536] = [0; 65_536];
 /// Calls in a row for one socket before the others have their turn.
 const TURNS: usize = 16;
-/// Segments that wait to be sent for the first time, where windows are small: one ACK releases two, or four in slow start.
+/// Segments that wait for their first transmission with small windows: an ACK releases two, in slow start four.
 const UNSENT_SEGMENTS: u32 = 6;
-/// The same where windows are large, or grow.
+/// Bytes that wait for their first transmission with windows that are large, or grow.
 const MOST_UNSENT: u32 = 256 << 10;
-/// A threshold that nothing has set yet: `TCP_INFINITE_SSTHRESH` of the kernel.
+/// The initial threshold: `TCP_INFINITE_SSTHRESH` of the kernel.
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
 /// A transfer, both ends of it.
@@ -41,10 +41,10 @@ pub(super) struct Transfer {
     far: SocketAddr,
     sender: Option<TcpStream>,
     receiver: Option<TcpStream>,
-    /// What is still to be sent: before anything else these bytes, then zeros.
+    /// The first bytes of the data that is left to send; zeros follow.
     prefix: Vec<u8>,
     left: Option<u64>,
-    /// What the receiver has yet to ask with, and the sender to read.
+    /// Bytes of requests that the receiver has yet to send, and the sender to read.
     to_ask: u64,
     to_hear: u64,
     begun: Option<Instant>,
@@ -60,7 +60,7 @@ pub(super) struct Transfer {
     tcp: TcpOutcome,
 }
 
-/// Gives a socket what the plan says, before it opens. What this kernel does not have is told to `refused`.
+/// Sets the options of a socket by the plan, before it opens. `refused` gets those that this kernel does not have.
 pub(super) fn set_up(
     fd: BorrowedFd<'_>,
     plan: &TransferPlan,
@@ -70,8 +70,8 @@ pub(super) fn set_up(
     set_congestion(fd, &plan.congestion)?;
     let set = || -> io::Result<()> {
         if let Window::Fixed(bytes) = plan.window {
-            // The kernel grants twice as much and counts its own overhead of each packet in, which is most for the smallest. A buffer that is
-            // set no longer grows.
+            // The kernel grants twice as much and includes its overhead of each packet, which is largest for the
+            // smallest packets. A buffer that is set does not grow.
             socket::set_receive_buffer(fd, bytes.saturating_mul(4))?;
             socket::clamp_window(fd, bytes)?;
         }
@@ -91,8 +91,8 @@ pub(super) fn set_up(
     Ok(())
 }
 
-/// What may wait to be sent for the first time: what goes out in the time of a wake-up, and a few segments at the least. Poll(2) asks for more
-/// when half of it is gone.
+/// Bytes that may wait for their first transmission: as many as depart during a wake-up, and at least a few segments.
+/// poll(2) reports the socket as writable when half of them are gone.
 fn most_unsent(plan: &TransferPlan, segment: u32) -> u32 {
     let share = match plan.window {
         Window::Fixed(bytes) => bytes / 32,
@@ -244,10 +244,10 @@ impl Transfer {
             }
         }
         for _ in 0..TURNS {
-            let room = self.room(sender)?;
+            let space = self.space(sender)?;
             let left = self.left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
             let source: &[u8] = if self.prefix.is_empty() { &ZEROS } else { &self.prefix };
-            let part = &source[..source.len().min(room).min(left)];
+            let part = &source[..source.len().min(space).min(left)];
             if part.is_empty() {
                 break;
             }
@@ -263,11 +263,11 @@ impl Transfer {
         Ok(())
     }
 
-    /// How much is to be written now: whole segments.
-    fn room(&self, sender: &TcpStream) -> io::Result<usize> {
+    /// Bytes to write now: whole segments.
+    fn space(&self, sender: &TcpStream) -> io::Result<usize> {
         let unsent = u32::try_from(socket::unsent(sender.as_fd())?).unwrap_or(u32::MAX);
-        let room = most_unsent(&self.plan, self.payload).saturating_sub(unsent);
-        Ok(usize::try_from(room - room % self.payload).unwrap_or(0))
+        let space = most_unsent(&self.plan, self.payload).saturating_sub(unsent);
+        Ok(usize::try_from(space - space % self.payload).unwrap_or(0))
     }
 
     fn shut_if_done(&mut self) {
@@ -278,7 +278,7 @@ impl Transfer {
             && let Some(sender) = &self.sender
         {
             self.shut = true;
-            // It is no longer connected, then there is nothing to close.
+            // A connection that has broken needs no close.
             let _ = sender.shutdown(Shutdown::Write);
         }
     }

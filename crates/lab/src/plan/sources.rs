@@ -1,5 +1,5 @@
-//! What the simulator's sources decide, in the shape in which the lab carries it out: equal seeds give the same packets, pages and peers under
-//! both clocks.
+//! The decisions of the simulator's sources, in the form in which the lab carries them out: equal seeds give equal
+//! packets, pages and peers under both clocks.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -159,8 +159,8 @@ impl Application for Peer {
     }
 }
 
-/// The packets of a capture as bytes, payloads zero. An address of one of the lab's hosts becomes another, 198.19 in place of 198.18 and
-/// 2001:3 in place of 2001:2: a host would answer packets to its own address.
+/// The packets of a capture as bytes, payloads zero. An address of one of the lab's hosts becomes another, 198.19 in
+/// place of 198.18 and 2001:3 in place of 2001:2: a host would answer packets to its own address.
 pub(super) fn replay(capture: &Arc<lastmile_model::Replay>, hosts: &BTreeSet<IpAddr>) -> ReplayPlan {
     let addresses: Vec<FlowAddresses> = capture
         .flows

@@ -1,4 +1,4 @@
-//! From the TCP of a scenario to that of the kernel, and what the kernel does in its own way.
+//! From the TCP of a scenario to that of the kernel, and warnings where they differ.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ fn uses_sack(config: &Config) -> bool {
     config.sack && matches!(config.variant, Variant::Sack | Variant::Cubic)
 }
 
-/// What both hosts set for all of `configs`; where these differ, the first holds.
+/// The settings of both hosts for all of `configs`; where these differ, the first holds.
 pub(super) fn hosts(configs: &[&Config], warnings: &mut BTreeSet<String>) -> HostConfig {
     let default = Config::default();
     let first = configs.first().copied().unwrap_or(&default);
@@ -52,7 +52,7 @@ pub(super) fn hosts(configs: &[&Config], warnings: &mut BTreeSet<String>) -> Hos
     common
 }
 
-/// What of `config` the kernel does in its own way, as warnings that name the key.
+/// Warnings that name the keys of `config` that the kernel treats differently.
 pub(super) fn warnings(config: &Config, warnings: &mut BTreeSet<String>) {
     let default = Config::default();
     let mut own = |odd: bool, key: &str, instead: &str| {

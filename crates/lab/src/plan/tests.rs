@@ -81,15 +81,15 @@ const DOWN_AND_UP: &str = r#"
 "#;
 
 #[test]
-fn flows_have_the_simulators_names_ports_and_ways() {
+fn flows_have_the_simulators_names_ports_and_paths() {
     let scenario = scenario(DOWN_AND_UP);
     let plan = Plan::of(&scenario, None, Kernel::default()).unwrap();
     let rows: Vec<(usize, String)> = plan.rows().collect();
     let names: Vec<(usize, &str)> = rows.iter().map(|(traffic, name)| (*traffic, name.as_str())).collect();
     assert_eq!(names, [(0, "down-1"), (0, "down-2"), (1, "web"), (2, "up")]);
-    let [data, acks] = plan.ways(3);
+    let [data, acks] = plan.paths(3);
     assert_eq!((data[0], acks.len()), (0, 4));
-    assert_eq!(plan.ways(0), [acks, data]);
+    assert_eq!(plan.paths(0), [acks, data]);
     let ports: Vec<(End, u16, u16, String)> = plan
         .flows()
         .into_iter()

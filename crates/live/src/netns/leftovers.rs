@@ -1,9 +1,9 @@
 //! Network namespaces that a killed lastmile (SIGKILL, out of memory) left behind.
 //!
-//! A namespace of a run is called `lastmile-PID-ROLE`, and the run holds a lock on it (flock(2)) that ends with its process. A namespace
-//! is a leftover if its lock is free and no process has that number: a living run is safe, also one that another PID namespace
-//! numbers differently, or whose number passed on. Namespaces are made and removed in turn, so that none is met before its lock.
-//! Devices of a run stand in its namespaces or end with their process.
+//! A namespace of a run is called `lastmile-PID-ROLE`, and the run holds a lock on it (flock(2)) that ends with its
+//! process. A namespace is a leftover if its lock is free and no process has that number: a living run is safe, also
+//! one that another PID namespace numbers differently, or whose number passed on. Namespaces are made and removed in
+//! turn, so that none is met before its lock. Devices of a run stand in its namespaces or end with their process.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -88,7 +88,8 @@ fn remove_one(path: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Locks an open file for as long as it stays open (flock(2)), unless another open file of it has the lock. True if it got the lock.
+/// Locks an open file for as long as it stays open (flock(2)), unless another open file of it has the lock. True if it
+/// got the lock.
 pub(super) fn try_lock(file: &File) -> io::Result<bool> {
     match file.try_lock() {
         Ok(()) => Ok(true),
@@ -97,8 +98,8 @@ pub(super) fn try_lock(file: &File) -> io::Result<bool> {
     }
 }
 
-/// The turn to make or remove namespaces in `folder`, while it is kept; ip-netns(8) takes it too. `None` if there is no such folder, or
-/// if somebody keeps it for longer than such work takes.
+/// The turn to make or remove namespaces in `folder`, while it is kept; ip-netns(8) takes it too. `None` if there is no
+/// such folder, or if somebody keeps it for longer than such work takes.
 pub(super) fn turn(folder: &Path) -> io::Result<Option<File>> {
     let folder = match File::open(folder) {
         Ok(folder) => folder,

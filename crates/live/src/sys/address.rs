@@ -12,12 +12,13 @@ use super::packet;
 /// The smallest MTU of a device with IPv6 (RFC 8200, section 5): the kernel takes IPv6 off a device with a smaller one.
 pub(crate) const LEAST_MTU_V6: u16 = 1280;
 
-/// Sysctls below `net.ipv6.conf.DEVICE` that keep a device silent: no duplicate address detection, no router solicitations, and no
-/// link-local address, for which the kernel would do both.
+/// Sysctls below `net.ipv6.conf.DEVICE` that keep a device silent: no duplicate address detection, no router
+/// solicitations, and no link-local address, for which the kernel would do both.
 const SILENT: [(&str, &str); 5] =
     [("addr_gen_mode", "1"), ("accept_ra", "0"), ("accept_dad", "0"), ("dad_transmits", "0"), ("disable_ipv6", "0")];
 
-/// Switches IPv6 on for the device, which sends no packet of its own accord. False on a kernel or a device without IPv6.
+/// Switches IPv6 on for the device, which sends no packet of its own accord. False on a kernel or a device without
+/// IPv6.
 pub(crate) fn enable_ipv6_silently(name: &str) -> io::Result<bool> {
     let of_device = format!("/proc/sys/net/ipv6/conf/{name}");
     if !fs::exists(&of_device)? {
@@ -29,8 +30,8 @@ pub(crate) fn enable_ipv6_silently(name: &str) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Gives the device an address in a network of `prefix_len` bits, usable when this returns: duplicate address detection, which would end later even
-/// where it sends nothing, is left out. Struct `ifaddrmsg` of rtnetlink(7).
+/// Gives the device an address in a network of `prefix_len` bits, usable when this returns: duplicate address
+/// detection, which would end later even where it sends nothing, is left out. Struct `ifaddrmsg` of rtnetlink(7).
 pub(crate) fn add(name: &str, address: IpAddr, prefix_len: u8) -> io::Result<()> {
     let index = packet::index_of(name)?.to_ne_bytes();
     let (family, address_flags, bytes) = match address {

@@ -66,8 +66,8 @@ fn instruction(operation: u8, destination: u8, source: u8, offset: i16, immediat
 }
 
 fn bpf(command: libc::c_int, mut attributes: Attributes) -> io::Result<libc::c_int> {
-    // SAFETY: the attributes have the size that is given, and the kernel may write to them (`log_true_size`). It only reads what they
-    // point to, which the callers of this function borrow until it returns, and keeps no pointer.
+    // SAFETY: the attributes have the size that is given, and the kernel may write to them (`log_true_size`). It only
+    // reads what they point to, which the callers of this function borrow until it returns, and keeps no pointer.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut attributes, size_of::<Attributes>()) };
     check(libc::c_int::try_from(result).expect("descriptors and zero are ints"))
 }
@@ -90,16 +90,16 @@ fn link(program: BorrowedFd<'_>, device: libc::c_int, attach: u32, flags: u32) -
     descriptor(bpf(LINK_CREATE, attributes)?)
 }
 
-/// Drops all that comes in through the device of this number in the namespace of the calling thread, behind the taps of packet
-/// sockets and before everything else, until the link is closed.
+/// Drops all that comes in through the device of this number in the namespace of the calling thread, behind the taps of
+/// packet sockets and before everything else, until the link is closed.
 pub(crate) fn drop_ingress(device: libc::c_int) -> io::Result<OwnedFd> {
     let program = [instruction(MOVE_IMMEDIATE, 0, 0, 0, TCX_DROP), instruction(EXIT, 0, 0, 0, 0)];
     let program = load(PROG_TYPE_SCHED_CLS, TCX_INGRESS, &program)?;
     link(program.as_fd(), device, TCX_INGRESS, 0)
 }
 
-/// Hands all that comes in through the device of this number, in the namespace of the calling thread, to the AF_XDP socket of the
-/// queue that it came by, until the link is closed. Queues without a socket stay the kernel's.
+/// Hands all that comes in through the device of this number, in the namespace of the calling thread, to the AF_XDP
+/// socket of the queue that it came by, until the link is closed. Queues without a socket stay the kernel's.
 pub(crate) fn redirect(device: libc::c_int, sockets: &[impl AsFd], flags: u32) -> io::Result<OwnedFd> {
     let count = u32::try_from(sockets.len()).expect("a device has few queues");
     // Keys and values of four bytes.

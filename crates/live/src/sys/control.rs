@@ -4,14 +4,16 @@ use std::time::{Duration, SystemTime};
 
 /// A message without parts, address and control block.
 pub(super) fn message() -> libc::msghdr {
-    // SAFETY: integers and pointers, of which all zero is a value. Fields for padding, which some C libraries have, cannot be named.
+    // SAFETY: integers and pointers, of which all zero is a value. Fields for padding, which some C libraries have,
+    // cannot be named.
     unsafe { std::mem::zeroed() }
 }
 
 /// Reports every control message to `each`: level, type, data.
 pub(super) fn messages(message: &libc::msghdr, mut each: impl FnMut(libc::c_int, libc::c_int, &[u8])) {
-    // SAFETY: the kernel has set the length of the control block to what it filled, and the CMSG functions stay within it. A header that is
-    // not null is whole; its data follow it, as many bytes as its length says beyond the header's own.
+    // SAFETY: the kernel has set the length of the control block to what it filled, and the CMSG functions stay within
+    // it. A header that is not null is whole; its data follow it, as many bytes as its length says beyond the header's
+    // own.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while !header.is_null() {
@@ -23,8 +25,8 @@ pub(super) fn messages(message: &libc::msghdr, mut each: impl FnMut(libc::c_int,
     }
 }
 
-/// The receive time that a message of type `SCM_TIMESTAMPNS` carries: two 64-bit numbers, seconds and nanoseconds, on the
-/// 64-bit systems that lastmile runs on.
+/// The receive time that a message of type `SCM_TIMESTAMPNS` carries: two 64-bit numbers, seconds and nanoseconds, on
+/// the 64-bit systems that lastmile runs on.
 pub(super) fn stamp(level: libc::c_int, kind: libc::c_int, data: &[u8]) -> Option<SystemTime> {
     if (level, kind) != (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
         return None;

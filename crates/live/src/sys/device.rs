@@ -1,5 +1,5 @@
-//! TUN devices, and what the driver of a device does to packets: tun(4) of the kernel's documentation, ethtool(8). Their calls are ioctl(2)s with
-//! a struct `ifreq`, which no crate offers safely.
+//! TUN devices, and what the driver of a device does to packets: tun(4) of the kernel's documentation, ethtool(8).
+//! Their calls are ioctl(2)s with a struct `ifreq`, which no crate offers safely.
 //!
 //! All of it acts on the network namespace of the calling thread.
 
@@ -21,8 +21,8 @@ pub(crate) fn open_tun(pattern: &str) -> io::Result<(File, String)> {
     open_clone(pattern, libc::IFF_TUN | libc::IFF_NO_PI)
 }
 
-/// Makes a TAP device as a virtual machine has it, each of whose frames begins with a struct `virtio_net_hdr`, and gives its file. The
-/// machine takes from the kernel whatever `offloads` names (`TUN_F_*`).
+/// Makes a TAP device as a virtual machine has it, each of whose frames begins with a struct `virtio_net_hdr`, and
+/// gives its file. The machine takes from the kernel whatever `offloads` names (`TUN_F_*`).
 #[cfg(test)]
 pub(crate) fn open_tap(name: &str, offloads: libc::c_uint) -> io::Result<File> {
     let (file, _) = open_clone(name, libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR)?;
@@ -55,8 +55,8 @@ pub(crate) fn receive_queues(name: &str) -> io::Result<u32> {
     }
 }
 
-/// Has hosts finish checksums and cut segments before they hand them to the device. `ETHTOOL_STXCSUM`, `ETHTOOL_STSO` and
-/// `ETHTOOL_SGSO` of linux/ethtool.h.
+/// Has hosts finish checksums and cut segments before they hand them to the device. `ETHTOOL_STXCSUM`, `ETHTOOL_STSO`
+/// and `ETHTOOL_SGSO` of linux/ethtool.h.
 pub(crate) fn switch_off_transmit_offloads(name: &str) -> io::Result<()> {
     for command in [0x24, 0x1F, 0x17] {
         let mut value: [u32; 2] = [command, 0];

@@ -79,8 +79,8 @@ pub(crate) fn bring_up(name: &str) -> io::Result<()> {
     Message::new(libc::RTM_SETLINK, 0, index_of(name)?, libc::IFF_UP as u32).ask().map(drop)
 }
 
-/// Sets how many packets the kernel keeps until they are read. The ioctl for it, of netdevice(7), wants rights outside of every user
-/// namespace.
+/// Sets how many packets the kernel keeps until they are read. The ioctl for it, of netdevice(7), wants rights outside
+/// of every user namespace.
 pub(crate) fn set_tx_queue_len(name: &str, packets: u16) -> io::Result<()> {
     let mut message = Message::new(libc::RTM_SETLINK, 0, index_of(name)?, 0);
     message.attribute(libc::IFLA_TXQLEN, &u32::from(packets).to_ne_bytes());

@@ -14,10 +14,12 @@ pub(super) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Memory of this process, in huge pages where the kernel has them: one look-up of an address serves 512 times as much.
+    /// Memory of this process, in huge pages where the kernel has them: one look-up of an address serves 512 times as
+    /// much.
     pub(super) fn anonymous(len: usize) -> io::Result<Self> {
         let mapping = Self::new(len, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)?;
-        // SAFETY: advice about the whole of the mapping, which changes nothing that it holds. A kernel without huge pages refuses it.
+        // SAFETY: advice about the whole of the mapping, which changes nothing that it holds. A kernel without huge
+        // pages refuses it.
         unsafe { libc::madvise(mapping.start.as_ptr().cast(), len, libc::MADV_HUGEPAGE) };
         Ok(mapping)
     }
@@ -48,8 +50,8 @@ impl Mapping {
         unsafe { self.start.add(offset) }
     }
 
-    /// Has the processor fetch the byte at this offset, and the 127 that follow, into its cache, without waiting for it. An offset
-    /// outside the mapping does nothing useful, and no harm.
+    /// Has the processor fetch the byte at this offset, and the 127 that follow, into its cache, without waiting for
+    /// it. An offset outside the mapping does nothing useful, and no harm.
     #[inline]
     pub(super) fn fetch(&self, offset: u64) {
         let at = self.start.as_ptr().wrapping_add(offset as usize);
@@ -67,7 +69,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and nobody can borrow from it any more. A failure leaves it, which does no harm.
+        // SAFETY: the mapping is this value's own, and nobody can borrow from it any more. A failure leaves it, which
+        // does no harm.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
     }
 }

@@ -21,13 +21,15 @@ pub(crate) fn unshare() -> io::Result<()> {
     unshare_only(UnshareFlags::NEWNET)
 }
 
-/// Moves the process, which must have one thread alone, into a new user namespace, in which it has every right. unshare(2).
+/// Moves the process, which must have one thread alone, into a new user namespace, in which it has every right.
+/// unshare(2).
 pub(crate) fn unshare_user() -> io::Result<()> {
     unshare_only(UnshareFlags::NEWUSER)
 }
 
 fn unshare_only(namespaces: UnshareFlags) -> io::Result<()> {
-    // SAFETY: a namespace of its own leaves the thread's descriptors and its view of files shared, as the standard library expects.
+    // SAFETY: a namespace of its own leaves the thread's descriptors and its view of files shared, as the standard
+    // library expects.
     Ok(unsafe { unshare_unsafe(namespaces) }?)
 }
 
@@ -41,8 +43,8 @@ pub(crate) fn unpin(path: &Path) -> io::Result<()> {
     Ok(unmount(path, UnmountFlags::DETACH)?)
 }
 
-/// Makes [`RUN_DIR`] a mount of its own whose changes every mount namespace sees. Without that, a process that has copied
-/// the mounts (a container, a service) would keep a removed namespace alive.
+/// Makes [`RUN_DIR`] a mount of its own whose changes every mount namespace sees. Without that, a process that has
+/// copied the mounts (a container, a service) would keep a removed namespace alive.
 pub(crate) fn share_run_dir() -> io::Result<()> {
     let share = || mount_change(RUN_DIR, MountPropagationFlags::SHARED | MountPropagationFlags::REC);
     match share() {

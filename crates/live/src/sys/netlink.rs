@@ -119,7 +119,8 @@ pub(super) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])>
 mod tests {
     use super::*;
 
-    /// linux/netlink.h: length, type 2 (NLMSG_ERROR), flags, sequence, port, then the negative error number; 0 acknowledges.
+    /// linux/netlink.h: length, type 2 (NLMSG_ERROR), flags, sequence, port, then the negative error number; 0
+    /// acknowledges.
     #[test]
     fn the_first_error_among_answers_is_found() {
         let answer = |errno: i32| {

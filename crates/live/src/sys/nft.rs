@@ -1,8 +1,8 @@
 //! A chain of nftables that drops all that comes in through a device, for as long as a socket is open: nft(8), and
 //! linux/netfilter/nfnetlink.h and nf_tables.h.
 //!
-//! The table has an owner (`flags owner`, since Linux 5.12), the netlink socket that made it: when that is closed, be it by the end of
-//! the process, the kernel removes the table.
+//! The table has an owner (`flags owner`, since Linux 5.12), the netlink socket that made it: when that is closed, be
+//! it by the end of the process, the kernel removes the table.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -36,8 +36,8 @@ const INGRESS: u32 = 0;
 const DROP: u32 = 0;
 const NESTED: u16 = 1 << 15;
 
-/// Drops all that comes in through the device of this name in the namespace of the calling thread, behind the taps of packet sockets
-/// and before everything else, until the socket that this returns is closed.
+/// Drops all that comes in through the device of this name in the namespace of the calling thread, behind the taps of
+/// packet sockets and before everything else, until the socket that this returns is closed.
 pub(crate) fn drop_ingress(device: &str) -> io::Result<OwnedFd> {
     let table = format!("lastmile-{device}");
     let mut owned = message(NFTABLES << 8 | NEW_TABLE, NETDEV, 0);

@@ -1,8 +1,9 @@
-//! When the kernel gave each packet to a device: a packet socket that hears what goes out, and whose ring this program reads without
-//! a system call. packet(7), `PACKET_RX_RING` with `TPACKET_V2`; the kernel's documentation, networking/packet_mmap.
+//! When the kernel gave each packet to a device: a packet socket that hears what goes out, and whose ring this program
+//! reads without a system call. packet(7), `PACKET_RX_RING` with `TPACKET_V2`; the kernel's documentation,
+//! networking/packet_mmap.
 //!
-//! Of each packet the ring keeps its length, its beginning and its time. It knows neither whether the device took the packet nor
-//! when somebody read it there.
+//! Of each packet the ring keeps its length, its beginning and its time. It knows neither whether the device took the
+//! packet nor when somebody read it there.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -13,8 +14,8 @@ use super::mapping::Mapping;
 use super::packet::{bind, index_of, open};
 use super::set_option;
 
-/// Bytes of a record: struct `tpacket2_hdr`, a link-layer address, room for a header of the link that no TUN device has, and the
-/// packet's beginning.
+/// Bytes of a record: struct `tpacket2_hdr`, a link-layer address, room for a header of the link that no TUN device
+/// has, and the packet's beginning.
 const RECORD: usize = 128;
 /// Records: twice as many packets as the device holds unread.
 const RECORDS: usize = 8192;
@@ -66,8 +67,8 @@ impl Outgoing {
         if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return None;
         }
-        // SAFETY: a record lies in the mapping. The kernel has just handed it over, and keeps off it until it is given back, which
-        // borrows `self` mutably.
+        // SAFETY: a record lies in the mapping. The kernel has just handed it over, and keeps off it until it is given
+        // back, which borrows `self` mutably.
         let record = unsafe { std::slice::from_raw_parts(self.memory.at(self.next * RECORD).as_ptr(), RECORD) };
         // linux/if_packet.h, struct tpacket2_hdr: status, len, snaplen, mac and net (16 bits each), sec, nsec.
         let word = |at: usize| u32::from_ne_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]]);
@@ -89,7 +90,8 @@ impl Outgoing {
     }
 
     fn status(&self) -> &AtomicU32 {
-        // SAFETY: a record lies in the mapping, aligned to its size, and begins with an integer that both sides use as an atomic one.
+        // SAFETY: a record lies in the mapping, aligned to its size, and begins with an integer that both sides use as
+        // an atomic one.
         unsafe { self.memory.at(self.next * RECORD).cast().as_ref() }
     }
 }

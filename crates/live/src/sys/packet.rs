@@ -1,8 +1,9 @@
 //! Packet sockets: packet(7), recvmmsg(2), sendmmsg(2).
 //!
 //! Receiving and sending are two sockets. The one that receives gives each frame with the offload that was left undone
-//! (`PACKET_VNET_HDR`), its VLAN tag if the kernel took that off (`PACKET_AUXDATA`), and the kernel's receive time; the one that
-//! sends takes bare frames and passes by the device's queueing discipline (`PACKET_QDISC_BYPASS`), since its caller is the queue.
+//! (`PACKET_VNET_HDR`), its VLAN tag if the kernel took that off (`PACKET_AUXDATA`), and the kernel's receive time; the
+//! one that sends takes bare frames and passes by the device's queueing discipline (`PACKET_QDISC_BYPASS`), since its
+//! caller is the queue.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -78,8 +79,9 @@ impl Batch {
 }
 
 impl Receiver {
-    /// Receives every frame that comes in through the device of this name in the namespace of the calling thread, whomever it
-    /// is for, and none that goes out. `buffer` bytes of the kernel's memory keep those that have not been read.
+    /// Receives every frame that comes in through the device of this name in the namespace of the calling thread,
+    /// whomever it is for, and none that goes out. `buffer` bytes of the kernel's memory keep those that have not been
+    /// read.
     pub fn open(device: &str, buffer: u32) -> io::Result<Self> {
         let index = index_of(device)?;
         let receiver = Self { socket: open()?, index };
@@ -133,9 +135,8 @@ impl Receiver {
         }
         let count = libc::c_uint::try_from(limit).expect("at most a batch");
         let socket = self.socket.as_raw_fd();
-        // rustix has no recvmmsg(2).
-        // SAFETY: `count` messages, each with a part and a control block of the lengths given, all of which outlive the call;
-        // null for no timeout.
+        // rustix has no recvmmsg(2). SAFETY: `count` messages, each with a part and a control block of the lengths
+        // given, all of which outlive the call; null for no timeout.
         let received =
             unsafe { libc::recvmmsg(socket, messages.as_mut_ptr(), count, libc::MSG_DONTWAIT as _, ptr::null_mut()) };
         batch.about.clear();
@@ -183,8 +184,8 @@ impl Sender {
         Ok(sender)
     }
 
-    /// Sends frames in their order, at most a batch of them, until one is refused; returns how many were sent, or why not even
-    /// the first was. Never waits.
+    /// Sends frames in their order, at most a batch of them, until one is refused; returns how many were sent, or why
+    /// not even the first was. Never waits.
     pub fn send<'a>(&self, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
         let (mut parts, mut messages) = empty_batch();
         let mut count: libc::c_uint = 0;
@@ -219,7 +220,8 @@ fn about(message: &libc::mmsghdr) -> About {
     about
 }
 
-/// The tag in a struct `tpacket_auxdata`: `tp_status` in the first four bytes, `tp_vlan_tci` and `tp_vlan_tpid` in the last.
+/// The tag in a struct `tpacket_auxdata`: `tp_status` in the first four bytes, `tp_vlan_tci` and `tp_vlan_tpid` in the
+/// last.
 fn tag(auxiliary: &[u8]) -> Option<(u16, u16)> {
     const VLAN: u16 = 0x8100;
     let status = u32::from_ne_bytes(*auxiliary.first_chunk()?);

@@ -1,11 +1,12 @@
 //! The rings of AF_XDP: entries that pass between this program and the kernel without a system call. linux/if_xdp.h.
 //!
-//! A ring has one producer and one consumer. Each side counts what it has done, in a counter of 32 bits that wraps, and publishes that
-//! count for the other side. [`Producer`] is this program's end of a ring to the kernel, [`Consumer`] its end of a ring from the kernel.
+//! A ring has one producer and one consumer. Each side counts what it has done, in a counter of 32 bits that wraps, and
+//! publishes that count for the other side. [`Producer`] is this program's end of a ring to the kernel, [`Consumer`]
+//! its end of a ring from the kernel.
 //!
-//! Each end keeps its own count to itself and never reads it back from the shared memory. A count never goes back: the kernel keeps a
-//! copy of the producer's count, and a smaller one would look to it like four billion new entries. The other side may publish any count:
-//! an end neither hands out nor overwrites more entries than the ring has.
+//! Each end keeps its own count to itself and never reads it back from the shared memory. A count never goes back: the
+//! kernel keeps a copy of the producer's count, and a smaller one would look to it like four billion new entries. The
+//! other side may publish any count: an end neither hands out nor overwrites more entries than the ring has.
 
 use std::io;
 use std::marker::PhantomData;
@@ -53,8 +54,8 @@ impl<T: Entry> Shared<T> {
     }
 
     fn count(&self, offset: usize) -> &AtomicU32 {
-        // SAFETY: `map` has checked that an aligned integer lies at this offset of the mapping, which lives as long as `self`. Both
-        // sides access it as an atomic.
+        // SAFETY: `map` has checked that an aligned integer lies at this offset of the mapping, which lives as long as
+        // `self`. Both sides access it as an atomic.
         unsafe { self.mapping.at(offset).cast().as_ref() }
     }
 
@@ -86,7 +87,8 @@ impl<T: Entry> Producer<T> {
         self.ring.count(self.ring.consumer).load(Ordering::Acquire)
     }
 
-    /// Puts an entry into the ring; hands it back where the ring is full. The kernel sees it at the next [`Producer::publish`].
+    /// Puts an entry into the ring; hands it back where the ring is full. The kernel sees it at the next
+    /// [`Producer::publish`].
     pub(super) fn push(&mut self, entry: T) -> Result<(), T> {
         if self.produced.wrapping_sub(self.taken()) >= ENTRIES {
             return Err(entry);

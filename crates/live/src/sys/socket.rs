@@ -1,4 +1,5 @@
-//! TCP sockets that are set up before they open, options of sockets, and what the kernel tells of a connection: tcp(7), ip(7).
+//! TCP sockets that are set up before they open, options of sockets, and what the kernel tells of a connection: tcp(7),
+//! ip(7).
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,8 +18,8 @@ const TCP_DELACK_MAX_US: libc::c_int = 46;
 /// A request of linux/sockios.h that libc has no name for.
 const SIOCOUTQNSD: libc::Ioctl = 0x894B;
 
-/// A socket for `address` and what can be reached from it, in the network namespace of the calling thread. It neither listens nor has connected
-/// yet, and never blocks.
+/// A socket for `address` and what can be reached from it, in the network namespace of the calling thread. It neither
+/// listens nor has connected yet, and never blocks.
 pub fn open(address: SocketAddr) -> io::Result<OwnedFd> {
     let family = if address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -59,8 +60,8 @@ pub fn discard(fd: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
     usize::try_from(taken).map_err(|_| io::Error::last_os_error())
 }
 
-/// Sends what there is space for, and never waits: how many bytes it took. With `more` to come the last of them is not marked as the end of
-/// what there is (PSH), which a receiver would acknowledge at once. `MSG_MORE` of send(2).
+/// Sends what there is space for, and never waits: how many bytes it took. With `more` to come the last of them is not
+/// marked as the end of what there is (PSH), which a receiver would acknowledge at once. `MSG_MORE` of send(2).
 pub fn send(fd: BorrowedFd<'_>, bytes: &[u8], more: bool) -> io::Result<usize> {
     let mut flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     flags.set(SendFlags::MORE, more);
@@ -95,9 +96,9 @@ pub fn clamp_window(fd: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     set_option(fd, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &int(bytes))
 }
 
-/// Acknowledges every second segment, and a lone one late: without it the kernel acknowledges 16 segments one by one at the beginning and after
-/// every pause of a retransmission timeout, and one that is marked (PSH) when it is read. The kernel forgets it when an ACK was late or a
-/// segment came twice. `TCP_QUICKACK` of tcp(7).
+/// Acknowledges every second segment, and a lone one late: without it the kernel acknowledges 16 segments one by one at
+/// the beginning and after every pause of a retransmission timeout, and one that is marked (PSH) when it is read. The
+/// kernel forgets it when an ACK was late or a segment came twice. `TCP_QUICKACK` of tcp(7).
 pub fn delay_acks(fd: BorrowedFd<'_>) -> io::Result<()> {
     Ok(sockopt::set_tcp_quickack(fd, false)?)
 }

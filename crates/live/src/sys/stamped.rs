@@ -1,5 +1,5 @@
-//! Packets with the time at which the kernel received them: socket(7) `SO_TIMESTAMPNS`, recvmsg(2), cmsg(3). rustix reads no control messages
-//! with times.
+//! Packets with the time at which the kernel received them: socket(7) `SO_TIMESTAMPNS`, recvmsg(2), cmsg(3). rustix
+//! reads no control messages with times.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};

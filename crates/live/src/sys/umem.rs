@@ -1,13 +1,15 @@
 //! The memory for frames that AF_XDP shares between this program and the kernel (UMEM), cut into chunks.
 //!
-//! A chunk belongs either to this program or to the kernel. [`Chunk`] is the right to use one: there is at most one of each, and it
-//! cannot be copied. Lending a chunk to the kernel takes the right away; only a chunk that was lent comes back, once.
+//! A chunk belongs either to this program or to the kernel. [`Chunk`] is the right to use one: there is at most one of
+//! each, and it cannot be copied. Lending a chunk to the kernel takes the right away; only a chunk that was lent comes
+//! back, once.
 
 use std::io;
 
 use super::mapping::Mapping;
 
-/// Bytes of a chunk: one page, so that every kernel takes it. A frame must fit next to the space that the kernel keeps in front of it.
+/// Bytes of a chunk: one page, so that every kernel takes it. A frame must fit next to the space that the kernel keeps
+/// in front of it.
 pub(super) const CHUNK: usize = 4096;
 
 /// All chunks, and who has them.
@@ -50,8 +52,8 @@ impl Umem {
     /// The bytes of a chunk.
     pub(super) fn bytes(&mut self, Chunk(number): &Chunk) -> &mut [u8] {
         let start = self.mapping.at(*number as usize * CHUNK);
-        // SAFETY: a chunk lies in the mapping. The caller has the right to it, so the kernel keeps off it; `self` is borrowed for as long
-        // as the slice lives, so there is no second one.
+        // SAFETY: a chunk lies in the mapping. The caller has the right to it, so the kernel keeps off it; `self` is
+        // borrowed for as long as the slice lives, so there is no second one.
         unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), CHUNK) }
     }
 

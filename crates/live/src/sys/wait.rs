@@ -17,8 +17,9 @@ use super::check;
 /// Which of the descriptors given to [`readable`] can be read, in their order.
 pub(crate) type Ready<const N: usize> = [bool; N];
 
-/// Waits until one of `fds` (those that are `None` never are) is readable (hang-ups and errors count: reading will say which), or `timeout` has
-/// passed; `None` waits without end. A signal that interrupts the wait ends it early, with nothing ready. ppoll(2).
+/// Waits until one of `fds` (those that are `None` never are) is readable (hang-ups and errors count: reading will say
+/// which), or `timeout` has passed; `None` waits without end. A signal that interrupts the wait ends it early, with
+/// nothing ready. ppoll(2).
 pub(crate) fn readable<const N: usize>(
     fds: [Option<BorrowedFd<'_>>; N],
     timeout: Option<Duration>,
@@ -66,8 +67,8 @@ pub(crate) fn wake_punctually() -> io::Result<()> {
     Ok(set_current_timer_slack(NonZeroU64::new(1))?)
 }
 
-/// Puts this thread before every ordinary one (`SCHED_FIFO`, lowest priority). sched_setscheduler(2), which rustix does not have and some C
-/// libraries refuse.
+/// Puts this thread before every ordinary one (`SCHED_FIFO`, lowest priority). sched_setscheduler(2), which rustix does
+/// not have and some C libraries refuse.
 pub(crate) fn run_first() -> io::Result<()> {
     // The kernel's struct sched_param.
     let priority: libc::c_int = 1;
@@ -86,8 +87,8 @@ pub(crate) fn signal(handle: &OwnedFd, signal: i32) -> io::Result<()> {
     Ok(pidfd_send_signal(handle, named(signal)?)?)
 }
 
-/// Sends `signal` to every process of the group whose leader is the child `pid`, which has not been waited for or still has members.
-/// kill(2).
+/// Sends `signal` to every process of the group whose leader is the child `pid`, which has not been waited for or still
+/// has members. kill(2).
 pub(crate) fn signal_group(pid: u32, signal: i32) -> io::Result<()> {
     let group = process(pid)?;
     if group.is_init() {

@@ -1,13 +1,13 @@
-//! AF_XDP sockets: frames in memory that the kernel and this program share, without a system call for each. The kernel's
-//! documentation, networking/af_xdp; linux/if_xdp.h.
+//! AF_XDP sockets: frames in memory that the kernel and this program share, without a system call for each. The
+//! kernel's documentation, networking/af_xdp; linux/if_xdp.h.
 //!
-//! A socket serves one receive queue of a device. Half of its chunks circulate on the way in (fill ring to the kernel, receive ring
-//! back), half on the way out (transmit ring, completion ring).
+//! A socket serves one receive queue of a device. Half of its chunks circulate on the way in (fill ring to the kernel,
+//! receive ring back), half on the way out (transmit ring, completion ring).
 //!
-//! In copy mode the kernel takes frames from the transmit ring within two system calls of this process: sendto(2), which reports what
-//! became of the last frame, and poll(2), which does not. So no frame may be left in the ring when a poll can come:
-//! [`XdpSocket::transmit`] cancels what the kernel has not taken, by putting descriptors in its place that the kernel skips. The
-//! producer's count stays; the kernel has a copy of it.
+//! In copy mode the kernel takes frames from the transmit ring within two system calls of this process: sendto(2),
+//! which reports what became of the last frame, and poll(2), which does not. So no frame may be left in the ring when a
+//! poll can come: [`XdpSocket::transmit`] cancels what the kernel has not taken, by putting descriptors in its place
+//! that the kernel skips. The producer's count stays; the kernel has a copy of it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -66,8 +66,8 @@ pub(crate) struct XdpSocket {
 }
 
 impl XdpSocket {
-    /// Opens a socket on `queue` of the device of this number in the namespace of the calling thread. It receives nothing
-    /// until a program redirects frames to it.
+    /// Opens a socket on `queue` of the device of this number in the namespace of the calling thread. It receives
+    /// nothing until a program redirects frames to it.
     pub(crate) fn open(device: libc::c_int, queue: u32) -> io::Result<Self> {
         let socket = socket_with(AddressFamily::XDP, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
         sockopt::set_socket_send_buffer_size_force(&socket, SEND_BUFFER)?;
@@ -112,12 +112,14 @@ impl XdpSocket {
         let Self { umem, fill, free, .. } = self;
         let address = umem.lend(chunk);
         if let Err(address) = fill.push(address) {
-            // No more chunks circulate on the way in than the ring has entries. One that found none would serve for sending.
+            // No more chunks circulate on the way in than the ring has entries. One that found none would serve for
+            // sending.
             free.extend(umem.take_back(address));
         }
     }
 
-    /// Hands at most `limit` waiting frames to `take`, and gives their chunks back to the kernel; returns how many there were.
+    /// Hands at most `limit` waiting frames to `take`, and gives their chunks back to the kernel; returns how many
+    /// there were.
     pub(crate) fn receive(&mut self, limit: usize, take: &mut dyn FnMut(&mut [u8])) -> usize {
         let Self { receive, fill, umem, free, .. } = self;
         let batch = receive.batch(limit);
@@ -162,7 +164,8 @@ impl XdpSocket {
         if pending == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EAGAIN)) }
     }
 
-    /// Puts a frame up for sending; false where no chunk or no entry is free, or the frame is longer than [`MAX_FRAME`].
+    /// Puts a frame up for sending; false where no chunk or no entry is free, or the frame is longer than
+    /// [`MAX_FRAME`].
     pub(crate) fn put_up(&mut self, frame: &[u8]) -> bool {
         if frame.len() > MAX_FRAME {
             return false;
@@ -179,8 +182,8 @@ impl XdpSocket {
         }
     }
 
-    /// Has the kernel send what was put up, and says of each frame in its order what became of it. Never waits. Nothing is left in
-    /// the ring that the kernel could send later.
+    /// Has the kernel send what was put up, and says of each frame in its order what became of it. Never waits. Nothing
+    /// is left in the ring that the kernel could send later.
     pub(crate) fn transmit(&mut self, verdict: &mut dyn FnMut(io::Result<()>)) {
         self.transmit.publish();
         let mut open = self.transmit.produced().wrapping_sub(self.settled);
@@ -188,8 +191,8 @@ impl XdpSocket {
             let called = self.call();
             let taken = self.taken(open);
             let dropped = matches!(&called, Err(error) if error.raw_os_error() == Some(libc::EBUSY));
-            // EBUSY: the device has no carrier, and the last frame that the kernel took is lost. If that was the first one, the kernel
-            // does not say yet that it took it.
+            // EBUSY: the device has no carrier, and the last frame that the kernel took is lost. If that was the first
+            // one, the kernel does not say yet that it took it.
             let settled = if dropped { taken.max(1).min(open) } else { taken };
             let lost = u32::from(dropped).min(settled);
             (lost..settled).for_each(|_| verdict(Ok(())));
@@ -245,7 +248,8 @@ impl XdpSocket {
     /// Received frames that the kernel dropped since the socket was opened.
     pub(crate) fn dropped(&self) -> io::Result<Dropped> {
         let counted = sockopt::xdp_statistics(&self.socket)?;
-        // The kernel counts both a frame that is too long and one for which there is no chunk as dropped, and the latter once more.
+        // The kernel counts both a frame that is too long and one for which there is no chunk as dropped, and the
+        // latter once more.
         let without_chunk = counted.rx_fill_ring_empty_descs.unwrap_or(0).min(counted.rx_dropped);
         let unread = without_chunk + counted.rx_ring_full.unwrap_or(0);
         Ok(Dropped { unread, too_long: counted.rx_dropped - without_chunk })
@@ -267,8 +271,8 @@ impl AsFd for XdpSocket {
     }
 }
 
-/// Leads all frames that come in through the device of this number, in the namespace of the calling thread, to these sockets, of
-/// which each serves the queue of its place; until the link is closed.
+/// Leads all frames that come in through the device of this number, in the namespace of the calling thread, to these
+/// sockets, of which each serves the queue of its place; until the link is closed.
 pub(crate) fn redirect(device: libc::c_int, sockets: &[XdpSocket], mode: Mode) -> io::Result<OwnedFd> {
     bpf::redirect(device, sockets, mode.flags())
 }
