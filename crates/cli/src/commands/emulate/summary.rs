@@ -14,11 +14,11 @@ use lastmile_scenario::Scenario;
 use lastmile_scenario::file::{self, Reading};
 use lastmile_sim::outcome::{self, Amount, Conservation, LinkOutcome};
 use lastmile_sim::spec::{Link, Network};
+use lastmile_text::table::{Kind, Table};
 use lastmile_units::{BitRate, Duration};
 use serde::Serialize;
 
 use crate::commands::run::variants::pairs;
-use crate::table::{Align, Table};
 
 use super::Start;
 use super::path::Path;
@@ -215,8 +215,8 @@ impl Live {
 
     /// For a terminal: the devices, and below them what else there is to tell.
     pub(in crate::commands) fn table(&self) -> String {
-        let columns = ["Packets in", "out", "Late p50", "p99", "p99.9", "max"].map(|title| (title, Align::Right));
-        let mut table = Table::new([("Devices", Align::Left)].into_iter().chain(columns));
+        let columns = ["Packets in", "out", "Late p50", "p99", "p99.9", "max"].map(|title| (title, Kind::Number));
+        let mut table = Table::new([("Devices", Kind::Name)].into_iter().chain(columns));
         let late = |seconds: Option<f64>| seconds.map_or_else(|| "-".to_owned(), |s| format!("{:.0} us", s * 1e6));
         let mut notes = String::new();
         for (name, direction) in [("up", &self.up), ("down", &self.down)] {

@@ -383,8 +383,7 @@ fn ends_of_traffic(scenario: &Scenario) -> Result<(String, String)> {
 fn simulated_alone(scenario: &Scenario, traffic: &Traffic) -> Failure {
     let what = if matches!(traffic.source, Source::Ping { .. }) { "a ping over UDP" } else { "of kind \"writes\"" };
     let message = format_args!("{}: traffic.{} is {what}, which only the simulator has", scenario.name(), traffic.name);
-    Failure::new(message)
-        .hint("`lastmile run` without --live simulates it; of TCP the lab has bulk, persistent, web and swarm")
+    Failure::new(message).hint("`lastmile run` simulates it; of TCP the lab has bulk, persistent, web and swarm")
 }
 
 /// Traffic that runs between other nodes than the two hosts.
