@@ -33,10 +33,10 @@ help: ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
 
 .PHONY: demo
-demo: ## An upload starves a download, then the same line with two remedies
+demo: ## An upload starves a download, then the same line with two other queues
 	@scripts/setup.sh demo
 	$(CARGO) build --release --locked --package lastmile-cli
-	$(LASTMILE) run scenarios/upload-starves-download.toml --remedy none,sad,sad-priority --out $(OUT)
+	$(LASTMILE) compare scenarios/upload-starves-download.toml --vary access.up.queue.kind=fifo,sad,priority --out $(OUT)
 
 .PHONY: test
 test: lint ## Everything: format, lints, tests, documentation, live tests where the machine allows

@@ -14,7 +14,7 @@ mod interrupt;
 mod memory;
 mod parallel;
 mod printer;
-mod table;
+mod removed;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -66,6 +66,10 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         // A closed standard error leaves nobody to tell.
         Err(error) if error.use_stderr() => {
+            let command = std::env::args_os().nth(1).unwrap_or_default();
+            if let Some(removed) = removed::removed(&command.to_string_lossy(), &error) {
+                return printer.failure(&removed).into();
+            }
             let _ = printer::escaped(error).print();
             return Exit::CouldNotRun.into();
         }

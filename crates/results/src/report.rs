@@ -22,6 +22,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::Run;
 use crate::comparison::Comparison;
 use crate::schema::{Clock, Summary};
+use crate::tabular;
 use panel::{Frame, Panel, coordinate};
 use scale::Axis;
 pub use trade::{Curve, TradeOff, trade_off};
@@ -236,14 +237,15 @@ fn shared_caption(runs: &[Run]) -> String {
     let Some((first, others)) = runs.split_first() else { return String::new() };
     let shared =
         |set: &&String| !first.own.contains(*set) && others.iter().all(|run| run.summary.inputs.set.contains(*set));
-    let labels = runs.iter().map(|run| run.label.as_str()).collect::<Vec<_>>().join(", ");
-    let varied = varied(runs).map(|keys| if named_by_value(runs) { format!("{keys} = {labels}") } else { labels });
+    let keys = varied(runs);
+    let labels = || vec![runs.iter().map(|run| run.label.as_str()).collect::<Vec<_>>().join(", ")];
+    let varied = if keys.is_empty() { Vec::new() } else { named_values(runs, &keys).unwrap_or_else(labels) };
     let summaries: Vec<&Summary> = runs.iter().map(|run| &run.summary).collect();
     caption_with(&summaries, first.summary.inputs.set.iter().filter(shared).chain(&varied))
 }
 
-/// The keys in which runs differ, such as `access.policy`; `None` where that is not known.
-fn varied(runs: &[Run]) -> Option<String> {
+/// The keys in which runs differ, such as `access.policy`; none where that is not known.
+fn varied(runs: &[Run]) -> Vec<&str> {
     let mut keys: Vec<&str> = Vec::new();
     for set in runs.iter().flat_map(|run| &run.own) {
         let key = set.split_once('=').map_or(set.as_str(), |(key, _)| key);
@@ -252,13 +254,26 @@ fn varied(runs: &[Run]) -> Option<String> {
             keys.push(key);
         }
     }
-    (!keys.is_empty()).then(|| keys.join(" or "))
+    keys
 }
 
-/// Each run has the name of a value that it sets, as with `--vary`; cases have names of their own.
-fn named_by_value(runs: &[Run]) -> bool {
-    runs.iter()
-        .all(|run| run.own.iter().any(|set| set.split_once('=').is_some_and(|(_, value)| value.ends_with(&run.label))))
+/// `key = value, value` for each of `keys`, where runs are named by the values that they set; `None` where a run has a name of its own, as cases do.
+fn named_values(runs: &[Run], keys: &[&str]) -> Option<Vec<String>> {
+    let values = |run| -> Option<Vec<&str>> {
+        let Run { label, own, .. }: &Run = run;
+        let names: Vec<&str> = if keys.len() == 1 { vec![label] } else { label.split(", ").collect() };
+        let sets = |key: &str, name: &str| {
+            own.iter().any(|set| set.split_once('=').is_some_and(|(set, value)| set == key && value.ends_with(name)))
+        };
+        let named = names.len() == keys.len() && keys.iter().zip(&names).all(|(key, name)| sets(key, name));
+        named.then_some(names)
+    };
+    let values: Vec<Vec<&str>> = runs.iter().map(values).collect::<Option<_>>()?;
+    let of = |(number, key): (usize, &&str)| {
+        let values = tabular::distinct(values.iter().map(|of_run| of_run[number]));
+        format!("{key} = {}", values.join(", "))
+    };
+    Some(keys.iter().enumerate().map(of).collect())
 }
 
 /// Of `summaries`, at least one; a seed or length that is not that of all of them is left out.

@@ -1,27 +1,19 @@
 //! The result on a terminal: tables that fit its width, and what limited each flow.
 //!
-//! Plain text without escape sequences, whatever names hold: whoever prints may set headings in bold where colour is wanted. Tables are laid out by
-//! `comfy-table`; columns that do not fit wrap.
-
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, TableStyle, Width};
+//! Plain text without escape sequences, whatever names hold: whoever prints may set headings in bold where colour is wanted.
 
 use lastmile_text::shown;
+use lastmile_text::table::wrap;
 
-use crate::Run;
 use crate::format;
 use crate::schema::{Flow, PhaseFlow, Summary};
 use crate::seeds::Seeded;
-use crate::tabular::{self, Kind, Table};
+use crate::tabular::{self, Table};
 
 /// Rows of one table; `summary.json` has them all.
 const MOST_ROWS: usize = 40;
 /// Flows whose limits are told in words.
 const MOST_EXPLAINED: usize = 8;
-/// A word of more characters is cut where a table would be too wide.
-const LONGEST_WORD: u16 = 20;
-/// Narrower than this nothing can be laid out.
-const LEAST_WIDTH: u16 = 40;
-
 /// The result of a run for a terminal of `width` columns.
 #[must_use]
 pub fn run(summary: &Summary, width: u16) -> String {
@@ -55,14 +47,6 @@ pub fn run(summary: &Summary, width: u16) -> String {
     text
 }
 
-/// Several runs of one scenario, a column each, for a terminal of `width` columns.
-#[must_use]
-pub fn comparison(runs: &[Run], width: u16) -> String {
-    let mut text = String::new();
-    table(&mut text, &tabular::comparison(runs), width);
-    text
-}
-
 /// Means over seeds, for a terminal of `width` columns.
 #[must_use]
 pub fn over_seeds(seeded: &[Seeded], width: u16) -> String {
@@ -91,54 +75,14 @@ fn table_with(text: &mut String, table: &Table, (all, most): (usize, usize), wid
     if table.rows.is_empty() {
         return;
     }
-    let width = width.max(LEAST_WIDTH);
-    let whole_words = laid_out(table, most, width, true);
-    let fits = whole_words.lines().all(|line| line.chars().count() <= usize::from(width));
-    let laid_out = if fits { whole_words } else { laid_out(table, most, width, false) };
+    let first = Table { rows: table.rows.iter().take(most).cloned().collect(), ..table.clone() };
     if !text.is_empty() {
         text.push('\n');
     }
-    text.push_str(&format!("{}\n{laid_out}\n", shown::line(&table.title)));
+    text.push_str(&format!("{}\n{}", shown::line(&table.title), first.render_within(width)));
     if all > most {
         text.push_str(&format!(" … {} more\n", all - most));
     }
-}
-
-/// The table in `width` columns of text, or in more if `whole_words` need more.
-fn laid_out(table: &Table, most: usize, width: u16, whole_words: bool) -> String {
-    let mut laid_out = comfy_table::Table::new();
-    laid_out
-        .load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')))
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(width)
-        .set_header(table.columns.iter().map(|column| cell(&shown::lines(&column.name), column.kind)));
-    for row in table.rows.iter().take(most) {
-        laid_out
-            .add_row(row.iter().zip(&table.columns).map(|(content, column)| cell(&shown::line(content), column.kind)));
-    }
-    for (number, (column, laid_out)) in table.columns.iter().zip(laid_out.column_iter_mut()).enumerate() {
-        // A number that wraps cannot be read; words can, but not their parts.
-        if column.kind == Kind::Number {
-            laid_out.set_constraint(ColumnConstraint::ContentWidth);
-        } else if whole_words {
-            let least = Width::Fixed(longest_word(table, number) + laid_out.padding_width());
-            laid_out.set_constraint(ColumnConstraint::LowerBoundary(least));
-        }
-    }
-    laid_out.trim_fmt()
-}
-
-/// Characters of the longest word of a column, its head included, that is not cut.
-fn longest_word(table: &Table, column: usize) -> u16 {
-    let cells = table.rows.iter().filter_map(|row| row.get(column)).map(String::as_str);
-    let words = cells.chain([table.columns[column].name.as_str()]).flat_map(str::split_whitespace);
-    let longest = words.map(|word| word.chars().count()).max().unwrap_or(0);
-    longest.try_into().unwrap_or(LONGEST_WORD).min(LONGEST_WORD)
-}
-
-fn cell(content: &str, kind: Kind) -> Cell {
-    let alignment = if kind == Kind::Number { CellAlignment::Right } else { CellAlignment::Left };
-    Cell::new(content).set_alignment(alignment)
 }
 
 /// What limited each flow, in words.
@@ -166,28 +110,6 @@ fn explanations(text: &mut String, summary: &Summary, first: &[&Flow], width: u1
     if summary.flows.len() > MOST_EXPLAINED {
         text.push_str(&format!(" … {} more flows\n", summary.flows.len() - MOST_EXPLAINED));
     }
-}
-
-/// Appends `words` in lines of `width`, the first indented by `indent`, those after it by two more.
-fn wrap(text: &mut String, words: &str, indent: usize, width: u16) {
-    let width = usize::from(width.max(LEAST_WIDTH));
-    let mut line = " ".repeat(indent);
-    let mut empty = true;
-    for word in shown::line(words).split(' ') {
-        if !empty && line.chars().count() + 1 + word.chars().count() > width {
-            text.push_str(&line);
-            text.push('\n');
-            line = " ".repeat(indent + 2);
-            empty = true;
-        }
-        if !empty {
-            line.push(' ');
-        }
-        line.push_str(word);
-        empty = false;
-    }
-    text.push_str(&line);
-    text.push('\n');
 }
 
 #[cfg(test)]

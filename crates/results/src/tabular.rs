@@ -8,6 +8,8 @@ mod streams;
 
 use std::collections::BTreeMap;
 
+pub(crate) use lastmile_text::table::{Column, Kind, Table};
+
 use crate::format;
 use crate::schema::{Delay, Flow, Group, Line, Link, PageResponse, Pages, Probe, RoundTrip, Shares, Spread, Summary};
 use crate::summarise::LOST_CELLS;
@@ -16,45 +18,10 @@ pub(crate) use self::cells::{abr_sources, channels, edges, ports, virtual_paths}
 pub(crate) use self::phases::{Value, busy_links, comparison, measured, over_seeds, phases};
 pub(crate) use self::streams::{classes, datagram_classes, datagram_flows, datagrams, delays, waits_by_class};
 
-/// A table: a heading, columns, rows of text.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Table {
-    /// What it tells.
-    pub(crate) title: String,
-    /// Names of the columns, units included.
-    pub(crate) columns: Vec<Column>,
-    /// As many cells as columns each.
-    pub(crate) rows: Vec<Vec<String>>,
-}
-
-/// How a column is set.
-#[derive(Clone, Debug)]
-pub(crate) struct Column {
-    /// What stands above it.
-    pub(crate) name: String,
-    /// How its cells are set.
-    pub(crate) kind: Kind,
-}
-
-/// How cells are set.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    /// The name of the row.
-    Name,
-    /// Text: left.
-    Text,
-    /// A sentence: left, and it may wrap.
-    Words,
-    /// A number: right.
-    Number,
-}
-
-impl Table {
-    /// The table without columns that have nothing to tell in any row.
-    fn without_empty_columns(mut self) -> Self {
-        keep_told(&mut self.columns, &mut self.rows);
-        self
-    }
+/// The table without columns that have nothing to tell in any row.
+fn without_empty_columns(mut table: Table) -> Table {
+    keep_told(&mut table.columns, &mut table.rows);
+    table
 }
 
 /// Leaves the columns in which any row has something to tell.
@@ -162,7 +129,7 @@ pub(crate) fn links(summary: &Summary) -> Table {
         ("Dropped", Text),
     ]);
     let used = summary.links.iter().filter(|link| link.packets > 0 || link.drops.values().any(|drops| *drops > 0));
-    Table { title: "Links".to_owned(), columns, rows: used.map(link).collect() }.without_empty_columns()
+    without_empty_columns(Table { title: "Links".to_owned(), columns, rows: used.map(link).collect() })
 }
 
 fn link(link: &Link) -> Vec<String> {
@@ -216,7 +183,7 @@ pub(crate) fn groups(summary: &Summary) -> Table {
     };
     let many = summary.flows.len() > MANY;
     let rows = summary.groups.iter().filter(|_| many).map(row).collect();
-    Table { title: "All flows".to_owned(), columns, rows }.without_empty_columns()
+    without_empty_columns(Table { title: "All flows".to_owned(), columns, rows })
 }
 
 /// More flows than this are summed up first, and only the worst of each kind have a row and an explanation on a terminal.

@@ -9,8 +9,8 @@ use lastmile_units::{BitRate, Duration, Ratio};
 use crate::diagnostics::Place;
 use crate::line::{self, Defaults, LineSpec};
 use crate::policy::{self, Policy, Position};
-use crate::queue::{self, Remedy, Wire};
-use crate::reader::Table;
+use crate::queue::{self, Wire};
+use crate::reader::{Table, Unopened};
 use crate::schema::{Key, Kind, Section};
 use crate::topology::Topology;
 
@@ -38,12 +38,6 @@ pub(crate) static ACCESS: Section = Section {
         line::OAM,
         line::COMPRESSION,
         line::SLOTS,
-        Key::with_default(
-            "remedy",
-            Kind::Choice(&["none", "sad", "ack-filter", "ack-priority", "sad-priority"]),
-            "none",
-            "What is done about ACKs that wait upstream: short for wrapping the queue of `up`, see [remedies](#remedies).",
-        ),
         Key::optional(
             "policy",
             Kind::Text,
@@ -131,10 +125,8 @@ const NO_POLICY: &str = "none";
 pub struct Access {
     /// The line towards the client.
     pub down: LineSpec,
-    /// The line from the client, its remedy included, and the policy that stands in the modem.
+    /// The line from the client, with the queue of a policy that stands in the modem.
     pub up: LineSpec,
-    /// What is done about ACKs that wait upstream.
-    pub remedy: Remedy,
     /// The policy that the queues come from, if the file names one.
     pub policy: Option<Policy>,
     /// Index of the link `down` in the network, of several lines that of the first.
@@ -160,6 +152,25 @@ impl Nodes {
     /// The clients, and the server.
     pub(crate) fn ends(&self) -> (Vec<NodeIndex>, NodeIndex) {
         (self.lines.iter().map(|(client, _)| *client).collect(), self.server)
+    }
+}
+
+/// Opens `[access]`. The hint for the removed key `remedy` names what says the same.
+pub(crate) fn open(table: Unopened<'_>) -> Table<'_> {
+    let remedy = table.text("remedy").unwrap_or_default().to_owned();
+    table.open_with_hints(&ACCESS, |key| (key == "remedy").then(|| in_place_of_remedy(&remedy)))
+}
+
+fn in_place_of_remedy(remedy: &str) -> String {
+    let queue = |kind: &str| format!("queue = {{ kind = \"{kind}\", limit = ... }} in [access.up]");
+    match remedy {
+        "none" => "leave it out: a line without policy has its own queues".to_owned(),
+        "sad" | "ack-filter" => format!("policy = \"{remedy}\"; or, to keep the line's own limit, {}", queue(remedy)),
+        "ack-priority" => format!("{}; policy = \"ack-priority\" shares by rates", queue("priority")),
+        "sad-priority" => "policy = \"sad-priority\"; or, to keep the line's own limit, queue = { kind = \"priority\", \
+             classes = [{ match = { pure_ack = true }, queue = { kind = \"sad\", limit = ... } }, { limit = ... }] } in [access.up]"
+            .to_owned(),
+        _ => "policy = \"NAME\": lastmile policy list names them; or a kind of queue in [access.up]".to_owned(),
     }
 }
 
@@ -198,11 +209,6 @@ pub(crate) fn read<'d>(
     };
     let down = direction(table, "down", &shared);
     let up = direction(table, "up", &shared);
-    let remedy = table.choice("remedy", Remedy::NAMES);
-    let up = up.zip(remedy).and_then(|(up, remedy)| {
-        let queue = queue::with_remedy(table, up.queue.clone(), remedy)?;
-        Some(LineSpec { queue, ..up })
-    });
     let policy = policy(table, down.as_ref(), up.as_ref());
     let fastest = [&down, &up].into_iter().flatten().filter_map(|line| line.rate).max();
     let count = u64::try_from(nodes.lines.len()).unwrap_or(u64::MAX);
@@ -216,11 +222,7 @@ pub(crate) fn read<'d>(
         up.queue = policy.up.clone();
     }
     let in_modem = policy.as_ref().is_some_and(|policy| policy.place == Position::Modem);
-    let instead = match remedy? {
-        _ if in_modem => Some("with a policy in the modem, whose queues interrupt nothing"),
-        Remedy::None => None,
-        _ => Some("with a remedy, whose queue interrupts nothing"),
-    };
+    let instead = in_modem.then_some("with a policy in the modem, whose queues interrupt nothing");
     if !line::can_interleave(table, "down", &down, None) || !line::can_interleave(table, "up", &up, instead) {
         return None;
     }
@@ -254,7 +256,7 @@ pub(crate) fn read<'d>(
     add(topology, &aggregation, "dslam-gateway", dslam, gateway);
     add(topology, &backbone, "gateway-server", gateway, server);
     let client = nodes.lines.first().map(|(client, _)| *client)?;
-    Some((Access { down, up, remedy: remedy?, policy, down_link: 2, up_link: 5, client, server }, lines))
+    Some((Access { down, up, policy, down_link: 2, up_link: 5, client, server }, lines))
 }
 
 /// The queues of a middlebox between the CPE and the LAN, by direction.
@@ -302,11 +304,6 @@ fn policy(table: &Table<'_>, down: Option<&LineSpec>, up: Option<&LineSpec>) -> 
     };
     if name == NO_POLICY {
         return Some(None);
-    }
-    if table.has("remedy") && table.optional::<String>("remedy").is_some_and(|remedy| remedy != "none") {
-        let hint = "a policy has remedies of its own: leave out one of them";
-        table.error("remedy", "both a remedy and a policy", Some(hint.into()));
-        return None;
     }
     let (down, up) = (down?, up?);
     let line = policy::Line { up: up.rate?, down: down.rate?, up_layer: up.link_layer, down_layer: down.link_layer };

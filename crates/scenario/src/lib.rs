@@ -53,7 +53,6 @@ pub use line::LineSpec;
 pub use memory::Need;
 pub use overrides::Override;
 pub use policy::Policy;
-pub use queue::Remedy;
 pub use scenario::{Scenario, tcp_of};
 
 #[cfg(test)]

@@ -112,8 +112,13 @@ impl<'d> Unopened<'d> {
 
     /// Reads the table as `section`.
     pub(crate) fn open(self, section: &'static Section) -> Table<'d> {
+        self.open_with_hints(section, |_| None)
+    }
+
+    /// Reads the table as `section`; `hint` may know what an unknown key should be.
+    pub(crate) fn open_with_hints(self, section: &'static Section, hint: impl Fn(&str) -> Option<String>) -> Table<'d> {
         let table = Table { at: self, sections: vec![section] };
-        table.check_keys(|_| None);
+        table.check_keys(hint);
         table
     }
 

@@ -163,28 +163,13 @@ Values carry their unit and stand in quotes. What two people could read differen
 
 `--set key=value` changes a value before the file is read, or adds it. The key is written with dots from the top level; an entry
 of a list goes by its name or by its place from 0. Quotes may be left out: `--set access.up.rate=1 Mbit/s` (in a shell:
-`--set \"access.up.rate=1 Mbit/s\"`), `--set traffic.upload.start=10s`, `--set access.up.queue.kind=sad`, `--set access.remedy=sad`.
+`--set \"access.up.rate=1 Mbit/s\"`), `--set traffic.upload.start=10s`, `--set access.up.queue.kind=sad`.
 An override is checked like the same line in the file.
 ";
 
 const ENCAPSULATIONS: &str = "\
 `encapsulation` takes one of these names (`lastmile overhead` shows what each costs for any size), `l2tp/` and the name of \
 the tunnel's carrier, or a table.";
-
-const REMEDIES: &str = "\
-### Remedies
-
-`remedy` in `[access]` is short for a queue of `up`, which must be a FIFO:
-
-| `remedy` | short for |
-| --- | --- |
-| `\"none\"` | `queue = { kind = \"fifo\", limit, drop }` |
-| `\"sad\"` | `queue = { kind = \"sad\", limit, drop }` |
-| `\"ack-filter\"` | `queue = { kind = \"ack-filter\", limit, drop }` |
-| `\"ack-priority\"` | `queue = { kind = \"priority\", limit, drop }`: two FIFOs of that limit, pure ACKs first |
-| `\"sad-priority\"` | the same with `kind = \"sad\"` over the FIFO of the ACKs |
-
-";
 
 /// The whole reference, as Markdown.
 #[must_use]
@@ -200,9 +185,6 @@ pub fn render() -> String {
         }
         for section in *sections {
             render_section(&mut text, section, title);
-        }
-        if *title == "The access line" {
-            text.push_str(REMEDIES);
         }
         text.truncate(text.trim_end().len());
         text.push('\n');

@@ -6,7 +6,7 @@ use lastmile_model::{Echo, Listener, Names, Network, NodeIndex, Record, Source, 
 use lastmile_tcp::Config;
 use lastmile_units::{ByteCount, Duration};
 
-use crate::access::{self, ACCESS, Access};
+use crate::access::{self, Access};
 use crate::atm::contract::Contracts;
 use crate::atm::edge::Edges;
 use crate::atm::{self, circuits};
@@ -308,7 +308,7 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
     let mut topology = Topology::default();
     let mut ends = None;
     let access = root.table("access").and_then(|table| {
-        let table = table.open(&ACCESS);
+        let table = access::open(table);
         let nodes = access::add_nodes(&table, &mut topology);
         ends = Some(nodes.ends());
         access::read(&table, &nodes, &mut topology)

@@ -1,4 +1,4 @@
-//! Text that leaves the program: one escaping function for each kind of reader.
+//! Text that leaves the program: one escaping function for each kind of reader, and one table printer.
 //!
 //! Names, descriptions and paths come from files and from other programs. Each reader takes some characters for commands: a shell,
 //! systemd, a terminal, a spreadsheet. A text reaches a reader only through the reader's function here.
@@ -9,6 +9,7 @@
 //! | page (HTML, SVG) | [`shown::file`], after the markup's own escaping | the same; tabs stay |
 //! | shell | [`shell::word`], [`shell::comment`] | one word; one comment without a line break |
 //! | systemd | [`systemd::program`], [`systemd::word`], [`systemd::value`] | one word; one value on one line |
+//! | terminal, in columns | [`table::Table`] | a table whose cells are lines |
 //! | table of a spreadsheet | [`csv::cell`] | one cell of RFC 4180 |
 //!
 //! JSON, Parquet, pcapng and OpenMetrics have libraries that escape; the crate `results` writes JSON, and escapes there what
@@ -18,3 +19,4 @@ pub mod csv;
 pub mod shell;
 pub mod shown;
 pub mod systemd;
+pub mod table;

@@ -1,5 +1,6 @@
-//! `lastmile compare`: one scenario in several cases, under remedies, or with values of a key, side by side.
+//! `lastmile compare`: one scenario under several policies, with several values of keys, or in several cases.
 
+mod difference;
 mod variants;
 
 use std::num::NonZeroUsize;
@@ -7,11 +8,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use lastmile_model::{Source, Traffic};
-use lastmile_results::comparison::{self, Comparison, Row};
+use lastmile_results::comparison::{self, Comparison};
 use lastmile_results::format;
 use lastmile_results::schema::Document;
-use lastmile_results::seeds::Means;
+use lastmile_results::seeds::{Means, Seeded};
 use lastmile_scenario::{Override, Scenario};
+use lastmile_text::table::{Kind, Table};
 use lastmile_units::Duration;
 use serde::Serialize;
 
@@ -23,40 +25,38 @@ use crate::exit::{Exit, Failure, Result};
 use crate::interrupt::Interrupt;
 use crate::memory::Grant;
 use crate::printer::Printer;
-use crate::table::{Align, Table};
 
-/// Columns of a terminal that nobody has made larger.
-const WIDTH: usize = 80;
-
-/// What the run of the downloads alone is called.
+/// Label of the run of the downloads alone.
 const ALONE: &str = "download alone";
 
-/// Simulate a scenario in several cases, under remedies, or with values of a key
+/// Simulate a scenario under several policies, with several values of keys, or in several cases
 ///
-/// Over an [access] line, prints for each run the goodput of downloads and uploads while both are active, the share of the goodput that the
+/// Each row of the table is a run. Several lists of values make a grid: every combination is a row, and the values of the last list change fastest.
+///
+/// Over an [access] line, a row shows the goodput of downloads and uploads while both are active, the share of the goodput that the
 /// downloads have alone on the line's own queues, and the round trips of the file's ping and of a best-effort probe. The probe is added: a ping over
-/// UDP without a code point, with at most 1 % of the upstream. Columns of calls and datagrams show the worst flow. Over other networks, prints goodputs
-/// and their fairness, losses, and over ATM the queue of the busiest port and the backlog at the edge. With --out, writes the results of each run and a
-/// report of all.
+/// UDP without a code point, with at most 1 % of the upstream. Columns of calls and datagrams show the worst flow. Over other networks, a row shows
+/// goodputs and their fairness, losses, and over ATM the queue of the busiest port and the backlog at the edge. With --out, each run has a folder of
+/// results, and one report shows all.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Scenario file, with an [access] line, a [[case]] for each run, or --vary
+    /// Scenario file
     scenario: PathBuf,
 
-    /// Ready policies, files of policies, or remedies of `[access]`, each in place of the policy or remedy of the file; `none` is the line's own
-    /// queues [default: the [[case]]s of the file, or none, the policy or remedy of the file, cake, fq-codel-sqm and full-both-ways]
+    /// Policies in place of the file's: ready ones, files, or none for the line's own queues [default, without --vary: the [[case]]s of the
+    /// file, or else none, the file's policy, cake, fq-codel-sqm and full-both-ways]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
-    remedies: Vec<String>,
+    policy: Vec<String>,
 
-    /// Instead of remedies: run once for each value of a key, such as access.up.interleave=none,cells
-    #[arg(long, value_name = "KEY=VALUE,...", conflicts_with = "remedies")]
-    vary: Option<String>,
+    /// Values of a key, such as access.up.interleave=none,cells; may be given for several keys
+    #[arg(long, value_name = "KEY=VALUE,...")]
+    vary: Vec<String>,
 
     /// Seed of every random stream; equal seeds give equal results [default: the file's, or 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// Run each row with so many seeds, from the seed of the file or of --seed on: means with 95 % intervals
+    /// Run each row with N seeds, from the seed of the file or of --seed on: means with 95 % intervals
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=1000))]
     seeds: Option<u64>,
 
@@ -68,9 +68,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME")]
     duration: Option<Duration>,
 
-    /// Directory for the results; made if it is not there
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    files: Files,
 
     #[command(flatten)]
     memory: Grant,
@@ -99,7 +98,7 @@ struct Compared<'a> {
 struct ComparedRun<'a> {
     label: &'a str,
     #[serde(flatten)]
-    measured: Row,
+    measured: comparison::Row,
     summary: Document<'a>,
 }
 
@@ -108,31 +107,30 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     printer.warnings(file.warnings());
     let rows = variants::of(arguments, &file)?;
     let planned = planned(arguments, &file, &rows, printer)?;
-    let what = rows.what;
     let (mut variants, mut scenarios) = planned.compared;
     let compared = variants.len();
     variants.extend(planned.alone.0);
     scenarios.extend(planned.alone.1);
     let plan = plan(arguments);
     let interrupt = Interrupt::watch()?;
-    let _folders = run::folders(&plan, &variants[..compared])?;
+    let _folders = run::folders(&plan, &variants)?;
     let mut done = match run::simulate_all(&plan, &variants, &scenarios, &interrupt, printer)? {
         Ok(done) => done,
         Err(interrupted) => return Ok(interrupted),
     };
     let alone = done.split_off(compared);
     let comparison = Comparison {
-        rows: run::seeded(arguments.seeds.unwrap_or(1), &done),
+        rows: seeded(&rows, &done),
         alone_bps: alone.iter().map(|alone| comparison::downloads(&alone.run.summary)).collect(),
     };
-    let report = match &arguments.out {
+    let report = match &arguments.files.out {
         Some(out) => {
             run::write_runs(out, &variants, &mut done)?;
             Some(run::write_report(out, &comparison)?)
         }
         None => None,
     };
-    print(arguments, &what, &done, &comparison, printer)?;
+    print(arguments, &rows, &done, &comparison, printer)?;
     if let Some(report) = report {
         let line = format!("report: {}", report.display());
         if arguments.json { printer.talk(&line) } else { printer.data(&format!("\n{line}\n"))? }
@@ -153,12 +151,13 @@ struct Planned {
 
 fn planned(arguments: &Arguments, file: &Scenario, rows: &Rows, printer: &mut Printer) -> Result<Planned> {
     let mut planned = Planned { compared: Runs::default(), alone: Runs::default() };
-    for row in &rows.variants {
-        let why = format!("{} \"{}\"", rows.what, row.label);
-        for (number, variant) in over_seeds(arguments, file, row).into_iter().enumerate() {
+    for row in &rows.rows {
+        let why = rows.words(row);
+        for (number, variant) in over_seeds(arguments, file, &row.variant).into_iter().enumerate() {
             let read = Scenario::load_with(&arguments.scenario, &variant.overrides);
-            // The file is right as it is, so what is wrong now comes of this.
+            // The file is valid as it is, so the error is one of this row.
             let scenario = read.map_err(|report| Failure::Report(report.within(&why)))?;
+            scenario.needs_traffic(&arguments.scenario.display().to_string()).map_err(Failure::Report)?;
             if number == 0 {
                 printer.warnings(&scenario.warnings().beyond(file.warnings()).within(&why));
             }
@@ -167,7 +166,7 @@ fn planned(arguments: &Arguments, file: &Scenario, rows: &Rows, printer: &mut Pr
         }
     }
     if file.access().is_some() && has_download(file) {
-        let alone = Variant::new(ALONE, &arguments.common(), rows.reference.clone());
+        let alone = Variant::new(ALONE, &arguments.common(), rows.reference.clone()).unwritten();
         for variant in over_seeds(arguments, file, &alone) {
             let file = Scenario::load_with(&arguments.scenario, &variant.overrides).map_err(Failure::Report)?;
             planned.alone.0.push(variant);
@@ -175,6 +174,14 @@ fn planned(arguments: &Arguments, file: &Scenario, rows: &Rows, printer: &mut Pr
         }
     }
     Ok(planned)
+}
+
+/// The runs of each row.
+fn seeded(rows: &Rows, done: &[Done]) -> Vec<Seeded> {
+    let each = done.len() / rows.rows.len();
+    let of =
+        |(row, done): (&variants::Row, &[Done])| Seeded { label: row.variant.label.clone(), runs: run::runs(done) };
+    rows.rows.iter().zip(done.chunks(each)).map(of).collect()
 }
 
 /// `variant` itself, or with each seed that `arguments` ask for.
@@ -204,7 +211,7 @@ fn plan(arguments: &Arguments) -> run::Arguments {
     run::Arguments {
         seed: arguments.seed,
         changes: Changes { set: arguments.set.clone(), duration: arguments.duration, policy: None },
-        files: Files { out: arguments.out.clone(), ..Files::default() },
+        files: arguments.files.clone(),
         memory: arguments.memory.clone(),
         threads: arguments.threads,
         json: arguments.json,
@@ -212,40 +219,44 @@ fn plan(arguments: &Arguments) -> run::Arguments {
     }
 }
 
-/// The rows; `what` says what their names are.
 fn print(
     arguments: &Arguments,
-    what: &str,
+    rows: &Rows,
     done: &[Done],
     comparison: &Comparison,
     printer: &mut Printer,
 ) -> Result<()> {
     let scenario = &done[0].run.summary.scenario;
-    let rows = comparison.measured();
+    let measured = comparison.measured();
     let alone = comparison.alone();
     if arguments.json {
-        let means = comparison.rows.iter().zip(&rows);
+        let means = comparison.rows.iter().zip(&measured);
         let means = means.map(|(row, runs)| Means { label: &row.label, measures: comparison::means(runs) });
         let means = arguments.seeds.map(|_| means.collect());
-        let runs = done.iter().zip(rows.iter().flatten().cloned());
+        let runs = done.iter().zip(measured.iter().flatten().cloned());
         let runs = runs
             .map(|(done, measured)| ComparedRun { label: &done.run.label, measured, summary: done.document() })
             .collect();
         return Ok(printer.json(&Compared { scenario, reference_bps: alone.map(|alone| alone.mean), means, runs })?);
     }
     printer.heading(scenario)?;
-    let alone =
-        alone.map(|alone| format!("The downloads alone have {}. ", format::rate(alone.mean))).unwrap_or_default();
-    let seeds =
-        arguments.seeds.map(|seeds| format!("Means of {seeds} seeds, with 95 % intervals. ")).unwrap_or_default();
-    let probe = comparison::about_the_probe(&rows).map(|about| format!("{about}\n")).unwrap_or_default();
-    let place = rows.first().map(|runs| comparison::measured_where(runs)).unwrap_or_default();
+    let unvaried = if arguments.vary.is_empty() { "" } else { ", with the file's values," };
+    let alone = alone.map(|alone| format!("The downloads alone{unvaried} have {}. ", format::rate(alone.mean)));
+    let seeds = arguments.seeds.map(|seeds| format!("Means of {seeds} seeds, with 95 % intervals. "));
+    let probe = comparison::about_the_probe(&measured).map(|about| format!("{about}\n"));
+    let place = measured.first().map(|runs| comparison::measured_where(runs)).unwrap_or_default();
+    let [alone, seeds, probe] = [alone, seeds, probe].map(Option::unwrap_or_default);
     printer.data(&format!("\n{alone}{seeds}Measured {place}.\n{probe}\n"))?;
-    let (columns, texts) = comparison::table(&rows);
-    let columns = columns.into_iter().map(|name| (name, Align::Right));
-    let mut table = Table::new([(what, Align::Left)].into_iter().chain(columns));
-    for (row, cells) in comparison.rows.iter().zip(texts) {
-        table.row(std::iter::once(row.label.clone()).chain(cells));
+    let (columns, texts) = comparison::table(&measured);
+    let columns = columns.into_iter().map(|name| (name, Kind::Number));
+    let mut table = Table::new(rows.what.iter().map(|what| (what.as_str(), Kind::Name)).chain(columns));
+    for (row, cells) in rows.rows.iter().zip(texts) {
+        table.row(row.values.iter().cloned().chain(cells));
     }
-    Ok(printer.data(&table.render_within(WIDTH))?)
+    printer.data(&table.render_within(printer.width()))?;
+    if arguments.seeds.is_none() {
+        let limits = difference::explained(&run::runs(done), printer.width());
+        printer.data(&if limits.is_empty() { limits } else { format!("\n{limits}") })?;
+    }
+    Ok(())
 }

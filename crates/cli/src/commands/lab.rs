@@ -25,7 +25,7 @@ use serde::Serialize;
 use super::emulate::two_nodes;
 use super::run::capture::Captures;
 use super::run::options::{Changes, Files};
-use super::run::variants::{Variant, common};
+use super::run::variants::Variant;
 use super::{leftovers, run};
 use crate::exit::{Exit, Failure, Result};
 use crate::folders::Folders;
@@ -72,23 +72,6 @@ pub(crate) struct Arguments {
     /// Print JSON: the summary, and what only real packets have under "live"
     #[arg(long)]
     pub(super) json: bool,
-}
-
-/// `lastmile run --live`.
-impl From<&run::Arguments> for Arguments {
-    fn from(run: &run::Arguments) -> Self {
-        Self {
-            scenario: run.scenario.clone(),
-            changes: Changes { set: common(&run.changes.set, run.seed, None), ..run.changes.clone() },
-            congestion: None,
-            quick_acks: false,
-            between: None,
-            both: false,
-            runs: 1,
-            files: run.files.clone(),
-            json: run.json,
-        }
-    }
 }
 
 /// Name of the file with what only real packets have.

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use clap::Args;
 use lastmile_linklayer::{Framing, LinkLayer, OamShare, PRESETS, Preset};
 use lastmile_scenario::diagnostics::did_you_mean;
+use lastmile_text::table::{Kind, Table};
 use lastmile_units::{ByteCount, CellCount};
 use serde::Serialize;
 
 use crate::bytes;
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
-use crate::table::{Align, Table};
 
 /// A TCP ACK without options, one with timestamps, the packet that every host takes (RFC 791), a full Ethernet payload.
 const USUAL_SIZES: [u64; 4] = [40, 52, 576, 1500];
@@ -200,7 +200,7 @@ fn print_one(named: &Named, costs: &[Cost], printer: &mut Printer) -> Result<()>
         printer.data(&text)?;
     }
     let mut table =
-        Table::new(["IP bytes", "frame", "cells", "wire bytes", "efficiency"].map(|title| (title, Align::Right)));
+        Table::new(["IP bytes", "frame", "cells", "wire bytes", "efficiency"].map(|title| (title, Kind::Number)));
     for cost in costs {
         table.row([
             cost.size_bytes.to_string(),
@@ -216,9 +216,9 @@ fn print_one(named: &Named, costs: &[Cost], printer: &mut Printer) -> Result<()>
 
 /// Several links: a line each, wire bytes, cells and efficiency by size.
 fn print_several(links: &[Named], sizes: &[u64], costs: &[Vec<Cost>], printer: &mut Printer) -> Result<()> {
-    let columns = [("link", Align::Left), ("bytes", Align::Right), ("framing", Align::Left)];
+    let columns = [("link", Kind::Name), ("bytes", Kind::Number), ("framing", Kind::Text)];
     let sizes = sizes.iter().flat_map(|size| [format!("{size} B"), "cells".to_owned(), "eff.".to_owned()]);
-    let sizes = sizes.map(|title| (title, Align::Right));
+    let sizes = sizes.map(|title| (title, Kind::Number));
     let mut table = Table::new(columns.map(|(title, align)| (title.to_owned(), align)).into_iter().chain(sizes));
     for (named, costs) in links.iter().zip(costs) {
         let head = [named.name.clone(), named.link.overhead().to_string(), named.link.framing().to_string()];
@@ -257,8 +257,8 @@ fn fits(links: &[Named], arguments: &Arguments) -> Result<Vec<Fit>> {
 
 fn print_fits(fits: &[Fit], counts: &[u64], printer: &mut Printer) -> Result<()> {
     let plural = |count| if count == 1 { "" } else { "s" };
-    let columns = counts.iter().map(|&count| (format!("in {count} cell{}", plural(count)), Align::Right));
-    let mut table = Table::new([("largest IP packet".to_owned(), Align::Left)].into_iter().chain(columns));
+    let columns = counts.iter().map(|&count| (format!("in {count} cell{}", plural(count)), Kind::Number));
+    let mut table = Table::new([("largest IP packet".to_owned(), Kind::Name)].into_iter().chain(columns));
     for row in fits.chunks(counts.len()) {
         let sizes = row.iter().map(|fit| fit.size_bytes.map_or_else(|| "-".to_owned(), |size| size.to_string()));
         table.row([row[0].link.clone()].into_iter().chain(sizes));

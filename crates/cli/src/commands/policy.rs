@@ -1,18 +1,19 @@
 //! `lastmile policy`: the ready policies, and what a policy becomes on its line.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use clap::{Args, Subcommand};
 use lastmile_queueing::ack::clamp::{Growth, Target};
 use lastmile_queueing::meter::drain::Law;
 use lastmile_scenario::Policy;
-use lastmile_scenario::file::Reading;
-use lastmile_scenario::policy::{AckRate, Class, Down, Line, Position, Regulated, Rule, ready};
+use lastmile_scenario::file::{self, Reading};
+use lastmile_scenario::policy::{AckRate, Class, Down, Line, LineOf, Position, Regulated, Rule, ready};
+use lastmile_text::table::{Kind, Table};
 use lastmile_units::{BitRate, ByteCount};
 
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
-use crate::table::{Align, Table};
 
 /// List, check and show policies
 ///
@@ -29,7 +30,7 @@ enum Command {
     List,
     /// Print a policy's classes with rates, sizes on the wire and bursts
     Show(Shown),
-    /// Check a policy file, and print what it becomes
+    /// Check a policy, and print what it becomes
     Check(Shown),
 }
 
@@ -63,7 +64,7 @@ impl OnLine {
             let failure = Failure::new(format_args!("the policy \"{}\" has no line of its own", self.policy));
             return Err(failure.hint("--up, --down and --link say which it is"));
         }
-        self.load_as(None, reading)
+        self.load_as(LineOf::Policy, reading)
     }
 
     /// The options of the line, as they were given.
@@ -73,19 +74,22 @@ impl OnLine {
         rates.chain(self.link.clone().map(|link| ("link", link))).collect()
     }
 
-    /// The policy on the line of the command, or on its own, or else on `other`.
-    pub(crate) fn load(&self, other: Option<Line>) -> Result<Policy> {
-        self.load_as(other, Reading::Once)
+    /// The policy on the line of the command, or else on `line`.
+    fn load_as(&self, line: LineOf, reading: Reading) -> Result<Policy> {
+        let line = match (self.up, self.down) {
+            (Some(up), Some(down)) => LineOf::Caller(self::line(up, down, self.link.as_deref().unwrap_or(EXAMPLE.2))?),
+            _ => line,
+        };
+        Policy::load_as(&self.policy, None, line, reading).map_err(Failure::Report)
     }
 
-    fn load_as(&self, other: Option<Line>, reading: Reading) -> Result<Policy> {
-        let given = match (self.up, self.down) {
-            (Some(up), Some(down)) => Some(line(up, down, self.link.as_deref().unwrap_or(EXAMPLE.2))?),
-            _ => None,
-        };
-        let has_line = ready::text(&self.policy).is_none_or(|text| text.contains("[line]"));
-        let line = if given.is_none() && !has_line { other } else { given };
-        Policy::load_as(&self.policy, None, line, reading).map_err(Failure::Report)
+    /// The text of the policy's file.
+    fn text(&self) -> Result<String> {
+        let read = |path: &str| file::read(Path::new(path), Reading::Once);
+        ready::text(&self.policy).map_or_else(|| read(&self.policy), |text| Ok(text.to_owned())).map_err(|problem| {
+            let hint = format!("ready policies: {}", ready::NAMES.join(", "));
+            Failure::new(format_args!("{}: {problem}", self.policy)).hint(hint)
+        })
     }
 }
 
@@ -99,7 +103,7 @@ struct Shown {
     file: bool,
 }
 
-/// The line that a ready policy is shown on when none is given: that of the scenarios that come with the program.
+/// The line on which a policy without a line is shown: kbit/s up, kbit/s down, encapsulation.
 const EXAMPLE: (u64, u64, &str) = (512, 2000, "bridged-vcmux-fcs");
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
@@ -110,12 +114,12 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
 }
 
 fn list(printer: &mut Printer) -> Result {
-    let mut table = Table::new([("policy", Align::Left), ("what it does", Align::Left)]);
+    let mut table = Table::new([("policy", Kind::Name), ("what it does", Kind::Words)]);
     for name in ready::NAMES {
         let policy = Policy::load(name, None, Some(example()?)).map_err(Failure::Report)?;
         table.row([name, policy.about.as_str()]);
     }
-    printer.data(&table.render())?;
+    printer.data(&table.render_within(printer.width()))?;
     Ok(Exit::Done)
 }
 
@@ -133,15 +137,15 @@ fn line(up: BitRate, down: BitRate, link: &str) -> Result<Line> {
 
 fn show(shown: &Shown, printer: &mut Printer) -> Result {
     if shown.file {
-        let text = ready::text(&shown.on_line.policy)
-            .ok_or_else(|| Failure::new(format_args!("\"{}\" is no ready policy", shown.on_line.policy)))?;
-        printer.exact(text)?;
+        printer.exact(&shown.on_line.text()?)?;
         return Ok(Exit::Done);
     }
-    let policy = shown.on_line.load(Some(example()?))?;
+    let on_line = &shown.on_line;
+    let policy = on_line.load_as(LineOf::PolicyOr(example()?), Reading::Once)?;
     printer.warnings(&policy.warnings);
     printer.heading(&policy.name)?;
-    printer.data(&describe(&policy))?;
+    let is_example = on_line.up.is_none() && !policy.line_is_own;
+    printer.data(&describe(&policy, is_example))?;
     Ok(Exit::Done)
 }
 
@@ -155,7 +159,7 @@ pub(crate) fn ack_rate(ack: &AckRate) -> String {
 }
 
 /// The policy in words and a table.
-fn describe(policy: &Policy) -> String {
+fn describe(policy: &Policy, is_example: bool) -> String {
     let mut text = String::new();
     let line = &policy.line;
     let mut say = |sentence: std::fmt::Arguments<'_>| writeln!(text, "{sentence}").expect("a string takes all");
@@ -163,6 +167,12 @@ fn describe(policy: &Policy) -> String {
         say(format_args!("{}", policy.about));
     }
     say(format_args!("\nline: {} up, {} down", line.up, line.down));
+    if is_example {
+        say(format_args!(
+            "This line is an example ({}): the policy names none; --up, --down and --link do.",
+            EXAMPLE.2
+        ));
+    }
     say(format_args!(
         "on the wire: {} for a packet of 1500 bytes, {} for an ACK of 40 bytes",
         line.up_layer.on_wire(ByteCount::new(1500)),
@@ -190,7 +200,7 @@ fn describe(policy: &Policy) -> String {
 /// A row for each class.
 fn classes(classes: &[Class], rules: &[Rule]) -> String {
     let names = ["priority", "rate", "ceil", "burst", "cburst", "rules"];
-    let columns = [("class", Align::Left)].into_iter().chain(names.map(|name| (name, Align::Right)));
+    let columns = [("class", Kind::Name)].into_iter().chain(names.map(|name| (name, Kind::Number)));
     let mut table = Table::new(columns);
     for class in classes {
         let rules = rules.iter().filter(|rule| rule.class == class.name).count();

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use clap::Args;
 use lastmile_results::comparison::{self, Comparison, Row};
 use lastmile_results::{Run, Summary, read, write};
+use lastmile_text::table::{Kind, Table};
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure, Result};
 use crate::folders::Folders;
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;
-use crate::table::{Align, Table};
 
 /// Compare the results of earlier runs
 ///
@@ -32,9 +32,6 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-/// Columns of a terminal that nobody has made larger.
-const WIDTH: usize = 80;
 
 #[derive(Serialize)]
 struct Told<'a> {
@@ -77,12 +74,12 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         printer.json(&told)?;
     } else {
         let (columns, texts) = comparison::table(&rows);
-        let columns = columns.into_iter().map(|name| (name, Align::Right));
-        let mut table = Table::new([("results", Align::Left), ("measured", Align::Left)].into_iter().chain(columns));
+        let columns = columns.into_iter().map(|name| (name, Kind::Number));
+        let mut table = Table::new([("results", Kind::Name), ("measured", Kind::Name)].into_iter().chain(columns));
         for ((label, row), cells) in labels.zip(&rows).zip(texts) {
             table.row([label.clone(), comparison::measured_where(row)].into_iter().chain(cells));
         }
-        printer.data(&table.render_within(WIDTH))?;
+        printer.data(&table.render_within(printer.width()))?;
     }
     if let Some(out) = &arguments.out {
         printer.talk(&format!("report: {}", out.display()));

@@ -12,6 +12,7 @@ use lastmile_published::{
     EXPERIMENTS, Experiment, ExperimentError, Part, Publication, Reproduction, Table as PublishedTable, TableResult,
     experiment, publications, select,
 };
+use lastmile_text::table::{Kind, Table};
 
 #[cfg(target_os = "linux")]
 use {
@@ -26,7 +27,6 @@ use crate::folders::Folders;
 use crate::interrupt::Interrupt;
 use crate::parallel::in_order;
 use crate::printer::Printer;
-use crate::table::{Align, Table};
 use progress::Progress;
 
 /// Compare published results with simulated ones: published | theory | simulated | deviation
@@ -256,11 +256,11 @@ fn reproducible(publication: &str) -> String {
 
 fn list(chosen: &[(&Publication, &PublishedTable)], printer: &mut Printer) -> Result<()> {
     let mut table = Table::new([
-        ("table", Align::Left),
-        ("figures", Align::Left),
-        ("rows", Align::Right),
-        ("reproduced", Align::Left),
-        ("title", Align::Left),
+        ("table", Kind::Name),
+        ("figures", Kind::Text),
+        ("rows", Kind::Number),
+        ("reproduced", Kind::Text),
+        ("title", Kind::Text),
     ]);
     for (publication, published) in chosen {
         let known = experiment(&publication.key, &published.id).is_some();

@@ -1,7 +1,6 @@
-//! `lastmile run`: simulates a scenario, once or with several remedies, prints what came of it and writes the results.
+//! `lastmile run`: simulates a scenario, once or with several seeds, prints the results and writes them.
 
 pub(super) mod capture;
-mod difference;
 pub(super) mod options;
 mod simulate;
 pub(super) mod variants;
@@ -35,7 +34,7 @@ use self::variants::Variant;
 /// Simulate a scenario
 ///
 /// Prints the goodput, the limit and the closed-form bound of each flow. With --out, writes summary.json,
-/// series.parquet and report.html. With --remedy or --vary, the scenario runs once for each value, and the runs are compared.
+/// series.parquet and report.html. lastmile compare runs a scenario under several policies, or with several values of a key.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Scenario file
@@ -52,32 +51,19 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=1000))]
     pub(super) seeds: Option<u64>,
 
-    /// Compare remedies, such as none,sad, each in place of the policy or remedy of the file
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with = "vary")]
-    pub(super) remedy: Vec<String>,
-
-    /// Compare values of a key: one run for each
-    #[arg(long, value_name = "KEY=VALUE,...")]
-    pub(super) vary: Option<String>,
-
     #[command(flatten)]
     pub(super) files: Files,
 
     #[command(flatten)]
     pub(super) memory: Grant,
 
-    /// Threads for the runs of a comparison; they change nothing in the results [default: one a processor]
+    /// Threads for the runs with several seeds; they change nothing in the results [default: one a processor]
     #[arg(long, value_name = "N")]
     pub(super) threads: Option<NonZeroUsize>,
 
     /// Print JSON: the summary, and under "timing" what depends on the machine
     #[arg(long)]
     pub(super) json: bool,
-
-    /// Real packets and the kernel's TCP in place of simulated ones: lastmile lab
-    #[cfg(target_os = "linux")]
-    #[arg(long, conflicts_with_all = ["remedy", "vary", "seeds", "threads"])]
-    pub(super) live: bool,
 }
 
 impl Arguments {
@@ -88,25 +74,20 @@ impl Arguments {
             seed: None,
             seeds: None,
             changes: Changes::default(),
-            remedy: Vec::new(),
-            vary: None,
             files: Files::default(),
             memory: Grant::default(),
             threads: None,
             json: false,
-            #[cfg(target_os = "linux")]
-            live: false,
         }
     }
 }
 
-/// What `--json` prints for a comparison.
+/// What `--json` prints for several seeds.
 #[derive(Serialize)]
-struct Compared<'a> {
+struct OverSeeds<'a> {
     scenario: &'a str,
-    /// Means over seeds, for each of the runs that differ by more than the seed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    means: Option<Vec<Means<'a>>>,
+    /// Means over the seeds, under an empty label.
+    means: [Means<'a>; 1],
     runs: Vec<Labelled<'a>>,
 }
 
@@ -118,25 +99,20 @@ struct Labelled<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
-    #[cfg(target_os = "linux")]
-    if arguments.live {
-        return super::lab::run(&super::lab::Arguments::from(arguments), printer);
-    }
-    let mut variants = variants::of(arguments)?;
-    // All are read before any runs: a mistake in the last should not cost the time of the first.
-    let mut scenarios: Vec<Scenario> = Vec::new();
-    for variant in &variants {
-        let scenario = Scenario::load_with(&arguments.scenario, &variant.overrides).map_err(Failure::Report)?;
-        scenario.needs_traffic(&arguments.scenario.display().to_string()).map_err(Failure::Report)?;
-        match scenarios.first() {
-            None => printer.warnings(scenario.warnings()),
-            Some(first) => printer.warnings(&scenario.warnings().beyond(first.warnings()).within(&variant.label)),
+    let read =
+        |variant: &Variant| Scenario::load_with(&arguments.scenario, &variant.overrides).map_err(Failure::Report);
+    let one = Variant::new("", &arguments.changes.overrides(arguments.seed), Vec::new());
+    let scenario = read(&one)?;
+    scenario.needs_traffic(&arguments.scenario.display().to_string()).map_err(Failure::Report)?;
+    printer.warnings(scenario.warnings());
+    let (variants, scenarios): (Vec<Variant>, Vec<Scenario>) = match arguments.seeds {
+        None => (vec![one], vec![scenario]),
+        Some(seeds) => {
+            let variants: Vec<Variant> = one.over_seeds(scenario.network_ref().seed, seeds).collect();
+            let scenarios = variants.iter().map(read).collect::<Result<_>>()?;
+            (variants, scenarios)
         }
-        scenarios.push(scenario);
-    }
-    if let Some(seeds) = arguments.seeds {
-        (variants, scenarios) = with_seeds(arguments, seeds, &variants, &scenarios)?;
-    }
+    };
     let interrupt = Interrupt::watch()?;
     let _folders = folders(arguments, &variants)?;
     let mut done = match simulate_all(arguments, &variants, &scenarios, &interrupt, printer)? {
@@ -147,8 +123,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         Some(out) => {
             write_runs(out, &variants, &mut done)?;
             if done.len() > 1 {
-                let rows = seeded(arguments.seeds.unwrap_or(1), &done);
-                write_report(out, &Comparison { rows, alone_bps: Vec::new() })?;
+                write_report(out, &Comparison { rows: vec![one_row(&done)], alone_bps: Vec::new() })?;
             }
             Some(out.join(write::REPORT))
         }
@@ -161,36 +136,6 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         }
     }
     Ok(Exit::Done)
-}
-
-/// Each of `variants` with each of so many seeds, variant by variant.
-fn with_seeds(
-    arguments: &Arguments,
-    seeds: u64,
-    variants: &[Variant],
-    scenarios: &[Scenario],
-) -> Result<(Vec<Variant>, Vec<Scenario>)> {
-    let mut all = (Vec::new(), Vec::new());
-    for (variant, scenario) in variants.iter().zip(scenarios) {
-        for variant in variant.over_seeds(scenario.network_ref().seed, seeds) {
-            let scenario = Scenario::load_with(&arguments.scenario, &variant.overrides).map_err(Failure::Report)?;
-            all.0.push(variant);
-            all.1.push(scenario);
-        }
-    }
-    Ok(all)
-}
-
-/// The runs of each variant, which are as many as there are seeds.
-pub(super) fn seeded(seeds: u64, done: &[Done]) -> Vec<Seeded> {
-    let each = usize::try_from(seeds).unwrap_or(usize::MAX);
-    let label = |label: &str| match label.rsplit_once(variants::SEED) {
-        Some((own, _)) if seeds > 1 => own.to_owned(),
-        None if seeds > 1 => String::new(),
-        _ => label.to_owned(),
-    };
-    let of = |runs: &[Done]| Seeded { label: label(&runs[0].run.label), runs: self::runs(runs) };
-    done.chunks(each).map(of).collect()
 }
 
 /// Simulates `scenarios`, each as its variant. The inner error is how the program is to end, since a signal has come.
@@ -212,7 +157,7 @@ pub(super) fn simulate_all(
     let mut done = Vec::new();
     for ended in in_parallel(variants.len(), arguments.threads, |number| {
         let (variant, scenario) = (&variants[number], &scenarios[number]);
-        let directory = arguments.files.out.as_deref().map(|out| variant.directory(out));
+        let directory = arguments.files.out.as_deref().and_then(|out| variant.directory(out));
         simulate(arguments, (number, variant), scenario, directory.as_deref(), &shared)
     }) {
         match ended? {
@@ -232,7 +177,7 @@ pub(super) fn folders(arguments: &Arguments, variants: &[Variant]) -> Result<Fol
         folders.prepare(out, &[write::REPORT], "--out")?;
     }
     for variant in variants {
-        let folder = variant.directory(out);
+        let Some(folder) = variant.directory(out) else { continue };
         folders.prepare(&folder, &write::FILES, &variant.named_by())?;
         for link in &arguments.files.capture {
             folders.prepare(&folder, &[&capture::file(link)], &format!("--capture {link}"))?;
@@ -244,7 +189,8 @@ pub(super) fn folders(arguments: &Arguments, variants: &[Variant]) -> Result<Fol
 /// Writes the files of each run.
 pub(super) fn write_runs(out: &Path, variants: &[Variant], done: &mut [Done]) -> Result<()> {
     for (variant, done) in variants.iter().zip(done) {
-        write::write_all(&variant.directory(out), &done.run).map_err(Failure::new)?;
+        let Some(folder) = variant.directory(out) else { continue };
+        write::write_all(&folder, &done.run).map_err(Failure::new)?;
         if let Some(captures) = done.captures.take() {
             captures.commit()?;
         }
@@ -259,40 +205,35 @@ pub(super) fn write_report(out: &Path, comparison: &Comparison) -> Result<PathBu
     Ok(report)
 }
 
-fn runs(done: &[Done]) -> Vec<Run> {
+/// Runs that differ by their seed alone.
+fn one_row(done: &[Done]) -> Seeded {
+    Seeded { label: String::new(), runs: runs(done) }
+}
+
+pub(super) fn runs(done: &[Done]) -> Vec<Run> {
     done.iter().map(|done| done.run.clone()).collect()
 }
 
 fn print(arguments: &Arguments, done: &[Done], report: Option<&Path>, printer: &mut Printer) -> Result<()> {
+    let scenario = &done[0].run.summary.scenario;
     match (done, arguments.json) {
         ([only], true) => printer.write(|to| only.document().write_json(to))?,
-        (several, true) => {
-            let runs =
-                several.iter().map(|done| Labelled { label: &done.run.label, document: done.document() }).collect();
-            let seeded = arguments.seeds.map(|seeds| seeded(seeds, several));
-            let of = |seeded: &'_ Seeded| seeded.measures();
-            let means = seeded
-                .as_ref()
-                .map(|all| all.iter().map(|seeded| Means { label: &seeded.label, measures: of(seeded) }).collect());
-            printer.json(&Compared { scenario: &several[0].run.summary.scenario, means, runs })?;
-        }
         ([only], false) => {
             let width = printer.width();
-            printer.heading(&only.run.summary.scenario)?;
+            printer.heading(scenario)?;
             printer.data(&format!("\n{}", table::run(&only.run.summary, width)))?;
         }
-        (several, false) if arguments.seeds.is_some() => {
-            let width = printer.width();
-            printer.heading(&several[0].run.summary.scenario)?;
-            let seeded = seeded(arguments.seeds.unwrap_or(1), several);
-            printer.data(&format!("\n{}", table::over_seeds(&seeded, width)))?;
+        (several, true) => {
+            let seeded = one_row(several);
+            let means = [Means { label: &seeded.label, measures: seeded.measures() }];
+            let runs =
+                several.iter().map(|done| Labelled { label: &done.run.label, document: done.document() }).collect();
+            printer.json(&OverSeeds { scenario, means, runs })?;
         }
         (several, false) => {
             let width = printer.width();
-            printer.heading(&several[0].run.summary.scenario)?;
-            let runs = runs(several);
-            let limits = difference::explained(&runs);
-            printer.data(&format!("\n{}\n{limits}", table::comparison(&runs, width)))?;
+            printer.heading(scenario)?;
+            printer.data(&format!("\n{}", table::over_seeds(&[one_row(several)], width)))?;
         }
     }
     if let Some(report) = report {

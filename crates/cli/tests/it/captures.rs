@@ -7,7 +7,7 @@ use std::process::Command;
 /// A scenario, and what varies it.
 const RUNS: [(&str, &[&str]); 7] = [
     ("upload-starves-download.toml", &[]),
-    ("upload-starves-download.toml", &["access.remedy=sad"]),
+    ("upload-starves-download.toml", &["access.up.queue.kind=sad"]),
     (
         "upload-starves-download.toml",
         &["tcp.timestamps=true", "tcp.variant=sack", "traffic.download.server=203.0.113.5"],

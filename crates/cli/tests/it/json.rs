@@ -45,25 +45,27 @@ fn a_run_has_the_promised_keys_and_timing_beside_them() {
 #[test]
 fn bytes_are_conserved_in_every_run_of_a_comparison() {
     let scratch = Scratch::new();
-    let comparison = json(&scratch, &format!("lastmile run {UPLOAD} --remedy none,sad,ack-filter,sad-priority --json"));
+    let comparison =
+        json(&scratch, &format!("lastmile compare {UPLOAD} --policy none,sad,ack-filter,sad-priority --json"));
     let runs = comparison["runs"].as_array().unwrap();
     let labels: Vec<_> = runs.iter().map(|run| run["label"].as_str().unwrap()).collect();
     assert_eq!(labels, ["none", "sad", "ack-filter", "sad-priority"]);
     for run in runs {
-        let amount = |name: &str| run["conservation"][name].as_u64().unwrap();
+        let amount = |name: &str| run["summary"]["conservation"][name].as_u64().unwrap();
         let parts: u64 = ["delivered", "dropped", "queued", "in_flight"].iter().map(|name| amount(name)).sum();
         assert_eq!(amount("sent") + amount("created"), parts, "{}", run["label"]);
-        assert_eq!(run["conservation"]["holds"], true);
+        assert_eq!(run["summary"]["conservation"]["holds"], true);
     }
 }
 
-/// While the upload runs, the download gets about one window for each wait of its ACKs in the modem's queue; with ACKs first
-/// and few, it keeps its line.
+/// While the upload runs, the download gets about one window for each wait of its ACKs in the modem's queue; with ACKs first,
+/// it keeps its line.
 #[test]
 fn the_demo_shows_what_it_is_to_show() {
     let scratch = Scratch::new();
-    let comparison = json(&scratch, &format!("lastmile run {UPLOAD} --remedy none,sad-priority --json"));
-    let during = |run: usize| comparison["runs"][run]["phases"][1].clone();
+    let comparison =
+        json(&scratch, &format!("lastmile compare {UPLOAD} --vary access.up.queue.kind=fifo,priority --json"));
+    let during = |run: usize| comparison["runs"][run]["summary"]["phases"][1].clone();
     let flow = |run: usize, name: &str| -> Value {
         let phase = during(run);
         phase["flows"].as_array().unwrap().iter().find(|flow| flow["name"] == name).unwrap().clone()
@@ -111,15 +113,16 @@ fn threads_change_nothing_in_the_files() {
     let scratch = Scratch::new();
     for threads in ["1", "4"] {
         let command = format!(
-            "lastmile run {UPLOAD} --remedy none,sad,ack-filter,ack-priority --set access.down.loss='1 %' --seed 3 \
+            "lastmile compare {UPLOAD} --policy none,sad,ack-filter,ack-priority --set access.down.loss='1 %' --seed 3 \
              --capture down --out {threads} --threads {threads}"
         );
         assert_eq!(scratch.run(&command).code, 0);
     }
+    assert!(!scratch.path.join("1/download-alone").exists(), "the downloads alone are no row");
     let file = |threads: &str, name: &str| std::fs::read(scratch.path.join(threads).join(name)).unwrap();
-    for remedy in ["none", "sad", "ack-filter", "ack-priority"] {
+    for policy in ["none", "sad", "ack-filter", "ack-priority"] {
         for name in ["summary.json", "series.parquet", "report.html", "down.pcapng"] {
-            let name = format!("{remedy}/{name}");
+            let name = format!("{policy}/{name}");
             assert!(file("1", &name) == file("4", &name), "{name} differs");
         }
     }

@@ -89,12 +89,12 @@ fn a_wire_that_fills_ends_the_run_with_the_reason() {
 
 #[test]
 fn runs_side_by_side_share_what_is_granted() {
-    let error = refused(RANDOM, &["run", "s.toml", "--memory", "60 MB", "--vary", "seed=1,2,3,4", "--threads", "4"]);
+    let error = refused(RANDOM, &["run", "s.toml", "--memory", "60 MB", "--seeds", "4", "--threads", "4"]);
     assert!(error.starts_with("error: out of memory after "), "{error}");
     let samples = "duration = \"1 h\"\n[record]\ninterval = \"36 ms\"\n[access]\ndown = { rate = \"1 Mbit/s\" }\n\
                    up = { rate = \"1 Mbit/s\" }\n[[traffic]]\nkind = \"ping\"\n";
     // 100000 samples of 8 links, 4 series each, and of a flow: 61 MB for each run.
-    let error = refused(samples, &["run", "s.toml", "--memory", "200 MB", "--vary", "seed=1,2,3,4"]);
+    let error = refused(samples, &["run", "s.toml", "--memory", "200 MB", "--seeds", "4"]);
     assert!(
         error.starts_with("error: s.toml:3:12: record.interval: 100000 samples of up to 38 series need "),
         "{error}"

@@ -53,7 +53,7 @@ fn a_folder_that_cannot_be_is_told_before_anything_runs() {
     let scratch = scratch();
     let commands: [&[&str]; 5] = [
         &["run", "long.toml"],
-        &["run", "long.toml", "--remedy", "none,sad"],
+        &["run", "long.toml", "--seeds", "2"],
         &["compare", "long.toml"],
         &["reproduce", "sun1998"],
         &["analyse", "long.toml"],
@@ -76,7 +76,7 @@ fn a_folder_in_the_place_of_a_file_is_told_before_anything_runs() {
     let error = refused(&scratch.path, &["run", "long.toml", "--out", "out"]);
     assert!(error.starts_with("error: --out: cannot write out/summary.json: "), "{error}");
     std::fs::create_dir_all(scratch.path.join("two/report.html")).unwrap();
-    let error = refused(&scratch.path, &["run", "long.toml", "--remedy", "none,sad", "--out", "two"]);
+    let error = refused(&scratch.path, &["run", "long.toml", "--seeds", "2", "--out", "two"]);
     assert!(error.starts_with("error: --out: cannot write two/report.html: "), "{error}");
 }
 

@@ -1,7 +1,11 @@
-//! What the ready policies do for a download while an upload fills the upstream: 2 Mbit/s down, 512 kbit/s up.
+//! The ready policies: how they are read, and what they do for a download of 2 Mbit/s while an upload fills 512 kbit/s.
 
 use std::path::Path;
 use std::process::Command;
+
+use lastmile_scenario::policy::ready;
+
+use crate::transcript::Scratch;
 
 /// The download of the demo scenario has 24 % of what it has alone on the line's own queues. A policy that helps keeps 95 %, one with the margin of SQM
 /// (90 % of the downstream) 85 %.
@@ -11,7 +15,7 @@ fn policies_keep_a_download_and_the_queue_of_the_modem_does_not() {
     let output = Command::new(env!("CARGO_BIN_EXE_lastmile"))
         .arg("compare")
         .arg(scenario)
-        .args(["--remedies", "none,ack-priority,sad-cbq,cake,fq-codel-sqm,full-both-ways", "--json"])
+        .args(["--policy", "none,ack-priority,sad-cbq,cake,fq-codel-sqm,full-both-ways", "--json"])
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -84,4 +88,28 @@ fn what_a_household_waits_for_beyond_its_policy_is_the_queue_of_the_dslam() {
     assert!(queue < 0.05 && most < 0.165 && lost == 0, "{queue} {most} {lost}");
     let ([queue, most], _) = with(&[]);
     assert!(queue > 0.09 && most > 0.2, "{queue} {most}");
+}
+
+/// The name and the file of a ready policy give one answer. A policy without a line is shown on an example line, and the output says so.
+#[test]
+fn a_ready_policy_is_read_by_its_name_and_by_its_file() {
+    let scratch = Scratch::new();
+    let told = |command: &str| {
+        let output = scratch.run(&format!("lastmile policy {command}"));
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{command}");
+        output.stdout
+    };
+    for name in ready::NAMES {
+        let text = ready::text(name).unwrap();
+        for command in ["check", "show", "show --file"] {
+            let by_name = told(&format!("{command} {name}"));
+            assert_eq!(by_name, told(&format!("{command} policies/{name}.toml")), "{command} {name}");
+            let is_example = command != "show --file" && !text.contains("[line]");
+            assert_eq!(by_name.contains("This line is an example"), is_example, "{by_name}");
+        }
+        assert_eq!(told(&format!("show --file policies/{name}.toml")), text);
+        let line = "--up '256 kbit/s' --down '1 Mbit/s' --link pppoa-vcmux";
+        let on_a_line = told(&format!("check policies/{name}.toml {line}"));
+        assert!(on_a_line.contains("line: 256 kbit/s up, 1 Mbit/s down\non the wire: "), "{on_a_line}");
+    }
 }

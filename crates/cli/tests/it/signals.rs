@@ -119,7 +119,7 @@ fn scratch() -> Scratch {
 fn one_signal_ends_a_run_in_the_middle_of_a_step_and_leaves_nothing() {
     let scratch = scratch();
     let run = ["run", "long.toml", "--out", "out", "--capture", "up"];
-    let several = ["run", "long.toml", "--out", "out", "--remedy", "none,sad,ack-priority"];
+    let several = ["run", "long.toml", "--out", "out", "--seeds", "3"];
     let commands = [
         &run[..],
         &several,

@@ -40,7 +40,7 @@ pub(crate) fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout.trim_ascii() == b"0")
 }
 
-/// A folder of its own for commands to run in, with the repository's scenarios in it. Removed when dropped.
+/// A folder of its own for commands to run in, with the repository's scenarios and policies in it. Removed when dropped.
 pub(crate) struct Scratch {
     pub(crate) path: PathBuf,
 }
@@ -52,7 +52,7 @@ impl Scratch {
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).expect("a folder for temporary files");
         #[cfg(unix)]
-        for shared in ["scenarios", "crates"] {
+        for shared in ["scenarios", "policies", "crates"] {
             std::os::unix::fs::symlink(root().join(shared), path.join(shared)).expect("a link in an empty folder");
         }
         Self { path }

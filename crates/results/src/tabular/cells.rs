@@ -1,6 +1,6 @@
 //! What became of cells: ports, virtual channels, their sources, edges, virtual paths.
 
-use super::{Kind, Table, columns, reasons};
+use super::{Kind, Table, columns, reasons, without_empty_columns};
 use crate::format;
 use crate::schema::{CellPort, Counted, EdgeClass, Summary, VirtualChannel, VirtualPath};
 
@@ -39,8 +39,7 @@ pub(crate) fn ports(summary: &Summary) -> Table {
             reasons(&port.drops_cells),
         ]
     };
-    let table = Table { title: "Ports of cells".to_owned(), columns, rows: ports.map(row).collect() };
-    table.without_empty_columns()
+    without_empty_columns(Table { title: "Ports of cells".to_owned(), columns, rows: ports.map(row).collect() })
 }
 
 /// Virtual channels over which something went.
@@ -84,8 +83,7 @@ pub(crate) fn channels(summary: &Summary) -> Table {
             reasons(&vc.lost_frames),
         ]
     };
-    let table = Table { title: "Virtual channels".to_owned(), columns, rows: channels.map(row).collect() };
-    table.without_empty_columns()
+    without_empty_columns(Table { title: "Virtual channels".to_owned(), columns, rows: channels.map(row).collect() })
 }
 
 /// Sources of available bit rate over which something went.
@@ -121,8 +119,11 @@ pub(crate) fn abr_sources(summary: &Summary) -> Table {
             format::or_dash(abr.ack_hold_mean_s, format::seconds),
         ])
     };
-    Table { title: "Sources of available bit rate".to_owned(), columns, rows: sources.filter_map(row).collect() }
-        .without_empty_columns()
+    without_empty_columns(Table {
+        title: "Sources of available bit rate".to_owned(),
+        columns,
+        rows: sources.filter_map(row).collect(),
+    })
 }
 
 /// Classes of packets at the edges of the cells.
@@ -145,7 +146,7 @@ pub(crate) fn edges(summary: &Summary) -> Table {
     };
     let edges = summary.atm.iter().flat_map(|atm| &atm.edges);
     let rows = edges.filter(|edge| edge.colors.values().any(|count| count.packets > 0)).map(row).collect();
-    Table { title: "Edges of cells".to_owned(), columns, rows }.without_empty_columns()
+    without_empty_columns(Table { title: "Edges of cells".to_owned(), columns, rows })
 }
 
 /// `1 234 (1.2 MB)`; a dash for none.

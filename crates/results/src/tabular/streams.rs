@@ -1,6 +1,6 @@
 //! Calls and datagrams, delays from end to end, service classes.
 
-use super::{Kind, NOTHING, Table, columns};
+use super::{Kind, NOTHING, Table, columns, without_empty_columns};
 use crate::format;
 use crate::schema::{ClassDelay, DatagramClass, Datagrams, Delay, Flow, OneWay, Summary, Y1541};
 
@@ -27,7 +27,7 @@ pub(crate) fn datagrams(summary: &Summary, most: usize) -> Table {
     let rows = flows.take(most).map(|(flow, datagrams)| row(flow, datagrams)).collect();
     let title =
         "Datagrams: one-way delay, jitter of RFC 3550, packets too late to be played; R factor and MOS by ITU-T G.107";
-    Table { title: title.to_owned(), columns, rows }.without_empty_columns()
+    without_empty_columns(Table { title: title.to_owned(), columns, rows })
 }
 
 /// Flows of datagrams.
@@ -71,7 +71,7 @@ pub(crate) fn datagram_classes(summary: &Summary) -> Table {
     ]);
     let classes = summary.datagram_classes.iter();
     let rows = if classes.clone().any(|class| class.flows > 1) { classes.map(class_row).collect() } else { Vec::new() };
-    Table { title: "Datagrams by class".to_owned(), columns, rows }.without_empty_columns()
+    without_empty_columns(Table { title: "Datagrams by class".to_owned(), columns, rows })
 }
 
 fn class_row(class: &DatagramClass) -> Vec<String> {

@@ -132,13 +132,13 @@ fn the_page_needs_no_network_and_no_script() {
     assert!(page.contains("is the queue of link up, where its ACKs wait"));
 }
 
-/// Policies replace the remedy that a file may have: what the caption names is the policies.
+/// The caption names keys and values; runs with names of their own by these.
 #[test]
 fn a_comparison_says_what_is_compared() {
     let run = |policy: &str| {
         let mut run = STARVED.clone();
         run.label = policy.to_owned();
-        run.own = vec!["access.remedy=none".to_owned(), format!("access.policy={policy}")];
+        run.own = vec![format!("access.policy={policy}")];
         run.summary.inputs.set = [vec!["seed=7".to_owned()], run.own.clone()].concat();
         run
     };
@@ -154,6 +154,15 @@ fn a_comparison_says_what_is_compared() {
     assert!(
         report::comparison(&Comparison::of(cases.into())).contains(" · as it is, short queue · seed "),
         "cases are named, not valued"
+    );
+    let pairs = [("fifo", 1), ("fifo", 2), ("cake", 1), ("cake", 2)].map(|(policy, mbit)| {
+        let rate = format!("{mbit} Mbit/s");
+        case(&format!("{policy}, {rate}"), &[&format!("access.policy={policy}"), &format!("access.up.rate={rate}")])
+    });
+    assert!(
+        report::comparison(&Comparison::of(pairs.into()))
+            .contains(" · access.policy = fifo, cake · access.up.rate = 1 Mbit/s, 2 Mbit/s · "),
+        "each key with its values"
     );
     let seeds = [1, 2].map(|seed| {
         let own = vec![format!("seed={seed}")];

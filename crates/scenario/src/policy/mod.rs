@@ -43,6 +43,24 @@ pub struct Line {
     pub down_layer: LinkLayer,
 }
 
+/// Which line a policy is read for.
+#[derive(Clone, Copy, Debug)]
+pub enum LineOf {
+    /// The policy's own. A policy without one is refused.
+    Policy,
+    /// This one, in place of the policy's own.
+    Caller(Line),
+    /// The policy's own, or this one for a policy that has none.
+    PolicyOr(Line),
+}
+
+/// A line in place of the policy's own; `None` is the policy's own.
+impl From<Option<Line>> for LineOf {
+    fn from(line: Option<Line>) -> Self {
+        line.map_or(Self::Policy, Self::Caller)
+    }
+}
+
 /// A policy on its line.
 #[derive(Clone, Debug)]
 pub struct Policy {
@@ -52,6 +70,8 @@ pub struct Policy {
     pub about: String,
     /// The line.
     pub line: Line,
+    /// The line is the policy's own.
+    pub line_is_own: bool,
     /// The kind of its scheduler, as the file has it.
     pub scheduler: &'static str,
     /// Where the queue of the upstream stands.
@@ -164,11 +184,11 @@ pub struct Rule {
 }
 
 impl Policy {
-    /// Reads the ready policy of this name, or the file at this path, for `line` or for the policy's own line.
+    /// Reads the ready policy of this name, or the file at this path, for `line`.
     ///
     /// # Errors
     /// All that is wrong with it; or that there is no such policy.
-    pub fn load(name_or_path: &str, base: Option<&Path>, line: Option<Line>) -> Result<Self, Report> {
+    pub fn load(name_or_path: &str, base: Option<&Path>, line: impl Into<LineOf>) -> Result<Self, Report> {
         Self::load_as(name_or_path, base, line, Reading::Once)
     }
 
@@ -179,7 +199,7 @@ impl Policy {
     pub fn load_as(
         name_or_path: &str,
         base: Option<&Path>,
-        line: Option<Line>,
+        line: impl Into<LineOf>,
         reading: Reading,
     ) -> Result<Self, Report> {
         if let Some(text) = ready::text(name_or_path) {
@@ -199,14 +219,14 @@ impl Policy {
         Self::parse(&path.display().to_string(), &text, line)
     }
 
-    /// Reads `text`, which messages call `name`, for `line` or for the policy's own line.
+    /// Reads `text`, which messages call `name`, for `line`.
     ///
     /// # Errors
     /// All that is wrong with it.
-    pub fn parse(name: &str, text: &str, line: Option<Line>) -> Result<Self, Report> {
+    pub fn parse(name: &str, text: &str, line: impl Into<LineOf>) -> Result<Self, Report> {
         let document = Document::parse(Source::new(name, text), &[])?;
         let reader = Reader::new(document);
-        let read = read::policy(&reader.root().open(&schema::POLICY), name, line);
+        let read = read::policy(&reader.root().open(&schema::POLICY), name, line.into());
         let (report, _) = reader.finish();
         if report.has_errors() {
             return Err(report);

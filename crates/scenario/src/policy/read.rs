@@ -6,7 +6,7 @@ use lastmile_units::{BitRate, ByteCount, Ratio};
 
 use super::classes::{Around, FORMS, Form, Sharing, scheduled};
 use super::down::{self, Regulated};
-use super::{Line, Policy, Position, schema};
+use super::{Line, LineOf, Policy, Position, schema};
 use crate::diagnostics::Report;
 use crate::line;
 use crate::queue;
@@ -14,14 +14,14 @@ use crate::reader::Table;
 
 const PLACES: &[(&str, Position)] = &[("modem", Position::Modem), ("middlebox", Position::Middlebox)];
 
-/// Reads the policy of a file for `line`, or for its own line.
-pub(super) fn policy(root: &Table<'_>, file: &str, line: Option<Line>) -> Option<Policy> {
+/// Reads the policy of a file for `line`.
+pub(super) fn policy(root: &Table<'_>, file: &str, line: LineOf) -> Option<Policy> {
     let name = root.optional_name("name").unwrap_or_else(|| {
         let stem = std::path::Path::new(file).file_stem();
         stem.map_or_else(|| file.to_owned(), |stem| stem.to_string_lossy().into_owned())
     });
     let about: String = root.optional("about").unwrap_or_default();
-    let line = own_line(root, line)?;
+    let (line, line_is_own) = chosen_line(root, line)?;
     let (down, regulated) = match root.table("down") {
         Some(table) => down::read(&table.open(&schema::DOWN), line)?,
         None => (None, Regulated::default()),
@@ -33,6 +33,7 @@ pub(super) fn policy(root: &Table<'_>, file: &str, line: Option<Line>) -> Option
         name,
         about,
         line,
+        line_is_own,
         scheduler: around.form.name(),
         place,
         rate: around.rate,
@@ -47,19 +48,26 @@ pub(super) fn policy(root: &Table<'_>, file: &str, line: Option<Line>) -> Option
     })
 }
 
-/// The line given, or the file's.
-fn own_line(root: &Table<'_>, line: Option<Line>) -> Option<Line> {
-    let Some(table) = root.table("line") else {
-        if line.is_none() {
-            root.missing("line");
-        }
-        return line;
+/// The line that `line` chooses, and whether it is the file's own. The file's own is checked in any case.
+fn chosen_line(root: &Table<'_>, line: LineOf) -> Option<(Line, bool)> {
+    let own = match root.table("line") {
+        Some(table) => Some(own_line(&table.open(&schema::LINE))?),
+        None => None,
     };
-    let table = table.open(&schema::LINE);
-    let layer = line::shared_layer(&table, preset::IP.link);
+    match (own, line) {
+        (_, LineOf::Caller(line)) | (None, LineOf::PolicyOr(line)) => Some((line, false)),
+        (Some(own), LineOf::Policy | LineOf::PolicyOr(_)) => Some((own, true)),
+        (None, LineOf::Policy) => {
+            root.missing("line");
+            None
+        }
+    }
+}
+
+fn own_line(table: &Table<'_>) -> Option<Line> {
+    let layer = line::shared_layer(table, preset::IP.link);
     let (up, down): (Option<BitRate>, Option<BitRate>) = (table.get("up"), table.get("down"));
-    let own = Line { up: up?, down: down?, up_layer: layer, down_layer: layer };
-    Some(line.unwrap_or(own))
+    Some(Line { up: up?, down: down?, up_layer: layer, down_layer: layer })
 }
 
 /// What the classes were read against, the place, and what shares the upstream.

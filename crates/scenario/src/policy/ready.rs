@@ -1,16 +1,28 @@
 //! The policies that come with the program.
 
-/// Their names, from nothing done to all that can be done.
-pub const NAMES: [&str; 8] =
-    ["fifo", "ack-priority", "sad", "sad-cbq", "adsl-optimizer", "cake", "fq-codel-sqm", "full-both-ways"];
+/// Their names, from the simplest to the one that does most.
+pub const NAMES: [&str; 10] = [
+    "fifo",
+    "ack-filter",
+    "sad",
+    "ack-priority",
+    "sad-priority",
+    "sad-cbq",
+    "adsl-optimizer",
+    "cake",
+    "fq-codel-sqm",
+    "full-both-ways",
+];
 
 /// The file of the policy with this name.
 #[must_use]
 pub fn text(name: &str) -> Option<&'static str> {
     Some(match name {
         "fifo" => include_str!("../../../../policies/fifo.toml"),
+        "ack-filter" => include_str!("../../../../policies/ack-filter.toml"),
         "ack-priority" => include_str!("../../../../policies/ack-priority.toml"),
         "sad" => include_str!("../../../../policies/sad.toml"),
+        "sad-priority" => include_str!("../../../../policies/sad-priority.toml"),
         "sad-cbq" => include_str!("../../../../policies/sad-cbq.toml"),
         "adsl-optimizer" => include_str!("../../../../policies/adsl-optimizer.toml"),
         "cake" => include_str!("../../../../policies/cake.toml"),

@@ -36,7 +36,7 @@ fn every_documented_key_is_read() {
     for text in [EVERYTHING, QUEUES] {
         let document = Document::parse(Source::new("p", text), &[]).unwrap_or_else(|report| panic!("{report}"));
         let reader = Reader::new(document);
-        assert!(read::policy(&reader.root().open(&schema::POLICY), "p", None).is_some());
+        assert!(read::policy(&reader.root().open(&schema::POLICY), "p", LineOf::Policy).is_some());
         let (report, keys) = reader.finish();
         assert!(!report.has_errors(), "{report}");
         read.extend(keys);

@@ -7,7 +7,6 @@ mod capacity;
 pub(crate) mod fair;
 pub(crate) mod matching;
 pub(crate) mod meter;
-mod remedy;
 pub(crate) mod sched;
 pub(crate) mod shaper;
 pub(crate) mod tree;
@@ -23,8 +22,6 @@ use crate::reader::{Table, Unopened, Variant};
 use crate::schema::{Key, Kind, Section};
 
 pub(crate) use capacity::{Wire, limit as limit_of};
-pub use remedy::Remedy;
-pub(crate) use remedy::with_remedy;
 pub(crate) use words::{CodePoint, ColorName, Several};
 
 pub(crate) static QUEUE: Section = Section {

@@ -6,7 +6,6 @@ use lastmile_queueing::spec::{ClassSpec, Spec};
 use lastmile_units::{PacketCount, WireBytes};
 
 use super::matching::matching;
-use super::remedy::acks_first;
 use super::{BELOW, DROP, LIMIT, Wire, below, fifo_of};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
@@ -108,9 +107,15 @@ pub(super) fn custom(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spe
     Some(Spec::Custom(custom::Config { classes: classes?, excess: excess? }))
 }
 
+/// Two classes: pure ACKs, then the rest.
+fn acks_first(queue: Spec) -> Spec {
+    let class = |matches| ClassSpec { matches, queue: queue.clone() };
+    Spec::Priority { classes: vec![class(Match::PureAck), class(Match::Any)] }
+}
+
 pub(super) fn priority(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
     if !table.has("classes") {
-        return fifo_of(table, wire).map(|queue| acks_first(queue.clone(), queue));
+        return fifo_of(table, wire).map(acks_first);
     }
     for key in ["limit", "drop"] {
         if table.has(key) {

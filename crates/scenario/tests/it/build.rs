@@ -16,7 +16,7 @@ use lastmile_queueing::sched::custom::{Count, Excess};
 use lastmile_queueing::sched::{cbq, htb, tree};
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Match, Overflow};
-use lastmile_scenario::{Remedy, Scenario, tcp_of};
+use lastmile_scenario::{Scenario, tcp_of};
 use lastmile_tcp::{ByteCounting, Config, InitialWindow, Variant, WindowScale};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, Ratio, WireBytes};
 
@@ -84,29 +84,22 @@ fn a_probe_is_added_that_no_policy_knows_and_that_costs_little() {
     assert_eq!(up.rate.unwrap().time_for(up.link_layer.on_wire(size)) * 100, interval);
 }
 
-/// Both ways to name a remedy give the same queue, and it keeps the limit of the file.
+/// A kind of queue over the FIFO of the file keeps the FIFO's limit.
 #[test]
-fn a_remedy_is_one_override_away() {
+fn a_kind_of_queue_is_one_override_away() {
     let sad = Spec::Sad {
         duplicates: Duplicates::Keep,
         report: Report::None,
         exempt: Match::Never,
         queue: Box::new(fifo_206_kb()),
     };
-    for argument in ["access.remedy=sad", "access.up.queue.kind=sad"] {
-        let scenario = demo(&[argument]);
-        let access = scenario.access().unwrap();
-        assert_eq!(access.up.queue, sad, "{argument}");
-        assert_eq!(scenario.network().links[access.up_link].queue, sad);
-    }
-    assert_eq!(demo(&["access.remedy=sad"]).access().unwrap().remedy, Remedy::Sad);
-    for argument in ["access.remedy=ack-filter", "access.up.queue.kind=ack-filter"] {
-        assert!(
-            matches!(demo(&[argument]).access().unwrap().up.queue, Spec::AckFilter { limit: Limit::Bytes(n), .. } if n == ByteCount::new(206_000))
-        );
-    }
+    let queue = |argument: &str| demo(&[argument]).access().unwrap().up.queue.clone();
+    assert_eq!(queue("access.up.queue.kind=sad"), sad);
+    let scenario = demo(&["access.up.queue.kind=sad"]);
+    assert_eq!(scenario.network().links[scenario.access().unwrap().up_link].queue, sad);
     let held = |limit: Limit| limit == Limit::Bytes(ByteCount::new(206_000));
-    let collapsing = demo(&["access.up.queue.kind=ack-collapsing"]).access().unwrap().up.queue.clone();
+    assert!(matches!(queue("access.up.queue.kind=ack-filter"), Spec::AckFilter { limit, .. } if held(limit)));
+    let collapsing = queue("access.up.queue.kind=ack-collapsing");
     assert!(matches!(collapsing, Spec::AckCollapsing { limit, exempt: Match::Never, .. } if held(limit)));
     for (mode, expected) in [("normal", Mode::Normal), ("aggressive", Mode::Aggressive)] {
         let mode = format!("access.up.queue.mode={mode}");
@@ -115,17 +108,45 @@ fn a_remedy_is_one_override_away() {
             matches!(cake, Spec::CakeAckFilter { limit, rules, .. } if held(limit) && rules == Rules { mode: expected, exempt: Match::Never })
         );
     }
-    for argument in ["access.remedy=ack-priority", "access.up.queue.kind=priority"] {
-        let scenario = demo(&[argument]);
-        let Spec::Priority { classes } = &scenario.access().unwrap().up.queue else { panic!("{argument}") };
-        assert_eq!(classes.iter().map(|class| &class.matches).collect::<Vec<_>>(), [&Match::PureAck, &Match::Any]);
-        assert!(classes.iter().all(|class| class.queue == fifo_206_kb()));
+    let Spec::Priority { classes } = queue("access.up.queue.kind=priority") else { panic!("a scheduler") };
+    assert_eq!(classes.iter().map(|class| &class.matches).collect::<Vec<_>>(), [&Match::PureAck, &Match::Any]);
+    assert!(classes.iter().all(|class| class.queue == fifo_206_kb()));
+}
+
+/// Each value of the removed key has one that replaces it, and each replacement reads.
+#[test]
+fn the_removed_key_remedy_names_what_replaces_it() {
+    for (value, policy, queue) in [
+        ("none", None, None),
+        ("sad", Some("sad"), Some("{ kind = \"sad\", limit = ... }")),
+        ("ack-filter", Some("ack-filter"), Some("{ kind = \"ack-filter\", limit = ... }")),
+        ("ack-priority", Some("ack-priority"), Some("{ kind = \"priority\", limit = ... }")),
+        (
+            "sad-priority",
+            Some("sad-priority"),
+            Some(
+                "{ kind = \"priority\", classes = [{ match = { pure_ack = true }, queue = { kind = \"sad\", limit = ... } }, { limit = ... }] }",
+            ),
+        ),
+        ("prayer", None, None),
+    ] {
+        let text = LINE.replace("[access]\n", &format!("[access]\nremedy = \"{value}\"\n"));
+        let report = parse(&text).expect_err("it is refused");
+        let [only] = report.findings() else { panic!("{report}") };
+        assert_eq!(only.headline(), "error: x.toml:3:1: unknown key \"remedy\" in [access]");
+        let hint = only.hint.clone().unwrap();
+        if let Some(policy) = policy {
+            assert!(hint.contains(&format!("policy = \"{policy}\"")), "{hint}");
+            parse(&LINE.replace("[access]\n", &format!("[access]\npolicy = \"{policy}\"\n"))).unwrap();
+        }
+        if let Some(queue) = queue {
+            assert!(hint.contains(&format!("queue = {queue} in [access.up]")), "{hint}");
+            let queue = queue.replace("...", "\"206 kB\"");
+            parse(&LINE.replace("\"512 kbit/s\"", &format!("\"512 kbit/s\", queue = {queue}"))).unwrap();
+        }
     }
-    let scenario = demo(&["access.remedy=sad-priority"]);
-    let Spec::Priority { classes } = &scenario.access().unwrap().up.queue else { panic!("a scheduler") };
-    assert_eq!((&classes[0].matches, &classes[0].queue), (&Match::PureAck, &sad));
-    assert_eq!((&classes[1].matches, &classes[1].queue), (&Match::Any, &fifo_206_kb()));
-    assert_eq!(demo(&["access.remedy=none"]).access().unwrap().up.queue, fifo_206_kb());
+    let report = parse_with(LINE, &["access.remedy=sad"]).expect_err("it is refused");
+    assert_eq!(report.findings()[0].headline(), "error: --set access.remedy=sad: unknown key \"remedy\" in [access]");
 }
 
 /// The policer of Phanse 2000, table 5.11, and what it says by default.

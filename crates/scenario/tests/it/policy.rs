@@ -109,11 +109,6 @@ fn a_scenario_takes_a_policy_by_name_or_by_file() {
         )
     );
     assert_eq!(refused("gone.toml").0, "error: x.toml:3:10: access.policy: \"gone.toml\": no such file");
-    let both = text("sad-cbq").replace("policy =", "remedy = \"sad\"\npolicy =");
-    assert_eq!(
-        headlines(crate::parse(&both).expect_err("it is refused").findings()),
-        ["error: x.toml:3:10: both a remedy and a policy"]
-    );
 }
 
 /// What clears the policy of a file: the line's own queue stays.

@@ -33,7 +33,7 @@ fn word() -> impl Strategy<Value = String> {
         "framing",
         "record",
         "interval",
-        "remedy",
+        "policy",
         "oam",
         "classes",
         "match",

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use lastmile_analysis::{Direction, Limit};
 use lastmile_results::format::{bytes, grouped, number, or_dash, percent, rate, seconds, window};
 use lastmile_text::shown;
+use lastmile_text::table::{Kind, Table};
 use lastmile_units::Duration;
 
 use super::document::{Document, Row, Stands};
 use super::read::Analysed;
 use crate::exit::{Failure, Result};
 use crate::printer::Printer;
-use crate::table::{Align, Table};
 
 /// Of a capture that was not read to its end, how far it was read and why no further.
 pub(super) fn broken(document: &Document) -> Option<String> {
@@ -74,10 +74,10 @@ pub(super) fn all(document: &Document, most: usize, printer: &mut Printer) -> Re
     groups(&mut text, document);
     if let Some(run) = &document.run {
         let mut table = Table::new([
-            ("counter", Align::Left),
-            ("direction", Align::Left),
-            ("run", Align::Right),
-            ("capture", Align::Right),
+            ("counter", Kind::Name),
+            ("direction", Kind::Text),
+            ("run", Kind::Number),
+            ("capture", Kind::Number),
         ]);
         for counter in &run.counters {
             let [run, capture] = [counter.run, counter.capture].map(|count| or_dash(count, grouped));
@@ -119,23 +119,23 @@ fn stands(stands: &Stands) -> String {
 }
 
 fn connections(document: &Document, most: usize) -> String {
-    use Align::{Left, Right};
+    use Kind::{Name, Number, Text};
     let mut table = Table::new([
-        ("#", Right),
-        ("from", Left),
-        ("to", Left),
-        ("", Left),
-        ("seen at", Left),
-        ("bytes", Right),
-        ("goodput", Right),
-        ("RTT", Right),
-        ("p95", Right),
-        ("again", Right),
-        ("timeouts", Right),
-        ("fast", Right),
-        ("spurious", Right),
-        ("stall", Right),
-        ("limited by", Left),
+        ("#", Name),
+        ("from", Text),
+        ("to", Text),
+        ("", Text),
+        ("seen at", Text),
+        ("bytes", Number),
+        ("goodput", Number),
+        ("RTT", Number),
+        ("p95", Number),
+        ("again", Number),
+        ("timeouts", Number),
+        ("fast", Number),
+        ("spurious", Number),
+        ("stall", Number),
+        ("limited by", Text),
     ]);
     let mut rows: Vec<&Row> = document.connections.iter().collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.bytes_acknowledged.max(row.bytes_new)));
@@ -170,22 +170,22 @@ fn connections(document: &Document, most: usize) -> String {
 }
 
 fn groups(text: &mut String, document: &Document) {
-    use Align::{Left, Right};
+    use Kind::{Name, Number};
     if document.groups.is_empty() {
         return;
     }
     let grouped_by = document.groups.iter().any(|group| group.group.is_some());
     let mut table = Table::new([
-        (if grouped_by { "group" } else { "direction" }, Left),
-        ("connections", Right),
-        ("goodput", Right),
-        ("Jain's index", Right),
-        ("without timers", Right),
-        ("variation", Right),
-        ("timeouts", Right),
-        ("fast", Right),
-        ("by timeout", Right),
-        ("goodput/timeouts", Right),
+        (if grouped_by { "group" } else { "direction" }, Name),
+        ("connections", Number),
+        ("goodput", Number),
+        ("Jain's index", Number),
+        ("without timers", Number),
+        ("variation", Number),
+        ("timeouts", Number),
+        ("fast", Number),
+        ("by timeout", Number),
+        ("goodput/timeouts", Number),
     ]);
     let name = |group: &super::document::Group| match &group.group {
         Some(name) => format!("{name}, {}", group.direction),
@@ -258,7 +258,7 @@ pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize, print
         let direction = if row.direction == "up" { &connection.up } else { &connection.down };
         let _ = writeln!(text, "\n{}: {} to {}", row.direction, row.from, row.to);
         let values = serde_json::to_value(row).map_err(Failure::new)?;
-        let mut table = Table::new([("value", Align::Left), ("", Align::Left)]);
+        let mut table = Table::new([("value", Kind::Name), ("", Kind::Text)]);
         for (name, value) in values.as_object().into_iter().flatten() {
             if !value.is_object()
                 && !value.is_null()
@@ -272,7 +272,7 @@ pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize, print
             table.row([format!("time limited by {}", limit.name()), percent(direction.limits.share(limit))]);
         }
         text.push_str(&table.render());
-        let mut pauses = Table::new([("pause at", Align::Right), ("for", Align::Right), ("waiting for", Align::Left)]);
+        let mut pauses = Table::new([("pause at", Kind::Number), ("for", Kind::Number), ("waiting for", Kind::Text)]);
         for pause in &direction.pauses {
             let at = format!("{:.3} s", pause.from.as_secs_f64());
             pauses.row([at, seconds(pause.span.as_secs_f64()), pause.limit.name().replace('_', " ")]);

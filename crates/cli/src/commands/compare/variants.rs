@@ -1,99 +1,192 @@
-//! Which runs a comparison has: values of a key, remedies, or the cases of the file.
+//! The rows of a comparison: policies and values of keys in every combination, or the cases of the file.
 
-use lastmile_scenario::policy::ready;
-use lastmile_scenario::{Access, Diagnostic, Override, Remedy, Report, Scenario};
+use std::collections::BTreeMap;
 
-use super::{Arguments, plan, run};
-use crate::commands::run::variants::{Variant, file_name, policy_overrides, remedy_overrides};
+use lastmile_scenario::{Access, Diagnostic, Override, Report, Scenario};
+
+use super::Arguments;
+use crate::commands::run::variants::{Variant, file_name, policy_override};
 use crate::exit::{Failure, Result};
 
-/// What names them.
-const REMEDIES: &str = "--remedies";
-/// The row without policy and remedy: the line's own queues.
+/// The key that `--policy` sets.
+const POLICY: &str = "access.policy";
+/// The policy of the line's own queues.
 const NONE: &str = "none";
-/// Rows of an access line after that and what the file itself has, without `--remedies`: what home routers run today, and the best of ours.
+/// Policies that an access line is compared under without `--policy`, after `none` and the file's own.
 const USUAL: [&str; 3] = ["cake", "fq-codel-sqm", "full-both-ways"];
+/// Rows of a comparison.
+const MOST_ROWS: usize = 10_000;
 
-/// The runs of a comparison.
+/// The rows of a comparison.
 pub(super) struct Rows {
-    /// What their names are: `remedy`, `case` or a key.
-    pub(super) what: String,
+    /// Names of what the rows differ in: `policy`, keys, or `case`.
+    pub(super) what: Vec<String>,
     /// At least one.
-    pub(super) variants: Vec<Variant>,
-    /// What sets the run of the downloads alone apart from the file: with remedies, the line's own queues.
+    pub(super) rows: Vec<Row>,
+    /// What the run of the downloads alone changes of the file: with policies, it has the line's own queues.
     pub(super) reference: Vec<Override>,
 }
 
-/// The runs that `arguments` ask for, of `file` as it is with the overrides that all runs have.
-pub(super) fn of(arguments: &Arguments, file: &Scenario) -> Result<Rows> {
-    if let Some(vary) = &arguments.vary {
-        let variants = run::variants::of(&run::Arguments { vary: Some(vary.clone()), ..plan(arguments) })?;
-        let what = vary.split_once('=').map_or(vary.as_str(), |(key, _)| key).to_owned();
-        return Ok(Rows { what, variants, reference: Vec::new() });
+/// A row of a comparison.
+pub(super) struct Row {
+    /// A value for each of [`Rows::what`].
+    pub(super) values: Vec<String>,
+    pub(super) variant: Variant,
+}
+
+impl Rows {
+    /// `row` in words: `policy "cake", access.up.rate "1 Mbit/s"`.
+    pub(super) fn words(&self, row: &Row) -> String {
+        let pairs = self.what.iter().zip(&row.values).map(|(what, value)| format!("{what} \"{value}\""));
+        pairs.collect::<Vec<_>>().join(", ")
     }
-    if !arguments.remedies.is_empty() {
+}
+
+/// What rows differ in, and the values that it takes.
+struct Dimension {
+    what: String,
+    /// The option as it was given.
+    option: String,
+    values: Vec<(String, Override)>,
+}
+
+impl Dimension {
+    fn of_policies<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        let value = |name: &str| (name.to_owned(), policy_override(name));
+        let values = names.into_iter().map(|name| value(name.trim())).collect();
+        Self { what: "policy".to_owned(), option: "--policy".to_owned(), values }
+    }
+
+    /// `KEY=VALUE,...`.
+    fn of_key(vary: &str) -> Result<Self> {
+        let (key, values) = vary.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(|| {
+            Failure::new(format_args!("--vary {vary}: not of the form KEY=VALUE,..."))
+                .hint("such as --vary \"access.up.rate=256 kbit/s,512 kbit/s\"")
+        })?;
+        let value = |value: &str| {
+            let pair = format!("{key}={value}");
+            (value.to_owned(), Override::from_argument(&pair, &format!("--vary {pair}")))
+        };
+        let values = values.split(',').map(|text| value(text.trim())).collect();
+        Ok(Self { what: key.to_owned(), option: format!("--vary {key}"), values })
+    }
+
+    fn key(&self) -> &str {
+        if self.option == "--policy" { POLICY } else { &self.what }
+    }
+}
+
+/// The rows that `arguments` ask for, of `file` as it is with the overrides that all runs have.
+pub(super) fn of(arguments: &Arguments, file: &Scenario) -> Result<Rows> {
+    let common = arguments.common();
+    if arguments.policy.is_empty() && arguments.vary.is_empty() {
+        if !file.cases().is_empty() {
+            return cases(&common, file);
+        }
+        let Some(access) = file.access() else {
+            let hint = "add a [[case]] to the file for each run, or give --vary KEY=VALUE,...";
+            let message = "nothing to compare: the file has neither a [[case]] nor an [access] line";
+            return Err(Failure::new(message).hint(hint));
+        };
+        return Ok(usual(&common, access));
+    }
+    let mut dimensions = Vec::new();
+    let mut reference = Vec::new();
+    if !arguments.policy.is_empty() {
         if file.access().is_none() {
             let hint = "--vary KEY=VALUE,... compares values of any key";
-            return Err(Failure::new("--remedies: the file has no [access] line to remedy").hint(hint));
+            return Err(Failure::new("--policy: the file has no [access] line").hint(hint));
         }
-        let common = arguments.common();
-        let named = arguments.remedies.iter().map(|name| named(name.trim(), &common));
-        return remedies(named);
+        dimensions.push(Dimension::of_policies(arguments.policy.iter().map(String::as_str)));
+        reference.push(policy_override(NONE));
     }
-    if !file.cases().is_empty() {
-        return cases(arguments, file);
+    for vary in &arguments.vary {
+        let dimension = Dimension::of_key(vary)?;
+        if let Some(other) = dimensions.iter().find(|other| other.key() == dimension.key()) {
+            let (one, two) = (&other.option, &dimension.option);
+            let message = format!("{one} and {two} set one key, {}", dimension.key());
+            return Err(Failure::new(message).hint("write all values of a key in one list"));
+        }
+        dimensions.push(dimension);
     }
-    let Some(access) = file.access() else {
-        let hint = "add a [[case]] to the file for each run, or give --vary KEY=VALUE,...";
-        return Err(Failure::new("nothing to compare: the file has neither a [[case]] nor an [access] line").hint(hint));
+    let what = dimensions.iter().map(|dimension| dimension.what.clone()).collect();
+    Ok(Rows { what, rows: grid(&common, &dimensions)?, reference })
+}
+
+/// Every combination of the dimensions' values; those of the last change fastest.
+fn grid(common: &[Override], dimensions: &[Dimension]) -> Result<Vec<Row>> {
+    let count = dimensions.iter().map(|dimension| dimension.values.len()).fold(1, usize::saturating_mul);
+    if count > MOST_ROWS {
+        return Err(Failure::new(format_args!("{count} combinations; a comparison has at most {MOST_ROWS}")));
+    }
+    for Dimension { option, values, .. } in dimensions {
+        let twice = values
+            .iter()
+            .enumerate()
+            .find(|(number, (value, _))| values[..*number].iter().any(|(other, _)| other == value));
+        if let Some((_, (value, _))) = twice {
+            return Err(Failure::new(format_args!("{option} has \"{value}\" twice")));
+        }
+    }
+    let mut combinations: Vec<Vec<&(String, Override)>> = vec![Vec::new()];
+    for dimension in dimensions {
+        let with = |before: &Vec<_>| {
+            let before = before.clone();
+            dimension.values.iter().map(move |value| [before.as_slice(), &[value]].concat())
+        };
+        combinations = combinations.iter().flat_map(with).collect();
+    }
+    let row = |combination: Vec<&(String, Override)>| {
+        let (values, own): (Vec<String>, _) = combination.into_iter().cloned().unzip();
+        Row { variant: Variant::new(&values.join(", "), common, own), values }
     };
-    remedies(usual(arguments, access))
-}
-
-fn cases(arguments: &Arguments, file: &Scenario) -> Result<Rows> {
-    let common = arguments.common();
-    let mut variants: Vec<Variant> = Vec::new();
-    for case in file.cases() {
-        if let Some(other) = variants.iter().find(|other| file_name(&other.label) == file_name(&case.name)) {
-            let (one, two, name) = (&other.label, &case.name, file_name(&case.name));
-            let message = format!("the cases {one:?} and {two:?} have one folder for their results: {name}");
-            return Err(Failure::Report(Report::of(Diagnostic::error(case.place.clone(), message))));
+    let rows: Vec<Row> = combinations.into_iter().map(row).collect();
+    match same_folder(rows.iter().map(|row| row.variant.label.as_str())) {
+        Some((one, two, name)) => {
+            Err(Failure::new(format_args!("the runs {one:?} and {two:?} have one folder for their results: {name}")))
         }
-        variants.push(Variant::new(&case.name, &common, case.set.clone()));
+        None => Ok(rows),
     }
-    Ok(Rows { what: "case".to_owned(), variants, reference: Vec::new() })
 }
 
-/// Nothing, the policy or remedy of the file, and what is usual.
-fn usual(arguments: &Arguments, access: &Access) -> impl Iterator<Item = Variant> {
-    let common = arguments.common();
-    let own = match (&access.policy, access.remedy) {
-        (Some(policy), _) => Some(Variant::new(&policy.name, &common, Vec::new())),
-        (None, Remedy::None) => None,
-        (None, remedy) => Some(Variant::new(remedy.name(), &common, Vec::new())),
+/// Two labels that give one name of a folder, and that name.
+fn same_folder<'a>(labels: impl Iterator<Item = &'a str>) -> Option<(&'a str, &'a str, String)> {
+    let mut folders: BTreeMap<String, &str> = BTreeMap::new();
+    for label in labels {
+        let name = file_name(label);
+        if let Some(other) = folders.insert(name.clone(), label) {
+            return Some((other, label, name));
+        }
+    }
+    None
+}
+
+fn cases(common: &[Override], file: &Scenario) -> Result<Rows> {
+    let cases = file.cases();
+    if let Some((one, two, name)) = same_folder(cases.iter().map(|case| case.name.as_str())) {
+        let place = cases.iter().rev().find(|case| case.name == two).map(|case| case.place.clone());
+        let message = format!("the cases {one:?} and {two:?} have one folder for their results: {name}");
+        let place = place.expect("one of the cases is called so");
+        return Err(Failure::Report(Report::of(Diagnostic::error(place, message))));
+    }
+    let row = |name: &str, set: &[Override]| Row {
+        values: vec![name.to_owned()],
+        variant: Variant::new(name, common, set.to_vec()),
     };
-    let is_own = |name: &str| own.as_ref().is_some_and(|own| file_name(&own.label) == file_name(name));
-    let others: Vec<Variant> =
-        USUAL.into_iter().filter(|name| !is_own(name)).map(|name| named(name, &common)).collect();
-    std::iter::once(named(NONE, &common)).chain(own).chain(others)
+    let rows = cases.iter().map(|case| row(&case.name, &case.set)).collect();
+    Ok(Rows { what: vec!["case".to_owned()], rows, reference: Vec::new() })
 }
 
-/// The run under the policy or remedy of this name, in place of those of the file.
-fn named(name: &str, common: &[Override]) -> Variant {
-    let known = |other: &&str| *other == name;
-    // Where a policy and a remedy have one name, the policy is meant: it needs no certain queue below it.
-    let is_remedy = !ready::NAMES.iter().any(known) && Remedy::NAMES.iter().any(|(other, _)| known(other));
-    let own = if is_remedy { remedy_overrides(REMEDIES, name) } else { policy_overrides(REMEDIES, name) };
-    Variant::new(name, common, own)
-}
-
-fn remedies(rows: impl Iterator<Item = Variant>) -> Result<Rows> {
-    let mut variants: Vec<Variant> = Vec::new();
-    for row in rows {
-        if variants.iter().any(|other| file_name(&other.label) == file_name(&row.label)) {
-            return Err(Failure::new(format_args!("--remedies names \"{}\" twice", row.label)));
-        }
-        variants.push(row);
-    }
-    Ok(Rows { what: "remedy".to_owned(), variants, reference: policy_overrides(REMEDIES, NONE) })
+/// No policy, the file's own, and the usual ones.
+fn usual(common: &[Override], access: &Access) -> Rows {
+    let row = |name: &str, own: Vec<Override>| Row {
+        values: vec![name.to_owned()],
+        variant: Variant::new(name, common, own),
+    };
+    let of = |name: &str| row(name, vec![policy_override(name)]);
+    let own = access.policy.as_ref().map(|policy| row(&policy.name, Vec::new()));
+    let is_own = |name: &str| own.as_ref().is_some_and(|own| file_name(&own.variant.label) == file_name(name));
+    let others: Vec<Row> = USUAL.into_iter().filter(|name| !is_own(name)).map(of).collect();
+    let rows = std::iter::once(of(NONE)).chain(own).chain(others).collect();
+    Rows { what: vec!["policy".to_owned()], rows, reference: vec![policy_override(NONE)] }
 }

@@ -3,13 +3,12 @@
 use std::fmt::Write as _;
 
 use lastmile_lab::line::{Direction, Live};
-
-use crate::table::{Align, Table};
+use lastmile_text::table::{Kind, Table};
 
 /// The devices at both ends for a terminal, and below them whatever a user should know.
 pub(in crate::commands) fn table(live: &Live) -> String {
-    let columns = ["Packets in", "out", "Late p50", "p99", "p99.9", "max"].map(|title| (title, Align::Right));
-    let mut table = Table::new([("Devices", Align::Left)].into_iter().chain(columns));
+    let columns = ["Packets in", "out", "Late p50", "p99", "p99.9", "max"].map(|title| (title, Kind::Number));
+    let mut table = Table::new([("Devices", Kind::Name)].into_iter().chain(columns));
     let late = |seconds: Option<f64>| seconds.map_or_else(|| "-".to_owned(), |s| format!("{:.0} us", s * 1e6));
     let mut notes = String::new();
     for (name, direction) in [("up", &live.up), ("down", &live.down)] {

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use lastmile_linklayer::Framing;
+use lastmile_text::table::{Kind, Table};
 use lastmile_theory::ack_rate::{self, AckRate};
 use serde::Serialize;
 
@@ -9,7 +10,6 @@ use super::packets::{Acks, Packets};
 use super::{factor, rate};
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
-use crate::table::{Align, Table};
 
 /// ACKs a second of a download, and the upstream rate to reserve for them
 ///
@@ -126,14 +126,14 @@ fn compute(arguments: &Arguments) -> Result<Document> {
 
 fn print(document: &Document, printer: &mut Printer) -> Result<()> {
     let mut columns = vec![
-        ("link", Align::Left),
-        ("ACK", Align::Right),
-        ("ACKs/s", Align::Right),
-        ("ACKs kbit/s", Align::Right),
-        ("reserve kbit/s", Align::Right),
+        ("link", Kind::Name),
+        ("ACK", Kind::Number),
+        ("ACKs/s", Kind::Number),
+        ("ACKs kbit/s", Kind::Number),
+        ("reserve kbit/s", Kind::Number),
     ];
     if document.up_bps.is_some() {
-        columns.push(("left kbit/s", Align::Right));
+        columns.push(("left kbit/s", Kind::Number));
     }
     let mut table = Table::new(columns);
     for row in &document.links {

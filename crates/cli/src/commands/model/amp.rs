@@ -6,6 +6,7 @@ use clap::Args;
 use lastmile_results::Summary;
 use lastmile_results::amp::{Limited, Measured, measure};
 use lastmile_results::write::SUMMARY;
+use lastmile_text::table::{Kind, Table};
 use lastmile_theory::Fraction;
 use lastmile_theory::amp::{Limit, Line};
 use serde::Serialize;
@@ -14,7 +15,6 @@ use super::packets::{Acks, Packets};
 use super::{decimal, rate};
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
-use crate::table::{Align, Table};
 
 /// The AMP bound: throughput is at most min(F, A*M*P)
 ///
@@ -221,14 +221,14 @@ fn row(name: &str, line: &Line, shares: (Option<Fraction>, Option<Fraction>)) ->
 
 fn print_one_way(document: &Document, printer: &mut Printer) -> Result<()> {
     let mut table = Table::new([
-        ("link", Align::Left),
-        ("A ACKs/s", Align::Right),
-        ("M", Align::Right),
-        ("P bits", Align::Right),
-        ("F kbit/s", Align::Right),
-        ("bound kbit/s", Align::Right),
-        ("in IP bytes", Align::Right),
-        ("limited by", Align::Left),
+        ("link", Kind::Name),
+        ("A ACKs/s", Kind::Number),
+        ("M", Kind::Number),
+        ("P bits", Kind::Number),
+        ("F kbit/s", Kind::Number),
+        ("bound kbit/s", Kind::Number),
+        ("in IP bytes", Kind::Number),
+        ("limited by", Kind::Text),
     ]);
     for row in &document.links {
         table.row([
@@ -249,14 +249,14 @@ fn print_one_way(document: &Document, printer: &mut Printer) -> Result<()> {
 
 fn print_two_way(document: &Document, printer: &mut Printer) -> Result<()> {
     let mut table = Table::new([
-        ("link", Align::Left),
-        ("down packets/s", Align::Right),
-        ("ACKs/s", Align::Right),
-        ("kbit/s", Align::Right),
-        ("limited by", Align::Left),
-        ("up packets/s", Align::Right),
-        ("ACKs/s", Align::Right),
-        ("kbit/s", Align::Right),
+        ("link", Kind::Name),
+        ("down packets/s", Kind::Number),
+        ("ACKs/s", Kind::Number),
+        ("kbit/s", Kind::Number),
+        ("limited by", Kind::Text),
+        ("up packets/s", Kind::Number),
+        ("ACKs/s", Kind::Number),
+        ("kbit/s", Kind::Number),
     ]);
     for (row, two) in document.links.iter().filter_map(|row| Some((row, row.two_way.as_ref()?))) {
         table.row([
@@ -293,14 +293,14 @@ fn of_run(path: &Path) -> Result<RunDocument> {
 
 fn print_run(document: &RunDocument, printer: &mut Printer) -> Result<()> {
     let mut table = Table::new([
-        ("flow", Align::Left),
-        ("A ACKs/s", Align::Right),
-        ("M", Align::Right),
-        ("P bits", Align::Right),
-        ("F kbit/s", Align::Right),
-        ("bound kbit/s", Align::Right),
-        ("goodput kbit/s", Align::Right),
-        ("limited by", Align::Left),
+        ("flow", Kind::Name),
+        ("A ACKs/s", Kind::Number),
+        ("M", Kind::Number),
+        ("P bits", Kind::Number),
+        ("F kbit/s", Kind::Number),
+        ("bound kbit/s", Kind::Number),
+        ("goodput kbit/s", Kind::Number),
+        ("limited by", Kind::Text),
     ]);
     for flow in &document.flows {
         let link = flow.link.as_deref().unwrap_or_default();

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::Args;
+use lastmile_text::table::{Kind, Table};
 use lastmile_theory::asymmetry::{Asymmetry, Bottleneck, Download, asymmetry};
 use lastmile_units::{BitRate, ByteCount, CellCount};
 use serde::Serialize;
@@ -11,7 +12,6 @@ use super::packets::{Acks, Packets};
 use super::{factor, rate};
 use crate::exit::{Exit, Failure, Result};
 use crate::printer::Printer;
-use crate::table::{Align, Table};
 
 /// Normalised asymmetry k, with and without each encapsulation
 ///
@@ -166,15 +166,15 @@ fn print(document: &Document, printer: &mut Printer) -> Result<()> {
     printer.data(&text)?;
 
     let mut table = Table::new([
-        ("link", Align::Left),
-        ("data", Align::Right),
-        ("ACK", Align::Right),
-        ("k", Align::Right),
-        ("of downstream", Align::Right),
-        ("goodput kbit/s", Align::Right),
-        ("ACKs/s", Align::Right),
-        ("ACKs kbit/s", Align::Right),
-        ("limited by", Align::Left),
+        ("link", Kind::Name),
+        ("data", Kind::Number),
+        ("ACK", Kind::Number),
+        ("k", Kind::Number),
+        ("of downstream", Kind::Number),
+        ("goodput kbit/s", Kind::Number),
+        ("ACKs/s", Kind::Number),
+        ("ACKs kbit/s", Kind::Number),
+        ("limited by", Kind::Text),
     ]);
     for row in &document.links {
         table.row([

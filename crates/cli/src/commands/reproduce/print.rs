@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use lastmile_published::{
     Agreement, Claim, Reproduction, RowResult, Summary, Table as PublishedTable, TableResult, Value, Values, Verdict,
 };
+use lastmile_text::table::{Kind, Table};
 
 use crate::exit::Result;
 use crate::printer::Printer;
-use crate::table::{Align, Table};
 
 /// One table: a line for each quantity of each row, then claims and assumptions.
 pub(super) fn table(published: &PublishedTable, result: &TableResult, printer: &mut Printer) -> Result<()> {
@@ -20,14 +20,14 @@ pub(super) fn table(published: &PublishedTable, result: &TableResult, printer: &
             params.push(name);
         }
     }
-    let columns = params.iter().map(|&name| (name, Align::Right));
+    let columns = params.iter().map(|&name| (name, Kind::Number));
     let figures = ["published", "theory", "simulated"]
         .into_iter()
         .chain(live.then_some("live"))
         .chain(live.then_some("as live"))
         .chain(["deviation"]);
     let figures = figures.chain(live.then_some("live deviation"));
-    let columns = columns.chain([("", Align::Left)]).chain(figures.map(|name| (name, Align::Right)));
+    let columns = columns.chain([("", Kind::Text)]).chain(figures.map(|name| (name, Kind::Number)));
     let mut table = Table::new(columns);
     for row in &result.rows {
         let mut head: Vec<String> = params.iter().map(|&name| text(&row.params, name)).collect();
@@ -111,8 +111,8 @@ pub(super) fn summary(reproduction: &Reproduction, printer: &mut Printer) -> Res
     printer.heading("summary")?;
     let states = ["shown", "not shown", "hang on an assumption", "quoted"];
     let shares = ["figures", "within 10 %", "25 %", "50 %"];
-    let columns = states.into_iter().chain(shares).map(|name| (name, Align::Right));
-    let mut table = Table::new([("claims of", Align::Left)].into_iter().chain(columns));
+    let columns = states.into_iter().chain(shares).map(|name| (name, Kind::Number));
+    let mut table = Table::new([("claims of", Kind::Name)].into_iter().chain(columns));
     let mut row = |name: &str, of: &Summary| {
         let claims = [of.shown, of.not_shown, of.hang_on_an_assumption, of.quoted];
         let Agreement { figures, within_10_pct, within_25_pct, within_50_pct, .. } = of.agreement;
@@ -148,9 +148,9 @@ pub(super) fn summary(reproduction: &Reproduction, printer: &mut Printer) -> Res
 }
 
 fn sensitivity(result: &TableResult) -> String {
-    let columns = ["left open", "taken instead"].map(|name| (name, Align::Left));
+    let columns = ["left open", "taken instead"].map(|name| (name, Kind::Text));
     let figures =
-        [("seeds", Align::Right), ("deviation, %", Align::Right), ("claim", Align::Left), ("verdict", Align::Left)];
+        [("seeds", Kind::Number), ("deviation, %", Kind::Number), ("claim", Kind::Text), ("verdict", Kind::Text)];
     let mut table = Table::new(columns.into_iter().chain(figures));
     let mut before = "";
     for tried in &result.sensitivity {

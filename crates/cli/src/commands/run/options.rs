@@ -1,4 +1,4 @@
-//! What `lastmile run` and `lastmile lab` are told alike.
+//! Options of several commands that run a scenario.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use clap::Args;
 use lastmile_scenario::Override;
 use lastmile_units::Duration;
 
-use super::variants::{common, policy_overrides};
+use super::variants::{common, policy_override};
 
 /// What is to be otherwise than the file says.
 #[derive(Args, Clone, Default)]
@@ -15,7 +15,7 @@ pub(in crate::commands) struct Changes {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(in crate::commands) set: Vec<Override>,
 
-    /// Policy in place of the policy or remedy of the file: a ready one, a file, or none for the line's own queues
+    /// Policy in place of the file's: a ready one, a file, or none for the line's own queues
     #[arg(long, value_name = "NAME")]
     pub(in crate::commands) policy: Option<String>,
 
@@ -27,8 +27,8 @@ pub(in crate::commands) struct Changes {
 impl Changes {
     /// As overrides, with that of a seed.
     pub(in crate::commands) fn overrides(&self, seed: Option<u64>) -> Vec<Override> {
-        let policy = self.policy.as_deref().map(|name| policy_overrides("--policy", name));
-        common(&self.set, seed, self.duration).into_iter().chain(policy.into_iter().flatten()).collect()
+        let policy = self.policy.as_deref().map(policy_override);
+        common(&self.set, seed, self.duration).into_iter().chain(policy).collect()
     }
 }
 

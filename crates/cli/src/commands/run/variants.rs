@@ -1,19 +1,12 @@
-//! Which runs a command line asks for: one, or one for each value of a key.
+//! A run: its label, what it changes of the file, and where its results go.
 
 use std::path::{Path, PathBuf};
 
 use lastmile_scenario::Override;
 use lastmile_units::Duration;
 
-use crate::exit::{Failure, Result};
-
-use super::Arguments;
-
-/// The key that `--remedy` is short for.
-const REMEDY: &str = "access.remedy";
-
 /// What stands before the seed in the label of a run that has several.
-pub(in crate::commands) const SEED: &str = " seed ";
+const SEED: &str = " seed ";
 
 /// One run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,12 +17,19 @@ pub(in crate::commands) struct Variant {
     pub(in crate::commands) overrides: Vec<Override>,
     /// Those of its own, which set it apart.
     pub(in crate::commands) own: Vec<Override>,
+    /// `--out` writes its results.
+    pub(in crate::commands) is_written: bool,
 }
 
 impl Variant {
     /// The run called `label` with the overrides that all have and those that set it apart.
     pub(in crate::commands) fn new(label: &str, common: &[Override], own: Vec<Override>) -> Self {
-        Self { label: label.to_owned(), overrides: common.iter().chain(&own).cloned().collect(), own }
+        Self { label: label.to_owned(), overrides: common.iter().chain(&own).cloned().collect(), own, is_written: true }
+    }
+
+    /// The run without files of its own.
+    pub(in crate::commands) fn unwritten(self) -> Self {
+        Self { is_written: false, ..self }
     }
 
     /// The run with each of `seeds` seeds, `first` and those after it.
@@ -58,41 +58,10 @@ impl Variant {
         }
     }
 
-    /// Where its results go: `out` itself for a run on its own.
-    pub(super) fn directory(&self, out: &Path) -> PathBuf {
-        if self.label.is_empty() { out.to_owned() } else { out.join(file_name(&self.label)) }
+    /// The folder of its results, if they are written: `out` itself for a run on its own.
+    pub(super) fn directory(&self, out: &Path) -> Option<PathBuf> {
+        self.is_written.then(|| if self.label.is_empty() { out.to_owned() } else { out.join(file_name(&self.label)) })
     }
-}
-
-/// The runs that `arguments` ask for, at least one.
-pub(in crate::commands) fn of(arguments: &Arguments) -> Result<Vec<Variant>> {
-    let common = arguments.changes.overrides(arguments.seed);
-    let (key, values) = match &arguments.vary {
-        Some(vary) => {
-            let (key, values) = vary.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(|| {
-                Failure::new(format_args!("--vary {vary}: not of the form KEY=VALUE,..."))
-                    .hint("such as --vary \"access.up.rate=256 kbit/s,512 kbit/s\"")
-            })?;
-            (key, values.split(',').map(str::to_owned).collect())
-        }
-        None => (REMEDY, arguments.remedy.clone()),
-    };
-    if values.is_empty() {
-        return Ok(vec![Variant::new("", &common, Vec::new())]);
-    }
-    let mut variants: Vec<Variant> = Vec::new();
-    for value in &values {
-        let value = value.trim();
-        if variants.iter().any(|other| file_name(&other.label) == file_name(value)) {
-            return Err(Failure::new(format_args!("{key} is to be \"{value}\" twice")));
-        }
-        let own = match arguments.vary {
-            Some(_) => vec![Override::from_argument(&format!("{key}={value}"), &format!("--vary {key}={value}"))],
-            None => remedy_overrides("--remedy", value),
-        };
-        variants.push(Variant::new(value, &common, own));
-    }
-    Ok(variants)
 }
 
 /// What `--set`, `--seed` and `--duration` ask for, in this order.
@@ -107,25 +76,11 @@ pub(in crate::commands) fn pairs(overrides: &[Override]) -> Vec<String> {
     overrides.iter().map(|set| set.as_str().to_owned()).collect()
 }
 
-/// The policy that `option` names, in place of the policy or remedy of the file. A path is relative to the working directory, where one in a
-/// scenario is relative to that scenario.
-pub(in crate::commands) fn policy_overrides(option: &str, name: &str) -> Vec<Override> {
+/// `--policy name`. A path is relative to the working directory, where one in a scenario is relative to that scenario.
+pub(in crate::commands) fn policy_override(name: &str) -> Override {
     let file = if name.contains(['/', '.']) { std::path::absolute(name).ok() } else { None };
     let seen = file.map_or_else(|| name.to_owned(), |file| file.display().to_string());
-    either(option, name, "none", &seen)
-}
-
-/// The remedy that `option` names, in place of the policy or remedy of the file.
-pub(in crate::commands) fn remedy_overrides(option: &str, name: &str) -> Vec<Override> {
-    either(option, name, name, "none")
-}
-
-/// A file has one of the two: each clears the other.
-fn either(option: &str, name: &str, remedy: &str, policy: &str) -> Vec<Override> {
-    let argument = format!("{option} {name}");
-    [("access.remedy", remedy), ("access.policy", policy)]
-        .map(|(key, value)| Override::from_argument(&format!("{key}={value}"), &argument))
-        .into()
+    Override::from_argument(&format!("access.policy={seen}"), &format!("--policy {name}"))
 }
 
 /// `label` as the name of a directory: what is no letter, digit, dot or dash becomes a dash.

@@ -10,10 +10,9 @@ use lastmile_live::shape::sandbox::GivenUp;
 use lastmile_live::shape::{Snapshot, World};
 use lastmile_results::schema::Delay;
 use lastmile_scenario::policy::{Class, Policy};
+use lastmile_text::table::{Kind, Table};
 use lastmile_units::{BitRate, ByteCount};
 use serde::{Deserialize, Serialize};
-
-use crate::table::{Align, Table};
 
 use super::super::control::Seen;
 use super::super::counters::{Amount, Counters, Spread, faults};
@@ -261,13 +260,13 @@ impl Direction {
 /// 80 columns, where names and counts are not too long.
 fn classes(classes: &[ClassStatus]) -> String {
     let names = ["prio", "rate", "ceil", "pkt", "drop", "overlimits", "p50 ms", "p99", "max"];
-    let mut table = Table::new([("  class", Align::Left)].into_iter().chain(names.map(|name| (name, Align::Right))));
+    let mut table = Table::new([("class", Kind::Name)].into_iter().chain(names.map(|name| (name, Kind::Number))));
     let rate = |bps: u64| BitRate::from_bps(bps).map_or_else(|| "-".to_owned(), short);
     for class in classes {
         let Delay { p50, p99, max, .. } = class.waited_s.delay;
         let waited = [p50, p99, max].map(|waited| waited.map_or_else(|| "-".to_owned(), |s| format!("{:.1}", s * 1e3)));
         let cells = [
-            format!("  {}", class.name),
+            class.name.clone(),
             class.priority.to_string(),
             class.rate_bps.map_or_else(|| "-".to_owned(), rate),
             rate(class.ceil_bps),

@@ -6,6 +6,7 @@ use lastmile_live::Error;
 use lastmile_live::stop::Stop;
 use lastmile_live::tc::sizes::{Measured, Pair, worth_testing};
 use lastmile_live::tc::{self, Finding, Target};
+use lastmile_text::table::{Kind, Table};
 use lastmile_units::Duration;
 use serde_json::json;
 
@@ -14,7 +15,6 @@ use super::plan::Plan;
 use crate::commands::leftovers;
 use crate::exit::{Exit, Result};
 use crate::printer::Printer;
-use crate::table::{Align, Table};
 
 /// The kernel's HTB comes within 1e-4; a machine with other work to do is later now and then.
 const ALLOWED: f64 = 1e-3;
@@ -120,7 +120,7 @@ fn report(arguments: &Arguments, findings: &[Finding], measured: &[Measured], pr
         printer.json(&json!({ "read_back": found.collect::<Vec<_>>(), "sizes": sizes.collect::<Vec<_>>() }))?;
         return Ok(());
     }
-    let columns = ["what", "value", "wanted", "found", "ok"].map(|name| (name, Align::Left));
+    let columns = ["what", "value", "wanted", "found", "ok"].map(|name| (name, Kind::Text));
     let mut table = Table::new(columns);
     for Finding { name, key, wanted, found, ok } in findings {
         let found = found.as_deref().unwrap_or("–");
@@ -131,7 +131,7 @@ fn report(arguments: &Arguments, findings: &[Finding], measured: &[Measured], pr
         return Ok(());
     }
     let names = ["size", "wire", "wanted/s", "measured/s", "deviation"];
-    let mut table = Table::new(names.map(|name| (name, Align::Right)));
+    let mut table = Table::new(names.map(|name| (name, Kind::Number)));
     for one in measured {
         table.row([
             one.size.to_string(),

@@ -24,7 +24,7 @@ pub(super) fn window_growth(table: &Table) -> Result<TableResult, ExperimentErro
     let mut finding = Finding::default();
     for row in &table.rows {
         let slow_start = row.params.text("phase") == Some("slow start");
-        let [without, with] = [grow("none", slow_start)?, grow("sad", slow_start)?];
+        let [without, with] = [grow("fifo", slow_start)?, grow("sad", slow_start)?];
         let mut simulated = Values::new();
         for (name, growth) in [("without_sad", &without), ("with_sad", &with)] {
             simulated.set(format!("acks_arrived_{name}"), growth.acks);
@@ -50,7 +50,7 @@ pub(super) fn window_growth(table: &Table) -> Result<TableResult, ExperimentErro
         ));
         result.rows.push(formulas(row, simulated));
     }
-    let [slow, fast] = [finish("none")?, finish("sad")?];
+    let [slow, fast] = [finish("fifo")?, finish("sad")?];
     finding.and(Finding::new(fast < slow, format!("10 MB in {slow:.1} s without SAD, {fast:.1} s with")));
     result.claims.push(finding.claim(&table.claim));
     result.assumptions.push(format!(
@@ -73,9 +73,9 @@ struct Growth {
     by_formula: f64,
 }
 
-/// A download up to the moment at which its window holds [`GROWN`] segments.
-fn grow(remedy: &str, slow_start: bool) -> Result<Growth, ExperimentError> {
-    let overrides = overrides(remedy, slow_start);
+/// A download with this kind of queue upstream, up to the moment at which its window holds [`GROWN`] segments.
+fn grow(queue: &str, slow_start: bool) -> Result<Growth, ExperimentError> {
+    let overrides = overrides(queue, slow_start);
     let whole = Trial::until_complete(DOWNLOAD.0, DOWNLOAD.1, &overrides)?;
     let reached = whole.congestion_window("download").find(|(_, cwnd)| *cwnd >= GROWN * MSS);
     let (at, _) = reached.ok_or(ExperimentError::MissingSetting("recv_window_bytes"))?;
@@ -109,16 +109,16 @@ fn after_avoidance(acks: u64) -> f64 {
     window + left / window
 }
 
-/// How long the whole download takes, from slow start.
-fn finish(remedy: &str) -> Result<f64, ExperimentError> {
-    Ok(Trial::until_complete(DOWNLOAD.0, DOWNLOAD.1, &overrides(remedy, true))?.time_s())
+/// How long the whole download takes with this kind of queue upstream, from slow start.
+fn finish(queue: &str) -> Result<f64, ExperimentError> {
+    Ok(Trial::until_complete(DOWNLOAD.0, DOWNLOAD.1, &overrides(queue, true))?.time_s())
 }
 
-fn overrides(remedy: &str, slow_start: bool) -> Overrides {
+fn overrides(queue: &str, slow_start: bool) -> Overrides {
     let mut overrides = Overrides::default();
     overrides.set("access.encapsulation", "ppp-llc-aal5");
     overrides.set("access.up.rate", "64 kbit/s");
-    overrides.set("access.remedy", remedy);
+    overrides.set("access.up.queue.kind", queue);
     // Fine enough to see each ACK at 64 kbit/s, two cells each.
     overrides.set("record.interval", "10 ms");
     if !slow_start {

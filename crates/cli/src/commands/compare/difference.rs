@@ -1,23 +1,22 @@
 //! Where compared runs differ most, and what held the flow back in each of them.
 
-use std::fmt::Write as _;
-
 use lastmile_results::Run;
 use lastmile_results::schema::PhaseFlow;
+use lastmile_text::table::wrap;
 use lastmile_units::BitRate;
 
 /// Runs that differ by less than this factor differ by accident.
 const WORTH_TELLING: f64 = 1.2;
 
 /// What limited, in each run, the flow and phase in which the runs differ most; empty where they hardly differ.
-pub(super) fn explained(runs: &[Run]) -> String {
+pub(super) fn explained(runs: &[Run], width: u16) -> String {
     let mut text = String::new();
     let Some((phase, flow)) = largest(runs) else { return text };
-    writeln!(text, "What limited {flow} {phase}").expect("a string takes all");
+    wrap(&mut text, &format!("What limited {flow} {phase}"), 0, width);
     for run in runs {
         if let Some(found) = find(run, phase, flow) {
             let rate = rate(found.goodput_bps);
-            writeln!(text, "  {}, {rate}: {}", run.label, found.explanation).expect("a string takes all");
+            wrap(&mut text, &format!("{}, {rate}: {}", run.label, found.explanation), 1, width);
         }
     }
     text
@@ -86,13 +85,13 @@ mod tests {
 
     #[test]
     fn the_phase_that_differs_most_is_told_with_the_reason_in_each_run() {
-        let text = explained(&[run("none", 4.189e5, 9e5), run("sad", 1.6996e6, 1e6)]);
-        assert_eq!(text, "What limited download during\n  none, 419 kbit/s: window\n  sad, 1.7 Mbit/s: window\n");
+        let text = explained(&[run("none", 4.189e5, 9e5), run("sad", 1.6996e6, 1e6)], 120);
+        assert_eq!(text, "What limited download during\n none, 419 kbit/s: window\n sad, 1.7 Mbit/s: window\n");
     }
 
     #[test]
     fn runs_that_are_alike_and_flows_that_have_ended_are_not_told() {
-        assert_eq!(explained(&[run("a", 1e6, 1e6), run("b", 1.1e6, 1e6)]), "");
-        assert_eq!(explained(&[run("a", 1e6, 10.0), run("b", 1e6, 100.0)]), "");
+        assert_eq!(explained(&[run("a", 1e6, 1e6), run("b", 1.1e6, 1e6)], 120), "");
+        assert_eq!(explained(&[run("a", 1e6, 10.0), run("b", 1e6, 100.0)], 120), "");
     }
 }

@@ -1,0 +1,251 @@
+//! Tables for a terminal: a head, a rule, rows.
+//!
+//! Numbers are set to the right, words to the left, and words wrap. A table that is too wide for the terminal continues below, with its name columns
+//! again. Cells are escaped ([`shown`]), so the result is plain text whatever names hold. `comfy-table` does the layout.
+
+use core::ops::Range;
+
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, TableStyle, Width};
+
+use crate::shown;
+
+/// A word of more characters may be cut where a table would be too wide.
+const LONGEST_WORD: usize = 20;
+/// A name of more characters may wrap where a table would be too wide.
+const LONGEST_NAME: usize = 32;
+/// A layout has at least this width.
+const LEAST_WIDTH: usize = 40;
+/// Blanks of a column, left and right of its cells.
+const PADDING: usize = 2;
+/// A blank between columns.
+const GAP: usize = 1;
+
+/// A table: a heading, columns, rows of text.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// The heading, for the caller to print.
+    pub title: String,
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// The rows, each with a cell for every column.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// The name, units included. It may have several lines.
+    pub name: String,
+    /// How its cells are set.
+    pub kind: Kind,
+}
+
+/// How cells are set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// The name of the row: left.
+    Name,
+    /// Text: left.
+    Text,
+    /// A sentence: left.
+    Words,
+    /// A number: right, on one line.
+    Number,
+}
+
+impl Table {
+    /// A table without title and rows.
+    pub fn new<S: Into<String>>(columns: impl IntoIterator<Item = (S, Kind)>) -> Self {
+        let columns = columns.into_iter().map(|(name, kind)| Column { name: name.into(), kind });
+        Self { columns: columns.collect(), ..Self::default() }
+    }
+
+    /// Adds a row. Missing cells at its end are empty.
+    pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
+        let mut row: Vec<String> = cells.into_iter().map(Into::into).collect();
+        row.resize(self.columns.len(), String::new());
+        self.rows.push(row);
+    }
+
+    /// The table in lines as long as its widest cells need.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let all: Vec<usize> = (0..self.columns.len()).collect();
+        self.laid_out(&all, None, false) + "\n"
+    }
+
+    /// The table in lines of at most `width` characters, if each column fits such a line beside the names.
+    #[must_use]
+    pub fn render_within(&self, width: u16) -> String {
+        let width = usize::from(width).max(LEAST_WIDTH);
+        let heads = self.heads();
+        let part = |part: Range<usize>| {
+            let columns: Vec<usize> = (0..heads).chain(part).collect();
+            let whole_words = self.laid_out(&columns, Some(width), true);
+            let fits = whole_words.lines().all(|line| line.chars().count() <= width);
+            if fits { whole_words } else { self.laid_out(&columns, Some(width), false) }
+        };
+        self.parts(width).into_iter().map(|columns| part(columns) + "\n").collect::<Vec<_>>().join("\n")
+    }
+
+    /// How many columns name the row: those of this kind at the left, or else the first.
+    fn heads(&self) -> usize {
+        self.columns.iter().take_while(|column| column.kind == Kind::Name).count().max(1).min(self.columns.len())
+    }
+
+    /// Which columns stand beside the names in each part of a table of `width`. A column that does not fit has a part of its own.
+    fn parts(&self, width: usize) -> Vec<Range<usize>> {
+        let least: Vec<usize> = (0..self.columns.len()).map(|column| self.least_width(column)).collect();
+        let (heads, count) = (self.heads(), self.columns.len());
+        let names = least[..heads].iter().sum::<usize>() + GAP * heads.saturating_sub(1);
+        let mut parts = vec![heads..heads];
+        let mut taken = names;
+        for (index, column) in least.iter().enumerate().skip(heads) {
+            taken += GAP + column;
+            match parts.last_mut() {
+                Some(part) if taken <= width || part.start == part.end => part.end = index + 1,
+                _ => {
+                    taken = names + GAP + column;
+                    parts.push(index..index + 1);
+                }
+            }
+        }
+        debug_assert_eq!(parts.last().map(|part| part.end), Some(count.max(heads)));
+        parts
+    }
+
+    /// The least width at which a column can be read: numbers do not wrap, nor do names of a usual length; words do.
+    fn least_width(&self, column: usize) -> usize {
+        let Column { name, kind } = &self.columns[column];
+        let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| shown::line(cell).into_owned());
+        let texts: Vec<String> = cells.chain([shown::lines(name).into_owned()]).collect();
+        let lines = || texts.iter().flat_map(|text| text.lines());
+        let longest = |parts: &mut dyn Iterator<Item = &str>| parts.map(|part| part.chars().count()).max().unwrap_or(0);
+        let text = match kind {
+            Kind::Number => longest(&mut lines()),
+            Kind::Name => longest(&mut lines()).min(LONGEST_NAME),
+            Kind::Text | Kind::Words => longest(&mut lines().flat_map(str::split_whitespace)).min(LONGEST_WORD),
+        };
+        text + PADDING
+    }
+
+    /// These columns in lines of `width`, or of more if `whole_words` need more.
+    fn laid_out(&self, columns: &[usize], width: Option<usize>, whole_words: bool) -> String {
+        let mut table = comfy_table::Table::new();
+        let head = columns.iter().map(|&number| &self.columns[number]);
+        table
+            .load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')))
+            .set_content_arrangement(width.map_or(ContentArrangement::Disabled, |_| ContentArrangement::Dynamic))
+            .set_header(head.map(|column| cell(&shown::lines(&column.name), column.kind)));
+        if let Some(width) = width {
+            table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
+        }
+        for row in &self.rows {
+            let text = |number: usize| row.get(number).map_or("", String::as_str);
+            table.add_row(columns.iter().map(|&number| cell(&shown::line(text(number)), self.columns[number].kind)));
+        }
+        for (&number, column) in columns.iter().zip(table.column_iter_mut()) {
+            if self.columns[number].kind == Kind::Number {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            } else if whole_words {
+                let least = u16::try_from(self.least_width(number)).unwrap_or(u16::MAX);
+                column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));
+            }
+        }
+        table.trim_fmt()
+    }
+}
+
+fn cell(content: &str, kind: Kind) -> Cell {
+    let alignment = if kind == Kind::Number { CellAlignment::Right } else { CellAlignment::Left };
+    Cell::new(content).set_alignment(alignment)
+}
+
+/// Appends `words` to `text` in lines of at most `width` characters. The first is indented by `indent`, those after it by two more.
+pub fn wrap(text: &mut String, words: &str, indent: usize, width: u16) {
+    let width = usize::from(width).max(LEAST_WIDTH);
+    let mut line = " ".repeat(indent);
+    let mut empty = true;
+    for word in shown::line(words).split(' ') {
+        if !empty && line.chars().count() + 1 + word.chars().count() > width {
+            text.push_str(&line);
+            text.push('\n');
+            line = " ".repeat(indent + 2);
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    text.push_str(&line);
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runs() -> Table {
+        let mut table =
+            Table::new([("run", Kind::Name), ("abc", Kind::Number), ("b", Kind::Number), ("c", Kind::Number)]);
+        table.row(["none", "1", "234", "5"]);
+        table.row(["cake", "10", "2", "567"]);
+        table
+    }
+
+    #[test]
+    fn columns_line_up_and_lines_end_where_their_text_ends() {
+        let mut table = Table::new([("link", Kind::Name), ("µs", Kind::Number), ("note", Kind::Text)]);
+        table.row(["ip", "1"]);
+        table.row(["pppoa", "1000", "two cells"]);
+        let lines =
+            [" link      µs   note", "──────────────────────────", " ip         1", " pppoa   1000   two cells", ""];
+        assert_eq!(table.render(), lines.join("\n"));
+    }
+
+    #[test]
+    fn columns_line_up_under_escapes() {
+        let mut table = Table::new([("name", Kind::Name), ("n", Kind::Number)]);
+        table.row(["a\u{1b}[2J\r\nb", "1"]);
+        table.row(["\u{202e}x", "12"]);
+        let lines: Vec<String> = table.render().lines().map(str::to_owned).collect();
+        assert_eq!(lines[2..], [" a\\u{1b}[2J\\r\\nb    1", " \\u{202e}x         12"]);
+    }
+
+    /// The last column begins a second part.
+    #[test]
+    fn a_table_that_is_too_wide_continues_below_with_its_names() {
+        let mut wide = runs();
+        for row in &mut wide.rows {
+            row[1] = row[1].repeat(12);
+        }
+        let told = wide.render_within(40);
+        let lines: Vec<&str> = told.lines().collect();
+        assert!(lines.iter().all(|line| line.chars().count() <= 40), "{told}");
+        assert_eq!(lines.iter().filter(|line| line.starts_with(" run")).count(), 2, "{told}");
+        assert_eq!(lines[5], " run      c", "{told}");
+        assert_eq!(wide.render_within(80), wide.render());
+    }
+
+    #[test]
+    fn all_leading_names_are_repeated() {
+        let wide = "1".repeat(24);
+        let mut table =
+            Table::new([("policy", Kind::Name), ("rate", Kind::Name), ("x", Kind::Number), ("y", Kind::Number)]);
+        table.row(["cake", "1 Mbit/s", &wide, &wide]);
+        let told = table.render_within(50);
+        assert_eq!(told.matches("1 Mbit/s").count(), 2, "{told}");
+        assert_eq!(table.render_within(120).matches("1 Mbit/s").count(), 1);
+    }
+
+    #[test]
+    fn sentences_wrap_and_numbers_do_not() {
+        let mut table = Table::new([("flow", Kind::Name), ("why", Kind::Words), ("n", Kind::Number)]);
+        table.row(["download", "the receive window and the queue of the link up, where its ACKs wait", "1 234 567"]);
+        let told = table.render_within(40);
+        assert!(told.lines().all(|line| line.chars().count() <= 40), "{told}");
+        assert!(told.contains("1 234 567"), "{told}");
+    }
+}
