@@ -20,6 +20,7 @@ import pathlib
 import platform
 import re
 import sys
+import textwrap
 
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -112,7 +113,7 @@ def margins():
 
 def machine(path):
     found = load(path)
-    return f"{found['machine']}. Version {found['version']}, {found['date']}. {found['note']}\n"
+    return textwrap.fill(f"{found['machine']}. Version {found['version']}, {found['date']}. {found['note']}", 150) + "\n"
 
 
 def simulations():
