@@ -20,6 +20,7 @@ import pathlib
 import platform
 import re
 import sys
+import textwrap
 
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -76,7 +77,9 @@ def peers_short(line):
         live, sim = row["live"], row["simulated"]
         rates = [f"{live['download_bps'] / 1e3:.0f}", percent(live["download_of_bound"]), f"{live['upload_bps'] / 1e3:.0f}"]
         pings = [report.milliseconds(live[key]) for key in ("ping_p50_ms", "ping_p99_ms")]
-        other = [f"{sim[key] / 1e3:.0f}" for key in ("download_bps", "upload_bps")] + [report.milliseconds(sim["ping_p99_ms"])]
+        other = ["–"] * 3
+        if sim:
+            other = [f"{sim[key] / 1e3:.0f}" for key in ("download_bps", "upload_bps")] + [report.milliseconds(sim["ping_p99_ms"])]
         return [report.NAMES.get(row["policy"], row["policy"]), report.BY[row["remedy"]], *rates, *pings, *other]
 
     headings = ["remedy", "by", "download, kbit/s", "of its bound", "upload, kbit/s", "ping p50, ms", "p99"]
@@ -110,7 +113,7 @@ def margins():
 
 def machine(path):
     found = load(path)
-    return f"{found['machine']}. Version {found['version']}, {found['date']}. {found['note']}\n"
+    return textwrap.fill(f"{found['machine']}. Version {found['version']}, {found['date']}. {found['note']}", 150) + "\n"
 
 
 def simulations():
