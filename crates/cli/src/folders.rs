@@ -75,7 +75,8 @@ mod tests {
 
     #[test]
     fn folders_that_stay_empty_go_again() {
-        let base = std::env::temp_dir().join(format!("lastmile-folders-{}", std::process::id()));
+        let temporary = tempfile::tempdir().unwrap();
+        let base = temporary.path();
         let deep = base.join("a/b");
         let mut folders = Folders::default();
         folders.prepare(&deep, &["x"], "--out").unwrap();
@@ -84,6 +85,5 @@ mod tests {
         fs::write(deep.join("x"), "result").unwrap();
         drop(folders);
         assert!(deep.join("x").is_file() && !base.join("a/c").exists());
-        fs::remove_dir_all(base).unwrap();
     }
 }

@@ -38,7 +38,8 @@ pub enum Error {
     },
     /// The kernel stops real-time threads too soon.
     #[error(
-        "--realtime: this kernel lets real-time threads run for {runtime_us} of every {period_us} us, too little to carry packets"
+        "--realtime: this kernel lets real-time threads run for {runtime_us} of every {period_us} us, \
+         too little to carry packets"
     )]
     NoRealtimeBudget {
         /// `kernel.sched_rt_runtime_us`.
@@ -57,14 +58,19 @@ pub enum Error {
     },
     /// Both ends in one namespace, or behind one interface.
     #[error(
-        "client and server share a network namespace or an interface: the kernel would pass their packets round the line"
+        "client and server share a network namespace or an interface: \
+         the kernel would pass their packets round the line"
     )]
     SamePlace,
     /// A direction without a line.
     #[error("a direction without a single hop carries nothing")]
     NoHops,
     /// The kernel has no way to keep a bridge from forwarding that ends with the program.
-    #[error("nothing in this kernel keeps the bridge from forwarding what comes in through {device} until lastmile ends: {}", lacking.join(", "))]
+    #[error(
+        "nothing in this kernel keeps the bridge from forwarding what comes in through {device} \
+         until lastmile ends: {}",
+        lacking.join(", ")
+    )]
     NoBypass {
         /// The device.
         device: String,
@@ -87,7 +93,8 @@ pub enum Error {
     },
     /// AF_XDP cannot carry what this device carries.
     #[error(
-        "{name} carries packets of up to {mtu} bytes, and AF_XDP carries at most {most} in an Ethernet frame with two tags"
+        "{name} carries packets of up to {mtu} bytes, \
+         and AF_XDP carries at most {most} in an Ethernet frame with two tags"
     )]
     PacketsTooLong {
         /// Its name.

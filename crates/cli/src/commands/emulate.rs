@@ -72,6 +72,9 @@ struct Looking {
     look: control::Look,
 }
 
+/// Options of a line between two namespaces, which a line between two interfaces does not have.
+const NAMESPACE_OPTIONS: [&str; 7] = ["client_ns", "server_ns", "server_here", "server", "map_root", "mtu", "command"];
+
 #[derive(Args)]
 struct Start {
     /// Scenario file with an [access] line, or with links of its own and --between
@@ -114,7 +117,7 @@ struct Start {
     /// The client's end is behind the first, the server's behind the second. They need no address; nothing else on this
     /// machine sees what comes in through them. If both are ports of a bridge of the kernel, that carries on when
     /// lastmile ends, however it ends.
-    #[arg(long, value_name = "IF1,IF2", value_parser = interfaces, conflicts_with_all = ["client_ns", "server_ns", "server_here", "server", "map_root", "mtu", "command"])]
+    #[arg(long, value_name = "IF1,IF2", value_parser = interfaces, conflicts_with_all = NAMESPACE_OPTIONS)]
     bridge: Option<(String, String)>,
 
     /// With --bridge, by what frames come and go: auto, packet-sockets, packet-sockets-nft, or xdp
@@ -273,7 +276,8 @@ fn ends(world: &World) -> String {
     let (client, server) = (world.client(), world.server());
     let (Some(client_address), Some(server_address)) = (client.address(), server.address()) else {
         return format!(
-            "client behind interface {}, packet path: {}\nserver behind interface {}, packet path: {}\nCtrl-C ends the line",
+            "client behind interface {}, packet path: {}\nserver behind interface {}, packet path: {}\n\
+             Ctrl-C ends the line",
             client.device(),
             client.path(),
             server.device(),
@@ -288,7 +292,8 @@ fn ends(world: &World) -> String {
     };
     let prefix = client.namespace().map_or_else(String::new, prefix);
     format!(
-        "client {client_address}{client_v6} {}, device {}\nserver {server_address}{server_v6} {}, device {}\nfor example: {prefix}ping {server_address}; Ctrl-C ends the line",
+        "client {client_address}{client_v6} {}, device {}\nserver {server_address}{server_v6} {}, device {}\n\
+         for example: {prefix}ping {server_address}; Ctrl-C ends the line",
         place(client),
         client.device(),
         place(server),
@@ -299,8 +304,8 @@ fn ends(world: &World) -> String {
 fn without_stamps(device: &str, obstacle: &std::io::Error) -> String {
     let needs = if obstacle.kind() == std::io::ErrorKind::PermissionDenied { "; it takes CAP_NET_RAW" } else { "" };
     format!(
-        "warning: no packet socket beside device {device} ({obstacle}{needs}): packets count as arrived when they are read, so a late \
-         wake-up delays them"
+        "warning: no packet socket beside device {device} ({obstacle}{needs}): \
+         packets count as arrived when they are read, so a late wake-up delays them"
     )
 }
 

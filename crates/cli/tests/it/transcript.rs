@@ -7,7 +7,8 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+
+use tempfile::TempDir;
 
 use crate::workspace::root;
 
@@ -43,19 +44,22 @@ pub(crate) fn is_root() -> bool {
 /// A folder of its own for commands to run in, with the repository's scenarios and policies in it. Removed when dropped.
 pub(crate) struct Scratch {
     pub(crate) path: PathBuf,
+    _folder: TempDir,
 }
 
 impl Scratch {
     pub(crate) fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("lastmile-it-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).expect("a folder for temporary files");
+        let folder = TempDir::with_prefix("lastmile-it-").expect("a folder for temporary files");
+        let path = folder.path().to_owned();
+        // Some tests run commands in it as another user.
+        #[cfg(unix)]
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .expect("a folder of its own");
         #[cfg(unix)]
         for shared in ["scenarios", "policies", "crates"] {
             std::os::unix::fs::symlink(root().join(shared), path.join(shared)).expect("a link in an empty folder");
         }
-        Self { path }
+        Self { path, _folder: folder }
     }
 
     /// Runs `command`, which must be `lastmile ...`, or `ls FOLDER`, perhaps with `NAME=value` in front.
@@ -96,13 +100,6 @@ impl Scratch {
         names.sort();
         let stdout = names.iter().map(|name| format!("{name}\n")).collect();
         Output { stdout, stderr: String::new(), code: 0 }
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What is left in the folder for temporary files does no harm.
-        let _ = std::fs::remove_dir_all(&self.path);
     }
 }
 

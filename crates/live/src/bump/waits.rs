@@ -131,7 +131,10 @@ mod tests {
     proptest! {
         /// Waits of all magnitudes.
         #[test]
-        fn counts_are_those_of_a_histogram(waits in prop::collection::vec((any::<u64>(), 0..64_u32), 0..100), digits in 2..4_u8) {
+        fn counts_are_those_of_a_histogram(
+            waits in prop::collection::vec((any::<u64>(), 0..64_u32), 0..100),
+            digits in 2..4_u8,
+        ) {
             let (mut counted, mut plain) = (Distribution::new(digits), histogram(digits));
             for (ns, shift) in waits {
                 counted.record(ns >> shift);
@@ -141,7 +144,8 @@ mod tests {
             for quantile in [0.0, 0.5, 0.99, 1.0] {
                 prop_assert_eq!(counted.whole().value_at_quantile(quantile), plain.value_at_quantile(quantile));
             }
-            prop_assert_eq!((counted.whole().min(), counted.whole().max(), counted.whole().len()), (plain.min(), plain.max(), plain.len()));
+            let whole = counted.whole();
+            prop_assert_eq!((whole.min(), whole.max(), whole.len()), (plain.min(), plain.max(), plain.len()));
         }
     }
 

@@ -2,20 +2,18 @@
 
 use std::thread;
 
+use tempfile::TempDir;
+
 use super::*;
 use crate::stop::StopHandle;
 
-struct Folder(PathBuf);
+/// A folder that is not there yet, in one that is removed when this is dropped.
+struct Folder(PathBuf, #[expect(dead_code, reason = "removes the folder")] TempDir);
 
 impl Folder {
-    fn new(name: &str) -> Self {
-        Self(std::env::temp_dir().join(format!("lastmile-{}-{name}", std::process::id())))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+    fn new() -> Self {
+        let temporary = tempfile::tempdir().unwrap();
+        Self(temporary.path().join("run"), temporary)
     }
 }
 
@@ -37,7 +35,7 @@ impl Operator for Parrot {
 
 #[test]
 fn each_request_is_answered_until_the_end() {
-    let folder = Folder::new("control");
+    let folder = Folder::new();
     let path = folder.0.join("socket");
     let mut listener = Listener::bind(&path).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -57,7 +55,7 @@ fn each_request_is_answered_until_the_end() {
 
 #[test]
 fn what_a_killed_program_left_is_replaced_and_a_file_is_not() {
-    let folder = Folder::new("left");
+    let folder = Folder::new();
     let path = folder.0.join("socket");
     fs::create_dir_all(&folder.0).unwrap();
     drop(UnixListener::bind(&path).unwrap());
@@ -77,8 +75,8 @@ struct Aviary {
 }
 
 impl Aviary {
-    fn new(name: &str) -> Self {
-        let folder = Folder::new(name);
+    fn new() -> Self {
+        let folder = Folder::new();
         let mut listener = Listener::bind(&folder.0.join("socket")).unwrap();
         let (end, hang_up) = (Stop::new().unwrap(), Stop::new().unwrap());
         let (mut parrot, handle) = (Parrot(end.handle().unwrap(), 0), end.handle().unwrap());
@@ -112,7 +110,7 @@ const SOON: Duration = Duration::from_secs(2);
 
 #[test]
 fn those_who_say_nothing_or_drip_hold_up_neither_others_nor_signals_nor_the_end() {
-    let aviary = Aviary::new("silent");
+    let aviary = Aviary::new();
     let began = Instant::now();
     let silent: Vec<UnixStream> = (0..5 * MOST).map(|_| aviary.client(b"")).collect();
     let mut dripping: Vec<UnixStream> = (0..MOST).map(|_| aviary.client(b"{")).collect();
@@ -129,7 +127,7 @@ fn those_who_say_nothing_or_drip_hold_up_neither_others_nor_signals_nor_the_end(
 
 #[test]
 fn a_request_has_a_deadline_as_a_whole() {
-    let aviary = Aviary::new("dripping");
+    let aviary = Aviary::new();
     let mut client = aviary.client(b"{");
     let began = Instant::now();
     // A byte every 50 ms: each read of it succeeds at once.
@@ -142,7 +140,7 @@ fn a_request_has_a_deadline_as_a_whole() {
 
 #[test]
 fn what_is_no_text_or_too_long_is_answered_and_nothing_is_not() {
-    let aviary = Aviary::new("garbage");
+    let aviary = Aviary::new();
     let heard = |said: &[u8]| {
         let mut answer = Vec::new();
         let mut client = aviary.client(said);
@@ -160,7 +158,7 @@ fn what_is_no_text_or_too_long_is_answered_and_nothing_is_not() {
 
 #[test]
 fn the_operator_is_asked_from_within_and_says_so_when_nobody_serves() {
-    let folder = Folder::new("within");
+    let folder = Folder::new();
     let mut listener = Listener::bind(&folder.0.join("socket")).unwrap();
     let (end, hang_up) = (Stop::new().unwrap(), Stop::new().unwrap());
     let (mut parrot, asker) = (Parrot(end.handle().unwrap(), 0), listener.asker());
@@ -176,7 +174,7 @@ fn the_operator_is_asked_from_within_and_says_so_when_nobody_serves() {
 /// The name of a socket gets the socket's mode, less the umask, when it is bound: strace(1) would see no chmod(2) after it.
 #[test]
 fn a_socket_never_has_open_rights() {
-    let folder = Folder::new("rights");
+    let folder = Folder::new();
     fs::create_dir_all(&folder.0).unwrap();
     let path = folder.0.join("socket");
     let done = std::sync::atomic::AtomicBool::new(false);
@@ -199,7 +197,7 @@ fn a_socket_never_has_open_rights() {
 
 #[test]
 fn the_name_of_another_socket_stays() {
-    let folder = Folder::new("replaced");
+    let folder = Folder::new();
     let path = folder.0.join("socket");
     let listener = Listener::bind(&path).unwrap();
     fs::remove_file(&path).unwrap();
@@ -211,7 +209,7 @@ fn the_name_of_another_socket_stays() {
 /// connect(2) waits where the queue of the one who listens is full.
 #[test]
 fn a_program_that_does_not_accept_is_alive_and_does_not_answer() {
-    let folder = Folder::new("full");
+    let folder = Folder::new();
     fs::create_dir_all(&folder.0).unwrap();
     let path = folder.0.join("socket");
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();

@@ -92,8 +92,8 @@ mod tests {
 
     #[test]
     fn a_lock_is_one_process_s_until_it_is_dropped_and_a_file_that_was_left_behind_is_none() {
-        let folder = std::env::temp_dir().join(format!("lastmile-claim-{}", std::process::id()));
-        let path = folder.join("a.lock");
+        let temporary = tempfile::tempdir().unwrap();
+        let path = temporary.path().join("run/a.lock");
         let lock = Lock::take(&path).unwrap().unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert!(Lock::take(&path).unwrap().is_none());
@@ -104,6 +104,5 @@ mod tests {
         // A link is not followed.
         std::os::unix::fs::symlink("/etc/hostname", &path).unwrap();
         assert!(Lock::take(&path).is_err());
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

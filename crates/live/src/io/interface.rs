@@ -113,7 +113,8 @@ impl Interface {
                     Err(Error::NoBypass { .. }) => {
                         let device = Xdp::open(namespace, name)?;
                         let path = format!(
-                            "AF_XDP {}, because the kernel has nothing else that lets the bridge carry on when this ends",
+                            "AF_XDP {}, because the kernel has nothing else \
+                             that lets the bridge carry on when this ends",
                             in_the_driver(&device)
                         );
                         Ok(Self { device: Box::new(device), path, _bypass: None, _claim: None })

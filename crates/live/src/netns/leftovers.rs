@@ -153,8 +153,9 @@ mod tests {
     /// Plain files stand for namespaces that a run was killed before it had.
     #[test]
     fn what_is_locked_or_of_a_living_process_or_not_of_a_run_stays() {
-        let folder = std::env::temp_dir().join(format!("lastmile-leftovers-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path().join("netns");
+        fs::create_dir(&folder).unwrap();
         for name in ["lastmile-1-client", "lastmile-2-client", "lastmile-3-server", "home"] {
             fs::write(folder.join(name), "").unwrap();
         }

@@ -6,17 +6,20 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::Command;
 use std::thread;
 
+use tempfile::TempDir;
+
 use super::*;
 
 /// A policy in a folder, beside another folder, and where the control socket is.
 struct Place {
-    root: PathBuf,
+    root: TempDir,
     needs: Needs,
 }
 
 impl Place {
-    fn new(name: &str) -> Self {
-        let root = std::env::temp_dir().join(format!("lastmile-sandbox-{}-{name}", std::process::id()));
+    fn new() -> Self {
+        let temporary = tempfile::tempdir().unwrap();
+        let root = temporary.path();
         for folder in ["policies", "elsewhere", "run"] {
             fs::create_dir_all(root.join(folder)).unwrap();
         }
@@ -24,7 +27,7 @@ impl Place {
         fs::write(&policy, "policy").unwrap();
         fs::write(root.join("elsewhere/secret"), "secret").unwrap();
         let needs = Needs { policy: Some(policy), control, realtime: false };
-        Self { root, needs }
+        Self { root: temporary, needs }
     }
 
     /// `work` on a thread that has given up all but the needs.
@@ -34,22 +37,16 @@ impl Place {
     }
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.root);
-    }
-}
-
 #[test]
 fn what_comes_later_still_works() {
-    let place = Place::new("later");
+    let place = Place::new();
     let control = &place.needs.control;
     let listener = UnixListener::bind(control).unwrap();
     let client = UnixStream::connect(control).unwrap();
     place.limited(|_| {
         assert_eq!(fs::read_to_string(place.needs.policy.as_ref().unwrap()).unwrap(), "policy");
         // A policy is replaced by another file, and a new one may be a link within the folder.
-        assert!(fs::metadata(place.root.join("policies")).is_ok());
+        assert!(fs::metadata(place.root.path().join("policies")).is_ok());
         drop(listener.accept().unwrap());
         assert_eq!(thread::spawn(|| vec![7_u8; 1 << 20].len()).join().unwrap(), 1 << 20);
         thread::sleep(std::time::Duration::from_millis(1));
@@ -60,33 +57,38 @@ fn what_comes_later_still_works() {
 
 #[test]
 fn all_else_does_not() {
-    let place = Place::new("else");
+    let place = Place::new();
     place.limited(|given_up| {
         let denied = |result: io::Result<()>| result.unwrap_err().raw_os_error() == Some(libc::EPERM);
         assert!(denied(Command::new("true").spawn().map(drop)), "a program");
         assert!(denied(TcpListener::bind("127.0.0.1:0").map(drop)), "a port");
         assert!(denied(UdpSocket::bind("127.0.0.1:0").map(drop)), "another socket");
         assert!(denied(UnixStream::pair().map(drop)), "a pair of sockets");
-        assert!(denied(fs::write(place.root.join("policies/new"), "x")), "a new file");
-        assert!(denied(fs::OpenOptions::new().append(true).open(place.root.join("policies/mine.toml")).map(drop)));
-        assert!(denied(fs::create_dir(place.root.join("run/folder"))), "a folder");
-        assert!(denied(fs::rename(place.root.join("policies/mine.toml"), place.root.join("run/x"))), "a move");
+        assert!(denied(fs::write(place.root.path().join("policies/new"), "x")), "a new file");
+        assert!(denied(
+            fs::OpenOptions::new().append(true).open(place.root.path().join("policies/mine.toml")).map(drop)
+        ));
+        assert!(denied(fs::create_dir(place.root.path().join("run/folder"))), "a folder");
+        assert!(
+            denied(fs::rename(place.root.path().join("policies/mine.toml"), place.root.path().join("run/x"))),
+            "a move"
+        );
         assert_eq!(given_up.system_calls, Limit::Full);
         if !matches!(given_up.files, Limit::None(_)) {
-            for file in [place.root.join("elsewhere/secret"), "/etc/passwd".into(), "/proc/self/maps".into()] {
+            for file in [place.root.path().join("elsewhere/secret"), "/etc/passwd".into(), "/proc/self/maps".into()] {
                 let error = fs::read_to_string(&file).unwrap_err();
                 assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{}", file.display());
             }
-            assert!(fs::remove_file(place.root.join("elsewhere/secret")).is_err());
+            assert!(fs::remove_file(place.root.path().join("elsewhere/secret")).is_err());
         }
     });
     // Other threads are as they were.
-    assert_eq!(fs::read_to_string(place.root.join("elsewhere/secret")).unwrap(), "secret");
+    assert_eq!(fs::read_to_string(place.root.path().join("elsewhere/secret")).unwrap(), "secret");
 }
 
 #[test]
 fn no_capability_is_left_but_for_what_comes_later() {
-    let place = Place::new("capabilities");
+    let place = Place::new();
     let had = capabilities(None).unwrap().effective;
     let wanted =
         |kept: CapabilitySet| (had & kept).iter_names().map(|(name, _)| format!("CAP_{name}")).collect::<Vec<_>>();
