@@ -12,6 +12,7 @@ use clap::error::{ContextKind, ContextValue};
 use lastmile_results::json;
 use lastmile_scenario::Report;
 use lastmile_text::shown;
+use lastmile_text::table::Table;
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
@@ -76,6 +77,12 @@ impl Printer {
     pub(crate) fn data(&mut self, text: &str) -> io::Result<()> {
         self.data.write_all(shown::lines(text).as_bytes())?;
         self.data.flush()
+    }
+
+    /// Data for people: a table in the width of the terminal.
+    pub(crate) fn table(&mut self, table: &Table) -> io::Result<()> {
+        let text = table.render_within(self.width());
+        self.data(&text)
     }
 
     /// Data for people: text in place of what is on the terminal.

@@ -6,11 +6,15 @@ use crate::exit::Failure;
 
 /// Command, removed option, and what to write in its place.
 const REMOVED: [(&str, &str, &str); 4] = [
-    ("run", "--remedy", "lastmile compare --policy NAME,..."),
+    ("run", "--remedy", POLICY),
     ("run", "--vary", "lastmile compare --vary KEY=VALUE,..."),
     ("run", "--live", "lastmile lab"),
-    ("compare", "--remedies", "lastmile compare --policy NAME,..."),
+    ("compare", "--remedies", POLICY),
 ];
+const POLICY: &str = "lastmile compare --policy NAME,...";
+/// A remedy kept the limit of the line's queue. A policy has limits of its own.
+const LIMIT: &str =
+    "a policy has queues with limits of its own; --vary access.up.queue.kind=fifo,sad,priority keeps that of the file";
 
 /// The error of a command line whose first word is `command`, if it names a removed option.
 pub(crate) fn removed(command: &str, error: &clap::Error) -> Option<Failure> {
@@ -19,5 +23,6 @@ pub(crate) fn removed(command: &str, error: &clap::Error) -> Option<Failure> {
     }
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
     let (_, option, instead) = REMOVED.iter().find(|known| (known.0, known.1) == (command, option))?;
-    Some(Failure::new(format_args!("{option}: use {instead}")))
+    let failure = Failure::new(format_args!("{option}: use {instead}"));
+    Some(if *instead == POLICY { failure.hint(LIMIT) } else { failure })
 }

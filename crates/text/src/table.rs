@@ -96,21 +96,21 @@ impl Table {
     /// Which columns stand beside the names in each part of a table of `width`. A column that does not fit has a part of its own.
     fn parts(&self, width: usize) -> Vec<Range<usize>> {
         let least: Vec<usize> = (0..self.columns.len()).map(|column| self.least_width(column)).collect();
-        let (heads, count) = (self.heads(), self.columns.len());
+        let heads = self.heads();
         let names = least[..heads].iter().sum::<usize>() + GAP * heads.saturating_sub(1);
-        let mut parts = vec![heads..heads];
+        let mut parts = Vec::new();
+        let mut part = heads..heads;
         let mut taken = names;
         for (index, column) in least.iter().enumerate().skip(heads) {
             taken += GAP + column;
-            match parts.last_mut() {
-                Some(part) if taken <= width || part.start == part.end => part.end = index + 1,
-                _ => {
-                    taken = names + GAP + column;
-                    parts.push(index..index + 1);
-                }
+            if taken > width && part.start < part.end {
+                parts.push(part);
+                part = index..index;
+                taken = names + GAP + column;
             }
+            part.end = index + 1;
         }
-        debug_assert_eq!(parts.last().map(|part| part.end), Some(count.max(heads)));
+        parts.push(part);
         parts
     }
 

@@ -253,7 +253,7 @@ fn print(
     for (row, cells) in rows.rows.iter().zip(texts) {
         table.row(row.values.iter().cloned().chain(cells));
     }
-    printer.data(&table.render_within(printer.width()))?;
+    printer.table(&table)?;
     if arguments.seeds.is_none() {
         let limits = difference::explained(&run::runs(done), printer.width());
         printer.data(&if limits.is_empty() { limits } else { format!("\n{limits}") })?;

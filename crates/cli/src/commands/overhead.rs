@@ -210,7 +210,7 @@ fn print_one(named: &Named, costs: &[Cost], printer: &mut Printer) -> Result<()>
             percent(cost.efficiency),
         ]);
     }
-    printer.data(&format!("\n{}", table.render()))?;
+    printer.data(&format!("\n{}", table.render_within(printer.width())))?;
     Ok(())
 }
 
@@ -228,7 +228,7 @@ fn print_several(links: &[Named], sizes: &[u64], costs: &[Vec<Cost>], printer: &
         });
         table.row(head.into_iter().chain(cells));
     }
-    printer.data(&table.render())?;
+    printer.table(&table)?;
     Ok(())
 }
 
@@ -263,7 +263,7 @@ fn print_fits(fits: &[Fit], counts: &[u64], printer: &mut Printer) -> Result<()>
         let sizes = row.iter().map(|fit| fit.size_bytes.map_or_else(|| "-".to_owned(), |size| size.to_string()));
         table.row([row[0].link.clone()].into_iter().chain(sizes));
     }
-    printer.data(&table.render())?;
+    printer.table(&table)?;
     Ok(())
 }
 

@@ -119,7 +119,7 @@ fn list(printer: &mut Printer) -> Result {
         let policy = Policy::load(name, None, Some(example()?)).map_err(Failure::Report)?;
         table.row([name, policy.about.as_str()]);
     }
-    printer.data(&table.render_within(printer.width()))?;
+    printer.table(&table)?;
     Ok(Exit::Done)
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         for ((label, row), cells) in labels.zip(&rows).zip(texts) {
             table.row([label.clone(), comparison::measured_where(row)].into_iter().chain(cells));
         }
-        printer.data(&table.render_within(printer.width()))?;
+        printer.table(&table)?;
     }
     if let Some(out) = &arguments.out {
         printer.talk(&format!("report: {}", out.display()));

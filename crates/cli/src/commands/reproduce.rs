@@ -272,6 +272,6 @@ fn list(chosen: &[(&Publication, &PublishedTable)], printer: &mut Printer) -> Re
             published.title.clone(),
         ]);
     }
-    printer.data(&table.render())?;
+    printer.table(&table)?;
     Ok(())
 }

@@ -108,14 +108,14 @@ pub(super) fn custom(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spe
 }
 
 /// Two classes: pure ACKs, then the rest.
-fn acks_first(queue: Spec) -> Spec {
+fn acks_first(queue: &Spec) -> Spec {
     let class = |matches| ClassSpec { matches, queue: queue.clone() };
     Spec::Priority { classes: vec![class(Match::PureAck), class(Match::Any)] }
 }
 
 pub(super) fn priority(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
     if !table.has("classes") {
-        return fifo_of(table, wire).map(acks_first);
+        return fifo_of(table, wire).map(|queue| acks_first(&queue));
     }
     for key in ["limit", "drop"] {
         if table.has(key) {

@@ -190,3 +190,34 @@ fn usual(common: &[Override], access: &Access) -> Rows {
     let rows = std::iter::once(of(NONE)).chain(own).chain(others).collect();
     Rows { what: vec!["policy".to_owned()], rows, reference: vec![policy_override(NONE)] }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(dimensions: &[Dimension]) -> String {
+        match grid(&[], dimensions) {
+            Err(Failure::Wrong { message, .. }) => message,
+            _ => panic!("it is refused"),
+        }
+    }
+
+    fn numbers(key: &str, count: u32) -> Dimension {
+        let values: Vec<String> = (1..=count).map(|number| number.to_string()).collect();
+        Dimension::of_key(&format!("{key}={}", values.join(","))).unwrap()
+    }
+
+    #[test]
+    fn a_grid_beyond_the_limit_is_refused_before_anything_is_read() {
+        assert_eq!(grid(&[], &[numbers("seed", 100), numbers("lines", 100)]).unwrap().len(), 10_000);
+        let message = refused(&[numbers("seed", 101), numbers("lines", 100)]);
+        assert_eq!(message, "10100 combinations; a comparison has at most 10000");
+    }
+
+    #[test]
+    fn combinations_that_share_a_folder_are_refused() {
+        let dimensions = ["a=1-,1", "b=2,-2"].map(|vary| Dimension::of_key(vary).unwrap());
+        let message = refused(&dimensions);
+        assert!(message.contains("have one folder for their results: 1---2"), "{message}");
+    }
+}

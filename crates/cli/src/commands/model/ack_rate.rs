@@ -146,7 +146,7 @@ fn print(document: &Document, printer: &mut Printer) -> Result<()> {
             row.up_left_kbit_per_s.map_or_else(String::new, |left| left.to_string()),
         ]);
     }
-    printer.data(&table.render())?;
+    printer.table(&table)?;
     printer.data("\nACK: bytes on the wire. reserve: whole kbit/s of the upstream line, rounded up.\n")?;
     Ok(())
 }

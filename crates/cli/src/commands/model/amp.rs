@@ -242,7 +242,7 @@ fn print_one_way(document: &Document, printer: &mut Printer) -> Result<()> {
             if row.limited_by == "acks" { "A*M*P: ACKs upstream" } else { "F: downstream" }.to_owned(),
         ]);
     }
-    printer.data(&table.render())?;
+    printer.table(&table)?;
     printer.data("\nP, F and the bound: on the wire, headers and cells included.\n")?;
     Ok(())
 }
@@ -270,7 +270,7 @@ fn print_two_way(document: &Document, printer: &mut Printer) -> Result<()> {
             format!("{:.1}", two.up_ip_bps / 1e3),
         ]);
     }
-    printer.data(&table.render())?;
+    printer.table(&table)?;
     printer.data("\nkbit/s: IP bytes of the packets. Each is what its class carries at most.\n")?;
     Ok(())
 }
@@ -319,7 +319,7 @@ fn print_run(document: &RunDocument, printer: &mut Printer) -> Result<()> {
             },
         ]);
     }
-    printer.data(&table.render())?;
+    printer.table(&table)?;
     printer.data("\nA, M: as measured, over the flow's life. P, F and rates: payload.\n")?;
     Ok(())
 }

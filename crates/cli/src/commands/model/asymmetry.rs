@@ -189,7 +189,7 @@ fn print(document: &Document, printer: &mut Printer) -> Result<()> {
             if row.limited_by == "acks" { "ACKs upstream" } else { "downstream" }.to_owned(),
         ]);
     }
-    printer.data(&table.render())?;
+    printer.table(&table)?;
     printer.data("\ndata, ACK: bytes on the wire. ACKs/s and their rate: what a full downstream needs.\n")?;
     Ok(())
 }

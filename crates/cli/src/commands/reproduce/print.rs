@@ -43,7 +43,7 @@ pub(super) fn table(published: &PublishedTable, result: &TableResult, printer: &
             table.row(cells);
         }
     }
-    printer.data(&table.render())?;
+    printer.table(&table)?;
 
     let mut text = String::new();
     for claim in &result.claims {
@@ -70,7 +70,7 @@ pub(super) fn table(published: &PublishedTable, result: &TableResult, printer: &
         )
         .expect("a string takes all");
         printer.data(&text)?;
-        printer.data(&sensitivity(result))?;
+        printer.table(&sensitivity(result))?;
         text.clear();
     }
     for contradiction in &published.contradictions {
@@ -127,7 +127,7 @@ pub(super) fn summary(reproduction: &Reproduction, printer: &mut Printer) -> Res
     if reproduction.summary.len() > 1 {
         row("all", &all);
     }
-    printer.data(&table.render())?;
+    printer.table(&table)?;
     let mut text = String::new();
     for (state, told) in [("not shown", "not shown"), ("hangs on an assumption", "hang on an assumption")] {
         let is_so = |table: &&TableResult| {
@@ -147,8 +147,8 @@ pub(super) fn summary(reproduction: &Reproduction, printer: &mut Printer) -> Res
     Ok(())
 }
 
-fn sensitivity(result: &TableResult) -> String {
-    let columns = ["left open", "taken instead"].map(|name| (name, Kind::Text));
+fn sensitivity(result: &TableResult) -> Table {
+    let columns = ["left open", "taken instead"].map(|name| (name, Kind::Words));
     let figures =
         [("seeds", Kind::Number), ("deviation, %", Kind::Number), ("claim", Kind::Text), ("verdict", Kind::Text)];
     let mut table = Table::new(columns.into_iter().chain(figures));
@@ -170,7 +170,7 @@ fn sensitivity(result: &TableResult) -> String {
             if tried.turns_the_verdict { "turned" } else { "" }.to_owned(),
         ]);
     }
-    table.render()
+    table
 }
 
 /// The quantities of a row: those published, then those simulated besides, or computed where nothing is simulated.

@@ -126,7 +126,7 @@ fn report(arguments: &Arguments, findings: &[Finding], measured: &[Measured], pr
         let found = found.as_deref().unwrap_or("–");
         table.row([name.as_str(), key, wanted, found, if *ok { "yes" } else { "NO" }]);
     }
-    printer.data(&table.render())?;
+    printer.table(&table)?;
     if measured.is_empty() {
         return Ok(());
     }
@@ -141,6 +141,6 @@ fn report(arguments: &Arguments, findings: &[Finding], measured: &[Measured], pr
             format!("{:+.1e}", one.deviation()),
         ]);
     }
-    printer.data(&format!("\n{}", table.render()))?;
+    printer.data(&format!("\n{}", table.render_within(printer.width())))?;
     Ok(())
 }
