@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates from the ground up: each may use only those before it.
-const LAYERS: [&str; 17] = [
+const LAYERS: [&str; 18] = [
     "text",
     "units",
     "linklayer",
@@ -17,6 +17,7 @@ const LAYERS: [&str; 17] = [
     "tcp",
     "theory",
     "analysis",
+    "model",
     "sim",
     "kernel",
     "live",
