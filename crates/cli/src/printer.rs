@@ -14,7 +14,7 @@ use lastmile_scenario::Report;
 use lastmile_text::shown;
 use serde::Serialize;
 
-use crate::exit::{Exit, Failure};
+use crate::failure::{Exit, Failure};
 
 const HEADING: Style = Style::new().bold();
 const ERROR: Style = AnsiColor::Red.on_default().bold();

@@ -9,7 +9,7 @@ use lastmile_units::{ByteCount, CellCount};
 use serde::Serialize;
 
 use crate::bytes;
-use crate::exit::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 use crate::table::{Align, Table};
 

@@ -10,7 +10,7 @@ use lastmile_scenario::file::Reading;
 use lastmile_scenario::policy::{AckRate, Class, Down, Line, Position, Regulated, Rule, ready};
 use lastmile_units::{BitRate, ByteCount};
 
-use crate::exit::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 use crate::table::{Align, Table};
 

@@ -8,7 +8,7 @@ use lastmile_results::comparison::{self, Comparison, Row};
 use lastmile_results::{Run, Summary, read, write};
 use serde::Serialize;
 
-use crate::exit::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::folders::Folders;
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;

@@ -9,7 +9,7 @@ use lastmile_units::Duration;
 
 use super::document::{Document, Row, Stands};
 use super::read::Analysed;
-use crate::exit::{Failure, Result};
+use crate::failure::{Failure, Result};
 use crate::printer::Printer;
 use crate::table::{Align, Table};
 

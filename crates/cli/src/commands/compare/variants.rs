@@ -5,7 +5,7 @@ use lastmile_scenario::{Access, Diagnostic, Override, Remedy, Report, Scenario};
 
 use super::{Arguments, plan, run};
 use crate::commands::run::variants::{Variant, file_name, policy_overrides, remedy_overrides};
-use crate::exit::{Failure, Result};
+use crate::failure::{Failure, Result};
 
 /// What names them.
 const REMEDIES: &str = "--remedies";

@@ -13,7 +13,7 @@ use lastmile_text::shown;
 
 use super::super::control::{self, Answer, Program, Seen};
 use super::status::{Status, Teller};
-use crate::exit::{Failure, Result};
+use crate::failure::{Failure, Result};
 
 /// Knows the line and asks the one that carries its packets.
 pub(super) struct Operator<'a> {

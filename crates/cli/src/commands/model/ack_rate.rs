@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::packets::{Acks, Packets};
 use super::{factor, rate};
-use crate::exit::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 use crate::table::{Align, Table};
 

@@ -6,7 +6,7 @@ use lastmile_published::{
     Agreement, Claim, Reproduction, RowResult, Summary, Table as PublishedTable, TableResult, Value, Values, Verdict,
 };
 
-use crate::exit::Result;
+use crate::failure::Result;
 use crate::printer::Printer;
 use crate::table::{Align, Table};
 

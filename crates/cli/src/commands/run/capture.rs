@@ -14,7 +14,7 @@ use lastmile_sim::spec::Network;
 use lastmile_sim::{CaptureSink, Directory, Passage};
 use lastmile_units::Instant;
 
-use crate::exit::{Failure, Result};
+use crate::failure::{Failure, Result};
 
 use super::variants::file_name;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use lastmile_scenario::Override;
 use lastmile_units::Duration;
 
-use crate::exit::{Failure, Result};
+use crate::failure::{Failure, Result};
 
 use super::Arguments;
 

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::Arguments;
 use super::plan::Plan;
 use crate::commands::leftovers;
-use crate::exit::{Exit, Result};
+use crate::failure::{Exit, Result};
 use crate::printer::Printer;
 use crate::table::{Align, Table};
 
