@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use lastmile_results::atomic::AtomicFile;
 
-use crate::exit::{Failure, Result};
+use crate::failure::{Failure, Result};
 
 /// Folders that are there, and take the files that are meant for them. Those that were made for it and are still empty go again with this
 /// value.

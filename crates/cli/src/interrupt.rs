@@ -15,7 +15,7 @@ use lastmile_results::atomic;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::{flag, low_level};
 
-use crate::exit::{Exit, Failure};
+use crate::failure::{Exit, Failure};
 
 /// How long a command may go on after a signal.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -1,14 +1,14 @@
 //! The lastmile command: reads the command line, calls the crates below, prints what they return.
 //!
 //! Data goes to standard output, talk to standard error. The exit code is 0 when the job was done, 1 when the job's answer is
-//! no, 2 when it could not run, 130 when it was interrupted ([`exit::Exit`]).
+//! no, 2 when it could not run, 130 when it was interrupted ([`failure::Exit`]).
 
 // The comments on arguments are their help texts, in which [access] is a table of a file.
 #![allow(rustdoc::broken_intra_doc_links)]
 
 mod bytes;
 mod commands;
-mod exit;
+mod failure;
 mod folders;
 mod interrupt;
 mod memory;
@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::exit::{Exit, Failure};
+use crate::failure::{Exit, Failure};
 use crate::printer::Printer;
 
 /// The laboratory and optimizer for TCP over asymmetric access lines.

@@ -13,7 +13,7 @@ use lastmile_sim::Simulation;
 use lastmile_sim::memory::{Held, Holder};
 use lastmile_units::ByteCount;
 
-use crate::exit::{Failure, Result};
+use crate::failure::{Failure, Result};
 use crate::printer::Printer;
 
 /// From so much on, what a command will need is told before it begins.

@@ -15,7 +15,7 @@ use lastmile_text::shown;
 use lastmile_text::table::Table;
 use serde::Serialize;
 
-use crate::exit::{Exit, Failure};
+use crate::failure::{Exit, Failure};
 
 const HEADING: Style = Style::new().bold();
 const ERROR: Style = AnsiColor::Red.on_default().bold();

@@ -2,7 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::exit::Failure;
+use crate::failure::Failure;
 
 /// Command, removed option, and what to write in its place.
 const REMOVED: [(&str, &str, &str); 4] = [

@@ -20,6 +20,7 @@
 //! | `generator` | the sockets of both hosts in one thread: transfers, datagrams, echo, applications, replays |
 //! | `descriptors` | enough descriptors for all sockets |
 //! | [`capture`] | captures of real packets |
+//! | [`control_sockets`] | the control sockets of this user's emulated lines |
 //! | [`outcome`] | the outcome of a run as plain data |
 //! | [`line`] | the outcome of an emulated line, in the schema of every run |
 //! | [`summary`] | the outcome of a run, in the schema of every run |
@@ -45,6 +46,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod capture;
+pub mod control_sockets;
 mod descriptors;
 pub mod error;
 mod generator;

@@ -60,7 +60,7 @@ fn check_fd(result: libc::c_int) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Sets an option of a socket to a value of the type that it takes. setsockopt(2).
+/// Sets an option of a socket that rustix does not name to a value of the type that it takes. setsockopt(2).
 fn set_option<T>(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
     let size = libc::socklen_t::try_from(size_of::<T>()).expect("a small struct");
     // SAFETY: `value` has the size that is given, and outlives the call; every option used takes the type that is
@@ -68,7 +68,8 @@ fn set_option<T>(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, 
     check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, ptr::from_ref(value).cast(), size) }).map(drop)
 }
 
-/// Reads an option of a socket into a value of the type that it fills; returns how many bytes it filled. getsockopt(2).
+/// Reads an option of a socket that rustix does not name into a value of the type that it fills; returns how many bytes
+/// it filled. getsockopt(2).
 fn get_option<T>(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, value: &mut T) -> io::Result<usize> {
     let mut size = libc::socklen_t::try_from(size_of::<T>()).expect("a small struct");
     let to = ptr::from_mut(value).cast();

@@ -16,7 +16,7 @@ use lastmile_results::{atomic, json, parquet};
 
 use self::document::Document;
 use self::group::GroupBy;
-use crate::exit::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::folders::Folders;
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;

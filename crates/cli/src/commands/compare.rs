@@ -21,7 +21,7 @@ use self::variants::Rows;
 use super::run::options::{Changes, Files};
 use super::run::variants::{Variant, common};
 use super::run::{self, Done};
-use crate::exit::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::interrupt::Interrupt;
 use crate::memory::Grant;
 use crate::printer::Printer;

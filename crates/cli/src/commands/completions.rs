@@ -3,7 +3,7 @@
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
-use crate::exit::{Exit, Result};
+use crate::failure::{Exit, Result};
 use crate::printer::Printer;
 
 /// Print a script that completes commands and options in a shell

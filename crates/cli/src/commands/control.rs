@@ -11,7 +11,7 @@ use lastmile_units::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::exit::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::printer::{Printer, Screen};
 
 /// What is answered, by a program whose status is an `S`.

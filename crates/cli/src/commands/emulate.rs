@@ -26,7 +26,7 @@ use lastmile_scenario::{Override, Scenario};
 use lastmile_units::Duration;
 use signal_hook::consts::SIGUSR1;
 
-use crate::exit::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
 use super::run::variants::pairs;

@@ -27,7 +27,7 @@ use super::run::capture::Captures;
 use super::run::options::{Changes, Files};
 use super::run::variants::Variant;
 use super::{leftovers, run};
-use crate::exit::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::folders::Folders;
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;

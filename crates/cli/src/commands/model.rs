@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use lastmile_theory::Fraction;
 use lastmile_units::BitRate;
 
-use crate::exit::{Failure, Result};
+use crate::failure::{Failure, Result};
 use crate::printer::Printer;
 
 mod ack_rate;

@@ -10,7 +10,7 @@ use lastmile_units::{ByteCount, CellCount};
 use serde::Serialize;
 
 use crate::bytes;
-use crate::exit::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
 /// A TCP ACK without options, one with timestamps, the packet that every host takes (RFC 791), a full Ethernet payload.

@@ -12,7 +12,7 @@ use lastmile_scenario::policy::{AckRate, Class, Down, Line, LineOf, Position, Re
 use lastmile_text::table::{Kind, Table};
 use lastmile_units::{BitRate, ByteCount};
 
-use crate::exit::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
 /// List, check and show policies

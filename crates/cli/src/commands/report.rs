@@ -9,7 +9,7 @@ use lastmile_results::{Run, Summary, read, write};
 use lastmile_text::table::{Kind, Table};
 use serde::Serialize;
 
-use crate::exit::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::folders::Folders;
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;

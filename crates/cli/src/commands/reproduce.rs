@@ -22,7 +22,7 @@ use {
 
 #[cfg(target_os = "linux")]
 use crate::commands::leftovers;
-use crate::exit::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::folders::Folders;
 use crate::interrupt::Interrupt;
 use crate::parallel::in_order;

@@ -17,7 +17,7 @@ use lastmile_results::{Run, table, write};
 use lastmile_scenario::Scenario;
 use serde::Serialize;
 
-use crate::exit::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::folders::Folders;
 use crate::interrupt::Interrupt;
 use crate::memory::{Grant, Memory};

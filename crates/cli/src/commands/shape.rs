@@ -23,7 +23,7 @@ use lastmile_scenario::policy::{Policy, ready};
 use lastmile_units::{BitRate, Duration};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::exit::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
 use super::control::{self, Seen};

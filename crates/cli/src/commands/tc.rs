@@ -13,7 +13,7 @@ use lastmile_units::Duration;
 use self::plan::Plan;
 use super::device;
 use super::policy::OnLine;
-use crate::exit::{Exit, Result};
+use crate::failure::{Exit, Result};
 use crate::printer::Printer;
 
 /// Set up the kernel's own shapers for a policy
@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         #[cfg(target_os = "linux")]
         return live::run(arguments, &plan, printer);
         #[cfg(not(target_os = "linux"))]
-        return Err(crate::exit::Failure::new("only Linux has tc"));
+        return Err(crate::failure::Failure::new("only Linux has tc"));
     }
     let configuration = plan.configuration(arguments.header.map_or(Device::Ethernet, Device::from));
     if arguments.json {

@@ -1,6 +1,8 @@
 //! Two small programs for the kernel, written out as instructions, and the links that hold them: bpf(2).
 //!
-//! A link lives by its descriptor: when that is closed, be it by the end of the process, the program is detached.
+//! bpf(2) is called by hand: the crates that wrap it load compiled objects, where these programs have seven
+//! instructions. A link lives by its descriptor: when that is closed, be it by the end of the process, the program is
+//! detached.
 
 use std::ffi::CStr;
 use std::io;

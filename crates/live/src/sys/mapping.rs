@@ -1,4 +1,5 @@
-//! Memory that the kernel shares with this program: mmap(2).
+//! Memory that the kernel shares with this program: mmap(2). The calls of rustix for it are as unsafe, since its
+//! address is.
 
 use std::io;
 use std::ptr::{self, NonNull};

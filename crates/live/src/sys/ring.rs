@@ -1,5 +1,7 @@
 //! The rings of AF_XDP: entries that pass between this program and the kernel without a system call. linux/if_xdp.h.
 //!
+//! The rings are own code, for the reason that docs/design.md gives: types say which chunk the kernel has.
+//!
 //! A ring has one producer and one consumer. Each side counts what it has done, in a counter of 32 bits that wraps, and
 //! publishes that count for the other side. [`Producer`] is this program's end of a ring to the kernel, [`Consumer`]
 //! its end of a ring from the kernel.

@@ -68,7 +68,8 @@ pub fn send(fd: BorrowedFd<'_>, bytes: &[u8], more: bool) -> io::Result<usize> {
     Ok(net::send(fd, bytes, flags)?)
 }
 
-/// Bytes that wait to be sent for the first time. `SIOCOUTQNSD` of linux/sockios.h.
+/// Bytes that wait for their first transmission. `SIOCOUTQNSD` of linux/sockios.h, an ioctl(2) that no crate offers
+/// safely.
 pub fn unsent(fd: BorrowedFd<'_>) -> io::Result<usize> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the call writes one int, which outlives it.

@@ -10,7 +10,7 @@ use lastmile_results::write::SUMMARY;
 use lastmile_scenario::capture;
 use lastmile_units::Instant;
 
-use crate::exit::{Failure, Result};
+use crate::failure::{Failure, Result};
 
 /// The name that stands for standard input.
 pub(super) const STANDARD_INPUT: &str = "-";

@@ -10,7 +10,7 @@ use lastmile_units::Duration;
 
 use super::document::{Document, Row, Stands};
 use super::read::Analysed;
-use crate::exit::{Failure, Result};
+use crate::failure::{Failure, Result};
 use crate::printer::Printer;
 
 /// Of a capture that was not read to its end, how far it was read and why no further.

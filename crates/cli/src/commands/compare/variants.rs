@@ -6,7 +6,7 @@ use lastmile_scenario::{Access, Diagnostic, Override, Report, Scenario};
 
 use super::Arguments;
 use crate::commands::run::variants::{Variant, file_name, policy_override};
-use crate::exit::{Failure, Result};
+use crate::failure::{Failure, Result};
 
 /// The key that `--policy` sets.
 const POLICY: &str = "access.policy";

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::packets::{Acks, Packets};
 use super::{factor, rate};
-use crate::exit::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
 /// ACKs a second of a download, and the upstream rate to reserve for them

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::packets::{Acks, Packets};
 use super::{decimal, rate};
-use crate::exit::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
 /// The AMP bound: throughput is at most min(F, A*M*P)

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::packets::{Acks, Packets};
 use super::{factor, rate};
-use crate::exit::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
 /// Normalised asymmetry k, with and without each encapsulation

@@ -5,7 +5,7 @@ use lastmile_linklayer::{LinkLayer, PRESETS};
 use lastmile_units::ByteCount;
 
 use crate::commands::overhead::link_by_name;
-use crate::exit::{Failure, Result};
+use crate::failure::{Failure, Result};
 
 /// Data packets, and the lines that they cross.
 #[derive(Args)]

@@ -6,7 +6,7 @@ use lastmile_published::{Drawing, Table, drawings};
 use lastmile_results::schema::Inputs;
 use lastmile_results::{Origin, Run, Series, summarise, write};
 
-use crate::exit::{Failure, Result};
+use crate::failure::{Failure, Result};
 use crate::printer::Printer;
 
 /// Runs what `table` has to draw, and writes it to a directory of its own: one drawing with all side by side, and the results of each run.

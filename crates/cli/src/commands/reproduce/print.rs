@@ -7,7 +7,7 @@ use lastmile_published::{
 };
 use lastmile_text::table::{Kind, Table};
 
-use crate::exit::Result;
+use crate::failure::Result;
 use crate::printer::Printer;
 
 /// One table: a line for each quantity of each row, then claims and assumptions.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lastmile_published::{Experiment, Table, Yardstick, work};
 
-use crate::exit::{Failure, Result};
+use crate::failure::{Failure, Result};
 use crate::printer::Printer;
 
 /// Time between two lines.

@@ -14,7 +14,7 @@ use lastmile_results::capture::{CaptureError, CaptureWriter, InterfaceId, Keep};
 use lastmile_scenario::diagnostics::did_you_mean;
 use lastmile_units::Instant;
 
-use crate::exit::{Failure, Result};
+use crate::failure::{Failure, Result};
 
 use super::variants::file_name;
 

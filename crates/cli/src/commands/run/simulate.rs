@@ -12,7 +12,7 @@ use lastmile_scenario::file::{self, Reading};
 use lastmile_sim::{Advance, Simulation};
 use lastmile_units::Instant;
 
-use crate::exit::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::interrupt::Interrupt;
 use crate::memory::Memory;
 

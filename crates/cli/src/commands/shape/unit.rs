@@ -12,7 +12,7 @@ use lastmile_units::BitRate;
 
 use crate::commands::device;
 use crate::commands::policy::OnLine;
-use crate::exit::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
 /// Which shaper it is for.

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::Arguments;
 use super::plan::Plan;
 use crate::commands::leftovers;
-use crate::exit::{Exit, Result};
+use crate::failure::{Exit, Result};
 use crate::printer::Printer;
 
 /// The kernel's HTB comes within 1e-4; a machine with other work to do is later now and then.

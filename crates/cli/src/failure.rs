@@ -1,4 +1,4 @@
-//! How the program ends: its exit codes, and what keeps a command from doing its job.
+//! How a command ends: exit codes and failures.
 
 use std::fmt;
 use std::io;

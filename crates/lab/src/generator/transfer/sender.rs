@@ -1,0 +1,237 @@
+//! The sending application of a transfer.
+//!
+//! It keeps a few segments unsent (`TCP_NOTSENT_LOWAT`): the kernel still sends all data that it has been offered, where
+//! a simulated sender stops at once. It writes whole segments, at most as much as the socket has space for, and announces
+//! more (`MSG_MORE`): a write that finds no space marks its last segment as an end (PSH).
+
+use std::io::{self, Read};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::AsFd;
+
+use lastmile_live::sys::socket;
+use lastmile_units::{Duration, Instant};
+use rustix::event::PollFlags;
+
+use crate::outcome::{TcpOutcome, TcpSample};
+use crate::spec::{TransferPlan, Window};
+use lastmile_tcp::LimitedTime;
+
+use super::{ZEROS, unless_blocked};
+
+/// Calls in a row for one socket before the others have their turn.
+const TURNS: usize = 16;
+/// Segments that wait for their first transmission with small windows: an ACK releases two, in slow start four.
+const UNSENT_SEGMENTS: u32 = 6;
+/// Bytes that wait for their first transmission with windows that are large, or grow.
+const MOST_UNSENT: u32 = 256 << 10;
+/// The initial threshold: `TCP_INFINITE_SSTHRESH` of the kernel.
+const NO_THRESHOLD: u32 = 0x7fff_ffff;
+
+/// Bytes that may wait for their first transmission: as many as depart during a wake-up, and at least a few segments.
+/// poll(2) reports the socket as writable when half of them are gone.
+pub(super) fn most_unsent(window: Window, segment: u32) -> u32 {
+    let share = match window {
+        Window::Fixed(bytes) => bytes / 32,
+        Window::Grows => MOST_UNSENT,
+    };
+    share.clamp(UNSENT_SEGMENTS * segment, MOST_UNSENT)
+}
+
+/// The sending end.
+pub(super) struct Sender {
+    pub(super) stream: Option<TcpStream>,
+    /// The window of the receiver.
+    window: Window,
+    /// The first bytes of the data that is left to send; zeros follow.
+    prefix: Vec<u8>,
+    /// Bytes left to send; `None` for as many as there is time for.
+    left: Option<u64>,
+    /// Bytes of requests that it has yet to read.
+    to_hear: u64,
+    connected: Option<Instant>,
+    /// Payload of a segment; one before it is connected.
+    payload: u32,
+    /// More may be asked for when all is sent.
+    keep_open: bool,
+    shut: bool,
+    tcp: TcpOutcome,
+}
+
+impl Sender {
+    pub(super) fn new(plan: &TransferPlan, stream: Option<TcpStream>) -> Self {
+        Self {
+            stream,
+            window: plan.window,
+            prefix: plan.first_payload.clone(),
+            left: plan.bytes,
+            to_hear: plan.request,
+            connected: None,
+            payload: 1,
+            keep_open: false,
+            shut: false,
+            tcp: TcpOutcome::default(),
+        }
+    }
+
+    pub(super) fn keep_open(&mut self) {
+        self.keep_open = true;
+    }
+
+    /// Another request, for `bytes` more, is under way.
+    pub(super) fn expect(&mut self, request: u64, bytes: u64) {
+        self.left = self.left.map(|left| left + bytes);
+        self.to_hear += request;
+    }
+
+    pub(super) fn hang_up(&mut self) {
+        self.keep_open = false;
+        self.shut_if_done();
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.prefix.clear();
+        self.left = Some(0);
+        self.hang_up();
+    }
+
+    /// The events that it waits for.
+    pub(super) fn wish(&self) -> PollFlags {
+        // One that waits for another request has nothing to write.
+        let offers = self.left != Some(0) || self.connected.is_none();
+        match self.to_hear {
+            0 if offers && !self.shut => PollFlags::OUT,
+            0 => PollFlags::empty(),
+            _ => PollFlags::IN,
+        }
+    }
+
+    /// Reads requests, then sends.
+    pub(super) fn ready(&mut self, now: Instant) -> io::Result<()> {
+        let Some(mut stream) = self.stream.as_ref() else { return Ok(()) };
+        if self.connected.is_none() {
+            self.connected = Some(now);
+            self.payload = socket::info(stream.as_fd())?.mss.max(1);
+            socket::set_unsent_low(stream.as_fd(), most_unsent(self.window, self.payload))?;
+        }
+        while self.to_hear > 0 {
+            let mut buffer = [0; 4096];
+            match stream.read(&mut buffer) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(len) => self.to_hear = self.to_hear.saturating_sub(len as u64),
+                Err(error) => return unless_blocked(error),
+            }
+        }
+        for _ in 0..TURNS {
+            let space = self.space(stream)?;
+            let left = self.left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
+            let source: &[u8] = if self.prefix.is_empty() { &ZEROS } else { &self.prefix };
+            let part = &source[..source.len().min(space).min(left)];
+            if part.is_empty() {
+                break;
+            }
+            match socket::send(stream.as_fd(), part, part.len() < left) {
+                Ok(len) => {
+                    self.prefix.drain(..len.min(self.prefix.len()));
+                    self.left = self.left.map(|left| left.saturating_sub(len as u64));
+                }
+                Err(error) => return unless_blocked(error),
+            }
+        }
+        self.shut_if_done();
+        Ok(())
+    }
+
+    /// Bytes to write now: whole segments.
+    fn space(&self, stream: &TcpStream) -> io::Result<usize> {
+        let unsent = u32::try_from(socket::unsent(stream.as_fd())?).unwrap_or(u32::MAX);
+        let space = most_unsent(self.window, self.payload).saturating_sub(unsent);
+        Ok(usize::try_from(space - space % self.payload).unwrap_or(0))
+    }
+
+    fn shut_if_done(&mut self) {
+        if self.left == Some(0)
+            && !self.keep_open
+            && !self.shut
+            && self.connected.is_some()
+            && let Some(stream) = &self.stream
+        {
+            self.shut = true;
+            // A connection that has broken needs no close.
+            let _ = stream.shutdown(Shutdown::Write);
+        }
+    }
+
+    /// Its state now, of a transfer that began at `begun` and lives until `until`; the last one if the kernel reports none.
+    pub(super) fn sample(&mut self, begun: Option<Instant>, until: Instant) -> TcpSample {
+        if let Some((stream, connected)) = self.stream.as_ref().zip(self.connected)
+            && let Ok(info) = socket::info(stream.as_fd())
+        {
+            let mss = u64::from(info.mss);
+            let in_flight_bytes = u64::from(info.unacked) * mss;
+            self.tcp.max_in_flight = self.tcp.max_in_flight.max(in_flight_bytes);
+            self.tcp.peer_window = self.tcp.peer_window.max(info.peer_window);
+            self.tcp.payload = info.mss;
+            self.tcp.last = TcpSample {
+                cwnd_bytes: u64::from(info.cwnd) * mss,
+                ssthresh_bytes: (info.ssthresh < NO_THRESHOLD).then(|| u64::from(info.ssthresh) * mss),
+                in_flight_bytes,
+                acked_bytes: info.bytes_acked,
+                srtt: (info.srtt_us > 0).then(|| Duration::from_us(info.srtt_us.into())),
+                retransmissions: info.retransmissions.into(),
+                timeouts: info.timeouts.map(u64::from),
+                limited: limited(&info, until.since(connected), connected.since(begun.unwrap_or(connected))),
+            };
+        }
+        self.tcp.last
+    }
+
+    /// Segments with data that it sent, and its part of the TCP outcome.
+    pub(super) fn outcome(mut self) -> (u64, TcpOutcome) {
+        let Some(stream) = &self.stream else { return (0, self.tcp) };
+        self.tcp.congestion = socket::congestion(stream.as_fd()).unwrap_or_default();
+        let Ok(info) = socket::info(stream.as_fd()) else { return (0, self.tcp) };
+        self.tcp.acks_received = info.segments_in.saturating_sub(info.data_in).into();
+        (info.data_out.into(), self.tcp)
+    }
+}
+
+fn limited(info: &socket::Info, alive: Duration, awaiting_ack: Duration) -> LimitedTime {
+    let busy = Duration::from_us(info.busy_us);
+    let receive_window = Duration::from_us(info.receive_window_us);
+    let send_buffer = Duration::from_us(info.send_buffer_us);
+    LimitedTime {
+        congestion_window: busy.saturating_sub(receive_window).saturating_sub(send_buffer),
+        receive_window,
+        application: alive.saturating_sub(busy) + send_buffer,
+        awaiting_ack,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Small windows keep six segments, large ones a 32nd of the window, and none more than 256 KiB.
+    #[test]
+    fn what_waits_unsent_grows_with_the_window() {
+        assert_eq!(most_unsent(Window::Fixed(32 << 10), 1448), 6 * 1448);
+        assert_eq!(most_unsent(Window::Fixed(1 << 20), 1448), 32 << 10);
+        assert_eq!(most_unsent(Window::Fixed(1 << 30), 1448), 256 << 10);
+        assert_eq!(most_unsent(Window::Grows, 1448), 256 << 10);
+    }
+
+    /// The kernel counts what was held up by windows and buffers as busy, too.
+    #[test]
+    fn times_of_the_kernel_are_told_apart() {
+        let ms = Duration::from_ms;
+        let info = socket::Info {
+            busy_us: 700_000,
+            receive_window_us: 200_000,
+            send_buffer_us: 100_000,
+            ..socket::Info::default()
+        };
+        let limited = limited(&info, ms(1000), ms(30));
+        assert_eq!((limited.congestion_window, limited.receive_window), (ms(400), ms(200)));
+        assert_eq!((limited.application, limited.awaiting_ack), (ms(400), ms(30)));
+    }
+}
