@@ -147,7 +147,7 @@ fn int(bytes: u32) -> libc::c_int {
     libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX)
 }
 
-/// What the kernel tells of a connection: `struct tcp_info` of linux/tcp.h.
+/// The kernel's report of a connection: `tcp_info` of linux/tcp.h.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Info {
     /// Payload of a segment that is sent.
@@ -172,19 +172,26 @@ pub struct Info {
     pub data_in: u32,
     /// Segments with data that were sent, retransmissions included.
     pub data_out: u32,
-    /// Microseconds with something to send or in flight.
-    pub busy_us: u64,
-    /// Of those, held up by the receiver's window.
-    pub receive_window_us: u64,
-    /// Of those, held up by the send buffer.
-    pub send_buffer_us: u64,
+    /// Time with something to send or in flight.
+    pub busy: Busy,
     /// The window that the peer advertises.
     pub peer_window: u32,
     /// Retransmission timeouts; `None` before Linux 6.7.
     pub timeouts: Option<u16>,
 }
 
-/// What the kernel tells of the connection now.
+/// The time of a connection with something to send or in flight, in microseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Busy {
+    /// All of it.
+    pub total_us: u64,
+    /// The part in which the receiver's window was the limit.
+    pub receive_window_us: u64,
+    /// The part in which the send buffer was the limit.
+    pub send_buffer_us: u64,
+}
+
+/// The kernel's report of the connection now.
 pub fn info(fd: BorrowedFd<'_>) -> io::Result<Info> {
     let mut bytes = [0_u8; 256];
     let len = get_option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
@@ -211,9 +218,7 @@ impl Info {
             segments_in: u32_at(140),
             data_in: u32_at(152),
             data_out: u32_at(156),
-            busy_us: u64_at(168),
-            receive_window_us: u64_at(176),
-            send_buffer_us: u64_at(184),
+            busy: Busy { total_us: u64_at(168), receive_window_us: u64_at(176), send_buffer_us: u64_at(184) },
             peer_window: u32_at(228),
             timeouts: bytes.get(240..242).map(|b| u16::from_ne_bytes([b[0], b[1]])),
         }
@@ -236,7 +241,7 @@ mod tests {
         assert_eq!((info.mss, info.cwnd, info.retransmissions, info.peer_window), (4, 20, 25, 57));
         assert_eq!(info.timeouts.map(u32::from), Some(60));
         let short = Info::parse(&bytes[..160]);
-        assert_eq!((short.data_out, short.busy_us, short.timeouts), (39, 0, None));
+        assert_eq!((short.data_out, short.busy.total_us, short.timeouts), (39, 0, None));
     }
 
     /// Loopback: no namespace and no rights are needed.

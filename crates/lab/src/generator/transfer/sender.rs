@@ -179,7 +179,7 @@ impl Sender {
                 srtt: (info.srtt_us > 0).then(|| Duration::from_us(info.srtt_us.into())),
                 retransmissions: info.retransmissions.into(),
                 timeouts: info.timeouts.map(u64::from),
-                limited: limited(&info, until.since(connected), connected.since(begun.unwrap_or(connected))),
+                limited: limited(info.busy, until.since(connected), connected.since(begun.unwrap_or(connected))),
             };
         }
         self.tcp.last
@@ -195,10 +195,9 @@ impl Sender {
     }
 }
 
-fn limited(info: &socket::Info, alive: Duration, awaiting_ack: Duration) -> LimitedTime {
-    let busy = Duration::from_us(info.busy_us);
-    let receive_window = Duration::from_us(info.receive_window_us);
-    let send_buffer = Duration::from_us(info.send_buffer_us);
+fn limited(busy: socket::Busy, alive: Duration, awaiting_ack: Duration) -> LimitedTime {
+    let [busy, receive_window, send_buffer] =
+        [busy.total_us, busy.receive_window_us, busy.send_buffer_us].map(Duration::from_us);
     LimitedTime {
         congestion_window: busy.saturating_sub(receive_window).saturating_sub(send_buffer),
         receive_window,
@@ -222,15 +221,10 @@ mod tests {
 
     /// The kernel counts what was held up by windows and buffers as busy, too.
     #[test]
-    fn times_of_the_kernel_are_told_apart() {
+    fn the_kernels_busy_time_is_shared_among_its_limits() {
         let ms = Duration::from_ms;
-        let info = socket::Info {
-            busy_us: 700_000,
-            receive_window_us: 200_000,
-            send_buffer_us: 100_000,
-            ..socket::Info::default()
-        };
-        let limited = limited(&info, ms(1000), ms(30));
+        let busy = socket::Busy { total_us: 700_000, receive_window_us: 200_000, send_buffer_us: 100_000 };
+        let limited = limited(busy, ms(1000), ms(30));
         assert_eq!((limited.congestion_window, limited.receive_window), (ms(400), ms(200)));
         assert_eq!((limited.application, limited.awaiting_ack), (ms(400), ms(30)));
     }
