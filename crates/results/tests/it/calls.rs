@@ -197,11 +197,11 @@ fn waits_are_told_by_class_of_the_scheduler() {
 fn waits_are_told_by_the_names_of_a_policy_below_its_shaper() {
     let rule = |matches, class| rules::Rule { matches, class, last: true };
     let class = |number, queue| ClassSpec { matches: Match::Class(number), queue };
-    let scheduler = Spec::Priority { classes: vec![class(1, Spec::fifo(50)), class(0, modem())] };
+    let scheduler = Spec::Priority { classes: vec![class(0, Spec::fifo(50)), class(1, modem())] };
     let policy = Spec::Rules(rules::Config {
-        rules: vec![rule(Match::Dscp(46), 1)],
-        otherwise: 0,
-        names: vec!["rest".into(), "calls".into()],
+        rules: vec![rule(Match::Dscp(46), 0)],
+        otherwise: 1,
+        names: vec!["calls".into(), "rest".into()],
         queue: Box::new(scheduler),
     });
     let shaper = Spec::Tbf {
