@@ -22,7 +22,7 @@
 //! | [`capture`] | captures of real packets |
 //! | [`control_sockets`] | the control sockets of this user's emulated lines |
 //! | [`outcome`] | the outcome of a run as plain data |
-//! | [`line`] | the outcome of an emulated line, in the schema of every run |
+//! | [`mod@line`] | the outcome of an emulated line, in the schema of every run |
 //! | [`summary`] | the outcome of a run, in the schema of every run |
 //! | [`error`] | why a scenario has no lab, or its run failed |
 //!

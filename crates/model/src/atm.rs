@@ -10,7 +10,7 @@ use lastmile_units::{ByteCount, Duration};
 pub struct Atm {
     /// Nodes, links, virtual paths and virtual channels.
     pub network: NetworkSpec,
-    /// Which link of [`Network::links`] each of its links is, in their order. There rate, delay and link layer say what a packet alone
+    /// Which link of [`Network::links`](crate::Network::links) each of its links is, in their order. There rate, delay and link layer say what a packet alone
     /// would take; queue, loss and compression are not asked.
     pub links: Vec<usize>,
     /// Which packets take which virtual channel.
