@@ -377,7 +377,7 @@ fn once_it_runs_it_has_few_rights_left_and_they_suffice_by_every_path() {
         assert_eq!(site.ask(&["stop"]).2, Some(0), "{path}");
         let (code, data, talk) = shaper.ended();
         assert_eq!(code, Some(0), "{path}: {talk}");
-        assert!(data.contains("  quick"), "{path}: {data}");
+        assert!(data.contains("\n quick "), "{path}: {data}");
         assert!(!site.scratch.path.join("socket").exists(), "{path}");
     }
 }

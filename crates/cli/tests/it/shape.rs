@@ -169,7 +169,7 @@ fn it_tells_what_it_has_done_in_words_in_json_and_while_it_is_watched() {
 
     let (text, _, code) = site.ask(&["status"]);
     assert_eq!(code, Some(0));
-    for line in ["mine for ", "up: 512 kbit/s, ", "  Sent ", "  backlog 0b 0p, at most ", "  wire ", "  quick"] {
+    for line in ["mine for ", "up: 512 kbit/s, ", "  Sent ", "  backlog 0b 0p, at most ", "  wire ", " quick"] {
         assert!(text.lines().any(|told| told.starts_with(line)), "no line begins with {line:?}:\n{text}");
     }
     assert!(text.contains(" pkt (dropped 0, overlimits "), "{text}");
@@ -191,7 +191,7 @@ fn it_tells_what_it_has_done_in_words_in_json_and_while_it_is_watched() {
     assert_eq!((told.as_str(), code), ("it ends\n", Some(0)));
     let (code, data, _) = shaper.ended();
     assert_eq!(code, Some(0));
-    assert!(data.contains("  Sent ") && data.contains("  quick"), "{data}");
+    assert!(data.contains("  Sent ") && data.contains("\n quick "), "{data}");
     let (_, told, code) = site.ask(&["status"]);
     assert_eq!(code, Some(2), "nobody is there any more");
     assert!(told.starts_with("error: nobody answers at socket"), "{told}");
