@@ -14,7 +14,7 @@ use lastmile_live::emulate::{self, Tuning};
 use lastmile_live::stop::Stop;
 use lastmile_model::{Directory, Echo, Network, NodeIndex, OpenedBy, Source, Traffic};
 use lastmile_packet::{FlowDirectory as _, FlowId};
-use lastmile_scenario::Scenario;
+use lastmile_scenario::{Scenario, tcp_of};
 use lastmile_tcp::Config as Tcp;
 use lastmile_units::Instant;
 
@@ -25,7 +25,7 @@ use crate::path::Path;
 use crate::run;
 use crate::spec::{Config, End, Flow, HostConfig};
 
-use self::flow::{Planned, TIMESTAMPS, devices, headers, most_window, receiver_of, tcp_of};
+use self::flow::{Planned, TIMESTAMPS, devices, headers, most_window, receiver_of};
 
 /// Most flows and connections at a time: every one is looked at whenever anything happens.
 const MOST_FLOWS: u32 = 2000;

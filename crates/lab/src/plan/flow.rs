@@ -7,6 +7,7 @@ use lastmile_live::emulate;
 use lastmile_model::{OpenedBy, Source, Traffic};
 use lastmile_packet::FlowAddresses;
 use lastmile_queueing::random::Stream;
+use lastmile_scenario::tcp_of;
 use lastmile_tcp::Config as Tcp;
 
 use crate::spec::{Application, ApplicationPlan, DatagramPlan, EchoPlan, End, Flow, Kind, TransferPlan, Window};
@@ -170,14 +171,4 @@ pub(super) fn receiver_of(traffic: &Traffic) -> Option<&Tcp> {
 
 pub(super) fn most_window(tcp: &Tcp) -> u32 {
     u32::try_from(tcp.receive_window.as_u64()).unwrap_or(1 << 30)
-}
-
-pub(super) fn tcp_of(traffic: &Traffic) -> Option<&Tcp> {
-    match &traffic.source {
-        Source::Bulk { sender, .. } => Some(sender),
-        Source::Writes { tcp, .. } => Some(tcp),
-        Source::Web(web) => Some(&web.server),
-        Source::Swarm(swarm) => Some(&swarm.tcp),
-        _ => None,
-    }
 }
