@@ -26,53 +26,27 @@
 //! ```
 //!
 //! The contract of the owner: after every `on_segment`, `on_timer` and application call, call `poll_transmit` until it
-//! says `None`, then look at `next_timer`. A timer may fire early or for nothing; it must not fire late.
+//! returns `None`, then look at `next_timer`. A timer may fire early or needlessly; it must not fire late.
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `config` | what a user may set, shared by all endpoints alike |
-//! | `endpoint` | the public face and the connection states of RFC 9293; `handshake` opens a connection, `segments` makes what goes out, `observe` shows it |
-//! | `sender` | what is known of the stream; `transmit` chooses what goes out next, `persist` asks a shut window, `recovery` is the answer to acknowledgements and timeouts, `sending` what stands for a sender with nothing to send, `aside` what few need |
-//! | `congestion` | the congestion window: Tahoe, Reno, NewReno, SACK, CUBIC; HyStart and HyStart++ |
-//! | `scoreboard`, `sacked` | what the receiver holds, by SACK (RFC 6675) |
-//! | `rack`, `tail` | losses found by time, and a probe where nothing comes back (RFC 8985) |
-//! | `prr` | the window while a loss is repaired (RFC 9937) |
-//! | `receiver`, `reassembly` | acknowledgements, windows, data out of order; `quick_acks` is Linux's way to acknowledge |
-//! | `rtt`, `measure`, `trips`, `sent` | retransmission timeout (RFC 6298, Linux), what measures a round trip, and when what is in flight went out |
-//! | `undo` | taking back a repair that proves needless: Eifel, DSACK, F-RTO; `repair` is what is kept of a repair |
-//! | `stats` | counters, and what limited the sender |
+//! | `config` | the settings, which equal endpoints share |
+//! | `endpoint` | the public type and the connection states of RFC 9293; its handshake, its segments, its reports |
+//! | `sender` | the sending half: the response to acknowledgements, the choice of the next segment, recovery |
+//! | `sender::flight` | the octets in flight: the scoreboard (RFC 6675), the times of transmission |
+//! | `sender::window` | the peer's window; the congestion window: Tahoe, Reno, NewReno, SACK, CUBIC, HyStart and HyStart++; ECN |
+//! | `sender::repair` | the repair of losses: RACK (RFC 8985), PRR (RFC 9937), tail loss probes, undo (Eifel, DSACK, F-RTO) |
+//! | `sender::timers` | the timer and its expiry: retransmission, reordering, tail loss probe, persist |
+//! | `sender::rtt` | round trips and the retransmission timeout (RFC 6298, Linux) |
+//! | `receiver` | the receiving half: reassembly, the advertised window and its growth, the timing of acknowledgements |
+//! | `stats` | counters, and the reasons that limit the sender |
 
-mod aside;
-mod autotune;
 mod config;
-mod congestion;
 mod endpoint;
-mod flags;
-mod handshake;
-mod measure;
-mod observe;
-mod persist;
-mod prr;
-mod quick_acks;
-mod rack;
 mod ranges;
-mod reassembly;
 mod receiver;
-mod recovery;
-mod repair;
-mod rtt;
-mod sacked;
-mod scoreboard;
-mod segments;
 mod sender;
-mod sending;
-mod sent;
 mod stats;
-mod tail;
-mod timer;
-mod transmit;
-mod trips;
-mod undo;
 
 pub use config::{
     ByteCounting, Config, ConfigError, InitialWindow, LossDetection, Recovery, Rto, SlowStart, Variant, WindowScale,

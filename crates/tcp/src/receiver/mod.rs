@@ -1,0 +1,439 @@
+//! The receiving half of an endpoint: the octets received, and the acknowledgements and windows that answer them.
+//!
+//! Published: RFC 9293; RFC 5681, section 4.2; RFC 3168, section 6.1.3.
+//! The parts own their state: `reassembly` (data out of order), `window` (the advertised window, with `autotune`), `ack_timing`
+//! (when acknowledgements are sent, with `quick_acks`), `timestamps`.
+//! Differs: the application reads at once, or not at all ([`set_reading`](crate::Endpoint::set_reading)).
+//! Cost: a segment in order takes a dozen comparisons and additions.
+
+mod ack_timing;
+mod autotune;
+mod quick_acks;
+mod reassembly;
+mod timestamps;
+mod window;
+
+use lastmile_packet::{Options, SackBlock, SeqNumber};
+use lastmile_units::{Duration, Instant};
+
+use crate::Config;
+use crate::ranges::Range;
+use crate::stats::ReceiveStats;
+use ack_timing::AckTiming;
+pub(crate) use quick_acks::Pace;
+use reassembly::Reassembly;
+pub(crate) use timestamps::Timestamps;
+use window::ReceiveWindow;
+
+/// A segment with payload or a FIN.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Data {
+    /// Octets from the next expected one to its first.
+    pub(crate) ahead: i32,
+    pub(crate) len: u16,
+    pub(crate) fin: bool,
+    pub(crate) push: bool,
+    /// The round trip by the timestamp echo, if timestamps are in use.
+    pub(crate) echoed: Option<Duration>,
+}
+
+/// The effect of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Arrival {
+    /// It began at or before the next expected octet and carried new ones.
+    InOrder,
+    /// It lies ahead of the next expected octet.
+    OutOfOrder,
+    /// It carried no new octets.
+    Duplicate,
+    /// It lies beyond the window.
+    Refused,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Receiver {
+    /// Next octet expected (RCV.NXT); the peer's SYN is octet 0.
+    next: u64,
+    window: ReceiveWindow,
+    acks: AckTiming,
+    irs: SeqNumber,
+    /// Acknowledgement number last sent (Last.ACK.sent of RFC 7323).
+    last_ack: SeqNumber,
+    /// Only while data are out of order or a duplicate is to be reported.
+    reassembly: Option<Box<Reassembly>>,
+    timestamps: Option<Timestamps>,
+    stats: ReceiveStats,
+    /// The end of the stream, once a FIN has arrived.
+    fin: Option<u64>,
+    /// The peer's FIN and all octets before it have arrived.
+    finished: bool,
+    /// Acknowledgements carry SACK blocks.
+    sack: bool,
+    /// RFC 3168, section 6.1.3: acknowledgements echo congestion until the sender answers.
+    echoes_congestion: bool,
+}
+
+impl Receiver {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            next: 0,
+            window: ReceiveWindow::new(config),
+            acks: AckTiming::default(),
+            irs: SeqNumber::new(0),
+            last_ack: SeqNumber::new(0),
+            reassembly: None,
+            timestamps: None,
+            stats: ReceiveStats::default(),
+            fin: None,
+            finished: false,
+            sack: false,
+            echoes_congestion: false,
+        }
+    }
+
+    pub(crate) fn acks(&self) -> &AckTiming {
+        &self.acks
+    }
+
+    pub(crate) fn acks_mut(&mut self) -> &mut AckTiming {
+        &mut self.acks
+    }
+
+    pub(crate) fn window_mut(&mut self) -> &mut ReceiveWindow {
+        &mut self.window
+    }
+
+    pub(crate) fn timestamps(&self) -> Option<&Timestamps> {
+        self.timestamps.as_ref()
+    }
+
+    pub(crate) fn timestamps_mut(&mut self) -> Option<&mut Timestamps> {
+        self.timestamps.as_mut()
+    }
+
+    pub(crate) fn stats(&self) -> &ReceiveStats {
+        &self.stats
+    }
+
+    pub(crate) fn irs(&self) -> SeqNumber {
+        self.irs
+    }
+
+    /// Acknowledgement number last sent.
+    #[inline]
+    pub(crate) fn last_ack(&self) -> SeqNumber {
+        self.last_ack
+    }
+
+    /// The sequence number expected next.
+    #[inline]
+    pub(crate) fn wire_next(&self) -> SeqNumber {
+        self.irs.add(self.next as u32)
+    }
+
+    fn wire(&self, offset: u64) -> SeqNumber {
+        self.irs.add(offset as u32)
+    }
+
+    /// The peer's FIN and all octets before it have arrived.
+    #[inline]
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Bytes received in order, read by the application or not.
+    pub(crate) fn received(&self) -> u64 {
+        (self.next - u64::from(self.finished)).saturating_sub(1)
+    }
+
+    /// Bytes read by the application.
+    pub(crate) fn delivered(&self) -> u64 {
+        self.received() - u64::from(self.window.unread())
+    }
+
+    /// Ranges of octets that wait out of order.
+    pub(crate) fn gaps(&self) -> usize {
+        self.reassembly.as_ref().map_or(0, |reassembly| reassembly.len())
+    }
+
+    /// Reads a word from each cache line.
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        self.next ^ self.window.edge() ^ self.stats.acks_sent
+    }
+
+    /// Reads a word of the data out of order.
+    #[inline]
+    pub(crate) fn touch_further(&self) -> u64 {
+        self.reassembly.as_ref().map_or(0, |held| held.touch())
+    }
+
+    /// Octets from `next` on that the window admits.
+    #[inline]
+    pub(crate) fn admitted(&self) -> u64 {
+        self.window.edge().saturating_sub(self.next)
+    }
+
+    /// The peer's SYN arrived: octet 0.
+    pub(crate) fn on_syn(&mut self, seq: SeqNumber, sack: bool) {
+        self.irs = seq;
+        self.next = 1;
+        self.last_ack = seq.add(1);
+        self.sack = sack;
+    }
+
+    /// The peer's first timestamp: both ends send timestamps from now on.
+    pub(crate) fn start_timestamps(&mut self, value: u32) {
+        self.timestamps = Some(Timestamps::new(value));
+    }
+
+    /// Acknowledgements carry SACK blocks.
+    pub(crate) fn sends_sack(&self) -> bool {
+        self.sack
+    }
+
+    #[inline]
+    pub(crate) fn echoes_congestion(&self) -> bool {
+        self.echoes_congestion
+    }
+
+    /// RFC 3168, section 6.1.3: CWR ends the echo, CE on the same packet begins it once more.
+    pub(crate) fn on_ecn(&mut self, cwr: bool, congested: bool) {
+        self.echoes_congestion = congested || (self.echoes_congestion && !cwr);
+    }
+
+    /// The application stops or resumes reading. When it resumes, an acknowledgement reports the window if that opens by a
+    /// segment or half of the buffer.
+    pub(crate) fn set_reading(&mut self, config: &Config, reading: bool) {
+        if self.window.set_reading(config, self.next, reading) {
+            self.acks.set_due();
+        }
+    }
+
+    /// A segment with payload or a FIN arrived.
+    #[inline]
+    pub(crate) fn on_data(&mut self, now: Instant, config: &Config, data: Data, pace: impl FnOnce() -> Pace) {
+        match self.accept(now, config, data) {
+            Arrival::InOrder => self.on_accepted(now, config, data, pace),
+            Arrival::OutOfOrder => self.stats.out_of_order += 1,
+            Arrival::Duplicate if data.len > 0 => self.stats.duplicates += 1,
+            Arrival::Duplicate | Arrival::Refused => {}
+        }
+    }
+
+    /// Counts a segment with payload.
+    #[inline]
+    pub(crate) fn count_data(&mut self) {
+        self.stats.data_received += 1;
+    }
+
+    #[inline]
+    fn accept(&mut self, now: Instant, config: &Config, data: Data) -> Arrival {
+        let Data { ahead, len, fin, .. } = data;
+        let len = u64::from(len);
+        if ahead == 0 && len <= self.admitted() && self.reassembly.is_none() && self.fin.is_none() && !fin {
+            self.next += len;
+            self.window.on_received(len);
+            self.acks.on_in_order(now, config);
+            return Arrival::InOrder;
+        }
+        self.accept_odd(now, config, ahead, len, fin)
+    }
+
+    /// Octets arrived in order, and the application reads them.
+    #[inline]
+    fn on_accepted(&mut self, now: Instant, config: &Config, data: Data, pace: impl FnOnce() -> Pace) {
+        let opened = config.autotune && self.window.tune(now, config, self.next, data.echoed);
+        if config.quick_acks {
+            if opened {
+                self.acks.quick().on_window_opened();
+            }
+            let lag = if config.read_delay.is_zero() { Duration::ZERO } else { self.reading_lag(config) };
+            let ends = data.push || data.len < config.own_mss();
+            let waiting = self.unacknowledged();
+            self.acks.on_quick_data(now, config, pace(), quick_acks::Arrived { ends, waiting, lag });
+        }
+    }
+
+    /// Octets received in order that no acknowledgement covers.
+    fn unacknowledged(&self) -> u32 {
+        self.wire_next().distance_from(self.last_ack)
+    }
+
+    /// The time until the application reads the data that have just arrived. It follows from their end and the sequence
+    /// numbers of the connection, so that equal seeds give equal runs.
+    fn reading_lag(&self, config: &Config) -> Duration {
+        // SplitMix64 (Steele, Lea and Flood 2014).
+        let mut word = (u64::from(self.irs.raw()) << 32 ^ self.next).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let share = (word ^ word >> 31) >> 44;
+        Duration::from_ps(config.read_delay.as_ps() * 2 / (1 << 20) * share)
+    }
+
+    /// The timer of acknowledgements expired. `rto`: the retransmission timeout of the sending half.
+    pub(crate) fn on_timer(&mut self, now: Instant, config: &Config, rto: Duration) {
+        let waiting = self.unacknowledged();
+        self.acks.on_timer(now, config, waiting, rto);
+    }
+
+    /// Handles all arrivals but data in order without gaps.
+    #[cold]
+    fn accept_odd(&mut self, now: Instant, config: &Config, ahead: i32, len: u64, fin: bool) -> Arrival {
+        let Some(start) = self.next.checked_add_signed(i64::from(ahead)) else {
+            // It lies before the SYN, so it is no part of the stream.
+            self.acks.force();
+            return Arrival::Duplicate;
+        };
+        let full_end = start + len;
+        let end = full_end.min(self.window.edge().max(self.next));
+        // The window admits a FIN only with all data before it.
+        let fin = fin && end == full_end;
+        if start > end || (end < full_end && end == start) {
+            self.acks.force();
+            return Arrival::Refused;
+        }
+        let ends_stream = fin && !self.finished;
+        if end <= self.next && !(ends_stream && end == self.next) {
+            self.acks.on_duplicate(config);
+            if config.dsack && start < full_end.min(self.next) {
+                self.report_duplicate(Range { start, end: full_end.min(self.next) });
+            }
+            return Arrival::Duplicate;
+        }
+        if ends_stream {
+            self.fin = Some(full_end);
+        }
+        if start > self.next { self.on_early(now, config, start, end) } else { self.on_gap_filled(now, config, end) }
+    }
+
+    fn reassembly(&mut self) -> &mut Reassembly {
+        self.reassembly.get_or_insert_with(|| Box::new(Reassembly::new()))
+    }
+
+    /// RFC 2883: the next acknowledgement reports a duplicate.
+    fn report_duplicate(&mut self, range: Range) {
+        if self.sack {
+            self.reassembly().report_duplicate(range);
+        }
+    }
+
+    /// RFC 5681, section 4.2: a segment out of order is answered at once by a duplicate acknowledgement. Linux answers several
+    /// of the later ones together.
+    fn on_early(&mut self, now: Instant, config: &Config, start: u64, end: u64) -> Arrival {
+        self.acks.on_early(now, config, self.next, self.sack);
+        if start == end {
+            // A FIN without data.
+            return Arrival::OutOfOrder;
+        }
+        if self.reassembly().insert(start, end) {
+            return Arrival::OutOfOrder;
+        }
+        if config.dsack {
+            self.report_duplicate(Range { start, end });
+        }
+        Arrival::Duplicate
+    }
+
+    /// The segment reaches from the next expected octet or an earlier one to `end`.
+    fn on_gap_filled(&mut self, now: Instant, config: &Config, end: u64) -> Arrival {
+        let before = self.next;
+        self.next = end;
+        // RFC 5681, section 4.2: a segment that fills all or part of a gap is acknowledged at once.
+        let mut at_once = false;
+        if let Some(reassembly) = &mut self.reassembly {
+            at_once = !reassembly.is_empty();
+            self.next = reassembly.advance(end);
+        }
+        self.window.on_received(self.next - before);
+        if self.fin == Some(self.next) {
+            self.next += 1;
+            self.finished = true;
+            at_once = true;
+        }
+        self.settle_reassembly();
+        self.acks.on_in_order(now, config);
+        if at_once {
+            self.acks.set_due();
+        }
+        Arrival::InOrder
+    }
+
+    fn settle_reassembly(&mut self) {
+        if self.finished || self.reassembly.as_ref().is_some_and(|held| held.is_idle()) {
+            self.reassembly = None;
+        }
+    }
+
+    /// The acknowledgement number and window of a segment that is sent now. Its acknowledgement is thereby sent.
+    #[inline]
+    pub(crate) fn take_acknowledgement(&mut self, config: &Config) -> (SeqNumber, u16) {
+        let window = self.window.advertise(config, self.next);
+        self.acks.on_sent(config);
+        self.last_ack = self.wire_next();
+        (self.last_ack, window)
+    }
+
+    /// A pure acknowledgement is sent.
+    #[inline]
+    pub(crate) fn on_pure_ack_sent(&mut self) {
+        self.acks.on_forced_sent();
+        self.stats.acks_sent += 1;
+    }
+
+    /// Segments carry options: timestamps or SACK blocks.
+    #[inline]
+    pub(crate) fn has_options(&self) -> bool {
+        self.timestamps.is_some() || self.reassembly.is_some()
+    }
+
+    /// Adds timestamps and SACK blocks. `clock`: this end's timestamp clock.
+    pub(crate) fn options(&mut self, clock: u32) -> Options {
+        let mut options = Options::NONE;
+        let mut most = Options::MAX_SACK_BLOCKS;
+        if let Some(timestamps) = &self.timestamps {
+            options = options.with_timestamps(clock, timestamps.recent());
+            most = Options::MAX_SACK_BLOCKS_BESIDE_TIMESTAMPS;
+        }
+        if self.sack
+            && let Some(reassembly) = &mut self.reassembly
+        {
+            let mut ranges = [Range { start: 0, end: 0 }; Options::MAX_SACK_BLOCKS];
+            let count = reassembly.take_blocks(&mut ranges[..most]);
+            let blocks = ranges.map(|range| SackBlock { left: self.wire(range.start), right: self.wire(range.end) });
+            options = options.with_sack(&blocks[..count]);
+            self.settle_reassembly();
+        }
+        options
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_units::ByteCount;
+
+    use super::*;
+
+    #[test]
+    fn while_the_window_opens_each_segment_is_acknowledged() {
+        let config =
+            Config { quick_acks: true, autotune: true, receive_window: ByteCount::new(1 << 20), ..Config::default() };
+        let mut receiver = Receiver::new(&config);
+        receiver.window.set_shift(&config, 7);
+        let echoed = Some(Duration::from_ms(10));
+        let mut opened = 0;
+        // Four segments in a millisecond, more than the initial window admits in a round trip.
+        for step in 1..200 {
+            let before = receiver.window.buffer();
+            let now = Instant::ZERO.saturating_add(Duration::from_us(250 * step));
+            if receiver.window.tune(now, &config, 1460 * step, echoed) {
+                receiver.acks.quick().on_window_opened();
+            }
+            let opens = receiver.window.buffer() > before;
+            assert_eq!(receiver.acks.quick().is_quick(), opens, "segment {step}");
+            receiver.acks.quick().on_ack_sent();
+            opened += u32::from(opens);
+        }
+        assert!(opened > 5, "{opened}");
+    }
+}

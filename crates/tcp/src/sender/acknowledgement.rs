@@ -1,0 +1,336 @@
+//! The response to acknowledgements: SND.UNA and the windows, round trips, growth, and the start of repairs.
+//!
+//! Published: RFC 9293, section 3.10.7.4; RFC 5681, section 3.2; RFC 6582 (NewReno); RFC 6675, section 5 (SACK); RFC 6298
+//! (timer); RFC 3168, section 6.1.2 (ECN).
+//! Differs: nothing beyond what the parts name.
+//! Cost: an acknowledgement in order takes a few dozen comparisons and stores.
+
+use lastmile_packet::Meta;
+use lastmile_units::{Duration, Instant};
+
+use super::flight::Accounting;
+use super::repair::{Evidence, OnDuplicate, Phase, ProbeAnswer, Style};
+use super::window::{Acked, RoundTrip};
+use super::{Alarm, Sender, Urgent};
+use crate::{Config, SlowStart};
+
+/// The parts of a segment that concern the sender.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckInfo<'a> {
+    pub(crate) segment: &'a Meta,
+    /// No payload, SYN or FIN.
+    pub(crate) bare: bool,
+    /// An ECN echo, on a connection with ECN.
+    pub(crate) ecn_echo: bool,
+    /// The round trip by the timestamp echo, if timestamps are in use.
+    pub(crate) echoed: Option<Duration>,
+}
+
+/// The effect of an acknowledgement on the connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AckVerdict {
+    /// It moved SND.UNA.
+    Advanced,
+    /// It did not.
+    Unmoved,
+    /// It acknowledges octets never sent: answer with an acknowledgement and drop the segment (RFC 9293, 3.10.7.4).
+    Unsent,
+}
+
+/// The octets that a segment newly delivers while others are missing, by its number and by its SACK blocks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Delivery {
+    /// SACK blocks report octets that were not known to be held.
+    pub(super) sacked: bool,
+    /// The cumulative acknowledgement moved.
+    pub(super) advanced: bool,
+    /// By the times of transmission, it covers octets in flight before the repair that were sent once.
+    pub(super) original: bool,
+    /// Newly delivered octets (RFC 9937: DeliveredData).
+    pub(super) octets: u64,
+    /// Octets are newly lost.
+    pub(super) lost: bool,
+    /// The measured age of a delivered segment that was sent once.
+    pub(super) age: Option<Duration>,
+}
+
+/// An acknowledgement of new data outside of fast recovery.
+#[derive(Clone, Copy, Debug)]
+struct Growth {
+    /// Octets that it covers, and the estimated octets in flight before it.
+    acked: u64,
+    flight: u64,
+    ecn_echo: bool,
+    /// The age of the newest octets that it covers, while slow start watches round trips.
+    newest: Option<Duration>,
+}
+
+impl Sender {
+    #[inline]
+    pub(crate) fn on_ack(&mut self, now: Instant, config: &Config, info: AckInfo<'_>) -> AckVerdict {
+        let segment = info.segment;
+        let una = self.flight.una();
+        let ahead = segment.ack.distance_from(self.wire(una)).cast_signed();
+        if ahead < 0 {
+            // A newer one has overtaken it. RFC 9293, section 3.10.7.4: it can be ignored.
+            return AckVerdict::Unmoved;
+        }
+        let ack = una + u64::from(ahead.cast_unsigned());
+        if ack > self.flight.max() + self.timers.probe_octets() {
+            return AckVerdict::Unsent;
+        }
+        let old_edge = self.peer.edge();
+        self.peer.update(segment, ack);
+        if ack > una {
+            self.on_new_ack(now, config, info, ack);
+            AckVerdict::Advanced
+        } else {
+            self.on_same_ack(now, config, info, old_edge == self.peer.edge());
+            AckVerdict::Unmoved
+        }
+    }
+
+    #[inline]
+    fn on_new_ack(&mut self, now: Instant, config: &Config, info: AckInfo<'_>, ack: u64) {
+        let flight = self.in_flight();
+        let from = self.flight.advance(ack);
+        let acked = ack - from;
+        self.timers.end_backoff();
+        self.timers.forget_probe_octet();
+        let uses_sack = self.flight.uses_sack();
+        let newest = match uses_sack {
+            false if self.congestion.watches(config) => self.flight.transmissions().age(now, ack - 1),
+            _ => None,
+        };
+        let untouched = self.lost_by_timeout();
+        let (mut delivery, mut age) = (Delivery::default(), None);
+        if uses_sack || (self.repair.style().is_sack() && info.segment.options().sack_count() > 0) {
+            delivery = self.deliver(now, info, from);
+        }
+        delivery.advanced = true;
+        if self.rtt.is_linux() {
+            age = match self.flight.accounting() {
+                // The delivery has settled the record.
+                Accounting::Transmissions => delivery.age,
+                _ => self.flight.transmissions_mut().acknowledge(now, from, ack).or(delivery.age),
+            };
+        }
+        self.rtt.on_new_ack(now, config, self.flight.outstanding(), age, info.echoed);
+        self.judge(info.segment, delivery, untouched);
+        self.restart_timer(now, config);
+        if self.repair.in_recovery() {
+            self.recover_by_ack(acked);
+        } else {
+            self.grow(now, config, Growth { acked, flight, ecn_echo: info.ecn_echo, newest });
+        }
+        self.repair.end_duplicates();
+        if self.repair.is_rack() {
+            self.after_new_ack(now, config, &mut delivery);
+        }
+        self.pace_recovery(delivery);
+        if info.ecn_echo {
+            self.on_ecn_echo(config);
+        }
+    }
+
+    /// RFC 6298 (5.2) When all outstanding data has been acknowledged, turn off the timer. (5.3) When an ACK is received that
+    /// acknowledges new data, restart it.
+    #[inline]
+    fn restart_timer(&mut self, now: Instant, config: &Config) {
+        if self.flight.is_empty() {
+            self.timers.stop();
+            self.timers.end_window_probes();
+            return;
+        }
+        // RACK restarts it by the consequences of the acknowledgement. RFC 6582, section 3.2, step 3: of several partial
+        // acknowledgements only the first restarts it. In Linux all do.
+        let later_partial = self.repair.phase() == Phase::Recovery { partial: true }
+            && !self.repair.is_covered(self.flight.una())
+            && !self.rtt.is_linux();
+        if !self.repair.is_rack() && !later_partial {
+            self.set_rto(now, config);
+        }
+    }
+
+    #[inline]
+    fn grow(&mut self, now: Instant, config: &Config, growth: Growth) {
+        let Growth { acked, flight, ecn_echo, newest } = growth;
+        if let Some(age) = newest
+            && config.slow_start == SlowStart::HyStart
+        {
+            self.watch_slow_start(now, config, age);
+        }
+        let cwnd = u64::from(self.congestion.cwnd());
+        let mss = u32::from(self.mss);
+        // RFC 7661, section 4.3, in Linux's form: a window that is not used does not grow. In slow start half of it counts
+        // as use, and so do data that wait to be sent as one burst.
+        let unused = if config.tso_deferral { self.burst() } else { u64::from(mss) };
+        let used = flight + unused > cwnd || (self.congestion.in_slow_start() && flight * 2 > cwnd);
+        let after_timeout = self.repair.in_loss();
+        // RFC 3168, section 6.1.2: the window does not grow by an acknowledgement with an ECN echo.
+        if (used || after_timeout) && !ecn_echo {
+            let least_rtt = self.rtt.least().unwrap_or_default();
+            self.congestion.grow(&Acked { now, bytes: acked, mss, after_timeout, least_rtt }, config);
+        }
+        if let Some(age) = newest
+            && config.slow_start == SlowStart::HyStartPlusPlus
+        {
+            self.watch_slow_start(now, config, age);
+        }
+        if after_timeout && self.repair.is_covered(self.flight.una()) {
+            self.end_repair();
+        }
+    }
+
+    #[cold]
+    fn watch_slow_start(&mut self, now: Instant, config: &Config, age: Duration) {
+        let trip = RoundTrip {
+            now,
+            us: (age.as_us() as u32).max(1),
+            outstanding: self.flight.outstanding(),
+            mss: u32::from(self.mss),
+            srtt: self.rtt.srtt().unwrap_or_default(),
+        };
+        self.congestion.watch(&trip, config);
+    }
+
+    /// New data are acknowledged in fast recovery.
+    #[cold]
+    fn recover_by_ack(&mut self, acked: u64) {
+        let mss = u32::from(self.mss);
+        let style = self.repair.style();
+        // RFC 5681, section 3.2, step 6: Reno's recovery ends with the first such acknowledgement. RFC 6582, section 3.2,
+        // step 3, and RFC 6675, section 5, step A: others end with the one that covers all that was in flight at the start.
+        if style == Style::Reno || self.repair.is_covered(self.flight.una()) {
+            let flight = u32::try_from(self.flight.size()).unwrap_or(u32::MAX);
+            self.congestion.on_recovered(style, flight, mss);
+            self.end_repair();
+        } else if style == Style::NewReno {
+            self.congestion.on_partial_ack(acked, mss);
+            self.urgent = Some(Urgent::First);
+            self.repair.on_partial_ack();
+        }
+    }
+
+    /// SND.UNA stays.
+    fn on_same_ack(&mut self, now: Instant, config: &Config, info: AckInfo<'_>, same_window: bool) {
+        if self.timers.alarm() == Some(Alarm::Persist) {
+            self.on_window_probe_answer();
+        }
+        let style = self.repair.style();
+        let mut delivery = Delivery::default();
+        if style.is_sack() && info.segment.options().sack_count() > 0 {
+            let untouched = self.lost_by_timeout();
+            delivery = self.deliver(now, info, self.flight.una());
+            self.measure_sacked(now, config, delivery.age);
+            self.judge(info.segment, delivery, untouched);
+        }
+        // With SACK, RFC 6675, section 2: the segment reports octets that were not known to be held. Without, RFC 5681,
+        // section 2: data are in flight, and the segment has no data, SYN or FIN, and repeats number and window.
+        let repeats = info.bare && same_window;
+        if !self.flight.is_empty() && if style.is_sack() { delivery.sacked } else { repeats } {
+            self.stats.dup_acks_received += 1;
+            self.on_duplicate(now, config, delivery.octets);
+        }
+        if style == Style::Rack {
+            self.on_probe_answer(config, repeats && !delivery.sacked);
+            if self.flight.uses_sack() {
+                self.find_losses_by(now, config, &mut delivery);
+            }
+        }
+        self.pace_recovery(delivery);
+        if info.ecn_echo {
+            self.on_ecn_echo(config);
+        }
+    }
+
+    /// SACK blocks measured a round trip without new data. Linux's timer uses it, and restarts if the measured segment was
+    /// sent before the last retransmission of the first one, whose answer cannot be here.
+    fn measure_sacked(&mut self, now: Instant, config: &Config, age: Option<Duration>) {
+        let Some(age) = age.filter(|_| self.rtt.is_linux()) else { return };
+        self.rtt.sample(config.ticked(now, age), self.flight.outstanding(), config);
+        let records = self.flight.transmissions();
+        if !self.repair.is_rack() {
+            if records.precedes_first_retransmission(now, age) {
+                self.set_rto(now, config);
+            }
+        } else if age > records.first_age(now) && self.timers.alarm() != Some(Alarm::Reordering) {
+            self.arm(now, config, true);
+        }
+    }
+
+    /// An acknowledgement has moved SND.UNA where losses are found by time.
+    #[inline]
+    fn after_new_ack(&mut self, now: Instant, config: &Config, delivery: &mut Delivery) {
+        self.on_probe_answer(config, false);
+        if !self.flight.is_empty() {
+            self.arm(now, config, true);
+        }
+        if self.flight.uses_sack() {
+            self.find_losses_by(now, config, delivery);
+        }
+    }
+
+    /// An acknowledgement may answer the tail loss probe.
+    #[inline]
+    fn on_probe_answer(&mut self, config: &Config, duplicate: bool) {
+        let Some(probe) = self.repair.probe else { return };
+        match probe.answer(self.flight.una(), duplicate) {
+            ProbeAnswer::Pending => return,
+            ProbeAnswer::RepairedLoss if self.repair.is_open() => {
+                self.congestion.on_ecn_echo(config, u32::from(self.mss));
+            }
+            ProbeAnswer::RepairedLoss | ProbeAnswer::Over => {}
+        }
+        self.repair.probe = None;
+    }
+
+    /// RFC 8985, section 6.2: each delivery may reveal a loss.
+    #[cold]
+    fn find_losses_by(&mut self, now: Instant, config: &Config, delivery: &mut Delivery) {
+        if !self.flight.is_empty() && (delivery.sacked || delivery.advanced) {
+            delivery.lost = self.find_losses(now, config, delivery.octets);
+        }
+        let busy = !self.repair.is_open() || self.urgent == Some(Urgent::TailLossProbe);
+        self.flight.settle_transmissions(busy);
+    }
+
+    /// `delivered`: octets that are newly SACKed.
+    fn on_duplicate(&mut self, now: Instant, config: &Config, delivered: u64) {
+        let una = self.flight.una();
+        let first_is_lost = self.flight.board().is_some_and(|board| board.is_lost(una));
+        match self.repair.on_duplicate(una, first_is_lost) {
+            OnDuplicate::Nothing => {}
+            OnDuplicate::Inflate => self.congestion.inflate(u32::from(self.mss)),
+            OnDuplicate::FastRetransmit => self.start_recovery(now, config, delivered),
+        }
+    }
+
+    /// RFC 3168, section 6.1.2: an echo reduces the window as a loss does, once for each window of data.
+    #[cold]
+    fn on_ecn_echo(&mut self, config: &Config) {
+        if self.repair.is_open() && self.ecn.on_echo(self.flight.una(), self.flight.max()) {
+            self.stats.ecn_reductions += 1;
+            self.congestion.on_ecn_echo(config, u32::from(self.mss));
+        }
+    }
+
+    /// Looks for evidence that a repair was needless, and undoes it. `lost_before`: [`lost_by_timeout`](Self::lost_by_timeout)
+    /// before this acknowledgement.
+    #[inline]
+    fn judge(&mut self, segment: &Meta, delivery: Delivery, lost_before: u32) {
+        if self.repair.undo.is_none() {
+            return;
+        }
+        let evidence = Evidence {
+            segment,
+            advanced: delivery.advanced,
+            sacked: delivery.sacked,
+            original: delivery.original,
+            original_by_count: self.lost_by_timeout() < lost_before,
+        };
+        if let Some(undo) = self.repair.judge(self.flight.una(), evidence) {
+            self.undo_repair(undo);
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The flight: which octets of the stream are sent and not acknowledged, and the records about them.
+//!
+//! Published: RFC 9293, section 3.3.1 (send sequence variables); RFC 6675, section 4 (SetPipe).
+//! Differs: offsets of the stream have 64 bits (the SYN is octet 0, the first byte octet 1) and never wrap.
+//! Cost: a few stores for each segment sent and each acknowledgement.
+
+mod scoreboard;
+mod segment_state;
+mod transmissions;
+
+use lastmile_units::Instant;
+
+use crate::ranges::Range;
+pub(crate) use scoreboard::{DUP_THRESH, Scoreboard};
+pub(crate) use segment_state::{SegmentState, Transmission};
+pub(crate) use transmissions::{LossBounds, Transmissions};
+
+/// Octets `una..max` are in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outstanding {
+    /// First octet that is not acknowledged (SND.UNA).
+    pub(crate) una: u64,
+    /// One past the highest octet sent (SND.NXT of RFC 9293).
+    pub(crate) max: u64,
+}
+
+/// The record that decides which octets are in flight and which are sent next.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Accounting {
+    /// The cumulative acknowledgement alone: no octet is SACKed, and no repair by SACK is under way.
+    Cumulative,
+    /// RFC 6675: SACKed octets are counted.
+    Scoreboard(Box<Scoreboard>),
+    /// RFC 8985: the state of each transmission.
+    Transmissions,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Flight {
+    una: u64,
+    max: u64,
+    /// Next octet to send; below `max` while a sender without SACK goes back.
+    nxt: u64,
+    /// When data were last sent.
+    last_sent: Instant,
+    /// Stays empty unless Linux's retransmission timer or RACK is in use.
+    transmissions: Transmissions,
+    accounting: Accounting,
+}
+
+impl Flight {
+    pub(crate) fn new() -> Self {
+        Self {
+            una: 0,
+            max: 0,
+            nxt: 0,
+            last_sent: Instant::ZERO,
+            transmissions: Transmissions::default(),
+            accounting: Accounting::Cumulative,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn una(&self) -> u64 {
+        self.una
+    }
+
+    #[inline]
+    pub(crate) fn max(&self) -> u64 {
+        self.max
+    }
+
+    #[inline]
+    pub(crate) fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    #[inline]
+    pub(crate) fn last_sent(&self) -> Instant {
+        self.last_sent
+    }
+
+    #[inline]
+    pub(crate) fn outstanding(&self) -> Outstanding {
+        Outstanding { una: self.una, max: self.max }
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.una == self.max
+    }
+
+    /// Octets sent and not acknowledged.
+    #[inline]
+    pub(crate) fn size(&self) -> u64 {
+        self.max - self.una
+    }
+
+    /// Octets that the network holds by this sender's estimate: the pipe of RFC 6675 or RFC 8985 with SACK, else those sent
+    /// from `una`, or since the sender went back there.
+    #[inline]
+    pub(crate) fn in_network(&self) -> u64 {
+        match &self.accounting {
+            Accounting::Scoreboard(board) => board.pipe(self.una, self.max),
+            // Without RACK the record counts no octet as SACKed or lost.
+            _ => {
+                let held = u64::from(self.transmissions.sacked()) + u64::from(self.transmissions.lost());
+                self.nxt - self.una - held
+            }
+        }
+    }
+
+    /// Octets that the receiver is known to hold since the connection began.
+    pub(crate) fn delivered(&self) -> u64 {
+        let sacked = self.board().map_or(self.transmissions.sacked(), Scoreboard::sacked);
+        self.una + u64::from(sacked)
+    }
+
+    /// The SYN was sent.
+    pub(crate) fn on_syn_sent(&mut self) {
+        (self.nxt, self.max) = (1, 1);
+    }
+
+    /// The SYN is acknowledged.
+    pub(crate) fn on_established(&mut self) {
+        (self.una, self.nxt, self.max) = (1, 1, 1);
+    }
+
+    /// The next octet to send is `nxt`.
+    #[inline]
+    pub(crate) fn set_nxt(&mut self, nxt: u64) {
+        self.nxt = nxt;
+    }
+
+    /// A segment that ends at `nxt` or below was sent.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, now: Instant) {
+        self.max = self.max.max(self.nxt);
+        self.last_sent = now;
+    }
+
+    /// The cumulative acknowledgement advances to `ack`. Returns its value before.
+    #[inline]
+    pub(crate) fn advance(&mut self, ack: u64) -> u64 {
+        self.nxt = self.nxt.max(ack);
+        self.max = self.max.max(ack);
+        core::mem::replace(&mut self.una, ack)
+    }
+
+    /// All octets in flight are to be sent once more, from `una` on.
+    pub(crate) fn go_back(&mut self) {
+        self.nxt = self.una;
+    }
+
+    /// New data are next.
+    pub(crate) fn go_on(&mut self) {
+        self.nxt = self.max;
+    }
+
+    #[inline]
+    pub(crate) fn transmissions(&self) -> &Transmissions {
+        &self.transmissions
+    }
+
+    #[inline]
+    pub(crate) fn transmissions_mut(&mut self) -> &mut Transmissions {
+        &mut self.transmissions
+    }
+
+    #[inline]
+    pub(crate) fn accounting(&self) -> &Accounting {
+        &self.accounting
+    }
+
+    /// SACKed octets or a repair by SACK decide what is sent.
+    #[inline]
+    pub(crate) fn uses_sack(&self) -> bool {
+        self.accounting != Accounting::Cumulative
+    }
+
+    /// The state of each transmission decides from now on. Returns whether it did not before.
+    pub(crate) fn begin_by_transmissions(&mut self) -> bool {
+        let begins = !self.uses_sack();
+        self.accounting = Accounting::Transmissions;
+        begins
+    }
+
+    /// The scoreboard decides from now on.
+    pub(crate) fn begin_scoreboard(&mut self) -> &mut Scoreboard {
+        if self.board().is_none() {
+            self.accounting = Accounting::Scoreboard(Box::new(Scoreboard::new(self.una)));
+        }
+        let Accounting::Scoreboard(board) = &mut self.accounting else { unreachable!("it has just been made") };
+        board
+    }
+
+    #[inline]
+    pub(crate) fn board(&self) -> Option<&Scoreboard> {
+        if let Accounting::Scoreboard(board) = &self.accounting { Some(board) } else { None }
+    }
+
+    #[inline]
+    pub(crate) fn board_mut(&mut self) -> Option<&mut Scoreboard> {
+        if let Accounting::Scoreboard(board) = &mut self.accounting { Some(board) } else { None }
+    }
+
+    /// No repair is under way: an empty scoreboard is dropped.
+    pub(crate) fn settle_board(&mut self, mss: u32) {
+        let una = self.una;
+        let Some(board) = self.board_mut() else { return };
+        board.forget_retransmissions(una);
+        board.update(una, mss);
+        if board.is_empty() {
+            self.accounting = Accounting::Cumulative;
+        }
+    }
+
+    /// `busy`: a repair or a probe is under way. Without one, the cumulative acknowledgement decides once no octet in flight
+    /// is SACKed, lost or retransmitted.
+    pub(crate) fn settle_transmissions(&mut self, busy: bool) {
+        let records = &self.transmissions;
+        let dirty = records.retransmitted() > self.una || records.sacked() > 0 || records.lost() > 0;
+        self.accounting = if busy || dirty { Accounting::Transmissions } else { Accounting::Cumulative };
+    }
+
+    /// The first segment, or the lost octets at its beginning, at most `mss`.
+    pub(crate) fn first_lost(&self, mss: u32) -> Option<Range> {
+        self.transmissions.first_lost(self.una, mss)
+    }
+}

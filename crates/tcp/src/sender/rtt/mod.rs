@@ -1,0 +1,162 @@
+//! The round-trip time and the retransmission timeout: one file for each rule of the timeout.
+//!
+//! Published: RFC 6298, section 3 (Karn's algorithm); RFC 7323, section 4.1 (timestamps).
+//! By RFC 6298 one segment a round trip is timed, and timestamps add measurements where Karn's algorithm forbids one, since
+//! the echo shows which transmission is acknowledged. With Linux's rule every acknowledgement measures, by the times of
+//! transmission that the flight records.
+//! Cost: a branch for each acknowledgement, and the rule.
+
+mod linux;
+mod rfc6298;
+
+use lastmile_units::{Duration, Instant};
+
+use super::flight::Outstanding;
+use crate::Config;
+use crate::config::Rto;
+use linux::Linux;
+use rfc6298::Rfc6298;
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Rtt {
+    rule: Rule,
+    /// The segment that is timed: a SYN, or with RFC 6298 one segment a round trip.
+    timed: Option<Timed>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Rule {
+    Rfc6298(Rfc6298),
+    Linux(Linux),
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Timed {
+    at: Instant,
+    /// One past its last octet.
+    end: u64,
+}
+
+impl Rtt {
+    pub(crate) fn new(config: &Config) -> Self {
+        let rule = match config.rto {
+            Rto::Rfc6298 => Rule::Rfc6298(Rfc6298::new(config)),
+            Rto::Linux => Rule::Linux(Linux::new(config)),
+        };
+        Self { rule, timed: None }
+    }
+
+    /// Every acknowledgement measures, not one a round trip.
+    #[inline]
+    pub(crate) fn is_linux(&self) -> bool {
+        matches!(self.rule, Rule::Linux(_))
+    }
+
+    pub(crate) fn srtt(&self) -> Option<Duration> {
+        match &self.rule {
+            Rule::Rfc6298(rtt) => rtt.srtt(),
+            Rule::Linux(rtt) => rtt.srtt(),
+        }
+    }
+
+    /// The smoothed round trip in whole microseconds, zero before the first measurement.
+    pub(crate) fn srtt_us(&self) -> u64 {
+        self.srtt().unwrap_or_default().as_us()
+    }
+
+    /// The shortest measured round trip in microseconds; only Linux's rule records it.
+    pub(crate) fn least_us(&self) -> Option<u32> {
+        match &self.rule {
+            Rule::Rfc6298(_) => None,
+            Rule::Linux(rtt) => rtt.least_us(),
+        }
+    }
+
+    /// The shortest measured round trip, or the smoothed one where it is not recorded.
+    pub(crate) fn least(&self) -> Option<Duration> {
+        match &self.rule {
+            Rule::Rfc6298(rtt) => rtt.srtt(),
+            Rule::Linux(rtt) => rtt.least_us().map(|us| Duration::from_us(u64::from(us))),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn rto(&self) -> Duration {
+        match &self.rule {
+            Rule::Rfc6298(rtt) => rtt.rto(),
+            Rule::Linux(rtt) => rtt.rto(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn sample(&mut self, rtt: Duration, outstanding: Outstanding, config: &Config) {
+        match &mut self.rule {
+            Rule::Rfc6298(state) => state.sample(rtt, config),
+            Rule::Linux(state) => state.sample(rtt, outstanding, config),
+        }
+    }
+
+    pub(crate) fn back_off(&mut self, config: &Config) {
+        match &mut self.rule {
+            Rule::Rfc6298(rtt) => rtt.back_off(config),
+            Rule::Linux(rtt) => rtt.back_off(config),
+        }
+    }
+
+    /// RFC 6298 (5.7): the timer expired for a SYN, so data begin with a timeout of 3 s unless there is a measurement.
+    pub(crate) fn after_lost_syn(&mut self) {
+        if self.srtt().is_none() {
+            match &mut self.rule {
+                Rule::Rfc6298(rtt) => rtt.set_rto(Duration::from_s(3)),
+                Rule::Linux(rtt) => rtt.set_rto(Duration::from_s(3)),
+            }
+        }
+    }
+
+    /// A segment that ends before `end` is sent for the first time, and is timed unless another one is.
+    #[inline]
+    pub(crate) fn time_segment(&mut self, at: Instant, end: u64) {
+        self.timed.get_or_insert(Timed { at, end });
+    }
+
+    /// Karn's algorithm, RFC 6298 (3): retransmitted segments are not measured.
+    pub(crate) fn abandon_timed_segment(&mut self) {
+        self.timed = None;
+    }
+
+    /// The SYN is acknowledged, and measured if it was sent once.
+    pub(crate) fn on_syn_acked(&mut self, now: Instant, config: &Config) {
+        if let Some(timed) = self.timed.take() {
+            self.sample(config.measured(timed.at, now), Outstanding { una: 1, max: 1 }, config);
+        }
+    }
+
+    /// New data are acknowledged. `age`: the time since their transmission, where Linux's rule finds one. `echoed`: the round
+    /// trip by the timestamp echo.
+    #[inline]
+    pub(crate) fn on_new_ack(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        outstanding: Outstanding,
+        age: Option<Duration>,
+        echoed: Option<Duration>,
+    ) {
+        let measured = if self.is_linux() {
+            age.map(|age| config.ticked(now, age)).or(echoed)
+        } else {
+            match &self.timed {
+                None => echoed,
+                Some(timed) if timed.end <= outstanding.una => {
+                    let measured = config.measured(timed.at, now);
+                    self.timed = None;
+                    Some(measured)
+                }
+                Some(_) => None,
+            }
+        };
+        if let Some(rtt) = measured {
+            self.sample(rtt, outstanding, config);
+        }
+    }
+}

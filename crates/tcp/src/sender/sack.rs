@@ -1,0 +1,163 @@
+//! SACK blocks: the octets that an acknowledgement newly delivers, recorded on the scoreboard (RFC 6675) or with the
+//! transmissions (RACK).
+//!
+//! Published: RFC 2018; RFC 2883, section 4 (reports of duplicates); RFC 6675, section 4 (Update); RFC 8985, section 6.2.
+//! Cost: nothing while no octet is missing; then a visit to the record for each block.
+
+use lastmile_packet::{Meta, SackBlock, SeqNumber};
+use lastmile_units::{Duration, Instant};
+
+use super::Sender;
+use super::acknowledgement::{AckInfo, Delivery};
+use super::flight::{Scoreboard, SegmentState};
+use super::repair::Duplicate;
+use crate::ranges::Range;
+
+impl Sender {
+    /// Records an acknowledgement, whose number moved SND.UNA from `from`.
+    #[cold]
+    pub(super) fn deliver(&mut self, now: Instant, info: AckInfo<'_>, from: u64) -> Delivery {
+        if self.repair.is_rack() {
+            self.deliver_by_transmissions(now, info, from)
+        } else {
+            self.deliver_by_scoreboard(now, info, from)
+        }
+    }
+
+    fn deliver_by_scoreboard(&mut self, now: Instant, info: AckInfo<'_>, from: u64) -> Delivery {
+        let (una, mss) = (self.flight.una(), u32::from(self.mss));
+        let before = self.flight.delivered() - una + from;
+        if let Some(board) = self.flight.board_mut() {
+            board.advance(from, una);
+        }
+        let lost = self.flight.board().map_or(0, Scoreboard::lost);
+        self.count_duplicate(info.segment);
+        let retransmitted = self.flight.transmissions().retransmitted();
+        // The first newly SACKed octet that was sent once.
+        let mut once: Option<u64> = None;
+        let mut sacked = false;
+        for block in info.segment.options().sack_blocks() {
+            let Some(range) = self.block_range(block) else { continue };
+            self.flight.begin_scoreboard().insert(range.start, range.end, |part| {
+                sacked = true;
+                let first = part.start.max(retransmitted);
+                if first < part.end {
+                    once = Some(once.map_or(first, |once| once.min(first)));
+                }
+            });
+        }
+        let mut newly_lost = false;
+        if let Some(board) = self.flight.board_mut() {
+            board.update(una, mss);
+            newly_lost = board.lost() > lost;
+        }
+        let delivery = Delivery {
+            sacked,
+            octets: self.flight.delivered() - before,
+            lost: newly_lost,
+            age: once.and_then(|octet| self.flight.transmissions().age(now, octet)),
+            ..Delivery::default()
+        };
+        if una > from && self.repair.is_open() {
+            self.flight.settle_board(mss);
+        }
+        delivery
+    }
+
+    fn deliver_by_transmissions(&mut self, now: Instant, info: AckInfo<'_>, from: u64) -> Delivery {
+        let (una, recover) = (self.flight.una(), self.repair.recover());
+        if self.flight.begin_by_transmissions() {
+            self.repair.rack.begin(from);
+        }
+        self.adapt_to_dsack(info.segment);
+        let least_us = self.rtt.least_us();
+        let highest = self.repair.rack.highest();
+        let before = self.flight.delivered() - una + from;
+        let (records, rack) = (self.flight.transmissions_mut(), &mut self.repair.rack);
+        let mut delivery = Delivery { advanced: una > from, ..Delivery::default() };
+        let (mut age_us, mut retransmitted) = (None, false);
+        records.settle(from, una, |part| {
+            if let SegmentState::Sent(sent) = part.state {
+                let age = rack.on_delivered(now, part.range, sent, least_us, highest);
+                age_us = age_us.or(Some(age));
+                retransmitted |= sent.retransmitted;
+                delivery.original |= !sent.retransmitted && part.range.start < recover;
+            }
+        });
+        // Karn's algorithm.
+        age_us = age_us.filter(|_| !retransmitted);
+        let mut sacked_us = None;
+        for block in info.segment.options().sack_blocks() {
+            let Some(range) = self.block_range(block) else { continue };
+            let (records, rack) = (self.flight.transmissions_mut(), &mut self.repair.rack);
+            records.sack(una, range, |part| {
+                if let SegmentState::Sent(sent) = part.state {
+                    let age = rack.on_delivered(now, part.range, sent, least_us, highest);
+                    delivery.sacked = true;
+                    if !sent.retransmitted {
+                        delivery.original |= part.range.start < recover;
+                        sacked_us = sacked_us.max(Some(age));
+                    }
+                }
+            });
+        }
+        delivery.age = age_us.or(sacked_us).map(|us| Duration::from_us(u64::from(us)));
+        delivery.octets = self.flight.delivered() - before;
+        self.count_duplicate(info.segment);
+        delivery
+    }
+
+    /// RFC 8985, section 6.2, step 4, and section 7.4.2: the response to a reported duplicate.
+    fn adapt_to_dsack(&mut self, segment: &Meta) {
+        self.repair.rack.expire_dsack_round(self.flight.una());
+        let Some(duplicate) = self.reported_duplicate(segment) else { return };
+        let answered =
+            |probe: &super::repair::TailProbe| probe.retransmission && duplicate.right == probe.end.cast_signed();
+        if self.repair.probe.as_ref().is_some_and(answered) {
+            // Both the last segment and the probe arrived.
+            self.repair.probe = None;
+        } else {
+            self.repair.rack.on_dsack(self.flight.max());
+        }
+    }
+
+    /// A reported duplicate counts towards the undo of the repair.
+    #[inline]
+    fn count_duplicate(&mut self, segment: &Meta) {
+        if self.repair.undo.is_some()
+            && let Some(duplicate) = self.reported_duplicate(segment)
+            && let Some(undo) = &mut self.repair.undo
+        {
+            undo.on_dsack(duplicate);
+        }
+    }
+
+    /// RFC 2883, section 4: the first block reports a duplicate if it lies at or below the cumulative acknowledgement or
+    /// within the second block.
+    fn reported_duplicate(&self, segment: &Meta) -> Option<Duplicate> {
+        let una = self.flight.una();
+        let wire = self.wire(una);
+        let offset = |edge: SeqNumber| una.cast_signed() + i64::from(edge.distance_from(wire).cast_signed());
+        let options = segment.options();
+        let mut blocks =
+            options.sack_blocks().map(|block| Duplicate { left: offset(block.left), right: offset(block.right) });
+        let first = blocks.next()?;
+        let within = |second: Duplicate| second.left <= first.left && first.right <= second.right;
+        let is_duplicate = first.right <= una.cast_signed() || blocks.next().is_some_and(within);
+        (first.left < first.right && is_duplicate).then_some(first)
+    }
+
+    /// The part of a block above `una`; `None` for invalid blocks and for duplicates below it.
+    fn block_range(&self, block: SackBlock) -> Option<Range> {
+        let una = self.flight.una();
+        let base = self.wire(una);
+        let right = block.right.distance_from(base).cast_signed();
+        let left = block.left.distance_from(base).cast_signed();
+        if right <= 0 || left >= right {
+            return None;
+        }
+        let end = una + u64::from(right.cast_unsigned());
+        let start = una + u64::from(left.max(0).cast_unsigned());
+        (end <= self.flight.max()).then_some(Range { start, end })
+    }
+}

@@ -1,0 +1,75 @@
+//! The retransmission timer: its start, and its expiry.
+//!
+//! Published: RFC 6298, section 5; RFC 5681, section 3.1; RFC 8985, section 6.3; RFC 5682 (F-RTO); RFC 9293, section 3.8.3 (R2).
+//! Cost: a store for each restart.
+
+use lastmile_units::Instant;
+
+use super::super::Sender;
+use super::super::repair::Style;
+use super::Alarm;
+use crate::Config;
+
+impl Sender {
+    /// A timer of an established connection expired. False: the connection is given up (R2 of RFC 9293, section 3.8.3).
+    pub(crate) fn on_timer(&mut self, now: Instant, config: &Config, alarm: Alarm) -> bool {
+        match alarm {
+            Alarm::Retransmission => return self.on_retransmission_timer(now, config),
+            Alarm::Persist => return self.on_persist_timer(now, config),
+            Alarm::Reordering => self.on_reordering_timer(now, config),
+            Alarm::TailLossProbe => self.on_probe_timer(now, config),
+            Alarm::Syn | Alarm::TimeWait => self.timers.stop(),
+        }
+        true
+    }
+
+    /// RFC 6298 (5.1), (5.3): starts the retransmission timer.
+    #[inline]
+    pub(in crate::sender) fn set_rto(&mut self, now: Instant, config: &Config) {
+        self.timers.start(Alarm::Retransmission, config.deadline(now, self.rtt.rto()));
+    }
+
+    /// The retransmission timer expired with data or a FIN in flight. False: give up.
+    #[cold]
+    fn on_retransmission_timer(&mut self, now: Instant, config: &Config) -> bool {
+        let first = self.timers.backoff() == 0;
+        if !self.timers.back_off(config.max_retries) {
+            return false;
+        }
+        self.stats.timeouts += 1;
+        let mss = u32::from(self.mss);
+        let (una, max) = (self.flight.una(), self.flight.max());
+        let flight = u32::try_from(max - una).unwrap_or(u32::MAX);
+        let recovering = self.repair.in_recovery();
+        if first && !recovering {
+            self.keep_for_undo(config);
+        }
+        self.congestion.on_timeout(config, flight, mss, first, recovering);
+        self.repair.on_timeout(max, config.frto);
+        self.urgent = None;
+        self.rtt.abandon_timed_segment();
+        match self.repair.style() {
+            Style::Rack => {
+                self.mark_lost_by_time(now);
+                self.congestion.allow(self.in_flight() + u64::from(mss));
+            }
+            Style::Sack => self.flight.begin_scoreboard().on_timeout(una, max),
+            Style::Tahoe | Style::Reno | Style::NewReno => self.flight.go_back(),
+        }
+        // RFC 6298 (5.5) Back off the timer. (5.6) Start it.
+        self.rtt.back_off(config);
+        self.set_rto(now, config);
+        true
+    }
+
+    /// RFC 8985, section 6.3: the first segment is lost, and so are all that were sent long enough ago.
+    fn mark_lost_by_time(&mut self, now: Instant) {
+        let una = self.flight.una();
+        if self.flight.begin_by_transmissions() {
+            self.repair.rack.begin(una);
+        }
+        let due_us = self.repair.rack.rtt_us().unwrap_or(self.rtt.srtt_us() as u32);
+        self.repair.probe = None;
+        self.flight.transmissions_mut().expire(now, una, u32::from(self.mss), due_us);
+    }
+}

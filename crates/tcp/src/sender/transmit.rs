@@ -1,0 +1,384 @@
+//! The choice of the next segment: new data, a retransmission, or a probe.
+//!
+//! Published: RFC 5681; RFC 3042 (limited transmit); RFC 6675, section 5 (SACK); RFC 9293, section 3.8.6.2.1 (silly windows).
+//! Differs: no Nagle algorithm, so offered data are sent at once. After a timeout without SACK, and in Tahoe, the sender goes
+//! back to the hole and sends all octets from there.
+//! Cost: without losses a dozen comparisons and additions for each segment.
+
+use lastmile_units::{Duration, Instant};
+
+use super::flight::Accounting;
+use super::repair::Frto;
+use super::{Alarm, Sender, Urgent};
+use crate::ranges::Range;
+use crate::{Config, Limit};
+
+/// A segment to send: octets `start..end` of the stream, the FIN counted as one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Plan {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    /// It is a retransmission.
+    pub(crate) again: bool,
+    /// It is an octet beyond the peer's shut window.
+    pub(crate) probe: bool,
+}
+
+impl Plan {
+    pub(super) fn new_data(start: u64, end: u64) -> Self {
+        Self { start, end, again: false, probe: false }
+    }
+
+    pub(super) fn retransmission(range: Range) -> Self {
+        Self { start: range.start, end: range.end, again: true, probe: false }
+    }
+}
+
+/// The header fields of a segment that the sender determines.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SegmentInfo {
+    /// Payload bytes.
+    pub(crate) len: u16,
+    pub(crate) push: bool,
+    pub(crate) fin: bool,
+    /// The segment is ECN-capable, and carries CWR.
+    pub(crate) ecn_capable: bool,
+    pub(crate) cwr: bool,
+}
+
+impl Sender {
+    /// The segment to send now, or the reason that forbids it.
+    #[inline]
+    pub(crate) fn next(&mut self, now: Instant, config: &Config) -> Result<Plan, Limit> {
+        if self.buffer.is_unused() {
+            return Err(Limit::Application);
+        }
+        if let Some(urgent) = self.urgent.take()
+            && let Some(plan) = self.next_urgent(now, config, urgent)
+        {
+            return Ok(plan);
+        }
+        if self.flight.is_empty() {
+            self.after_idle(now, config);
+        }
+        let plan = match self.flight.accounting() {
+            Accounting::Cumulative => self.next_in_order(now, config),
+            Accounting::Scoreboard(_) => self.next_by_sack(config),
+            Accounting::Transmissions => self.next_by_rack(config),
+        };
+        match plan {
+            Ok(plan) => self.note_sent(now, config, plan),
+            Err(limit) => self.await_window(now, config, limit),
+        }
+        plan
+    }
+
+    /// Records a segment as sent.
+    #[inline]
+    pub(super) fn note_sent(&mut self, now: Instant, config: &Config, plan: Plan) {
+        let len = (plan.end - plan.start) as u32;
+        if config.tso_deferral {
+            let joins = !plan.again && now == self.flight.last_sent();
+            self.packet = len + if joins { self.packet } else { 0 };
+        }
+        self.flight.on_sent(now);
+        if plan.again {
+            self.note_retransmission(now, config, plan, len);
+        } else if self.rtt.is_linux() {
+            self.flight.transmissions_mut().on_sent(now, plan.end);
+        } else {
+            self.rtt.time_segment(now, plan.end);
+        }
+        // RFC 6298 (5.1) Every time a packet containing data is sent (including a retransmission), if the timer is not
+        // running, start it.
+        let alarm = self.timers.alarm();
+        if alarm.is_none() || alarm == Some(Alarm::Persist) {
+            self.arm(now, config, true);
+        } else if self.repair.is_rack() {
+            // As in Linux: new data postpone a tail loss probe, and the first retransmission the timeout.
+            if self.repair.is_open() {
+                self.postpone_probe(now, config);
+            } else if plan.again && plan.start == self.flight.una() && alarm != Some(Alarm::Reordering) {
+                self.set_rto(now, config);
+            }
+        }
+    }
+
+    #[cold]
+    fn note_retransmission(&mut self, now: Instant, config: &Config, plan: Plan, len: u32) {
+        if let Some(undo) = &mut self.repair.undo {
+            undo.on_retransmission(len, config.timestamp(now));
+        }
+        let una = self.flight.una();
+        let range = Range { start: plan.start, end: plan.end };
+        if !self.rtt.is_linux() {
+            self.rtt.abandon_timed_segment();
+        } else if self.repair.is_rack() {
+            self.flight.transmissions_mut().retransmit(now, una, range);
+        } else {
+            self.flight.transmissions_mut().on_retransmitted(now, una, range);
+        }
+    }
+
+    #[inline]
+    fn next_in_order(&mut self, now: Instant, config: &Config) -> Result<Plan, Limit> {
+        let (start, max, offered) = (self.flight.nxt(), self.flight.max(), self.buffer.end());
+        let again = start < max;
+        let last = if again { max.min(offered) } else { offered };
+        let len = last.saturating_sub(start).min(u64::from(self.mss));
+        if len == 0 {
+            return self.next_fin();
+        }
+        let flight = start - self.flight.una();
+        let cwnd = self.usable_cwnd(config);
+        // Octets sent once were within the window then, and a receiver should not shrink it.
+        let free = self.peer.edge().max(max) - start;
+        if flight + len > cwnd {
+            return Err(self.shut_by_cwnd(cwnd, free < len));
+        }
+        if config.tso_deferral && !again && self.gathers(now, cwnd, flight) {
+            return Err(Limit::CongestionWindow);
+        }
+        let len = self.peer.admits(free, len).ok_or(Limit::ReceiveWindow)?;
+        let end = start + len;
+        if !again {
+            self.repair.on_new_data(len);
+        }
+        // The FIN is sent with the last data, whatever the window.
+        let fin = end == offered && self.buffer.is_closing() && (!again || self.fin_sent());
+        let end = end + u64::from(fin);
+        self.flight.set_nxt(end);
+        Ok(Plan { start, end, again, probe: false })
+    }
+
+    /// Waits for a larger part of the window, to send about a millisecond's worth at once. Linux does so with any offload
+    /// settings: it builds packets of that size, and a device without segmentation receives their segments back to back. It
+    /// waits at most 1 ms after the last packet, for at most a third of the window, only if the application has offered
+    /// more, and only if the next acknowledgement is likely to be early: the first segment in flight is at least half a
+    /// round trip old.
+    fn gathers(&self, now: Instant, cwnd: u64, flight: u64) -> bool {
+        const RECENT: Duration = Duration::from_ms(1);
+        let apart = now.since(self.flight.last_sent());
+        let usable = cwnd - flight;
+        let building = apart.is_zero() && self.packet > 0;
+        let all_fits = self.buffer.end() - self.flight.nxt() <= usable;
+        if building || apart > RECENT || usable >= cwnd / 3 || all_fits || usable >= self.burst() {
+            return false;
+        }
+        let half = self.rtt.srtt().map_or(Duration::ZERO, |srtt| Duration::from_ps(srtt.as_ps() / 2));
+        !self.rtt.is_linux() || self.flight.transmissions().first_age(now) >= half
+    }
+
+    /// The size of the packets that Linux builds: the octets of 2^-10 s at the rate of the window and a fifth more (twice
+    /// that rate in the first half of slow start), in whole segments, at least two and at most 64 KiB.
+    pub(super) fn burst(&self) -> u64 {
+        let mss = u64::from(self.mss);
+        let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
+        let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
+        let srtt_ns = self.rtt.srtt().map_or(1, |srtt| srtt.as_ns().max(1));
+        let worth = u64::from(cwnd) * percent / 100 * 976_562 / srtt_ns;
+        (worth.min(65_535) / mss).max(2) * mss
+    }
+
+    /// The segment just sent ends a packet of several segments: the packet has its full size, or the windows admit no more.
+    /// Linux sets PSH on it.
+    fn ends_packet(&mut self) -> bool {
+        let (mss, max) = (u64::from(self.mss), self.flight.max());
+        let full = u64::from(self.packet) >= self.burst();
+        let follows = self.buffer.end().saturating_sub(max).min(mss);
+        let shut = self.in_flight() + mss > u64::from(self.congestion.cwnd()) || max + follows > self.peer.edge();
+        if !full && !shut {
+            return false;
+        }
+        core::mem::take(&mut self.packet) > u32::from(self.mss)
+    }
+
+    /// All offered octets are sent.
+    fn next_fin(&mut self) -> Result<Plan, Limit> {
+        if !self.buffer.is_closing() {
+            return Err(Limit::Application);
+        }
+        let start = self.flight.nxt();
+        if start > self.buffer.end() {
+            return Err(Limit::AwaitingAck);
+        }
+        self.flight.set_nxt(start + 1);
+        Ok(Plan { start, end: start + 1, again: self.fin_sent(), probe: false })
+    }
+
+    /// RFC 3042, section 2: each of the first two duplicate acknowledgements allows a segment beyond the window. Only without
+    /// SACK, since SACKed octets leave the pipe of RFC 6675.
+    #[inline]
+    fn usable_cwnd(&self, config: &Config) -> u64 {
+        let cwnd = u64::from(self.congestion.cwnd());
+        let duplicates = self.repair.dup_acks();
+        if duplicates == 0 || !self.repair.is_open() || !config.limited_transmit {
+            return cwnd;
+        }
+        cwnd + u64::from(duplicates.min(2)) * u64::from(self.mss)
+    }
+
+    fn shut_by_cwnd(&self, cwnd: u64, window_shut: bool) -> Limit {
+        if self.timers.backoff() > 0 {
+            Limit::AwaitingAck
+        } else if window_shut && self.peer.edge() <= self.flight.una() + cwnd {
+            Limit::ReceiveWindow
+        } else {
+            Limit::CongestionWindow
+        }
+    }
+
+    /// The congestion window admits a full segment where SACK decides. Without limited transmit, SACKed octets release
+    /// segments only in a repair.
+    fn fits_cwnd(&self, config: &Config) -> Result<(), Limit> {
+        let outside = self.repair.is_open() && !config.limited_transmit;
+        let counted = if outside { self.flight.size() } else { self.in_flight() };
+        let cwnd = u64::from(self.congestion.cwnd());
+        if counted + u64::from(self.mss) > cwnd { Err(self.shut_by_cwnd(cwnd, false)) } else { Ok(()) }
+    }
+
+    /// RFC 6675, section 5: steps 3.3 and C, and after a timeout the holes in order.
+    fn next_by_sack(&mut self, config: &Config) -> Result<Plan, Limit> {
+        self.fits_cwnd(config)?;
+        let (una, max, mss) = (self.flight.una(), self.flight.max(), u32::from(self.mss));
+        let new_first = self.repair.frto() == Some(Frto::Second);
+        if !self.repair.is_open()
+            && !new_first
+            && let Some(part) = self.flight.board_mut().and_then(|board| board.next_lost(una, max, mss))
+        {
+            return Ok(Plan::retransmission(part));
+        }
+        let limit = match self.next_limited(new_first) {
+            Ok(plan) => return Ok(plan),
+            Err(_) if new_first => return self.next_by_sack(config),
+            Err(limit) => limit,
+        };
+        if self.repair.in_recovery()
+            && let Some(board) = self.flight.board_mut()
+        {
+            let part = board.next_suspect(una, max, mss);
+            let part = part.or_else(|| board.rescue(una, max, mss, self.repair.recover()));
+            return part.map(Plan::retransmission).ok_or(limit);
+        }
+        Err(limit)
+    }
+
+    /// Lost octets, then new data. As in Linux with RACK, only octets known to be lost are retransmitted.
+    fn next_by_rack(&mut self, config: &Config) -> Result<Plan, Limit> {
+        self.fits_cwnd(config)?;
+        let new_first = self.repair.frto() == Some(Frto::Second);
+        if self.flight.transmissions().lost() > 0
+            && !new_first
+            && let Some(part) = self.flight.first_lost(u32::from(self.mss))
+        {
+            return Ok(Plan::retransmission(part));
+        }
+        match self.next_limited(new_first) {
+            Err(_) if new_first => self.next_by_rack(config),
+            result => result,
+        }
+    }
+
+    /// New data where SACK decides. RFC 5682, section 2.1, step 2b: if F-RTO wants new data and there are none, the timeout
+    /// counts as genuine.
+    fn next_limited(&mut self, frto: bool) -> Result<Plan, Limit> {
+        let result = self.next_new();
+        match result {
+            Ok(plan) if self.repair.is_open() => self.repair.on_new_data(plan.end - plan.start),
+            Err(_) if frto => self.repair.end_frto(),
+            _ => {}
+        }
+        result
+    }
+
+    /// RFC 6675, section 4, NextSeg, rule 2: octets never sent, as the peer's window allows.
+    pub(super) fn next_new(&mut self) -> Result<Plan, Limit> {
+        let (start, offered) = (self.flight.max(), self.buffer.end());
+        let len = offered.saturating_sub(start).min(u64::from(self.mss));
+        if len == 0 {
+            return self.next_fin();
+        }
+        let free = self.peer.edge().saturating_sub(start);
+        let end = start + self.peer.admits(free, len).ok_or(Limit::ReceiveWindow)?;
+        let end = end + u64::from(end == offered && self.buffer.is_closing());
+        self.flight.set_nxt(end);
+        Ok(Plan::new_data(start, end))
+    }
+
+    /// A segment that the congestion window does not limit: the first one once more, or a probe.
+    #[cold]
+    fn next_urgent(&mut self, now: Instant, config: &Config, urgent: Urgent) -> Option<Plan> {
+        match urgent {
+            Urgent::WindowProbe => return self.next_window_probe(now, config),
+            Urgent::TailLossProbe => return self.next_tail_loss_probe(now, config),
+            Urgent::First => {}
+        }
+        let (una, max, mss) = (self.flight.una(), self.flight.max(), u32::from(self.mss));
+        let range = if let Some(board) = self.flight.board_mut() {
+            board.retransmit_first(una, max, mss)
+        } else if self.repair.is_rack() {
+            self.flight.first_lost(mss)?
+        } else {
+            // The FIN is part of it if it was before.
+            let last = una + u64::from(mss);
+            Range { start: una, end: if last >= self.buffer.end() { max } else { last.min(max) } }
+        };
+        let plan = Plan::retransmission(range);
+        self.note_sent(now, config, plan);
+        Some(plan)
+    }
+
+    /// Nothing is in flight. RFC 5681, section 4.1: after more than one retransmission timeout without sending, the window is
+    /// at most the initial one.
+    fn after_idle(&mut self, now: Instant, config: &Config) {
+        let last_sent = self.flight.last_sent();
+        if self.buffer.end() > self.flight.max() {
+            self.congestion.on_idle(now, last_sent);
+        }
+        if config.idle_restart
+            && self.flight.max() > 1
+            && now.since(last_sent) > self.rtt.rto()
+            && self.timers.alarm() != Some(Alarm::Persist)
+        {
+            self.congestion.hold_at(config.initial_window.bytes(self.mss));
+        }
+    }
+
+    /// Counts a planned segment and determines its header fields.
+    #[inline]
+    pub(crate) fn describe(&mut self, config: &Config, plan: Plan, ecn: bool) -> SegmentInfo {
+        let offered = self.buffer.end();
+        let data_end = plan.end.min(offered);
+        let len = (data_end - plan.start) as u16;
+        let mut push = false;
+        if len > 0 {
+            self.stats.data_packets += 1;
+            self.stats.data_bytes_sent += u64::from(len);
+            push = self.pushes(config, plan, data_end);
+        }
+        if plan.again {
+            self.stats.retransmissions += 1;
+            self.stats.retransmitted_bytes += u64::from(len);
+        }
+        // RFC 3168, sections 6.1.1 and 6.1.5: only new data are ECN-capable; 6.1.2: the first carries CWR.
+        let ecn_capable = ecn && len > 0 && !plan.again && !plan.probe;
+        let cwr = ecn_capable && self.ecn.take_cwr();
+        SegmentInfo { len, push, fin: plan.end > offered, ecn_capable, cwr }
+    }
+
+    /// PSH. Real stacks push at the end of a write; here that is where no more is offered. Linux also pushes within a long
+    /// write, and at the end of a packet of several segments.
+    #[inline]
+    fn pushes(&mut self, config: &Config, plan: Plan, data_end: u64) -> bool {
+        if data_end == self.buffer.end() {
+            return true;
+        }
+        if config.quick_acks {
+            let half = u64::from(self.peer.largest() / 2).max(1);
+            if plan.start / half != data_end / half {
+                return true;
+            }
+        }
+        config.tso_deferral && !plan.again && self.ends_packet()
+    }
+}

@@ -1,0 +1,136 @@
+//! HyStart: slow start ends when round trips tell of a queue, not when the queue overflows.
+//!
+//! Published: S. Ha and I. Rhee, "Taming the Elephants: New TCP Slow Start", Computer Networks 55(9), 2011; thresholds and
+//! details as in Linux's CUBIC (`hystart` = 1, `hystart_detect` = 3).
+//! Two signs, each enough, from 16 segments on: acknowledgements that follow one another within 2 ms and last for half of the least
+//! round trip (the flight fills the path), and a least round trip of this round, of at least nine, that lies an eighth, but
+//! 4 to 16 ms, above the least of all. Then the threshold is the window.
+//! Differs: in the first slow start alone; Linux looks again in that after a timeout, which ends at a threshold anyway. Needs the
+//! times of sending, which are kept for Linux's timer.
+//! Cost: a dozen operations for each acknowledgement in slow start, none after; 40 bytes, boxed, as long as it lasts.
+
+use lastmile_units::{Duration, Instant};
+
+use super::RoundTrip;
+
+/// `hystart_low_window`: no looking below so many segments.
+const LOW_WINDOW: u32 = 16;
+/// `hystart_ack_delta_us`: acknowledgements further apart are no train.
+const TRAIN_GAP: Duration = Duration::from_ms(2);
+/// `HYSTART_MIN_SAMPLES`: so many round trips are looked at before the next decides.
+const MIN_SAMPLES: u8 = 8;
+/// `HYSTART_DELAY_MIN` and `HYSTART_DELAY_MAX`, in microseconds.
+const DELAY_US: (u32, u32) = (4_000, 16_000);
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct HyStart {
+    round_began: Instant,
+    /// The last acknowledgement of the train.
+    last_ack: Instant,
+    /// The round ends beyond this octet.
+    round_end: u64,
+    /// The least round trip of all (`delay_min`), and of this round, in microseconds.
+    least_us: u32,
+    current_us: u32,
+    samples: u8,
+}
+
+impl HyStart {
+    pub(super) fn new(trip: &RoundTrip) -> Self {
+        Self {
+            round_began: trip.now,
+            last_ack: trip.now,
+            round_end: trip.outstanding.max,
+            least_us: u32::MAX,
+            current_us: u32::MAX,
+            samples: 0,
+        }
+    }
+
+    /// True: slow start is over. `cwnd` is that before the acknowledgement.
+    pub(super) fn ends(&mut self, trip: &RoundTrip, cwnd: u32) -> bool {
+        self.least_us = self.least_us.min(trip.us);
+        if self.round_end < trip.outstanding.una {
+            *self = Self { least_us: self.least_us, ..Self::new(trip) };
+        }
+        if cwnd < LOW_WINDOW * trip.mss {
+            return false;
+        }
+        self.train_is_long(trip, cwnd) || self.delay_grows(trip.us)
+    }
+
+    fn train_is_long(&mut self, trip: &RoundTrip, cwnd: u32) -> bool {
+        if trip.now.since(self.last_ack) > TRAIN_GAP {
+            return false;
+        }
+        self.last_ack = trip.now;
+        // What segmentation offload lets out at once: four bursts of 64 KiB at twice the rate, at most 1 ms.
+        let srtt_us = trip.srtt.as_ps() / 1_000_000;
+        let bursts_us = (4 * 65_536 * srtt_us / (2 * u64::from(cwnd))).min(1000);
+        let enough = Duration::from_us((u64::from(self.least_us) + bursts_us) / 2);
+        trip.now.since(self.round_began) > enough
+    }
+
+    fn delay_grows(&mut self, us: u32) -> bool {
+        self.current_us = self.current_us.min(us);
+        if self.samples < MIN_SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        self.current_us > self.least_us + (self.least_us / 8).clamp(DELAY_US.0, DELAY_US.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sender::flight::Outstanding;
+
+    const MSS: u32 = 1000;
+
+    fn trip(at_us: u64, us: u32, una: u64, max: u64) -> RoundTrip {
+        let now = Instant::ZERO + Duration::from_us(at_us);
+        let outstanding = Outstanding { una, max };
+        RoundTrip { now, us, outstanding, mss: MSS, srtt: Duration::from_us(u64::from(us)) }
+    }
+
+    /// 40 ms and an eighth are 45 ms; of nine round trips the least must be above.
+    #[test]
+    fn the_ninth_round_trip_above_an_eighth_more_ends_it() {
+        for (us, ends) in [(45_000, false), (45_001, true)] {
+            let mut hystart = HyStart::new(&trip(0, 40_000, 1, 16_001));
+            assert!(!hystart.ends(&trip(0, 40_000, 1, 16_001), 15_999), "below 16 segments");
+            let next = |n: u64| trip(100_000 + n * 3000, us, 16_002 + n, 40_000);
+            for n in 0..8 {
+                assert!(!hystart.ends(&next(n), 16_000), "{n}");
+            }
+            assert_eq!(hystart.ends(&next(8), 16_000), ends);
+            assert!(hystart.samples <= MIN_SAMPLES);
+        }
+    }
+
+    /// The eighth is at least 4 ms and at most 16 ms.
+    #[test]
+    fn what_is_a_longer_round_trip_has_bounds() {
+        for (least, bound) in [(8_000, 12_000), (400_000, 416_000)] {
+            for (us, ends) in [(bound, false), (bound + 1, true)] {
+                let mut hystart = HyStart::new(&trip(0, least, 1, 10));
+                assert!(!hystart.ends(&trip(0, least, 1, 10), MSS));
+                let last = (0..9).map(|n| hystart.ends(&trip(1_000_000 + n * 2500, us, 11, 900), 16 * MSS)).last();
+                assert_eq!(last, Some(ends), "{us} after {least}");
+            }
+        }
+    }
+
+    /// Half of 40 ms and of the 1 ms of bursts: 20.5 ms of acknowledgements 2 ms apart, and no longer gap.
+    #[test]
+    fn a_train_of_half_a_round_trip_ends_it() {
+        let ends_at = |gap_us: u64| {
+            let mut hystart = HyStart::new(&trip(0, 40_000, 1, 50_000));
+            (0..60).map(|n| n * gap_us).find(|&at| hystart.ends(&trip(at, 40_000, 1, 50_000), 16 * MSS))
+        };
+        assert_eq!(ends_at(2000), Some(22_000));
+        assert_eq!(ends_at(500), Some(21_000));
+        assert_eq!(ends_at(2001), None);
+    }
+}

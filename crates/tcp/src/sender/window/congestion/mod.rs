@@ -1,0 +1,297 @@
+//! The congestion window: the growth that all variants share. Each variant's answer to loss has a file of its own.
+//!
+//! Published: RFC 5681 (growth), RFC 3465 (byte counting), and the sources that the files name.
+//! Differs: in congestion avoidance the window grows by a whole segment each time a window's worth has been acknowledged,
+//! the first of the two methods of RFC 5681, section 3.1. Its equation 3 spreads this growth over the window.
+//! Cost: additions, comparisons and two divisions for each acknowledgement.
+
+mod cubic;
+mod hystart;
+mod hystart_plus_plus;
+mod newreno;
+mod reno;
+mod sack;
+mod tahoe;
+
+use lastmile_units::{ByteCount, Duration, Instant};
+
+use crate::config::MAX_WINDOW;
+use crate::sender::flight::Outstanding;
+use crate::sender::repair::Style;
+use crate::{ByteCounting, Config, SlowStart, Variant};
+use cubic::Cubic;
+use hystart::HyStart;
+use hystart_plus_plus::HyStartPlusPlus;
+
+/// An acknowledgement of new data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Acked {
+    pub(crate) now: Instant,
+    pub(crate) bytes: u64,
+    pub(crate) mss: u32,
+    /// The data below were retransmitted after a timeout, where RFC 3465, section 2.3, asks for L = 1.
+    pub(crate) after_timeout: bool,
+    /// The shortest round trip of the connection.
+    pub(crate) least_rtt: Duration,
+}
+
+/// A round trip measured in slow start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RoundTrip {
+    pub(crate) now: Instant,
+    /// The round trip of the newest acknowledged octets, in microseconds.
+    pub(crate) us: u32,
+    pub(crate) outstanding: Outstanding,
+    pub(crate) mss: u32,
+    pub(crate) srtt: Duration,
+}
+
+/// The state of growth beyond the window: first for the end of slow start, then for CUBIC.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Growth {
+    HyStart(HyStart),
+    PlusPlus(HyStartPlusPlus),
+    Cubic(Cubic),
+}
+
+/// Congestion window and slow start threshold, in bytes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Congestion {
+    cwnd: u32,
+    ssthresh: u32,
+    /// Octets acknowledged towards the next segment of growth (RFC 3465: bytes_acked).
+    counted: u32,
+    growth: Option<Box<Growth>>,
+}
+
+impl Congestion {
+    pub(crate) fn new(config: &Config, mss: u16) -> Self {
+        let ssthresh = config.initial_ssthresh.map_or(u64::MAX, ByteCount::as_u64);
+        Self {
+            cwnd: config.initial_window.bytes(mss).min(MAX_WINDOW),
+            ssthresh: u32::try_from(ssthresh).unwrap_or(MAX_WINDOW).clamp(1, MAX_WINDOW),
+            counted: 0,
+            growth: None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn cwnd(&self) -> u32 {
+        self.cwnd
+    }
+
+    pub(crate) fn ssthresh(&self) -> u32 {
+        self.ssthresh
+    }
+
+    #[inline]
+    pub(crate) fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    fn set_cwnd(&mut self, cwnd: u32) {
+        self.cwnd = cwnd.min(MAX_WINDOW);
+        self.counted = 0;
+    }
+
+    /// The window that the repair of a loss allows now.
+    pub(crate) fn set_window(&mut self, bytes: u64) {
+        self.set_cwnd(u32::try_from(bytes).unwrap_or(MAX_WINDOW));
+    }
+
+    /// Growth by an acknowledgement of new data, outside of fast recovery, of a sender that used its window.
+    #[inline]
+    pub(crate) fn grow(&mut self, acked: &Acked, config: &Config) {
+        let mss = acked.mss;
+        if self.in_slow_start() {
+            let most = match config.byte_counting {
+                // RFC 5681, equation 2: cwnd += min(N, SMSS).
+                ByteCounting::PerAck => mss,
+                // RFC 3465, section 2.2: cwnd += min(N, L * SMSS).
+                ByteCounting::Abc { limit } if !acked.after_timeout => u32::from(limit.max(1)) * mss,
+                ByteCounting::Abc { .. } => mss,
+            };
+            let growth = acked.bytes.min(u64::from(most)) as u32 / self.slow_start_divisor();
+            self.cwnd = (self.cwnd + growth).min(MAX_WINDOW);
+            return;
+        }
+        let counted = match config.byte_counting {
+            ByteCounting::PerAck => mss,
+            ByteCounting::Abc { .. } => acked.bytes.min(u64::from(MAX_WINDOW)) as u32,
+        };
+        // RFC 3465, section 2.1, and RFC 5681, section 3.1: one segment for each window's worth.
+        let every = if config.variant == Variant::Cubic {
+            let cwnd = self.cwnd;
+            self.cubic().growth_every(cwnd, counted, acked)
+        } else {
+            u64::from(self.cwnd)
+        };
+        self.step(every, counted, mss);
+    }
+
+    /// A segment of growth for each `every` octets acknowledged. Octets counted towards a larger `every` bring at most one.
+    fn step(&mut self, every: u64, counted: u32, mss: u32) {
+        let mut steps = 0;
+        if u64::from(self.counted) >= every {
+            (self.counted, steps) = (0, 1);
+        }
+        let all = u64::from(self.counted) + u64::from(counted);
+        self.counted = (all % every) as u32;
+        steps += all / every;
+        let growth = steps * u64::from(mss);
+        self.cwnd = u32::try_from(u64::from(self.cwnd) + growth).unwrap_or(MAX_WINDOW).min(MAX_WINDOW);
+    }
+
+    /// RFC 9406, section 4.2: the growth of slow start is divided by this.
+    fn slow_start_divisor(&self) -> u32 {
+        match self.growth.as_deref() {
+            Some(Growth::PlusPlus(state)) => state.divisor(),
+            _ => 1,
+        }
+    }
+
+    /// The state of CUBIC, created if absent.
+    fn cubic(&mut self) -> &mut Cubic {
+        if !matches!(self.growth.as_deref(), Some(Growth::Cubic(_))) {
+            self.growth = Some(Box::new(Growth::Cubic(Cubic::default())));
+        }
+        let Some(Growth::Cubic(cubic)) = self.growth.as_deref_mut() else { unreachable!("it has just been created") };
+        cubic
+    }
+
+    /// The state of CUBIC, if it exists.
+    #[inline]
+    fn cubic_if_any(&mut self) -> Option<&mut Cubic> {
+        match self.growth.as_deref_mut() {
+            Some(Growth::Cubic(cubic)) => Some(cubic),
+            _ => None,
+        }
+    }
+
+    /// Round trips may end this slow start. Only the first one, before a threshold is set (RFC 9406, section 4.3).
+    #[inline]
+    pub(crate) fn watches(&self, config: &Config) -> bool {
+        self.ssthresh == MAX_WINDOW
+            && match config.slow_start {
+                SlowStart::Standard => false,
+                // In Linux, HyStart is a part of CUBIC.
+                SlowStart::HyStart => config.variant == Variant::Cubic,
+                SlowStart::HyStartPlusPlus => true,
+            }
+    }
+
+    /// A round trip was measured, before the window grows (HyStart) or after (HyStart++).
+    #[cold]
+    pub(crate) fn watch(&mut self, trip: &RoundTrip, config: &Config) {
+        let cwnd = self.cwnd;
+        let growth = self.growth.get_or_insert_with(|| {
+            Box::new(match config.slow_start {
+                SlowStart::HyStartPlusPlus => Growth::PlusPlus(HyStartPlusPlus::new(trip)),
+                _ => Growth::HyStart(HyStart::new(trip)),
+            })
+        });
+        let ends = match &mut **growth {
+            Growth::HyStart(state) => state.ends(trip, cwnd),
+            Growth::PlusPlus(state) => state.ends(trip),
+            Growth::Cubic(_) => false,
+        };
+        if ends {
+            self.ssthresh = cwnd;
+            self.growth = None;
+        }
+    }
+
+    /// Data are sent after a time with nothing in flight; the last were sent at `last` (RFC 9438, section 4.2).
+    pub(crate) fn on_idle(&mut self, now: Instant, last: Instant) {
+        if let Some(cubic) = self.cubic_if_any() {
+            cubic.on_idle(now, last);
+        }
+    }
+
+    /// The threshold after a loss with `flight` bytes in flight.
+    fn reduced(&mut self, config: &Config, flight: u32, mss: u32) -> u32 {
+        if config.variant == Variant::Cubic {
+            let cwnd = self.cwnd;
+            self.cubic().on_congestion(cwnd, mss);
+            return cubic::reduced(cwnd, mss);
+        }
+        self.growth = None;
+        reno::reduced(flight, mss)
+    }
+
+    /// Fast retransmit. `reduce` is false when a reduction has already answered this window of data (RFC 3168, section
+    /// 6.1.2).
+    pub(crate) fn on_fast_retransmit(&mut self, config: &Config, style: Style, flight: u32, mss: u32, reduce: bool) {
+        if reduce {
+            self.ssthresh = self.reduced(config, flight, mss);
+        }
+        self.set_cwnd(match style {
+            Style::Tahoe => tahoe::after_loss(mss),
+            Style::Reno | Style::NewReno => reno::inflated(self.ssthresh, mss),
+            Style::Sack | Style::Rack => sack::in_recovery(self.ssthresh),
+        });
+    }
+
+    /// One more duplicate acknowledgement in fast recovery without SACK.
+    pub(crate) fn inflate(&mut self, mss: u32) {
+        self.cwnd = (self.cwnd + mss).min(MAX_WINDOW);
+    }
+
+    /// A partial acknowledgement of `acked` bytes (NewReno).
+    pub(crate) fn on_partial_ack(&mut self, acked: u64, mss: u32) {
+        let cwnd = newreno::deflated(self.cwnd, acked, mss);
+        self.set_cwnd(cwnd);
+    }
+
+    /// Fast recovery is over; `flight` bytes are still in flight.
+    pub(crate) fn on_recovered(&mut self, style: Style, flight: u32, mss: u32) {
+        self.set_cwnd(match style {
+            Style::NewReno => newreno::after_recovery(self.ssthresh, flight, mss),
+            Style::Tahoe | Style::Reno | Style::Sack | Style::Rack => self.ssthresh,
+        });
+    }
+
+    /// The retransmission timer expired. `first`: for the first time on this segment. `recovering`: during fast recovery.
+    pub(crate) fn on_timeout(&mut self, config: &Config, flight: u32, mss: u32, first: bool, recovering: bool) {
+        // RFC 5681, section 3.1: ssthresh is held when the timer has already retransmitted the segment.
+        // Linux reduces a window once for each repair.
+        if first && !(recovering && config.variant == Variant::Cubic) {
+            let reduced = self.reduced(config, flight, mss);
+            // Section 3.1 says "no more than": segments that duplicate ACKs released in recovery show no larger capacity.
+            self.ssthresh = if recovering { reduced.min(self.ssthresh) } else { reduced };
+        }
+        if let Some(cubic) = self.cubic_if_any() {
+            cubic.on_timeout();
+        }
+        // RFC 5681, section 3.1: cwnd is set to no more than the loss window, 1 full-sized segment.
+        self.set_cwnd(mss);
+    }
+
+    /// The window is at least this large after a timeout: the last segments may not be lost.
+    pub(crate) fn allow(&mut self, bytes: u64) {
+        self.cwnd = self.cwnd.max(u32::try_from(bytes).unwrap_or(MAX_WINDOW)).min(MAX_WINDOW);
+    }
+
+    /// A reduction is undone: window and threshold are at least those before it (RFC 4015, section 3.2).
+    pub(crate) fn restore(&mut self, cwnd: u32, ssthresh: u32) {
+        self.set_cwnd(self.cwnd.max(cwnd));
+        self.ssthresh = self.ssthresh.max(ssthresh);
+    }
+
+    /// An ECN echo: RFC 3168, section 6.1.2, halves the window itself, not the flight.
+    pub(crate) fn on_ecn_echo(&mut self, config: &Config, mss: u32) {
+        self.ssthresh = self.reduced(config, self.cwnd, mss);
+        self.set_cwnd(self.ssthresh);
+    }
+
+    /// Limits the window: to the initial one after an idle time (RFC 5681, section 4.1), to one segment if the SYN was lost
+    /// (3.1).
+    pub(crate) fn hold_at(&mut self, bytes: u32) {
+        if self.cwnd > bytes {
+            self.set_cwnd(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
