@@ -1,4 +1,4 @@
-//! What a user may set. One configuration is shared by all endpoints that use it.
+//! The settings of an endpoint. Equal endpoints share one configuration.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use lastmile_units::{ByteCount, Duration, Instant};
 /// How the sender reacts to loss, and how its window grows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Variant {
-    /// Slow start, congestion avoidance and fast retransmit (Jacobson 1988): every loss ends in slow start from one
+    /// Slow start, congestion avoidance and fast retransmit (Jacobson 1988): every loss leads to slow start from one
     /// segment.
     Tahoe,
     /// Fast recovery that the first new acknowledgement ends (RFC 5681, section 3.2).
@@ -42,13 +42,13 @@ impl InitialWindow {
     }
 }
 
-/// What makes the window grow: acknowledgements, or the bytes that they cover.
+/// The measure by which the window grows: acknowledgements, or the bytes that they cover.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ByteCounting {
     /// Each acknowledgement of new data counts as one segment (RFC 5681, section 3.1, equations 2 and 3).
     PerAck,
     /// Appropriate byte counting (RFC 3465): the bytes count, in slow start at most `limit` segments for each
-    /// acknowledgement (the RFC's L, 1 to 255; it recommends 2, and 1 after a timeout whatever is set).
+    /// acknowledgement (the RFC's L, 1 to 255; it recommends 2, and after a timeout always 1).
     Abc {
         /// Segments that one acknowledgement may add to the window in slow start.
         limit: u8,
@@ -60,7 +60,7 @@ pub enum ByteCounting {
 pub enum WindowScale {
     /// Not offered: the window ends at 65 535 bytes, here and at the peer.
     Off,
-    /// The least shift that tells the whole receive window.
+    /// The least shift that can express the whole receive window.
     Auto,
     /// This shift, 0 to 14.
     Shift(u8),
@@ -72,18 +72,18 @@ pub enum Rto {
     /// RFC 6298: SRTT and four mean deviations, together at least [`Config::min_rto`]; one measurement a round trip.
     Rfc6298,
     /// As Linux: SRTT and a variance of at least [`Config::min_rto`] that rises with the largest deviation of a round
-    /// trip and comes down slowly; every acknowledgement measures, and all that acknowledge new data start the timer
-    /// anew (Sarolahti and Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002).
+    /// trip and falls slowly. Every acknowledgement measures, and each that covers new data restarts the timer
+    /// (Sarolahti and Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002).
     Linux,
 }
 
-/// How a sender with SACK finds out what is lost.
+/// How a sender with SACK finds losses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LossDetection {
-    /// RFC 6675: by counting what is SACKed above; the loss of what was sent again is found by the timer alone.
+    /// RFC 6675: by counting the SACKed octets above. Only the timer finds the loss of a retransmission.
     Rfc6675,
-    /// RACK (RFC 8985), Linux's default: by the times at which segments went out. Needs [`Rto::Linux`], which keeps them;
-    /// with [`Rto::Rfc6298`] as [`LossDetection::Rfc6675`].
+    /// RACK (RFC 8985), Linux's default: by the times of transmission. Needs [`Rto::Linux`], which records them; with
+    /// [`Rto::Rfc6298`] as [`LossDetection::Rfc6675`].
     Rack,
 }
 
@@ -92,71 +92,69 @@ pub enum LossDetection {
 pub enum Recovery {
     /// RFC 6675, section 5, step 4.2: the slow start threshold, from the beginning.
     Rfc6675,
-    /// Proportional rate reduction (RFC 9937), Linux's only way: as much as was delivered, and less at first.
+    /// Proportional rate reduction (RFC 9937), Linux's only method: as much as was delivered, and less at first.
     Prr,
 }
 
-/// How slow start may end before a loss ends it. Needs the round trips that [`Rto::Linux`] measures; without them as
+/// How slow start may end before a loss. Needs the round trips that [`Rto::Linux`] measures; without them as
 /// [`SlowStart::Standard`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SlowStart {
-    /// Not at all (RFC 5681, section 3.1).
+    /// Only a loss ends it (RFC 5681, section 3.1).
     Standard,
-    /// HyStart (Ha and Rhee 2011) as in Linux, where it is a part of CUBIC: others do standard slow start.
+    /// HyStart (Ha and Rhee 2011) as in Linux, where it is a part of CUBIC. Other variants use standard slow start.
     HyStart,
     /// HyStart++ (RFC 9406), with every variant.
     HyStartPlusPlus,
 }
 
-/// Everything that can be set of an endpoint. Equal endpoints share one.
+/// The settings of an endpoint. Equal endpoints share one configuration.
 ///
-/// Every field may be changed from [`Config::default`]; [`Config::check`] says whether the result makes sense.
+/// Every field of [`Config::default`] may be changed; [`Config::check`] validates the result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
     /// Sender variant. Default [`Variant::Sack`].
     pub variant: Variant,
-    /// Payload bytes of a full data segment, 1 to 65 435. TCP options come on top of it in the header, unlike RFC 6691,
-    /// where they shorten the payload: a scenario's `mss` is what the user sees carried. The peer may ask for less.
-    /// Default 1460.
+    /// Payload bytes of a full data segment, 1 to 65 435. TCP options are added to it, unlike in RFC 6691, where they
+    /// shorten the payload: `mss` is the payload that a user sees. The peer may ask for less. Default 1460.
     pub mss: u16,
     /// The receive buffer, from which the advertised window follows: 1 byte to 1 GiB. Default 64 KiB - 1.
     pub receive_window: ByteCount,
-    /// The window begins at 64 KiB and grows to `receive_window` as data come (dynamic right-sizing), as Linux does it. Default off: it is
-    /// `receive_window` from the beginning.
+    /// The window begins at 64 KiB and grows to `receive_window` as data arrive (dynamic right-sizing), as in Linux.
+    /// Default off: the window is `receive_window` from the beginning.
     pub autotune: bool,
     /// Window at the start. Default 10 segments (RFC 6928).
     pub initial_window: InitialWindow,
-    /// Slow start threshold at the start; `None`: as high as can be (RFC 5681, section 3.1).
+    /// Slow start threshold at the start; `None`: as high as possible (RFC 5681, section 3.1).
     pub initial_ssthresh: Option<ByteCount>,
-    /// Longest that an acknowledgement is held back, at most 500 ms by RFC 9293 (3.8.6.3); zero: every segment is
+    /// Longest delay of an acknowledgement, at most 500 ms by RFC 9293 (3.8.6.3); zero: every segment is
     /// acknowledged at once. Default 40 ms, Linux's shortest.
     pub delayed_ack: Duration,
-    /// Data segments after which an acknowledgement is due whatever the time. Default 2 (RFC 5681, section 4.2). At
-    /// least 1.
+    /// Data segments after which an acknowledgement is due at once. Default 2 (RFC 5681, section 4.2). At least 1.
     pub ack_every: u8,
-    /// Acknowledge as Linux does: one by one at the beginning and after a pause, at once what ends a burst; else after
-    /// `ack_every` full segments, held back for 40 ms up to `delayed_ack`. Senders mark what ends a burst (PSH) as Linux does.
-    /// Default off: every `ack_every`-th segment.
+    /// Acknowledge as Linux does: one by one at the beginning and after a pause, and at once at the end of
+    /// a burst; else after `ack_every` full segments, or after 40 ms up to `delayed_ack`. Senders mark the
+    /// end of a burst (PSH) as Linux does. Default off: every `ack_every`-th segment.
     pub quick_acks: bool,
     /// Offer SACK (RFC 2018), and send blocks when the peer permits too. Default on.
     pub sack: bool,
     /// Report duplicate segments in a first SACK block (RFC 2883). Default on.
     pub dsack: bool,
-    /// Offer timestamps (RFC 7323): 12 bytes more in every header. Default off.
+    /// Offer timestamps (RFC 7323), which add 12 bytes to every header. Default off.
     pub timestamps: bool,
     /// Offer window scaling. Default [`WindowScale::Auto`].
     pub window_scale: WindowScale,
     /// How the retransmission timeout is computed. Default [`Rto::Linux`].
     pub rto: Rto,
-    /// Least retransmission timeout, with [`Rto::Linux`] of its variance alone. Default 200 ms as Linux; RFC 6298 (2.4)
-    /// says 1 s.
+    /// Least retransmission timeout, with [`Rto::Linux`] of its variance alone. Default 200 ms as Linux;
+    /// RFC 6298 (2.4) says 1 s.
     pub min_rto: Duration,
-    /// Where the timeout's doubling ends, at least 60 s by RFC 6298 (2.5). Default 120 s as Linux.
+    /// Largest timeout after doublings, at least 60 s by RFC 6298 (2.5). Default 120 s as Linux.
     pub max_rto: Duration,
-    /// Timeout before there is a measurement. Default 1 s (RFC 6298, 2.1).
+    /// Timeout before the first measurement. Default 1 s (RFC 6298, 2.1).
     pub initial_rto: Duration,
-    /// Take back what a repair did to the window if timestamps (RFC 3522), DSACK (RFC 3708) or F-RTO show that nothing was
-    /// lost. Not in Tahoe and Reno. Default on.
+    /// Undo the reduction of the window by a repair if timestamps (RFC 3522), DSACK (RFC 3708) or F-RTO
+    /// show that no segment was lost. Not in Tahoe and Reno. Default on.
     pub undo: bool,
     /// Find needless timeouts by F-RTO (RFC 5682); needs SACK, and `undo`. Default on.
     pub frto: bool,
@@ -167,33 +165,35 @@ pub struct Config {
     pub tail_loss_probe: bool,
     /// How slow start may end early. Default [`SlowStart::HyStart`].
     pub slow_start: SlowStart,
-    /// How much may be in flight while a loss is repaired; needs SACK. Default [`Recovery::Prr`].
+    /// The congestion window while a loss is repaired; needs SACK. Default [`Recovery::Prr`].
     pub recovery: Recovery,
-    /// Tick of the host's clock; zero: exact. With a tick G, round trips are measured in whole ticks (at least one) and
-    /// timers fire at multiples of G as BSD counts them: a timer of n ticks fires at the n-th tick from now, up to G
-    /// early. The retransmission timeout is then at least 2 ticks. The 1990s had 500 ms. Default zero.
+    /// Tick of the host's clock; zero: exact. With a tick G, round trips are measured in whole ticks (at
+    /// least one) and timers fire at multiples of G as in BSD: a timer of n ticks fires at the n-th tick
+    /// from now, up to G early. The retransmission timeout is then at least 2 ticks. The 1990s had 500 ms.
+    /// Default zero.
     pub clock_granularity: Duration,
     /// Growth by acknowledgements or by bytes. Default [`ByteCounting::Abc`] with a limit of 2.
     pub byte_counting: ByteCounting,
     /// Offer ECN (RFC 3168). Default off.
     pub ecn: bool,
-    /// Send about a millisecond's worth at once, as Linux does whatever offloads are set: new data wait for so much of the window, up to
-    /// 1 ms. Default off.
+    /// Send about a millisecond's worth at once, as Linux does with any offload settings: new data wait up
+    /// to 1 ms for this part of the window. Default off.
     pub tso_deferral: bool,
-    /// Mean time from the arrival of data until the application has read them, spread evenly from nothing to twice of it. Only what is read is
-    /// acknowledged, except where [`quick_acks`](Self::quick_acks) acknowledges one by one; without them it has no effect. Default zero.
+    /// Mean time from the arrival of data until the application has read them, evenly distributed from zero
+    /// to twice the mean. Only read data are acknowledged, except where [`quick_acks`](Self::quick_acks)
+    /// acknowledges one by one; without `quick_acks` it has no effect. Default zero.
     pub read_delay: Duration,
     /// Limited transmit (RFC 3042): the first two duplicate acknowledgements release a new segment each. Default on.
     pub limited_transmit: bool,
     /// Restart from the initial window after an idle time of more than the retransmission timeout (RFC 5681, section
     /// 4.1). Default on.
     pub idle_restart: bool,
-    /// How often a SYN is sent again before the connection fails. Default 6 as Linux.
+    /// Retransmissions of a SYN before the connection fails. Default 6 as Linux.
     pub max_syn_retries: u8,
-    /// How often in a row a segment or window probe is sent again before the connection fails (R2 of RFC 9293, 3.8.3).
-    /// Default 15 as Linux.
+    /// Retransmissions of a segment or window probe in a row before the connection fails (R2 of RFC 9293,
+    /// 3.8.3). Default 15 as Linux.
     pub max_retries: u8,
-    /// How long the side that closed first stays in TIME-WAIT. Default 60 s as Linux (RFC 9293: 2 MSL, 4 min).
+    /// Duration of TIME-WAIT on the side that closed first. Default 60 s as Linux (RFC 9293: 2 MSL, 4 min).
     pub time_wait: Duration,
     /// DSCP of every packet, 0 to 63. Default 0.
     pub dscp: u8,
@@ -243,7 +243,7 @@ impl Default for Config {
     }
 }
 
-/// Why a [`Config`] makes no sense: the field, and what it may be.
+/// An invalid field of a [`Config`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ConfigError {
     /// Name of the field.
@@ -260,9 +260,9 @@ impl fmt::Display for ConfigError {
 
 impl core::error::Error for ConfigError {}
 
-/// The largest payload beside which the longest headers (IPv6 40, TCP 20, options 40) fit into 65 535 bytes.
+/// The largest payload with which the longest headers (IPv6 40, TCP 20, options 40) fit into 65 535 bytes.
 pub(crate) const MAX_MSS: u16 = 65_435;
-/// The largest window that the header can tell: 65 535 shifted by 14 (RFC 7323, section 2.3) is just below this.
+/// Just above the largest window that the header can express: 65 535 shifted by 14 (RFC 7323, section 2.3).
 pub(crate) const MAX_WINDOW: u32 = 1 << 30;
 /// RFC 7323, section 2.3: the shift count is at most 14.
 pub(crate) const MAX_WINDOW_SHIFT: u8 = 14;
@@ -270,8 +270,7 @@ pub(crate) const MAX_WINDOW_SHIFT: u8 = 14;
 impl Config {
     /// The first field that is out of its range.
     ///
-    /// An [`Endpoint`](crate::Endpoint) never panics over such a field: it holds it at the nearest value that is
-    /// allowed.
+    /// An [`Endpoint`](crate::Endpoint) never panics over such a field: it uses the nearest allowed value.
     ///
     /// # Errors
     /// Names the field and its range.
@@ -298,12 +297,12 @@ impl Config {
         }
     }
 
-    /// The receive buffer as far as a window can tell it.
+    /// The receive buffer, at most the largest window.
     pub(crate) fn buffer(&self) -> u32 {
         u32::try_from(self.receive_window.as_u64()).unwrap_or(MAX_WINDOW).clamp(1, MAX_WINDOW)
     }
 
-    /// Payload of a full segment, held in its range.
+    /// Payload of a full segment, limited to its range.
     pub(crate) fn own_mss(&self) -> u16 {
         self.mss.clamp(1, MAX_MSS)
     }
@@ -320,7 +319,7 @@ impl Config {
         }
     }
 
-    /// When a timer of `span`, set now, fires on this host's clock.
+    /// The deadline of a timer of `span` that starts now, on this host's clock.
     #[inline]
     pub(crate) fn deadline(&self, now: Instant, span: Duration) -> Instant {
         if self.clock_granularity.is_zero() { now.saturating_add(span) } else { self.tick_deadline(now, span) }
@@ -353,13 +352,13 @@ impl Config {
         self.measured(Instant::from_ps(now.as_ps().saturating_sub(span.as_ps())), now)
     }
 
-    /// The timestamp clock's reading (RFC 7323, section 5.4: a tick of 1 ms to 1 s): milliseconds, or coarse ticks on a
-    /// coarser clock. Starts at 1, since some receivers take an echo of 0 for none.
+    /// The reading of the timestamp clock (RFC 7323, section 5.4: a tick of 1 ms to 1 s): milliseconds, or
+    /// the ticks of a coarser clock. Starts at 1, since some receivers read an echo of 0 as none.
     pub(crate) fn timestamp(&self, now: Instant) -> u32 {
         ((now.as_ps() / self.timestamp_tick().as_ps()) as u32).wrapping_add(1)
     }
 
-    /// What one step of the timestamp clock lasts.
+    /// The tick of the timestamp clock.
     pub(crate) fn timestamp_tick(&self) -> Duration {
         self.clock_granularity.clamp(Duration::from_ms(1), Duration::from_s(1))
     }
@@ -391,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn the_automatic_shift_is_the_least_that_tells_the_window() {
+    fn the_automatic_shift_is_the_least_that_expresses_the_window() {
         let shift = |bytes| Config { receive_window: ByteCount::new(bytes), ..Config::default() }.offered_shift();
         assert_eq!(shift(65_535), Some(0));
         assert_eq!(shift(65_536), Some(1));

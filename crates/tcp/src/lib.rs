@@ -25,8 +25,9 @@
 //! assert_eq!(server.delivered(), 100_000);
 //! ```
 //!
-//! The contract of the owner: after every `on_segment`, `on_timer` and application call, call `poll_transmit` until it
-//! returns `None`, then look at `next_timer`. A timer may fire early or needlessly; it must not fire late.
+//! The contract of the owner: after every `on_segment`, `on_timer` and application call, call
+//! `poll_transmit` until it returns `None`, then look at `next_timer`. A timer may fire early or
+//! needlessly; it must not fire late.
 //!
 //! | module | holds |
 //! | --- | --- |
@@ -34,11 +35,11 @@
 //! | `endpoint` | the public type and the connection states of RFC 9293; its handshake, its segments, its reports |
 //! | `sender` | the sending half: the response to acknowledgements, the choice of the next segment, recovery |
 //! | `sender::flight` | the octets in flight: the scoreboard (RFC 6675), the times of transmission |
-//! | `sender::window` | the peer's window; the congestion window: Tahoe, Reno, NewReno, SACK, CUBIC, HyStart and HyStart++; ECN |
-//! | `sender::repair` | the repair of losses: RACK (RFC 8985), PRR (RFC 9937), tail loss probes, undo (Eifel, DSACK, F-RTO) |
+//! | `sender::window` | the peer's window; the congestion window of each variant, HyStart and HyStart++; ECN |
+//! | `sender::repair` | the repair of losses: RACK (RFC 8985), PRR (RFC 9937), undo (Eifel, DSACK, F-RTO) |
 //! | `sender::timers` | the timer and its expiry: retransmission, reordering, tail loss probe, persist |
 //! | `sender::rtt` | round trips and the retransmission timeout (RFC 6298, Linux) |
-//! | `receiver` | the receiving half: reassembly, the advertised window and its growth, the timing of acknowledgements |
+//! | `receiver` | the receiving half: reassembly, the advertised window, the timing of acknowledgements |
 //! | `stats` | counters, and the reasons that limit the sender |
 
 mod config;

@@ -45,15 +45,16 @@ pub enum Limit {
     ReceiveWindow,
     /// The application has offered nothing more.
     Application,
-    /// A SYN, a FIN or a retransmission after a timeout is unanswered. Whatever the windows admit, no segment may be sent.
+    /// A SYN, a FIN or a retransmission after a timeout is unanswered, and no segment may be sent.
     AwaitingAck,
 }
 
-/// The time for which each reason limited a sender, from the first SYN until its FIN is acknowledged or the connection
-/// fails.
+/// The time for which each reason limited a sender, from the first SYN until its FIN is acknowledged or the
+/// connection fails.
 ///
-/// Each time the endpoint has nothing more to send ([`Endpoint::poll_transmit`](crate::Endpoint::poll_transmit) returns
-/// `None`) its reason holds until the next such time. If the owner leaves segments unsent, the earlier reason holds on.
+/// Each time the endpoint has nothing more to send
+/// ([`Endpoint::poll_transmit`](crate::Endpoint::poll_transmit) returns `None`) its reason holds until the
+/// next such time. If the owner leaves segments unsent, the earlier reason holds on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LimitedTime {
     /// See [`Limit::CongestionWindow`].

@@ -1,7 +1,7 @@
 //! Opening a connection: SYNs, their options and their loss; and resets for segments of no connection.
 //!
-//! Published: RFC 9293, sections 3.5 and 3.10.7; RFC 7323, sections 2.2 and 3.2; RFC 2018, section 2; RFC 3168, section 6.1.1;
-//! RFC 6298, section 5.
+//! Published: RFC 9293, sections 3.5 and 3.10.7; RFC 7323, sections 2.2 and 3.2; RFC 2018, section 2; RFC
+//! 3168, section 6.1.1; RFC 6298, section 5.
 //! Differs: data on a SYN are ignored (no TCP Fast Open).
 
 use lastmile_packet::{Meta, Options, SeqNumber, SynOptions, TcpFlags};
@@ -10,6 +10,7 @@ use lastmile_units::Instant;
 use super::segments::Reset;
 use super::{Endpoint, State};
 use crate::config::MAX_WINDOW_SHIFT;
+use crate::receiver::Timestamps;
 
 /// RFC 9293, section 3.7.1: a peer that names no MSS accepts 536 bytes.
 const DEFAULT_MSS: u16 = 536;
@@ -24,7 +25,8 @@ pub(super) struct Handshake {
 }
 
 impl Endpoint {
-    /// A segment arrived before the connection is established. True if it established it and is to be processed further.
+    /// A segment arrived before the connection is established. True if it established it and is to be
+    /// processed further.
     #[cold]
     pub(super) fn on_unsynchronized(&mut self, now: Instant, segment: &Meta) -> bool {
         match self.state {
@@ -202,7 +204,7 @@ impl Endpoint {
         });
         let timestamps = self.rcv.timestamps();
         if if answer { timestamps.is_some() } else { config.timestamps } {
-            options = options.with_timestamps(config.timestamp(now), timestamps.map_or(0, |own| own.recent()));
+            options = options.with_timestamps(config.timestamp(now), timestamps.map_or(0, Timestamps::recent));
         }
         options
     }

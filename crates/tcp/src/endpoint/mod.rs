@@ -2,11 +2,12 @@
 //!
 //! The files of this folder hold the methods of one type, [`Endpoint`], and refer to one another: `handshake` opens a
 //! connection, `segments` builds the segments that are sent, `observe` reports the state.
-//! Differs from RFC 9293: no urgent data; one listener accepts one connection. The acknowledgement of a segment without
-//! payload counts even if the segment lies before the next expected octet. Such a segment is answered only if it is older
-//! than the last acknowledgement sent (Linux's rule: the RFC's would answer every reordered acknowledgement). A reset must
-//! carry the exact next sequence number, and an acknowledgement answers a SYN within a connection (RFC 5961, sections 3 and
-//! 4). TIME-WAIT ends after a settable time.
+//! Differs from RFC 9293: no urgent data; one listener accepts one connection. The acknowledgement of a
+//! segment without payload counts even if the segment lies before the next expected octet. Such a segment
+//! is answered only if it is older than the last acknowledgement sent (Linux's rule: the RFC's would answer
+//! every reordered acknowledgement). A reset must carry the exact next sequence number, and an
+//! acknowledgement answers a SYN within a connection (RFC 5961, sections 3 and 4). TIME-WAIT ends after a
+//! settable time.
 
 mod handshake;
 mod observe;
@@ -134,8 +135,8 @@ impl Endpoint {
         self.close();
     }
 
-    /// The application stops or resumes reading. While it does not read, arriving data fill the receive buffer and the window
-    /// shuts.
+    /// The application stops or resumes reading. While it does not read, arriving data fill the receive
+    /// buffer and the window shuts.
     pub fn set_reading(&mut self, reading: bool) {
         self.rcv.set_reading(&self.config, reading);
     }
@@ -202,8 +203,8 @@ impl Endpoint {
 
     /// When [`on_timer`](Self::on_timer) should be called next. `None`: no timer runs.
     ///
-    /// May change after every call that changes the endpoint, mostly to a later time. So an owner may keep its old wake-up
-    /// and ask once more when that comes.
+    /// May change after every call that changes the endpoint, mostly to a later time. So an owner may keep
+    /// its old wake-up and ask once more when that comes.
     #[inline]
     #[must_use]
     pub fn next_timer(&self) -> Option<Instant> {
@@ -258,8 +259,8 @@ impl Endpoint {
         }
     }
 
-    /// RFC 7323, section 5.3: drops segments from an earlier time (R1), notes the timestamp to echo (R3). `None`: drop the
-    /// segment; else the round trip by its echo.
+    /// RFC 7323, section 5.3: drops segments from an earlier time (R1), notes the timestamp to echo (R3).
+    /// `None`: drop the segment; else the round trip by its echo.
     fn check_timestamps(&mut self, now: Instant, segment: &Meta, ahead: i32) -> Option<Option<Duration>> {
         // RFC 7323, section 3.2: a segment without timestamps on a connection with them is dropped.
         let (value, echo) = segment.options().timestamps()?;

@@ -8,16 +8,16 @@ use crate::{Limit, LimitedTime, Stats};
 
 /// Reports of the state. Bytes are payload bytes.
 impl Endpoint {
-    /// Reads a word from each cache line and folds them together. An owner of very many endpoints calls this shortly before
-    /// it passes a segment in, so that memory fetches all of them at once.
+    /// Reads a word from each cache line and folds them together. An owner of very many endpoints calls
+    /// this shortly before it passes a segment in, so that memory fetches all of them at once.
     #[must_use]
     #[inline]
     pub fn touch(&self) -> u64 {
         self.rcv.touch() ^ self.snd.touch() ^ u64::from(self.ip_id) ^ u64::from(self.flow.index())
     }
 
-    /// Reads a word from each allocation that the endpoint owns. An owner calls this after [`touch`](Self::touch), once the
-    /// pointers have arrived.
+    /// Reads a word from each allocation that the endpoint owns. An owner calls this after
+    /// [`touch`](Self::touch), once the pointers have arrived.
     #[must_use]
     #[inline]
     pub fn touch_further(&self) -> u64 {
@@ -114,8 +114,8 @@ impl Endpoint {
         self.snd.rto()
     }
 
-    /// Octets in the network by the sender's estimate: the pipe of RFC 6675 while SACK decides, else those sent beyond the
-    /// cumulative acknowledgement or since the sender went back there. A FIN counts as one.
+    /// Octets in the network by the sender's estimate: the pipe of RFC 6675 while SACK decides, else those
+    /// sent beyond the cumulative acknowledgement or since the sender went back there. A FIN counts as one.
     #[must_use]
     pub fn in_flight(&self) -> u64 {
         self.snd.in_flight()

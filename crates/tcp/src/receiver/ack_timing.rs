@@ -1,6 +1,7 @@
 //! When a receiver sends acknowledgements.
 //!
-//! Published: RFC 9293, section 3.8.6.3 (delayed acknowledgements); RFC 5681, section 4.2. `quick_acks` has Linux's rules.
+//! Published: RFC 9293, section 3.8.6.3 (delayed acknowledgements); RFC 5681, section 4.2. `quick_acks` has
+//! Linux's rules.
 //! Differs: every data segment counts towards `ack_every`, full-sized or not.
 //! Cost: a few comparisons for each data segment.
 
@@ -102,7 +103,8 @@ impl AckTiming {
         }
     }
 
-    /// Data beyond a hole at `next` arrived. Linux answers several segments together, if the peer accepts SACK blocks.
+    /// Data beyond a hole at `next` arrived. Linux answers several segments together, if the peer accepts
+    /// SACK blocks.
     pub(super) fn on_early(&mut self, now: Instant, config: &Config, next: u64, sack: bool) {
         if !(config.quick_acks && sack && self.quick().joins(next)) {
             self.force();

@@ -1,8 +1,8 @@
 //! The receiving half of an endpoint: the octets received, and the acknowledgements and windows that answer them.
 //!
-//! Published: RFC 9293; RFC 5681, section 4.2; RFC 3168, section 6.1.3.
-//! The parts own their state: `reassembly` (data out of order), `window` (the advertised window, with `autotune`), `ack_timing`
-//! (when acknowledgements are sent, with `quick_acks`), `timestamps`.
+//! Published: RFC 9293; RFC 5681, section 4.2; RFC 3168, section 6.1.3. The parts own their state:
+//! `reassembly` (data out of order), `window` (the advertised window, with `autotune`), `ack_timing` (when
+//! acknowledgements are sent, with `quick_acks`), `timestamps`.
 //! Differs: the application reads at once, or not at all ([`set_reading`](crate::Endpoint::set_reading)).
 //! Cost: a segment in order takes a dozen comparisons and additions.
 
@@ -202,8 +202,8 @@ impl Receiver {
         self.echoes_congestion = congested || (self.echoes_congestion && !cwr);
     }
 
-    /// The application stops or resumes reading. When it resumes, an acknowledgement reports the window if that opens by a
-    /// segment or half of the buffer.
+    /// The application stops or resumes reading. When it resumes, an acknowledgement reports the window if
+    /// that opens by a segment or half of the buffer.
     pub(crate) fn set_reading(&mut self, config: &Config, reading: bool) {
         if self.window.set_reading(config, self.next, reading) {
             self.acks.set_due();
@@ -260,8 +260,8 @@ impl Receiver {
         self.wire_next().distance_from(self.last_ack)
     }
 
-    /// The time until the application reads the data that have just arrived. It follows from their end and the sequence
-    /// numbers of the connection, so that equal seeds give equal runs.
+    /// The time until the application reads the data that have just arrived. It follows from their end and
+    /// the sequence numbers of the connection, so that equal seeds give equal runs.
     fn reading_lag(&self, config: &Config) -> Duration {
         // SplitMix64 (Steele, Lea and Flood 2014).
         let mut word = (u64::from(self.irs.raw()) << 32 ^ self.next).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -318,8 +318,8 @@ impl Receiver {
         }
     }
 
-    /// RFC 5681, section 4.2: a segment out of order is answered at once by a duplicate acknowledgement. Linux answers several
-    /// of the later ones together.
+    /// RFC 5681, section 4.2: a segment out of order is answered at once by a duplicate acknowledgement.
+    /// Linux answers several of the later ones together.
     fn on_early(&mut self, now: Instant, config: &Config, start: u64, end: u64) -> Arrival {
         self.acks.on_early(now, config, self.next, self.sack);
         if start == end {

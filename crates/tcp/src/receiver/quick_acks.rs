@@ -1,21 +1,24 @@
-//! Linux's timing of acknowledgements: one by one at the beginning, after a pause and while the window opens; at once at the
-//! end of a burst; otherwise for every second segment, or after about the spacing of segments.
+//! Linux's timing of acknowledgements: one by one at the beginning, after a pause and while the window
+//! opens; at once at the end of a burst; otherwise for every second segment, or after about the spacing of
+//! segments.
 //!
-//! Published: the kernel's `tcp_input.c`, `tcp.c` and `tcp_output.c` (quick ACK mode, `tcp_cleanup_rbuf`, `ato`, pingpong mode,
-//! compressed SACKs); P. Sarolahti and A. Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002, section 6.
-//! The first data of a connection, data after a pause of more than the retransmission timeout, and duplicates bring a grant:
-//! as many acknowledgements as half of the window has segments, at most 16, are sent one by one. Each segment that opens the
-//! window further is acknowledged alone, too. The other acknowledgements are sent when the application has read
-//! ([`Config::read_delay`]): for more than one segment, or for one with PSH (or less than full). A connection that answers
-//! the data it receives is interactive: its own data carry the acknowledgement. A delayed acknowledgement waits for the
-//! smoothed spacing of segments, from 40 ms to [`Config::delayed_ack`].
-//! The first three segments beyond a hole are acknowledged at once. Later ones are acknowledged together after a twentieth
-//! of the round trip, at most 1 ms, or with the 45th of them.
-//! Differs: a full segment has [`Config::mss`] bytes, where the kernel learns the size. The window is as large as the buffer,
-//! so the only acknowledgements before a read are those of an opening window; the kernel also sends some where the buffer
-//! has free space. Time is exact, where the kernel has ticks of 1 to 10 ms.
-//! Cost: a boxed state of 88 bytes, a dozen operations for each data segment, and a timer for each read. Nothing where it is
-//! off.
+//! Published: the kernel's `tcp_input.c`, `tcp.c` and `tcp_output.c` (quick ACK mode, `tcp_cleanup_rbuf`,
+//! `ato`, pingpong mode, compressed SACKs); P. Sarolahti and A. Kuznetsov, "Congestion Control in Linux
+//! TCP", USENIX 2002, section 6. The first data of a connection, data after a pause of more than the
+//! retransmission timeout, and duplicates bring a grant: as many acknowledgements as half of the window has
+//! segments, at most 16, are sent one by one. Each segment that opens the window further is acknowledged
+//! alone, too. The other acknowledgements are sent when the application has read ([`Config::read_delay`]):
+//! for more than one segment, or for one with PSH (or less than full). A connection that answers the data
+//! it receives is interactive: its own data carry the acknowledgement. A delayed acknowledgement waits for
+//! the smoothed spacing of segments, from 40 ms to [`Config::delayed_ack`]. The first three segments beyond
+//! a hole are acknowledged at once. Later ones are acknowledged together after a twentieth of the round
+//! trip, at most 1 ms, or with the 45th of them.
+//! Differs: a full segment has [`Config::mss`] bytes, where the kernel learns the size. The window is as
+//! large as the buffer, so the only acknowledgements before a read are those of an opening window; the
+//! kernel also sends some where the buffer has free space. Time is exact, where the kernel has ticks of 1
+//! to 10 ms.
+//! Cost: a boxed state of 88 bytes, a dozen operations for each data segment, and a timer for each read.
+//! Nothing where it is off.
 
 use lastmile_units::{Duration, Instant};
 
@@ -27,7 +30,8 @@ const LEAST_DELAY: Duration = Duration::from_ms(40);
 const MOST_JOINED_FOR: Duration = Duration::from_ms(1);
 const SLACK: Duration = Duration::from_us(100);
 const MOST_JOINED: u8 = 44;
-/// Duplicate acknowledgements of a hole that are sent one by one, enough for a fast retransmit (`TCP_FASTRETRANS_THRESH`).
+/// Duplicate acknowledgements of a hole that are sent one by one, enough for a fast retransmit
+/// (`TCP_FASTRETRANS_THRESH`).
 const ONE_BY_ONE: u8 = 3;
 /// `TCP_MAX_QUICKACKS`.
 const MOST_QUICK: u32 = 16;
@@ -216,8 +220,8 @@ impl QuickAcks {
         self.left = self.left.saturating_sub(1);
     }
 
-    /// The acknowledgement was delayed for as long as allowed. Reports of data out of order say nothing about the spacing of
-    /// segments.
+    /// The acknowledgement was delayed for as long as allowed. Reports of data out of order say nothing
+    /// about the spacing of segments.
     pub(super) fn on_timer(&mut self, rto: Duration) {
         if self.joined > 0 {
             return;

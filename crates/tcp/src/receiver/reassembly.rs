@@ -1,8 +1,9 @@
 //! The data that arrived out of order, and the SACK blocks that report them.
 //!
 //! Published: RFC 2018; RFC 2883 (reports of duplicates).
-//! Differs: reported data are never discarded (no reneging). After blocks merge, fewer blocks than fit may be reported though
-//! more ranges are held, as in Linux: the four ranges that changed last are known, and three fit next to timestamps.
+//! Differs: reported data are never discarded (no reneging). After blocks merge, fewer blocks than fit may
+//! be reported though more ranges are held, as in Linux: the four ranges that changed last are known, and
+//! three fit next to timestamps.
 //! Cost: O(1) for a segment that extends or follows the highest range, else a binary search; boxed, 88 bytes.
 
 use lastmile_packet::Options;
@@ -52,7 +53,8 @@ impl Reassembly {
         new
     }
 
-    /// Octets up to `next` arrived in order. Returns the next expected octet after them and the held ones that follow.
+    /// Octets up to `next` arrived in order. Returns the next expected octet after them and the held ones
+    /// that follow.
     pub(super) fn advance(&mut self, mut next: u64) -> u64 {
         while let Some(first) = self.held.first()
             && first.start <= next
@@ -77,8 +79,8 @@ impl Reassembly {
         self.duplicate = Some(range);
     }
 
-    /// The blocks of the next acknowledgement, as many as fit: a duplicate first (RFC 2883, section 4), then the range that
-    /// the newest segment extended (RFC 2018, section 4). Returns their number.
+    /// The blocks of the next acknowledgement, as many as fit: a duplicate first (RFC 2883, section 4),
+    /// then the range that the newest segment extended (RFC 2018, section 4). Returns their number.
     pub(super) fn take_blocks(&mut self, blocks: &mut [Range]) -> usize {
         let held = self.recent.into_iter().flatten().filter_map(|start| self.held.at_or_after(start));
         let mut len = 0;
@@ -115,8 +117,8 @@ mod tests {
         }
     }
 
-    /// RFC 2018, section 6, case 3: the second, fourth, sixth and last of eight segments are lost; then the fourth and
-    /// the second arrive.
+    /// RFC 2018, section 6, case 3: the second, fourth, sixth and last of eight segments are lost; then the
+    /// fourth and the second arrive.
     #[test]
     fn the_block_of_the_newest_segment_comes_first() {
         let mut reassembly = Reassembly::new();

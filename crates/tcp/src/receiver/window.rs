@@ -1,8 +1,8 @@
 //! The advertised window of a receiver.
 //!
 //! Published: RFC 9293, section 3.8.6.2.2 (silly windows); RFC 7323, section 2.
-//! Differs: a shift rounds the window down, so its right edge may step back by less than one unit (RFC 7323, section 2.4).
-//! Segments within the farthest edge are accepted.
+//! Differs: a shift rounds the window down, so its right edge may step back by less than one unit (RFC
+//! 7323, section 2.4). Segments within the farthest edge are accepted.
 //! Cost: a few additions and comparisons for each segment sent.
 
 use lastmile_units::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! The response to acknowledgements: SND.UNA and the windows, round trips, growth, and the start of repairs.
 //!
-//! Published: RFC 9293, section 3.10.7.4; RFC 5681, section 3.2; RFC 6582 (NewReno); RFC 6675, section 5 (SACK); RFC 6298
-//! (timer); RFC 3168, section 6.1.2 (ECN).
+//! Published: RFC 9293, section 3.10.7.4; RFC 5681, section 3.2; RFC 6582 (NewReno); RFC 6675, section 5
+//! (SACK); RFC 6298 (timer); RFC 3168, section 6.1.2 (ECN).
 //! Differs: nothing beyond what the parts name.
 //! Cost: an acknowledgement in order takes a few dozen comparisons and stores.
 
@@ -133,8 +133,8 @@ impl Sender {
         }
     }
 
-    /// RFC 6298 (5.2) When all outstanding data has been acknowledged, turn off the timer. (5.3) When an ACK is received that
-    /// acknowledges new data, restart it.
+    /// RFC 6298 (5.2) When all outstanding data has been acknowledged, turn off the timer. (5.3) When an
+    /// ACK is received that acknowledges new data, restart it.
     #[inline]
     fn restart_timer(&mut self, now: Instant, config: &Config) {
         if self.flight.is_empty() {
@@ -142,8 +142,8 @@ impl Sender {
             self.timers.end_window_probes();
             return;
         }
-        // RACK restarts it by the consequences of the acknowledgement. RFC 6582, section 3.2, step 3: of several partial
-        // acknowledgements only the first restarts it. In Linux all do.
+        // RACK restarts it by the consequences of the acknowledgement. RFC 6582, section 3.2, step 3: of
+        // several partial acknowledgements only the first restarts it. In Linux all do.
         let later_partial = self.repair.phase() == Phase::Recovery { partial: true }
             && !self.repair.is_covered(self.flight.una())
             && !self.rtt.is_linux();
@@ -162,8 +162,8 @@ impl Sender {
         }
         let cwnd = u64::from(self.congestion.cwnd());
         let mss = u32::from(self.mss);
-        // RFC 7661, section 4.3, in Linux's form: a window that is not used does not grow. In slow start half of it counts
-        // as use, and so do data that wait to be sent as one burst.
+        // RFC 7661, section 4.3, in Linux's form: a window that is not used does not grow. In slow start
+        // half of it counts as use, and so do data that wait to be sent as one burst.
         let unused = if config.tso_deferral { self.burst() } else { u64::from(mss) };
         let used = flight + unused > cwnd || (self.congestion.in_slow_start() && flight * 2 > cwnd);
         let after_timeout = self.repair.in_loss();
@@ -199,8 +199,9 @@ impl Sender {
     fn recover_by_ack(&mut self, acked: u64) {
         let mss = u32::from(self.mss);
         let style = self.repair.style();
-        // RFC 5681, section 3.2, step 6: Reno's recovery ends with the first such acknowledgement. RFC 6582, section 3.2,
-        // step 3, and RFC 6675, section 5, step A: others end with the one that covers all that was in flight at the start.
+        // RFC 5681, section 3.2, step 6: Reno's recovery ends with the first such acknowledgement. RFC
+        // 6582, section 3.2, step 3, and RFC 6675, section 5, step A: others end with the one that covers
+        // all that was in flight at the start.
         if style == Style::Reno || self.repair.is_covered(self.flight.una()) {
             let flight = u32::try_from(self.flight.size()).unwrap_or(u32::MAX);
             self.congestion.on_recovered(style, flight, mss);
@@ -225,8 +226,9 @@ impl Sender {
             self.measure_sacked(now, config, delivery.age);
             self.judge(info.segment, delivery, untouched);
         }
-        // With SACK, RFC 6675, section 2: the segment reports octets that were not known to be held. Without, RFC 5681,
-        // section 2: data are in flight, and the segment has no data, SYN or FIN, and repeats number and window.
+        // With SACK, RFC 6675, section 2: the segment reports octets that were not known to be held.
+        // Without, RFC 5681, section 2: data are in flight, and the segment has no data, SYN or FIN, and
+        // repeats number and window.
         let repeats = info.bare && same_window;
         if !self.flight.is_empty() && if style.is_sack() { delivery.sacked } else { repeats } {
             self.stats.dup_acks_received += 1;
@@ -244,8 +246,9 @@ impl Sender {
         }
     }
 
-    /// SACK blocks measured a round trip without new data. Linux's timer uses it, and restarts if the measured segment was
-    /// sent before the last retransmission of the first one, whose answer cannot be here.
+    /// SACK blocks measured a round trip without new data. Linux's timer uses it, and restarts if the
+    /// measured segment was sent before the last retransmission of the first one, whose answer cannot be
+    /// here.
     fn measure_sacked(&mut self, now: Instant, config: &Config, age: Option<Duration>) {
         let Some(age) = age.filter(|_| self.rtt.is_linux()) else { return };
         self.rtt.sample(config.ticked(now, age), self.flight.outstanding(), config);
@@ -315,8 +318,8 @@ impl Sender {
         }
     }
 
-    /// Looks for evidence that a repair was needless, and undoes it. `lost_before`: [`lost_by_timeout`](Self::lost_by_timeout)
-    /// before this acknowledgement.
+    /// Looks for evidence that a repair was needless, and undoes it. `lost_before`:
+    /// [`lost_by_timeout`](Self::lost_by_timeout) before this acknowledgement.
     #[inline]
     fn judge(&mut self, segment: &Meta, delivery: Delivery, lost_before: u32) {
         if self.repair.undo.is_none() {

@@ -1,7 +1,7 @@
 //! The repair of losses: its start, its pace, its undoing and its end.
 //!
-//! Published: RFC 5681, section 3.2 (fast retransmit); RFC 8985, section 6.2, step 5; RFC 9937 (PRR); RFC 3522, RFC 3708 and RFC
-//! 5682 (undo).
+//! Published: RFC 5681, section 3.2 (fast retransmit); RFC 8985, section 6.2, step 5; RFC 9937 (PRR); RFC
+//! 3522, RFC 3708 and RFC 5682 (undo).
 //! Differs: the timer restarts at a fast retransmit, as in BSD and Linux; the RFCs are silent.
 //! Cost: nothing without losses.
 
@@ -44,7 +44,7 @@ impl Sender {
         newly_lost
     }
 
-    /// Fast retransmit, at an acknowledgement that newly delivered so many octets.
+    /// Fast retransmit, at an acknowledgement that newly delivered `delivered` octets.
     #[cold]
     pub(super) fn start_recovery(&mut self, now: Instant, config: &Config, delivered: u64) {
         self.stats.fast_retransmits += 1;
@@ -55,8 +55,9 @@ impl Sender {
             self.keep_for_undo(config);
         }
         let flight = self.repair.flight_size(max - una);
-        // Little is in flight in the repair after a timeout. And as in Linux: octets SACKed above a segment that was lost
-        // several times are not in flight, so that more than the window may be outstanding when the next repair begins.
+        // Little is in flight in the repair after a timeout. And as in Linux: octets SACKed above a segment
+        // that was lost several times are not in flight, so that more than the window may be outstanding
+        // when the next repair begins.
         let flight = match style {
             Style::Rack => flight.min(self.congestion.cwnd()),
             _ if self.repair.in_loss() => flight.min(self.congestion.cwnd()),
@@ -119,7 +120,8 @@ impl Sender {
         }
     }
 
-    /// While F-RTO waits, the octets that the timeout marked as lost on the scoreboard and that were not retransmitted.
+    /// While F-RTO waits, the octets that the timeout marked as lost on the scoreboard and that were not
+    /// retransmitted.
     #[inline]
     pub(super) fn lost_by_timeout(&self) -> u32 {
         match self.flight.board() {

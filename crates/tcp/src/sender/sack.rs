@@ -1,7 +1,8 @@
 //! SACK blocks: the octets that an acknowledgement newly delivers, recorded on the scoreboard (RFC 6675) or with the
 //! transmissions (RACK).
 //!
-//! Published: RFC 2018; RFC 2883, section 4 (reports of duplicates); RFC 6675, section 4 (Update); RFC 8985, section 6.2.
+//! Published: RFC 2018; RFC 2883, section 4 (reports of duplicates); RFC 6675, section 4 (Update); RFC
+//! 8985, section 6.2.
 //! Cost: nothing while no octet is missing; then a visit to the record for each block.
 
 use lastmile_packet::{Meta, SackBlock, SeqNumber};
@@ -132,8 +133,8 @@ impl Sender {
         }
     }
 
-    /// RFC 2883, section 4: the first block reports a duplicate if it lies at or below the cumulative acknowledgement or
-    /// within the second block.
+    /// RFC 2883, section 4: the first block reports a duplicate if it lies at or below the cumulative
+    /// acknowledgement or within the second block.
     fn reported_duplicate(&self, segment: &Meta) -> Option<Duplicate> {
         let una = self.flight.una();
         let wire = self.wire(una);

@@ -1,8 +1,9 @@
 //! The choice of the next segment: new data, a retransmission, or a probe.
 //!
-//! Published: RFC 5681; RFC 3042 (limited transmit); RFC 6675, section 5 (SACK); RFC 9293, section 3.8.6.2.1 (silly windows).
-//! Differs: no Nagle algorithm, so offered data are sent at once. After a timeout without SACK, and in Tahoe, the sender goes
-//! back to the hole and sends all octets from there.
+//! Published: RFC 5681; RFC 3042 (limited transmit); RFC 6675, section 5 (SACK); RFC 9293, section
+//! 3.8.6.2.1 (silly windows).
+//! Differs: no Nagle algorithm, so offered data are sent at once. After a timeout without SACK, and in
+//! Tahoe, the sender goes back to the hole and sends all octets from there.
 //! Cost: without losses a dozen comparisons and additions for each segment.
 
 use lastmile_units::{Duration, Instant};
@@ -89,8 +90,8 @@ impl Sender {
         } else {
             self.rtt.time_segment(now, plan.end);
         }
-        // RFC 6298 (5.1) Every time a packet containing data is sent (including a retransmission), if the timer is not
-        // running, start it.
+        // RFC 6298 (5.1) Every time a packet containing data is sent (including a retransmission), if the
+        // timer is not running, start it.
         let alarm = self.timers.alarm();
         if alarm.is_none() || alarm == Some(Alarm::Persist) {
             self.arm(now, config, true);
@@ -151,11 +152,11 @@ impl Sender {
         Ok(Plan { start, end, again, probe: false })
     }
 
-    /// Waits for a larger part of the window, to send about a millisecond's worth at once. Linux does so with any offload
-    /// settings: it builds packets of that size, and a device without segmentation receives their segments back to back. It
-    /// waits at most 1 ms after the last packet, for at most a third of the window, only if the application has offered
-    /// more, and only if the next acknowledgement is likely to be early: the first segment in flight is at least half a
-    /// round trip old.
+    /// Waits for a larger part of the window, to send about a millisecond's worth at once. Linux does so
+    /// with any offload settings: it builds packets of that size, and a device without segmentation
+    /// receives their segments back to back. It waits at most 1 ms after the last packet, for at most a
+    /// third of the window, only if the application has offered more, and only if the next acknowledgement
+    /// is likely to be early: the first segment in flight is at least half a round trip old.
     fn gathers(&self, now: Instant, cwnd: u64, flight: u64) -> bool {
         const RECENT: Duration = Duration::from_ms(1);
         let apart = now.since(self.flight.last_sent());
@@ -169,8 +170,9 @@ impl Sender {
         !self.rtt.is_linux() || self.flight.transmissions().first_age(now) >= half
     }
 
-    /// The size of the packets that Linux builds: the octets of 2^-10 s at the rate of the window and a fifth more (twice
-    /// that rate in the first half of slow start), in whole segments, at least two and at most 64 KiB.
+    /// The size of the packets that Linux builds: the octets of 2^-10 s at the rate of the window and a
+    /// fifth more (twice that rate in the first half of slow start), in whole segments, at least two and at
+    /// most 64 KiB.
     pub(super) fn burst(&self) -> u64 {
         let mss = u64::from(self.mss);
         let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
@@ -180,8 +182,8 @@ impl Sender {
         (worth.min(65_535) / mss).max(2) * mss
     }
 
-    /// The segment just sent ends a packet of several segments: the packet has its full size, or the windows admit no more.
-    /// Linux sets PSH on it.
+    /// The segment just sent ends a packet of several segments: the packet has its full size, or the
+    /// windows admit no more. Linux sets PSH on it.
     fn ends_packet(&mut self) -> bool {
         let (mss, max) = (u64::from(self.mss), self.flight.max());
         let full = u64::from(self.packet) >= self.burst();
@@ -206,8 +208,8 @@ impl Sender {
         Ok(Plan { start, end: start + 1, again: self.fin_sent(), probe: false })
     }
 
-    /// RFC 3042, section 2: each of the first two duplicate acknowledgements allows a segment beyond the window. Only without
-    /// SACK, since SACKed octets leave the pipe of RFC 6675.
+    /// RFC 3042, section 2: each of the first two duplicate acknowledgements allows a segment beyond the
+    /// window. Only without SACK, since SACKed octets leave the pipe of RFC 6675.
     #[inline]
     fn usable_cwnd(&self, config: &Config) -> u64 {
         let cwnd = u64::from(self.congestion.cwnd());
@@ -228,8 +230,8 @@ impl Sender {
         }
     }
 
-    /// The congestion window admits a full segment where SACK decides. Without limited transmit, SACKed octets release
-    /// segments only in a repair.
+    /// The congestion window admits a full segment where SACK decides. Without limited transmit, SACKed
+    /// octets release segments only in a repair.
     fn fits_cwnd(&self, config: &Config) -> Result<(), Limit> {
         let outside = self.repair.is_open() && !config.limited_transmit;
         let counted = if outside { self.flight.size() } else { self.in_flight() };
@@ -279,8 +281,8 @@ impl Sender {
         }
     }
 
-    /// New data where SACK decides. RFC 5682, section 2.1, step 2b: if F-RTO wants new data and there are none, the timeout
-    /// counts as genuine.
+    /// New data where SACK decides. RFC 5682, section 2.1, step 2b: if F-RTO wants new data and there are
+    /// none, the timeout counts as genuine.
     fn next_limited(&mut self, frto: bool) -> Result<Plan, Limit> {
         let result = self.next_new();
         match result {
@@ -328,8 +330,8 @@ impl Sender {
         Some(plan)
     }
 
-    /// Nothing is in flight. RFC 5681, section 4.1: after more than one retransmission timeout without sending, the window is
-    /// at most the initial one.
+    /// Nothing is in flight. RFC 5681, section 4.1: after more than one retransmission timeout without
+    /// sending, the window is at most the initial one.
     fn after_idle(&mut self, now: Instant, config: &Config) {
         let last_sent = self.flight.last_sent();
         if self.buffer.end() > self.flight.max() {
@@ -366,8 +368,8 @@ impl Sender {
         SegmentInfo { len, push, fin: plan.end > offered, ecn_capable, cwr }
     }
 
-    /// PSH. Real stacks push at the end of a write; here that is where no more is offered. Linux also pushes within a long
-    /// write, and at the end of a packet of several segments.
+    /// PSH. Real stacks push at the end of a write; here that is where no more is offered. Linux also
+    /// pushes within a long write, and at the end of a packet of several segments.
     #[inline]
     fn pushes(&mut self, config: &Config, plan: Plan, data_end: u64) -> bool {
         if data_end == self.buffer.end() {

@@ -1,4 +1,4 @@
-//! Nothing that arrives makes an endpoint panic, send beyond the window, or say nonsense of itself.
+//! No segment makes an endpoint panic, send without end, or report an impossible state.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use lastmile_tcp::{Config, Endpoint, LossDetection, Open, Rto, Variant};
 use lastmile_units::{ByteCount, Duration, Instant};
 use proptest::prelude::*;
 
-/// Numbers near those in use, so that many segments are taken.
+/// Numbers near those in use, so that many segments are accepted.
 fn near(base: u32) -> impl Strategy<Value = u32> {
     prop_oneof![
         8 => (-3_000_i32..20_000).prop_map(move |ahead| base.wrapping_add_signed(ahead)),
@@ -103,7 +103,7 @@ fn config() -> impl Strategy<Value = Config> {
         |(variant, mss, window, [sack, timestamps, ecn, sane, linux, undo, frto, rack, tail_loss_probe], ack_every)| {
             Config {
                 variant,
-                // Whatever is out of range is held within it.
+                // The endpoint limits values out of range.
                 mss: if sane { 1_000 } else { mss },
                 receive_window: ByteCount::new(if sane { 30_000 } else { window }),
                 sack,

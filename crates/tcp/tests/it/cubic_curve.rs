@@ -45,7 +45,7 @@ impl Sender {
         }
     }
 
-    /// A round trip: all that is out is acknowledged, two segments at a time, evenly over it.
+    /// A round trip: the segments in flight are acknowledged in pairs, evenly over it.
     fn round_trip(&mut self, rtt: Duration) {
         let (start, end) = (self.now, self.nxt);
         let acks = u64::from((end - self.una).div_ceil(2 * MSS));
@@ -57,7 +57,7 @@ impl Sender {
         }
     }
 
-    /// The first segment that is out is lost; recovery ends a round trip later.
+    /// The first segment in flight is lost; recovery ends a round trip later.
     fn lose(&mut self, rtt: Duration) {
         let end = self.nxt;
         for held in 1..=3 {
@@ -71,7 +71,7 @@ impl Sender {
     }
 }
 
-/// An acknowledgement; `held` segments behind the first are SACKed.
+/// An acknowledgement; `held` segments after the first are SACKed.
 fn segment(ack: u32, held: u32) -> Meta {
     let left = ack + MSS;
     let blocks = [lastmile_packet::SackBlock { left: SeqNumber::new(left), right: SeqNumber::new(left + held * MSS) }];
@@ -95,8 +95,8 @@ fn w_cubic(t: f64, k: f64, w_max: f64) -> f64 {
     0.4 * (t - k).powi(3) + w_max
 }
 
-/// A long fat path: 1000 segments, 100 ms. Reno's estimate stays far below, so the cubic curve rules: concave up to the
-/// old maximum, flat there, convex beyond.
+/// A long fat path: 1000 segments, 100 ms. Reno's estimate stays far below, so the cubic curve applies: concave up to
+/// the old maximum, flat there, convex beyond.
 #[test]
 fn the_window_follows_the_cubic_curve_through_its_plateau() {
     let rtt = Duration::from_ms(100);
@@ -116,8 +116,8 @@ fn the_window_follows_the_cubic_curve_through_its_plateau() {
         sender.round_trip(rtt);
         let t = sender.now.since(epoch).as_secs_f64();
         let window = f64::from(sender.endpoint.cwnd_bytes()) / f64::from(MSS);
-        // The window chases the curve of one round trip ahead and reaches it within that: it lies between the curve a
-        // round trip ago and the curve ahead.
+        // The window approaches the curve of one round trip ahead within a round trip, so it lies between
+        // the curve two round trips before and the curve one ahead.
         let (low, high) = (w_cubic(t - 0.2, k, w_max), w_cubic(t + 0.1, k, w_max));
         assert!(window > low - 1.0 && window < high + 1.0, "at {t}: {window}, not {low} to {high}");
         seen_plateau |= (t - k).abs() < 0.1 && (window - w_max).abs() < 1.0;
@@ -125,8 +125,8 @@ fn the_window_follows_the_cubic_curve_through_its_plateau() {
     assert!(seen_plateau, "the window rests at {w_max} after {k} s");
 }
 
-/// A short thin path: 20 segments, 10 ms. RFC 9438, section 4.3: there Reno's estimate rules, which in Linux grows by 8/15
-/// segments a round trip, below the window before the loss and above it.
+/// A short thin path: 20 segments, 10 ms. RFC 9438, section 4.3: Reno's estimate applies, which in Linux
+/// grows by 8/15 segments a round trip, below the window before the loss and above it.
 #[test]
 fn on_a_short_path_the_window_is_that_of_reno() {
     let rtt = Duration::from_ms(10);
@@ -140,14 +140,14 @@ fn on_a_short_path_the_window_is_that_of_reno() {
         sender.round_trip(rtt);
         let (window, estimate) =
             (f64::from(sender.endpoint.cwnd_bytes()) / f64::from(MSS), start + f64::from(round) * 8.0 / 15.0);
-        // A round trip acknowledges the window of the round before, which is less than the window now; and the window follows the
+        // A round trip acknowledges the smaller window of the round before, and the window follows the
         // estimate once that is a whole segment ahead.
         assert!(window > 0.85 * estimate - 1.0 && window < estimate + 1.0, "round {round}: {window}, not {estimate}");
     }
 }
 
-/// 5 % a round trip before the first loss: from 100 segments at 10 ms to 200 takes ln 2 / ln 1.05 = 14 round trips, where the curve
-/// alone, 0.4 segments after the first second, would take 6.3 s.
+/// 5 % a round trip before the first loss: from 100 segments to 200 at 10 ms takes ln 2 / ln 1.05 = 14
+/// round trips. The curve alone, at 0.4 segments after the first second, would take 6.3 s.
 #[test]
 fn before_the_first_loss_the_window_doubles_in_fourteen_round_trips() {
     let rtt = Duration::from_ms(10);

@@ -1,4 +1,4 @@
-//! What differs between two texts. The golden traces of the queueing crate show theirs with it as well.
+//! The difference between two texts. The golden traces of the queueing crate use it as well.
 
 use std::fmt::Write as _;
 
@@ -27,7 +27,8 @@ pub(crate) fn diff(name: &str, old: &str, new: &str) -> String {
     out
 }
 
-/// The lines of both texts in order, each kept (' '), taken away ('-') or added ('+'): longest common subsequence.
+/// The lines of both texts in order, each kept (' '), removed ('-') or added ('+'), by the longest common
+/// subsequence.
 fn edits<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(char, &'a str)> {
     let mut common = vec![vec![0_usize; new.len() + 1]; old.len() + 1];
     for i in (0..old.len()).rev() {

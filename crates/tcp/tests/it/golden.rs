@@ -1,8 +1,8 @@
-//! Every trace under `tests/golden` is run, written down again, and must come out as it stands in the file.
+//! Every trace under `tests/golden` is run and rewritten, and the result must equal the file.
 //!
-//! After a change that is meant to change behaviour, `cargo test -p lastmile-tcp --test it -- --ignored bless` writes
-//! the traces anew. Read every line of the difference against the RFC before it is committed: a trace is a claim, not a
-//! record.
+//! After an intended change of behaviour, `cargo test -p lastmile-tcp --test it -- --ignored bless`
+//! rewrites the traces. Compare every line of the difference with the RFC before it is committed: a trace
+//! is a claim, not a record.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ fn bless() {
     }
 }
 
-/// A wrong expectation must be seen: the reader keeps nothing of what the file claims was sent.
+/// A wrong expectation must be found: the reader keeps no output line of the file.
 #[test]
 fn a_wrong_expectation_is_found() {
     let text = "open active mss=1000\n0.000 connect\n0.000 > S 1:1(0) win 9\n";

@@ -1,4 +1,4 @@
-//! How times, flags and options stand in a trace. The golden traces of the queueing crate are written alike.
+//! The notation of times, flags and options in a trace. The golden traces of the queueing crate share it.
 
 use lastmile_packet::{Meta, Options, SackBlock, SeqNumber, SynOptions, TcpFlags};
 use lastmile_units::{Duration, Instant};
@@ -63,7 +63,7 @@ pub(crate) fn format_options(segment: &Meta, base: SeqNumber) -> String {
     list.join(",")
 }
 
-/// The other way round.
+/// Parses options from this notation.
 pub(crate) fn parse_options(text: &str, base: SeqNumber) -> Option<Options> {
     let mut syn = SynOptions::default();
     let (mut timestamps, mut blocks) = (None, Vec::new());

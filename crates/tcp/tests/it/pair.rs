@@ -1,5 +1,5 @@
-//! Two endpoints joined by a channel that loses, delays, reorders, duplicates and marks; and watchers that check every
-//! segment.
+//! Two endpoints joined by a channel that loses, delays, reorders, duplicates and marks; and watchers that
+//! check every segment.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -8,25 +8,25 @@ use lastmile_packet::{FlowId, Meta, SeqNumber, TcpFlags};
 use lastmile_tcp::{Config, Endpoint, Open, State};
 use lastmile_units::{Duration, Instant};
 
-/// What the channel does to packets: chances in thousandths, delays in microseconds.
+/// The treatment of packets by the channel: probabilities in thousandths, delays in microseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Channel {
     pub(crate) loss: u64,
     pub(crate) duplicate: u64,
     pub(crate) mark: u64,
     pub(crate) delay_us: u64,
-    /// Delays vary by up to this much, so packets overtake each other.
+    /// The largest addition to the delay, by which packets overtake each other.
     pub(crate) jitter_us: u64,
 }
 
-/// What one application does.
+/// The behaviour of one application.
 #[derive(Clone, Debug)]
 pub(crate) struct App {
     pub(crate) config: Config,
     pub(crate) iss: u32,
-    /// Offered so much, so long after the one before.
+    /// Writes: the time after the last one in milliseconds, and the bytes.
     pub(crate) writes: Vec<(u64, u64)>,
-    /// Stops reading for some time, after reading for some (ms).
+    /// Pauses of reading: the time of reading before, and the pause, in milliseconds.
     pub(crate) pauses: Vec<(u64, u64)>,
 }
 
@@ -36,7 +36,7 @@ impl App {
     }
 }
 
-/// SplitMix64: small, and its stream is the same everywhere.
+/// SplitMix64: small, and equal on all platforms.
 struct Random(u64);
 
 impl Random {
@@ -53,13 +53,13 @@ impl Random {
     }
 }
 
-/// What was seen of one endpoint from outside.
+/// The view of one endpoint from outside.
 #[derive(Default)]
 struct Watcher {
     iss: u32,
     /// One past the highest octet sent, the SYN being octet 0; a refused probe does not count.
     highest: u64,
-    /// One past the highest octet that the peer's window admitted, by what arrived from there.
+    /// One past the highest octet that the peer's window admitted, by the segments that arrived from it.
     edge: u64,
     /// The peer's shift, once agreed.
     shift: u8,
@@ -72,7 +72,7 @@ struct Watcher {
 
 impl Watcher {
     fn offset(&self, seq: SeqNumber) -> u64 {
-        // Streams of these tests are shorter than half of the number space, but for one that looks no deeper.
+        // Streams of these tests are shorter than half of the number space, except for one that does not check this.
         u64::from(seq.distance_from(SeqNumber::new(self.iss)))
     }
 
@@ -81,7 +81,7 @@ impl Watcher {
         *held = end.max(*held);
     }
 
-    /// How many octets from the first on arrived without a gap.
+    /// Octets that arrived without a gap, from the first on.
     fn prefix(&self) -> u64 {
         let mut next = 1;
         for (&start, &end) in &self.arrived {
@@ -101,7 +101,7 @@ pub(crate) struct Pair {
     watchers: [Watcher; 2],
     channel: Channel,
     random: Random,
-    /// In flight, by arrival and number: to which end, and what.
+    /// Packets in flight, by arrival time and number: the end that receives them, and the segment.
     wire: BTreeMap<(Instant, u64), (usize, Meta)>,
     /// Calls of the applications, by time.
     calls: BTreeMap<(Instant, u64), (usize, Call)>,
@@ -179,12 +179,12 @@ impl Pair {
         self.calls.insert((at, self.count), (end, call));
     }
 
-    /// Runs until nothing is left to happen or `steps` have been made; true if nothing is left.
+    /// Runs until no event is left or `steps` events have happened; true if none is left.
     pub(crate) fn run(&mut self, steps: u64) -> bool {
         (0..steps).any(|_| !self.step())
     }
 
-    /// The next thing that happens. False: nothing ever will.
+    /// Handles the next event. False: there is none.
     fn step(&mut self) -> bool {
         let timers = [0, 1].map(|end| self.ends[end].next_timer().unwrap_or(Instant::MAX));
         let first = |time: Option<(&(Instant, u64), _)>| time.map_or(Instant::MAX, |((at, _), _)| *at);
@@ -257,7 +257,7 @@ impl Pair {
         let window = u64::from(segment.window) << if syn { 0 } else { receiver.shift };
         let ack = if segment.flags.contains(TcpFlags::ACK) { receiver.offset(segment.ack) } else { 1 };
         receiver.edge = receiver.edge.max(ack + window);
-        // A probe's octet was taken.
+        // The receiver accepted a probe's octet.
         receiver.highest = receiver.highest.max(ack);
         self.ends[end].on_segment(self.now, &segment);
         let (endpoint, peer) = (&self.ends[end], &self.watchers[1 - end]);
@@ -297,7 +297,7 @@ impl Pair {
         }
         assert!(start + len <= watcher.edge || len == 0, "beyond the window: {start} + {len} > {}", watcher.edge);
         if last > start {
-            // A probe's octet may have been taken, which this watcher cannot know until an acknowledgement comes.
+            // The receiver may have accepted a probe's octet, which only an acknowledgement shows.
             let before = watcher.highest;
             if segment.mark.retransmission() {
                 watcher.again += 1;
@@ -308,7 +308,7 @@ impl Pair {
             watcher.highest = before.max(last);
             let cwnd = u64::from(endpoint.cwnd_bytes());
             if !segment.mark.retransmission() {
-                // Limited transmit adds two segments; the FIN is one octet more.
+                // Limited transmit adds two segments, and the FIN one octet.
                 let most = cwnd + 2 * u64::from(endpoint.mss()) + 1;
                 assert!(endpoint.in_flight() <= most, "{} in flight, window {cwnd}", endpoint.in_flight());
             }
@@ -330,7 +330,7 @@ impl Pair {
     }
 
     fn send(&mut self, from: usize, mut segment: Meta) {
-        // RFC 3168: only what is ECN-capable is marked.
+        // RFC 3168: only ECN-capable packets are marked.
         if segment.ecn() == 2 && self.random.below(1000) < self.channel.mark {
             segment.traffic_class |= 3;
         }
@@ -343,7 +343,7 @@ impl Pair {
         }
     }
 
-    /// All that was written is there, and both ends are closed.
+    /// All written data have arrived, and both ends are closed.
     pub(crate) fn check_end(&self) {
         for end in 0..2 {
             let (endpoint, peer) = (&self.ends[end], &self.ends[1 - end]);
@@ -354,7 +354,7 @@ impl Pair {
             assert_eq!(endpoint.state(), State::Closed);
             assert_eq!(endpoint.in_flight(), 0);
             let stats = endpoint.stats();
-            // SYNs sent again are counted by the endpoint, not by the watcher.
+            // The endpoint counts retransmitted SYNs, and the watcher does not.
             assert!(u64::from(stats.retransmissions) >= self.watchers[end].again);
             assert!(u64::from(stats.retransmissions) <= self.watchers[end].again + u64::from(stats.timeouts) + 20);
         }

@@ -1,4 +1,4 @@
-//! Losses found by time (RFC 8985), over a path that loses what the test says and keeps the order.
+//! Losses found by time (RFC 8985), over a path that loses the segments chosen by the test and preserves the order.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use proptest::prelude::*;
 const MSS: u64 = 1000;
 const ISS: SeqNumber = SeqNumber::new(77);
 
-/// What a sender of `segments` full ones counts in the end over a path of `delay` each way. `loses` is asked for each data
-/// segment that goes out, by its place in the stream and how often it went out before.
+/// The counters of a sender after `segments` full segments over a path of `delay` each way. `loses` decides
+/// about each data segment, by its index in the stream and the number of its earlier transmissions.
 fn run(config: &Config, segments: u64, delay: Duration, mut loses: impl FnMut(u64, u32) -> bool) -> Stats {
     let config = Arc::new(config.clone());
     let mut ends = [
@@ -34,7 +34,7 @@ fn run(config: &Config, segments: u64, delay: Duration, mut loses: impl FnMut(u6
                 let times = sent.entry(place).or_insert(0);
                 if !data || !loses(place, *times) {
                     count += 1;
-                    // Microseconds apart: RACK tells what went out within one by its place in the stream alone.
+                    // Microseconds apart: RACK orders segments sent within one by their position in the stream.
                     latest[from] = (now + delay).max(latest[from] + Duration::from_us(2));
                     wire.insert((latest[from], count), (1 - from, segment));
                 }
@@ -64,8 +64,9 @@ fn config() -> Config {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// Of a window of 40 any part may be lost, but for two at its end which tell of it: all is repaired within a few round
-    /// trips, nothing goes again that was not lost, and no timer expires.
+    /// Any part of a window of 40 may be lost except two segments at its end, which reveal the losses. The
+    /// sender repairs all of them within a few round trips, retransmits only lost segments, and no timer
+    /// expires.
     #[test]
     fn every_loss_is_found_and_nothing_else(
         lost in proptest::collection::vec(any::<bool>(), 38),
@@ -81,19 +82,19 @@ proptest! {
         prop_assert!(stats.fast_retransmits <= 1);
     }
 
-    /// One segment is lost again and again: each time it is found by what went out after it.
+    /// One segment is lost several times. Each time a later transmission reveals the loss.
     #[test]
     fn a_repair_that_is_lost_is_found_without_a_timeout(
         place in 0_u64..90,
         times in 1_u32..5,
         delay_ms in 1_u64..300,
     ) {
-        // Long enough for something to follow the last repair.
+        // Long enough for data to follow the last repair.
         let stats = run(&config(), 800, Duration::from_ms(delay_ms), |at, before| at == place && before < times);
         prop_assert_eq!((stats.retransmissions, stats.timeouts), (times, 0));
     }
 
-    /// Without reordering, and with no timer having expired, what goes again was lost.
+    /// Without reordering, and if no timer expired, only lost segments are retransmitted.
     #[test]
     fn nothing_goes_again_that_was_not_lost(
         seed in any::<u64>(),
@@ -104,7 +105,7 @@ proptest! {
         let mut losses = 0;
         let config = Config { tail_loss_probe: false, ..config() };
         let stats = run(&config, 600, Duration::from_ms(delay_ms), |_, _| {
-            // Knuth's multiplier; the high bits are the better ones.
+            // Knuth's multiplier, whose high bits are the most random.
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let lost = (state >> 33) % 100 < rate;
             losses += u32::from(lost);
@@ -115,7 +116,7 @@ proptest! {
     }
 }
 
-/// By counting (RFC 6675) the same loss is found by the timer alone.
+/// By counting (RFC 6675), only the timer finds such a loss.
 #[test]
 fn by_counting_a_lost_repair_waits_for_the_timer() {
     let config = Config { loss_detection: lastmile_tcp::LossDetection::Rfc6675, ..config() };
@@ -123,7 +124,7 @@ fn by_counting_a_lost_repair_waits_for_the_timer() {
     assert_eq!(stats.timeouts, 1);
 }
 
-/// The tail of a transfer is lost: a probe finds it (RFC 8985, section 7), where without one the timer must expire.
+/// The tail of a transfer is lost. A probe reveals it (RFC 8985, section 7); without one the timer expires.
 #[test]
 fn a_lost_tail_is_found_by_a_probe() {
     let tail = |place: u64, before| place >= 97 && before == 0;

@@ -3,27 +3,27 @@
 //! A trace is a text file of lines:
 //!
 //! ```text
-//! # a comment, on a line of its own or behind two spaces at the end of one
-//! open active variant=reno mss=1000 iw=2      the endpoint under test, before all else; see `set`
+//! # a comment, on a line of its own or after two spaces at the end of a line
+//! open active variant=reno mss=1000 iw=2      the endpoint under test, in the first line; see `set`
 //! 0.000 connect                               a call of the application at a time in seconds
 //! 0.000 > S 0:0(0) win 65535 <mss 1000>       it sent this segment (output)
 //! 0.100 < S. 0:0(0) ack 1 win 65535 <mss 1000>   the peer's segment arrives
 //! 0.100 ? cwnd 2000 ssthresh 1073741824       these values hold now (names are input, values output)
-//! 2.000 end                                   time passes until here
+//! 2.000 end                                   time passes to this point
 //! ```
 //!
-//! Calls: `connect`, `write BYTES`, `write forever`, `close`, `abort`, `read off`, `read on`, `end`. Flags: `S F R P .
-//! E W` (`.` is ACK, `E` is ECE, `W` is CWR), `-` for none. `seq:end(len)` and acknowledgement numbers count from each
-//! side's initial sequence number. `win` is the header's field. Options: `mss N`, `sackOK`, `wscale N`, `TS value
-//! echo`, `sack left:right ...`. Behind them `[ect0]` or `[ce]` for the ECN field, and `again` where the sender marks a
-//! retransmission.
+//! Calls: `connect`, `write BYTES`, `write forever`, `close`, `abort`, `read off`, `read on`, `end`. Flags:
+//! `S F R P . E W` (`.` is ACK, `E` is ECE, `W` is CWR), `-` for none. `seq:end(len)` and acknowledgement
+//! numbers count from each side's initial sequence number. `win` is the header's field. Options: `mss N`,
+//! `sackOK`, `wscale N`, `TS value echo`, `sack left:right ...`. After them `[ect0]` or `[ce]` for the ECN
+//! field, and `again` where the sender marks a retransmission.
 //!
-//! What `open` does not set is as in `Config::default`, but for the timer of RFC 6298, losses found by counting (RFC 6675),
-//! no tail loss probe, and no repair that is taken back.
+//! Settings that `open` does not name are those of `Config::default`, with four exceptions: the timer of
+//! RFC 6298, losses found by counting (RFC 6675), no tail loss probe, and no undo.
 //!
-//! `replay` runs the input lines and writes the whole file anew: input lines and comments as they were, output lines as
-//! they happened. Timers fire at their exact times; those due at the time of an input line fire before it. Comments
-//! before or behind an output line stay with it as long as it comes out the same.
+//! `replay` runs the input lines and rewrites the whole file: input lines and comments unchanged, output
+//! lines from the run. Timers fire at their exact times; those due at the time of an input line fire before
+//! it. Comments before or after an output line stay with it if the line is unchanged.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -43,7 +43,7 @@ const PEER_ISS: SeqNumber = SeqNumber::new(0u32.wrapping_sub(1500));
 
 type Outcome<T> = Result<T, String>;
 
-/// Runs a trace and writes it anew. The error says the line and what is wrong with it.
+/// Runs a trace and rewrites it. Errors name the line and its fault.
 pub(crate) fn replay(text: &str) -> Outcome<String> {
     let mut out = String::new();
     let mut blocks = blocks(text).into_iter().peekable();
@@ -59,7 +59,7 @@ pub(crate) fn replay(text: &str) -> Outcome<String> {
                 subject.run(&block.input, &mut sent).map_err(|error| format!("{}: {error}", block.line))?
             }
         };
-        // What happened before this input belongs to the block before it.
+        // Events before this input belong to the block before it.
         let at = sent.iter().position(Option::is_none).unwrap_or(0);
         let late: Vec<String> = sent.drain(..at).flatten().collect();
         write_outputs(&mut out, late, block.pending.clone());
@@ -83,7 +83,7 @@ pub(crate) fn replay(text: &str) -> Outcome<String> {
     Ok(out)
 }
 
-/// An output line as the file has it.
+/// An output line of the file.
 #[derive(Clone)]
 struct OldLine {
     comments: Vec<String>,
@@ -97,7 +97,7 @@ struct Block {
     input: String,
     trailing: String,
     outputs: VecDeque<OldLine>,
-    /// Output lines of the block before that its input did not bring about: timers fired later.
+    /// Output lines of the last block that did not follow from its input, since timers fired later.
     pending: VecDeque<OldLine>,
 }
 
@@ -131,7 +131,7 @@ fn blocks(text: &str) -> Vec<Block> {
     blocks
 }
 
-/// Writes `new` lines with the comments of the equal ones in `old`, and returns what of `old` was not reached.
+/// Writes `new` lines with the comments of the equal ones in `old`, and returns the rest of `old`.
 fn take_outputs(out: &mut String, new: Vec<String>, old: &mut VecDeque<OldLine>) -> VecDeque<OldLine> {
     for text in new {
         if let Some(position) = old.iter().position(|line| line.text == text) {
@@ -272,7 +272,7 @@ fn set(config: &mut Config, key: &str, value: &str) -> Option<()> {
 
 impl Subject {
     /// Runs one input line. `sent`: the segments before it, a `None` for the line itself, the segments after it.
-    /// Returns the line as it is written down.
+    /// Returns the line to write.
     fn run(&mut self, line: &str, sent: &mut Vec<Option<String>>) -> Outcome<String> {
         let (time, rest) = line.split_once(' ').ok_or("a time, then what happens")?;
         let time = parse_time(time).ok_or_else(|| format!("no time in seconds: {time}"))?;
@@ -315,8 +315,8 @@ impl Subject {
         let endpoint = &self.endpoint;
         let stats = endpoint.stats();
         let mut out = Vec::new();
-        // Values are what stands between the names; states and limits are words too, so every second word is a name, or
-        // all are.
+        // Values follow names. States and limits are words too, so either every second word is a name, or
+        // all words are.
         let words: Vec<&str> = names.split_whitespace().collect();
         let step = if words.len() > 1 && known(words[0]) && known(words[1]) { 1 } else { 2 };
         for name in words.into_iter().step_by(step) {

@@ -1,5 +1,4 @@
-//! Whatever the channel does, every byte arrives once and in order, the connection closes, and no rule is broken on the
-//! way.
+//! Over every channel all bytes arrive once and in order, the connection closes, and no rule is broken.
 
 use lastmile_tcp::{ByteCounting, Config, InitialWindow, LossDetection, Rto, Variant, WindowScale};
 use lastmile_units::{ByteCount, Duration};
@@ -68,7 +67,7 @@ prop_compose! {
             ecn,
             limited_transmit,
             idle_restart,
-            // Lossy channels must not make connections fail here, nor outlive TIME-WAIT.
+            // On lossy channels connections must neither fail here nor outlive TIME-WAIT.
             max_syn_retries: 60,
             max_retries: 100,
             time_wait: Duration::from_s(1000),
@@ -176,8 +175,8 @@ fn a_stream_of_more_than_eight_gibibytes_arrives() {
     assert!(client.stats().retransmissions > 100);
 }
 
-/// A sender that fills its receiver's window is limited by it nearly all the time; the account has a reason for every
-/// moment.
+/// The receiver's window limits a sender that fills it nearly all the time, and the account has a reason
+/// for every moment.
 #[test]
 fn what_limits_the_sender_is_accounted_for() {
     let config = Config { receive_window: ByteCount::new(14_600), delayed_ack: Duration::ZERO, ..Config::default() };
@@ -200,12 +199,12 @@ fn a_sender_with_little_to_say_is_limited_by_its_application() {
     assert!(pair.run(1_000_000));
     pair.check_end();
     let limited = pair.ends[0].limited_by(pair.now);
-    // From the end of the handshake at 20 ms to the second write; then only the answer to the FIN is awaited.
+    // From the end of the handshake at 20 ms to the second write; then the sender only awaits the answer to the FIN.
     assert_eq!(limited.application, Duration::from_ms(4_980));
     assert_eq!(limited.awaiting_ack, Duration::from_ms(40));
 }
 
-/// Loss in every variant, no timeouts needed: one loss in a large window.
+/// Every variant repairs one loss in a large window without a timeout.
 #[test]
 fn one_lost_segment_is_repaired_without_a_timeout() {
     for variant in [Variant::Tahoe, Variant::Reno, Variant::NewReno, Variant::Sack, Variant::Cubic] {

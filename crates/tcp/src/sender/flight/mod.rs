@@ -96,8 +96,8 @@ impl Flight {
         self.max - self.una
     }
 
-    /// Octets that the network holds by this sender's estimate: the pipe of RFC 6675 or RFC 8985 with SACK, else those sent
-    /// from `una`, or since the sender went back there.
+    /// Octets that the network holds by this sender's estimate: the pipe of RFC 6675 or RFC 8985 with SACK,
+    /// else those sent from `una`, or since the sender went back there.
     #[inline]
     pub(crate) fn in_network(&self) -> u64 {
         match &self.accounting {
@@ -215,8 +215,8 @@ impl Flight {
         }
     }
 
-    /// `busy`: a repair or a probe is under way. Without one, the cumulative acknowledgement decides once no octet in flight
-    /// is SACKed, lost or retransmitted.
+    /// `busy`: a repair or a probe is under way. Without one, the cumulative acknowledgement decides once
+    /// no octet in flight is SACKed, lost or retransmitted.
     pub(crate) fn settle_transmissions(&mut self, busy: bool) {
         let records = &self.transmissions;
         let dirty = records.retransmitted() > self.una || records.sacked() > 0 || records.lost() > 0;

@@ -1,13 +1,15 @@
-//! The scoreboard of RFC 6675: the octets that the receiver holds beyond the cumulative acknowledgement, and the losses that
-//! follow from them.
+//! The scoreboard of RFC 6675: the octets that the receiver holds beyond the cumulative acknowledgement,
+//! and the losses that follow from them.
 //!
-//! Offsets count the octets of the stream, SYN and FIN included. `una` is the first octet that is not acknowledged, so the
-//! RFC's HighACK is `una - 1`. The RFC's "high" numbers are stored as the offset one past them.
-//! Differs: `IsLost`, `SetPipe` and `NextSeg` give the RFC's results, but the pipe is kept and not summed. `IsLost` holds for
-//! all octets below one edge that are not SACKed. This edge is the start of one of the three highest ranges, or the point
-//! above which more than two segments are held; so totals give the lost octets below it. After a timeout the scoreboard
-//! stays unless the receiver reneged (the octet at `una` was SACKed), as errata 1610 and section 5.1 permit. All octets sent
-//! before the timeout then count as lost until all of them are acknowledged.
+//! Offsets count the octets of the stream, SYN and FIN included. `una` is the first octet that is not
+//! acknowledged, so the RFC's HighACK is `una - 1`. The RFC's "high" numbers are stored as the offset one
+//! past them.
+//! Differs: `IsLost`, `SetPipe` and `NextSeg` give the RFC's results, but the pipe is kept and not summed.
+//! `IsLost` holds for all octets below one edge that are not SACKed. This edge is the start of one of the
+//! three highest ranges, or the point above which more than two segments are held; so totals give the lost
+//! octets below it. After a timeout the scoreboard stays unless the receiver reneged (the octet at `una`
+//! was SACKed), as errata 1610 and section 5.1 permit. All octets sent before the timeout then count as
+//! lost until all of them are acknowledged.
 //! Cost: O(ranges that change) for each acknowledgement, a binary search for each retransmission; boxed, 88 bytes.
 
 use crate::ranges::{Range, RangeSet};
@@ -112,8 +114,8 @@ impl Scoreboard {
         if self.timeout_edge > una {
             return;
         }
-        // RFC 6675, section 4, IsLost: either DupThresh discontiguous ranges or more than (DupThresh - 1) * SMSS octets
-        // lie above.
+        // RFC 6675, section 4, IsLost: either DupThresh discontiguous ranges or more than (DupThresh - 1) *
+        // SMSS octets lie above.
         let enough = (u64::from(DUP_THRESH) - 1) * u64::from(mss);
         let (mut above, mut count) = (0, 0);
         (self.lost_edge, self.lost) = (una, 0);

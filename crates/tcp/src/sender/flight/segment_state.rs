@@ -1,4 +1,4 @@
-//! The state of transmitted octets: when they were last transmitted, and what became of them.
+//! The state of octets in flight: the time of their last transmission, or that they are SACKed.
 
 use lastmile_units::{Duration, Instant};
 

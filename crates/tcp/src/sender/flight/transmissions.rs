@@ -1,10 +1,10 @@
-//! The times at which the octets in flight were transmitted, and which of them are SACKed or lost. Linux's retransmission
-//! timer and RACK share this record.
+//! The times at which the octets in flight were transmitted, and which of them are SACKed or lost. Linux's
+//! retransmission timer and RACK share this record.
 //!
-//! Published: RFC 6298, section 3 (Karn's algorithm); RFC 7323, section 4.2 (a measurement at every acknowledgement); RFC
-//! 8985, section 5.2 (state of a segment); P. Sarolahti and A. Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002.
-//! Each acknowledgement measures the oldest segment that it newly acknowledges, by its number or by SACK. Retransmitted
-//! segments are not measured.
+//! Published: RFC 6298, section 3 (Karn's algorithm); RFC 7323, section 4.2 (a measurement at every
+//! acknowledgement); RFC 8985, section 5.2 (state of a segment); P. Sarolahti and A. Kuznetsov, "Congestion
+//! Control in Linux TCP", USENIX 2002. Each acknowledgement measures the oldest segment that it newly
+//! acknowledges, by its number or by SACK. Retransmitted segments are not measured.
 //! Differs: segments sent in the same microsecond share a record. Where losses are found by counting (RFC 6675), all
 //! octets below the highest retransmitted one count as retransmitted. Repairs proceed upwards, so only a rescue
 //! retransmission (RFC 6675, section 4, rule 4) makes a difference.
@@ -28,8 +28,8 @@ pub(crate) struct Transmissions {
     lost: u32,
     /// One past the highest retransmitted octet.
     retransmitted: u64,
-    /// When the segment at the cumulative acknowledgement was last retransmitted, in microseconds; only where losses are
-    /// found by counting.
+    /// When the segment at the cumulative acknowledgement was last retransmitted, in microseconds; only
+    /// where losses are found by counting.
     first_retransmitted_us: Option<u32>,
 }
 
@@ -76,8 +76,8 @@ impl Transmissions {
         }
     }
 
-    /// The cumulative acknowledgement moved from `from` to `to`. Returns the age of the oldest octet that it covers, unless
-    /// that was retransmitted.
+    /// The cumulative acknowledgement moved from `from` to `to`. Returns the age of the oldest octet that
+    /// it covers, unless that was retransmitted.
     #[inline]
     pub(crate) fn acknowledge(&mut self, now: Instant, from: u64, to: u64) -> Option<Duration> {
         self.first_retransmitted_us = None;
@@ -124,8 +124,8 @@ impl Transmissions {
         self.first_retransmitted_us.is_some_and(|at| age > Duration::from_us(u64::from(micros(now).wrapping_sub(at))))
     }
 
-    /// The time since the segment at the cumulative acknowledgement was last transmitted; zero if nothing is in flight. A
-    /// receiver that SACKed this segment has reneged, and the time is then unbounded.
+    /// The time since the segment at the cumulative acknowledgement was last transmitted; zero if nothing
+    /// is in flight. A receiver that SACKed this segment has reneged, and the time is then unbounded.
     #[inline]
     pub(crate) fn first_age(&self, now: Instant) -> Duration {
         match self.records.front().map(|record| record.state) {
@@ -183,8 +183,9 @@ impl Transmissions {
         }
     }
 
-    /// RFC 8985, section 6.2, step 5: marks as lost what was sent before the newest delivered transmission and long enough
-    /// ago. Returns the longest time in microseconds after which another may have to be marked, if any.
+    /// RFC 8985, section 6.2, step 5: marks as lost what was sent before the newest delivered transmission
+    /// and long enough ago. Returns the longest time in microseconds after which another may have to be
+    /// marked, if any.
     pub(crate) fn mark_lost(
         &mut self,
         now: Instant,
@@ -199,8 +200,8 @@ impl Transmissions {
                 && !sent.lost
             {
                 let age = sent.age_us(now);
-                // Among octets sent at the same time the higher ones were sent later; a retransmission may have followed
-                // new data.
+                // Among octets sent at the same time the higher ones were sent later; a retransmission may
+                // have followed new data.
                 let end = if age == lag { end.min(bounds.newest_end) } else { end };
                 let follows = age == lag && sent.retransmitted && !bounds.newest.retransmitted;
                 if age < lag || follows || end <= start {
@@ -221,8 +222,9 @@ impl Transmissions {
         wait
     }
 
-    /// RFC 8985, section 6.3: the retransmission timer expired. Marks as lost the first `mss` octets and all that were
-    /// transmitted at least `due_us` ago. If the first octet is SACKed, the receiver has reneged, and no SACK counts.
+    /// RFC 8985, section 6.3: the retransmission timer expired. Marks as lost the first `mss` octets and
+    /// all that were transmitted at least `due_us` ago. If the first octet is SACKed, the receiver has
+    /// reneged, and no SACK counts.
     pub(crate) fn expire(&mut self, now: Instant, una: u64, mss: u32, due_us: u32) {
         let reneged = self.records.front().is_some_and(|record| record.state == SegmentState::Sacked);
         let (mut index, mut start) = (0, una);

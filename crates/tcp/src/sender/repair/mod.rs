@@ -1,9 +1,10 @@
 //! The repair of losses: its phase, and the state of each algorithm that takes part in it.
 //!
-//! Published: RFC 5681, section 3.2; RFC 6582 (NewReno); RFC 6675, section 5 (SACK); RFC 5682 (F-RTO). The files of this folder
-//! name the others.
-//! Differs: in Reno and Tahoe duplicate acknowledgements start no fast retransmit before all octets that were in flight at a
-//! timeout (in Tahoe: at a loss) are acknowledged, since going back causes them. RFC 6582 asks this of NewReno.
+//! Published: RFC 5681, section 3.2; RFC 6582 (NewReno); RFC 6675, section 5 (SACK); RFC 5682 (F-RTO). The
+//! files of this folder name the others.
+//! Differs: in Reno and Tahoe duplicate acknowledgements start no fast retransmit before all octets that
+//! were in flight at a timeout (in Tahoe: at a loss) are acknowledged, since going back causes them. RFC
+//! 6582 asks this of NewReno.
 //! Cost: a few comparisons for each acknowledgement.
 
 mod prr;
@@ -183,8 +184,8 @@ impl Repair {
         self.phase = Phase::Recovery { partial: true };
     }
 
-    /// The retransmission timer expired. RFC 6582, section 4.2, and RFC 6675, section 5.1: the recovery point moves to `max`,
-    /// and recovery ends. `frto` is [`Config::frto`](crate::Config::frto).
+    /// The retransmission timer expired. RFC 6582, section 4.2, and RFC 6675, section 5.1: the recovery
+    /// point moves to `max`, and recovery ends. `frto` is [`Config::frto`](crate::Config::frto).
     pub(crate) fn on_timeout(&mut self, max: u64, frto: bool) {
         let starts = frto && self.style.is_sack() && self.undo.is_some() && !self.in_recovery();
         self.phase = Phase::Loss { frto: starts.then_some(Frto::First) };
@@ -208,7 +209,8 @@ impl Repair {
         }
     }
 
-    /// Looks for evidence in an acknowledgement that the repair was needless, and returns the state before it if there is.
+    /// Looks for evidence in an acknowledgement that the repair was needless, and returns the state before
+    /// it if there is.
     pub(crate) fn judge(&mut self, una: u64, evidence: Evidence<'_>) -> Option<Undo> {
         let undo = self.undo.as_mut()?;
         let frto = if let Phase::Loss { frto } = self.phase { frto } else { None };

@@ -1,14 +1,14 @@
 //! Proportional rate reduction (PRR): the congestion window while a loss is repaired follows the delivered data.
 //!
-//! Published: RFC 9937, section 6; it replaces RFC 6937.
-//! While more is in flight than the threshold, ssthresh/RecoverFS octets may be sent for each octet delivered, so that the
-//! window shrinks over a round trip and ends at the threshold. Once less is in flight, because the losses exceed the
-//! reduction, as much may be sent as was delivered (packet conservation). Each acknowledgement that moves SND.UNA and
-//! reports no new loss then allows one more segment. RFC 6675 would send up to the threshold at once, into a queue that has
-//! just overflowed.
-//! Differs: allowances are rounded up to whole segments, as in Linux, which counts segments. The answer to an ECN echo is
-//! that of RFC 3168, at once. Without SACK the window is that of RFC 5681 and RFC 6582.
-//! The octets delivered and sent since the repair began are not counted: both are differences of totals.
+//! Published: RFC 9937, section 6; it replaces RFC 6937. While more is in flight than the threshold,
+//! ssthresh/RecoverFS octets may be sent for each octet delivered, so that the window shrinks over a round
+//! trip and ends at the threshold. Once less is in flight, because the losses exceed the reduction, as much
+//! may be sent as was delivered (packet conservation). Each acknowledgement that moves SND.UNA and reports
+//! no new loss then allows one more segment. RFC 6675 would send up to the threshold at once, into a queue
+//! that has just overflowed.
+//! Differs: allowances are rounded up to whole segments, as in Linux, which counts segments. The answer to
+//! an ECN echo is that of RFC 3168, at once. Without SACK the window is that of RFC 5681 and RFC 6582. The
+//! octets delivered and sent since the repair began are not counted: both are differences of totals.
 //! Cost: a division for each acknowledgement in a repair; 24 bytes.
 
 /// The repair under way.
@@ -45,8 +45,8 @@ pub(crate) struct Step {
 }
 
 impl Prr {
-    /// A repair begins with `outstanding` octets not acknowledged, `sacked` of them SACKed, at an acknowledgement that newly
-    /// delivered `delivered` octets.
+    /// A repair begins with `outstanding` octets not acknowledged, `sacked` of them SACKed, at an
+    /// acknowledgement that newly delivered `delivered` octets.
     pub(crate) fn begin(outstanding: u64, sacked: u64, delivered: u64, before: Progress) -> Self {
         Self {
             // The octets that this acknowledgement delivers were in flight.
@@ -106,8 +106,9 @@ mod tests {
         }
     }
 
-    /// RFC 6937, section 3.1: of twenty segments the first is lost, and limited transmit sends two new ones. The third
-    /// duplicate finds 18 in flight; from there every second acknowledgement allows one, until ten are left.
+    /// RFC 6937, section 3.1: of twenty segments the first is lost, and limited transmit sends two new
+    /// ones. The third duplicate finds 18 in flight; from there every second acknowledgement allows one,
+    /// until ten are left.
     #[test]
     fn after_a_single_loss_every_second_delivery_allows_a_segment() {
         let mut repair = Repair::begin(18_000);
@@ -118,8 +119,8 @@ mod tests {
         assert_eq!(sent, [1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0]);
     }
 
-    /// RFC 6937, section 3.1, second example, PRR-CRB: of twenty segments the first fifteen are lost. Each of the three
-    /// remaining acknowledgements finds four in flight and allows one.
+    /// RFC 6937, section 3.1, second example, PRR-CRB: of twenty segments the first fifteen are lost. Each
+    /// of the three remaining acknowledgements finds four in flight and allows one.
     #[test]
     fn after_a_burst_of_losses_deliveries_are_replaced() {
         let mut repair = Repair::begin(4_000);

@@ -1,18 +1,21 @@
 //! RACK: losses found by time. A delivered segment shows when earlier ones should have arrived.
 //!
-//! Published: RFC 8985, section 6; defaults and open choices as in Linux (`tcp_recovery` = 1).
-//! A segment is lost if a later transmission was delivered and the segment has been in flight for longer than that one's
-//! round trip and a reordering window. Retransmissions are judged likewise, so the loss of a repair is found a round trip
-//! later and not by the timer. The window is zero once three segments are SACKed or a repair is under way. Where reordering
-//! was seen it is a quarter of the least round trip. Each round trip that reports a duplicate (DSACK) adds a quarter, up to
-//! the smoothed round trip, until sixteen repairs passed without one.
-//! Differs: delivered segments are processed in the order of the stream, as in Linux, and the last one sets the round trip
-//! (RFC 8985: in the order of transmission). So where the first segment may have been answered twice, the next one, which was
-//! sent once, shows that the others are not late. Segments sent within one microsecond are ordered by their position in the
-//! stream. The least round trip is that of the connection (Linux: of five minutes). At a timeout without earlier SACKs,
-//! RACK.rtt is the smoothed round trip. RACK needs SACK and the times of transmission, which only Linux's timer records;
-//! without them losses are found by counting (RFC 6675).
-//! Cost: nothing while no octet is SACKed; then a visit to each record of transmissions before the newest delivered one.
+//! Published: RFC 8985, section 6; defaults and open choices as in Linux (`tcp_recovery` = 1). A segment is
+//! lost if a later transmission was delivered and the segment has been in flight for longer than that one's
+//! round trip and a reordering window. Retransmissions are judged likewise, so the loss of a repair is
+//! found a round trip later and not by the timer. The window is zero once three segments are SACKed or a
+//! repair is under way. Where reordering was seen it is a quarter of the least round trip. Each round trip
+//! that reports a duplicate (DSACK) adds a quarter, up to the smoothed round trip, until sixteen repairs
+//! passed without one.
+//! Differs: delivered segments are processed in the order of the stream, as in Linux, and the last one sets
+//! the round trip (RFC 8985: in the order of transmission). So where the first segment may have been
+//! answered twice, the next one, which was sent once, shows that the others are not late. Segments sent
+//! within one microsecond are ordered by their position in the stream. The least round trip is that of the
+//! connection (Linux: of five minutes). At a timeout without earlier SACKs, RACK.rtt is the smoothed round
+//! trip. RACK needs SACK and the times of transmission, which only Linux's timer records; without them
+//! losses are found by counting (RFC 6675).
+//! Cost: nothing while no octet is SACKed; then a visit to each record of transmissions before the newest
+//! delivered one.
 
 use super::super::flight::{DUP_THRESH, LossBounds, Transmission};
 use crate::ranges::Range;
@@ -28,7 +31,8 @@ pub(crate) struct Rack {
     highest: u64,
     /// RACK.reordering_seen.
     reordering: bool,
-    /// The highest octet in flight at the DSACK that last widened the window, until it is acknowledged (RACK.dsack_round).
+    /// The highest octet in flight at the DSACK that last widened the window, until it is acknowledged
+    /// (RACK.dsack_round).
     dsack_round: Option<u64>,
     /// Quarters of the least round trip beyond the first (RACK.reo_wnd_mult - 1).
     wider: u8,
@@ -71,8 +75,8 @@ impl Rack {
         self.highest
     }
 
-    /// RFC 8985, section 6.2, steps 1 to 3, for a part that is newly delivered. `highest`: before this acknowledgement. Returns
-    /// the age of the part in microseconds.
+    /// RFC 8985, section 6.2, steps 1 to 3, for a part that is newly delivered. `highest`: before this
+    /// acknowledgement. Returns the age of the part in microseconds.
     pub(crate) fn on_delivered(
         &mut self,
         now: Instant,
@@ -101,7 +105,7 @@ impl Rack {
         age
     }
 
-    /// Duplicates reported before `una` no longer limit the next widening.
+    /// All octets below `una` are acknowledged: a DSACK may widen the window once more after the last round.
     pub(crate) fn expire_dsack_round(&mut self, una: u64) {
         self.dsack_round = self.dsack_round.filter(|&round| round > una);
     }

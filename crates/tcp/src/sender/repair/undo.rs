@@ -1,19 +1,22 @@
 //! The evidence that a repair was needless because segments were only late, and the state before it.
 //!
-//! Published: RFC 3522 and RFC 4015 (Eifel: an echo older than the first retransmission acknowledges the original); RFC 3708
-//! (DSACK reports every retransmitted octet as a duplicate); RFC 5682, section 3 (F-RTO with SACK); all three together in P.
-//! Sarolahti and A. Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002, section 5.
-//! Window and threshold are stored when a repair begins. If one of the three shows that no segment was lost, both return to
-//! these values, or stay as they are if that is more, and all octets marked as lost are in flight.
+//! Published: RFC 3522 and RFC 4015 (Eifel: an echo older than the first retransmission acknowledges the
+//! original); RFC 3708 (DSACK reports every retransmitted octet as a duplicate); RFC 5682, section 3 (F-RTO
+//! with SACK); all three together in P. Sarolahti and A. Kuznetsov, "Congestion Control in Linux TCP",
+//! USENIX 2002, section 5. Window and threshold are stored when a repair begins. If one of the three shows
+//! that no segment was lost, both return to these values, or stay as they are if that is more, and all
+//! octets marked as lost are in flight.
 //!
-//! After a timeout F-RTO retransmits the first segment and waits. If an acknowledgement or SACK then covers octets that were
-//! sent once and before, the timeout was needless. If it covers only the retransmission, new data are sent instead of the
-//! next repair, and the next acknowledgement decides: SACK blocks of the new data alone show a loss.
-//! Differs: as in Linux, one acknowledgement of octets sent once is enough for F-RTO (the RFC asks for two in its step 2b),
-//! timeouts that interrupt a fast recovery have no F-RTO, and reports of duplicates count until a window after the repair.
-//! F-RTO needs SACK; without it (NewReno) Eifel alone decides. Tahoe and Reno predate all three and undo nothing. As in
-//! Linux, CUBIC begins a new curve at the restored window; RFC 9438, section 4.9, would continue the old one. Unlike Linux,
-//! the sender does not learn of reordering from it.
+//! After a timeout F-RTO retransmits the first segment and waits. If an acknowledgement or SACK then covers
+//! octets that were sent once and before, the timeout was needless. If it covers only the retransmission,
+//! new data are sent instead of the next repair, and the next acknowledgement decides: SACK blocks of the
+//! new data alone show a loss.
+//! Differs: as in Linux, one acknowledgement of octets sent once is enough for F-RTO (the RFC asks for two
+//! in its step 2b), timeouts that interrupt a fast recovery have no F-RTO, and reports of duplicates count
+//! until a window after the repair. F-RTO needs SACK; without it (NewReno) Eifel alone decides. Tahoe and
+//! Reno predate all three and undo nothing. As in Linux, CUBIC begins a new curve at the restored window;
+//! RFC 9438, section 4.9, would continue the old one. Unlike Linux, the sender does not learn of reordering
+//! from it.
 //! Cost: one test for each acknowledgement; 40 bytes.
 
 use lastmile_packet::Meta;
@@ -72,7 +75,7 @@ impl Undo {
         self.first_retransmission.get_or_insert(timestamp);
     }
 
-    /// RFC 3708, section 2: a duplicate is no longer unreported.
+    /// RFC 3708, section 2: a DSACK reports a duplicate.
     pub(crate) fn on_dsack(&mut self, duplicate: Duplicate) {
         if duplicate.left >= self.from.cast_signed() {
             self.unreported = self.unreported.saturating_sub((duplicate.right - duplicate.left) as u32);

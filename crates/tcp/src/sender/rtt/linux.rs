@@ -1,18 +1,17 @@
 //! The retransmission timeout as Linux computes it: the minimum applies to the variance, which decays slowly.
 //!
-//! Published: P. Sarolahti and A. Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002, section 4; RFC 6298 for the
-//! shared parts.
-//! RFC 6298 adds SRTT and four deviations and bounds the sum below. Here
+//! Published: P. Sarolahti and A. Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002, section 4; RFC
+//! 6298 for the shared parts. RFC 6298 adds SRTT and four deviations and bounds the sum below. Here
 //!
 //! - the term of the variance alone has the minimum, so the timeout is at least SRTT + `min_rto`;
-//! - this term is the largest deviation within a round trip. It rises at once, and at the end of a round with a smaller
-//!   deviation it falls by a quarter of the difference;
-//! - a round trip so far below SRTT that the deviation would grow counts an eighth, since shorter round trips are no reason
-//!   to wait longer;
+//! - this term is the largest deviation within a round trip. It rises at once, and at the end of a round
+//!   with a smaller deviation it falls by a quarter of the difference;
+//! - a round trip so far below SRTT that the deviation would grow counts an eighth, since shorter round
+//!   trips are no reason to wait longer;
 //! - every acknowledgement measures, so SRTT follows within a fraction of a round.
 //!
-//! Differs: a kernel's ticks of up to 4 ms are absent; on a coarse clock the minimum is at least a tick. Spans are whole
-//! microseconds, as in the kernel; those beyond 500 s count as 500 s.
+//! Differs: a kernel's ticks of up to 4 ms are absent; on a coarse clock the minimum is at least a tick.
+//! Spans are whole microseconds, as in the kernel; those beyond 500 s count as 500 s.
 //! Cost: shifts and additions for each acknowledgement.
 
 use lastmile_units::Duration;
@@ -205,9 +204,9 @@ mod tests {
         assert_eq!(estimate(&rtt).variance, 1_800_000, "the largest of the round holds");
     }
 
-    /// The variance is 4 * 500 = 2000 ms after a first round trip of 1 s. Equal ones reduce the deviation by a quarter
-    /// each: 1500, 1125, ... The end of a round reduces the variance by a quarter of its distance from the largest
-    /// deviation, which is 2000 in the first round and 1125 in the second.
+    /// The variance is 4 * 500 = 2000 ms after a first round trip of 1 s. Equal ones reduce the deviation
+    /// by a quarter each: 1500, 1125, ... The end of a round reduces the variance by a quarter of its
+    /// distance from the largest deviation, which is 2000 in the first round and 1125 in the second.
     #[test]
     fn the_variance_falls_by_a_quarter_once_a_round() {
         let config = config();
@@ -248,8 +247,8 @@ mod tests {
     }
 
     proptest! {
-        /// For all measurements, the timeout lies between SRTT + `min_rto` and the maximum, SRTT within the range of the
-        /// measurements, and the variance is at least four deviations.
+        /// For all measurements, the timeout lies between SRTT + `min_rto` and the maximum, SRTT within the
+        /// range of the measurements, and the variance is at least four deviations.
         #[test]
         fn the_minimum_applies_to_the_variance(
             samples in proptest::collection::vec((1_u64..20_000_000, 0_u64..3000), 1..80),

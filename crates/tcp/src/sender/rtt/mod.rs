@@ -1,9 +1,9 @@
 //! The round-trip time and the retransmission timeout: one file for each rule of the timeout.
 //!
-//! Published: RFC 6298, section 3 (Karn's algorithm); RFC 7323, section 4.1 (timestamps).
-//! By RFC 6298 one segment a round trip is timed, and timestamps add measurements where Karn's algorithm forbids one, since
-//! the echo shows which transmission is acknowledged. With Linux's rule every acknowledgement measures, by the times of
-//! transmission that the flight records.
+//! Published: RFC 6298, section 3 (Karn's algorithm); RFC 7323, section 4.1 (timestamps). By RFC 6298 one
+//! segment a round trip is timed, and timestamps add measurements where Karn's algorithm forbids one, since
+//! the echo shows which transmission is acknowledged. With Linux's rule every acknowledgement measures, by
+//! the times of transmission that the flight records.
 //! Cost: a branch for each acknowledgement, and the rule.
 
 mod linux;
@@ -103,7 +103,8 @@ impl Rtt {
         }
     }
 
-    /// RFC 6298 (5.7): the timer expired for a SYN, so data begin with a timeout of 3 s unless there is a measurement.
+    /// RFC 6298 (5.7): the timer expired for a SYN, so data begin with a timeout of 3 s unless there is a
+    /// measurement.
     pub(crate) fn after_lost_syn(&mut self) {
         if self.srtt().is_none() {
             match &mut self.rule {
@@ -131,8 +132,8 @@ impl Rtt {
         }
     }
 
-    /// New data are acknowledged. `age`: the time since their transmission, where Linux's rule finds one. `echoed`: the round
-    /// trip by the timestamp echo.
+    /// New data are acknowledged. `age`: the time since their transmission, where Linux's rule finds one.
+    /// `echoed`: the round trip by the timestamp echo.
     #[inline]
     pub(crate) fn on_new_ack(
         &mut self,

@@ -1,7 +1,7 @@
 //! The retransmission timeout of RFC 6298.
 //!
-//! Differs: the minimum is settable, 200 ms by default. On a coarse clock the timeout is at least two ticks, since a timer
-//! of one tick may fire at once.
+//! Differs: the minimum is settable, 200 ms by default. On a coarse clock the timeout is at least two
+//! ticks, since a timer of one tick may fire at once.
 //! Cost: shifts and one multiplication for each measurement, about one a round trip.
 
 use lastmile_units::Duration;

@@ -76,7 +76,8 @@ impl Timers {
         self.backoff
     }
 
-    /// The timer expired without an answer. False: it has done so `most` times before, and the connection is given up.
+    /// The timer expired without an answer. False: it has done so `most` times before, and the connection
+    /// is given up.
     pub(crate) fn back_off(&mut self, most: u8) -> bool {
         let alive = self.backoff < most;
         self.backoff += u8::from(alive);
@@ -106,7 +107,7 @@ impl Timers {
         self.probe_octet_sent = true;
     }
 
-    /// How far an acknowledgement may lie beyond all octets that count as sent.
+    /// Octets that may be acknowledged beyond those that count as sent.
     #[inline]
     pub(crate) fn probe_octets(&self) -> u64 {
         u64::from(self.probe_octet_sent)

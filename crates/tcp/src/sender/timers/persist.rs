@@ -30,8 +30,8 @@ impl Sender {
         }
     }
 
-    /// One octet of new data beyond the shut window (RFC 9293, section 3.8.6.1), or as many as fit into a window too small
-    /// for a segment (the override timeout of section 3.8.6.2.1).
+    /// One octet of new data beyond the shut window (RFC 9293, section 3.8.6.1), or as many as fit into a
+    /// window too small for a segment (the override timeout of section 3.8.6.2.1).
     pub(in crate::sender) fn next_window_probe(&mut self, now: Instant, config: &Config) -> Option<Plan> {
         let start = self.flight.max();
         let left = self.buffer.end().saturating_sub(start);
@@ -58,8 +58,8 @@ impl Sender {
             return false;
         }
         self.urgent = Some(Urgent::WindowProbe);
-        // RFC 9293, section 3.8.6.1: the interval between probes grows exponentially. The retransmission timeout does not
-        // double, since no segment was lost.
+        // RFC 9293, section 3.8.6.1: the interval between probes grows exponentially. The retransmission
+        // timeout does not double, since no segment was lost.
         let doublings = self.timers.count_window_probe();
         let rto = self.rtt.rto();
         let interval = rto.saturating_mul(1 << doublings).min(config.max_rto.max(rto));

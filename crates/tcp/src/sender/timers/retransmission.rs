@@ -1,6 +1,7 @@
 //! The retransmission timer: its start, and its expiry.
 //!
-//! Published: RFC 6298, section 5; RFC 5681, section 3.1; RFC 8985, section 6.3; RFC 5682 (F-RTO); RFC 9293, section 3.8.3 (R2).
+//! Published: RFC 6298, section 5; RFC 5681, section 3.1; RFC 8985, section 6.3; RFC 5682 (F-RTO); RFC
+//! 9293, section 3.8.3 (R2).
 //! Cost: a store for each restart.
 
 use lastmile_units::Instant;
@@ -11,7 +12,8 @@ use super::Alarm;
 use crate::Config;
 
 impl Sender {
-    /// A timer of an established connection expired. False: the connection is given up (R2 of RFC 9293, section 3.8.3).
+    /// A timer of an established connection expired. False: the connection is given up (R2 of RFC 9293,
+    /// section 3.8.3).
     pub(crate) fn on_timer(&mut self, now: Instant, config: &Config, alarm: Alarm) -> bool {
         match alarm {
             Alarm::Retransmission => return self.on_retransmission_timer(now, config),

@@ -1,11 +1,12 @@
 //! The tail loss probe: where no acknowledgement arrives for two round trips, one more segment asks for one.
 //!
-//! Published: RFC 8985, section 7; details as in Linux (`tcp_early_retrans` = 3).
-//! The probe is a new segment, beyond the congestion window if need be, or the last one once more. The answer reports by
-//! SACK which segments are missing, and RACK repairs them; otherwise only the retransmission timer would. If the last
-//! segment itself was lost, the probe replaced it, and the window is reduced once that is certain.
-//! Differs: the probe timeout of two round trips is not extended by two ticks of the kernel's clock (2 to 20 ms). Where a
-//! single segment is in flight, [`Config::min_rto`] is added for its delayed acknowledgement, as in Linux.
+//! Published: RFC 8985, section 7; details as in Linux (`tcp_early_retrans` = 3). The probe is a new
+//! segment, beyond the congestion window if need be, or the last one once more. The answer reports by SACK
+//! which segments are missing, and RACK repairs them; otherwise only the retransmission timer would. If the
+//! last segment itself was lost, the probe replaced it, and the window is reduced once that is certain.
+//! Differs: the probe timeout of two round trips is not extended by two ticks of the kernel's clock (2 to
+//! 20 ms). Where a single segment is in flight, [`Config::min_rto`] is added for its delayed
+//! acknowledgement, as in Linux.
 //! Cost: a dozen operations for each segment sent and each acknowledgement.
 
 use lastmile_units::{Duration, Instant};
@@ -17,7 +18,8 @@ use crate::Config;
 use crate::ranges::Range;
 
 impl Sender {
-    /// Starts the timer for the octets in flight: from now, or (`anew` false) from the transmission of the first segment.
+    /// Starts the timer for the octets in flight: from now, or (`anew` false) from the transmission of the
+    /// first segment.
     #[inline]
     pub(in crate::sender) fn arm(&mut self, now: Instant, config: &Config, anew: bool) {
         let left = if anew { self.rtt.rto() } else { self.timeout_left(now) };

@@ -1,6 +1,7 @@
 //! The receive window of the peer.
 //!
-//! Published: RFC 9293, sections 3.10.7.4 (window update) and 3.8.6.2.1 (silly window avoidance); RFC 7323, section 2.
+//! Published: RFC 9293, sections 3.10.7.4 (window update) and 3.8.6.2.1 (silly window avoidance); RFC 7323,
+//! section 2.
 //! Differs: SND.WL2 is not stored, since acknowledgements below SND.UNA do not update the window.
 //! Cost: a comparison and three stores for each acknowledgement.
 
@@ -54,8 +55,8 @@ impl PeerWindow {
         self.largest
     }
 
-    /// How many of `len` octets a segment may carry where the window has `free` left. RFC 9293, section 3.8.6.2.1: less than
-    /// the whole only if it is half of the largest window.
+    /// The part of `len` octets that a segment may carry into a window with `free` octets left. RFC 9293, section
+    /// 3.8.6.2.1: less than the whole only if it is half of the largest window.
     #[inline]
     pub(crate) fn admits(&self, free: u64, len: u64) -> Option<u64> {
         if free >= len {

@@ -1,19 +1,21 @@
 //! CUBIC as Linux has it: the window as a cubic function of the time since the last loss.
 //!
-//! Published: RFC 9438; S. Ha, I. Rhee and L. Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", 2008; what differs is taken
-//! from the behaviour of Linux 6.18.
+//! Published: RFC 9438; S. Ha, I. Rhee and L. Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", 2008;
+//! the behaviour of Linux 6.18 where the two differ.
 //! Differs from the RFC as Linux does:
 //!
-//! - Before the first loss, and after a timeout, the window grows by at least a segment for each twenty acknowledged (5 % a round trip).
-//!   HyStart often leaves slow start long before the path is full, and the curve alone would then take seconds to fill it.
+//! - Before the first loss, and after a timeout, the window grows by at least a segment for each twenty
+//!   acknowledged (5 % a round trip). HyStart often ends slow start long before the path is full, and the
+//!   curve alone would take seconds to fill it.
 //! - The curve is read one *least* round trip ahead, not one smoothed round trip.
-//! - Time in which the window is not the limit counts. Only a sender that had nothing in flight moves its epoch.
+//! - Time in which the window is not the limit counts. Only a sender with nothing in flight moves its epoch.
 //! - The estimate of Reno's window grows by 8/15 of a segment a round trip throughout.
-//! - The threshold after a loss follows from the window, not from what is in flight.
-//! - Windows are whole segments. The law says after how many acknowledged segments the window grows by one; it is worked out anew when the window
-//!   has changed, or after 1/32 s.
+//! - The threshold after a loss follows from the window, not from the flight.
+//! - Windows are whole segments. The law gives the number of acknowledged segments after which the window
+//!   grows by one. It is recomputed when the window has changed, or after 1/32 s.
 //!
-//! Differs from Linux: time counts in 2^-20 s, not in the kernel's ticks; C is 0.4, not 0.4004; K comes from an exact integer cube root.
+//! Differs from Linux: time counts in 2^-20 s, not in the kernel's ticks; C is 0.4, not 0.4004; K is an
+//! exact integer cube root.
 //! Cost: three 64-bit divisions and one 128-bit product each time that the window has changed; 64 bytes, boxed.
 
 use lastmile_units::{Duration, Instant};
@@ -26,27 +28,28 @@ pub(super) fn reduced(cwnd: u32, mss: u32) -> u32 {
     (segments.max(2) as u32) * mss
 }
 
-/// The law holds for so long where the window stays.
+/// The law is recomputed after this time where the window stays.
 const LAW_LASTS: Duration = Duration::from_us(31_250);
-/// Acknowledged segments for one of growth: at least, and at most before the first loss.
+/// Acknowledged segments for one of growth: the minimum, and the maximum before the first loss.
 const FASTEST: u32 = 2;
 const UNTIL_FIRST_LOSS: u32 = 20;
 
 /// The state of RFC 9438, section 4.1.2. Windows in segments.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Cubic {
-    /// Start of the current congestion avoidance stage, later by each time in which nothing was in flight.
+    /// Start of the current congestion avoidance stage, later by the times in which nothing was in flight.
     epoch: Option<Instant>,
-    /// When, and for which window, `every` was last worked out.
+    /// Time and window for which `every` was last computed.
     judged: Instant,
     judged_for: u32,
-    /// The window grows by a segment each time that so many were acknowledged.
+    /// The window grows by a segment for each `every` acknowledged.
     every: u32,
-    /// Window before the last reduction, fast convergence applied (section 4.7). Zero: none since the beginning or the last timeout.
-    w_max: u32,
-    /// Where the curve has its plateau in this stage.
+    /// Window before the last reduction, with fast convergence (section 4.7); `None` before the first loss,
+    /// and after a timeout until the next one.
+    w_max: Option<u32>,
+    /// The plateau of the curve in this stage.
     origin: u32,
-    /// Window that Reno would have (W_est).
+    /// The window of Reno in its place (W_est).
     w_est: u32,
     /// Octets acknowledged towards its next segment.
     w_est_counted: u64,
@@ -61,7 +64,7 @@ impl Default for Cubic {
             judged: Instant::ZERO,
             judged_for: 0,
             every: 0,
-            w_max: 0,
+            w_max: None,
             origin: 0,
             w_est: 0,
             w_est_counted: 0,
@@ -72,29 +75,32 @@ impl Default for Cubic {
 
 impl Cubic {
     #[cfg(test)]
-    pub(super) fn w_max(&self) -> u32 {
+    pub(super) fn w_max(&self) -> Option<u32> {
         self.w_max
     }
 
-    /// The window was about to be reduced from `cwnd` octets.
+    /// The window is about to be reduced from `cwnd` octets.
     pub(super) fn on_congestion(&mut self, cwnd: u32, mss: u32) {
         let cwnd = cwnd / mss;
-        // RFC 9438, section 4.7: a flow that lost below its last maximum makes room: W_max = cwnd * (1 + beta) / 2.
-        self.w_max = if cwnd < self.w_max { (u64::from(cwnd) * 1741 / 2048) as u32 } else { cwnd };
+        // RFC 9438, section 4.7: a flow that lost below its last maximum yields capacity: W_max = cwnd * (1
+        // + beta) / 2.
+        let below = self.w_max.is_some_and(|w_max| cwnd < w_max);
+        self.w_max = Some(if below { (u64::from(cwnd) * 1741 / 2048) as u32 } else { cwnd });
         self.epoch = None;
     }
 
-    /// Everything is forgotten.
+    /// The curve begins anew after a timeout.
     pub(super) fn on_timeout(&mut self) {
         *self = Self::default();
     }
 
-    /// Data go out after a time with nothing in flight, the last at `last`: that time is none of the curve's.
+    /// Data are sent after a time with nothing in flight, which the curve does not count; the last were
+    /// sent at `last`.
     pub(super) fn on_idle(&mut self, now: Instant, last: Instant) {
         self.epoch = self.epoch.map(|epoch| epoch.saturating_add(now.since(last)).min(now));
     }
 
-    /// After how many acknowledged octets the window grows by a segment; the acknowledgement counts for `counted`.
+    /// The acknowledged octets after which the window grows by a segment. This acknowledgement counts `counted`.
     pub(super) fn growth_every(&mut self, cwnd: u32, counted: u32, acked: &Acked) -> u64 {
         let mss = acked.mss;
         let segments = cwnd / mss;
@@ -114,15 +120,15 @@ impl Cubic {
         let ahead = acked.now.since(epoch).as_ps().saturating_add(acked.least_rtt.as_ps());
         let target = self.curve(ticks(Duration::from_ps(ahead)));
         let mut every = match target.checked_sub(u64::from(cwnd)) {
-            // At or below the window: almost none.
+            // The curve is at or below the window, which hardly grows.
             None | Some(0) => cwnd.saturating_mul(100),
             Some(above) => (u64::from(cwnd) / above) as u32,
         };
-        if self.w_max == 0 {
+        if self.w_max.is_none() {
             every = every.min(UNTIL_FIRST_LOSS);
         }
         self.advance_estimate(cwnd, acked.mss);
-        // RFC 9438, section 4.3: below Reno's window, as fast as it takes to reach it within a window of acknowledgements.
+        // RFC 9438, section 4.3: below Reno's window, growth reaches it within a window of acknowledgements.
         if let Some(below) = self.w_est.checked_sub(cwnd).filter(|&below| below > 0) {
             every = every.min(cwnd / below);
         }
@@ -134,17 +140,18 @@ impl Cubic {
         self.w_est = cwnd;
         self.w_est_counted = u64::from(counted);
         // RFC 9438, equation 2: K = cbrt((W_max - cwnd_epoch) / C), windows in segments, C = 0.4.
-        let below = self.w_max.saturating_sub(cwnd);
-        self.origin = self.w_max.max(cwnd);
+        let w_max = self.w_max.unwrap_or(0);
+        let below = w_max.saturating_sub(cwnd);
+        self.origin = w_max.max(cwnd);
         self.k = cube_root(((u128::from(below) * 10) << 60) / 4);
         now
     }
 
-    /// RFC 9438, section 4.3: W_est grows by alpha segments for each window acknowledged, alpha = 3 (1 - beta) / (1 + beta), which
-    /// Linux rounds to 8/15.
+    /// RFC 9438, section 4.3: W_est grows by alpha segments for each window acknowledged, alpha = 3 (1 -
+    /// beta) / (1 + beta), which Linux rounds to 8/15.
     fn advance_estimate(&mut self, cwnd: u32, mss: u32) {
         let for_one = (u64::from(cwnd) * 15 / 8).max(1) * u64::from(mss);
-        // One is left, as the kernel leaves it.
+        // One octet remains, as in the kernel.
         let steps = self.w_est_counted.saturating_sub(1) / for_one;
         self.w_est_counted -= steps * for_one;
         self.w_est = self.w_est.saturating_add(u32::try_from(steps).unwrap_or(u32::MAX));
@@ -238,13 +245,13 @@ mod tests {
         assert_eq!(every(&mut after_loss_at(1000), 900, 5000), 12);
     }
 
-    /// At 8 s, 0.4 * (9.0856 - 8.1)^3 = 0.38 below 1000: a window that stands there hardly grows.
+    /// At 8 s the curve is 0.4 * (9.0856 - 8.1)^3 = 0.38 below 1000, so a window of 1000 hardly grows.
     #[test]
     fn at_the_plateau_the_window_rests() {
         assert_eq!(every(&mut after_loss_at(1000), 1000, 8000), 100_000);
     }
 
-    /// Linux 6.18: 5 % a round trip as long as no loss told where the path ends, and again after a timeout.
+    /// Linux 6.18: 5 % a round trip before the first loss, and after a timeout.
     #[test]
     fn before_the_first_loss_a_twentieth_is_added_each_round_trip() {
         let mut cubic = Cubic::default();
@@ -258,12 +265,12 @@ mod tests {
 
     /// 970 / 5 = 194 at 5.1 s, where the curve is 25 below 1000, and 970 / 6 = 161 at 5.132 s, where it is 24 below.
     #[test]
-    fn the_law_is_worked_out_anew_after_a_while() {
+    fn the_law_is_recomputed_after_a_while() {
         let mut cubic = after_loss_at(1000);
         assert_eq!([5000, 5031, 5032].map(|ms| every(&mut cubic, 970, ms)), [194, 194, 161]);
     }
 
-    /// Only a pause with nothing in flight moves the curve.
+    /// A pause with nothing in flight moves the curve.
     #[test]
     fn an_idle_time_does_not_move_the_curve() {
         let (mut steady, mut paused) = (after_loss_at(1000), after_loss_at(1000));
@@ -278,7 +285,8 @@ mod tests {
         assert_eq!(every(&mut after_loss_at(1000), 700, 100_000), 2);
     }
 
-    /// Reno's estimate grows by a segment for each 20 * 15 / 8 = 37 acknowledged, and a window of 20 that is four below it by one for each five.
+    /// Reno's estimate grows by a segment for each 20 * 15 / 8 = 37 acknowledged. A window of 29 that is
+    /// four below it grows by one for each seven.
     #[test]
     fn below_reno_the_window_is_reno() {
         let mut cubic = after_loss_at(30);

@@ -1,23 +1,26 @@
-//! HyStart: slow start ends when round trips tell of a queue, not when the queue overflows.
+//! HyStart: slow start ends when round trips show a queue, not when the queue overflows.
 //!
-//! Published: S. Ha and I. Rhee, "Taming the Elephants: New TCP Slow Start", Computer Networks 55(9), 2011; thresholds and
-//! details as in Linux's CUBIC (`hystart` = 1, `hystart_detect` = 3).
-//! Two signs, each enough, from 16 segments on: acknowledgements that follow one another within 2 ms and last for half of the least
-//! round trip (the flight fills the path), and a least round trip of this round, of at least nine, that lies an eighth, but
-//! 4 to 16 ms, above the least of all. Then the threshold is the window.
-//! Differs: in the first slow start alone; Linux looks again in that after a timeout, which ends at a threshold anyway. Needs the
-//! times of sending, which are kept for Linux's timer.
-//! Cost: a dozen operations for each acknowledgement in slow start, none after; 40 bytes, boxed, as long as it lasts.
+//! Published: S. Ha and I. Rhee, "Taming the Elephants: New TCP Slow Start", Computer Networks 55(9), 2011;
+//! thresholds and details as in Linux's CUBIC (`hystart` = 1, `hystart_detect` = 3). From 16 segments on,
+//! either of two signs ends slow start, and the threshold becomes the window:
+//!
+//! - acknowledgements follow one another within 2 ms for half of the least round trip, so that the flight
+//!   fills the path;
+//! - of at least nine round trips in a round, the least is an eighth, but 4 to 16 ms, above the least of all rounds.
+//!
+//! Differs: only the first slow start is watched. Linux also watches that after a timeout, which ends at a
+//! threshold anyway. Needs the times of transmission, which only Linux's timer records.
+//! Cost: a dozen operations for each acknowledgement in slow start, none after; boxed while slow start lasts.
 
 use lastmile_units::{Duration, Instant};
 
 use super::RoundTrip;
 
-/// `hystart_low_window`: no looking below so many segments.
+/// `hystart_low_window`: the least window in segments.
 const LOW_WINDOW: u32 = 16;
-/// `hystart_ack_delta_us`: acknowledgements further apart are no train.
+/// `hystart_ack_delta_us`: the longest gap in a train of acknowledgements.
 const TRAIN_GAP: Duration = Duration::from_ms(2);
-/// `HYSTART_MIN_SAMPLES`: so many round trips are looked at before the next decides.
+/// `HYSTART_MIN_SAMPLES`: round trips of a round before the next one decides.
 const MIN_SAMPLES: u8 = 8;
 /// `HYSTART_DELAY_MIN` and `HYSTART_DELAY_MAX`, in microseconds.
 const DELAY_US: (u32, u32) = (4_000, 16_000);
@@ -47,7 +50,7 @@ impl HyStart {
         }
     }
 
-    /// True: slow start is over. `cwnd` is that before the acknowledgement.
+    /// True: slow start is over. `cwnd` is the window before the acknowledgement.
     pub(super) fn ends(&mut self, trip: &RoundTrip, cwnd: u32) -> bool {
         self.least_us = self.least_us.min(trip.us);
         if self.round_end < trip.outstanding.una {
@@ -64,7 +67,7 @@ impl HyStart {
             return false;
         }
         self.last_ack = trip.now;
-        // What segmentation offload lets out at once: four bursts of 64 KiB at twice the rate, at most 1 ms.
+        // Segmentation offload sends four bursts of 64 KiB at twice the rate at once: at most 1 ms.
         let srtt_us = trip.srtt.as_ps() / 1_000_000;
         let bursts_us = (4 * 65_536 * srtt_us / (2 * u64::from(cwnd))).min(1000);
         let enough = Duration::from_us((u64::from(self.least_us) + bursts_us) / 2);
@@ -94,7 +97,7 @@ mod tests {
         RoundTrip { now, us, outstanding, mss: MSS, srtt: Duration::from_us(u64::from(us)) }
     }
 
-    /// 40 ms and an eighth are 45 ms; of nine round trips the least must be above.
+    /// 40 ms and an eighth are 45 ms; the least of nine round trips must exceed them.
     #[test]
     fn the_ninth_round_trip_above_an_eighth_more_ends_it() {
         for (us, ends) in [(45_000, false), (45_001, true)] {
@@ -111,7 +114,7 @@ mod tests {
 
     /// The eighth is at least 4 ms and at most 16 ms.
     #[test]
-    fn what_is_a_longer_round_trip_has_bounds() {
+    fn the_threshold_of_a_longer_round_trip_has_bounds() {
         for (least, bound) in [(8_000, 12_000), (400_000, 416_000)] {
             for (us, ends) in [(bound, false), (bound + 1, true)] {
                 let mut hystart = HyStart::new(&trip(0, least, 1, 10));
@@ -122,7 +125,7 @@ mod tests {
         }
     }
 
-    /// Half of 40 ms and of the 1 ms of bursts: 20.5 ms of acknowledgements 2 ms apart, and no longer gap.
+    /// Half of 40 ms and of the 1 ms of bursts: a train of 20.5 ms with gaps of at most 2 ms.
     #[test]
     fn a_train_of_half_a_round_trip_ends_it() {
         let ends_at = |gap_us: u64| {

@@ -1,12 +1,12 @@
 //! HyStart++: slow start that grows slowly for a while, once round trips grow, before it ends.
 //!
-//! Published: RFC 9406. Constants are those that section 4.3 recommends.
-//! When the least round trip of a round is an eighth, but 4 to 16 ms, above that of the round before, conservative slow start
-//! (CSS) begins: a quarter of the growth. If the round trips come down again it was jitter, and slow start goes on; after five
-//! rounds the threshold is the window.
-//! Differs: how many segments an acknowledgement adds is what [`ByteCounting`](crate::ByteCounting) says (L; the RFC has 8
-//! without pacing). Needs the times of sending, which are kept for Linux's timer.
-//! Cost: a dozen operations for each acknowledgement in slow start, none after; 20 bytes, boxed, as long as it lasts.
+//! Published: RFC 9406. Constants are those that section 4.3 recommends. When the least round trip of a
+//! round is an eighth, but 4 to 16 ms, above that of the round before, conservative slow start (CSS)
+//! begins, with a quarter of the growth. If the round trips fall, it was jitter, and slow start continues.
+//! After five rounds of CSS the threshold becomes the window.
+//! Differs: [`ByteCounting`](crate::ByteCounting) sets the segments that an acknowledgement adds (L; the
+//! RFC has 8 without pacing). Needs the times of transmission, which only Linux's timer records.
+//! Cost: a dozen operations for each acknowledgement in slow start, none after; boxed while slow start lasts.
 
 use super::RoundTrip;
 
@@ -29,9 +29,9 @@ pub(super) struct HyStartPlusPlus {
     last_us: Option<u32>,
     current_us: Option<u32>,
     baseline_us: Option<u32>,
-    /// `rttSampleCount`, as far as it matters.
+    /// `rttSampleCount`, at most 255.
     samples: u8,
-    /// Rounds of CSS, the first of them in part.
+    /// Rounds of CSS; the first one is partial.
     rounds: u8,
 }
 
@@ -41,7 +41,7 @@ impl HyStartPlusPlus {
         Self { window_end, last_us: None, current_us: None, baseline_us: None, samples: 0, rounds: 0 }
     }
 
-    /// What the growth of slow start is divided by.
+    /// The divisor of the growth in slow start.
     pub(super) fn divisor(&self) -> u32 {
         if self.baseline_us.is_some() { CSS_GROWTH_DIVISOR } else { 1 }
     }
@@ -49,7 +49,7 @@ impl HyStartPlusPlus {
     /// Section 4.2, after the window has grown. True: slow start is over.
     pub(super) fn ends(&mut self, trip: &RoundTrip) -> bool {
         self.look(trip.us);
-        // The round trip of what ends a round is one of it.
+        // The acknowledgement that ends a round belongs to it.
         if self.window_end > trip.outstanding.una {
             return false;
         }
@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    /// Section 4.2: at most CSS_ROUNDS, of which the round in which it began is one.
+    /// Section 4.2: at most CSS_ROUNDS, the round in which CSS began included.
     #[test]
     fn css_lasts_five_rounds() {
         let mut state = begun();
@@ -140,7 +140,7 @@ mod tests {
 
     /// Section 4.2: a round trip below the baseline was jitter.
     #[test]
-    fn slow_start_goes_on_when_round_trips_come_down() {
+    fn slow_start_continues_when_round_trips_fall() {
         let mut state = begun();
         round(&mut state, 0, 40_000, 10);
         assert_eq!(round(&mut state, 1, 50_000, 10), (false, 4));

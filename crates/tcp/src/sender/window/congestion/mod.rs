@@ -1,8 +1,9 @@
 //! The congestion window: the growth that all variants share. Each variant's answer to loss has a file of its own.
 //!
 //! Published: RFC 5681 (growth), RFC 3465 (byte counting), and the sources that the files name.
-//! Differs: in congestion avoidance the window grows by a whole segment each time a window's worth has been acknowledged,
-//! the first of the two methods of RFC 5681, section 3.1. Its equation 3 spreads this growth over the window.
+//! Differs: in congestion avoidance the window grows by a whole segment each time a window's worth has been
+//! acknowledged, the first of the two methods of RFC 5681, section 3.1. Its equation 3 spreads this growth
+//! over the window.
 //! Cost: additions, comparisons and two divisions for each acknowledgement.
 
 mod cubic;
@@ -129,7 +130,8 @@ impl Congestion {
         self.step(every, counted, mss);
     }
 
-    /// A segment of growth for each `every` octets acknowledged. Octets counted towards a larger `every` bring at most one.
+    /// A segment of growth for each `every` octets acknowledged. Octets counted towards a larger `every`
+    /// bring at most one.
     fn step(&mut self, every: u64, counted: u32, mss: u32) {
         let mut steps = 0;
         if u64::from(self.counted) >= every {
@@ -219,8 +221,8 @@ impl Congestion {
         reno::reduced(flight, mss)
     }
 
-    /// Fast retransmit. `reduce` is false when a reduction has already answered this window of data (RFC 3168, section
-    /// 6.1.2).
+    /// Fast retransmit. `reduce` is false when a reduction has already answered this window of data (RFC
+    /// 3168, section 6.1.2).
     pub(crate) fn on_fast_retransmit(&mut self, config: &Config, style: Style, flight: u32, mss: u32, reduce: bool) {
         if reduce {
             self.ssthresh = self.reduced(config, flight, mss);
@@ -251,13 +253,15 @@ impl Congestion {
         });
     }
 
-    /// The retransmission timer expired. `first`: for the first time on this segment. `recovering`: during fast recovery.
+    /// The retransmission timer expired. `first`: for the first time on this segment. `recovering`: during
+    /// fast recovery.
     pub(crate) fn on_timeout(&mut self, config: &Config, flight: u32, mss: u32, first: bool, recovering: bool) {
         // RFC 5681, section 3.1: ssthresh is held when the timer has already retransmitted the segment.
         // Linux reduces a window once for each repair.
         if first && !(recovering && config.variant == Variant::Cubic) {
             let reduced = self.reduced(config, flight, mss);
-            // Section 3.1 says "no more than": segments that duplicate ACKs released in recovery show no larger capacity.
+            // Section 3.1 says "no more than": segments that duplicate ACKs released in recovery show no
+            // larger capacity.
             self.ssthresh = if recovering { reduced.min(self.ssthresh) } else { reduced };
         }
         if let Some(cubic) = self.cubic_if_any() {
@@ -284,8 +288,8 @@ impl Congestion {
         self.set_cwnd(self.ssthresh);
     }
 
-    /// Limits the window: to the initial one after an idle time (RFC 5681, section 4.1), to one segment if the SYN was lost
-    /// (3.1).
+    /// Limits the window: to the initial one after an idle time (RFC 5681, section 4.1), to one segment if
+    /// the SYN was lost (3.1).
     pub(crate) fn hold_at(&mut self, bytes: u32) {
         if self.cwnd > bytes {
             self.set_cwnd(bytes);

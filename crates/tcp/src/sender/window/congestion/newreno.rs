@@ -1,11 +1,11 @@
-//! NewReno: fast recovery that lasts until everything is acknowledged that was out when it began (RFC 6582).
+//! NewReno: fast recovery lasts until all octets in flight at its start are acknowledged (RFC 6582).
 //!
-//! Differs: nothing. Where the RFC leaves a choice: the retransmission timer is restarted by the first partial
-//! acknowledgement only ("Impatient", section 4), and the window at the end is the first option of section 3.2, step 3,
-//! which avoids a burst.
+//! Differs: nothing. Where the RFC leaves a choice, only the first partial acknowledgement restarts the
+//! retransmission timer ("Impatient", section 4), and the window at the end is the first option of section
+//! 3.2, step 3, which avoids a burst.
 
-/// RFC 6582, section 3.2, step 3, partial acknowledgement: deflate by what was acknowledged; if that is at least one
-/// segment, add one back, since one is sent again.
+/// RFC 6582, section 3.2, step 3, partial acknowledgement: deflate by the acknowledged octets. If these are
+/// at least a segment, add one back for the retransmission.
 pub(super) fn deflated(cwnd: u32, acked: u64, mss: u32) -> u32 {
     let acked = u32::try_from(acked).unwrap_or(u32::MAX);
     let back = if acked >= mss { mss } else { 0 };

@@ -25,7 +25,8 @@ fn slow_start_after_a_timeout_counts_one_segment_for_each_acknowledgement() {
     assert_eq!(congestion.cwnd(), 7000);
 }
 
-/// RFC 5681, section 3.1: ssthresh is held when the timer sent the segment before; equation 4: at least two segments.
+/// RFC 5681, section 3.1: ssthresh is held when the timer has already retransmitted the segment; equation
+/// 4: at least two segments.
 #[test]
 fn only_the_first_timeout_sets_the_threshold() {
     let config = config(Variant::NewReno);
@@ -38,8 +39,8 @@ fn only_the_first_timeout_sets_the_threshold() {
     assert_eq!(congestion.ssthresh(), 2000);
 }
 
-/// RFC 5681, section 3.1: no more than half the flight. A recovery that the timer ends may have sent far more than the window
-/// that it answered.
+/// RFC 5681, section 3.1: at most half the flight. A recovery that the timer ends may have sent far more
+/// than the window at its start.
 #[test]
 fn a_timeout_in_recovery_does_not_raise_the_threshold() {
     let config = config(Variant::NewReno);
@@ -52,8 +53,8 @@ fn a_timeout_in_recovery_does_not_raise_the_threshold() {
     assert_eq!(congestion.ssthresh(), 4_000);
 }
 
-/// RFC 6582, section 3.2, step 3: less than a segment acknowledged gives nothing back; a full acknowledgement with
-/// little out leaves no room for a burst.
+/// RFC 6582, section 3.2, step 3: less than a segment acknowledged adds none back; a full acknowledgement
+/// with little in flight allows no burst.
 #[test]
 fn newreno_deflates_by_what_is_acknowledged() {
     assert_eq!(newreno::deflated(12_000, 2000, MSS), 11_000);
@@ -64,15 +65,15 @@ fn newreno_deflates_by_what_is_acknowledged() {
     assert_eq!(newreno::after_recovery(8000, 9000, MSS), 8000);
 }
 
-/// RFC 9438, sections 4.6 and 4.7: beta = 0.7; a loss below the last maximum leaves a maximum of 0.85 of the window.
+/// RFC 9438, sections 4.6 and 4.7: beta = 0.7; after a loss below the last maximum the new one is 0.85 of the window.
 #[test]
-fn cubic_reduces_by_three_tenths_and_makes_room_by_fast_convergence() {
+fn cubic_reduces_by_three_tenths_and_converges_fast() {
     let config = config(Variant::Cubic);
     let mut congestion = Congestion::new(&config, 1000);
     congestion.cwnd = 100_000;
     congestion.on_fast_retransmit(&config, Style::Sack, 100_000, MSS, true);
     assert_eq!((congestion.cwnd(), congestion.ssthresh()), (70_000, 70_000));
-    let plateau = |congestion: &mut Congestion| congestion.cubic_if_any().map(|cubic| cubic.w_max());
+    let plateau = |congestion: &mut Congestion| congestion.cubic_if_any().and_then(|cubic| cubic.w_max());
     assert_eq!(plateau(&mut congestion), Some(100));
     congestion.on_recovered(Style::Sack, 0, MSS);
     congestion.on_fast_retransmit(&config, Style::Sack, 70_000, MSS, true);
