@@ -1,12 +1,14 @@
 //! A receive window that grows with the received data: dynamic right-sizing as in Linux.
 //!
 //! Published: M. Fisk and W. Feng, "Dynamic Adjustment of TCP Window Sizes", Los Alamos 2000; thresholds
-//! from the behaviour of Linux 6.18. The window begins at 64 KiB. Once a round trip the receiver compares
-//! the octets that the application has read with those of the best round trip before. If they are more, the
-//! target rises to twice that number, and further by four times its relative growth, so that the window
-//! does not limit a sender that doubles each round trip in slow start. Towards the target the window opens
-//! by two segments for each that arrives in order. The target never falls, and is at most
-//! [`Config::receive_window`].
+//! from the behaviour of Linux 6.18.
+//!
+//! The window begins at 64 KiB. Once a round trip the receiver compares the octets that the application has
+//! read with those of the best round trip before. If they are more, the target rises to twice that number,
+//! and further by four times its relative growth, so that the window does not limit a sender that doubles
+//! each round trip in slow start. Towards the target the window opens by two segments for each that arrives
+//! in order. The target never falls, and is at most [`Config::receive_window`].
+//!
 //! Differs: the round trip follows from timestamps alone, or without them from the time that a window of
 //! data takes. Data out of order do not raise the target. Memory is not counted, so users subtract the
 //! share that headers take.

@@ -1,8 +1,10 @@
 //! The receiving half of an endpoint: the octets received, and the acknowledgements and windows that answer them.
 //!
-//! Published: RFC 9293; RFC 5681, section 4.2; RFC 3168, section 6.1.3. The parts own their state:
-//! `reassembly` (data out of order), `window` (the advertised window, with `autotune`), `ack_timing` (when
-//! acknowledgements are sent, with `quick_acks`), `timestamps`.
+//! Published: RFC 9293; RFC 5681, section 4.2; RFC 3168, section 6.1.3.
+//!
+//! The parts own their state: `reassembly` (data out of order), `window` (the advertised window, with
+//! `autotune`), `ack_timing` (when acknowledgements are sent, with `quick_acks`), `timestamps`.
+//!
 //! Differs: the application reads at once, or not at all ([`set_reading`](crate::Endpoint::set_reading)).
 //! Cost: a segment in order takes a dozen comparisons and additions.
 

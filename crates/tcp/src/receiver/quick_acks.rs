@@ -4,15 +4,18 @@
 //!
 //! Published: the kernel's `tcp_input.c`, `tcp.c` and `tcp_output.c` (quick ACK mode, `tcp_cleanup_rbuf`,
 //! `ato`, pingpong mode, compressed SACKs); P. Sarolahti and A. Kuznetsov, "Congestion Control in Linux
-//! TCP", USENIX 2002, section 6. The first data of a connection, data after a pause of more than the
-//! retransmission timeout, and duplicates bring a grant: as many acknowledgements as half of the window has
-//! segments, at most 16, are sent one by one. Each segment that opens the window further is acknowledged
-//! alone, too. The other acknowledgements are sent when the application has read ([`Config::read_delay`]):
-//! for more than one segment, or for one with PSH (or less than full). A connection that answers the data
-//! it receives is interactive: its own data carry the acknowledgement. A delayed acknowledgement waits for
-//! the smoothed spacing of segments, from 40 ms to [`Config::delayed_ack`]. The first three segments beyond
-//! a hole are acknowledged at once. Later ones are acknowledged together after a twentieth of the round
-//! trip, at most 1 ms, or with the 45th of them.
+//! TCP", USENIX 2002, section 6.
+//!
+//! The first data of a connection, data after a pause of more than the retransmission timeout, and
+//! duplicates bring a grant: as many acknowledgements as half of the window has segments, at most 16, are
+//! sent one by one. Each segment that opens the window further is acknowledged alone, too. The other
+//! acknowledgements are sent when the application has read ([`Config::read_delay`]): for more than one
+//! segment, or for one with PSH (or less than full). A connection that answers the data it receives is
+//! interactive: its own data carry the acknowledgement. A delayed acknowledgement waits for the smoothed
+//! spacing of segments, from 40 ms to [`Config::delayed_ack`]. The first three segments beyond a hole are
+//! acknowledged at once. Later ones are acknowledged together after a twentieth of the round trip, at most
+//! 1 ms, or with the 45th of them.
+//!
 //! Differs: a full segment has [`Config::mss`] bytes, where the kernel learns the size. The window is as
 //! large as the buffer, so the only acknowledgements before a read are those of an opening window; the
 //! kernel also sends some where the buffer has free space. Time is exact, where the kernel has ticks of 1

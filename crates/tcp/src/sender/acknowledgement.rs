@@ -333,7 +333,7 @@ impl Sender {
             original_by_count: self.lost_by_timeout() < lost_before,
         };
         if let Some(undo) = self.repair.judge(self.flight.una(), evidence) {
-            self.undo_repair(undo);
+            self.undo_repair(*undo);
         }
     }
 }

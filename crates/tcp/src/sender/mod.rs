@@ -1,9 +1,11 @@
 //! The sending half of an endpoint.
 //!
-//! Published: RFC 9293, RFC 6298. Each part owns its state and answers questions about it: `buffer` (the
-//! offered octets), `flight` (the octets sent and not acknowledged), `window` (the peer's window, the
-//! congestion window), `repair` (losses and their repair), `rtt` (the timeout), `timers` (the timer that
-//! runs). No part knows [`Sender`], which asks them in the order of the RFCs.
+//! Published: RFC 9293, RFC 6298.
+//!
+//! Each part owns its state and answers questions about it: `buffer` (the offered octets), `flight` (the
+//! octets sent and not acknowledged), `window` (the peer's window, the congestion window), `repair` (losses
+//! and their repair), `rtt` (the timeout), `timers` (the timer that runs). No part knows [`Sender`], which
+//! asks them in the order of the RFCs.
 //!
 //! The procedures of the RFCs touch several parts each. They are methods of [`Sender`], and every event has
 //! a file: `acknowledgement`, `sack`, `recovery`, `transmit`, and the files of `timers`. These files and

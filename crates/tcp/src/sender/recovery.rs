@@ -66,7 +66,7 @@ impl Sender {
         self.congestion.on_fast_retransmit(config, style, flight, mss, reduce);
         if config.recovery == Recovery::Prr && style.is_sack() {
             let before = self.progress();
-            self.repair.prr = Some(Prr::begin(max - una, before.delivered - una, delivered, before));
+            self.repair.prr = Some(Box::new(Prr::begin(max - una, before.delivered - una, delivered, before)));
         }
         self.repair.start_recovery(max);
         self.set_rto(now, config);
@@ -96,7 +96,7 @@ impl Sender {
         if !self.repair.in_recovery() {
             self.repair.prr = None;
         }
-        let Some(prr) = self.repair.prr.filter(|_| delivery.octets > 0) else { return };
+        let Some(prr) = self.repair.prr.as_deref().copied().filter(|_| delivery.octets > 0) else { return };
         let in_flight = self.in_flight();
         let allowed = prr.allows(
             self.progress(),
@@ -116,7 +116,7 @@ impl Sender {
     pub(super) fn keep_for_undo(&mut self, config: &Config) {
         if config.undo && matches!(self.repair.style(), Style::NewReno | Style::Sack | Style::Rack) {
             let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
-            self.repair.undo = Some(Undo::new(cwnd, ssthresh, self.flight.una(), self.flight.max()));
+            self.repair.undo = Some(Box::new(Undo::new(cwnd, ssthresh, self.flight.una(), self.flight.max())));
         }
     }
 

@@ -223,7 +223,7 @@ impl Flight {
         self.accounting = if busy || dirty { Accounting::Transmissions } else { Accounting::Cumulative };
     }
 
-    /// The first segment, or the lost octets at its beginning, at most `mss`.
+    /// The first lost octets by the record of transmissions, at most `mss`.
     pub(crate) fn first_lost(&self, mss: u32) -> Option<Range> {
         self.transmissions.first_lost(self.una, mss)
     }

@@ -3,8 +3,11 @@
 //!
 //! Published: RFC 6298, section 3 (Karn's algorithm); RFC 7323, section 4.2 (a measurement at every
 //! acknowledgement); RFC 8985, section 5.2 (state of a segment); P. Sarolahti and A. Kuznetsov, "Congestion
-//! Control in Linux TCP", USENIX 2002. Each acknowledgement measures the oldest segment that it newly
-//! acknowledges, by its number or by SACK. Retransmitted segments are not measured.
+//! Control in Linux TCP", USENIX 2002.
+//!
+//! Each acknowledgement measures the oldest segment that it newly acknowledges, by its number or by SACK.
+//! Retransmitted segments are not measured.
+//!
 //! Differs: segments sent in the same microsecond share a record. Where losses are found by counting (RFC 6675), all
 //! octets below the highest retransmitted one count as retransmitted. Repairs proceed upwards, so only a rescue
 //! retransmission (RFC 6675, section 4, rule 4) makes a difference.

@@ -62,9 +62,9 @@ pub(crate) struct Repair {
     pub(super) rack: Rack,
     /// The tail loss probe in flight.
     pub(super) probe: Option<TailProbe>,
-    pub(super) prr: Option<Prr>,
+    pub(super) prr: Option<Box<Prr>>,
     /// The state from which the current or last repair can be undone.
-    pub(super) undo: Option<Undo>,
+    pub(super) undo: Option<Box<Undo>>,
 }
 
 impl Repair {
@@ -211,7 +211,7 @@ impl Repair {
 
     /// Looks for evidence in an acknowledgement that the repair was needless, and returns the state before
     /// it if there is.
-    pub(crate) fn judge(&mut self, una: u64, evidence: Evidence<'_>) -> Option<Undo> {
+    pub(crate) fn judge(&mut self, una: u64, evidence: Evidence<'_>) -> Option<Box<Undo>> {
         let undo = self.undo.as_mut()?;
         let frto = if let Phase::Loss { frto } = self.phase { frto } else { None };
         if undo.is_disproved(&evidence, frto.is_some()) {

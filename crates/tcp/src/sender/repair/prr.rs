@@ -1,15 +1,17 @@
 //! Proportional rate reduction (PRR): the congestion window while a loss is repaired follows the delivered data.
 //!
-//! Published: RFC 9937, section 6; it replaces RFC 6937. While more is in flight than the threshold,
-//! ssthresh/RecoverFS octets may be sent for each octet delivered, so that the window shrinks over a round
-//! trip and ends at the threshold. Once less is in flight, because the losses exceed the reduction, as much
-//! may be sent as was delivered (packet conservation). Each acknowledgement that moves SND.UNA and reports
-//! no new loss then allows one more segment. RFC 6675 would send up to the threshold at once, into a queue
-//! that has just overflowed.
+//! Published: RFC 9937, section 6; it replaces RFC 6937.
+//!
+//! While more is in flight than the threshold, ssthresh/RecoverFS octets may be sent for each octet
+//! delivered, so that the window shrinks over a round trip and ends at the threshold. Once less is in
+//! flight, because the losses exceed the reduction, as much may be sent as was delivered (packet
+//! conservation). Each acknowledgement that moves SND.UNA and reports no new loss then allows one more
+//! segment. RFC 6675 would send up to the threshold at once, into a queue that has just overflowed.
+//!
 //! Differs: allowances are rounded up to whole segments, as in Linux, which counts segments. The answer to
 //! an ECN echo is that of RFC 3168, at once. Without SACK the window is that of RFC 5681 and RFC 6582. The
 //! octets delivered and sent since the repair began are not counted: both are differences of totals.
-//! Cost: a division for each acknowledgement in a repair; 24 bytes.
+//! Cost: a division for each acknowledgement in a repair; boxed, 24 bytes.
 
 /// The repair under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,12 +1,14 @@
 //! RACK: losses found by time. A delivered segment shows when earlier ones should have arrived.
 //!
-//! Published: RFC 8985, section 6; defaults and open choices as in Linux (`tcp_recovery` = 1). A segment is
-//! lost if a later transmission was delivered and the segment has been in flight for longer than that one's
-//! round trip and a reordering window. Retransmissions are judged likewise, so the loss of a repair is
-//! found a round trip later and not by the timer. The window is zero once three segments are SACKed or a
-//! repair is under way. Where reordering was seen it is a quarter of the least round trip. Each round trip
-//! that reports a duplicate (DSACK) adds a quarter, up to the smoothed round trip, until sixteen repairs
-//! passed without one.
+//! Published: RFC 8985, section 6; defaults and open choices as in Linux (`tcp_recovery` = 1).
+//!
+//! A segment is lost if a later transmission was delivered and the segment has been in flight for longer
+//! than that one's round trip and a reordering window. Retransmissions are judged likewise, so the loss of
+//! a repair is found a round trip later and not by the timer. The window is zero once three segments are
+//! SACKed or a repair is under way. Where reordering was seen it is a quarter of the least round trip. Each
+//! round trip that reports a duplicate (DSACK) adds a quarter, up to the smoothed round trip, until sixteen
+//! repairs passed without one.
+//!
 //! Differs: delivered segments are processed in the order of the stream, as in Linux, and the last one sets
 //! the round trip (RFC 8985: in the order of transmission). So where the first segment may have been
 //! answered twice, the next one, which was sent once, shows that the others are not late. Segments sent
@@ -17,9 +19,10 @@
 //! Cost: nothing while no octet is SACKed; then a visit to each record of transmissions before the newest
 //! delivered one.
 
-use super::super::flight::{DUP_THRESH, LossBounds, Transmission};
-use crate::ranges::Range;
 use lastmile_units::Instant;
+
+use crate::ranges::Range;
+use crate::sender::flight::{DUP_THRESH, LossBounds, Transmission};
 
 /// RFC 8985, section 6.2, step 4: repairs without a DSACK that end its effect (Linux: `TCP_RACK_RECOVERY_THRESH`).
 const PERSIST: u8 = 16;

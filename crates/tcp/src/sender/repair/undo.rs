@@ -3,9 +3,11 @@
 //! Published: RFC 3522 and RFC 4015 (Eifel: an echo older than the first retransmission acknowledges the
 //! original); RFC 3708 (DSACK reports every retransmitted octet as a duplicate); RFC 5682, section 3 (F-RTO
 //! with SACK); all three together in P. Sarolahti and A. Kuznetsov, "Congestion Control in Linux TCP",
-//! USENIX 2002, section 5. Window and threshold are stored when a repair begins. If one of the three shows
-//! that no segment was lost, both return to these values, or stay as they are if that is more, and all
-//! octets marked as lost are in flight.
+//! USENIX 2002, section 5.
+//!
+//! Window and threshold are stored when a repair begins. If one of the three shows that no segment was
+//! lost, both return to these values, or stay as they are if that is more, and all octets marked as lost
+//! are in flight.
 //!
 //! After a timeout F-RTO retransmits the first segment and waits. If an acknowledgement or SACK then covers
 //! octets that were sent once and before, the timeout was needless. If it covers only the retransmission,
@@ -17,7 +19,7 @@
 //! Reno predate all three and undo nothing. As in Linux, CUBIC begins a new curve at the restored window;
 //! RFC 9438, section 4.9, would continue the old one. Unlike Linux, the sender does not learn of reordering
 //! from it.
-//! Cost: one test for each acknowledgement; 40 bytes.
+//! Cost: one test for each acknowledgement; boxed, 40 bytes.
 
 use lastmile_packet::Meta;
 

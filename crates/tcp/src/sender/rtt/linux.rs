@@ -1,7 +1,9 @@
 //! The retransmission timeout as Linux computes it: the minimum applies to the variance, which decays slowly.
 //!
 //! Published: P. Sarolahti and A. Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002, section 4; RFC
-//! 6298 for the shared parts. RFC 6298 adds SRTT and four deviations and bounds the sum below. Here
+//! 6298 for the shared parts.
+//!
+//! RFC 6298 adds SRTT and four deviations and bounds the sum below. Here
 //!
 //! - the term of the variance alone has the minimum, so the timeout is at least SRTT + `min_rto`;
 //! - this term is the largest deviation within a round trip. It rises at once, and at the end of a round

@@ -1,9 +1,11 @@
 //! The round-trip time and the retransmission timeout: one file for each rule of the timeout.
 //!
-//! Published: RFC 6298, section 3 (Karn's algorithm); RFC 7323, section 4.1 (timestamps). By RFC 6298 one
-//! segment a round trip is timed, and timestamps add measurements where Karn's algorithm forbids one, since
-//! the echo shows which transmission is acknowledged. With Linux's rule every acknowledgement measures, by
-//! the times of transmission that the flight records.
+//! Published: RFC 6298, section 3 (Karn's algorithm); RFC 7323, section 4.1 (timestamps).
+//!
+//! By RFC 6298 one segment a round trip is timed, and timestamps add measurements where Karn's algorithm
+//! forbids one, since the echo shows which transmission is acknowledged. With Linux's rule every
+//! acknowledgement measures, by the times of transmission that the flight records.
+//!
 //! Cost: a branch for each acknowledgement, and the rule.
 
 mod linux;

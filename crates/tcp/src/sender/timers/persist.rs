@@ -6,8 +6,8 @@
 
 use lastmile_units::Instant;
 
-use super::super::{Plan, Sender, Urgent};
 use super::Alarm;
+use crate::sender::{Plan, Sender, Urgent};
 use crate::{Config, Limit};
 
 impl Sender {

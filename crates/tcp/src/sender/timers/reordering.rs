@@ -5,9 +5,9 @@
 
 use lastmile_units::Instant;
 
-use super::super::Sender;
-use super::super::acknowledgement::Delivery;
 use crate::Config;
+use crate::sender::Sender;
+use crate::sender::acknowledgement::Delivery;
 
 impl Sender {
     pub(super) fn on_reordering_timer(&mut self, now: Instant, config: &Config) {

@@ -6,10 +6,10 @@
 
 use lastmile_units::Instant;
 
-use super::super::Sender;
-use super::super::repair::Style;
 use super::Alarm;
 use crate::Config;
+use crate::sender::Sender;
+use crate::sender::repair::Style;
 
 impl Sender {
     /// A timer of an established connection expired. False: the connection is given up (R2 of RFC 9293,

@@ -1,9 +1,12 @@
 //! The tail loss probe: where no acknowledgement arrives for two round trips, one more segment asks for one.
 //!
-//! Published: RFC 8985, section 7; details as in Linux (`tcp_early_retrans` = 3). The probe is a new
-//! segment, beyond the congestion window if need be, or the last one once more. The answer reports by SACK
-//! which segments are missing, and RACK repairs them; otherwise only the retransmission timer would. If the
-//! last segment itself was lost, the probe replaced it, and the window is reduced once that is certain.
+//! Published: RFC 8985, section 7; details as in Linux (`tcp_early_retrans` = 3).
+//!
+//! The probe is a new segment, beyond the congestion window if need be, or the last one once more. The
+//! answer reports by SACK which segments are missing, and RACK repairs them; otherwise only the
+//! retransmission timer would. If the last segment itself was lost, the probe replaced it, and the window
+//! is reduced once that is certain.
+//!
 //! Differs: the probe timeout of two round trips is not extended by two ticks of the kernel's clock (2 to
 //! 20 ms). Where a single segment is in flight, [`Config::min_rto`] is added for its delayed
 //! acknowledgement, as in Linux.
@@ -11,11 +14,11 @@
 
 use lastmile_units::{Duration, Instant};
 
-use super::super::repair::TailProbe;
-use super::super::{Plan, Sender, Urgent};
 use super::Alarm;
 use crate::Config;
 use crate::ranges::Range;
+use crate::sender::repair::TailProbe;
+use crate::sender::{Plan, Sender, Urgent};
 
 impl Sender {
     /// Starts the timer for the octets in flight: from now, or (`anew` false) from the transmission of the

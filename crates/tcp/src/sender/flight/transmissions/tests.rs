@@ -22,6 +22,15 @@ fn an_acknowledgement_measures_the_oldest_segment_of_it() {
     assert_eq!((sent.records.len(), sent.acknowledge(at(1300), 4001, 4002)), (0, None));
 }
 
+/// After several timeouts of 120 s a segment may be older than the 2^29 microseconds of a shorter counter.
+#[test]
+fn an_age_of_ten_minutes_is_measured() {
+    let mut sent = Transmissions::default();
+    sent.on_sent(at(5), 1001);
+    assert_eq!(sent.age(at(600_000_005), 1), us(600_000_000));
+    assert_eq!(sent.acknowledge(at(600_000_005), 1, 1001), us(600_000_000));
+}
+
 /// Karn's algorithm, for retransmitted octets and for those above them.
 #[test]
 fn retransmitted_octets_are_not_measured() {

@@ -1,8 +1,9 @@
 //! HyStart: slow start ends when round trips show a queue, not when the queue overflows.
 //!
 //! Published: S. Ha and I. Rhee, "Taming the Elephants: New TCP Slow Start", Computer Networks 55(9), 2011;
-//! thresholds and details as in Linux's CUBIC (`hystart` = 1, `hystart_detect` = 3). From 16 segments on,
-//! either of two signs ends slow start, and the threshold becomes the window:
+//! thresholds and details as in Linux's CUBIC (`hystart` = 1, `hystart_detect` = 3).
+//!
+//! From 16 segments on, either of two signs ends slow start, and the threshold becomes the window:
 //!
 //! - acknowledgements follow one another within 2 ms for half of the least round trip, so that the flight
 //!   fills the path;

@@ -1,9 +1,11 @@
 //! HyStart++: slow start that grows slowly for a while, once round trips grow, before it ends.
 //!
-//! Published: RFC 9406. Constants are those that section 4.3 recommends. When the least round trip of a
-//! round is an eighth, but 4 to 16 ms, above that of the round before, conservative slow start (CSS)
-//! begins, with a quarter of the growth. If the round trips fall, it was jitter, and slow start continues.
-//! After five rounds of CSS the threshold becomes the window.
+//! Published: RFC 9406. Constants are those that section 4.3 recommends.
+//!
+//! When the least round trip of a round is an eighth, but 4 to 16 ms, above that of the round before,
+//! conservative slow start (CSS) begins, with a quarter of the growth. If the round trips fall, it was
+//! jitter, and slow start continues. After five rounds of CSS the threshold becomes the window.
+//!
 //! Differs: [`ByteCounting`](crate::ByteCounting) sets the segments that an acknowledgement adds (L; the
 //! RFC has 8 without pacing). Needs the times of transmission, which only Linux's timer records.
 //! Cost: a dozen operations for each acknowledgement in slow start, none after; boxed while slow start lasts.
