@@ -35,3 +35,26 @@ impl TailProbe {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 8985, section 7.4.2: only a duplicate shows that both the last segment and its repetition arrived. An
+    /// acknowledgement beyond the probe shows that one of them was lost.
+    #[test]
+    fn a_repetition_without_a_duplicate_has_replaced_a_lost_segment() {
+        let probe = TailProbe { end: 1000, retransmission: true };
+        assert_eq!(probe.answer(999, true), ProbeAnswer::Pending);
+        assert_eq!(probe.answer(1000, false), ProbeAnswer::Pending);
+        assert_eq!(probe.answer(1000, true), ProbeAnswer::Over);
+        assert_eq!(probe.answer(1001, false), ProbeAnswer::RepairedLoss);
+    }
+
+    #[test]
+    fn a_probe_with_new_data_reveals_no_loss() {
+        let probe = TailProbe { end: 1000, retransmission: false };
+        let answers = [999, 1000, 1001].map(|una| probe.answer(una, false));
+        assert_eq!(answers, [ProbeAnswer::Pending, ProbeAnswer::Over, ProbeAnswer::Over]);
+    }
+}

@@ -68,3 +68,19 @@ impl PeerWindow {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9293, section 3.8.6.2.1: a full segment, or half of the largest window.
+    #[test]
+    fn less_than_a_segment_needs_half_of_the_largest_window() {
+        let peer = PeerWindow { largest: 10_000, ..PeerWindow::new() };
+        assert_eq!(peer.admits(1000, 1000), Some(1000));
+        assert_eq!(peer.admits(999, 1000), None);
+        assert_eq!(peer.admits(5000, 6000), Some(5000));
+        assert_eq!(peer.admits(4999, 6000), None);
+        assert_eq!(PeerWindow::new().admits(0, 1), None);
+    }
+}
