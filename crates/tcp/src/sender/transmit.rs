@@ -152,11 +152,13 @@ impl Sender {
         Ok(Plan { start, end, again, probe: false })
     }
 
-    /// Waits for a larger part of the window, to send about a millisecond's worth at once. Linux does so
-    /// with any offload settings: it builds packets of that size, and a device without segmentation
-    /// receives their segments back to back. It waits at most 1 ms after the last packet, for at most a
-    /// third of the window, only if the application has offered more, and only if the next acknowledgement
-    /// is likely to be early: the first segment in flight is at least half a round trip old.
+    /// Waits for a larger part of the window, to send about a millisecond's worth at once. Linux does so with
+    /// any offload settings: it builds packets of that size, and a device without segmentation receives their
+    /// segments back to back. It waits at most 1 ms after the last packet, for at most a third of the window,
+    /// only if the application has offered more, and only if the next acknowledgement is expected within 1 ms
+    /// (half of a round trip, if that is less). The acknowledgement is expected a smoothed round trip after the
+    /// transmission of the oldest segment in flight (Linux 6.18, and stable kernels from October 2025 on; earlier
+    /// kernels waited if that segment was older than half of the round trip).
     fn gathers(&self, now: Instant, cwnd: u64, flight: u64) -> bool {
         const RECENT: Duration = Duration::from_ms(1);
         let apart = now.since(self.flight.last_sent());
@@ -166,8 +168,9 @@ impl Sender {
         if building || apart > RECENT || usable >= cwnd / 3 || all_fits || usable >= self.burst() {
             return false;
         }
-        let half = self.rtt.srtt().map_or(Duration::ZERO, |srtt| Duration::from_ps(srtt.as_ps() / 2));
-        !self.rtt.is_linux() || self.flight.transmissions().first_age(now) >= half
+        let srtt = self.rtt.srtt().unwrap_or_default();
+        let soon = Duration::from_ps(srtt.as_ps() / 2).min(Duration::from_ms(1));
+        !self.rtt.is_linux() || self.flight.transmissions().first_age(now) >= srtt.saturating_sub(soon)
     }
 
     /// The size of the packets that Linux builds: the octets of 2^-10 s at the rate of the window and a

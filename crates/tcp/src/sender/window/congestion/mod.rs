@@ -218,7 +218,10 @@ impl Congestion {
             return cubic::reduced(cwnd, mss);
         }
         self.growth = None;
-        reno::reduced(flight, mss)
+        match Style::of(config, config.sack) {
+            Style::Rack => reno::halved(self.cwnd, mss),
+            _ => reno::reduced(flight, mss),
+        }
     }
 
     /// Fast retransmit. `reduce` is false when a reduction has already answered this window of data (RFC
