@@ -199,8 +199,8 @@ impl<P: Packet> CakeAckFilter<P> {
 
 impl<P: Packet> Discipline<P> for CakeAckFilter<P> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
-        let size = self.queue.room.size_of(&packet);
-        if self.queue.room.never_fits(size) {
+        let size = self.queue.capacity.size_of(&packet);
+        if self.queue.capacity.never_fits(size) {
             self.stats.tally.too_large += 1;
             drops.dropped(now, packet, DropReason::TooLarge);
             return;
@@ -215,9 +215,9 @@ impl<P: Packet> Discipline<P> for CakeAckFilter<P> {
         };
         // CAKE queues first and drops from the longest queue then. A tail-drop queue refuses instead, and then nothing goes
         // in favour of what finds no room.
-        if self.overflow == Overflow::Tail && !self.queue.room.fits(size) {
-            let freed = redundant.map_or(0, |older| self.queue.room.size_of(self.queue.packet(older)));
-            if !self.queue.room.would_fit(size, freed) {
+        if self.overflow == Overflow::Tail && !self.queue.capacity.fits(size) {
+            let freed = redundant.map_or(0, |older| self.queue.capacity.size_of(self.queue.packet(older)));
+            if !self.queue.capacity.would_fit(size, freed) {
                 self.stats.tally.tail += 1;
                 drops.dropped(now, packet, DropReason::Tail);
                 return;

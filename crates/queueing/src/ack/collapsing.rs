@@ -83,13 +83,13 @@ impl<P: Packet> AckCollapsing<P> {
 
 impl<P: Packet> Discipline<P> for AckCollapsing<P> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
-        let size = self.queue.room.size_of(&packet);
-        if self.queue.room.never_fits(size) {
+        let size = self.queue.capacity.size_of(&packet);
+        if self.queue.capacity.never_fits(size) {
             self.stats.tally.too_large += 1;
             drops.dropped(now, packet, DropReason::TooLarge);
             return;
         }
-        if self.overflow == Overflow::Tail && !self.queue.room.fits(size) {
+        if self.overflow == Overflow::Tail && !self.queue.capacity.fits(size) {
             self.stats.tally.tail += 1;
             drops.dropped(now, packet, DropReason::Tail);
             return;

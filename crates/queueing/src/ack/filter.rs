@@ -22,7 +22,7 @@ use super::linked_fifo::{Handle, LinkedFifo};
 use super::{Newest, Regulated, Standing, gives_way};
 use crate::classify::{Condition, Match};
 use crate::discipline::Counter;
-use crate::fifo::Room;
+use crate::fifo::Capacity;
 use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Limit, Overflow};
 
 /// What happens to duplicate ACKs.
@@ -84,7 +84,7 @@ impl Default for Rules {
 pub struct AckFilter<P> {
     fifo: LinkedFifo<Waiting<P>>,
     flows: FlowMap<Flow>,
-    room: Room,
+    capacity: Capacity,
     overflow: Overflow,
     rules: Rules,
     exempt: Condition,
@@ -135,7 +135,7 @@ impl<P: Packet> AckFilter<P> {
         Some(Self {
             fifo: LinkedFifo::new(),
             flows: FlowMap::default(),
-            room: Room::new(limit, &environment.link_layer)?,
+            capacity: Capacity::new(limit, &environment.link_layer)?,
             overflow,
             rules: rules.clone(),
             exempt: Condition::new(&rules.exempt, environment),
@@ -169,7 +169,7 @@ impl<P: Packet> AckFilter<P> {
         let mut freed = 0;
         self.visit_chain(newer.flow, count, |waiting| {
             if waiting.gives_way(newer) {
-                freed += self.room.size_of(&waiting.packet);
+                freed += self.capacity.size_of(&waiting.packet);
             }
         });
         freed
@@ -204,7 +204,7 @@ impl<P: Packet> AckFilter<P> {
 
     /// Puts a packet at the tail and notes what it says.
     fn append(&mut self, packet: P, size: u64, verdict: Verdict) {
-        self.room.take(&packet, size);
+        self.capacity.take(&packet, size);
         let handle = self.fifo.push_back(Waiting { packet, chain: Chain::Apart });
         let Some(ack) = self.fifo.get(handle).packet.meta().pure_ack() else {
             self.note_other(handle);
@@ -238,7 +238,7 @@ impl<P: Packet> AckFilter<P> {
     /// Takes a packet out that is in no chain.
     fn take(&mut self, handle: Handle) -> P {
         let packet = self.fifo.remove(handle).packet;
-        self.room.release(&packet);
+        self.capacity.release(&packet);
         if packet.meta().pure_ack().is_some()
             && let Entry::Occupied(mut place) = self.flows.entry(packet.meta().flow)
         {
@@ -264,8 +264,8 @@ impl<P: Packet> AckFilter<P> {
 
 impl<P: Packet> Discipline<P> for AckFilter<P> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
-        let size = self.room.size_of(&packet);
-        if self.room.never_fits(size) {
+        let size = self.capacity.size_of(&packet);
+        if self.capacity.never_fits(size) {
             self.stats.tally.too_large += 1;
             drops.dropped(now, packet, DropReason::TooLarge);
             return;
@@ -275,9 +275,9 @@ impl<P: Packet> Discipline<P> for AckFilter<P> {
             Verdict::Removes(count) => packet.meta().pure_ack().map(|ack| (ack, count)),
             _ => None,
         };
-        if self.overflow == Overflow::Tail && !self.room.fits(size) {
+        if self.overflow == Overflow::Tail && !self.capacity.fits(size) {
             let freed = removes.map_or(0, |(ack, count)| self.freed_by(ack, count));
-            if !self.room.would_fit(size, freed) {
+            if !self.capacity.would_fit(size, freed) {
                 self.stats.tally.tail += 1;
                 drops.dropped(now, packet, DropReason::Tail);
                 return;
@@ -286,8 +286,8 @@ impl<P: Packet> Discipline<P> for AckFilter<P> {
         if let Some((ack, count)) = removes {
             self.filter(now, ack, count, drops);
         }
-        while !self.room.fits(size) {
-            let oldest = self.take_first().expect("an empty queue has room for a packet within its limit");
+        while !self.capacity.fits(size) {
+            let oldest = self.take_first().expect("an empty queue holds any packet within its limit");
             self.stats.tally.head += 1;
             drops.dropped(now, oldest, DropReason::Head);
         }
@@ -305,7 +305,7 @@ impl<P: Packet> Discipline<P> for AckFilter<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.room.backlog(self.fifo.len())
+        self.capacity.backlog(self.fifo.len())
     }
 
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {

@@ -8,7 +8,7 @@ use lastmile_packet::{FlowId, Meta, Packet, Protocol, PureAck, TcpFlags};
 use super::flow_map::FlowMap;
 use super::linked_fifo::{Handle, LinkedFifo};
 use super::{Newest, Standing};
-use crate::fifo::Room;
+use crate::fifo::Capacity;
 use crate::{Backlog, Limit};
 
 /// A limited FIFO in which the packets of each flow are chained. `M` is what its owner notes with each packet.
@@ -18,7 +18,7 @@ use crate::{Backlog, Limit};
 pub(super) struct FlowFifo<P, M = ()> {
     fifo: LinkedFifo<Waiting<P, M>>,
     flows: FlowMap<Flow>,
-    pub(super) room: Room,
+    pub(super) capacity: Capacity,
 }
 
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ struct Flow {
 impl<P: Packet, M: Copy> FlowFifo<P, M> {
     /// `None`: the limit is in cells, and `link_layer` sends none.
     pub(super) fn new(limit: Limit, link_layer: &LinkLayer) -> Option<Self> {
-        Some(Self { fifo: LinkedFifo::new(), flows: FlowMap::default(), room: Room::new(limit, link_layer)? })
+        Some(Self { fifo: LinkedFifo::new(), flows: FlowMap::default(), capacity: Capacity::new(limit, link_layer)? })
     }
 
     /// How a pure ACK stands to the newest acknowledgement of its flow that waits. `None`: none waits.
@@ -57,7 +57,7 @@ impl<P: Packet, M: Copy> FlowFifo<P, M> {
         let (id, segment) = (packet.meta().flow, packet.segment());
         let chained = packet.meta().protocol != Protocol::Tcp || segment.is_some();
         let acknowledged = segment.filter(|segment| segment.flags.contains(TcpFlags::ACK)).map(Newest::of);
-        self.room.take(&packet, size);
+        self.capacity.take(&packet, size);
         let handle = self.fifo.push_back(Waiting { packet, note, chained, before: None, after: None });
         if !chained {
             return;
@@ -80,7 +80,7 @@ impl<P: Packet, M: Copy> FlowFifo<P, M> {
     /// Takes a packet out.
     pub(super) fn remove(&mut self, handle: Handle) -> P {
         let Waiting { packet, chained, before, after, .. } = self.fifo.remove(handle);
-        self.room.release(&packet);
+        self.capacity.release(&packet);
         if !chained {
             return packet;
         }
@@ -103,8 +103,8 @@ impl<P: Packet, M: Copy> FlowFifo<P, M> {
 
     /// Hands out the oldest packets until one of `size` fits. `size` is within the limit.
     pub(super) fn make_room(&mut self, size: u64, mut evicted: impl FnMut(P)) {
-        while !self.room.fits(size) {
-            let oldest = self.first().expect("an empty queue has room for a packet within its limit");
+        while !self.capacity.fits(size) {
+            let oldest = self.first().expect("an empty queue holds any packet within its limit");
             evicted(self.remove(oldest));
         }
     }
@@ -138,7 +138,7 @@ impl<P: Packet, M: Copy> FlowFifo<P, M> {
     }
 
     pub(super) fn backlog(&self) -> Backlog {
-        self.room.backlog(self.fifo.len())
+        self.capacity.backlog(self.fifo.len())
     }
 
     /// True when nothing is remembered of any flow.

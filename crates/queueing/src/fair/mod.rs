@@ -1,7 +1,7 @@
 //! Fair queueing: each flow or class gets its share of the line, whatever the others do.
 //!
-//! Sizes are those on the wire of the line, where papers and RFCs count bytes of packets: the share of a line is a share
-//! of its time.
+//! Sizes are bytes on the wire of the line, where papers and RFCs count bytes of packets: the share
+//! of a line is a share of its time.
 
 pub mod drr;
 pub(crate) mod flows;

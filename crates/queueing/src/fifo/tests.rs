@@ -6,7 +6,8 @@ use super::*;
 
 const NOW: Instant = Instant::ZERO;
 
-/// RFC 2684 routed, VC-multiplexed: the AAL5 trailer is all that it adds, so 40 bytes take one cell and 1500 take 32.
+/// RFC 2684 routed, VC-multiplexed: the overhead is the AAL5 trailer of 8 bytes, so 40 bytes take
+/// one cell and 1500 take 32.
 fn atm() -> LinkLayer {
     LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes")
 }
@@ -15,7 +16,7 @@ fn packet(number: u16, ip_len: u16) -> Meta {
     Meta { ip_id: number, ip_len, ..Meta::default() }
 }
 
-/// What a queue drops, as (number of the packet, reason).
+/// Drops, as (number of the packet, reason).
 fn fill(fifo: &mut Fifo<Meta>, packets: &[(u16, u16)]) -> Vec<(u16, DropReason)> {
     let mut dropped = Vec::new();
     for &(number, ip_len) in packets {
@@ -61,7 +62,7 @@ fn head_drop_takes_as_many_as_a_large_packet_needs() {
     assert_eq!(drain(&mut fifo), [2, 3, 4]);
 }
 
-/// 33 cells hold one packet of 1500 bytes (1508 / 48 = 31.4: 32 cells) and one of 40, whatever their bytes.
+/// 33 cells hold one packet of 1500 bytes (1508 / 48 = 31.4: 32 cells) and one of 40.
 #[test]
 fn a_cell_limit_counts_what_the_line_carries() {
     let limit = Limit::Cells(CellCount::new(33));

@@ -48,8 +48,8 @@ fn queues_take_turns_of_a_quantum() {
     assert_eq!(send(&mut sfq, 6), [(1, 0), (1, 1), (1, 2), (2, 0), (1, 3), (1, 4)]);
 }
 
-/// Of cells: 40 bytes and a trailer of 8 are one cell of 53, 576 are 13 of them (689), and 1500 are 32 (1696). Each flow gets a
-/// third of them, to within a quantum.
+/// Cells: 40 bytes and a trailer of 8 are one cell of 53 bytes, 576 are 13 cells (689), and 1500
+/// are 32 (1696). Each flow gets a third of the bytes on the wire, to within a quantum.
 #[test]
 fn flows_share_the_wire_whatever_their_packets() {
     let line = LinkLayer::new(8, Framing::Atm).expect("8 bytes");
@@ -82,7 +82,7 @@ fn drops(sfq: &mut Sfq<Meta>, packets: &[(u32, u16)]) -> Vec<(u32, u16, DropReas
     dropped
 }
 
-/// Five packets are one too many: flow 1 has three of them, and its newest goes, or its oldest.
+/// Five packets are one too many: flow 1 has three of them, and loses its newest, or its oldest.
 #[test]
 fn the_longest_queue_pays() {
     let arrivals = [(1, 0), (1, 1), (1, 2), (2, 0), (3, 0)];
@@ -91,7 +91,7 @@ fn the_longest_queue_pays() {
     assert_eq!(drops(&mut sfq(&head), &arrivals), [(1, 0, DropReason::Head)]);
 }
 
-/// When all have one packet, the flow that came last gives way, and is forgotten.
+/// When all flows have one packet, the flow that arrived last is dropped and released.
 #[test]
 fn a_flow_too_many_finds_no_room() {
     let mut sfq = sfq(&config(2));
@@ -112,8 +112,8 @@ fn a_queue_is_no_deeper_than_its_depth() {
     assert_eq!(send(&mut sfq, 9), [(1, 1), (1, 2), (2, 0)]);
 }
 
-/// Of 16 flows in 8 buckets some share one. From one period to the next other flows do, and in each period each flow leaves
-/// in the order in which it came.
+/// Of 16 flows in 8 buckets some share one. These change from period to period, and in each period
+/// packets of a flow depart in the order of arrival.
 #[test]
 fn a_new_hash_reorders_no_flow() {
     let mut sfq = sfq(&Config { flows: buckets(8), perturb: Duration::from_ms(10), ..config(10_000) });
@@ -132,7 +132,8 @@ fn a_new_hash_reorders_no_flow() {
     assert!(left.iter().all(|numbers| numbers.is_sorted() && !numbers.is_empty()), "{left:?}");
 }
 
-/// Flows that share a bucket, found by asking; the new hash parts them although their queue is never empty.
+/// The test searches a flow that shares a bucket with flow 0. The new hash separates them although
+/// their queue is never empty.
 #[test]
 fn a_new_hash_parts_flows_that_shared_a_bucket() {
     let mut sfq = sfq(&Config { flows: buckets(1024), perturb: Duration::from_s(10), ..config(127) });
@@ -150,8 +151,8 @@ fn a_new_hash_parts_flows_that_shared_a_bucket() {
     assert_eq!(sfq.backlog().packets, PacketCount::new(35));
 }
 
-/// The state of a bucket outlives its packets, that of a flow does not; in both a queue that is filled again has a turn, and a
-/// whole quantum: of 1500, 100 were sent in the turn before.
+/// A bucket keeps its state when it is empty, a flow does not. In both cases a queue that is filled
+/// again has a turn with a whole quantum of 1500, although 100 were sent in the turn before.
 #[test]
 fn a_queue_that_was_empty_begins_with_a_quantum() {
     for flows in [FlowKeys::Exact, buckets(1024)] {
@@ -167,7 +168,8 @@ fn a_queue_that_was_empty_begins_with_a_quantum() {
     }
 }
 
-/// A bucket that found no room is in the round again when its next packet comes.
+/// A bucket that lost its only packet on overflow is in the round again when its next packet
+/// arrives.
 #[test]
 fn a_bucket_too_many_finds_no_room_once() {
     let mut sfq = sfq(&Config { flows: buckets(1024), ..config(2) });
@@ -177,7 +179,7 @@ fn a_bucket_too_many_finds_no_room_once() {
     assert_eq!(send(&mut sfq, 9), [(3, 1), (3, 2)]);
 }
 
-/// Whether it was sent or found no room.
+/// Reused both after a departure and after a drop.
 #[test]
 fn the_number_of_a_flow_that_is_gone_is_used_again() {
     let mut sfq = sfq(&config(2));
@@ -187,7 +189,7 @@ fn the_number_of_a_flow_that_is_gone_is_used_again() {
     assert_eq!(sfq.flows.queue_of(FlowId::new(5)), 0);
 }
 
-/// When a queue is empty the turn goes to the one behind it, and to no other.
+/// When a queue becomes empty the turn passes to the one behind it, and to no other.
 #[test]
 fn nobody_is_passed_over_when_a_queue_runs_empty() {
     let mut sfq = sfq(&config(100));
@@ -199,7 +201,8 @@ fn nobody_is_passed_over_when_a_queue_runs_empty() {
     assert_eq!(send(&mut sfq, 9), [(1, 0), (2, 0), (3, 0), (2, 1), (3, 1)]);
 }
 
-/// Flow 1 had five packets and has one; flow 2, with two, is the longest. A new hash changes nothing about that.
+/// Flow 1 had five packets and has one; flow 2, with two, is the longest. A new hash does not
+/// change this.
 #[test]
 fn the_longest_queue_is_the_one_that_is_longest_now() {
     for at in [Instant::ZERO, Instant::ZERO + Duration::from_s(10)] {
@@ -213,7 +216,7 @@ fn the_longest_queue_is_the_one_that_is_longest_now() {
     }
 }
 
-/// Where 50 flows are from one period to the next.
+/// The buckets of 50 flows from one period to the next.
 #[test]
 fn each_period_has_a_hash_of_its_own() {
     let mut sfq = sfq(&Config { flows: buckets(1024), perturb: Duration::from_s(1), ..config(127) });
@@ -233,12 +236,12 @@ fn counters_tell_what_was_sent_and_what_was_not() {
         let mut sfq = sfq(&Config { drop, ..config(2) });
         assert_eq!(drops(&mut sfq, &[(1, 0), (1, 1), (1, 2)]).len(), 1);
         assert_eq!(send(&mut sfq, 9).len(), 2);
-        let mut told = Vec::new();
+        let mut counters = Vec::new();
         sfq.counters(&mut |counter| {
             if counter.value > 0 {
-                told.push((counter.name, counter.value));
+                counters.push((counter.name, counter.value));
             }
         });
-        assert_eq!(told, [("sent_packets", 2), ("sent_bytes", 1000), (name, 1)]);
+        assert_eq!(counters, [("sent_packets", 2), ("sent_bytes", 1000), (name, 1)]);
     }
 }
