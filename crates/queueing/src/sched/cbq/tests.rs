@@ -52,7 +52,8 @@ fn none(_: Instant, packet: Meta, reason: DropReason) {
     panic!("{packet:?} dropped: {reason:?}");
 }
 
-/// Per cent of the link that each class gets in 100 s, when those of `backlogged` always have packets of 1000 bytes.
+/// Per cent of the link that each class gets in 100 s, when those of `backlogged` always have
+/// packets of 1000 bytes.
 fn shares(config: &Config, backlogged: &[u32]) -> Vec<f64> {
     let leaves = config.tree.classes.iter().filter(|class| class.queue.is_some());
     let fifo = |_| -> Node<Meta> { Box::new(Fifo::in_packets(PacketCount::new(1000), Overflow::Tail)) };
@@ -87,7 +88,8 @@ fn assert_shares(config: &Config, backlogged: &[u32], expected: &[f64]) {
     assert!(near && shares.len() == expected.len(), "{shares:?}, expected {expected:?}");
 }
 
-/// Kalyanaraman and others: data has a share G of the upstream, ACKs the rest, and neither gets more.
+/// Kalyanaraman and others: data has a share G of the upstream, ACKs the rest, and neither gets
+/// more.
 #[test]
 fn a_bounded_class_has_its_share_and_no_more() {
     let config = by_number(vec![leaf("data", None, bounded(percent(40))), leaf("acks", None, bounded(percent(60)))]);
@@ -103,7 +105,7 @@ fn a_class_that_borrows_uses_what_the_other_leaves() {
     assert_shares(&config, &[0], &[100.0, 0.0]);
 }
 
-/// 30 % are nobody's: the urgent borrower has them all, or both by their shares.
+/// 30 % are unallocated: the more urgent borrower gets all of it, or both share it by their shares.
 #[test]
 fn borrowing_follows_priority_and_then_shares() {
     let tree = |priority| {
@@ -116,7 +118,8 @@ fn borrowing_follows_priority_and_then_shares() {
     assert_shares(&tree(1), &[0, 1], &[20.0 + 30.0 * 2.0 / 7.0, 50.0 + 30.0 * 5.0 / 7.0]);
 }
 
-/// Nobody else uses what an isolated class leaves, and it may still borrow itself.
+/// No other class uses what an isolated class leaves unused, and the isolated class may still
+/// borrow.
 #[test]
 fn what_an_isolated_class_leaves_is_lost() {
     let config = by_number(vec![
@@ -129,7 +132,8 @@ fn what_an_isolated_class_leaves_is_lost() {
     assert_shares(&config, &[0, 1, 2], &[30.0, 50.0, 20.0]);
 }
 
-/// Floyd and Van Jacobson, figure 1, in small: what one class of an agency leaves belongs to the agency first.
+/// Floyd and Van Jacobson, figure 1, reduced: the unused capacity of one class of an agency goes to
+/// that agency first.
 #[test]
 fn a_family_is_served_before_strangers() {
     let config = by_number(vec![
@@ -142,7 +146,7 @@ fn a_family_is_served_before_strangers() {
     assert_shares(&config, &[1, 2, 3], &[0.0, 20.0, 40.0, 40.0]);
 }
 
-/// A bounded family holds its members to its share, whatever they may borrow among themselves.
+/// A bounded family limits its members to its share, whatever they borrow from each other.
 #[test]
 fn a_bounded_family_stays_within_its_share() {
     let config = by_number(vec![
@@ -173,7 +177,7 @@ fn shares_that_are_not_there_are_refused() {
     assert_eq!(refused(vec![leaf("a", None, at_priority(8, percent(10)))]), priority);
 }
 
-/// Packets of 1000 that leave at once from a bounded class of this burst.
+/// Packets of 1000 bytes that a bounded class of this burst sends at once.
 fn at_once(burst: Option<u64>) -> usize {
     let config = by_number(vec![leaf("a", None, Share { burst: burst.map(WireBytes::new), ..bounded(percent(10)) })]);
     let fifo: Node<Meta> = Box::new(Fifo::in_packets(PacketCount::new(1000), Overflow::Tail));
@@ -184,13 +188,14 @@ fn at_once(burst: Option<u64>) -> usize {
     std::iter::from_fn(|| cbq.dequeue(Instant::ZERO, &mut none)).count()
 }
 
-/// 20 packets where nothing else is said (`maxburst` of tc-cbq), and one on credit.
+/// 20 packets by default (`maxburst` of tc-cbq), and one on credit.
 #[test]
 fn a_pause_earns_a_burst() {
     assert_eq!([at_once(None), at_once(Some(5000)), at_once(Some(1000))], [21, 6, 2]);
 }
 
-/// All of what the family has is set apart for one of its members: the family has nothing to lend, not even to that one.
+/// One member reserves the whole share of its family: the family has nothing to lend, not even to
+/// that member.
 #[test]
 fn what_is_all_set_apart_is_lent_to_nobody() {
     let family = |share| by_number(vec![inner("us", None, share), leaf("web", Some("us"), isolated(percent(60)))]);
@@ -198,7 +203,7 @@ fn what_is_all_set_apart_is_lent_to_nobody() {
     assert_shares(&family(percent(60)), &[1], &[0.0, 100.0]);
 }
 
-/// 20 % are its own, 40 % it borrows from the family, which pays for that and has no more.
+/// 20 % are its own, 40 % it borrows from the family, which pays for them and has no more.
 #[test]
 fn what_an_isolated_class_borrows_is_paid_for_above() {
     let config = by_number(vec![
