@@ -1,15 +1,17 @@
-//! Two rate three color marker (trTCM): a peak rate that everything must keep, and a committed one for what is green.
+//! Two rate three color marker (trTCM): a peak rate for all packets, and a committed rate for green
+//! ones.
 //!
-//! Published: RFC 2698, whose names the fields have.
-//! Differs: tokens flow without steps, and bytes are those on the wire. A packet that comes green is treated in color-aware
-//! mode as every packet is in color-blind mode (RFC 2698, section 3), so there is one method for both.
+//! Published: RFC 2698, with its names of the parameters.
+//! Differs: tokens flow continuously, and bytes are those on the wire. Color-aware mode treats an
+//! arriving green packet as color-blind mode treats every packet (RFC 2698, section 3), so one
+//! method serves both.
 //! Cost: two multiplications a packet.
 
 use lastmile_units::{BitRate, Instant, WireBytes};
 
 use super::{Color, MeterError, TokenBucket, fits};
 
-/// What a two rate three color marker is made of.
+/// Parameters of a two rate three color marker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
     /// Peak information rate, on the wire: at least `cir`.
@@ -46,12 +48,13 @@ impl TrTcm {
         Self { peak: TokenBucket::new(config.pir, config.pbs), committed: TokenBucket::new(config.cir, config.cbs) }
     }
 
-    /// The color of a packet that was `before`: [`Color::Green`] in color-blind mode.
+    /// The color of a packet that arrives with the color `before`: [`Color::Green`] in color-blind
+    /// mode.
     pub fn conform(&mut self, now: Instant, size: WireBytes, before: Color) -> Color {
         if before == Color::Red || !self.peak.take(now, size) {
             return Color::Red;
         }
-        // The peak bucket has paid; what it let pass is green if the committed bucket pays too.
+        // The peak bucket has paid; the packet is green if the committed bucket pays too.
         if before == Color::Green && self.committed.take(now, size) { Color::Green } else { Color::Yellow }
     }
 }
