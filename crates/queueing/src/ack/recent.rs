@@ -1,4 +1,4 @@
-//! What is remembered of flows that were heard of lately, within bounds and by a rule that is the same in every run.
+//! State of recently seen flows, within bounds and by a rule that is equal in every run.
 
 use core::hash::{BuildHasher, BuildHasherDefault, Hash};
 use std::collections::HashMap;
@@ -9,11 +9,12 @@ use lastmile_units::{Duration, Instant};
 
 use super::flow_map::FlowHasher;
 
-/// Something by flow, forgotten when the flow has been silent for some time.
+/// State by flow, forgotten when the flow has been silent for some time.
 ///
-/// There are two generations. Whatever is looked up is in the young one; when that is old enough or full, it takes the place
-/// of the old one, which goes. So a look-up is O(1), and no more than twice [`Recent::MOST`] flows are remembered: where
-/// there are more, those not heard of for longest go first, give or take a generation.
+/// There are two generations. Every look-up moves the entry into the young one; when that is old
+/// enough or full, it replaces the old one, which is discarded. A look-up is therefore O(1), and at
+/// most twice [`Recent::CAPACITY`] flows are remembered: if there are more, those silent for longest
+/// are forgotten first, to within a generation.
 #[derive(Debug)]
 pub(super) struct Recent<T, K = FlowId, S = BuildHasherDefault<FlowHasher>> {
     young: HashMap<K, Seen<T>, S>,
@@ -26,7 +27,7 @@ pub(super) struct Recent<T, K = FlowId, S = BuildHasherDefault<FlowHasher>> {
 #[derive(Debug)]
 struct Seen<T> {
     at: Instant,
-    what: T,
+    state: T,
 }
 
 impl<T> Recent<T> {
@@ -37,34 +38,34 @@ impl<T> Recent<T> {
 }
 
 impl<T, K: Eq + Hash, S: BuildHasher + Clone> Recent<T, K, S> {
-    /// Flows in a generation.
-    const MOST: usize = 1 << 16;
+    /// Maximum number of flows in a generation.
+    const CAPACITY: usize = 1 << 16;
 
-    /// The same for flows that strangers name.
+    /// As [`Recent::new`], with a hasher for keys that strangers choose.
     pub(super) fn with_hasher(idle: Duration, hasher: &S) -> Self {
         let empty = || HashMap::with_hasher(hasher.clone());
         Self { young: empty(), old: empty(), since: Instant::ZERO, idle }
     }
 
-    /// What is known of a flow; no sign of life.
+    /// The state of a flow. Does not count as seeing the flow.
     pub(super) fn get(&self, now: Instant, flow: &K) -> Option<&T> {
         let seen = self.young.get(flow).or_else(|| self.old.get(flow))?;
-        (now.since(seen.at) < self.idle).then_some(&seen.what)
+        (now.since(seen.at) < self.idle).then_some(&seen.state)
     }
 
-    /// What is known of a flow, however long ago; no sign of life.
+    /// The state of a flow, however old. Does not count as seeing the flow.
     pub(super) fn get_mut(&mut self, flow: &K) -> Option<&mut T> {
         let seen = match self.young.get_mut(flow) {
             Some(seen) => seen,
             None => self.old.get_mut(flow)?,
         };
-        Some(&mut seen.what)
+        Some(&mut seen.state)
     }
 
-    /// Remembers this of a flow, in place of what was known of it.
-    pub(super) fn put(&mut self, now: Instant, flow: K, what: T) {
+    /// Replaces the state of a flow.
+    pub(super) fn insert(&mut self, now: Instant, flow: K, state: T) {
         self.forget(&flow);
-        self.hear(now, flow, || what);
+        self.get_or_create(now, flow, || state);
     }
 
     pub(super) fn forget(&mut self, flow: &K) {
@@ -72,9 +73,9 @@ impl<T, K: Eq + Hash, S: BuildHasher + Clone> Recent<T, K, S> {
         self.old.remove(flow);
     }
 
-    /// What is known of a flow that is heard of now; made if there is nothing.
-    pub(super) fn hear(&mut self, now: Instant, flow: K, make: impl FnOnce() -> T) -> &mut T {
-        if now.since(self.since) >= self.idle || self.young.len() >= Self::MOST {
+    /// The state of a flow that is seen now; `make` creates it if there is none.
+    pub(super) fn get_or_create(&mut self, now: Instant, flow: K, make: impl FnOnce() -> T) -> &mut T {
+        if now.since(self.since) >= self.idle || self.young.len() >= Self::CAPACITY {
             let empty = HashMap::with_hasher(self.young.hasher().clone());
             self.old = std::mem::replace(&mut self.young, empty);
             self.since = now;
@@ -84,10 +85,10 @@ impl<T, K: Eq + Hash, S: BuildHasher + Clone> Recent<T, K, S> {
             None => self.old.remove(&flow),
         };
         let known = known.filter(|seen| now.since(seen.at) < self.idle);
-        let what = known.map_or_else(make, |seen| seen.what);
+        let state = known.map_or_else(make, |seen| seen.state);
         match self.young.entry(flow) {
             Entry::Occupied(_) => unreachable!("it was taken out just now"),
-            Entry::Vacant(place) => &mut place.insert(Seen { at: now, what }).what,
+            Entry::Vacant(entry) => &mut entry.insert(Seen { at: now, state }).state,
         }
     }
 }
@@ -108,20 +109,21 @@ mod tests {
     fn a_flow_is_forgotten_when_it_has_been_silent_for_as_long_and_not_before() {
         let mut recent = recent();
         let flow = FlowId::new(1);
-        assert_eq!(recent.hear(at(0), flow, || 7), &mut 7);
-        assert_eq!(recent.hear(at(99), flow, || 8), &mut 7);
-        assert_eq!(recent.hear(at(198), flow, || 8), &mut 7);
-        assert_eq!(recent.hear(at(298), flow, || 9), &mut 9);
+        assert_eq!(recent.get_or_create(at(0), flow, || 7), &mut 7);
+        assert_eq!(recent.get_or_create(at(99), flow, || 8), &mut 7);
+        assert_eq!(recent.get_or_create(at(198), flow, || 8), &mut 7);
+        assert_eq!(recent.get_or_create(at(298), flow, || 9), &mut 9);
     }
 
-    /// Three flows in turn, each every 30 ms: none is silent for 100 ms, however often the generations change.
+    /// Three flows in turn, each every 30 ms: none is silent for 100 ms, however often the
+    /// generations change.
     #[test]
     fn flows_that_are_heard_of_in_turn_are_all_remembered() {
         let mut recent = recent();
         for n in 0..300 {
             let flow = n % 3;
-            let known = *recent.hear(at(10 * u64::from(n)), FlowId::new(flow), || n);
-            assert_eq!(known, flow, "what was made when it was first heard of");
+            let known = *recent.get_or_create(at(10 * u64::from(n)), FlowId::new(flow), || n);
+            assert_eq!(known, flow, "state was made when it was first heard of");
         }
     }
 
@@ -129,7 +131,7 @@ mod tests {
     fn what_is_not_heard_of_again_does_not_stay() {
         let mut recent = recent();
         for n in 0..10_000 {
-            recent.hear(at(u64::from(n)), FlowId::new(n), || n);
+            recent.get_or_create(at(u64::from(n)), FlowId::new(n), || n);
         }
         assert!(recent.young.len() + recent.old.len() <= 200);
     }
@@ -138,10 +140,10 @@ mod tests {
     fn what_is_put_takes_the_place_of_what_was_known() {
         let mut recent = recent();
         let flow = FlowId::new(1);
-        recent.put(at(0), flow, 7);
+        recent.insert(at(0), flow, 7);
         // Another generation begins.
-        recent.put(at(150), FlowId::new(2), 0);
-        recent.put(at(160), flow, 8);
+        recent.insert(at(150), FlowId::new(2), 0);
+        recent.insert(at(160), flow, 8);
         assert_eq!(recent.get(at(170), &flow), Some(&8));
         assert_eq!(recent.get_mut(&flow), Some(&mut 8));
         recent.forget(&flow);
@@ -152,10 +154,10 @@ mod tests {
     fn no_more_than_two_generations_are_remembered() {
         let mut recent = recent();
         for n in 0..200_000 {
-            recent.hear(at(0), FlowId::new(n), || n);
+            recent.get_or_create(at(0), FlowId::new(n), || n);
         }
-        assert!(recent.young.len() + recent.old.len() <= 2 * Recent::<u32>::MOST);
-        assert_eq!(recent.hear(at(1), FlowId::new(199_999), || 0), &mut 199_999);
-        assert_eq!(recent.hear(at(1), FlowId::new(0), || 5), &mut 5);
+        assert!(recent.young.len() + recent.old.len() <= 2 * Recent::<u32>::CAPACITY);
+        assert_eq!(recent.get_or_create(at(1), FlowId::new(199_999), || 0), &mut 199_999);
+        assert_eq!(recent.get_or_create(at(1), FlowId::new(0), || 5), &mut 5);
     }
 }

@@ -57,7 +57,8 @@ fn the_oldest_goes_and_only_one_at_a_time() {
     assert_eq!(both(&[data(1), ack(1), ack(2), ack(3)], &ack(4)), [Some(1), Some(1)]);
 }
 
-/// The only one must stand right before the trigger; even a packet of another flow between them keeps it.
+/// A single ACK must be directly before the trigger; a packet of another flow between them keeps
+/// it.
 #[test]
 fn aggressive_takes_a_single_ack_only_from_right_before_the_trigger() {
     let other = Meta { flow: FlowId::new(2), ..ack(9) };
@@ -74,7 +75,7 @@ fn other_flows_and_protocols_are_no_acks_of_the_flow() {
     assert_eq!(both(&[ack(1), ack(2)], &Meta { protocol: Protocol::Udp, ..ack(3) }), [None, None]);
 }
 
-/// Data with an ACK triggers; a SYN does not, nor does what acknowledges nothing.
+/// Data with an ACK triggers; a SYN does not, nor does a segment without ACK.
 #[test]
 fn whatever_acknowledges_triggers() {
     let older = [ack(1), ack(2)];
@@ -127,7 +128,7 @@ fn sack_blocks_must_be_told_again() {
     assert_eq!(both(&twice(&[(20, 30), (50, 60)]), &sacked(10, &[(50, 70), (20, 30)])), [Some(0), Some(0)]);
     assert_eq!(both(&twice(&[(20, 30), (50, 60)]), &sacked(10, &[(50, 90)])), [None, None]);
     assert_eq!(both(&twice(&[(20, 30)]), &sacked(10, &[(25, 90)])), [None, None]);
-    // Even where the number has moved past the block.
+    // Even if the number has advanced past the block.
     assert_eq!(both(&twice(&[(20, 30)]), &ack(40)), [None, None]);
 }
 
@@ -138,19 +139,19 @@ fn a_dsack_stays() {
     assert_eq!(both(&[dsack, dsack], &sacked(11, &[(5, 10), (20, 40)])), [None, None]);
 }
 
-/// Rule 7: more acknowledged, or more selectively.
+/// Rule 7: a higher number, or more SACK information.
 #[test]
 fn the_same_again_removes_nothing() {
     assert_eq!(both(&[ack(1), ack(1)], &ack(1)), [None, None]);
     assert_eq!(both(&[ack(1), ack(1)], &Meta { window: 900, ..ack(1) }), [None, None]);
-    let told = sacked(1, &[(20, 30)]);
-    assert_eq!(both(&[told, told], &told), [None, None]);
-    assert_eq!(both(&[told, told], &sacked(2, &[(20, 30)])), [Some(0), Some(0)]);
-    assert_eq!(both(&[told, told], &sacked(1, &[(20, 31)])), [Some(0), Some(0)]);
-    assert_eq!(both(&[ack(1), ack(1)], &told), [Some(0), Some(0)]);
+    let with_blocks = sacked(1, &[(20, 30)]);
+    assert_eq!(both(&[with_blocks, with_blocks], &with_blocks), [None, None]);
+    assert_eq!(both(&[with_blocks, with_blocks], &sacked(2, &[(20, 30)])), [Some(0), Some(0)]);
+    assert_eq!(both(&[with_blocks, with_blocks], &sacked(1, &[(20, 31)])), [Some(0), Some(0)]);
+    assert_eq!(both(&[ack(1), ack(1)], &with_blocks), [Some(0), Some(0)]);
 }
 
-/// The last ACK before ECE or CWR change stays, also where the change came on data.
+/// The last ACK before ECE or CWR change stays, also if the change arrived on data.
 #[test]
 fn a_change_of_ece_or_cwr_ends_a_run() {
     let ece = |number| flagged(number, TcpFlags::ECE);
@@ -182,7 +183,7 @@ fn drain(queue: &mut CakeAckFilter<Meta>) -> Vec<Meta> {
 
 const ROOMY: Limit = Limit::Packets(PacketCount::new(1000));
 
-/// The queue of the flow is what counts: packets of other flows between its ACKs do not keep them.
+/// The queue of the flow counts: packets of other flows between its ACKs do not keep them.
 #[test]
 fn in_a_queue_for_all_a_flow_has_its_own_neighbours() {
     let other = Meta { flow: FlowId::new(2), ..data(9) };
@@ -218,7 +219,8 @@ fn the_exempt_are_left_alone_and_counted() {
     assert!(counts.contains(&("passed_exempt", 3)) && counts.contains(&("seen", 0)));
 }
 
-/// An exempt ACK that waits stays, and an exempt one that comes removes nothing: here those with timestamps, 52 bytes.
+/// A queued exempt ACK stays, and an arriving exempt one removes nothing: here those with
+/// timestamps, 52 bytes.
 #[test]
 fn the_exempt_neither_remove_nor_are_removed() {
     let exempt = |number| stamped(number, 1, 1);
@@ -231,7 +233,8 @@ fn the_exempt_neither_remove_nor_are_removed() {
     assert_eq!(send(&mut comes, [ack(3), ack(4)]), [(ack(1), DropReason::AckFiltered)]);
 }
 
-/// The first of the flow has left, and then its last is removed: what comes later finds its neighbours all the same.
+/// The first packet of the flow has departed, and then its last is removed: later packets have the
+/// right neighbours.
 #[test]
 fn what_has_left_has_no_neighbours() {
     let mut normal = queue(ROOMY, Overflow::Tail, &Rules::default());

@@ -66,7 +66,7 @@ fn duplicates_protect_themselves_and_the_ack_that_they_repeat() {
     assert_eq!(drain(&mut filter), acks([2000, 2000, 2000, 2000, 7000]));
 }
 
-/// A filter that looks at numbers alone takes fast retransmit away.
+/// A filter that compares numbers alone disables fast retransmit.
 #[test]
 fn by_number_alone_duplicates_go_too() {
     let mut filter = roomy(&Rules { duplicates: Duplicates::Remove, ..Rules::default() });
@@ -74,7 +74,7 @@ fn by_number_alone_duplicates_go_too() {
     assert_eq!(drain(&mut filter), acks([2000]));
 }
 
-/// Half of one is none, half of two is one: two wait.
+/// Half of one is none, half of two is one: two are queued.
 #[test]
 fn a_fraction_leaves_its_inverse_waiting() {
     let fraction = Fraction::new(1, 2).expect("a half");
@@ -108,13 +108,13 @@ fn a_duplicate_protects_only_the_newest_of_a_chain() {
 #[test]
 fn an_ack_whose_sack_blocks_the_newer_one_does_not_cover_stays() {
     let mut filter = roomy(&Rules::default());
-    let mut told = ack(1, 1000);
+    let mut with_blocks = ack(1, 1000);
     let block = SackBlock { left: SeqNumber::new(5000), right: SeqNumber::new(6000) };
-    told.set_options(Options::NONE.with_sack(&[block]));
-    (told.header_len, told.ip_len) = (52, 52);
-    assert_eq!(send(&mut filter, [told, ack(1, 2000)]), []);
+    with_blocks.set_options(Options::NONE.with_sack(&[block]));
+    (with_blocks.header_len, with_blocks.ip_len) = (52, 52);
+    assert_eq!(send(&mut filter, [with_blocks, ack(1, 2000)]), []);
     assert_eq!(send(&mut filter, acks([3000])), [(ack(1, 2000), DropReason::AckFiltered)]);
-    assert_eq!(drain(&mut filter), [told, ack(1, 3000)]);
+    assert_eq!(drain(&mut filter), [with_blocks, ack(1, 3000)]);
 }
 
 #[test]
@@ -126,7 +126,8 @@ fn a_keep_alive_probe_stays() {
     assert_eq!(drain(&mut filter), [probe, next]);
 }
 
-/// RFC 9293, section 3.10.7.4: a probe from below the window is answered and dropped, and what it acknowledges with it.
+/// RFC 9293, section 3.10.7.4: a probe from below the window is answered and dropped, and its
+/// acknowledgement with it.
 #[test]
 fn a_keep_alive_probe_removes_nothing() {
     let mut filter = roomy(&Rules::default());
@@ -136,7 +137,7 @@ fn a_keep_alive_probe_removes_nothing() {
     assert_eq!(drain(&mut filter), [first, probe]);
 }
 
-/// RFC 3168, section 6.1: between two times of ECE stands the one ACK that says that the first was over.
+/// RFC 3168, section 6.1: between two periods of ECE one ACK reports the end of the first.
 #[test]
 fn the_ack_before_ece_or_cwr_stays() {
     for flag in [TcpFlags::ECE, TcpFlags::CWR] {
@@ -155,13 +156,13 @@ fn the_latest_window_removes_the_ones_before() {
     assert_eq!(drain(&mut filter), [opened]);
 }
 
-/// The new ACK would not fit even in place of the old one: the old one must live.
+/// The new ACK would not fit even in place of the old one: the old one must stay.
 #[test]
 fn nothing_is_removed_for_an_ack_that_finds_no_room() {
     let mut filter = filter(Limit::Bytes(ByteCount::new(1550)), Overflow::Tail, &Rules::default());
     let large = Meta { ip_len: 64, header_len: 64, ..ack(1, 2000) };
     assert_eq!(send(&mut filter, [data(), ack(1, 1000), large]), [(large, DropReason::Tail)]);
-    // One of the same size takes the place of the old one in the full queue.
+    // An ACK of equal size replaces the old one in the full queue.
     assert_eq!(send(&mut filter, [ack(1, 3000)]), [(ack(1, 1000), DropReason::AckFiltered)]);
     assert_eq!(drain(&mut filter), [data(), ack(1, 3000)]);
 }
@@ -175,8 +176,8 @@ fn head_drop_makes_room_and_forgets_what_went() {
     assert_eq!(drain(&mut filter), [data(), ack(1, 2000)]);
 }
 
-/// The data acknowledges 2000, and so the ACK of 2000 behind it is a duplicate; it repeats none that waits. A reset without ACK
-/// says nothing of what is acknowledged (RFC 9293, section 3.1).
+/// The data acknowledges 2000, so the ACK of 2000 behind it is a duplicate; it repeats no queued
+/// one. A reset without ACK acknowledges nothing (RFC 9293, section 3.1).
 #[test]
 fn data_that_acknowledges_is_what_a_duplicate_repeats() {
     let mut filter = roomy(&Rules::default());
@@ -188,7 +189,7 @@ fn data_that_acknowledges_is_what_a_duplicate_repeats() {
     assert_eq!(counted(&filter)[4], ("duplicates_kept", 1));
 }
 
-/// Half of one is none: 1000 and 2000 wait, until one of them is protected or leaves.
+/// Half of one is none: 1000 and 2000 are queued, until one of them is protected or departs.
 #[test]
 fn what_is_protected_or_has_left_is_never_removed() {
     let half = || roomy(&Rules { fraction: Fraction::new(1, 2).expect("a half"), ..Rules::default() });
@@ -205,16 +206,16 @@ fn what_is_protected_or_has_left_is_never_removed() {
     assert!(filter.flows.is_empty());
 }
 
-/// The old ACK would stay for its SACK block, so its room does not fall free.
+/// The old ACK would stay for its SACK block, so its space is not released.
 #[test]
 fn a_protected_ack_makes_no_room() {
     let mut filter = filter(Limit::Packets(PacketCount::new(2)), Overflow::Tail, &Rules::default());
-    let mut told = ack(1, 1000);
+    let mut with_blocks = ack(1, 1000);
     let block = SackBlock { left: SeqNumber::new(5000), right: SeqNumber::new(6000) };
-    told.set_options(Options::NONE.with_sack(&[block]));
-    (told.header_len, told.ip_len) = (52, 52);
-    assert_eq!(send(&mut filter, [data(), told, ack(1, 2000)]), [(ack(1, 2000), DropReason::Tail)]);
-    assert_eq!(drain(&mut filter), [data(), told]);
+    with_blocks.set_options(Options::NONE.with_sack(&[block]));
+    (with_blocks.header_len, with_blocks.ip_len) = (52, 52);
+    assert_eq!(send(&mut filter, [data(), with_blocks, ack(1, 2000)]), [(ack(1, 2000), DropReason::Tail)]);
+    assert_eq!(drain(&mut filter), [data(), with_blocks]);
 }
 
 #[test]
@@ -226,7 +227,8 @@ fn what_is_larger_than_the_whole_limit_is_dropped_as_such() {
     }
 }
 
-/// 1000 goes for 2000; the second 2000 is a duplicate; 1500 was overtaken; what is stamped stays for want of timestamps behind it.
+/// 1000 is removed for 2000; the second 2000 is a duplicate; 1500 was reordered; the stamped one
+/// stays, since the ACKs behind it have no timestamps.
 #[test]
 fn each_packet_is_counted_once_by_what_became_of_it() {
     let mut tail = filter(Limit::Bytes(ByteCount::new(1732)), Overflow::Tail, &Rules::default());

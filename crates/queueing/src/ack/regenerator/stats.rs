@@ -1,11 +1,11 @@
-//! What a regenerator counts.
+//! Counters of a regenerator.
 
 use lastmile_packet::{AckList, SeqNumber};
 
 use crate::ack::Passed;
 use crate::discipline::Counter;
 
-/// What a regenerator counts.
+/// Counters of a regenerator.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stats {
     pub(super) seen: u64,
@@ -27,7 +27,7 @@ pub(super) struct Stats {
 }
 
 impl Stats {
-    /// The list of the signal, if it is about the ACK `ack`.
+    /// The list of the signal, if it describes the ACK `ack`.
     pub(super) fn matched(&mut self, signal: Option<(SeqNumber, AckList)>, ack: SeqNumber) -> AckList {
         match signal {
             Some((about, list)) if about == ack => list,
