@@ -56,8 +56,8 @@ fn count(cake: &Cake<Meta>, tin: &str, wanted: &str) -> u64 {
     found.expect(wanted)
 }
 
-/// Keeps each of `flows` (given as packets) waiting with two packets for so long, asks when told, and gives the packets that
-/// left. What is dropped comes again.
+/// Keeps two packets of each of `flows` queued until `until`, dequeues at every ready time, and
+/// returns the packets sent. Dropped packets are enqueued again.
 fn keep_busy(cake: &mut Cake<Meta>, flows: &[Meta], until: Instant) -> Vec<(Instant, Meta)> {
     let mut now = Instant::ZERO;
     let mut sent = Vec::new();
@@ -82,8 +82,9 @@ fn bytes_of(sent: &[(Instant, Meta)], is: impl Fn(&Meta) -> bool) -> u64 {
     sent.iter().filter(|(_, packet)| is(packet)).map(|(_, packet)| u64::from(packet.ip_len)).sum()
 }
 
-/// 40, 576 and 1500 bytes behind 8 bytes of AAL5 trailer are 1, 13 and 32 cells. Whatever the mix, the packet behind n others
-/// leaves when the line would have carried them, cut to a picosecond.
+/// 40, 576 and 1500 bytes behind 8 bytes of AAL5 trailer are 1, 13 and 32 cells. For each mix, the
+/// packet behind n others departs when the line would have carried them, rounded down to a
+/// picosecond.
 #[test]
 fn the_shaper_keeps_the_exact_rate_in_bytes_on_the_wire() {
     let rate = BitRate::from_kbit_per_s(777);
@@ -98,7 +99,7 @@ fn the_shaper_keeps_the_exact_rate_in_bytes_on_the_wire() {
         while let Some(ready) = cake.next_ready(now) {
             assert_eq!(ready, from + Duration::from_ps((bits * 1_000_000_000_000 / 777_000) as u64), "{sizes:?}");
             now = ready;
-            // COBALT drops some: they are not charged.
+            // Packets that COBALT drops are not charged.
             let sent = cake.dequeue(now, &mut |_, _, _| {}).expect("it was promised");
             let cells = u128::from(u64::from(sent.ip_len + 8).div_ceil(48));
             bits += cells * 424;
@@ -107,7 +108,8 @@ fn the_shaper_keeps_the_exact_rate_in_bytes_on_the_wire() {
     }
 }
 
-/// No burst: after a pause the first packet leaves at once, and the second once the line would have carried the first.
+/// No burst: after a pause the first packet departs at once, and the second once the line would
+/// have carried the first.
 #[test]
 fn a_pause_earns_nothing() {
     let mut cake = build(&Config { bandwidth: Some(RATE), ..Config::default() });
@@ -123,7 +125,8 @@ fn a_pause_earns_nothing() {
     }
 }
 
-/// Asked 0.5 ms late each time, with packets of 1 ms: without catching up each lateness is lost, 1.5 ms a packet.
+/// Each dequeue is 0.5 ms late, with packets of 1 ms: without catching up all lateness is lost, 1.5
+/// ms a packet.
 #[test]
 fn a_late_caller_loses_rate_unless_it_may_catch_up() {
     let sent_in_a_second = |catch_up| {
@@ -142,7 +145,8 @@ fn a_late_caller_loses_rate_unless_it_may_catch_up() {
     assert_eq!(sent_in_a_second(Duration::from_ms(2)), 1000);
 }
 
-/// The line that is paid for may be another than the one below: 1500 bytes in 32 cells take 1.131 ms at 12 Mbit/s.
+/// The shaper may count for another line than the one below: 1500 bytes in 32 cells take 1.131 ms
+/// at 12 Mbit/s.
 #[test]
 fn the_shaper_may_count_for_a_later_line() {
     let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
@@ -153,8 +157,8 @@ fn the_shaper_may_count_for_a_later_line() {
     assert_eq!(cake.next_ready(ms(0)), Some(Instant::ZERO + Duration::from_ps(32 * 424 * 1_000_000 / 12)));
 }
 
-/// Four tins with more to send than they get: bulk keeps 1/16, video 1/2, voice 1/4 of the rate; best effort, whose threshold is
-/// the whole, gets the 3/16 that are left.
+/// Four tins with more to send than they get: bulk keeps 1/16, video 1/2, voice 1/4 of the rate;
+/// best effort, whose threshold is the whole rate, gets the remaining 3/16.
 #[test]
 fn tins_have_their_thresholds_when_all_are_busy() {
     let mut cake = build(&Config { bandwidth: Some(RATE), diffserv: Diffserv::Four, ..Config::default() });
@@ -167,15 +171,15 @@ fn tins_have_their_thresholds_when_all_are_busy() {
     }
 }
 
-/// What one tin does not use is for the others: voice alone beside best effort, which has the rest.
+/// Unused capacity of a tin is available to others: voice next to best effort, which has the rest.
 #[test]
-fn a_tin_beyond_its_threshold_waits_for_those_within() {
+fn a_tin_above_its_threshold_waits_for_those_below() {
     let mut cake = build(&Config { bandwidth: Some(RATE), ..Config::default() });
     let flows = [0, 46].map(|dscp| with_dscp(dscp, packet(u32::from(dscp), 1500)));
     let sent = keep_busy(&mut cake, &flows, ms(4000));
     let (voice, whole) = (bytes_of(&sent, |packet| packet.dscp() == 46), bytes_of(&sent, |_| true));
     assert!(voice.abs_diff(whole / 4) <= 2 * 1500, "{voice} of {whole}");
-    // And alone it has everything: 4000 packets of 1 ms.
+    // Alone it has everything: 4000 packets of 1 ms.
     let alone = keep_busy(&mut build(&Config { bandwidth: Some(RATE), ..Config::default() }), &flows[1..], ms(4000));
     assert!(alone.len() >= 4000);
 }
@@ -200,7 +204,7 @@ fn tins_share_by_weight_where_there_is_no_rate() {
     }
 }
 
-/// How much of what was sent had host 1, with 16 flows, and how much host 2, with one flow.
+/// Packets sent of host 1, with 16 flows, and of host 2, with one flow.
 fn shares_of_hosts(isolation: Isolation) -> (u64, u64) {
     let config = Config { bandwidth: Some(RATE), isolation, diffserv: Diffserv::BestEffort, ..Config::default() };
     let flows: Vec<Meta> = (100..116).chain([200]).map(|flow| packet(flow, 1500)).collect();
@@ -221,7 +225,8 @@ fn a_host_with_sixteen_flows_gets_no_more_than_a_host_with_one() {
     }
 }
 
-/// Four flows fill the line; a fifth sends 100 bytes every 20 ms, and never waits for more than the packet on its way: 1 ms.
+/// Four flows fill the line; a fifth sends 100 bytes every 20 ms, and waits at most for the packet
+/// in transmission: 1 ms.
 #[test]
 fn a_sparse_flow_waits_for_one_packet() {
     let mut cake = build(&Config { bandwidth: Some(RATE), ..Config::default() });
@@ -264,7 +269,7 @@ fn ack(flow: u32, number: u32) -> Meta {
 }
 
 #[test]
-fn newer_acks_take_the_place_of_older_ones() {
+fn newer_acks_replace_older_ones() {
     let left = |ack_filter| {
         let mut cake = build(&Config { ack_filter, ..Config::default() });
         for number in 1..=5 {
@@ -279,7 +284,7 @@ fn newer_acks_take_the_place_of_older_ones() {
     assert_eq!(left(Some(Mode::Aggressive)), [5]);
 }
 
-/// 256 flows over 1024 queues: a plain hash lets some share, the eight ways none.
+/// 256 flows over 1024 queues: with a plain hash some share, with eight ways none.
 #[test]
 fn flows_have_queues_of_their_own_up_to_a_load_of_a_quarter() {
     for from in [0, 10_000, 1_000_000] {
@@ -295,7 +300,7 @@ fn flows_have_queues_of_their_own_up_to_a_load_of_a_quarter() {
     }
 }
 
-/// Nine flows of one set: the ninth shares a queue. Once others are gone, it keeps its order all the same.
+/// Nine flows of one set: the ninth shares a queue. Once others are gone, it still keeps its order.
 #[test]
 fn a_flow_without_a_queue_of_its_own_keeps_its_order() {
     let mut cake = build(&Config { isolation: Isolation::Flows, ..Config::default() });
@@ -314,7 +319,8 @@ fn a_flow_without_a_queue_of_its_own_keeps_its_order() {
         seen.push((packet.flow.index(), packet.ip_id));
         Some(())
     };
-    // All but the shared queue are empty after 82 packets and the look that finds them so; their time to decay passes.
+    // All but the shared queue are empty after 82 packets and the check that finds them so; their
+    // time to decay passes.
     for _ in 0..88 {
         take(&mut cake, ms(0));
     }
@@ -326,9 +332,10 @@ fn a_flow_without_a_queue_of_its_own_keeps_its_order() {
     assert_eq!(of_the_ninth, (0..20).collect::<Vec<_>>());
 }
 
-/// Two flows with one first choice: the second takes the next way, and each later packet of it is found there.
+/// Two flows with one first choice: the second takes the next way, and each later packet of it is
+/// found there.
 #[test]
-fn packets_found_beside_their_first_choice_are_counted() {
+fn packets_found_outside_their_first_choice_are_counted() {
     let mut cake = build(&Config { isolation: Isolation::Flows, ..Config::default() });
     let slot = |flow: u32| isolation::mix(u64::from(flow)) as usize % QUEUES;
     let second = (1..).find(|&flow| slot(flow) == slot(0)).expect("a hash");
@@ -339,21 +346,22 @@ fn packets_found_beside_their_first_choice_are_counted() {
     assert_eq!(count(&cake, "best-effort", "way_misses"), 2);
 }
 
-/// Nine flows of one set, of which the ninth shares. Once its queue is empty it is no guest any more; two milliseconds later the
-/// others still keep their places, so that it has to look again and collides again.
+/// Nine flows of one set, of which the ninth shares. It stops sharing when its queue is empty. Two
+/// milliseconds later the others still keep their queues, so that it searches again and collides
+/// again.
 #[test]
-fn a_guest_is_none_any_more_once_its_queue_is_empty() {
+fn sharing_of_a_queue_ends_once_it_is_empty() {
     let mut cake = build(&Config { isolation: Isolation::Flows, ..Config::default() });
     let set = |flow: u32| isolation::mix(u64::from(flow)) as usize % QUEUES / 8;
     let flows: Vec<u32> = (0..).filter(|&flow| set(flow) == 7).take(9).collect();
     flows.iter().for_each(|&flow| put(&mut cake, ms(0), packet(flow, 100)));
-    let told = |cake: &Cake<Meta>| ["way_misses", "way_collisions"].map(|name| count(cake, "best-effort", name));
-    assert_eq!(told(&cake), [8, 1]);
+    let reported = |cake: &Cake<Meta>| ["way_misses", "way_collisions"].map(|name| count(cake, "best-effort", name));
+    assert_eq!(reported(&cake), [8, 1]);
     // A later packet of the guest is no other collision.
     put(&mut cake, ms(0), packet(flows[8], 100));
-    assert_eq!(told(&cake), [8, 1]);
+    assert_eq!(reported(&cake), [8, 1]);
     assert_eq!(std::iter::from_fn(|| cake.dequeue(ms(0), &mut none)).count(), 10);
-    // The looks that find the queues empty come while there is something to serve: one of another set.
+    // The checks that find the queues empty run while another flow is served: one of another set.
     let other = (0..).find(|&flow| set(flow) == 8).expect("a hash");
     for _ in 0..20 {
         put(&mut cake, ms(1), packet(other, 1500));
@@ -361,11 +369,11 @@ fn a_guest_is_none_any_more_once_its_queue_is_empty() {
         while cake.dequeue(ms(1), &mut none).is_some() {}
     }
     put(&mut cake, ms(2), packet(flows[8], 100));
-    assert_eq!(told(&cake), [9, 2]);
+    assert_eq!(reported(&cake), [9, 2]);
 }
 
-/// Best effort has the line for a second, then voice comes beside it: of the next 400 packets it has its quarter, and nothing for
-/// the time that it was away.
+/// Best effort has the line for a second, then voice starts: of the next 400 packets it has its
+/// quarter, and nothing for its absence.
 #[test]
 fn a_tin_earns_nothing_in_a_pause() {
     let mut cake = build(&Config { bandwidth: Some(RATE), ..Config::default() });
@@ -388,9 +396,10 @@ fn a_tin_earns_nothing_in_a_pause() {
     assert!(of_voice.abs_diff(100) <= 2, "{of_voice} packets of voice");
 }
 
-/// 20 000 bytes of memory: a flow of 40 packets of 1000 bytes loses its oldest, one of two packets loses none.
+/// 20 000 bytes of memory: a flow of 40 packets of 1000 bytes loses its oldest, one of two packets
+/// loses none.
 #[test]
-fn the_longest_queue_pays_for_what_does_not_fit() {
+fn the_longest_queue_loses_packets_on_overflow() {
     let mut cake = build(&Config { memory: Some(ByteCount::new(20_000)), ..Config::default() });
     let mut dropped = Vec::new();
     let mut put = |cake: &mut Cake<Meta>, packet: Meta| {
@@ -408,9 +417,9 @@ fn the_longest_queue_pays_for_what_does_not_fit() {
     assert_eq!(cake.backlog().bytes, ByteCount::new(20_000));
 }
 
-/// Whoever understands marks is marked, whoever does not loses packets; both as often.
+/// ECN-capable senders get marks, others get drops; both equally often.
 #[test]
-fn congestion_is_told_by_marks_where_they_are_understood() {
+fn congestion_is_signalled_by_marks_to_ecn_capable_senders() {
     let lost_and_marked = |ecn| {
         let mut cake = build(&Config { bandwidth: Some(RATE), ..Config::default() });
         for _ in 0..1000 {
@@ -432,7 +441,7 @@ fn congestion_is_told_by_marks_where_they_are_understood() {
     assert!(none_lost == 0 && marked > 20);
 }
 
-/// Four times what 12 Mbit/s carry in a second is 6 MB; at 100 ms it is less than 4 MiB.
+/// Four times the bytes that 12 Mbit/s carry in a second is 6 MB; at 100 ms it is less than 4 MiB.
 #[test]
 fn memory_follows_from_rate_and_round_trip_time() {
     let memory =
@@ -443,7 +452,7 @@ fn memory_follows_from_rate_and_round_trip_time() {
 }
 
 #[test]
-fn what_lets_nothing_pass_is_refused() {
+fn parameters_with_which_nothing_passes_are_refused() {
     let refused = |config: Config| config.check().expect_err("refused").to_string();
     let memory = Some(ByteCount::new(1499));
     let expected = "a memory of 1499 bytes does not hold the largest packet, which has 1500 bytes";
@@ -452,8 +461,9 @@ fn what_lets_nothing_pass_is_refused() {
     assert_eq!(Config::default().check(), Ok(()));
 }
 
-/// 20 Mbit/s make a 4096th of a second 610 bytes, 1 Mbit/s 30 and 100 Mbit/s 3051: but a quantum is from 300 to 1514 bytes. A flow
-/// sends packets of 100 as long as some of its quantum is left: 7, 3 and 16.
+/// At 20 Mbit/s a 4096th of a second is 610 bytes, at 1 Mbit/s 30 and at 100 Mbit/s 3051: but a
+/// quantum is from 300 to 1514 bytes. A flow sends packets of 100 as long as some of its quantum is
+/// left: 7, 3 and 16.
 #[test]
 fn a_turn_is_a_4096th_of_a_second() {
     for (mbit, packets) in [(20, 7), (1, 3), (100, 16)] {
@@ -477,7 +487,7 @@ fn a_turn_is_a_4096th_of_a_second() {
 
 /// 40, 576 and 1500 bytes are 1, 13 and 32 cells.
 #[test]
-fn a_tin_tells_what_it_sent_and_what_it_did_not() {
+fn a_tin_counts_packets_sent_and_dropped() {
     let (memory, diffserv) = (Some(ByteCount::new(3000)), Diffserv::BestEffort);
     let config = Config { memory, diffserv, ..Config::default() };
     let mut cake = Cake::new(&config, &environment(Framing::Atm, 8));
@@ -487,10 +497,10 @@ fn a_tin_tells_what_it_sent_and_what_it_did_not() {
     }
     assert_eq!(reasons, [DropReason::TooLarge, DropReason::Head]);
     assert_eq!(std::iter::from_fn(|| cake.dequeue(ms(0), &mut none)).count(), 3);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     cake.counters(&mut |counter| {
         if counter.value > 0 {
-            told.push(format!("{} {} {}", counter.path, counter.name, counter.value));
+            reported.push(format!("{} {} {}", counter.path, counter.name, counter.value));
         }
     });
     let expected = [
@@ -501,11 +511,11 @@ fn a_tin_tells_what_it_sent_and_what_it_did_not() {
         "tins.best-effort dropped_head 1",
         "tins.best-effort way_misses 1",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
 }
 
-/// A byte at 3 kbit/s takes 2 666 666 666.67 ps. The part of a picosecond is carried as long as the shaper is busy; after a pause,
-/// or a caller that came too late, it is gone.
+/// A byte at 3 kbit/s takes 2 666 666 666.67 ps. The fraction of a picosecond is carried as long as
+/// the shaper is busy; a pause, or a late caller, discards it.
 #[test]
 fn parts_of_a_picosecond_are_carried_while_the_shaper_is_busy() {
     let byte = Duration::from_ps(2_666_666_666);
@@ -524,7 +534,7 @@ fn parts_of_a_picosecond_are_carried_while_the_shaper_is_busy() {
     assert_eq!(send(late, 1), late + byte);
 }
 
-/// What just fits is taken.
+/// Values at the limit are accepted.
 #[test]
 fn memory_for_one_packet_and_the_least_round_trip_time_are_enough() {
     let config = Config { memory: Some(ByteCount::new(1500)), rtt: Config::LEAST_RTT, ..Config::default() };
@@ -537,14 +547,15 @@ fn memory_for_one_packet_and_the_least_round_trip_time_are_enough() {
 
 #[test]
 fn seeds_give_other_random_numbers() {
-    let first = |seed| build(&Config { seed, ..Config::default() }).cx.random.bits();
+    let first = |seed| build(&Config { seed, ..Config::default() }).shared.random.bits();
     assert_eq!(first(1), first(1));
     assert_ne!(first(1), first(2));
 }
 
-/// Sixteen flows of a host end, and one comes again: it has half of the rate beside another host's, and not a 17th.
+/// Sixteen flows of a host end, and one returns: it has half of the rate next to another host's,
+/// and not a 17th.
 #[test]
-fn flows_that_are_gone_do_not_count_against_their_host() {
+fn ended_flows_do_not_count_against_their_host() {
     let config = Config { bandwidth: Some(RATE), diffserv: Diffserv::BestEffort, ..Config::default() };
     let mut cake = build(&config);
     let mut now = ms(0);
