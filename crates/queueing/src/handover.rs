@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_leaves_first_and_nothing_is_lost() {
+    fn the_earlier_backlog_departs_first_and_nothing_is_lost() {
         let mut earlier = fifo(10);
         earlier.enqueue(at(0), packet(100), &mut none);
         earlier.enqueue(at(0), packet(101), &mut none);
@@ -188,7 +188,7 @@ mod tests {
     /// Packets of the earlier queue have level 0 whatever their class; then the classes of the next
     /// queue count.
     #[test]
-    fn what_the_earlier_queue_sends_is_interrupted_by_nothing() {
+    fn packets_of_the_earlier_queue_are_not_interrupted() {
         let mut earlier = two_classes();
         earlier.enqueue(at(0), packet(100), &mut none);
         let mut queue = Handover::new(earlier, two_classes());
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_of_the_next_queue_holds_for_what_comes() {
+    fn the_limit_of_the_next_queue_applies_to_arrivals() {
         let mut earlier = fifo(10);
         earlier.enqueue(at(0), packet(100), &mut none);
         let mut queue = Handover::new(earlier, fifo(1));

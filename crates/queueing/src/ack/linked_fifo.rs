@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_keeps_its_order_when_first_middle_or_last_go() {
+    fn removals_keep_the_order_of_the_others() {
         let mut fifo = LinkedFifo::new();
         let handles: Vec<_> = (0..6).map(|n| fifo.push_back(n)).collect();
         assert_eq!(fifo.remove(handles[0]), 0);

@@ -118,7 +118,7 @@ mod tests {
     /// Three flows in turn, each every 30 ms: none is silent for 100 ms, however often the
     /// generations change.
     #[test]
-    fn flows_that_are_heard_of_in_turn_are_all_remembered() {
+    fn flows_seen_in_turn_are_all_remembered() {
         let mut recent = recent();
         for n in 0..300 {
             let flow = n % 3;
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_heard_of_again_does_not_stay() {
+    fn silent_flows_are_discarded() {
         let mut recent = recent();
         for n in 0..10_000 {
             recent.get_or_create(at(u64::from(n)), FlowId::new(n), || n);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_takes_the_place_of_what_was_known() {
+    fn an_insertion_replaces_the_state() {
         let mut recent = recent();
         let flow = FlowId::new(1);
         recent.insert(at(0), flow, 7);

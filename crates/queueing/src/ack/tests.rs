@@ -108,7 +108,7 @@ fn an_overtaken_ack_is_not_the_newest() {
 }
 
 #[test]
-fn what_may_not_be_regulated_is_counted_by_its_reason() {
+fn unregulated_packets_are_counted_by_reason() {
     let mut passed = Passed::default();
     let plain = ack(1, 1, Options::NONE);
     let mut exempt = Condition::from(Match::Flow(FlowId::new(9)));

@@ -55,7 +55,7 @@ fn a_byte_limit_lets_a_small_packet_in_where_a_large_one_does_not_fit() {
 }
 
 #[test]
-fn head_drop_takes_as_many_as_a_large_packet_needs() {
+fn head_drop_frees_the_space_that_a_large_packet_needs() {
     let mut fifo = Fifo::in_bytes(ByteCount::new(1600), Overflow::Head);
     let dropped = fill(&mut fifo, &[(1, 40), (2, 40), (3, 40), (4, 1500)]);
     assert_eq!(dropped, [(1, DropReason::Head)]);
@@ -64,7 +64,7 @@ fn head_drop_takes_as_many_as_a_large_packet_needs() {
 
 /// 33 cells hold one packet of 1500 bytes (1508 / 48 = 31.4: 32 cells) and one of 40.
 #[test]
-fn a_cell_limit_counts_what_the_line_carries() {
+fn a_cell_limit_counts_cells_on_the_line() {
     let limit = Limit::Cells(CellCount::new(33));
     let mut fifo = Fifo::new(limit, Overflow::Tail, &atm()).expect("a line of cells");
     assert_eq!(
@@ -112,7 +112,7 @@ fn a_packet_as_large_as_the_whole_limit_fits() {
 }
 
 #[test]
-fn what_tail_drop_refuses_is_counted() {
+fn tail_drops_are_counted() {
     let mut fifo = Fifo::in_packets(PacketCount::new(1), Overflow::Tail);
     fill(&mut fifo, &[(1, 60), (2, 60), (3, 60)]);
     let mut tail = 0;

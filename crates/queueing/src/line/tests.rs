@@ -76,7 +76,7 @@ fn a_packet_takes_its_wire_time_and_the_delay() {
 
 /// 1000 bytes at 8 kbit/s take 1 s: after 250 ms a quarter of the bits have been sent.
 #[test]
-fn bits_count_as_they_leave() {
+fn bits_count_as_they_are_sent() {
     let mut line = line(&config(8, "ip"), 10);
     line.enqueue(at_us(0), packet(1, 1_000), &mut Log::default());
     assert_eq!(line.stats().wire_bytes.bits(), 8_000);
@@ -85,7 +85,7 @@ fn bits_count_as_they_leave() {
 }
 
 #[test]
-fn what_does_not_fit_the_queue_is_dropped_and_counted() {
+fn a_packet_that_does_not_fit_the_queue_is_dropped_and_counted() {
     let mut line = line(&config(512, "ip"), 2);
     let mut log = Log::default();
     for number in 0..5 {
@@ -110,7 +110,7 @@ fn a_lost_packet_takes_its_time_on_the_wire() {
 /// 640 bytes at 512 kbit/s take 10 ms. The second packet arrives at 2 ms and its transmission
 /// begins at 10 ms.
 #[test]
-fn a_packet_waits_from_when_it_came() {
+fn queueing_time_counts_from_arrival() {
     let mut line = line(&config(512, "ip"), 10);
     let mut log = Log::default();
     line.enqueue(at_us(0), packet(1, 640), &mut log);
@@ -122,7 +122,7 @@ fn a_packet_waits_from_when_it_came() {
 /// A packet that arrives exactly when the line becomes free is in the queue before the line
 /// dequeues.
 #[test]
-fn who_comes_as_the_line_falls_free_still_competes() {
+fn a_packet_that_arrives_as_the_line_becomes_free_still_competes() {
     let classes = [Match::PureAck, Match::Any].map(|matches| ClassSpec { matches, queue: Spec::fifo(10) });
     let queue = Spec::Priority { classes: classes.into() }.build(&LinkLayer::from_name("ip").unwrap()).unwrap();
     let mut line = Line::new(&config(512, "ip"), queue, Stream::new(1, "loss"));
@@ -191,7 +191,7 @@ impl Discipline<Meta> for Twins {
 /// 640 bytes take 10 ms, 10 bytes 156.25 us. Two packets arrive, two are created, one does not fit.
 /// By 16 ms only the first has arrived, transmitted from 1 to 11 ms.
 #[test]
-fn everything_is_counted_and_nothing_is_sent_before_it_came() {
+fn everything_is_counted_and_nothing_is_sent_before_its_arrival() {
     let queue = Twins(Fifo::in_packets(PacketCount::new(2), Overflow::Tail));
     let mut line = Line::new(&config(512, "ip"), Box::new(queue), Stream::new(1, "loss"));
     let mut log = Log::default();
@@ -263,7 +263,7 @@ fn ack(number: u32) -> Meta {
 /// RFC 1144: the first header is sent whole. Each later one has mask, checksum and an ACK
 /// difference of 100 in one byte: 4 bytes for 40.
 #[test]
-fn acks_shrink_to_4_bytes_and_come_out_whole() {
+fn acks_shrink_to_4_bytes_and_are_rebuilt_whole() {
     let mut line = line(&Config { compression: Compression::Rfc1144 { slots: 16 }, ..config(16, "ip") }, 100);
     let mut log = Log::default();
     for number in 1..=10 {

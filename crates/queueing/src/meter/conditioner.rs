@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_meter_the_precedence_that_a_packet_came_with_counts() {
+    fn without_a_meter_the_arriving_drop_precedence_counts() {
         let config = Config { meter: None, coming: Coming::Blind, low_priority: [false, true, true], drop: [false; 3] };
         let mut edge = Conditioner::new(&config);
         let passed = [10, 12, 14, 0].map(|dscp| pass(&mut edge, 0, dscp).unwrap());
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_with_clp_1_keeps_it() {
+    fn a_packet_that_arrives_with_clp_1_keeps_it() {
         let mut edge = three_precedences([false; 3], [false; 3]);
         let mut packet = packet(10);
         packet.mark.set_clp();

@@ -143,7 +143,7 @@ mod tests {
     /// 54 bytes are a cell and a byte of the next: two cells, the second of which is early. T is 2
     /// 831 196.58 ps, so they need a tolerance of 2 831 197 ps.
     #[test]
-    fn what_is_left_over_of_a_size_is_a_cell() {
+    fn a_partial_cell_counts_as_a_cell() {
         let rate = BitRate::from_kbit_per_s(149_760);
         let size = WireBytes::new(54);
         assert_eq!(gcra(rate, Duration::from_ps(2_831_196)).conform(Instant::ZERO, size), Color::Yellow);

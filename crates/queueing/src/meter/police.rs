@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_larger_than_the_mtu_exceeds() {
+    fn a_packet_larger_than_the_mtu_exceeds() {
         let mut police = Police::new(&config(None));
         assert!(!passes(&mut police, 0, 1501) && passes(&mut police, 0, 1500));
     }

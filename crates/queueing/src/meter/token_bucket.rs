@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exceeds_the_burst_never_conforms() {
+    fn a_packet_larger_than_the_burst_never_conforms() {
         let bucket = TokenBucket::new(BitRate::from_kbit_per_s(8), bytes(100));
         assert_eq!(bucket.ready_at(bytes(101)), None);
     }
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_covered_conforms_since_the_last_that_took_tokens() {
+    fn a_covered_packet_conforms_since_the_last_charge() {
         let mut bucket = TokenBucket::new(BitRate::from_kbit_per_s(8), bytes(100));
         assert!(bucket.take(after(1_000), bytes(50)));
         assert_eq!(bucket.ready_at(bytes(50)), Some(after(1_000)));

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_urgent_class_overtakes_what_waits_below_it() {
+    fn the_urgent_class_overtakes_the_backlog_of_lower_classes() {
         let mut scheduler = scheduler();
         let mut none = |_, packet, reason| panic!("{packet:?} dropped: {reason:?}");
         scheduler.enqueue(NOW, datagram(), &mut none);

@@ -112,7 +112,7 @@ fn answered(clamp: &mut WindowClamp<Fifo<Meta>>, shift: Option<u8>) -> Meta {
 }
 
 #[test]
-fn the_answer_of_the_other_direction_settles_what_was_offered() {
+fn the_answer_of_the_other_direction_decides_on_the_offer() {
     let mut clamp = to_bytes(20_000);
     let first = answered(&mut clamp, Some(2));
     // The shift is the client's own, not that of the answer.
@@ -129,7 +129,7 @@ fn the_answer_of_the_other_direction_settles_what_was_offered() {
 /// A segment after the SYN, but before its answer, belongs to an earlier connection, or takes
 /// another path than the answer.
 #[test]
-fn an_answer_that_comes_late_is_not_asked_for() {
+fn a_late_answer_is_not_used() {
     let mut clamp = to_bytes(20_000);
     let syn = Meta { flags: TcpFlags::SYN, ack: SeqNumber::new(0), ..syn_ack(0, 65_535, Some(7)) };
     pass(&mut clamp, NOW, syn);
@@ -151,7 +151,7 @@ fn a_refused_shift_is_never_applied() {
 /// RFC 9293, section 3.8.6: the right edge stays at 60 000 (1 window of 60 000 from 0) until it has
 /// been reached.
 #[test]
-fn what_was_advertised_is_not_taken_back() {
+fn an_advertised_window_is_not_taken_back() {
     let mut clamp = to_bytes(60_000);
     pass(&mut clamp, NOW, syn_ack(1, 65_535, None));
     assert_eq!(pass(&mut clamp, NOW, ack(0, 60_000)), 60_000);
@@ -176,7 +176,7 @@ fn a_window_is_never_lowered_below_a_segment() {
 
 /// RFC 5681, section 2: three ACKs of equal number and window cause a fast retransmit.
 #[test]
-fn a_duplicate_stays_one_whatever_the_target_is_by_then() {
+fn a_duplicate_stays_one_after_a_change_of_target() {
     let mut clamp = to_bytes(20_000);
     pass(&mut clamp, NOW, syn_ack(1, 65_535, None));
     let windows = [30_000, 10_000, 50_000].map(|target| {
@@ -200,7 +200,7 @@ fn a_window_update_does_not_become_a_duplicate() {
 }
 
 #[test]
-fn what_is_not_known_for_sure_passes_and_is_counted() {
+fn windows_of_unknown_meaning_pass_and_are_counted() {
     let mut clamp = to_bytes(2000);
     assert_eq!(pass(&mut clamp, NOW, ack(0, 60_000)), 60_000);
     assert_eq!(pass(&mut clamp, NOW, syn_ack(7, 60_000, None)), 60_000);
@@ -226,7 +226,7 @@ fn what_is_not_known_for_sure_passes_and_is_counted() {
 }
 
 #[test]
-fn a_silent_flow_is_forgotten_since_its_number_may_be_anothers() {
+fn a_silent_flow_is_forgotten_since_its_number_may_be_reused() {
     let mut clamp = to_bytes(2000);
     pass(&mut clamp, NOW, syn_ack(1, 60_000, Some(2)));
     let later = NOW + FORGOTTEN_AFTER;
@@ -239,7 +239,7 @@ fn a_silent_flow_is_forgotten_since_its_number_may_be_anothers() {
 /// second or two. Whole segments of 1460 that hold 40 000 bytes, or half of them, plus one: 28 + 1
 /// and 14 + 1.
 #[test]
-fn active_flows_share_what_the_line_delivers_in_a_round_trip() {
+fn active_flows_share_the_bytes_of_a_round_trip() {
     let at = |ms| Instant::ZERO + Duration::from_ms(ms);
     let mut clamp =
         clamp_to(Target::Shared { rate: BitRate::from_mbit_per_s(8), rtt: Duration::from_ms(40), growth: None });
@@ -260,7 +260,7 @@ fn active_flows_share_what_the_line_delivers_in_a_round_trip() {
 /// more. A hundredth of 500 ms later these are 5 ms more, and after 1.5 s the 40 ms of the target.
 /// A flow without a handshake time gets the whole target at once.
 #[test]
-fn windows_begin_with_the_time_of_the_handshake_and_grow_by_a_share_of_the_time() {
+fn windows_begin_at_the_handshake_time_and_grow_by_a_share_of_elapsed_time() {
     let at = |ms| Instant::ZERO + Duration::from_ms(ms);
     let growth = Growth { slack: Duration::from_ms(5), share: Ratio::from_percent(1).expect("a share") };
     let of =
@@ -328,7 +328,7 @@ fn a_shift_above_14_counts_as_14() {
 /// The SYN allowed 10 000 bytes from 0 on. If the shift was refused, the sender could still have
 /// sent those, whatever a later window.
 #[test]
-fn what_the_syn_or_an_earlier_window_allowed_proves_no_shift() {
+fn bytes_that_earlier_windows_allowed_prove_no_shift() {
     let syn = |window| Meta { flags: TcpFlags::SYN, ack: SeqNumber::new(0), ..syn_ack(1, window, Some(7)) };
     let mut clamp = to_bytes(20_000);
     pass(&mut clamp, NOW, syn(10_000));
@@ -347,7 +347,7 @@ fn what_the_syn_or_an_earlier_window_allowed_proves_no_shift() {
 /// RFC 9293, section 3.8.6. The SYN of a client allowed 60 000 bytes from its first acknowledgement
 /// on, before the target fell.
 #[test]
-fn what_the_syn_of_a_client_allowed_is_not_taken_back() {
+fn the_window_of_a_clients_syn_is_not_taken_back() {
     let mut clamp = to_bytes(60_000);
     let syn = Meta { flags: TcpFlags::SYN, ack: SeqNumber::new(0), ..syn_ack(1, 65_535, None) };
     assert_eq!(pass(&mut clamp, NOW, syn), 60_000);
@@ -387,7 +387,7 @@ fn a_syn_that_cannot_be_read_makes_the_scale_unknown() {
 }
 
 #[test]
-fn a_flow_that_is_heard_of_is_not_forgotten() {
+fn an_active_flow_is_not_forgotten() {
     let mut clamp = to_bytes(2000);
     pass(&mut clamp, NOW, syn_ack(1, 60_000, None));
     for minute in (9..60).step_by(9) {
@@ -426,7 +426,7 @@ fn a_share_lasts_for_as_long_as_the_flow_is_active() {
 /// RFC 7323, section 2.2: 65 535 in the SYN-ACK are bytes, 65 535 in the next segment units of 128,
 /// so it is no duplicate.
 #[test]
-fn a_field_like_that_of_the_syn_is_lowered_in_its_own_unit() {
+fn a_window_field_equal_to_that_of_the_syn_has_its_own_unit() {
     let mut clamp = to_bytes(20_000);
     assert_eq!(pass(&mut clamp, NOW, syn_ack(1, 65_535, Some(7))), 20_000);
     assert_eq!(pass(&mut clamp, NOW, ack(0, 65_535)), 157);

@@ -47,7 +47,7 @@ fn drain(queue: &mut AckCollapsing<Meta>) -> Vec<Meta> {
 
 /// All four are queued until then; behind the data no packet of flow 1 is left.
 #[test]
-fn the_newest_leaves_in_the_place_of_the_oldest() {
+fn the_newest_departs_in_the_position_of_the_oldest() {
     let mut queue = queue(10, Overflow::Tail);
     let data = Meta { ip_len: 1500, ..ack(9, 0) };
     assert_eq!(send(&mut queue, [ack(1, 1000), ack(2, 10), data, ack(1, 2000), ack(1, 3000)]), []);
@@ -74,7 +74,7 @@ fn nothing_is_overtaken() {
 }
 
 #[test]
-fn what_the_newer_does_not_tell_leaves_by_itself() {
+fn an_ack_with_information_that_the_newer_lacks_departs_itself() {
     let mut queue = queue(10, Overflow::Tail);
     let mut with_blocks = ack(1, 1000);
     let block = SackBlock { left: SeqNumber::new(5000), right: SeqNumber::new(6000) };
@@ -96,7 +96,7 @@ fn the_latest_window_leaves_and_a_repeated_one_too() {
 }
 
 #[test]
-fn an_overtaken_ack_and_the_exempt_stay_as_they_came() {
+fn reordered_and_exempt_acks_stay_unchanged() {
     let mut queue = queue(10, Overflow::Tail);
     let exempt = [ack(7, 1), ack(7, 2)];
     send(&mut queue, acks([2000, 1000, 3000]).into_iter().chain(exempt));
@@ -116,7 +116,7 @@ fn a_full_queue_drops_at_its_tail_or_head() {
 /// The data acknowledges 2000, so the ACK of 2000 behind it is a duplicate and in no run. A reset
 /// without ACK acknowledges nothing (RFC 9293, section 3.1).
 #[test]
-fn data_that_acknowledges_is_what_a_duplicate_repeats() {
+fn an_ack_that_repeats_the_number_of_data_counts_as_a_duplicate() {
     let mut queue = queue(10, Overflow::Tail);
     let answer = Meta { ip_len: 1500, ..ack(1, 2000) };
     let reset = Meta { flags: TcpFlags::RST, ..ack(1, 9000) };
@@ -127,7 +127,7 @@ fn data_that_acknowledges_is_what_a_duplicate_repeats() {
 /// 1000 gives way to 2000, which a duplicate repeats; 1500 was reordered; 4000 lacks the timestamps
 /// of the stamped ACK.
 #[test]
-fn each_packet_is_counted_once_by_what_became_of_it() {
+fn each_packet_is_counted_once_by_its_fate() {
     let line = LinkLayer::new(0, Framing::None).expect("no overhead");
     let new = |bytes, overflow| {
         let limit = Limit::Bytes(lastmile_units::ByteCount::new(bytes));

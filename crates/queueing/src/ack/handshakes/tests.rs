@@ -62,7 +62,7 @@ fn an_answer_to_another_syn_is_none() {
 }
 
 #[test]
-fn of_options_that_are_not_understood_only_what_was_found_counts() {
+fn with_unknown_options_only_a_found_window_scale_counts() {
     let unknown = |shift| {
         let mut meta = segment(SYN_ACK, shift);
         meta.set_options(meta.options().with_unknown());

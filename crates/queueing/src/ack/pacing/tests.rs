@@ -58,7 +58,7 @@ const LONG: Duration = Duration::from_ms(500);
 
 /// Each waits until the data released by the previous one has passed.
 #[test]
-fn bunched_acks_are_spaced_by_what_they_acknowledge() {
+fn bunched_acks_are_spaced_by_the_bytes_that_they_acknowledge() {
     let mut pacer = pacer(LONG);
     send(&mut pacer, us(100), &[ack(1, 1000), ack(1, 2000), ack(1, 5000), ack(1, 6000)]);
     assert_eq!(pacer.backlog().packets.as_u64(), 4);
@@ -68,7 +68,7 @@ fn bunched_acks_are_spaced_by_what_they_acknowledge() {
 }
 
 #[test]
-fn acks_that_come_slower_than_the_rate_are_not_held_and_save_nothing_up() {
+fn acks_slower_than_the_rate_are_not_held_and_earn_no_burst() {
     let mut pacer = pacer(LONG);
     send(&mut pacer, us(0), &[ack(1, 1000)]);
     send(&mut pacer, us(1000), &[ack(1, 2000)]);
@@ -91,7 +91,7 @@ fn the_rate_is_exact_over_many_acks() {
 }
 
 #[test]
-fn what_acknowledges_nothing_new_takes_no_time_and_keeps_its_place() {
+fn an_ack_without_new_bytes_takes_no_time_and_keeps_its_order() {
     let mut pacer = pacer(LONG);
     let update = Meta { window: 900, ..ack(1, 2000) };
     send(&mut pacer, us(0), &[ack(1, 1000), ack(1, 2000), ack(1, 2000), update, ack(1, 3000)]);
@@ -106,7 +106,7 @@ fn what_acknowledges_nothing_new_takes_no_time_and_keeps_its_place() {
 
 /// Data overtakes nothing, waits for nothing, and is charged: 2000 bytes held and 1000 of its own.
 #[test]
-fn data_sends_the_acks_of_its_flow_ahead() {
+fn data_releases_the_acks_of_its_flow_ahead_of_it() {
     let mut pacer = pacer(LONG);
     let data = Meta { ip_len: 1500, ..ack(1, 4000) };
     send(&mut pacer, us(0), &[ack(1, 1000), ack(1, 2000), ack(1, 3000), ack(2, 500), data, ack(1, 5000)]);
@@ -130,7 +130,7 @@ fn data_sends_the_acks_of_its_flow_ahead() {
 /// 10 000 bytes at once would take 10 ms: the second ACK departs after 3 ms, and at most 3 ms are
 /// owed then.
 #[test]
-fn no_ack_is_held_longer_than_it_may_be() {
+fn no_ack_is_held_longer_than_the_maximum() {
     let mut pacer = pacer(Duration::from_ms(3));
     send(&mut pacer, us(0), &[ack(1, 10_000), ack(1, 11_000)]);
     assert_eq!(drain(&mut pacer, us(0)), [(0, ack(1, 10_000)), (3000, ack(1, 11_000))]);
@@ -181,7 +181,7 @@ fn the_bottleneck_behind_paced_acks_has_a_short_queue() {
 
 /// A late caller gets all ACKs that were due, and has cost no rate.
 #[test]
-fn what_was_due_while_nobody_asked_goes_at_once() {
+fn overdue_acks_depart_at_the_next_dequeue() {
     let mut pacer = pacer(LONG);
     send(&mut pacer, us(0), &[ack(1, 1000), ack(1, 2000), ack(1, 3000), ack(1, 4000)]);
     let mut left = Vec::new();
@@ -195,7 +195,7 @@ fn what_was_due_while_nobody_asked_goes_at_once() {
 /// A reused flow number: the bytes acknowledged by a SYN, or by an advance of more than any window,
 /// are unknown.
 #[test]
-fn what_cannot_be_known_takes_no_time() {
+fn an_unknown_number_of_bytes_takes_no_time() {
     let mut pacer = pacer(LONG);
     let syn = Meta { flags: TcpFlags::ACK.with(TcpFlags::SYN), ..ack(1, 7_000_000) };
     send(&mut pacer, us(0), &[syn, ack(1, 7_000_000)]);
@@ -205,7 +205,7 @@ fn what_cannot_be_known_takes_no_time() {
 }
 
 #[test]
-fn a_hold_is_above_zero_and_at_most_what_rfc_1122_allows() {
+fn a_hold_is_above_zero_and_at_most_the_maximum_of_rfc_1122() {
     let environment = Environment::new(LinkLayer::new(0, Framing::None).expect("no overhead"));
     let new = |max_hold| {
         let queue: Fifo<Meta> = Fifo::in_packets(PacketCount::new(1), Overflow::Tail);
@@ -219,7 +219,7 @@ fn a_hold_is_above_zero_and_at_most_what_rfc_1122_allows() {
 /// deadline come, those behind it at their deadline. The data of the last three is owed, at most 3
 /// ms from then: 6 ms.
 #[test]
-fn what_has_waited_as_long_as_it_may_goes_unpaid_and_is_owed() {
+fn an_ack_at_its_deadline_departs_and_its_bytes_are_owed() {
     let mut pacer = pacer(Duration::from_ms(3));
     send(&mut pacer, us(0), &[1, 2, 3, 4, 5, 6].map(|n| ack(1, 1000 * n)));
     let times: Vec<u64> = drain(&mut pacer, us(0)).iter().map(|(at, _)| *at).collect();
@@ -233,7 +233,7 @@ fn what_has_waited_as_long_as_it_may_goes_unpaid_and_is_owed() {
 /// it has the turn at 3 ms. But then flow 1 has been held for 3 ms, and departs despite its earlier
 /// service; flow 2 has been held as long at 4 ms.
 #[test]
-fn the_oldest_goes_when_it_has_waited_as_long_as_it_may_whosever_turn_it_is() {
+fn the_oldest_departs_at_its_deadline_whichever_flow_has_the_turn() {
     let mut pacer = pacer(Duration::from_ms(3));
     send(&mut pacer, us(0), &[ack(1, 4000), ack(1, 5000)]);
     send(&mut pacer, us(1000), &[1, 2, 3].map(|n| ack(2, 1000 * n)));
@@ -245,7 +245,7 @@ fn the_oldest_goes_when_it_has_waited_as_long_as_it_may_whosever_turn_it_is() {
 /// Flow 1 has acknowledged 10 000 bytes alone, one ACK each 2 ms, flow 2 nothing: that gives it no
 /// right to 10 000 more.
 #[test]
-fn a_flow_that_had_nothing_to_send_has_saved_nothing_up_against_another() {
+fn an_idle_flow_earns_no_credit_against_others() {
     let mut pacer = pacer(LONG);
     for n in 1..=10 {
         send(&mut pacer, us(u64::from(n) * 2000), &[ack(1, 1000 * n)]);
@@ -261,7 +261,7 @@ fn a_flow_that_had_nothing_to_send_has_saved_nothing_up_against_another() {
 /// Flow 2 arrives while flow 1 is being served: it begins at the tag that flow 1 has reached, 6000
 /// bytes.
 #[test]
-fn a_flow_that_comes_late_begins_with_the_others() {
+fn a_new_flow_begins_at_the_virtual_time_of_the_others() {
     let mut pacer = pacer(LONG);
     let many: Vec<Meta> = (1..=10).map(|n| ack(1, 1000 * n)).collect();
     send(&mut pacer, us(0), &many);
@@ -275,7 +275,7 @@ fn a_flow_that_comes_late_begins_with_the_others() {
 
 /// 4000 bytes that departed at once count as flow 1's share, so flow 2 has 4000 before its next.
 #[test]
-fn what_went_at_once_counts_for_its_flow() {
+fn bytes_that_departed_at_once_count_for_their_flow() {
     let mut pacer = pacer(LONG);
     send(&mut pacer, us(0), &[ack(1, 4000), ack(1, 5000)]);
     send(&mut pacer, us(0), &[1, 2, 3, 4].map(|n| ack(2, 1000 * n)));
@@ -286,7 +286,7 @@ fn what_went_at_once_counts_for_its_flow() {
 /// 1 byte at 9 Mbit/s takes 888 888 ps and 8/9. The fraction of a picosecond counts for the next
 /// byte, but not across a pause.
 #[test]
-fn no_part_of_a_picosecond_is_saved_up_in_a_pause() {
+fn a_pause_discards_the_fraction_of_a_picosecond() {
     let mut pacer = pacer(LONG);
     pacer.clock.serialiser = Serialiser::new(BitRate::from_mbit_per_s(9));
     let mut waits = Vec::new();
@@ -315,7 +315,7 @@ fn an_overtaken_ack_takes_no_time() {
 /// A signal describes the ACK behind it, and a congestion mark must not wait: neither overtakes
 /// held ACKs.
 #[test]
-fn a_signal_and_a_marked_ack_send_the_acks_of_their_flow_ahead() {
+fn a_signal_and_a_marked_ack_release_the_acks_of_their_flow_ahead_of_them() {
     let mut list = lastmile_packet::AckList::EMPTY;
     assert!(list.push(1000, lastmile_packet::AckList::MAX_BYTES));
     let signal = Packet::signal(&ack(1, 4000), &list);
@@ -343,7 +343,7 @@ fn a_reset_without_ack_acknowledges_nothing() {
 /// The shaper below has sent a packet of 1000 bytes, and has the next one ready after 8 ms; a held
 /// ACK joins it at 1 ms.
 #[test]
-fn what_is_held_goes_on_when_it_is_due_though_the_queue_below_is_not_ready() {
+fn held_acks_are_released_on_time_while_the_queue_below_is_not_ready() {
     let line = LinkLayer::new(0, Framing::None).expect("no overhead");
     let shaper = crate::meter::tbf::Config {
         rate: BitRate::from_mbit_per_s(1),

@@ -52,13 +52,13 @@ impl NumberCollector<'_> {
         // caller.
         let missing = ack.ack.distance_from(flow.newest.ack).saturating_sub(1) / stride.max(1);
         if before.is_none() {
-            self.stats.passed_first += 1;
+            self.stats.not_interpolated.first += 1;
         } else if missing == 0 {
             // Nothing is missing.
         } else if flow.may_be_hole {
-            self.stats.passed_hole += 1;
+            self.stats.not_interpolated.hole += 1;
         } else if missing > u32::from(AckList::MAX_COUNT) {
-            self.stats.passed_too_far += 1;
+            self.stats.not_interpolated.too_far += 1;
         } else {
             let mut number = flow.newest.ack;
             for left in (0..missing).rev() {

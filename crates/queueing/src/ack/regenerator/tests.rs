@@ -75,7 +75,7 @@ fn counter(regenerator: &Regenerator, name: &str) -> u64 {
 /// does 5000 with 5000. The duplicate of 1000 stays one (RFC 5681, section 2). An opening window is
 /// that of the newest.
 #[test]
-fn a_window_that_closes_takes_nothing_back() {
+fn a_closing_window_takes_nothing_back() {
     let mut regenerator = regenerator(&Config::default());
     let windows = |left: Vec<Meta>| left.iter().map(|meta| (meta.ack.raw(), meta.window)).collect::<Vec<_>>();
     pass(&mut regenerator, 0, Meta { window: 9000, ..ack(1000) });
@@ -88,7 +88,7 @@ fn a_window_that_closes_takes_nothing_back() {
 /// The list holds 1000, 2000, 2000, 4000 (steps 1000, 0, 2000, 1000 up to 5000): they are restored
 /// as they were suppressed, with the newest window, and without the list.
 #[test]
-fn one_for_one_the_suppressed_numbers_come_back() {
+fn with_a_factor_of_one_the_suppressed_numbers_are_restored() {
     let mut regenerator = regenerator(&Config::default());
     let newest = Meta { window: 700, ..listed(5000, &[1000, 0, 2000, 1000]) };
     let left = pass(&mut regenerator, 0, newest);
@@ -103,7 +103,7 @@ fn one_for_one_the_suppressed_numbers_come_back() {
 
 /// The first suppressed ACK repeats the last one that departed.
 #[test]
-fn duplicates_come_back_once_whatever_the_factor() {
+fn duplicates_are_restored_once_for_any_factor() {
     let mut regenerator = regenerator(&Config { factor: factor(4, 1), ..Config::default() });
     pass(&mut regenerator, 0, ack(1000));
     let left = pass(&mut regenerator, 1, listed(1000, &[0, 0]));
@@ -114,7 +114,7 @@ fn duplicates_come_back_once_whatever_the_factor() {
 /// R = 3: three numbers for one suppressed, a third of the distance apart: 1000, 1333, 1666, then
 /// 2000 itself.
 #[test]
-fn further_numbers_stand_evenly_between_a_restored_one_and_the_next() {
+fn further_numbers_are_spread_evenly_up_to_the_next() {
     let mut threefold = regenerator(&Config { factor: factor(3, 1), ..Config::default() });
     assert_eq!(numbers(&pass(&mut threefold, 0, listed(2000, &[1000]))), [1000, 1333, 1666, 2000]);
     // Two bytes hold only two numbers.
@@ -128,7 +128,7 @@ fn further_numbers_stand_evenly_between_a_restored_one_and_the_next() {
 }
 
 #[test]
-fn a_factor_below_one_restores_its_share_but_none_that_is_repeated_is_left_out() {
+fn a_factor_below_one_restores_its_share_and_all_repeated_numbers() {
     let mut regenerator = regenerator(&Config { factor: factor(1, 2), ..Config::default() });
     let left = pass(&mut regenerator, 0, listed(6000, &[1000, 1000, 1000, 0, 0, 2000]));
     // The share omits 1000 and 3000; 4000 is repeated. The list: 1000, 2000, 3000, 4000, 4000,
@@ -146,7 +146,7 @@ fn a_factor_is_above_0_and_at_most_16() {
 }
 
 #[test]
-fn a_signal_is_taken_in_and_its_ack_restored() {
+fn a_signal_is_consumed_and_its_acks_restored() {
     let mut regenerator = regenerator(&Config { know: Know::Signal, ..Config::default() });
     let signal = Packet::signal(&ack(3000), &list(&[1000, 1000]));
     assert_eq!(pass(&mut regenerator, 0, signal), []);
@@ -165,7 +165,7 @@ fn a_signal_of_another_ack_restores_nothing() {
 }
 
 #[test]
-fn what_it_does_not_know_of_passes_as_it_came() {
+fn unknown_packets_pass_unchanged() {
     let mut interpolates = regenerator(&Config { know: Know::Interpolate { stride: 1000 }, ..Config::default() });
     let signal = Packet::signal(&ack(3000), &list(&[1000]));
     assert_eq!(pass(&mut interpolates, 0, signal), [signal]);
@@ -189,7 +189,7 @@ fn interpolation_puts_a_number_at_every_stride() {
 }
 
 #[test]
-fn a_hole_that_was_filled_is_not_taken_for_suppressed_acks() {
+fn a_filled_hole_does_not_count_as_suppressed_acks() {
     let mut regenerator = regenerator(&Config { know: Know::Interpolate { stride: 1000 }, ..Config::default() });
     pass(&mut regenerator, 0, ack(1000));
     pass(&mut regenerator, 1, ack(1000));
@@ -213,7 +213,7 @@ fn a_flow_that_was_silent_for_long_is_a_new_one() {
 
 /// The previous ACK arrived 40 ms ago: three restored ones and the ACK itself depart 10 ms apart.
 #[test]
-fn paced_acks_leave_evenly_over_the_time_since_the_previous_one() {
+fn paced_acks_depart_evenly_over_the_time_since_the_previous_one() {
     let release = Release::Paced { hold: Duration::from_ms(100) };
     let mut regenerator = regenerator(&Config { release, ..Config::default() });
     assert_eq!(numbers(&pass(&mut regenerator, 0, ack(1000))), [1000]);
@@ -271,7 +271,7 @@ fn a_closing_window_is_rounded_down_and_spread_between_the_two_acks_alone() {
 /// 5000 overtook it and the ACKs that it replaces: the numbers of its list are restored once,
 /// whatever the factor.
 #[test]
-fn an_overtaken_ack_brings_its_own_numbers_and_no_more() {
+fn a_reordered_ack_restores_exactly_its_numbers() {
     let mut regenerator = regenerator(&Config { factor: factor(3, 1), ..Config::default() });
     pass(&mut regenerator, 0, ack(5000));
     assert_eq!(numbers(&pass(&mut regenerator, 1, listed(4000, &[1000, 1000]))), [2000, 3000, 4000]);
@@ -286,7 +286,7 @@ fn an_overtaken_ack_brings_its_own_numbers_and_no_more() {
 /// The only ACK of a flow so far, with a list that repeats its number: the list refers to an
 /// earlier ACK, which did not arrive.
 #[test]
-fn the_first_of_a_flow_repeats_none_that_came() {
+fn the_first_ack_of_a_flow_restores_no_duplicate() {
     let mut regenerator = regenerator(&Config::default());
     assert_eq!(numbers(&pass(&mut regenerator, 0, listed(1000, &[0]))), [1000, 1000]);
     assert_eq!((counter(&regenerator, "restored"), counter(&regenerator, "duplicates_restored")), (1, 0));
@@ -295,7 +295,7 @@ fn the_first_of_a_flow_repeats_none_that_came() {
 /// RFC 9293, section 3.1: without ACK the number has no meaning; nor has that of a passing signal.
 /// Data repeats the number and is no duplicate (RFC 5681, section 2).
 #[test]
-fn only_acknowledgements_tell_what_is_missing() {
+fn only_acknowledgements_show_missing_numbers() {
     let config = Config { know: Know::Interpolate { stride: 1000 }, ..Config::default() };
     let reset = Meta { flags: TcpFlags::RST, ..ack(50_000) };
     let signal = Packet::signal(&ack(3000), &list(&[1000]));
@@ -311,7 +311,7 @@ fn only_acknowledgements_tell_what_is_missing() {
 /// R = 3, two segments an ACK: from 1000 to 4500 one is missing, 3000, and two more lie between it
 /// and 4500.
 #[test]
-fn further_numbers_lie_before_the_ack_that_came() {
+fn further_numbers_lie_before_the_arriving_ack() {
     let know = Know::Interpolate { stride: 2000 };
     let mut regenerator = regenerator(&Config { know, factor: factor(3, 1), ..Config::default() });
     pass(&mut regenerator, 0, ack(1000));
@@ -320,7 +320,7 @@ fn further_numbers_lie_before_the_ack_that_came() {
 
 /// 1024 numbers at most, the maximum of a list: a larger gap is no thinned stream of ACKs.
 #[test]
-fn a_leap_of_more_than_a_list_could_tell_is_left_alone() {
+fn a_gap_beyond_the_maximum_of_a_list_is_not_interpolated() {
     let mut regenerator = regenerator(&Config { know: Know::Interpolate { stride: 1000 }, ..Config::default() });
     pass(&mut regenerator, 0, ack(0));
     assert_eq!(pass(&mut regenerator, 1, ack(1_025_000)).len(), 1025);
@@ -329,7 +329,7 @@ fn a_leap_of_more_than_a_list_could_tell_is_left_alone() {
 }
 
 #[test]
-fn a_signal_counts_once_and_the_last_one_alone() {
+fn a_signal_is_used_once_and_only_the_last_one() {
     let mut regenerator = regenerator(&Config { know: Know::Signal, ..Config::default() });
     pass(&mut regenerator, 0, Packet::signal(&ack(2000), &list(&[1000])));
     pass(&mut regenerator, 1, Packet::signal(&ack(3000), &list(&[500])));
@@ -356,7 +356,7 @@ fn one_ack_is_made_into_no_more_than_4096() {
 /// Of 1024 numbers and their ACK one departs at once and 1024 are held. Sixteen flows fill the
 /// capacity of 16 384; the seventeenth exceeds it, and its ACK departs alone.
 #[test]
-fn no_more_is_held_than_there_is_room_for() {
+fn held_packets_are_limited_by_the_capacity() {
     let release = Release::Paced { hold: Duration::from_ms(100) };
     let mut regenerator = regenerator(&Config { release, ..Config::default() });
     let of = |flow, meta| Meta { flow: FlowId::new(flow), ..meta };
@@ -375,7 +375,7 @@ fn no_more_is_held_than_there_is_room_for() {
 /// No dequeue between 40 and 65 ms: the packets due at 50 and 60 ms precede the ACK of another flow
 /// that arrives at 65.
 #[test]
-fn what_is_due_is_ahead_of_what_comes_later() {
+fn due_packets_precede_later_arrivals() {
     let release = Release::Paced { hold: Duration::from_ms(100) };
     let mut regenerator = regenerator(&Config { release, ..Config::default() });
     pass(&mut regenerator, 0, ack(1000));
@@ -385,7 +385,7 @@ fn what_is_due_is_ahead_of_what_comes_later() {
 }
 
 #[test]
-fn whoever_makes_an_ack_says_so() {
+fn created_acks_are_shown_to_the_sink() {
     struct Created(Vec<Meta>);
     impl DropSink<Meta> for Created {
         fn dropped(&mut self, _: Instant, packet: Meta, reason: DropReason) {

@@ -74,7 +74,7 @@ fn counter(sad: &Sad, name: &str) -> u64 {
 }
 
 #[test]
-fn one_ack_of_a_flow_waits_and_leaves_with_the_newest_values() {
+fn one_ack_of_a_flow_is_queued_and_departs_with_the_newest_values() {
     let mut sad = keeping();
     let newest = Meta { window: 700, ..ack(1, 5000) };
     let dropped = send(&mut sad, [ack(1, 1000), ack(2, 10), ack(1, 3000), newest]);
@@ -88,7 +88,7 @@ fn one_ack_of_a_flow_waits_and_leaves_with_the_newest_values() {
 /// The bit is cleared at dequeue: the next ACK is queued separately, and the table has no entry for
 /// departed packets.
 #[test]
-fn an_ack_that_left_takes_no_more() {
+fn a_departed_ack_takes_no_more_values() {
     let mut sad = keeping();
     for number in 0..1000 {
         assert_eq!(send(&mut sad, [ack(number, number)]), []);
@@ -110,7 +110,7 @@ fn kept_duplicates_reach_the_sender_behind_the_ack_that_they_repeat() {
 }
 
 #[test]
-fn counted_duplicates_are_dropped_and_told_with_the_ack_that_leaves() {
+fn counted_duplicates_are_dropped_and_reported_with_the_departing_ack() {
     let mut sad = counting();
     let dropped = send(&mut sad, [1000, 1000, 1000, 1000, 6000].map(|number| ack(1, number)));
     let reasons: Vec<_> = dropped.iter().map(|(_, reason)| *reason).collect();
@@ -141,7 +141,7 @@ fn the_newest_sack_blocks_and_timestamps_win() {
 }
 
 #[test]
-fn an_ack_whose_sack_blocks_would_be_lost_keeps_its_place() {
+fn an_ack_whose_sack_blocks_would_be_lost_stays_queued() {
     let mut sad = counting();
     let block = |left| lastmile_packet::SackBlock { left: SeqNumber::new(left), right: SeqNumber::new(left + 1000) };
     let one = with_options(ack(1, 1000), Options::NONE.with_sack(&[block(3000)]));
@@ -175,7 +175,7 @@ fn an_ack_never_overtakes_data_of_its_own_flow() {
 
 /// Data that repeats the number and the window counts: the pure ACK behind it is a duplicate.
 #[test]
-fn an_ack_that_repeats_what_data_said_is_a_duplicate() {
+fn an_ack_that_repeats_the_number_of_data_is_a_duplicate() {
     let mut sad = keeping();
     let data = Meta { ip_len: 1500, ..ack(1, 2000) };
     send(&mut sad, [ack(1, 1000), data, ack(1, 2000), ack(1, 3000)]);
@@ -204,7 +204,7 @@ fn an_overtaken_ack_passes_untouched() {
 }
 
 #[test]
-fn what_is_exempt_passes_untouched() {
+fn exempt_packets_pass_unchanged() {
     let exempt = Match::Flow(flow(1));
     let mut sad = SmartAckDropper::new(
         Fifo::in_packets(PacketCount::new(9), Overflow::Tail),
@@ -231,7 +231,7 @@ fn an_ack_that_the_queue_refuses_leaves_no_bit() {
 
 /// A full queue costs nothing while the flow's ACK is queued: a merged ACK needs no space.
 #[test]
-fn merging_needs_no_room() {
+fn merging_needs_no_space() {
     let mut sad = dropper(Duplicates::Keep, 1, Overflow::Tail);
     send(&mut sad, [ack(1, 1000)]);
     assert_eq!(send(&mut sad, [ack(1, 2000)]), [(ack(1, 2000), DropReason::AckMerged)]);
@@ -239,7 +239,7 @@ fn merging_needs_no_room() {
 }
 
 #[test]
-fn what_is_lost_with_an_ack_dropped_below_is_counted() {
+fn losses_with_an_ack_dropped_below_are_counted() {
     let mut sad = dropper(Duplicates::Count, 2, Overflow::Head);
     let data = Meta { ip_len: 1500, ..ack(9, 0) };
     send(&mut sad, [ack(1, 1000), ack(1, 2000), ack(1, 2000), ack(1, 3000), data]);
@@ -306,7 +306,7 @@ fn reported(packet: &Meta) -> Vec<u32> {
 /// Steps of 1000 and 2000, each two bytes and a count: 6 bytes, 3 before, 12 in words. 40 and 12
 /// are 52.
 #[test]
-fn a_list_rides_on_the_ack_that_leaves_and_its_bytes_are_paid() {
+fn a_list_is_an_option_of_the_departing_ack_and_its_bytes_are_counted() {
     let mut sad = reporting(Report::List, Duplicates::Keep);
     send(&mut sad, [1000, 2000, 4000].map(|number| ack(1, number)));
     let left = drain(&mut sad);
@@ -330,7 +330,7 @@ fn a_signal_leaves_right_ahead_of_the_ack() {
 
 /// At most one ACK of a flow is queued in `count` mode, and one more for each full list.
 #[test]
-fn what_a_full_list_has_no_room_for_waits_in_its_own_right() {
+fn an_ack_that_exceeds_the_list_is_queued_separately() {
     for (report, room) in [(Report::List, 7), (Report::Signal, 10)] {
         let mut sad = reporting(report, Duplicates::Count);
         // All steps differ, so that each takes three bytes of 23 or 31.
@@ -360,7 +360,7 @@ fn what_a_full_list_has_no_room_for_waits_in_its_own_right() {
 }
 
 #[test]
-fn what_its_number_does_not_tell_waits_in_its_own_right() {
+fn an_ack_that_its_number_cannot_restore_is_queued_separately() {
     let mut sad = reporting(Report::List, Duplicates::Count);
     let block = lastmile_packet::SackBlock { left: SeqNumber::new(9000), right: SeqNumber::new(9500) };
     let sack = with_options(ack(1, 3000), Options::NONE.with_sack(&[block]));
@@ -376,7 +376,7 @@ fn what_its_number_does_not_tell_waits_in_its_own_right() {
 /// RFC 2474, section 3: the network treats each traffic class separately, and so may it treat the
 /// ACKs.
 #[test]
-fn an_ack_of_another_traffic_class_waits_in_its_own_right() {
+fn an_ack_of_another_traffic_class_is_queued_separately() {
     let mut sad = keeping();
     let other = Meta { traffic_class: 0b10_1000, ..ack(1, 2000) };
     assert_eq!(send(&mut sad, [ack(1, 1000), other]), []);
@@ -385,7 +385,7 @@ fn an_ack_of_another_traffic_class_waits_in_its_own_right() {
 
 /// 1000 with a SACK block takes 12 bytes more than 5000, which covers it, without one.
 #[test]
-fn an_ack_that_leaves_smaller_than_it_came_is_counted() {
+fn an_ack_that_shrinks_is_counted() {
     let mut sad = keeping();
     let block = lastmile_packet::SackBlock { left: SeqNumber::new(3000), right: SeqNumber::new(4000) };
     let sack = with_options(ack(1, 1000), Options::NONE.with_sack(&[block]));
@@ -406,7 +406,7 @@ fn a_reset_without_ack_makes_no_ack_old() {
 /// The first departs with the values of 2000; the reordered one departs unchanged, though both
 /// arrived equal.
 #[test]
-fn of_two_that_came_alike_each_leaves_with_its_own_values() {
+fn two_equal_acks_depart_with_their_own_values() {
     let mut sad = keeping();
     send(&mut sad, [1000, 2000, 1000, 4000].map(|number| ack(1, number)));
     assert_eq!(drain(&mut sad), [2000, 1000, 4000].map(|number| ack(1, number)));
@@ -415,7 +415,7 @@ fn of_two_that_came_alike_each_leaves_with_its_own_values() {
 /// The queue below drops the second of four ACKs, none of which is merged: each has a traffic class
 /// of its own.
 #[test]
-fn what_is_dropped_from_the_middle_takes_its_own_record_along() {
+fn a_drop_from_the_middle_removes_its_own_record() {
     let mut sad = keeping();
     let acks = [1, 2, 3, 4].map(|n: u8| Meta { traffic_class: 4 * n, ..ack(1, 1000 * u32::from(n)) });
     assert_eq!(send(&mut sad, acks), []);
@@ -430,7 +430,7 @@ fn what_is_dropped_from_the_middle_takes_its_own_record_along() {
 /// Plain ACKs are exempt here, stamped ones are not. An exempt ACK takes no values, and counts as
 /// the newest acknowledgement.
 #[test]
-fn nothing_is_merged_into_an_exempt_ack_and_what_it_says_counts() {
+fn nothing_is_merged_into_an_exempt_ack_and_its_number_counts() {
     let sad = || {
         let queue = Fifo::in_packets(PacketCount::new(9), Overflow::Tail);
         SmartAckDropper::new(queue, Duplicates::Keep, Report::None, Match::AtMostBytes(40).into())
@@ -461,7 +461,7 @@ fn a_signal_that_passes_closes_the_ack_before_it() {
 /// The ACK is ready and counted in the backlog once its signal has departed. The signal was never
 /// enqueued.
 #[test]
-fn the_ack_behind_its_signal_still_waits() {
+fn the_ack_behind_its_signal_is_in_the_backlog() {
     #[derive(Default)]
     struct Created(Vec<Meta>);
     impl DropSink<Meta> for Created {
@@ -487,7 +487,7 @@ fn the_ack_behind_its_signal_still_waits() {
 /// had none, would get some. An ACK with a SACK block has no space for a list, so no ACK is
 /// suppressed in favour of it.
 #[test]
-fn what_a_list_cannot_tell_is_not_suppressed() {
+fn acks_that_a_list_cannot_represent_are_not_suppressed() {
     let mut sad = reporting(Report::List, Duplicates::Count);
     let stamped = with_options(ack(1, 2000), Options::NONE.with_timestamps(1, 1));
     assert_eq!(send(&mut sad, [ack(1, 1000), stamped]), []);
@@ -504,7 +504,7 @@ fn what_a_list_cannot_tell_is_not_suppressed() {
 /// The dropper below merges 2000 into 1000, which the upper one holds for an ACK of 1000: the newer
 /// values stay.
 #[test]
-fn an_ack_that_a_dropper_below_made_newer_stays_so() {
+fn newer_values_from_a_dropper_below_are_kept() {
     let mut upper = SmartAckDropper::new(counting(), Duplicates::Keep, Report::None, Match::Never.into());
     for number in [1000, 1000, 2000] {
         upper.enqueue(NOW, ack(1, number), &mut |_, _, _| {});
@@ -516,7 +516,7 @@ fn an_ack_that_a_dropper_below_made_newer_stays_so() {
 /// A regenerator below makes 2000 between 1000 and 3000: it departs unchanged, and 3000 keeps its
 /// record.
 #[test]
-fn an_ack_that_is_made_below_leaves_as_it_is() {
+fn an_ack_made_below_departs_unchanged() {
     use crate::ack::regenerator::{Config, Know};
     let config = Config { know: Know::Interpolate { stride: 1000 }, ..Config::default() };
     let queue = Fifo::in_packets(PacketCount::new(9), Overflow::Tail);

@@ -89,7 +89,7 @@ fn empty(codel: &mut CoDel<Meta>, at: Instant) {
 /// The next begins at 510 ms, 77 ms after a drop would have been due, so the count starts at 5 - 1
 /// = 4: its second drop is due 100 / sqrt(4) = 50 ms later, the third 44.721 ms after that.
 #[test]
-fn an_episode_soon_after_another_goes_on_with_its_count() {
+fn an_episode_soon_after_another_continues_its_count() {
     let mut codel = codel(false);
     fill(&mut codel, ms(0), 1..=100, 0);
     drops_every_10_ms(&mut codel, 10, 390);
@@ -114,7 +114,7 @@ fn an_episode_within_sixteen_intervals_is_soon() {
 /// 388.446 ms stays the last due time. A new episode at 2030 ms, more than 1600 ms after that,
 /// starts with a count of 1.
 #[test]
-fn an_episode_ends_with_what_is_in_time_and_its_schedule_with_it() {
+fn an_episode_and_its_schedule_end_with_a_packet_in_time() {
     let mut codel = codel(false);
     fill(&mut codel, ms(0), 1..=45, 0);
     assert_eq!(drops_every_10_ms(&mut codel, 10, 400), FIRST);
@@ -126,7 +126,7 @@ fn an_episode_ends_with_what_is_in_time_and_its_schedule_with_it() {
 /// At 440 ms a drop has been due since 433.167, but only one packet of 1000 bytes is queued behind:
 /// no standing queue.
 #[test]
-fn what_is_in_time_is_not_dropped_however_long_a_drop_was_due() {
+fn a_packet_in_time_is_not_dropped_even_if_a_drop_is_due() {
     let mut codel = codel(false);
     fill(&mut codel, ms(0), 1..=46, 0);
     assert_eq!(drops_every_10_ms(&mut codel, 10, 390), FIRST);
@@ -234,7 +234,7 @@ fn an_episode_long_after_another_starts_afresh() {
 /// Marks at the times at which `drops_come_faster_as_the_rfc_says` has drops. Each dequeue returns
 /// one packet, marked or not.
 #[test]
-fn a_mark_takes_the_place_of_a_drop() {
+fn a_mark_replaces_a_drop() {
     let mut codel = codel(true);
     fill(&mut codel, ms(0), 1..=200, 2);
     let mut none = |_, packet, reason| panic!("{packet:?} dropped: {reason:?}");
@@ -246,7 +246,7 @@ fn a_mark_takes_the_place_of_a_drop() {
 }
 
 #[test]
-fn a_sender_that_knows_no_marks_gets_drops_all_the_same() {
+fn a_sender_without_ecn_gets_drops() {
     let mut codel = codel(true);
     fill(&mut codel, ms(0), 1..=200, 0);
     assert_eq!(drops_every_10_ms(&mut codel, 10, 430), FIRST);
@@ -255,7 +255,7 @@ fn a_sender_that_knows_no_marks_gets_drops_all_the_same() {
 /// One packet of 1000 bytes is queued behind each departing one, never more than the 1500 of the
 /// largest: no standing queue, however long each has waited. Two packets behind are one.
 #[test]
-fn a_backlog_of_one_largest_packet_is_left_alone() {
+fn a_backlog_of_one_largest_packet_causes_no_drops() {
     for (behind, expected) in [(1, 0), (2, 9)] {
         let mut codel = codel(false);
         let mut dropped = 0;
@@ -275,7 +275,7 @@ fn a_backlog_of_one_largest_packet_is_left_alone() {
 }
 
 #[test]
-fn what_no_queue_could_hold_is_told_apart_from_what_finds_it_full() {
+fn a_packet_above_the_limit_and_a_full_queue_are_distinguished() {
     let limit = Limit::Bytes(ByteCount::new(100));
     let mut codel = CoDel::new(&Config { limit, ..Config::default() }, &plain()).expect("a limit in bytes");
     let mut dropped = Vec::new();

@@ -172,7 +172,7 @@ fn signals(config: &Config, ecn: u8) -> (u64, u64) {
 }
 
 #[test]
-fn a_mark_takes_the_place_of_a_drop() {
+fn a_mark_replaces_a_drop() {
     let (dropped, marked) = signals(&Config { ecn: true, ..config() }, 2);
     assert!(dropped == 0 && marked > 0, "{dropped} dropped, {marked} marked");
     let (dropped, marked) = signals(&Config { ecn: true, ..config() }, 0);
@@ -208,7 +208,7 @@ fn thresholds_must_be_a_range() {
 }
 
 #[test]
-fn what_red_cannot_work_with_is_refused() {
+fn parameters_with_which_red_cannot_work_are_refused() {
     let refused = |config: Config| Red::<Meta>::new(&config, &plain()).expect_err("it is refused");
     assert_eq!(refused(Config { probability: percent(0), ..config() }), RedError::ZeroProbability);
     assert_eq!(refused(Config { average_packet: ByteCount::ZERO, ..config() }), RedError::ZeroPacket);
@@ -328,7 +328,7 @@ fn seeds_give_other_drops() {
 
 /// A packet to be marked is dropped when the queue is full, and does not count as a mark.
 #[test]
-fn a_mark_makes_no_room() {
+fn a_mark_frees_no_space() {
     let full = Config { ecn: true, limit: packets(20), max: packets(6), ..config() };
     let mut red = red(&full);
     for _ in 0..20 {

@@ -12,7 +12,7 @@ fn quanta<const N: usize>(quanta: [u64; N]) -> Spec {
 /// 400 stay; 180, 320 stay. Turn 2: 750 and 20 of 800; 500 of 500; 600 and 200 of 900; 700 and 50
 /// of 820.
 #[test]
-fn what_a_turn_leaves_is_kept_for_the_next() {
+fn the_unused_part_of_a_turn_is_kept_for_the_next() {
     let mut trial = Trial::new(&quanta([500; 4]));
     for (class, sizes) in
         [(0, [200, 750, 20].as_slice()), (1, &[500, 500]), (2, &[100, 600, 200]), (3, &[180, 700, 50])]

@@ -19,7 +19,7 @@ fn packet(ip_len: u16) -> Meta {
 /// Two of three packets have equal sizes. A packet refused on arrival is the newest of its size;
 /// any other drop is the oldest.
 #[test]
-fn the_size_of_what_is_dropped_goes_from_where_it_stood() {
+fn the_size_of_a_dropped_packet_is_removed_at_its_position() {
     use DropReason::{AckFiltered, Aqm, Head, Policed, Tail, TooLarge};
     let left = |arriving, reason| {
         let mut sizes = VecDeque::from([100, 200, 100]);
@@ -40,14 +40,14 @@ fn the_size_of_what_is_dropped_goes_from_where_it_stood() {
 }
 
 #[test]
-fn a_packet_that_changed_its_size_below_goes_for_the_oldest() {
+fn a_packet_of_changed_size_removes_the_oldest_entry() {
     let mut sizes = VecDeque::from([100, 200]);
     remove_size(&mut sizes, 300, false);
     assert_eq!(sizes, [200]);
 }
 
 #[test]
-fn what_is_made_below_is_waiting_and_is_told() {
+fn a_packet_made_below_is_recorded_and_reported() {
     struct Made(usize);
     impl DropSink<Meta> for Made {
         fn dropped(&mut self, _: Instant, packet: Meta, _: DropReason) {
@@ -65,7 +65,7 @@ fn what_is_made_below_is_waiting_and_is_told() {
 /// Quanta of 1000. The fattest flow loses its 1500 bytes; its new head has 100, for which it need
 /// not save two turns.
 #[test]
-fn who_pays_for_a_packet_too_many_has_another_head() {
+fn a_flow_that_loses_its_head_has_a_new_head_size() {
     let share = WireBytes::new(1000);
     let mut trial = Trial::new(&Spec::Drr(Among::Flows { share, limit: PacketCount::new(3) }));
     trial.offer(7, &[1500, 100]);
@@ -78,7 +78,7 @@ fn who_pays_for_a_packet_too_many_has_another_head() {
 /// A packet without a matching class goes to the last class. 40, 576 and 1500 bytes are 1, 13 and
 /// 32 cells.
 #[test]
-fn classes_tell_what_they_sent() {
+fn classes_count_sent_packets() {
     let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
     let classes = line([WireBytes::new(2000), WireBytes::new(2000)]);
     let mut scheduler: Node<Meta> = Spec::Drr(Among::Classes(classes)).build(&atm).expect("it can be built");

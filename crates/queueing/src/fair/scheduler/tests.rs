@@ -60,7 +60,7 @@ impl Order for Box<dyn Order> {
 
 /// A packet that exceeds the limit on arrival leaves a flow without state.
 #[test]
-fn who_came_and_went_is_forgotten() {
+fn a_flow_whose_only_packet_was_dropped_is_forgotten() {
     for mut order in orders() {
         order.head(3, None);
         assert_eq!(*order.released(), [3]);
@@ -68,7 +68,7 @@ fn who_came_and_went_is_forgotten() {
 }
 
 #[test]
-fn numbers_of_flows_that_are_gone_are_used_again() {
+fn numbers_of_forgotten_flows_are_reused() {
     for order in orders() {
         let mut scheduler = Scheduler::new("any", PerFlow::new(PacketCount::new(4), &plain()), order);
         for flow in 0..5 {

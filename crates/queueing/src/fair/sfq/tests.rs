@@ -51,7 +51,7 @@ fn queues_take_turns_of_a_quantum() {
 /// Cells: 40 bytes and a trailer of 8 are one cell of 53 bytes, 576 are 13 cells (689), and 1500
 /// are 32 (1696). Each flow gets a third of the bytes on the wire, to within a quantum.
 #[test]
-fn flows_share_the_wire_whatever_their_packets() {
+fn flows_share_the_wire_for_any_packet_sizes() {
     let line = LinkLayer::new(8, Framing::Atm).expect("8 bytes");
     let quantum = line.on_wire(lastmile_units::ByteCount::new(1500));
     let mut sfq = Sfq::new(&Config { quantum, ..config(127) }, &line);
@@ -84,7 +84,7 @@ fn drops(sfq: &mut Sfq<Meta>, packets: &[(u32, u16)]) -> Vec<(u32, u16, DropReas
 
 /// Five packets are one too many: flow 1 has three of them, and loses its newest, or its oldest.
 #[test]
-fn the_longest_queue_pays() {
+fn the_longest_queue_loses_a_packet() {
     let arrivals = [(1, 0), (1, 1), (1, 2), (2, 0), (3, 0)];
     assert_eq!(drops(&mut sfq(&config(4)), &arrivals), [(1, 2, DropReason::Tail)]);
     let head = Config { drop: Overflow::Head, ..config(4) };
@@ -93,7 +93,7 @@ fn the_longest_queue_pays() {
 
 /// When all flows have one packet, the flow that arrived last is dropped and released.
 #[test]
-fn a_flow_too_many_finds_no_room() {
+fn a_flow_beyond_the_capacity_is_dropped() {
     let mut sfq = sfq(&config(2));
     assert_eq!(drops(&mut sfq, &[(1, 0), (2, 0), (3, 0)]), [(3, 0, DropReason::Tail)]);
     assert_eq!(send(&mut sfq, 9), [(1, 0), (2, 0)]);
@@ -171,7 +171,7 @@ fn a_queue_that_was_empty_begins_with_a_quantum() {
 /// A bucket that lost its only packet on overflow is in the round again when its next packet
 /// arrives.
 #[test]
-fn a_bucket_too_many_finds_no_room_once() {
+fn a_bucket_beyond_the_capacity_is_dropped_once() {
     let mut sfq = sfq(&Config { flows: buckets(1024), ..config(2) });
     assert_eq!(drops(&mut sfq, &[(1, 0), (2, 0), (3, 0)]), [(3, 0, DropReason::Tail)]);
     assert_eq!(send(&mut sfq, 9), [(1, 0), (2, 0)]);
@@ -181,7 +181,7 @@ fn a_bucket_too_many_finds_no_room_once() {
 
 /// Reused both after a departure and after a drop.
 #[test]
-fn the_number_of_a_flow_that_is_gone_is_used_again() {
+fn the_number_of_a_forgotten_flow_is_reused() {
     let mut sfq = sfq(&config(2));
     drops(&mut sfq, &[(1, 0), (2, 0), (3, 0)]);
     assert_eq!(sfq.flows.queue_of(FlowId::new(4)), 2);
@@ -191,7 +191,7 @@ fn the_number_of_a_flow_that_is_gone_is_used_again() {
 
 /// When a queue becomes empty the turn passes to the one behind it, and to no other.
 #[test]
-fn nobody_is_passed_over_when_a_queue_runs_empty() {
+fn no_queue_is_skipped_when_another_becomes_empty() {
     let mut sfq = sfq(&config(100));
     for (flow, packets) in [(1, 1), (2, 2), (3, 2)] {
         for number in 0..packets {
@@ -204,7 +204,7 @@ fn nobody_is_passed_over_when_a_queue_runs_empty() {
 /// Flow 1 had five packets and has one; flow 2, with two, is the longest. A new hash does not
 /// change this.
 #[test]
-fn the_longest_queue_is_the_one_that_is_longest_now() {
+fn the_longest_queue_is_the_currently_longest() {
     for at in [Instant::ZERO, Instant::ZERO + Duration::from_s(10)] {
         let mut sfq = sfq(&Config { flows: buckets(1024), perturb: Duration::from_s(10), ..config(5) });
         assert_eq!(drops(&mut sfq, &[(1, 0), (1, 1), (1, 2), (1, 3), (1, 4)]), []);
@@ -231,7 +231,7 @@ fn each_period_has_a_hash_of_its_own() {
 }
 
 #[test]
-fn counters_tell_what_was_sent_and_what_was_not() {
+fn counters_show_packets_sent_and_dropped() {
     for (drop, name) in [(Overflow::Tail, "dropped_tail"), (Overflow::Head, "dropped_head")] {
         let mut sfq = sfq(&Config { drop, ..config(2) });
         assert_eq!(drops(&mut sfq, &[(1, 0), (1, 1), (1, 2)]).len(), 1);

@@ -36,7 +36,7 @@ fn virtual_time_jumps_to_the_least_start_tag() {
 /// class 1 goes first. Class 0 is next, since at 10 the next packet of class 1 (11.1) has not
 /// begun.
 #[test]
-fn a_pause_of_the_line_ends_what_a_class_owes() {
+fn a_pause_of_the_line_discards_earlier_service() {
     for (pause, expected) in [(Duration::ZERO, [1, 0, 1, 1]), (Duration::from_us(1), [1, 1, 1, 0])] {
         let mut trial = Trial::new(&classes([1, 9]));
         trial.offer(0, &[100]);
@@ -57,7 +57,7 @@ fn tags_last() {
 }
 
 #[test]
-fn flows_have_equal_weights_and_the_fattest_pays_for_a_packet_too_many() {
+fn flows_have_equal_weights_and_the_fattest_loses_on_overflow() {
     flows(&Spec::Wf2qPlus(Among::Flows { share: NonZeroU32::MIN, limit: PacketCount::new(4) }));
 }
 
@@ -72,7 +72,7 @@ fn bytes(count: u64) -> Option<WireBytes> {
 /// Weight 3 and packets of 100: tags and virtual time are thirds, rounded down, and integers again
 /// after every third packet.
 #[test]
-fn what_divisions_leave_is_carried() {
+fn remainders_of_divisions_are_carried() {
     let mut order = order([3]);
     for packet in 1..=3000_u128 {
         order.head(0, bytes(100));
@@ -87,7 +87,7 @@ fn what_divisions_leave_is_carried() {
 
 /// A remainder of virtual time is discarded when the sum of weights changes.
 #[test]
-fn another_total_begins_without_remainder() {
+fn a_new_sum_of_weights_begins_without_remainder() {
     let mut order = order([3, 1]);
     order.head(0, bytes(100));
     order.next();
@@ -105,7 +105,7 @@ fn another_total_begins_without_remainder() {
 /// Virtual time was far ahead of class 0 when it sent, and passes the start tag of its next packet.
 /// When it has packets again it has no claim to the time between.
 #[test]
-fn who_was_overtaken_starts_at_virtual_time() {
+fn a_member_behind_virtual_time_starts_at_it() {
     let mut order = order([1, 1]);
     order.head(0, bytes(100));
     assert_eq!(order.next(), Some(0));

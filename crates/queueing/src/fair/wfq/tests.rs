@@ -21,7 +21,7 @@ fn the_least_finish_tag_goes_first() {
 /// packets of 99 have the tags 199 and 298, between those of class 0, 200 and 300. It has no claim
 /// to earlier time.
 #[test]
-fn who_comes_late_starts_at_the_finish_tag_of_the_packet_in_service() {
+fn a_late_member_starts_at_the_finish_tag_of_the_packet_in_service() {
     let mut trial = Trial::new(&Spec::Wfq(Config::Classes(weights([1, 1]))));
     trial.offer(0, &[100; 4]);
     assert_eq!(trial.take(1), [(0, 100)]);
@@ -47,7 +47,7 @@ fn tags_last() {
 
 /// Weight 3 and packets of 100: a finish tag of 33 1/3 is rounded down, and the remainder is kept.
 #[test]
-fn what_a_division_leaves_is_carried() {
+fn remainders_of_divisions_are_carried() {
     let shares = Config::Classes(weights([3])).shares(|weight| weight.get().into());
     let mut order = Wfq::new(shares);
     for _ in 0..3000 {
@@ -59,7 +59,7 @@ fn what_a_division_leaves_is_carried() {
 }
 
 #[test]
-fn flows_have_equal_weights_and_the_fattest_pays_for_a_packet_too_many() {
+fn flows_have_equal_weights_and_the_fattest_loses_on_overflow() {
     flows(&Spec::Wfq(Among::Flows { share: NonZeroU32::MIN, limit: PacketCount::new(4) }));
 }
 
@@ -89,7 +89,7 @@ fn virtual_time_never_goes_back() {
 /// Class 1 has sent 50 when the head of class 0 is dropped: the packet of 200 behind it takes its
 /// start tag, 0.
 #[test]
-fn what_stands_behind_a_dropped_head_takes_its_place() {
+fn the_packet_behind_a_dropped_head_takes_its_start_tag() {
     let mut order = order([1, 1]);
     order.head(0, bytes(100));
     order.head(1, bytes(50));
@@ -104,7 +104,7 @@ fn what_stands_behind_a_dropped_head_takes_its_place() {
 /// Weight 3 and packets of 100: the third finish tag is exactly 100, with the remainders of the
 /// first two. A pause discards the remainders.
 #[test]
-fn a_finish_tag_has_what_divisions_before_it_left() {
+fn a_finish_tag_includes_remainders_of_earlier_divisions() {
     let mut order = order([3]);
     for _ in 0..2 {
         order.head(0, bytes(100));

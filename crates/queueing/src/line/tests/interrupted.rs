@@ -60,7 +60,7 @@ fn an_urgent_packet_waits_for_a_packet_a_cell_or_a_fragment() {
 /// The packet of middle size interrupts the largest and is interrupted by the smallest. All three
 /// are then partly sent.
 #[test]
-fn who_interrupts_may_be_interrupted() {
+fn an_interrupting_packet_may_be_interrupted() {
     let mut line = interrupted(Interleave::Cells);
     let mut log = Log::default();
     for (ms, number, bytes) in [(0, 1, 1500), (1, 2, 200), (2, 3, 84)] {
@@ -77,7 +77,7 @@ fn who_interrupts_may_be_interrupted() {
 /// packets, and a new encapsulation with or without interruption. The packet continues in pieces;
 /// packets that arrive are sent after it, in the order of the new queue.
 #[test]
-fn what_is_under_way_leaves_before_another_queue_has_its_turn() {
+fn a_partly_sent_packet_departs_before_those_of_a_new_queue() {
     for to in [Interleave::Cells, Interleave::Never] {
         let mut line = interrupted(Interleave::Cells);
         let mut log = Log::default();
@@ -101,7 +101,7 @@ fn what_is_under_way_leaves_before_another_queue_has_its_turn() {
 /// second has been sent. It is sent next, whether or not the line was woken when the first had been
 /// sent.
 #[test]
-fn what_comes_when_a_packet_has_left_may_be_next_however_late_the_line_is_told() {
+fn an_urgent_packet_that_arrives_as_another_departs_is_next_even_for_a_late_caller() {
     for woken in [true, false] {
         let mut line = interrupted(Interleave::Never);
         let mut log = Log::default();
@@ -162,7 +162,7 @@ impl Discipline<Meta> for Dropping {
 /// An urgent packet is ready and then dropped. The packet dequeued in its place has the level of
 /// the partly sent packet, and is sent after it.
 #[test]
-fn what_is_dropped_when_its_turn_comes_interrupts_nothing() {
+fn an_urgent_packet_dropped_at_dequeue_interrupts_nothing() {
     let config = config(512, "pppoa-vcmux");
     let link_layer = config.link_layer.with_interleave(Interleave::Cells).expect("a line of cells");
     let below = Fifo::in_packets(PacketCount::new(9), Overflow::Tail);

@@ -44,7 +44,7 @@ fn arrive(shaper: &mut Shaper, at: Instant) {
 }
 
 /// Sends packets `gap` apart until a drain begins or ends; returns their number.
-fn until_it_turns(shaper: &mut Shaper, last: &mut Instant, gap: Duration) -> u32 {
+fn until_the_drain_changes(shaper: &mut Shaper, last: &mut Instant, gap: Duration) -> u32 {
     let before = shaper.is_draining();
     for packets in 1..10_000 {
         *last += gap;
@@ -105,8 +105,8 @@ fn a_late_caller_is_charged_from_when_a_packet_was_due() {
 fn a_second_without_idle_time_begins_a_drain_and_idle_time_ends_it() {
     let mut shaper = shaper(&config());
     let mut now = us(0);
-    assert_eq!(until_it_turns(&mut shaper, &mut now, Duration::from_ms(8)), 126);
-    assert_eq!(until_it_turns(&mut shaper, &mut now, Duration::from_ms(10)), 6);
+    assert_eq!(until_the_drain_changes(&mut shaper, &mut now, Duration::from_ms(8)), 126);
+    assert_eq!(until_the_drain_changes(&mut shaper, &mut now, Duration::from_ms(10)), 6);
     assert_eq!((counter(&shaper, "drains"), counter(&shaper, "drained_ms")), (1, 60));
     // None of the six had departed: all bytes arrived came from the far queue.
     assert_eq!(counter(&shaper, "drained_wire_bytes"), 6_000);
@@ -114,7 +114,7 @@ fn a_second_without_idle_time_begins_a_drain_and_idle_time_ends_it() {
 
 /// Traffic at 98 % of the line leaves 2 % idle, twice the required share.
 #[test]
-fn arrivals_at_the_share_are_never_taken_for_a_queue() {
+fn arrivals_at_the_share_never_count_as_a_queue() {
     let mut shaper = shaper(&config());
     for number in 0..10_000 {
         arrive(&mut shaper, us(8_163 * number));
@@ -125,7 +125,7 @@ fn arrivals_at_the_share_are_never_taken_for_a_queue() {
 /// Every other packet has a time stamp late by an eighth of a packet: only the first millisecond
 /// looks like idle time.
 #[test]
-fn late_stamps_pass_for_idle_time_once() {
+fn late_stamps_count_as_idle_time_once() {
     let mut shaper = shaper(&config());
     let mut packets = 0;
     while !shaper.is_draining() {
@@ -144,7 +144,7 @@ fn late_stamps_pass_for_idle_time_once() {
 /// A bucket of 10 ms, and bunches of five packets of 8 ms each at 97 % of the line: no standing
 /// queue, and no drain.
 #[test]
-fn bunches_are_not_taken_for_a_queue() {
+fn bunches_do_not_count_as_a_queue() {
     let mut shaper = shaper(&config());
     for number in 0..2_000 {
         arrive(&mut shaper, us(5 * 8_250 * (number / 5)));
@@ -173,37 +173,37 @@ fn bunches_without_idle_time_between_them_are_a_queue() {
 /// A line 10 % faster than configured: the excess counts against it for no longer than the
 /// patience.
 #[test]
-fn a_line_that_is_faster_than_told_is_not_taken_for_busy_for_long() {
+fn a_line_faster_than_configured_does_not_count_as_busy_for_long() {
     let mut shaper = shaper(&config());
     for number in 0..10_000 {
         arrive(&mut shaper, us(7_200 * number));
     }
     let mut now = us(7_200 * 9_999);
     if !shaper.is_draining() {
-        until_it_turns(&mut shaper, &mut now, Duration::from_ms(8));
+        until_the_drain_changes(&mut shaper, &mut now, Duration::from_ms(8));
     }
     // A second ahead: at 80 % of the line one fifth of the time is idle, so recovery takes five
     // seconds.
-    let packets = until_it_turns(&mut shaper, &mut now, Duration::from_ms(10));
+    let packets = until_the_drain_changes(&mut shaper, &mut now, Duration::from_ms(10));
     assert!((490..=510).contains(&packets), "{packets}");
 }
 
 /// Unresponsive traffic: a drain is given up after 5 s; the next begins after 2 s, then 4 s.
 #[test]
-fn a_drain_in_vain_is_given_up_and_the_next_begins_later() {
+fn an_unsuccessful_drain_is_given_up_and_the_next_begins_later() {
     let mut shaper = shaper(&config());
     let mut now = us(0);
     let gap = Duration::from_ms(8);
-    let turns: Vec<u32> = (0..6).map(|_| until_it_turns(&mut shaper, &mut now, gap)).collect();
+    let turns: Vec<u32> = (0..6).map(|_| until_the_drain_changes(&mut shaper, &mut now, gap)).collect();
     // Gaps of 8 ms, of which the first packet has none: 1 s, and then 5 s, 2 s, 5 s, 4 s, 5 s.
     assert_eq!(turns, [126, 625, 250, 625, 500, 625]);
     assert_eq!((counter(&shaper, "drains"), counter(&shaper, "drains_given_up")), (3, 3));
     // Idle time alone does not restore the patience; a drain that ends by a full bucket does.
     now += Duration::from_s(10);
-    assert_eq!(until_it_turns(&mut shaper, &mut now, gap), 1 + 1000);
+    assert_eq!(until_the_drain_changes(&mut shaper, &mut now, gap), 1 + 1000);
     now += Duration::from_s(1);
-    assert_eq!(until_it_turns(&mut shaper, &mut now, gap), 1);
-    assert_eq!(until_it_turns(&mut shaper, &mut now, gap), 125);
+    assert_eq!(until_the_drain_changes(&mut shaper, &mut now, gap), 1);
+    assert_eq!(until_the_drain_changes(&mut shaper, &mut now, gap), 125);
 }
 
 /// A silent line is idle, though no packet arrives to show it: queued packets find the drain over.
@@ -211,7 +211,7 @@ fn a_drain_in_vain_is_given_up_and_the_next_begins_later() {
 fn silence_is_idle_time() {
     let mut shaper = shaper(&config());
     let mut now = us(0);
-    until_it_turns(&mut shaper, &mut now, Duration::from_ms(8));
+    until_the_drain_changes(&mut shaper, &mut now, Duration::from_ms(8));
     // A packet of 8 ms may be on the wire; 11 ms more, less their share of 1 %, fill the bucket of
     // 10 ms.
     let silent = now + Duration::from_ms(19);
@@ -226,7 +226,7 @@ fn silence_is_idle_time() {
 
 /// 1000 bytes take 8.163265306 ms at 98 %: two of them may be owed.
 #[test]
-fn what_is_urgent_does_not_wait_and_is_charged() {
+fn urgent_packets_do_not_wait_and_are_charged() {
     let mut shaper = shaper(&Config { urgent: Match::Dscp(46), drain: None, ..config() });
     let mut urgent = Meta { ip_len: 1000, ..Meta::default() };
     urgent.set_dscp(46);

@@ -54,7 +54,7 @@ fn count(policer: &Policer<Meta, Fifo<Meta>>, path: &str, name: &str) -> u64 {
 }
 
 #[test]
-fn what_exceeds_is_dropped_and_both_are_counted() {
+fn exceeding_packets_are_dropped_and_both_kinds_counted() {
     let mut policer = policer(&[rule(Match::Any, bucket(3000))]);
     assert_eq!(passed(&mut policer, &[packet(0); 5]), [packet(0); 3]);
     let expected = [
@@ -94,7 +94,7 @@ fn tagged_packets_keep_their_bytes() {
 }
 
 #[test]
-fn what_no_rule_covers_passes_uncounted() {
+fn packets_without_a_rule_pass_uncounted() {
     let mut policer = policer(&[rule(Match::Dscp(8), bucket(1000))]);
     let left = passed(&mut policer, &[packet(8), packet(8), packet(0), packet(0)]);
     assert_eq!(left, [packet(8), packet(0), packet(0)]);
@@ -105,7 +105,7 @@ fn what_no_rule_covers_passes_uncounted() {
 /// and continue to a rule for all CS1 traffic, which takes 2000 bytes of it. Other traffic matches
 /// neither.
 #[test]
-fn continue_goes_on_to_the_next_rule_that_covers_the_packet_as_it_now_is() {
+fn continue_leads_to_the_next_rule_that_covers_the_re_marked_packet() {
     let on = Action { mark: Some(Remark::Dscp(8)), then: Then::Continue };
     let first = Rule { exceed: on, ..rule(Match::Dscp(1), bucket(1000)) };
     let mut policer = policer(&[first, rule(Match::Dscp(8), bucket(2000)), rule(Match::Dscp(1), bucket(1000))]);
@@ -167,7 +167,7 @@ fn color_aware_and_color_blind_differ() {
 
 /// 1000 bytes and 8 of trailer are 21 cells, 1113 bytes on the wire: all meters count these.
 #[test]
-fn every_meter_counts_what_the_wire_carries() {
+fn every_meter_counts_bytes_on_the_wire() {
     let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
     let two = WireBytes::new(2 * 1113);
     let one = WireBytes::new(1113);
@@ -249,7 +249,7 @@ fn meters_that_pass_nothing_are_refused() {
 
 /// A bucket of 1112 bytes covers the 1000 of the packet, but not its 21 cells.
 #[test]
-fn a_packet_conforms_by_what_it_takes_on_the_wire() {
+fn a_packet_conforms_by_its_bytes_on_the_wire() {
     let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
     for (burst, conforms) in [(1112, 0), (1113, 1)] {
         let queue = Fifo::in_packets(PacketCount::new(10), Overflow::Tail);

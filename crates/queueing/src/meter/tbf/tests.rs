@@ -60,7 +60,7 @@ fn a_burst_leaves_at_once_and_the_rest_at_the_rate() {
 
 /// Cells, not bytes: 1000 bytes and 8 of AAL5 trailer take 21 cells, 1113 bytes, 8.904 ms at 1 Mbit/s.
 #[test]
-fn the_rate_counts_what_the_wire_carries() {
+fn the_rate_counts_bytes_on_the_wire() {
     let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
     let mut shaper = shaper(&Config { link_layer: atm, ..config(1113) });
     fill(&mut shaper, ms(0), 3);
@@ -118,7 +118,7 @@ fn catching_up_is_bounded() {
 /// No packet is charged before its arrival: after a pause only the burst passes, whatever
 /// `catch_up` is.
 #[test]
-fn nothing_is_charged_to_a_time_before_it_came() {
+fn no_packet_is_charged_before_its_arrival() {
     let mut shaper = shaper(&Config { catch_up: Duration::from_ms(16), ..config(1000) });
     fill(&mut shaper, ms(100), 10);
     assert_eq!(take(&mut shaper, ms(100)), 1);
@@ -126,7 +126,7 @@ fn nothing_is_charged_to_a_time_before_it_came() {
 }
 
 #[test]
-fn what_is_larger_than_the_burst_is_dropped_on_arrival() {
+fn a_packet_larger_than_the_burst_is_dropped_on_arrival() {
     let mut shaper = shaper(&config(1000));
     let mut dropped = Vec::new();
     let large = Meta { ip_len: 1001, ..packet(1) };
@@ -163,7 +163,7 @@ fn the_backlog_holds_the_committed_packet() {
 /// While a head waits, packets larger than the burst, or than the peak burst, use no space in the
 /// queue.
 #[test]
-fn what_is_too_large_never_waits() {
+fn too_large_packets_are_never_queued() {
     let peak = Some(Peak { rate: BitRate::from_mbit_per_s(4), burst: WireBytes::new(1000) });
     for peak in [None, peak] {
         let burst = if peak.is_some() { 3000 } else { 1000 };
@@ -212,7 +212,7 @@ impl Discipline<Meta> for Grows {
 }
 
 #[test]
-fn what_grew_too_large_below_is_dropped_and_counted() {
+fn packets_that_grew_too_large_below_are_dropped_and_counted() {
     let fifo = Fifo::in_packets(PacketCount::new(10), Overflow::Tail);
     let mut shaper = Tbf::new(&config(1000), Grows(fifo)).expect("a burst that is large enough");
     let mut reasons = Vec::new();
@@ -223,7 +223,7 @@ fn what_grew_too_large_below_is_dropped_and_counted() {
 
 /// 1000 bytes are 21 cells, 1113 bytes on the wire.
 #[test]
-fn what_is_sent_is_counted_as_it_is_and_as_the_wire_carries_it() {
+fn sent_packets_are_counted_in_ip_bytes_and_bytes_on_the_wire() {
     let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
     let mut shaper = shaper(&Config { link_layer: atm, ..config(3000) });
     fill(&mut shaper, ms(0), 2);

@@ -99,7 +99,7 @@ fn a_bounded_class_has_its_share_and_no_more() {
 }
 
 #[test]
-fn a_class_that_borrows_uses_what_the_other_leaves() {
+fn a_class_that_borrows_uses_unused_capacity_of_the_other() {
     let config = by_number(vec![leaf("data", None, percent(40)), leaf("acks", None, bounded(percent(60)))]);
     assert_shares(&config, &[0, 1], &[40.0, 60.0]);
     assert_shares(&config, &[0], &[100.0, 0.0]);
@@ -121,7 +121,7 @@ fn borrowing_follows_priority_and_then_shares() {
 /// No other class uses what an isolated class leaves unused, and the isolated class may still
 /// borrow.
 #[test]
-fn what_an_isolated_class_leaves_is_lost() {
+fn unused_capacity_of_an_isolated_class_is_lost() {
     let config = by_number(vec![
         leaf("alone", None, isolated(percent(30))),
         leaf("rest", None, percent(50)),
@@ -135,7 +135,7 @@ fn what_an_isolated_class_leaves_is_lost() {
 /// Floyd and Van Jacobson, figure 1, reduced: the unused capacity of one class of an agency goes to
 /// that agency first.
 #[test]
-fn a_family_is_served_before_strangers() {
+fn unused_capacity_goes_to_siblings_first() {
     let config = by_number(vec![
         inner("us", None, percent(60)),
         leaf("mail", Some("us"), percent(20)),
@@ -160,7 +160,7 @@ fn a_bounded_family_stays_within_its_share() {
 }
 
 #[test]
-fn shares_that_are_not_there_are_refused() {
+fn shares_beyond_the_available_rate_are_refused() {
     let refused = |classes| by_number(classes).check(&plain()).unwrap_err().to_string();
     let over = vec![leaf("a", None, percent(60)), leaf("b", None, percent(41))];
     let link = "the classes on the link are guaranteed 808 kbit/s together, and the link has 800 kbit/s";
@@ -197,7 +197,7 @@ fn a_pause_earns_a_burst() {
 /// One member reserves the whole share of its family: the family has nothing to lend, not even to
 /// that member.
 #[test]
-fn what_is_all_set_apart_is_lent_to_nobody() {
+fn a_share_reserved_for_an_isolated_class_is_not_lent() {
     let family = |share| by_number(vec![inner("us", None, share), leaf("web", Some("us"), isolated(percent(60)))]);
     assert_shares(&family(bounded(percent(60))), &[1], &[0.0, 60.0]);
     assert_shares(&family(percent(60)), &[1], &[0.0, 100.0]);
@@ -205,7 +205,7 @@ fn what_is_all_set_apart_is_lent_to_nobody() {
 
 /// 20 % are its own, 40 % it borrows from the family, which pays for them and has no more.
 #[test]
-fn what_an_isolated_class_borrows_is_paid_for_above() {
+fn an_isolated_class_that_borrows_is_charged_to_its_lender() {
     let config = by_number(vec![
         inner("us", None, bounded(percent(60))),
         leaf("web", Some("us"), isolated(percent(20))),
@@ -218,7 +218,7 @@ fn what_an_isolated_class_borrows_is_paid_for_above() {
 }
 
 #[test]
-fn what_no_rule_matches_goes_to_the_last_class() {
+fn packets_without_a_matching_rule_go_to_the_last_class() {
     let config = by_number(vec![leaf("a", None, percent(40)), leaf("b", None, percent(60))]);
     let fifo = || -> Node<Meta> { Box::new(Fifo::in_packets(PacketCount::new(10), Overflow::Tail)) };
     let mut cbq = Cbq::new(&config, vec![fifo(), fifo()], &Environment::new(plain())).unwrap();

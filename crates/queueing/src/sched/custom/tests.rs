@@ -49,7 +49,7 @@ fn a_packet_that_crosses_the_count_is_sent_whole_and_ends_the_turn() {
 /// A count of 1500 and packets of 1000: forgotten, always two a turn. Carried, the excess of 500 is
 /// deducted from the next turn: two, one (1000 are left), two, one; 1500 a turn in the mean.
 #[test]
-fn what_crosses_the_count_is_forgotten_or_carried() {
+fn bytes_above_the_count_are_forgotten_or_carried() {
     for (excess, expected) in
         [(Excess::Forgotten, [0, 0, 1, 0, 0, 1, 0, 0, 1]), (Excess::Carried, [0, 0, 1, 0, 1, 0, 0, 1, 0])]
     {
@@ -65,7 +65,7 @@ fn what_crosses_the_count_is_forgotten_or_carried() {
 /// A packet of ten counts costs nine more turns, which no other queue needs: it still departs, and
 /// so does the next.
 #[test]
-fn a_debt_of_many_turns_idles_no_line() {
+fn a_debt_of_many_turns_does_not_idle_the_line() {
     let mut queues = queues(&[bytes(100), bytes(100)], Excess::Carried);
     for _ in 0..3 {
         queues.enqueue(NOW, packet(0, 1000), &mut none);
@@ -75,7 +75,7 @@ fn a_debt_of_many_turns_idles_no_line() {
 }
 
 #[test]
-fn counts_of_packets_take_no_heed_of_sizes() {
+fn counts_of_packets_ignore_sizes() {
     let packets = |count| Count::Packets(PacketCount::new(count));
     let mut queues = queues(&[packets(2), packets(1)], Excess::Forgotten);
     for _ in 0..4 {
@@ -118,7 +118,7 @@ fn counters_name_packets_and_bytes() {
 }
 
 #[test]
-fn no_queue_and_a_count_of_nothing_are_refused() {
+fn an_empty_list_of_queues_and_a_count_of_zero_are_refused() {
     let fifo = || -> Node<Meta> { Box::new(Fifo::in_packets(PacketCount::new(1), Overflow::Tail)) };
     let plain = LinkLayer::new(0, Framing::None).unwrap();
     let first = |_: &Meta| ClassIndex::new(0);

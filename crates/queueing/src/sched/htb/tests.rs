@@ -94,7 +94,7 @@ fn assert_rates(config: &Config, backlogged: &[u32], expected: &[f64]) {
 }
 
 #[test]
-fn a_class_has_its_rate_and_borrows_what_the_other_leaves() {
+fn a_class_has_its_rate_and_borrows_unused_capacity_of_the_other() {
     let config = by_number(vec![
         inner("all", None, kbit(800)),
         leaf("a", "all", up_to(800, kbit(160))),
@@ -120,7 +120,7 @@ fn the_more_urgent_class_is_offered_excess_first() {
 }
 
 #[test]
-fn urgent_leaves_can_be_asked_alone() {
+fn urgent_leaves_can_be_dequeued_alone() {
     let mut htb = built(&by_number(vec![
         inner("all", None, kbit(800)),
         leaf("later", "all", at_priority(1, up_to(800, kbit(400)))),
@@ -151,7 +151,7 @@ fn excess_of_one_priority_is_shared_by_quanta() {
 
 /// The unused capacity of a class goes to its sibling, before a cousin borrows it.
 #[test]
-fn excess_stays_in_the_family_as_long_as_somebody_wants_it() {
+fn excess_goes_to_siblings_before_cousins() {
     let config = by_number(vec![
         inner("all", None, kbit(800)),
         inner("us", Some("all"), up_to(800, kbit(600))),
@@ -171,7 +171,7 @@ fn excess_stays_in_the_family_as_long_as_somebody_wants_it() {
 /// The debt of 1000 is paid after 1 s; with hysteresis one more packet passes, and the debt is paid
 /// after 2 s.
 #[test]
-fn a_class_sends_again_at_the_very_time_at_which_it_owes_nothing() {
+fn a_class_sends_again_exactly_when_its_debt_is_paid() {
     let mut config = by_number(vec![inner("all", None, kbit(8)), leaf("a", "all", kbit(8))]);
     for (hysteresis, at_once) in [(false, 2), (true, 3)] {
         config.hysteresis = hysteresis;
@@ -235,7 +235,7 @@ fn a_coarse_timer_costs_no_rate() {
 }
 
 #[test]
-fn what_belongs_nowhere_goes_first_and_unshaped_or_to_the_default() {
+fn unclassified_packets_go_first_and_unshaped_or_to_the_default() {
     let mut config = by_number(vec![inner("all", None, kbit(8)), leaf("a", "all", kbit(8))]);
     let sent = |config: &Config| -> Vec<u32> {
         let mut htb = built(config);
@@ -253,7 +253,7 @@ fn what_belongs_nowhere_goes_first_and_unshaped_or_to_the_default() {
 /// 200 ms at 8 kbit/s. After 2 ms the root lends for the third packet, and the leaf still owes 198
 /// of its own.
 #[test]
-fn counters_tell_who_lent_and_who_borrowed() {
+fn counters_show_lenders_and_borrowers() {
     let config = by_number(vec![inner("all", None, kbit(800)), leaf("a", "all", up_to(800, kbit(8)))]);
     let mut htb = built(&config);
     for _ in 0..4 {
@@ -292,7 +292,7 @@ fn counters_tell_who_lent_and_who_borrowed() {
 }
 
 #[test]
-fn what_would_not_do_what_it_says_is_refused() {
+fn a_configuration_that_htb_cannot_keep_is_refused() {
     let refused = |change: &dyn Fn(&mut Config)| {
         let mut config =
             by_number(vec![inner("all", None, kbit(800)), leaf("a", "all", kbit(300)), leaf("b", "all", kbit(500))]);
@@ -322,7 +322,7 @@ fn what_would_not_do_what_it_says_is_refused() {
 
 /// tc: the rate in bytes a second over r2q, limited to 1000 to 200 000.
 #[test]
-fn a_quantum_of_its_own_is_that_of_tc() {
+fn the_default_quantum_is_that_of_tc() {
     let config = by_number(vec![leaf("a", "a", kbit(8))]);
     for (kbit, quantum) in [(8, 1000), (800, 10_000), (100_000, 200_000)] {
         assert_eq!(config.quantum(BitRate::from_kbit_per_s(kbit)), quantum);
@@ -334,7 +334,7 @@ fn a_quantum_of_its_own_is_that_of_tc() {
 }
 
 #[test]
-fn what_just_fits_is_taken() {
+fn values_at_their_limits_are_accepted() {
     let one_packet = Some(WireBytes::new(1000));
     let bursts = Share { burst: one_packet, cburst: one_packet, ..kbit(800) };
     for share in [at_priority(7, kbit(800)), up_to(800, kbit(800)), bursts] {
@@ -353,7 +353,7 @@ fn alone(share: Share) -> Config {
 /// 8 kbit/s, packets of 1000: a burst of 3000 lets three pass and one on credit, if the burst of
 /// the ceiling does too.
 #[test]
-fn as_much_leaves_at_once_as_both_bursts_hold() {
+fn the_smaller_burst_limits_packets_sent_at_once() {
     let at_once = |burst: Option<u64>, cburst: Option<u64>| {
         let share = Share { burst: burst.map(WireBytes::new), cburst: cburst.map(WireBytes::new), ..kbit(8) };
         let mut htb = built(&alone(share));
@@ -368,7 +368,7 @@ fn as_much_leaves_at_once_as_both_bursts_hold() {
 }
 
 #[test]
-fn what_belongs_nowhere_is_limited_counted_and_woken_for() {
+fn unclassified_packets_are_limited_counted_and_ready() {
     let config = by_number(vec![inner("all", None, kbit(8)), leaf("a", "all", kbit(8))]);
     let mut htb = built(&Config { direct_limit: PacketCount::new(2), ..config });
     let mut dropped = Vec::new();
@@ -438,7 +438,7 @@ fn overlimits(htb: &Htb<Meta>) -> u64 {
 
 /// A class on the link has no lender: out of tokens it is over its limit, whatever its ceiling.
 #[test]
-fn a_class_on_the_link_borrows_from_nobody() {
+fn a_class_on_the_link_has_no_lender() {
     let mut htb = built(&alone(Share { cburst: Some(WireBytes::new(9000)), ..up_to(800, kbit(8)) }));
     for _ in 0..3 {
         htb.enqueue(START, packet(0, 1000), &mut none);

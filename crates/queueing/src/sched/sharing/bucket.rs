@@ -88,7 +88,7 @@ mod tests {
     /// With a debt of a burst allowed, the tokens may fall to minus one burst: 100 tokens, less a
     /// packet of 150 and one of 50, are a debt of 100. One more byte is too much.
     #[test]
-    fn with_a_debt_of_a_burst_let_pass_it_sends_twice_the_burst() {
+    fn with_a_debt_of_a_burst_allowed_it_sends_twice_the_burst() {
         let mut bucket = Bucket::new(BitRate::from_kbit_per_s(8), WireBytes::new(100));
         let start = at_ms(1000);
         for size in [150, 50] {

@@ -21,7 +21,7 @@ fn rule(matches: Match, class: &str) -> Rule {
 }
 
 #[test]
-fn classes_may_stand_in_any_order() {
+fn classes_may_be_listed_in_any_order() {
     let shape = family().shape().unwrap();
     assert_eq!((shape.order.as_slice(), shape.positions().as_slice()), ([1, 0, 2].as_slice(), [1, 0, 2].as_slice()));
     let (positions, queues) = shape.leaves(vec!["of child", "of other"]);
@@ -29,7 +29,7 @@ fn classes_may_stand_in_any_order() {
 }
 
 #[test]
-fn what_is_no_tree_is_refused() {
+fn an_invalid_tree_is_refused() {
     let refused = |tree: Tree<()>| tree.shape().unwrap_err().to_string();
     let ring = tree(vec![class("a", "b", false), class("b", "c", false), class("c", "a", false), class("d", "", true)]);
     assert_eq!(refused(ring), "class \"a\": its parents lead round in a circle, and never to the link");
