@@ -21,7 +21,7 @@
 //!   permanently. On a path longer than configured, such as a satellite's, a flow reaches a quarter
 //!   more than its handshake time. A retransmitted SYN, or one from the far end, measures nothing.
 //! - *An advertised window is not taken back* (RFC 9293, section 3.8.6): while the right edge that
-//!   the sender knows is beyond the target, the window closes only as fast as acknowledgements
+//!   the sender knows exceeds the target, the window closes only as fast as acknowledgements
 //!   arrive. A receiver that takes its window back is not corrected.
 //! - *The unit is the flow's* (RFC 7323, section 2): the shift is that of its SYN; a window is
 //!   rounded up to the unit. A SYN-ACK decides for both ends, and so does a SYN without the option
@@ -49,7 +49,7 @@ use std::collections::VecDeque;
 use lastmile_packet::{FlowId, Packet, Protocol, Segment, SeqNumber, TcpFlags};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, Ratio};
 
-use super::recent::Recent;
+use super::recent_flows::RecentFlows;
 use crate::classify::{Condition, Match, Matcher as _};
 use crate::discipline::{Counter, answers_of_below};
 use crate::{Backlog, Discipline, DropSink, Environment};
@@ -111,7 +111,7 @@ pub struct WindowClamp<D> {
     target: Target,
     mss: ByteCount,
     exempt: Condition,
-    flows: Recent<Flow>,
+    flows: RecentFlows<Flow>,
     /// Every active flow once, in the order of the time of its last activity check.
     active: VecDeque<(Instant, FlowId)>,
     stats: Stats,
@@ -188,7 +188,7 @@ impl<D> WindowClamp<D> {
             target: config.target,
             mss: config.mss,
             exempt: Condition::new(&config.exempt, environment),
-            flows: Recent::new(FORGOTTEN_AFTER),
+            flows: RecentFlows::new(FORGOTTEN_AFTER),
             active: VecDeque::new(),
             stats: Stats::default(),
         })

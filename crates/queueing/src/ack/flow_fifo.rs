@@ -115,7 +115,7 @@ impl<P: Packet, M: Copy> FlowFifo<P, M> {
     }
 
     fn flow_mut(&mut self, packet: &P) -> &mut Flow {
-        self.flows.get_mut(&packet.meta().flow).expect("a flow of which something waits has an entry")
+        self.flows.get_mut(&packet.meta().flow).expect("a flow with queued packets has an entry")
     }
 
     /// The packet at the head.

@@ -21,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 use lastmile_packet::{FlowKey, HashKey, Packet, Protocol, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
-use super::recent::Recent;
+use super::recent_flows::RecentFlows;
 use crate::discipline::{Counter, answers_of_below};
 use crate::{Backlog, Discipline, DropSink, Environment};
 
@@ -30,7 +30,7 @@ const REMEMBERED_FOR: Duration = Duration::from_s(60);
 
 /// Recent answers.
 #[derive(Debug)]
-pub struct Handshakes(Mutex<Recent<Answer, FlowKey, HashKey>>);
+pub struct Handshakes(Mutex<RecentFlows<Answer, FlowKey, HashKey>>);
 
 /// Content of a SYN-ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,7 +44,7 @@ impl Handshakes {
     /// No answers. `hash_key` is the key of a hash of addresses and ports.
     #[must_use]
     pub fn new(hash_key: HashKey) -> Self {
-        Self(Mutex::new(Recent::with_hasher(REMEMBERED_FOR, &hash_key)))
+        Self(Mutex::new(RecentFlows::with_hasher(REMEMBERED_FOR, &hash_key)))
     }
 
     /// Whether the windows of both ends are scaled, by the answer to a SYN of the flow `syn_of`

@@ -43,7 +43,7 @@ impl<T> LinkedFifo<T> {
             self.free = next;
             handle
         } else {
-            let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 packets wait in a queue");
+            let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 packets in a queue");
             self.slots.push(slot);
             Handle(index)
         };
@@ -60,7 +60,7 @@ impl<T> LinkedFifo<T> {
     pub(crate) fn remove(&mut self, handle: Handle) -> T {
         let slot = std::mem::replace(&mut self.slots[handle.0 as usize], Slot::Free { next: self.free });
         let Slot::Used { item, before, after } = slot else {
-            unreachable!("a handle is used only while its item waits");
+            unreachable!("a handle is used only while its item is in the list");
         };
         self.free = Some(handle);
         match before {
@@ -78,14 +78,14 @@ impl<T> LinkedFifo<T> {
     pub(crate) fn get(&self, handle: Handle) -> &T {
         match &self.slots[handle.0 as usize] {
             Slot::Used { item, .. } => item,
-            Slot::Free { .. } => unreachable!("a handle is used only while its item waits"),
+            Slot::Free { .. } => unreachable!("a handle is used only while its item is in the list"),
         }
     }
 
     pub(crate) fn get_mut(&mut self, handle: Handle) -> &mut T {
         match &mut self.slots[handle.0 as usize] {
             Slot::Used { item, .. } => item,
-            Slot::Free { .. } => unreachable!("a handle is used only while its item waits"),
+            Slot::Free { .. } => unreachable!("a handle is used only while its item is in the list"),
         }
     }
 

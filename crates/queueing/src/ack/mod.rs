@@ -39,7 +39,7 @@ pub(crate) mod flow_map;
 pub mod handshakes;
 pub(crate) mod linked_fifo;
 pub mod pacing;
-mod recent;
+mod recent_flows;
 pub mod regenerator;
 pub mod sad;
 

@@ -39,7 +39,7 @@ use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, Seriali
 use super::Passed;
 use super::flow_map::FlowMap;
 use super::linked_fifo::{Handle, LinkedFifo};
-use super::recent::Recent;
+use super::recent_flows::RecentFlows;
 use crate::classify::{Condition, Match};
 use crate::discipline::Counter;
 use crate::{Backlog, Discipline, DropSink, Environment, Node};
@@ -72,7 +72,7 @@ pub struct AckPacing<P, D = Node<P>> {
     /// Every held ACK, in the order of arrival, which is also that of their deadlines.
     held: LinkedFifo<HeldAck<P>>,
     held_bytes: u64,
-    flows: Recent<Flow>,
+    flows: RecentFlows<Flow>,
     /// The held ACKs of each flow, in their order.
     held_by_flow: FlowMap<VecDeque<Handle>>,
     /// The flows with held ACKs, by the start tag of the first.
@@ -144,7 +144,7 @@ impl<P: Packet, D: Discipline<P>> AckPacing<P, D> {
             exempt: Condition::new(&config.exempt, environment),
             held: LinkedFifo::new(),
             held_bytes: 0,
-            flows: Recent::new(FORGOTTEN_AFTER),
+            flows: RecentFlows::new(FORGOTTEN_AFTER),
             held_by_flow: FlowMap::default(),
             next_by_tag: BTreeSet::new(),
             clock: Clock {

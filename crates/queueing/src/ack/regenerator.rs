@@ -28,7 +28,7 @@
 //! so published, and the purpose of R. A sender that counts bytes (RFC 3465) is not affected.
 //!
 //! Cost: one table look-up an ACK, O(1) a packet made; spread over time O(log n) with n packets
-//! held. Memory: bounded, see `recent.rs`; held are at most [`AckRegenerator::MOST_HELD`] packets
+//! held. Memory: bounded, see `recent_flows.rs`; held are at most [`AckRegenerator::MOST_HELD`] packets
 //! and those that must wait behind them.
 
 mod delayed;
@@ -41,7 +41,7 @@ use lastmile_units::{Duration, Instant, PacketCount};
 use self::delayed::{DelayedPackets, DepartureTimes};
 use self::numbers::{NumberCollector, window_at};
 use self::stats::Stats;
-use super::recent::Recent;
+use super::recent_flows::RecentFlows;
 use super::{AckKind, Newest};
 use crate::classify::{Condition, Match, Matcher};
 use crate::discipline::Counter;
@@ -150,7 +150,7 @@ pub struct AckRegenerator<P, D = Node<P>> {
     factor: Factor,
     release: Release,
     exempt: Condition,
-    flows: Recent<Flow>,
+    flows: RecentFlows<Flow>,
     held: DelayedPackets<P>,
     /// The numbers to put ahead of an ACK, oldest first; a field to reuse its memory.
     numbers: Vec<SeqNumber>,
@@ -201,7 +201,7 @@ impl<P: Packet, D: Discipline<P>> AckRegenerator<P, D> {
             factor: config.factor,
             release: config.release,
             exempt: Condition::new(&config.exempt, environment),
-            flows: Recent::new(config.idle),
+            flows: RecentFlows::new(config.idle),
             held: DelayedPackets::default(),
             numbers: Vec::new(),
             stats: Stats::default(),

@@ -69,7 +69,8 @@ pub enum Weight {
 }
 
 impl Default for Config {
-    /// Thresholds of 5 and 15 packets (Floyd 1997), a probability of 2 %, 1000-byte packets and 10 Mbit/s (tc-red(8)), gentle.
+    /// Thresholds of 5 and 15 packets (Floyd 1997), a probability of 2 %, 1000-byte packets and
+    /// 10 Mbit/s (tc-red(8)), gentle.
     fn default() -> Self {
         let packets = |count| Limit::Packets(PacketCount::new(count));
         Self {
@@ -93,7 +94,8 @@ impl Default for Config {
 pub enum RedError {
     /// Thresholds that are no range.
     #[error(
-        "a min of {min} and a max of {max}: both must be in the same unit, min at least 1 of it and below max, max at most 2^30"
+        "a min of {min} and a max of {max}: both must be in the same unit, min at least 1 of it and below max, \
+         max at most 2^30"
     )]
     Thresholds {
         /// The lower threshold.
@@ -111,7 +113,10 @@ pub enum RedError {
     #[error("an average packet of 0 bytes; 1000 is usual")]
     ZeroPacket,
     /// A burst for which there is no weight.
-    #[error("a burst of {0}; it must be from 1 to {max} packets, and no weight from 2^-31 on may let it pass `min`", max = Config::LONGEST_BURST)]
+    #[error(
+        "a burst of {0}; it must be from 1 to {max} packets, and no weight from 2^-31 on may let it pass `min`",
+        max = Config::LONGEST_BURST
+    )]
     Burst(PacketCount),
 }
 

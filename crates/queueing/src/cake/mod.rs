@@ -246,7 +246,7 @@ impl<P: Packet> Cake<P> {
         while self.shared.ledger.bytes > self.memory {
             let by_size =
                 self.shared.ledger.by_size.get_or_insert_with(|| self.tins.iter().flat_map(Tin::sizes).collect());
-            let &(_, longest) = by_size.last().expect("something waits");
+            let &(_, longest) = by_size.last().expect("the backlog is not empty");
             let longest = longest as usize;
             self.tins[longest / QUEUES].drop_oldest(longest % QUEUES, now, &mut self.shared.ledger, drops);
         }

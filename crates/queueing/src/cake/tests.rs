@@ -66,7 +66,7 @@ fn keep_busy(cake: &mut Cake<Meta>, flows: &[Meta], until: Instant) -> Vec<(Inst
         put(cake, now, packet);
     }
     while now < until {
-        now = cake.next_ready(now).expect("something waits").max(now);
+        now = cake.next_ready(now).expect("the backlog is not empty").max(now);
         let mut again = Vec::new();
         let packet = cake.dequeue(now, &mut |_, packet: Meta, _| again.push(packet)).expect("it was promised");
         sent.push((now, packet));
@@ -196,7 +196,7 @@ fn tins_share_by_weight_where_there_is_no_rate() {
     }
     let mut sent = Vec::new();
     for _ in 0..4 * 1856 / 4 {
-        sent.push((ms(0), cake.dequeue(ms(0), &mut none).expect("something waits")));
+        sent.push((ms(0), cake.dequeue(ms(0), &mut none).expect("the backlog is not empty")));
     }
     for (dscp, share) in [(0, 1024), (8, 64), (34, 512), (46, 256)] {
         let packets = bytes_of(&sent, |packet| packet.dscp() == dscp) / 1000;
@@ -239,7 +239,7 @@ fn a_sparse_flow_waits_for_one_packet() {
     }
     let mut pings = 0;
     while now < ms(2000) {
-        let ready = cake.next_ready(now).expect("something waits").max(now);
+        let ready = cake.next_ready(now).expect("the backlog is not empty").max(now);
         if ping <= ready {
             put(&mut cake, ping.max(now), packet(9, 100));
             ping += Duration::from_ms(20);
@@ -386,7 +386,7 @@ fn a_tin_earns_nothing_in_a_pause() {
             put(&mut cake, now, voice);
         }
         put(&mut cake, now, best_effort);
-        now = cake.next_ready(now).expect("something waits").max(now);
+        now = cake.next_ready(now).expect("the backlog is not empty").max(now);
         let sent = cake.dequeue(now, &mut |_, _, _| {}).expect("it was promised");
         if sent.dscp() == 46 {
             of_voice += 1;
@@ -577,7 +577,7 @@ fn ended_flows_do_not_count_against_their_host() {
         put(&mut cake, now, packet(flow, 1500));
     }
     for _ in 0..2000 {
-        now = cake.next_ready(now).expect("something waits").max(now);
+        now = cake.next_ready(now).expect("the backlog is not empty").max(now);
         let mut again = Vec::new();
         let left = cake.dequeue(now, &mut |_, packet: Meta, _| again.push(packet)).expect("it was promised");
         sent[usize::from(left.flow == FlowId::new(200))] += 1;

@@ -207,7 +207,7 @@ impl<P: Packet> Tin<P> {
             crate::ack::cake::redundant(mode, older, &packet)
         });
         if let Some(position) = redundant {
-            let older = self.take(index, position, &mut shared.ledger).expect("it waits there");
+            let older = self.take(index, position, &mut shared.ledger).expect("the packet is in this queue");
             self.stats.dropped_ack_filtered += 1;
             drops.dropped(now, older, DropReason::AckFiltered);
         }

@@ -5,7 +5,7 @@
 //! 5865 (VA), RFC 8622 (LE), and of RFC 1349 (TOS).
 //!
 //! A tin that has sent less than its threshold has priority over tins with a smaller number; one
-//! that has sent more waits for its turn. Without a bandwidth there is no threshold, and tins share
+//! that has sent more is served in turn. Without a bandwidth there is no threshold, and tins share
 //! by weight.
 
 use lastmile_units::BitRate;

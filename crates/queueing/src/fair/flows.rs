@@ -124,7 +124,7 @@ impl<P: Packet, S: Clone + Default> Flows<P, S> {
             slot
         } else {
             self.slots.push(used);
-            u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 packets wait in a queue")
+            u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 packets in a queue")
         };
         let this = &mut self.queues[queue as usize];
         this.packets += 1;

@@ -61,9 +61,9 @@ impl<S: Copy> Among<S> {
     pub(crate) fn shares(&self, number: impl Fn(S) -> u64) -> Shares {
         match self {
             Self::Classes(classes) => {
-                Shares { of: classes.iter().map(|class| number(class.share)).collect(), default_share: 0 }
+                Shares { by_member: classes.iter().map(|class| number(class.share)).collect(), default_share: 0 }
             }
-            Self::Flows { share, .. } => Shares { of: Vec::new(), default_share: number(*share) },
+            Self::Flows { share, .. } => Shares { by_member: Vec::new(), default_share: number(*share) },
         }
     }
 }
@@ -71,13 +71,13 @@ impl<S: Copy> Among<S> {
 /// The share of each member.
 #[derive(Clone, Debug)]
 pub(crate) struct Shares {
-    of: Vec<u64>,
+    by_member: Vec<u64>,
     default_share: u64,
 }
 
 impl Shares {
     pub(super) fn of(&self, member: u32) -> u64 {
-        self.of.get(member as usize).copied().unwrap_or(self.default_share)
+        self.by_member.get(member as usize).copied().unwrap_or(self.default_share)
     }
 }
 

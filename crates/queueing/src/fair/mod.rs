@@ -6,13 +6,13 @@
 pub mod drr;
 pub(crate) mod flows;
 pub mod fq_codel;
+#[cfg(test)]
+mod harness;
 pub(crate) mod lengths;
 pub mod members;
 pub(crate) mod scheduler;
 pub mod sfq;
 mod tags;
-#[cfg(test)]
-mod trial;
 pub mod wf2q_plus;
 pub mod wfq;
 

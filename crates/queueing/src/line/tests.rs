@@ -335,7 +335,8 @@ proptest! {
         // Late: woken by arrivals, and by a clock that overshoots.
         let (mut late, mut late_log) = (line(&config, 20), Log::default());
         for (number, (at, packet)) in packets.iter().enumerate() {
-            let woken = late.next_transmission().map(|due| due + Duration::from_us(lateness_us[number % lateness_us.len()]));
+            let lateness = Duration::from_us(lateness_us[number % lateness_us.len()]);
+            let woken = late.next_transmission().map(|due| due + lateness);
             if let Some(woken) = woken.filter(|woken| woken < at) {
                 late.transmit(woken, &mut late_log);
             }

@@ -86,10 +86,10 @@ mod tests {
             .collect()
     }
 
-    /// RFC 2698, section 3, color-blind, worked out by hand. (Tp, Tc) after each, from (3000, 2000):
-    /// 0 ms 1500 green (1500, 500); 600 yellow (900, 500); 500 green (400, 0); 401 red; 400 yellow (0, 0).
-    /// 500 ms (1000, 500): 1001 red; 501 yellow (499, 500); 499 green (0, 1). 1000 ms (1000, 501): 1000 yellow (0, 501).
-    /// 3000 ms (3000, 2000): 2001 yellow, 999 green.
+    /// RFC 2698, section 3, color-blind, computed by hand. (Tp, Tc) after each, from (3000, 2000): 0 ms
+    /// 1500 green (1500, 500); 600 yellow (900, 500); 500 green (400, 0); 401 red; 400 yellow (0, 0).
+    /// 500 ms (1000, 500): 1001 red; 501 yellow (499, 500); 499 green (0, 1). 1000 ms (1000, 501): 1000
+    /// yellow (0, 501). 3000 ms (3000, 2000): 2001 yellow, 999 green.
     #[test]
     fn color_blind_as_in_the_rfc() {
         let packets = [
@@ -109,9 +109,9 @@ mod tests {
         assert_eq!(colors(&packets), expected);
     }
 
-    /// Color-aware: red stays red and takes nothing, yellow takes from the peak bucket only. (Tp, Tc) from (3000, 2000):
-    /// red 1; yellow 1000 (2000, 2000); green 2000 (0, 0); yellow 1 red. 1 s (2000, 1000): yellow 1500 (500, 1000);
-    /// green 501 red; green 500 green (0, 500).
+    /// Color-aware: red stays red and takes nothing, yellow takes from the peak bucket only. (Tp, Tc)
+    /// from (3000, 2000): red 1; yellow 1000 (2000, 2000); green 2000 (0, 0); yellow 1 red. 1 s (2000,
+    /// 1000): yellow 1500 (500, 1000); green 501 red; green 500 green (0, 500).
     #[test]
     fn color_aware_as_in_the_rfc() {
         let packets = [

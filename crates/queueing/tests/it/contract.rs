@@ -347,7 +347,7 @@ impl Trial {
         let bytes = self.came_bytes + grown - shrunk - self.gone_bytes;
         prop_assert_eq!(backlog.bytes.as_u64(), bytes, "every byte is somewhere");
         let ready = self.discipline.next_ready(self.now);
-        prop_assert_eq!(ready.is_some(), !self.inside.is_empty(), "what waits will leave");
+        prop_assert_eq!(ready.is_some(), !self.inside.is_empty(), "a backlog has a ready time");
         if self.promise.work_conserving {
             prop_assert!(ready.is_none_or(|ready| ready <= self.now), "an idle line while packets wait");
         }

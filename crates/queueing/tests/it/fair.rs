@@ -204,14 +204,15 @@ proptest! {
         let spec = Spec::Drr(classes(&quanta.iter().map(|quantum| WireBytes::new(*quantum)).collect::<Vec<_>>()));
         let sent = while_all_wait(&spec, &sizes);
         let least = quanta.iter().copied().min().expect("three");
-        let largest = sizes.iter().flatten().map(|size| wire(&packet(0, *size))).max().expect("something waits");
+        let largest = sizes.iter().flatten().map(|size| wire(&packet(0, *size))).max().expect("a backlog");
         for from in 0..sent.len() {
             let mut of = [0_u64; 3];
             for &(class, size) in &sent[from..] {
                 of[class] += size;
                 for (i, j) in [(0, 1), (0, 2), (1, 2)] {
                     let apart = (of[i] * quanta[j]).abs_diff(of[j] * quanta[i]) * least;
-                    prop_assert!(apart <= (least + 2 * largest) * quanta[i] * quanta[j], "{of:?} from {from} of {sent:?}");
+                    let most = (least + 2 * largest) * quanta[i] * quanta[j];
+                    prop_assert!(apart <= most, "{of:?} from {from} of {sent:?}");
                 }
             }
         }
@@ -245,7 +246,8 @@ proptest! {
         let largest = largest(&load, 3);
         for (class, sent, alone) in departures(&Spec::Wfq(weighted(&weights)), &weights, &load) {
             let others: f64 = (0..3).filter(|other| *other != class).map(|other| largest[other]).sum();
-            prop_assert!(sent <= alone + others + ROUNDING, "class {class}: sent at {sent}, alone at {alone}, {others}");
+            let latest = alone + others + ROUNDING;
+            prop_assert!(sent <= latest, "class {class}: sent at {sent}, alone at {alone}, {others}");
         }
     }
 
@@ -255,7 +257,8 @@ proptest! {
     fn wf2q_plus_keeps_its_bound_of_delay(load in load(), weights in three_weights()) {
         let largest = largest(&load, 3).into_iter().fold(0.0, f64::max);
         for (class, sent, alone) in departures(&Spec::Wf2qPlus(weighted(&weights)), &weights, &load) {
-            prop_assert!(sent <= alone + largest + ROUNDING, "class {class}: sent at {sent}, alone at {alone}, {largest}");
+            let latest = alone + largest + ROUNDING;
+            prop_assert!(sent <= latest, "class {class}: sent at {sent}, alone at {alone}, {largest}");
         }
     }
 

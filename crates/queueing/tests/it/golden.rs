@@ -275,8 +275,8 @@ fn parse_packet(text: &str) -> Option<Meta> {
 }
 
 fn format_packet(packet: &Meta) -> String {
-    assert_eq!(packet.protocol, Protocol::Tcp, "a signal that nobody took");
-    assert!(!packet.options().has_list(), "a list that nobody took");
+    assert_eq!(packet.protocol, Protocol::Tcp, "a signal that no regenerator consumed");
+    assert!(!packet.options().has_list(), "a list that no regenerator removed");
     assert_eq!(packet.header_len, 40 + packet.options().header_bytes(), "header length of {packet:?}");
     let mut out = format_flags(packet.flags);
     let seq = packet.seq.distance_from(BASE);

@@ -181,7 +181,7 @@ fn run(mut discipline: Node<Probe>, ops: &[Op], may_go: fn(&Meta) -> bool) -> (V
     let (mut arrived, mut left) = (Vec::new(), Vec::new());
     let mut sink = |_, packet: Probe, reason: DropReason| {
         assert!(may_go(packet.meta()), "only a pure ACK is regulated, not {packet:?}");
-        assert_ne!(reason, DropReason::Tail, "there is room for all");
+        assert_ne!(reason, DropReason::Tail, "the queue has space for all");
     };
     for op in ops {
         match *op {

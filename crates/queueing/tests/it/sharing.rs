@@ -32,7 +32,7 @@ fn waits(queue: &Spec, load: impl IntoIterator<Item = Arrival>) -> Vec<(u32, Dur
     struct Waits(Vec<(u32, Duration)>);
     impl DropSink<Meta> for Waits {
         fn dropped(&mut self, _: Instant, packet: Meta, _: DropReason) {
-            assert_ne!(packet.flow.index(), URGENT, "a queue of its own has room for what is urgent");
+            assert_ne!(packet.flow.index(), URGENT, "urgent packets have a queue with enough space");
         }
     }
     impl Observer<Meta> for Waits {
@@ -142,7 +142,7 @@ proptest! {
             cbq(),
             htb(512, 102, 205, false),
             htb(480, 102, 150, false),
-            // A packet within its rate waits no longer with hysteresis.
+            // Hysteresis does not delay a packet within its rate.
             htb(480, 102, 150, true),
         ];
         for discipline in disciplines {
@@ -197,9 +197,13 @@ proptest! {
             for (first, &(start, _)) in sent.iter().enumerate() {
                 let mut before_the_last = 0;
                 for &(end, size) in &sent[first..] {
-                    let earned = u128::from(ceil.as_bps()) * u128::from(end.since(start).as_ps() + 1) / 1_000_000_000_000;
+                    let span_ps = u128::from(end.since(start).as_ps() + 1);
+                    let earned = u128::from(ceil.as_bps()) * span_ps / 1_000_000_000_000;
                     let most = bursts * u128::from(cburst.bits()) + earned;
-                    prop_assert!(u128::from(before_the_last) <= most, "{before_the_last} bits by {end}, at most {most}");
+                    prop_assert!(
+                        u128::from(before_the_last) <= most,
+                        "{before_the_last} bits by {end}, at most {most}"
+                    );
                     before_the_last += size.bits();
                 }
             }
@@ -279,7 +283,7 @@ fn shares(queue: &Spec, of: Sizes) -> [f64; 3] {
                 offer(&mut discipline, now, packet.flow.index());
                 now += line.advance(wire);
             }
-            None => now = discipline.next_ready(now).expect("something waits"),
+            None => now = discipline.next_ready(now).expect("the backlog is not empty"),
         }
     }
     sent.map(|sent| sent as f64 / total as f64)

@@ -294,7 +294,7 @@ fn a_pause_discards_the_fraction_of_a_picosecond() {
         let now = us(1000 * u64::from(n));
         send(&mut pacer, now, &[ack(1, 2 * n), ack(1, 2 * n + 1)]);
         assert!(pacer.dequeue(now, &mut none).is_some());
-        waits.push(pacer.next_ready(now).expect("the second waits").since(now).as_ps());
+        waits.push(pacer.next_ready(now).expect("the second is held").since(now).as_ps());
         assert_eq!(drain(&mut pacer, now).len(), 1);
     }
     // The very first ACK acknowledges two bytes.

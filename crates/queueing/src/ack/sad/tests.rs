@@ -95,7 +95,7 @@ fn a_departed_ack_takes_no_more_values() {
         assert_eq!(drain(&mut sad), [ack(number, number)]);
         assert!(sad.table.flows.is_empty());
     }
-    assert!(sad.table.flows.capacity() < 10, "the table grows with what waits, not with what ever came");
+    assert!(sad.table.flows.capacity() < 10, "the table grows with queued flows, not with all flows seen");
 }
 
 /// RFC 5681, section 3.2: three duplicates trigger fast retransmit, so all three follow the ACK

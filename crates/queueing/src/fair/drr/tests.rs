@@ -1,7 +1,7 @@
 use lastmile_units::{PacketCount, WireBytes};
 
 use super::{Among, Config};
-use crate::fair::trial::{Trial, flows, line};
+use crate::fair::harness::{Trial, flows, line};
 use crate::spec::Spec;
 
 fn quanta<const N: usize>(quanta: [u64; N]) -> Spec {

@@ -3,7 +3,7 @@ use lastmile_packet::{FlowId, Meta};
 use lastmile_units::WireBytes;
 
 use super::*;
-use crate::fair::trial::{Trial, line};
+use crate::fair::harness::{Trial, line};
 use crate::spec::Spec;
 
 const NOW: Instant = Instant::ZERO;

@@ -3,8 +3,8 @@ use std::num::NonZeroU32;
 use lastmile_units::{Duration, PacketCount, WireBytes};
 
 use super::{Among, Config, Wf2qPlus};
+use crate::fair::harness::{Trial, eleven_sessions, flows, long_run, weights};
 use crate::fair::scheduler::Order as _;
-use crate::fair::trial::{Trial, eleven_sessions, flows, long_run, weights};
 use crate::spec::Spec;
 
 fn classes<const N: usize>(of: [u32; N]) -> Spec {

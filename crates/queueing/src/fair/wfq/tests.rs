@@ -3,8 +3,8 @@ use std::num::NonZeroU32;
 use lastmile_units::{PacketCount, WireBytes};
 
 use super::{Among, Config, Wfq};
+use crate::fair::harness::{Trial, eleven_sessions, flows, long_run, weights};
 use crate::fair::scheduler::Order as _;
-use crate::fair::trial::{Trial, eleven_sessions, flows, long_run, weights};
 use crate::spec::Spec;
 
 /// Weights 1 and 2, packets of 100. Finish tags 100, 200 and 50, 100, 150, 200; of equal tags class

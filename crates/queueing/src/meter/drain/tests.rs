@@ -170,7 +170,7 @@ fn bunches_without_idle_time_between_them_are_a_queue() {
     assert!(shaper.is_draining(), "the pause between bunches ended the drain");
 }
 
-/// A line 10 % faster than configured: the excess counts against it for no longer than the
+/// A line 10 % faster than configured: the excess counts against it for at most the
 /// patience.
 #[test]
 fn a_line_faster_than_configured_does_not_count_as_busy_for_long() {
@@ -243,7 +243,7 @@ fn urgent_packets_do_not_wait_and_are_charged() {
     assert_eq!(left(&mut shaper, us(0)), None);
     assert_eq!(left(&mut shaper, us(8_164)), Some(46), "8.2 ms of 24.5 ms are paid");
     assert_eq!(left(&mut shaper, us(32_653)), None);
-    assert_eq!(left(&mut shaper, us(32_654)), Some(0), "the rest waits until all four are paid");
+    assert_eq!(left(&mut shaper, us(32_654)), Some(0), "the others wait until all four are paid");
     assert_eq!((counter(&shaper, "urgent"), shaper.backlog().packets), (4, PacketCount::new(1)));
 }
 

@@ -212,7 +212,8 @@ fn meters_that_pass_nothing_are_refused() {
     assert_eq!(car(700, 800).check(largest), Ok(()));
     assert_eq!(
         refused(car(3000, 2999)),
-        "an extended burst of 2999 wire bytes is below the burst of 3000 wire bytes; equal to it, nothing is ever borrowed"
+        "an extended burst of 2999 wire bytes is below the burst of 3000 wire bytes; \
+         equal to it, nothing is ever borrowed"
     );
     let srtcm = |cbs, ebs| meter::Config::SrTcm(srtcm::Config { cir: RATE, cbs: bytes(cbs), ebs: bytes(ebs) });
     assert_eq!(

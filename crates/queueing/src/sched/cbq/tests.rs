@@ -73,7 +73,7 @@ fn shares(config: &Config, backlogged: &[u32]) -> Vec<f64> {
             cbq.enqueue(now, sent, &mut none);
             now += line.advance(WireBytes::new(u64::from(sent.ip_len)));
         } else {
-            now = cbq.next_ready(now).expect("something waits");
+            now = cbq.next_ready(now).expect("the backlog is not empty");
         }
     }
     // 10 000 bytes are 0.1 % of 100 s at 800 kbit/s.

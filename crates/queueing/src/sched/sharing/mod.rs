@@ -133,7 +133,8 @@ impl<P: Packet> Sharing<P> {
         self.backlog
     }
 
-    /// Updates the backlog after a change in the queue of a leaf. Returns the time at which the leaf has a packet ready.
+    /// Updates the backlog after a change in the queue of a leaf. Returns the time at which the leaf
+    /// has a packet ready.
     // Inlined as `update_leaf` is.
     #[inline(always)]
     fn update_backlog(&mut self, content_index: usize, now: Instant) -> Option<Instant> {

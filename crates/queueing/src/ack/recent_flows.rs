@@ -13,10 +13,10 @@ use super::flow_map::FlowHasher;
 ///
 /// There are two generations. Every look-up moves the entry into the young one; when that is old
 /// enough or full, it replaces the old one, which is discarded. A look-up is therefore O(1), and at
-/// most twice [`Recent::CAPACITY`] flows are remembered: if there are more, those silent for longest
+/// most twice [`RecentFlows::CAPACITY`] flows are remembered: if there are more, those silent for longest
 /// are forgotten first, to within a generation.
 #[derive(Debug)]
-pub(super) struct Recent<T, K = FlowId, S = BuildHasherDefault<FlowHasher>> {
+pub(super) struct RecentFlows<T, K = FlowId, S = BuildHasherDefault<FlowHasher>> {
     young: HashMap<K, Seen<T>, S>,
     old: HashMap<K, Seen<T>, S>,
     /// When the young generation began.
@@ -30,18 +30,18 @@ struct Seen<T> {
     state: T,
 }
 
-impl<T> Recent<T> {
+impl<T> RecentFlows<T> {
     /// Remembers a flow until it has been silent for `idle`.
     pub(super) fn new(idle: Duration) -> Self {
         Self::with_hasher(idle, &BuildHasherDefault::default())
     }
 }
 
-impl<T, K: Eq + Hash, S: BuildHasher + Clone> Recent<T, K, S> {
+impl<T, K: Eq + Hash, S: BuildHasher + Clone> RecentFlows<T, K, S> {
     /// Maximum number of flows in a generation.
     const CAPACITY: usize = 1 << 16;
 
-    /// As [`Recent::new`], with a hasher for keys that strangers choose.
+    /// As [`RecentFlows::new`], with a hasher for keys that strangers choose.
     pub(super) fn with_hasher(idle: Duration, hasher: &S) -> Self {
         let empty = || HashMap::with_hasher(hasher.clone());
         Self { young: empty(), old: empty(), since: Instant::ZERO, idle }
@@ -101,8 +101,8 @@ mod tests {
         Instant::ZERO + Duration::from_ms(ms)
     }
 
-    fn recent() -> Recent<u32> {
-        Recent::new(Duration::from_ms(100))
+    fn recent() -> RecentFlows<u32> {
+        RecentFlows::new(Duration::from_ms(100))
     }
 
     #[test]
@@ -156,7 +156,7 @@ mod tests {
         for n in 0..200_000 {
             recent.get_or_create(at(0), FlowId::new(n), || n);
         }
-        assert!(recent.young.len() + recent.old.len() <= 2 * Recent::<u32>::CAPACITY);
+        assert!(recent.young.len() + recent.old.len() <= 2 * RecentFlows::<u32>::CAPACITY);
         assert_eq!(recent.get_or_create(at(1), FlowId::new(199_999), || 0), &mut 199_999);
         assert_eq!(recent.get_or_create(at(1), FlowId::new(0), || 5), &mut 5);
     }
