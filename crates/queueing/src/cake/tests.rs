@@ -5,6 +5,9 @@ use lastmile_packet::{FlowAddresses, FlowId, IpAddresses, Meta, Protocol, SeqNum
 
 use super::*;
 
+mod hash;
+mod shaper;
+
 const RATE: BitRate = BitRate::from_mbit_per_s(12);
 
 /// Flow 100 h + n goes from host h to a host of its own.
@@ -80,81 +83,6 @@ fn keep_busy(cake: &mut Cake<Meta>, flows: &[Meta], until: Instant) -> Vec<(Inst
 
 fn bytes_of(sent: &[(Instant, Meta)], is: impl Fn(&Meta) -> bool) -> u64 {
     sent.iter().filter(|(_, packet)| is(packet)).map(|(_, packet)| u64::from(packet.ip_len)).sum()
-}
-
-/// 40, 576 and 1500 bytes behind 8 bytes of AAL5 trailer are 1, 13 and 32 cells. For each mix, the
-/// packet behind n others departs when the line would have carried them, rounded down to a
-/// picosecond.
-#[test]
-fn the_shaper_keeps_the_exact_rate_in_bytes_on_the_wire() {
-    let rate = BitRate::from_kbit_per_s(777);
-    for sizes in [&[40][..], &[576], &[1500], &[40, 576, 1500, 40, 40]] {
-        let config = Config { bandwidth: Some(rate), ..Config::default() };
-        let mut cake = Cake::new(&config, &environment(Framing::Atm, 8));
-        for &size in sizes.iter().cycle().take(2000) {
-            put(&mut cake, ms(5), packet(1, size));
-        }
-        let (mut now, mut bits) = (ms(5), 0_u128);
-        let from = now;
-        while let Some(ready) = cake.next_ready(now) {
-            assert_eq!(ready, from + Duration::from_ps((bits * 1_000_000_000_000 / 777_000) as u64), "{sizes:?}");
-            now = ready;
-            // Packets that COBALT drops are not charged.
-            let sent = cake.dequeue(now, &mut |_, _, _| {}).expect("it was promised");
-            let cells = u128::from(u64::from(sent.ip_len + 8).div_ceil(48));
-            bits += cells * 424;
-        }
-        assert!(bits > 1000 * 424, "{sizes:?}");
-    }
-}
-
-/// No burst: after a pause the first packet departs at once, and the second once the line would
-/// have carried the first.
-#[test]
-fn a_pause_earns_nothing() {
-    let mut cake = build(&Config { bandwidth: Some(RATE), ..Config::default() });
-    for now in [ms(0), ms(1000)] {
-        put(&mut cake, now, packet(1, 1500));
-        put(&mut cake, now, packet(1, 1500));
-        assert!(cake.dequeue(now, &mut none).is_some() && cake.dequeue(now, &mut none).is_none());
-        // 1500 bytes take 1 ms.
-        let then = now + Duration::from_ms(1);
-        assert_eq!(cake.next_ready(now), Some(then));
-        assert!(cake.dequeue(then, &mut none).is_some());
-        assert_eq!(cake.next_ready(then), None);
-    }
-}
-
-/// Each dequeue is 0.5 ms late, with packets of 1 ms: without catching up all lateness is lost, 1.5
-/// ms a packet.
-#[test]
-fn a_late_caller_loses_rate_unless_it_may_catch_up() {
-    let sent_in_a_second = |catch_up| {
-        let mut cake = build(&Config { bandwidth: Some(RATE), catch_up, ..Config::default() });
-        for _ in 0..1500 {
-            put(&mut cake, ms(0), Meta { traffic_class: 2, ..packet(1, 1500) });
-        }
-        let (mut now, mut sent) = (ms(0), 0);
-        while now < ms(1000) {
-            sent += std::iter::from_fn(|| cake.dequeue(now, &mut none)).count();
-            now = cake.next_ready(now).expect("packets wait") + Duration::from_us(500);
-        }
-        sent
-    };
-    assert_eq!(sent_in_a_second(Duration::ZERO), 667);
-    assert_eq!(sent_in_a_second(Duration::from_ms(2)), 1000);
-}
-
-/// The shaper may count for another line than the one below: 1500 bytes in 32 cells take 1.131 ms
-/// at 12 Mbit/s.
-#[test]
-fn the_shaper_may_count_for_a_later_line() {
-    let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
-    let mut cake = build(&Config { bandwidth: Some(RATE), link_layer: Some(atm), ..Config::default() });
-    put(&mut cake, ms(0), packet(1, 1500));
-    put(&mut cake, ms(0), packet(1, 1500));
-    assert!(cake.dequeue(ms(0), &mut none).is_some());
-    assert_eq!(cake.next_ready(ms(0)), Some(Instant::ZERO + Duration::from_ps(32 * 424 * 1_000_000 / 12)));
 }
 
 /// Four tins with more to send than they get: bulk keeps 1/16, video 1/2, voice 1/4 of the rate;
@@ -282,94 +210,6 @@ fn newer_acks_replace_older_ones() {
     assert_eq!(left(None), [1, 2, 3, 4, 5]);
     assert_eq!(left(Some(Mode::Normal)), [4, 5]);
     assert_eq!(left(Some(Mode::Aggressive)), [5]);
-}
-
-/// 256 flows over 1024 queues: with a plain hash some share, with eight ways none.
-#[test]
-fn flows_have_queues_of_their_own_up_to_a_load_of_a_quarter() {
-    for from in [0, 10_000, 1_000_000] {
-        let mut cake = build(&Config { isolation: Isolation::Flows, ..Config::default() });
-        let flows = from..from + 256;
-        let plain: BTreeSet<u64> = flows.clone().map(|flow| isolation::mix(u64::from(flow)) % QUEUES as u64).collect();
-        for flow in flows {
-            put(&mut cake, ms(0), packet(flow, 100));
-        }
-        assert!(plain.len() < 256, "a plain hash would do as well");
-        assert_eq!(count(&cake, "best-effort", "way_misses"), 256);
-        assert_eq!(count(&cake, "best-effort", "way_collisions"), 0);
-    }
-}
-
-/// Nine flows of one set: the ninth shares a queue. Once others are gone, it still keeps its order.
-#[test]
-fn a_flow_without_a_queue_of_its_own_keeps_its_order() {
-    let mut cake = build(&Config { isolation: Isolation::Flows, ..Config::default() });
-    let set = |flow: u32| isolation::mix(u64::from(flow)) as usize % QUEUES / 8;
-    let flows: Vec<u32> = (0..).filter(|&flow| set(flow) == 7).take(9).collect();
-    let numbered = |flow, number| Meta { ip_id: number, ..packet(flow, 1000) };
-    for &flow in &flows {
-        for number in 0..10 {
-            put(&mut cake, ms(0), numbered(flow, number));
-        }
-    }
-    assert_eq!(count(&cake, "best-effort", "way_collisions"), 1);
-    let mut seen = Vec::new();
-    let mut take = |cake: &mut Cake<Meta>, now| {
-        let packet = cake.dequeue(now, &mut none)?;
-        seen.push((packet.flow.index(), packet.ip_id));
-        Some(())
-    };
-    // All but the shared queue are empty after 82 packets and the check that finds them so; their
-    // time to decay passes.
-    for _ in 0..88 {
-        take(&mut cake, ms(0));
-    }
-    for number in 10..20 {
-        put(&mut cake, ms(0), numbered(flows[8], number));
-    }
-    while take(&mut cake, ms(0)).is_some() {}
-    let of_the_ninth: Vec<u16> = seen.iter().filter(|(flow, _)| *flow == flows[8]).map(|(_, number)| *number).collect();
-    assert_eq!(of_the_ninth, (0..20).collect::<Vec<_>>());
-}
-
-/// Two flows with one first choice: the second takes the next way, and each later packet of it is
-/// found there.
-#[test]
-fn packets_found_outside_their_first_choice_are_counted() {
-    let mut cake = build(&Config { isolation: Isolation::Flows, ..Config::default() });
-    let slot = |flow: u32| isolation::mix(u64::from(flow)) as usize % QUEUES;
-    let second = (1..).find(|&flow| slot(flow) == slot(0)).expect("a hash");
-    for (flow, hits) in [(0, 0), (second, 0), (0, 0), (second, 1), (0, 1), (second, 2)] {
-        put(&mut cake, ms(0), packet(flow, 100));
-        assert_eq!(count(&cake, "best-effort", "way_hits"), hits);
-    }
-    assert_eq!(count(&cake, "best-effort", "way_misses"), 2);
-}
-
-/// Nine flows of one set, of which the ninth shares. It stops sharing when its queue is empty. Two
-/// milliseconds later the others still keep their queues, so that it searches again and collides
-/// again.
-#[test]
-fn sharing_of_a_queue_ends_once_it_is_empty() {
-    let mut cake = build(&Config { isolation: Isolation::Flows, ..Config::default() });
-    let set = |flow: u32| isolation::mix(u64::from(flow)) as usize % QUEUES / 8;
-    let flows: Vec<u32> = (0..).filter(|&flow| set(flow) == 7).take(9).collect();
-    flows.iter().for_each(|&flow| put(&mut cake, ms(0), packet(flow, 100)));
-    let reported = |cake: &Cake<Meta>| ["way_misses", "way_collisions"].map(|name| count(cake, "best-effort", name));
-    assert_eq!(reported(&cake), [8, 1]);
-    // A later packet of the guest is no other collision.
-    put(&mut cake, ms(0), packet(flows[8], 100));
-    assert_eq!(reported(&cake), [8, 1]);
-    assert_eq!(std::iter::from_fn(|| cake.dequeue(ms(0), &mut none)).count(), 10);
-    // The checks that find the queues empty run while another flow is served: one of another set.
-    let other = (0..).find(|&flow| set(flow) == 8).expect("a hash");
-    for _ in 0..20 {
-        put(&mut cake, ms(1), packet(other, 1500));
-        put(&mut cake, ms(1), packet(other, 1500));
-        while cake.dequeue(ms(1), &mut none).is_some() {}
-    }
-    put(&mut cake, ms(2), packet(flows[8], 100));
-    assert_eq!(reported(&cake), [9, 2]);
 }
 
 /// Best effort has the line for a second, then voice starts: of the next 400 packets it has its
@@ -512,26 +352,6 @@ fn a_tin_counts_packets_sent_and_dropped() {
         "tins.best-effort way_misses 1",
     ];
     assert_eq!(reported, expected);
-}
-
-/// A byte at 3 kbit/s takes 2 666 666 666.67 ps. The fraction of a picosecond is carried as long as
-/// the shaper is busy; a pause, or a late caller, discards it.
-#[test]
-fn parts_of_a_picosecond_are_carried_while_the_shaper_is_busy() {
-    let byte = Duration::from_ps(2_666_666_666);
-    let mut cake = build(&Config { bandwidth: Some(BitRate::from_kbit_per_s(3)), ..Config::default() });
-    let mut send = |now, come: u16| {
-        (0..come).for_each(|_| put(&mut cake, now, packet(1, 1)));
-        assert!(cake.dequeue(now, &mut none).is_some());
-        cake.next
-    };
-    let first = send(ms(0), 2);
-    assert_eq!(first, ms(0) + byte);
-    assert_eq!(send(first, 0), first + byte + Duration::from_ps(1));
-    assert_eq!(send(ms(1000), 2), ms(1000) + byte);
-    // A millisecond late.
-    let late = ms(1001) + byte;
-    assert_eq!(send(late, 1), late + byte);
 }
 
 /// Values at the limit are accepted.
