@@ -8,7 +8,7 @@
 //! Differs: the publication does not define redundancy. Here the ACK about to depart gives way to
 //! the next of its flow in the queue, that one to its next, and so on. Each must have a higher
 //! number, or an equal number and another window, must have the same sequence number or a later
-//! one, and must carry all information of the one before (see [`super`]). The run ends at the first
+//! one, and must carry all information of the ACK before it (see [`super`]). The run ends at the first
 //! ACK that does not, and at any other packet of the flow (data, a flag, a duplicate, which fast
 //! retransmit counts). So no packet of a flow is overtaken by a later one, and a duplicate stays
 //! behind the ACK that it repeats.

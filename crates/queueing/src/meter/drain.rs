@@ -29,8 +29,8 @@
 //!   loss of rate without benefit. The next begins after twice the patience, then four times, at
 //!   most 64 times; a drain that ends by a full bucket restores the initial patience.
 //! - The shaper is a transmitter of its rate: after a packet it waits for that packet's
-//!   transmission time, and commits none ahead. In front of a modem that keeps the modem's queue
-//!   empty: a token bucket with a burst of one packet may send two.
+//!   transmission time, and commits none ahead. In front of a modem this keeps the modem's queue
+//!   empty, where a token bucket with a burst of one packet may send two.
 //! - Urgent packets do not wait here, but are charged, up to two of the largest packets ahead of
 //!   the rate.
 //!
