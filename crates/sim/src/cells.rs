@@ -44,8 +44,8 @@ pub(crate) struct Cells {
     encapsulations: Vec<Encapsulation>,
     vcs: Vec<(VcId, VcCount)>,
     vps: Vec<VpId>,
-    pub(crate) wake: Handle,
-    pub(crate) wake_at: Option<Instant>,
+    /// The pending event of the cells.
+    pub(crate) wake: Option<Handle>,
     /// What has left and is not yet handled.
     pub(crate) gone: Vec<Departure>,
     pub(crate) dropped: Amount,
@@ -169,8 +169,7 @@ impl Cells {
             encapsulations: atm.network.vcs.iter().map(|vc| vc.encapsulation).collect(),
             vcs: atm.network.vc_ids().map(|vc| (vc, VcCount::default())).collect(),
             vps: atm.network.vp_ids().collect(),
-            wake: Handle::NONE,
-            wake_at: None,
+            wake: None,
             gone: Vec::new(),
             dropped: Amount::default(),
         })

@@ -223,7 +223,7 @@ impl Net {
     /// Lets the cells go on until now. What has left waits to be taken.
     pub(crate) fn advance_cells(&mut self, now: Instant) {
         if let Some(cells) = &mut self.cells {
-            (cells.wake, cells.wake_at) = (Handle::NONE, None);
+            cells.wake = None;
             cells.advance(now);
         }
     }
@@ -285,11 +285,10 @@ impl Net {
     pub(crate) fn arm_cells(&mut self) {
         let Some(cells) = &mut self.cells else { return };
         if let Some(due) = cells.next()
-            && cells.wake_at.is_none_or(|at| due < at)
+            && cells.wake.is_none_or(|wake| due < self.pending.time(wake))
         {
-            self.pending.cancel(cells.wake);
-            cells.wake = self.pending.push(due, Event::Cells.into());
-            cells.wake_at = Some(due);
+            cells.wake.into_iter().for_each(|wake| self.pending.cancel(wake));
+            cells.wake = Some(self.pending.push(due, Event::Cells.into()));
         }
     }
 

@@ -90,9 +90,8 @@ impl Simulation<'_> {
         let index = match self.owned.free.pop() {
             Some(index) => {
                 let over = std::mem::replace(&mut transfers[index as usize], transfer);
-                for side in [Side::From, Side::To] {
-                    self.net.pending.cancel(over.wake(side));
-                }
+                let wakes = [Side::From, Side::To].into_iter().filter_map(|side| over.wake(side));
+                wakes.for_each(|wake| self.net.pending.cancel(wake));
                 index
             }
             None => {

@@ -212,7 +212,7 @@ impl<'a> Simulation<'a> {
         };
         if let Some((next, side)) = transfer(0) {
             next.touch_further(side);
-            std::hint::black_box(self.net.pending.time(next.wake(side)));
+            std::hint::black_box(next.wake(side).map(|wake| self.net.pending.time(wake)));
         }
         if let Some((second, side)) = transfer(1) {
             second.touch(side);
@@ -261,12 +261,14 @@ impl<'a> Simulation<'a> {
         }
         transfer.sent_all(side);
         // One that is pending and comes no later will ask again.
-        if let Some(at) = transfer.next_wake(now, side)
-            && at < self.net.pending.time(transfer.wake(side))
-        {
-            self.net.pending.cancel(transfer.wake(side));
-            transfer.set_wake(side, self.net.schedule(at, Event::Timer(index, side)));
+        let Some(at) = transfer.next_wake(now, side) else { return };
+        if let Some(wake) = transfer.wake(side) {
+            if self.net.pending.time(wake) <= at {
+                return;
+            }
+            self.net.pending.cancel(wake);
         }
+        transfer.set_wake(side, self.net.schedule(at, Event::Timer(index, side)));
     }
 
     fn start(&mut self, flow: u32) {

@@ -24,7 +24,7 @@ pub(crate) struct Transfer {
     /// What the sender will offer once it may.
     bytes: Option<NonZeroU64>,
     /// The wake-up that is pending for each end.
-    wakes: [Handle; 2],
+    wakes: [Option<Handle>; 2],
     request: u32,
     pub(crate) max_in_flight: u32,
     /// The flow number of what opened it; [`NO_OWNER`] for a transfer of its own.
@@ -98,7 +98,7 @@ impl Transfer {
             first_delivery: Instant::ZERO,
             last_delivery: Instant::ZERO,
             bytes: bytes.and_then(NonZeroU64::new),
-            wakes: [Handle::NONE; 2],
+            wakes: [None; 2],
             request,
             max_in_flight: 0,
             owner,
@@ -208,7 +208,7 @@ impl Transfer {
 
     /// An end's wake-up fires.
     pub(crate) fn on_wake(&mut self, now: Instant, side: Side) {
-        self.wakes[side.index()] = Handle::NONE;
+        self.wakes[side.index()] = None;
         let end = self.end(side);
         if end.next_timer().is_some_and(|at| at <= now) {
             end.on_timer(now);
@@ -251,14 +251,14 @@ impl Transfer {
 
     /// The wake-up that is pending for an end.
     #[inline]
-    pub(crate) fn wake(&self, side: Side) -> Handle {
+    pub(crate) fn wake(&self, side: Side) -> Option<Handle> {
         self.wakes[side.index()]
     }
 
     /// Notes the wake-up that is pending for an end.
     #[inline]
     pub(crate) fn set_wake(&mut self, side: Side, wake: Handle) {
-        self.wakes[side.index()] = wake;
+        self.wakes[side.index()] = Some(wake);
     }
 
     fn offer(&mut self) {
