@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use lastmile_linklayer::{Framing, Interleave, LinkLayer, WireMeter, aal5};
-use lastmile_packet::{FlowDirectory, FlowId, Packet};
+use lastmile_packet::{FlowDirectory, Packet};
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant, PacketCount, Serialiser, WireBytes};
 
 use crate::compress::{Codec, Compression};
@@ -210,13 +210,6 @@ impl<P: Packet> Line<P> {
             return Some(packet);
         }
         None
-    }
-
-    /// The flow of the packet that arrives when `before` others have: 0 for the next one.
-    #[must_use]
-    #[inline]
-    pub fn flow_at(&self, before: usize) -> Option<FlowId> {
-        self.in_flight.get(before).map(|packet| packet.meta().flow)
     }
 
     /// Gives the line another queue, whose turn comes when what waits in the present one has left (see [`Handover`]), and

@@ -1,14 +1,14 @@
 //! The pending set: a hierarchical timing wheel over a 64-bit clock, exact to the picosecond.
 //!
-//! A slot of the lowest of its 7 levels spans 4.2 us, and a level has 64 slots. Lists of the lowest level are in order of
-//! time, equal times in order of insertion. Lists of the other levels are in order of insertion.
+//! A slot of the lowest of its 7 levels spans 4.2 us, and a level has 64 slots. Lists of the lowest level are
+//! in order of time, equal times in order of insertion. Lists of the other levels are in order of insertion.
 //!
 //! Published: Varghese and Lauck 1987, scheme 7. Differs: the clock jumps from event to event; a slot with one event
 //! releases it at once instead of moving it to a lower level; the lowest level sorts.
 //!
-//! Cost: push and cancel are O(1), but a push into the lowest level passes the later events of its slot. An event moves to
-//! a lower level at most 6 times, and none or one time while few events share a slot. The number of pending events elsewhere
-//! has no influence.
+//! Cost: push and cancel are O(1), but a push into the lowest level passes the later events of its slot. An
+//! event moves to a lower level at most 6 times, and none or one time while few events share a slot. The
+//! number of pending events elsewhere has no influence.
 
 use std::num::NonZeroU32;
 
@@ -184,8 +184,8 @@ impl<E: Copy> Wheel<E> {
         }
     }
 
-    /// The level and the slot of a time. A pending event keeps them until its slot is cascaded: the clock moves on within
-    /// one slot of each level, and a slot is emptied before the clock enters it.
+    /// The level and the slot of a time. A pending event keeps them until its slot is cascaded: the clock
+    /// moves on within one slot of each level, and a slot is emptied before the clock enters it.
     #[inline]
     fn position(&self, time: u64) -> (usize, usize) {
         // The highest digit in which the time differs from now is the level, and the value of that digit the slot.
@@ -194,7 +194,8 @@ impl<E: Copy> Wheel<E> {
         (level as usize, ((time >> (FINEST + BITS * level)) as usize) % SLOTS)
     }
 
-    /// Adds a node to the slot of its time: in the lowest level behind the last event that is not later, else at the end.
+    /// Adds a node to the slot of its time: in the lowest level behind the last event that is not later, else
+    /// at the end.
     #[inline]
     fn link(&mut self, handle: Handle, time: u64) {
         let (level, slot) = self.position(time);

@@ -1,7 +1,7 @@
-//! Replay of a capture, open-loop: packets leave at their times, as they were, whatever becomes of them.
+//! Open-loop replay of a capture: packets depart at their captured times with their captured headers.
 //!
-//! Every flow of the capture is a flow here, so that queues and regulators tell them apart, and headers are those that were captured. Nothing
-//! answers: a receiver counts what arrives, and TCP segments provoke no ACK.
+//! Every flow of the capture is a flow of the run, so that queues and regulators can distinguish them. The
+//! receiver counts packets and answers none: a TCP segment causes no ACK.
 //!
 //! Cost: 72 bytes a packet, shared between sources of one capture.
 
@@ -12,7 +12,7 @@ use lastmile_units::Instant;
 
 use lastmile_model::Replay as Capture;
 
-/// A capture that is replayed.
+/// A replay of a capture.
 #[derive(Debug)]
 pub(crate) struct Replay {
     pub(crate) traffic: u32,
@@ -21,7 +21,7 @@ pub(crate) struct Replay {
     pub(crate) first_delivery: Option<Instant>,
     pub(crate) last_delivery: Option<Instant>,
     capture: Arc<Capture>,
-    /// The flow number of the capture's flow 0.
+    /// The flow number of flow 0 of the capture.
     first_flow: u32,
     start: Instant,
     stop: Option<Instant>,
@@ -48,13 +48,13 @@ impl Replay {
         self.next as u64
     }
 
-    /// The replay begins: when its first packet leaves.
+    /// Begins the replay. Returns the departure of its first packet.
     pub(crate) fn start(&mut self, now: Instant, stop: Option<Instant>) -> Option<Instant> {
         (self.start, self.stop) = (now, stop);
         self.due()
     }
 
-    /// Time for a packet: the packet, and when the next one leaves.
+    /// The next packet, and the departure of the one after it.
     pub(crate) fn next(&mut self) -> Option<(Meta, Option<Instant>)> {
         let (_, packet) = self.capture.packets.get(self.next)?;
         self.next += 1;

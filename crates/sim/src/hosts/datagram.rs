@@ -23,14 +23,14 @@ pub(crate) struct Datagrams {
     departures: Departures,
 }
 
-/// The size of the packets of a datagram source, and when each leaves.
+/// The size and the departure times of the packets of a datagram source.
 #[derive(Debug)]
 pub struct Departures {
     size: ByteCount,
     pattern: Pattern,
 }
 
-/// When packets leave.
+/// The law of the departure times.
 #[derive(Debug)]
 enum Pattern {
     Constant { interval: Duration },
@@ -39,7 +39,7 @@ enum Pattern {
 }
 
 impl Departures {
-    /// Those of a source of this kind; `None` for what is no datagram source. Equal streams draw equal times.
+    /// The departures of `source`; `None` unless it is a datagram source. Equal streams draw equal times.
     #[must_use]
     pub fn new(source: &Source, random: Stream) -> Option<Self> {
         let (size, pattern) = match *source {
@@ -59,7 +59,7 @@ impl Departures {
         Some(Self { size, pattern })
     }
 
-    /// So many bytes at a time at this mean rate, with exponential gaps.
+    /// Departures of `size` bytes at this mean rate, with exponential gaps.
     pub(super) fn poisson(rate: BitRate, size: ByteCount, random: Stream) -> Self {
         Self { size, pattern: Pattern::Poisson { mean: rate.time_for(WireBytes::new(size.as_u64())), random } }
     }
@@ -70,7 +70,7 @@ impl Departures {
         self.size
     }
 
-    /// When the first packet leaves, if the flow begins now.
+    /// The departure of the first packet of a flow that begins at `now`.
     pub fn first(&mut self, now: Instant) -> Instant {
         match &mut self.pattern {
             Pattern::Constant { .. } => now,
@@ -82,7 +82,7 @@ impl Departures {
         }
     }
 
-    /// When the packet after the one that leaves now does.
+    /// The departure that follows the one at `now`.
     pub fn after(&mut self, now: Instant) -> Instant {
         match &mut self.pattern {
             Pattern::Constant { interval } => now + *interval,
@@ -92,7 +92,7 @@ impl Departures {
                 if next < *burst_ends {
                     next
                 } else {
-                    // The burst is over, but never before its last packet is out.
+                    // The burst is over, but not before the end of its last packet.
                     let begins = next.max(*burst_ends) + random.exponential(*off);
                     *burst_ends = begins + random.exponential(*on);
                     begins
@@ -103,7 +103,7 @@ impl Departures {
 }
 
 impl Datagrams {
-    /// A source of this kind; `None` for what is no datagram source.
+    /// The flow of `source`; `None` unless it is a datagram source.
     pub(crate) fn new(source: &Source, flow: FlowId, traffic: usize, dscp: u8, random: Stream) -> Option<Self> {
         let departures = Departures::new(source, random)?;
         Some(Self {
@@ -120,14 +120,14 @@ impl Datagrams {
         })
     }
 
-    /// The flow begins: when its first packet leaves.
+    /// Begins the flow. Returns the departure of its first packet.
     pub(crate) fn start(&mut self, now: Instant, stop: Option<Instant>) -> Option<Instant> {
         self.stop = stop;
         let first = self.departures.first(now);
         self.unless_stopped(first)
     }
 
-    /// Time for a packet: the packet, and when the next one leaves.
+    /// The next packet, and the departure of the one after it.
     pub(crate) fn next(&mut self, now: Instant) -> (Meta, Option<Instant>) {
         let packet = datagram(self.flow, Protocol::Udp, self.departures.size, self.sent, self.dscp);
         self.sent += 1;
@@ -154,7 +154,7 @@ mod tests {
 
     const SIZE: ByteCount = ByteCount::new(1000);
 
-    /// The times of so many packets of a flow that begins at 0.
+    /// The departures of the first `count` packets of a flow that begins at 0.
     fn times(source: &Source, count: usize) -> Vec<Duration> {
         let mut departures = Departures::new(source, Stream::new(1, "traffic test-1")).unwrap();
         let first = departures.first(Instant::ZERO);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_source_keeps_to_its_grid_from_the_start_on() {
+    fn a_constant_source_sends_at_equal_intervals_from_its_start() {
         let source = Source::Constant { interval: Duration::from_ms(20), size: SIZE, kind: "voice" };
         assert_eq!(times(&source, 3), [0, 20, 40].map(Duration::from_ms));
     }
@@ -176,7 +176,7 @@ mod tests {
         assert!((last / 160.0 - 1.0).abs() < 0.022, "{last} s");
     }
 
-    /// Half the time on at 1 Mbit/s: packets every 8 ms within bursts, 62.5 a second in the mean.
+    /// On for half of the time at 1 Mbit/s: a packet every 8 ms within bursts, 62.5 a second in the mean.
     #[test]
     fn bursts_run_at_the_peak_and_pause() {
         let half = Duration::from_ms(500);

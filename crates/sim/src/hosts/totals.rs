@@ -1,4 +1,4 @@
-//! What the connections of one owner have done together, those that are gone included.
+//! Sums over the connections of one web user or swarm, closed ones included.
 
 use lastmile_tcp::LimitedTime;
 use lastmile_units::Instant;
@@ -10,9 +10,9 @@ use super::Transfer;
 pub(crate) struct Totals {
     /// Connections opened.
     pub(crate) opened: u64,
-    /// Connections that were reset or given up.
+    /// Connections that were reset or abandoned.
     pub(crate) failed: u64,
-    /// Payload bytes delivered, by open connections too.
+    /// Payload bytes delivered, open connections included.
     pub(crate) bytes: u64,
     pub(crate) first_delivery: Option<Instant>,
     pub(crate) last_delivery: Option<Instant>,
@@ -28,7 +28,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Counts payload that was delivered.
+    /// Counts delivered payload.
     pub(crate) fn deliver(&mut self, now: Instant, bytes: u64) {
         if bytes > 0 {
             self.bytes += bytes;
@@ -37,7 +37,7 @@ impl Totals {
         }
     }
 
-    /// Adds what a connection has done, but for the bytes that it delivered.
+    /// Adds the counts of a connection, except its delivered bytes.
     pub(crate) fn add(&mut self, now: Instant, transfer: &Transfer) {
         let (sender, receiver) = (transfer.sender(), transfer.receiver());
         let (sent, received) = (sender.stats(), receiver.stats());

@@ -1,21 +1,25 @@
-//! What runs on the hosts: TCP transfers, datagram sources, pings; web users and swarms, which open transfers; replays.
+//! The hosts: TCP transfers, datagram sources, pings, replays, and the web users and swarms that open connections.
 
+mod connection_pool;
 mod datagram;
+mod lists;
 mod ping;
 mod replay;
 mod swarm;
-mod tcp;
 mod totals;
+mod transfer;
 mod web;
 mod writer;
 
+pub(crate) use connection_pool::ConnectionPool;
 pub(crate) use datagram::Datagrams;
 pub use datagram::Departures;
+pub(crate) use lists::{Hosts, NewFlow};
 pub(crate) use ping::Ping;
 pub(crate) use replay::Replay;
 pub use swarm::Swarm;
-pub(crate) use tcp::{Carries, Progress, Transfer};
 pub(crate) use totals::Totals;
+pub(crate) use transfer::{Exchange, Progress, Transfer};
 pub use web::{Request, Session};
 pub(crate) use writer::Writer;
 
@@ -25,13 +29,13 @@ use lastmile_units::ByteCount;
 /// IPv4 and UDP or ICMP echo headers together: 20 + 8 bytes.
 const DATAGRAM_HEADERS: u8 = 28;
 
-/// A UDP or ICMP packet: the `number`-th of its flow.
+/// Packet `number` of a UDP or ICMP flow.
 fn datagram(flow: FlowId, protocol: Protocol, size: ByteCount, number: u64, dscp: u8) -> Meta {
     Meta {
         flow,
         protocol,
         seq: SeqNumber::new(number as u32),
-        ip_len: u16::try_from(size.as_u64()).expect("the network was checked: an IP packet has at most 65 535 bytes"),
+        ip_len: u16::try_from(size.as_u64()).expect("Network::check limits an IP packet to 65 535 bytes"),
         ip_id: number as u16,
         header_len: DATAGRAM_HEADERS,
         traffic_class: dscp << 2,

@@ -1,7 +1,7 @@
 //! A TCP transfer: both endpoints and the applications on them.
 //!
-//! Data flows from the sender (side `From`) to the receiver (side `To`). Whichever opens, the receiver may send a request
-//! first, as a client does. The receiver reads at once; each side closes when the other has.
+//! Data flows from the sender to the receiver. Either side opens the connection. The receiver may send a
+//! request first, as a client does. The receiver reads at once; each side closes when the other has closed.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -11,92 +11,92 @@ use lastmile_tcp::{Config, Endpoint, Open};
 use lastmile_units::Instant;
 
 use crate::engine::Handle;
-use crate::flow::Side;
+use crate::network::flow::Side;
 use lastmile_model::{OpenedBy, Source};
 
-/// A TCP transfer, both ends of it. Laid out so that a segment for one end touches few cache lines, and small: there may be
-/// a million of them.
-#[repr(C)]
+/// Both ends of a TCP transfer. A run may have a million of them, so the struct is small.
 pub(crate) struct Transfer {
     ends: [Endpoint; 2],
-    first_delivery: Instant,
-    last_delivery: Instant,
-    /// What the sender will offer once it may.
+    deliveries: Option<Deliveries>,
+    /// Bytes that the sender offers; `None`: it sends for ever.
     bytes: Option<NonZeroU64>,
-    /// The wake-up that is pending for each end.
+    /// The pending event of each end's timer.
     wakes: [Option<Handle>; 2],
     request: u32,
     pub(crate) max_in_flight: u32,
-    /// The flow number of what opened it; [`NO_OWNER`] for a transfer of its own.
-    owner: u32,
+    /// The flow number of the web user or swarm that opened the connection.
+    owner: Option<u32>,
     opened_by: Side,
     offered: bool,
-    /// The connection may carry more than `bytes`: it stays open.
+    /// The connection stays open after `bytes`.
     keep_open: bool,
 }
 
-/// No flow has this number.
-const NO_OWNER: u32 = u32::MAX;
+/// The times at which the first and the latest byte were delivered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deliveries {
+    pub(crate) first: Instant,
+    pub(crate) last: Instant,
+}
 
-/// What a connection that something opened is to carry first.
-pub(crate) struct Carries {
-    /// Bytes of data; `None` for as many as there is time for.
+/// The request and the data with which a connection begins.
+pub(crate) struct Exchange {
+    /// Bytes of data; `None`: the sender sends for ever.
     pub(crate) bytes: Option<u64>,
-    /// Bytes that the receiver asks with.
+    /// Bytes of the receiver's request.
     pub(crate) request: u32,
-    /// More may follow.
+    /// The connection stays open after the data.
     pub(crate) keep_open: bool,
     pub(crate) opened_by: OpenedBy,
 }
 
-/// What a segment did to the transfer as a whole.
+/// The effect of a segment on the transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Progress {
-    /// Nothing that its application would see as an end.
+    /// The transfer goes on.
     Ongoing,
     /// The last of the data has arrived.
     Complete,
 }
 
 impl Transfer {
-    /// A transfer of this kind; `None` for what is not TCP.
+    /// A transfer for this source; `None` unless the source is a transfer.
     pub(crate) fn new(source: &Source, flows: [FlowId; 2], iss: [SeqNumber; 2]) -> Option<Self> {
         match source {
             Source::Bulk { sender, receiver, bytes, request, opened_by } => {
                 let request = u32::try_from(*request).unwrap_or(u32::MAX);
-                let carries = Carries { bytes: *bytes, request, keep_open: false, opened_by: *opened_by };
-                Some(Self::between([sender, receiver], flows, iss, NO_OWNER, &carries))
+                let exchange = Exchange { bytes: *bytes, request, keep_open: false, opened_by: *opened_by };
+                Some(Self::between([sender, receiver], flows, iss, None, &exchange))
             }
             Source::Writes { tcp, opened_by, .. } => {
-                let carries = Carries { bytes: None, request: 0, keep_open: true, opened_by: *opened_by };
-                let transfer = Self::between([tcp, tcp], flows, iss, NO_OWNER, &carries);
-                // It offers nothing by itself: its writer does.
+                let exchange = Exchange { bytes: None, request: 0, keep_open: true, opened_by: *opened_by };
+                let transfer = Self::between([tcp, tcp], flows, iss, None, &exchange);
+                // A writer offers its data.
                 Some(Self { offered: true, ..transfer })
             }
             _ => None,
         }
     }
 
-    /// A connection that flow number `owner` opens.
+    /// A connection, opened by the flow number `owner` if there is one.
     pub(crate) fn between(
         tcp: [&Arc<Config>; 2],
         flows: [FlowId; 2],
         iss: [SeqNumber; 2],
-        owner: u32,
-        carries: &Carries,
+        owner: Option<u32>,
+        exchange: &Exchange,
     ) -> Self {
-        let Carries { bytes, request, keep_open, opened_by } = *carries;
+        let Exchange { bytes, request, keep_open, opened_by } = *exchange;
         let (open, opener) = match opened_by {
-            OpenedBy::Sender => ([Open::Active, Open::Passive], Side::From),
-            OpenedBy::Receiver => ([Open::Passive, Open::Active], Side::To),
+            OpenedBy::Sender => ([Open::Active, Open::Passive], Side::Sender),
+            OpenedBy::Receiver => ([Open::Passive, Open::Active], Side::Receiver),
         };
         let end = |tcp: &Arc<Config>, side: Side| {
             Endpoint::new(Arc::clone(tcp), flows[side.index()], open[side.index()], iss[side.index()])
         };
         Self {
-            ends: [end(tcp[0], Side::From), end(tcp[1], Side::To)],
-            first_delivery: Instant::ZERO,
-            last_delivery: Instant::ZERO,
+            ends: [end(tcp[0], Side::Sender), end(tcp[1], Side::Receiver)],
+            deliveries: None,
             bytes: bytes.and_then(NonZeroU64::new),
             wakes: [None; 2],
             request,
@@ -108,25 +108,25 @@ impl Transfer {
         }
     }
 
-    /// The flow number of what opened it.
+    /// The flow number of the web user or swarm that opened the connection.
     pub(crate) fn owner(&self) -> Option<u32> {
-        (self.owner != NO_OWNER).then_some(self.owner)
+        self.owner
     }
 
-    /// The receiver asks for `bytes` more on a connection that was kept open.
+    /// The receiver requests `bytes` more on a connection that was kept open.
     pub(crate) fn ask(&mut self, request: u32, bytes: u64) {
         self.request = self.request.saturating_add(request);
         self.bytes = NonZeroU64::new(self.bytes.map_or(0, NonZeroU64::get) + bytes);
         self.offered = false;
-        self.end(Side::To).write(request.into());
+        self.end(Side::Receiver).write(request.into());
     }
 
-    /// Nothing more will be asked for: the sender closes, then the receiver.
+    /// The last exchange is over: the sender closes, then the receiver.
     pub(crate) fn hang_up(&mut self) {
-        self.end(Side::From).close();
+        self.end(Side::Sender).close();
     }
 
-    /// Both ends are done with it, or one has given up.
+    /// Both ends are done, or one has failed.
     pub(crate) fn is_over(&self) -> bool {
         self.has_failed() || (self.sender().is_done() && self.receiver().is_done())
     }
@@ -137,11 +137,11 @@ impl Transfer {
     }
 
     pub(crate) fn sender(&self) -> &Endpoint {
-        &self.ends[Side::From.index()]
+        &self.ends[Side::Sender.index()]
     }
 
     pub(crate) fn receiver(&self) -> &Endpoint {
-        &self.ends[Side::To.index()]
+        &self.ends[Side::Receiver.index()]
     }
 
     fn end(&mut self, side: Side) -> &mut Endpoint {
@@ -153,41 +153,41 @@ impl Transfer {
         self.receiver().delivered()
     }
 
-    /// When the last byte of a transfer of given size arrived.
+    /// The arrival of the last byte of a transfer of given size.
     pub(crate) fn completed(&self) -> Option<Instant> {
-        self.deliveries()
-            .map(|(_, last)| last)
+        self.deliveries
+            .map(|deliveries| deliveries.last)
             .filter(|_| self.bytes.is_some_and(|bytes| self.bytes_delivered() >= bytes.get()))
     }
 
-    /// When the first and the latest byte were delivered.
-    pub(crate) fn deliveries(&self) -> Option<(Instant, Instant)> {
-        (self.bytes_delivered() > 0).then_some((self.first_delivery, self.last_delivery))
+    /// The first and the latest delivery.
+    pub(crate) fn deliveries(&self) -> Option<Deliveries> {
+        self.deliveries
     }
 
-    /// The transfer begins: the side to pump.
+    /// Begins the transfer. Returns the side that opens, which has a segment to send.
     pub(crate) fn begin(&mut self, now: Instant) -> Side {
         if self.request > 0 {
             let request = u64::from(self.request);
-            self.end(Side::To).write(request);
-        } else if self.opened_by == Side::From && !self.offered {
+            self.end(Side::Receiver).write(request);
+        } else if self.opened_by == Side::Sender && !self.offered {
             self.offer();
         }
-        // A listening sender offers its data when the first segment comes: to close while it listens would end it.
+        // A listening sender offers its data when the first segment arrives: a close would end its listening.
         let opener = self.opened_by;
         self.end(opener).connect(now);
         opener
     }
 
-    /// The application hands over `bytes` more; after [`stop`](Self::stop) nothing comes of it.
+    /// The application writes `bytes` more. After [`stop`](Self::stop) this has no effect.
     pub(crate) fn write(&mut self, bytes: u64) {
-        self.end(Side::From).write(bytes);
+        self.end(Side::Sender).write(bytes);
     }
 
     /// The application stops offering data.
     pub(crate) fn stop(&mut self) {
         self.offered = true;
-        self.end(Side::From).abort();
+        self.end(Side::Sender).abort();
     }
 
     /// A segment arrives at one end.
@@ -196,8 +196,8 @@ impl Transfer {
         let before = self.bytes_delivered();
         self.end(side).on_segment(now, segment);
         match side {
-            Side::To => self.received(now, before),
-            Side::From => {
+            Side::Receiver => self.received(now, before),
+            Side::Sender => {
                 if !self.offered && self.sender().delivered() >= u64::from(self.request) {
                     self.offer();
                 }
@@ -206,7 +206,7 @@ impl Transfer {
         }
     }
 
-    /// An end's wake-up fires.
+    /// The timer event of an end fires.
     pub(crate) fn on_wake(&mut self, now: Instant, side: Side) {
         self.wakes[side.index()] = None;
         let end = self.end(side);
@@ -215,47 +215,34 @@ impl Transfer {
         }
     }
 
-    /// The next segment that an end has to send.
+    /// The next segment of an end.
     #[inline]
     pub(crate) fn poll_transmit(&mut self, now: Instant, side: Side) -> Option<Meta> {
         self.end(side).poll_transmit(now)
     }
 
-    /// Reads a word of each cache line that a segment for this end will need.
+    /// Updates the largest amount in flight, after an end has sent all that its windows admit.
     #[inline]
-    pub(crate) fn touch(&self, side: Side) {
-        let end = &self.ends[side.index()];
-        std::hint::black_box(end.touch() ^ self.last_delivery.as_ps());
-    }
-
-    /// The same for what is a pointer away, a little later.
-    #[inline]
-    pub(crate) fn touch_further(&self, side: Side) {
-        std::hint::black_box(self.ends[side.index()].touch_further());
-    }
-
-    /// An end has sent all that it may for now.
-    #[inline]
-    pub(crate) fn sent_all(&mut self, side: Side) {
-        if side == Side::From {
+    pub(crate) fn note_in_flight(&mut self, side: Side) {
+        if side == Side::Sender {
             let in_flight = u32::try_from(self.sender().in_flight()).unwrap_or(u32::MAX);
             self.max_in_flight = self.max_in_flight.max(in_flight);
         }
     }
 
-    /// When an end must be woken at the latest.
+    /// The time of the next timer event that an end needs.
     #[inline]
     pub(crate) fn next_wake(&self, now: Instant, side: Side) -> Option<Instant> {
         Some(self.ends[side.index()].next_timer()?.max(now))
     }
 
-    /// The wake-up that is pending for an end.
+    /// The pending timer event of an end.
     #[inline]
     pub(crate) fn wake(&self, side: Side) -> Option<Handle> {
         self.wakes[side.index()]
     }
 
-    /// Notes the wake-up that is pending for an end.
+    /// Stores the pending timer event of an end.
     #[inline]
     pub(crate) fn set_wake(&mut self, side: Side, wake: Handle) {
         self.wakes[side.index()] = Some(wake);
@@ -264,10 +251,10 @@ impl Transfer {
     fn offer(&mut self) {
         self.offered = true;
         let (bytes, keep_open) = (self.bytes, self.keep_open);
-        let sender = self.end(Side::From);
+        let sender = self.end(Side::Sender);
         match bytes {
             Some(bytes) => {
-                // What was asked for earlier on this connection is written already.
+                // Data of earlier requests on this connection are written already.
                 sender.write(bytes.get() - (sender.sent() + sender.unsent()).min(bytes.get()));
                 if !keep_open {
                     sender.close();
@@ -277,10 +264,10 @@ impl Transfer {
         }
     }
 
-    /// What came of a segment for the receiver, which had delivered `before` bytes.
+    /// The receiver, which had delivered `before` bytes, has processed a segment.
     #[inline]
     fn received(&mut self, now: Instant, before: u64) -> Progress {
-        let end = &mut self.ends[Side::To.index()];
+        let end = &mut self.ends[Side::Receiver.index()];
         if end.peer_closed() {
             end.close();
         }
@@ -288,10 +275,7 @@ impl Transfer {
         if delivered == before {
             return Progress::Ongoing;
         }
-        if before == 0 {
-            self.first_delivery = now;
-        }
-        self.last_delivery = now;
+        self.deliveries.get_or_insert(Deliveries { first: now, last: now }).last = now;
         if self.bytes.is_some_and(|bytes| bytes.get() == delivered) { Progress::Complete } else { Progress::Ongoing }
     }
 }

@@ -1,7 +1,7 @@
-//! The application of a TCP connection that hands over data at random times: the instants of a Poisson process.
+//! An application that writes to a TCP connection at the instants of a Poisson process.
 //!
-//! It waits for nothing: what TCP cannot send yet waits in a send buffer without limit, as bursty sources have it in simulations of TCP over
-//! cells (Sun 1998).
+//! The send buffer has no limit, so the application never blocks. Simulations of TCP over cells model bursty sources in
+//! this way (Sun 1998).
 
 use lastmile_queueing::random::Stream;
 use lastmile_units::Instant;
@@ -10,17 +10,17 @@ use lastmile_model::Source;
 
 use super::Departures;
 
-/// Writes to one transfer.
+/// The application of one transfer.
 #[derive(Debug)]
 pub(crate) struct Writer {
-    /// Its place in the list of transfers.
+    /// The index of the transfer.
     pub(crate) transfer: u32,
     writes: Departures,
     stop: Option<Instant>,
 }
 
 impl Writer {
-    /// What writes to this transfer; `None` unless the source is of that kind.
+    /// The writer of this transfer; `None` unless `source` writes.
     pub(crate) fn new(source: &Source, transfer: u32, stop: Option<Instant>, random: Stream) -> Option<Self> {
         let Source::Writes { rate, size, .. } = source else { return None };
         Some(Self { transfer, writes: Departures::poisson(*rate, *size, random), stop })
@@ -31,7 +31,7 @@ impl Writer {
         self.writes.size().as_u64()
     }
 
-    /// When it writes next after `now`, at which it began or wrote; `None` once it has stopped.
+    /// The next write after `now`, at which the writer began or wrote; `None`: the writer has stopped.
     pub(crate) fn next(&mut self, now: Instant) -> Option<Instant> {
         let at = self.writes.after(now);
         self.stop.is_none_or(|stop| at < stop).then_some(at)
@@ -57,8 +57,8 @@ mod tests {
         Writer::new(&source, 0, stop, Stream::new(1, "traffic writes-0")).unwrap()
     }
 
-    /// Kolmogorov and Smirnov: gaps from the exponential distribution of mean 10 ms differ from it by more than 1.63 / sqrt(n) in one sample of
-    /// a hundred; with this seed by less.
+    /// The test of Kolmogorov and Smirnov at 1 %: of gaps from the exponential distribution of mean 10 ms,
+    /// one sample in a hundred differs from it by more than 1.63 / sqrt(n).
     #[test]
     fn gaps_are_exponential_with_the_mean_of_the_rate() {
         const COUNT: usize = 20_000;
@@ -73,9 +73,9 @@ mod tests {
         let mean = now.as_secs_f64() / COUNT as f64;
         assert!((mean / 0.01 - 1.0).abs() < 0.02, "mean gap {mean} s: three deviations of 0.7 %");
         gaps.sort_by(f64::total_cmp);
-        let apart = (0..COUNT).map(|place| {
-            let expected = 1.0 - (-gaps[place] / 0.01).exp();
-            let (below, above) = (place as f64 / COUNT as f64, (place + 1) as f64 / COUNT as f64);
+        let apart = (0..COUNT).map(|index| {
+            let expected = 1.0 - (-gaps[index] / 0.01).exp();
+            let (below, above) = (index as f64 / COUNT as f64, (index + 1) as f64 / COUNT as f64);
             (expected - below).abs().max((expected - above).abs())
         });
         let most = apart.fold(0.0, f64::max);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_once_it_has_stopped() {
+    fn a_stopped_writer_writes_nothing() {
         let stop = Instant::ZERO + Duration::from_s(1);
         let mut writer = writer(Some(stop));
         let mut now = Instant::ZERO;

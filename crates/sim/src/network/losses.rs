@@ -1,24 +1,24 @@
-//! Packets dropped, by the flow that lost them, the link and the cause.
+//! Dropped packets by flow, link and cause.
 //!
-//! Cost: a map look-up a drop; memory by flows, links and causes that lost something.
+//! Cost: two map look-ups a drop; memory by the combinations of flow, link and cause that lost something.
 
 use std::collections::BTreeMap;
 
 use lastmile_packet::{FlowId, Meta};
 
-use crate::route::LinkIndex;
+use crate::network::route::LinkIndex;
 use lastmile_model::outcome::{Loss, LossCause, Losses};
 
 /// Losses since the run began and since the latest snapshot.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {
+pub(crate) struct LossCounts {
     all: BTreeMap<Loss, u64>,
     since_snapshot: BTreeMap<Loss, u64>,
-    /// Flows of the traffic list; others are not counted.
+    /// Flows of the traffic list. Losses of other flows are not counted.
     pub(crate) declared: usize,
 }
 
-impl Ledger {
+impl LossCounts {
     /// Counts a packet dropped at a link.
     pub(crate) fn add(&mut self, link: LinkIndex, packet: &Meta, cause: LossCause) {
         let Some((flow, back)) = flow(packet.flow).filter(|(flow, _)| *flow < self.declared) else { return };
@@ -27,7 +27,7 @@ impl Ledger {
         *self.since_snapshot.entry(loss).or_default() += 1;
     }
 
-    /// Losses since the latest call.
+    /// Takes the losses since the latest call.
     pub(crate) fn take_latest(&mut self) -> Losses {
         std::mem::take(&mut self.since_snapshot).into_iter().collect()
     }

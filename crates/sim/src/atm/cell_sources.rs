@@ -1,9 +1,12 @@
-//! When the last cell of each frame leaves its source, so that its transfer delay is known when it arrives (ITU-T I.356: from the start of its
-//! transmission at the source to the end of its reception at the far end of the virtual channel).
+//! The time at which the last cell of a frame departs from its source.
 //!
-//! A source whose first link carries nothing but the virtual channels that begin there, in one queue without limit and without a policer,
-//! sends frames back to back in the order in which they come: at the link's cell rate, or at the peak cell rate of the one channel that is
-//! shaped to it. Of other sources (several shaped channels, available bit rate, classes) the time is not known here, and there is no transfer delay.
+//! The cell transfer delay of ITU-T I.356 needs it: the delay runs from the start of a cell's transmission at
+//! the source to the end of its reception at the far end of the virtual channel.
+//!
+//! The time is known for sources that send frames back to back, in order of arrival: their first link carries
+//! only virtual channels that begin there, in one queue without limit and without a policer. They send at the
+//! link's cell rate, or at the peak cell rate of the one channel that is shaped to it. Other sources (several
+//! shaped channels, available bit rate, classes) have no transfer delay in the results.
 //!
 //! Cost: O(1) a frame.
 
@@ -14,8 +17,8 @@ use lastmile_units::{BitRate, Instant, WireBytes};
 
 /// The sources of all virtual channels.
 #[derive(Debug)]
-pub(crate) struct Sources {
-    /// By VC: its source, if that is one of the simple kind.
+pub(super) struct CellSources {
+    /// By VC: the index of its source, if its departures are known.
     of_vc: Vec<Option<usize>>,
     sources: Vec<Source>,
 }
@@ -23,12 +26,12 @@ pub(crate) struct Sources {
 #[derive(Debug)]
 struct Source {
     rate: BitRate,
-    /// When the last cell of the latest frame has been sent.
+    /// The end of the transmission of the latest frame.
     free: Instant,
 }
 
-impl Sources {
-    pub(crate) fn new(spec: &NetworkSpec) -> Self {
+impl CellSources {
+    pub(super) fn new(spec: &NetworkSpec) -> Self {
         let mut of_vc = vec![None; spec.vcs.len()];
         let mut sources = Vec::new();
         for id in spec.link_ids() {
@@ -52,8 +55,8 @@ impl Sources {
         Self { of_vc, sources }
     }
 
-    /// A frame of so many cells comes to its VC: when the transmission of its last cell begins.
-    pub(crate) fn offer(&mut self, now: Instant, vc: usize, cells: u64) -> Option<Instant> {
+    /// A frame of `cells` cells arrives at its VC. Returns the start of the transmission of its last cell.
+    pub(super) fn offer(&mut self, now: Instant, vc: usize, cells: u64) -> Option<Instant> {
         let source = &mut self.sources[self.of_vc[vc]?];
         let begins = source.free.max(now);
         let time = |cells: u64| source.rate.time_for(WireBytes::new(cells * CELL_BYTES));

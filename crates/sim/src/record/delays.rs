@@ -1,9 +1,10 @@
-//! Delays from end to end: when each packet of a flow was sent, until it arrives.
+//! One-way delays: the time of each packet from its sender to its receiver.
 //!
-//! A packet is known by the identification of its IP header, which its sender counts up by one. Packets made on the path (restored ACKs)
-//! have the identification of the packet they are made from, and its sending time.
+//! The identification of the IP header, which the sender counts up by one, identifies a packet. A packet made
+//! on the path (a restored ACK) has the identification and the sending time of the packet from which it is
+//! made.
 //!
-//! Cost: O(1) a packet; 8 bytes for each packet under way, and for up to [`SLACK`] that came before the latest arrival.
+//! Cost: O(1) a packet; 8 bytes for each packet in flight, and for up to [`SLACK`] before the latest arrival.
 
 use std::collections::VecDeque;
 
@@ -14,17 +15,17 @@ use lastmile_units::Instant;
 
 use lastmile_model::{Network, Source};
 
-/// Packets that may still arrive behind ones that were sent after them.
+/// Packets that may arrive after others that were sent later.
 const SLACK: usize = 256;
-/// Identifications of IPv4.
+/// The number of identifications in IPv4.
 const MOST: usize = 65_536;
 
-/// The tracks of a run.
+/// The one-way delays of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Tracks {
+pub(crate) struct Delays {
     /// By [`lastmile_packet::FlowId::index`].
     flows: Vec<Option<Box<Track>>>,
-    /// By traffic: delays of its datagrams in nanoseconds.
+    /// By traffic: the delays of its datagrams in nanoseconds.
     traffics: Vec<Option<Box<Histogram<u64>>>>,
 }
 
@@ -34,13 +35,14 @@ struct Track {
     traffic: usize,
     kind: Kind,
     stream: Stream,
-    /// Sending times, the first of the packet with this number.
+    /// Sending times of the packets from number `first` on.
     sent: VecDeque<Instant>,
     first: u64,
+    /// The identification of packet number `first`.
     first_id: u16,
 }
 
-/// Which packets of a flow count.
+/// The packets of a flow that are measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Datagrams,
@@ -48,12 +50,12 @@ enum Kind {
     Acks,
 }
 
-impl Tracks {
-    /// Tracks for datagram flows; for the data and the ACKs of TCP as well where the flows are few.
+impl Delays {
+    /// Measures datagram flows, and the data and ACKs of TCP if there are at most `flow_limit` flows.
     pub(crate) fn new(network: &Network) -> Self {
         let declared: u64 = network.traffic.iter().map(|traffic| u64::from(traffic.count)).sum();
         let few = declared <= network.record.flow_limit as u64;
-        let mut tracks = Self::default();
+        let mut delays = Self::default();
         for (index, traffic) in network.traffic.iter().enumerate() {
             let kinds = match traffic.source {
                 Source::Constant { .. } | Source::Poisson { .. } | Source::OnOff { .. } => {
@@ -64,20 +66,20 @@ impl Tracks {
             };
             let datagrams = kinds[0] == Some(Kind::Datagrams);
             let histogram = || Box::new(Histogram::new(3).expect("3 significant digits are in range"));
-            tracks.traffics.push(datagrams.then(histogram));
+            delays.traffics.push(datagrams.then(histogram));
             let track = |kind: Kind| {
                 let stream = Stream::new(traffic.listener.buffer, few);
                 Box::new(Track { traffic: index, kind, stream, sent: VecDeque::new(), first: 0, first_id: 0 })
             };
             for _ in 0..traffic.count {
-                tracks.flows.extend(kinds.map(|kind| kind.map(track)));
+                delays.flows.extend(kinds.map(|kind| kind.map(track)));
             }
         }
-        // A run of TCP flows alone that are many asks nothing of each packet.
-        if tracks.flows.iter().all(Option::is_none) {
-            tracks.flows = Vec::new();
+        // Without measured flows, a packet costs one comparison.
+        if delays.flows.iter().all(Option::is_none) {
+            delays.flows = Vec::new();
         }
-        tracks
+        delays
     }
 
     #[inline]
@@ -104,19 +106,19 @@ impl Tracks {
         }
     }
 
-    /// Mean delay of the data of a flow since the latest call, and the jitter now, in seconds.
+    /// The mean delay of the data of a flow since the latest call, and the present jitter, in seconds.
     pub(crate) fn sample(&mut self, flow: usize) -> Option<(Option<f64>, Option<f64>)> {
         let track = self.flows.get_mut(2 * flow)?.as_deref_mut()?;
         let jitter_s = track.stream.jitter_s().filter(|_| track.kind == Kind::Datagrams);
         Some((track.stream.take_mean_s(), jitter_s))
     }
 
-    /// Delays of all datagrams of a traffic, in nanoseconds.
+    /// Takes the delays of all datagrams of a traffic, in nanoseconds.
     pub(crate) fn take_distribution(&mut self, traffic: usize) -> Option<Box<Histogram<u64>>> {
         self.traffics.get_mut(traffic)?.take()
     }
 
-    /// What the ends of a flow saw by `end`: of its data, and of its ACKs. `dropped` of its datagrams are known to be lost.
+    /// The reception of the data and of the ACKs of a flow by `end`. `dropped` of its datagrams are known to be lost.
     pub(crate) fn finish(&mut self, flow: usize, end: Instant, dropped: u64) -> [Option<Box<Reception>>; 2] {
         [2 * flow, 2 * flow + 1].map(|index| {
             let track = self.flows.get_mut(index)?.take()?;
@@ -136,19 +138,19 @@ impl Track {
         self.sent.push_back(now);
     }
 
-    /// A packet arrives: when it was sent, if it counts.
+    /// A packet arrives. Returns its sending time, if the packet is measured.
     fn arrived(&mut self, now: Instant, packet: &Meta) -> Option<Instant> {
-        let place = usize::from(packet.ip_id.wrapping_sub(self.first_id));
-        let sent = *self.sent.get(place)?;
+        let index = usize::from(packet.ip_id.wrapping_sub(self.first_id));
+        let sent = *self.sent.get(index)?;
         let counts = match self.kind {
             Kind::Datagrams => true,
             Kind::Data => packet.protocol == Protocol::Tcp && packet.payload_len() > 0,
             Kind::Acks => packet.is_pure_ack(),
         };
         if counts {
-            self.stream.arrived(self.first + place as u64, sent, now);
+            self.stream.arrived(self.first + index as u64, sent, now);
         }
-        self.forget(place.saturating_sub(SLACK));
+        self.forget(index.saturating_sub(SLACK));
         counts.then_some(sent)
     }
 

@@ -7,7 +7,7 @@ use lastmile_model::{Network, NodeIndex};
 /// Index of a link in [`Network::links`].
 pub(crate) type LinkIndex = u32;
 
-/// The paths of all flows, each a list of links, shared between flows of the same ends.
+/// The paths of all flows. A path is a list of links; flows between equal ends share one.
 #[derive(Debug, Default)]
 pub(crate) struct Paths {
     links: Vec<LinkIndex>,
@@ -22,8 +22,8 @@ pub(crate) struct PathId {
 }
 
 impl Paths {
-    /// The path with the fewest links from `from` to `to`; of equal ones that whose links come first in the network's list.
-    /// `None` if there is none.
+    /// The path with the fewest links from `from` to `to`; of several the one whose links come first in the network's
+    /// list. `None` without a path.
     pub(crate) fn find(
         &mut self,
         network: &Network,
@@ -52,8 +52,8 @@ impl Paths {
     #[inline]
     pub(crate) fn after(&self, path: PathId, link: LinkIndex) -> Option<LinkIndex> {
         let links = self.links(path);
-        let place = links.iter().position(|l| *l == link)?;
-        links.get(place + 1).copied()
+        let position = links.iter().position(|l| *l == link)?;
+        links.get(position + 1).copied()
     }
 }
 

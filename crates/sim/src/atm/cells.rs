@@ -1,9 +1,9 @@
-//! Links that carry cells: packets go in as they come, and out when [`lastmile_atm::Network`] says that their frame is whole.
+//! Links that carry cells. A packet enters as a frame, and departs when [`lastmile_atm::Network`] has all of its cells.
 //!
-//! There is one event for all cells: the network is let go on until something may leave it, and asked again. So events are as many
-//! as packets, about, not cells; a packet offered at some time is never before what the network has done, since that goes no further than
-//! the pending set. Looking (a sample, a snapshot) brings it up to the picosecond before, so that what is offered at the same time
-//! does not depend on who looked.
+//! One event drives all cells: the network advances to the next time at which a packet may depart. The number
+//! of events is thus about that of packets, not of cells. The network never advances beyond the time of the
+//! current event, so a packet is never offered in its past. Samples and snapshots advance it to the
+//! picosecond before their time: packets offered at that time have the same fate with and without a sample.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use lastmile_packet::Meta;
 use lastmile_queueing::DropReason;
 use lastmile_units::Instant;
 
-use crate::cell_delays::Sources;
-use crate::edges::Edges;
+use super::ack_hold::{HeldAcks, VcHold};
+use super::cell_sources::CellSources;
+use super::edges::Edges;
 use crate::engine::Handle;
-use crate::held::{Held, HeldOf};
-use crate::route::LinkIndex;
+use crate::network::route::LinkIndex;
 use lastmile_model::BuildError;
 use lastmile_model::outcome::{Amount, AtmOutcome, CellDelays, VcOutcome, Waits};
 use lastmile_model::{AckHold, Atm, Circuit, Network};
@@ -27,43 +27,48 @@ use lastmile_model::{AckHold, Atm, Circuit, Network};
 pub(crate) struct Cells {
     network: lastmile_atm::Network,
     /// By traffic, and data or back.
-    crossings: Vec<[Vec<Crossing>; 2]>,
-    /// By VC: the link at its far end.
-    exits: Vec<LinkIndex>,
-    /// By VC: the node there.
-    far_nodes: Vec<usize>,
-    /// Each link, and which of ours it is.
+    circuits: Vec<[Vec<CircuitState>; 2]>,
+    /// By VC: its far end.
+    far_ends: Vec<FarEnd>,
+    /// The links, with their index in the simulated network.
     links: Vec<(LinkId, usize)>,
-    /// Links whose queues have an end, which are worth a look.
+    /// The links with a limited queue: series are recorded of them.
     bounded: Vec<(LinkId, usize)>,
     edges: Edges,
-    held: Held,
-    packets: Packets,
-    sources: Sources,
+    held: HeldAcks,
+    frames: Frames,
+    sources: CellSources,
     /// By VC.
     encapsulations: Vec<Encapsulation>,
     vcs: Vec<(VcId, VcCount)>,
     vps: Vec<VpId>,
     /// The pending event of the cells.
     pub(crate) wake: Option<Handle>,
-    /// What has left and is not yet handled.
-    pub(crate) gone: Vec<Departure>,
+    /// Departures that are not yet handled.
+    pub(crate) departures: Vec<Departure>,
     pub(crate) dropped: Amount,
 }
 
-/// The virtual channels over which a traffic's packets go from one link to another.
-struct Crossing {
+/// The last link of a virtual channel, and the node behind it.
+#[derive(Clone, Copy)]
+struct FarEnd {
+    link: LinkIndex,
+    node: usize,
+}
+
+/// The virtual channels of a circuit, over which packets of one traffic enter at one link.
+struct CircuitState {
     entry: LinkIndex,
     /// The first flow of the traffic.
     first: u32,
     vcs: Vec<VcId>,
-    /// By VC; empty where no edge conditions its packets.
+    /// By VC; empty without an edge that conditions packets.
     conditioners: Vec<usize>,
-    /// ACKs for its packets are held at this node.
+    /// The node that holds ACKs for its packets.
     hold: Option<(usize, AckHold)>,
 }
 
-/// What is counted of a VC beside its cells.
+/// Counts of a VC beside those of its cells.
 #[derive(Clone, Default)]
 struct VcCount {
     lost: [u64; CellDrop::ALL.len()],
@@ -72,55 +77,55 @@ struct VcCount {
     too_large: u64,
     policed: u64,
     lost_bytes: u64,
-    held: HeldOf,
+    held: VcHold,
     transit: Waits,
     cell_delays: CellDelays,
 }
 
-/// A packet that is cells now.
+/// A packet among the cells.
 #[derive(Clone, Copy)]
-struct Inside {
+struct Frame {
     since: Instant,
-    /// When the transmission of its last cell begins at the source.
+    /// The start of the transmission of its last cell at the source.
     last_cell: Option<Instant>,
     packet: Meta,
 }
 
-/// Packets that are cells now.
+/// All packets among the cells.
 #[derive(Default)]
-struct Packets {
-    slots: Vec<Inside>,
+struct Frames {
+    slots: Vec<Frame>,
     free: Vec<u32>,
     inside: Amount,
 }
 
-impl Packets {
+impl Frames {
     fn put(&mut self, since: Instant, packet: Meta) -> u32 {
         self.inside.add(&packet);
-        let inside = Inside { since, last_cell: None, packet };
+        let frame = Frame { since, last_cell: None, packet };
         if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize] = inside;
+            self.slots[slot as usize] = frame;
             return slot;
         }
-        self.slots.push(inside);
+        self.slots.push(frame);
         u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 packets at a time")
     }
 
-    fn take(&mut self, slot: u64) -> Inside {
-        let slot = u32::try_from(slot).expect("as it was given");
-        let inside = self.slots[slot as usize];
+    fn take(&mut self, slot: u64) -> Frame {
+        let slot = u32::try_from(slot).expect("put() returned it");
+        let frame = self.slots[slot as usize];
         self.inside.packets -= 1;
-        self.inside.bytes -= u64::from(inside.packet.ip_len);
+        self.inside.bytes -= u64::from(frame.packet.ip_len);
         self.free.push(slot);
-        inside
+        frame
     }
 }
 
-/// What came of a packet that has left the cells.
-pub(crate) enum Left {
-    /// It is at the far end of this link.
+/// The fate of a packet that is not among the cells.
+pub(crate) enum Departed {
+    /// It arrived at the far end of this link.
     Whole(LinkIndex, Meta),
-    /// It was lost, having come by this link's VC.
+    /// It was lost. The link is the last of its VC.
     Lost(LinkIndex, Meta, DropReason),
 }
 
@@ -128,25 +133,27 @@ impl Cells {
     pub(crate) fn new(network: &Network, atm: &Atm) -> Result<Self, BuildError> {
         let cells = lastmile_atm::Network::seeded(&atm.network, network.seed)?;
         let ours = |link: LinkId| u32::try_from(atm.links[link.index()]).expect("the network was checked");
-        let exits = atm.network.vcs.iter().map(|vc| ours(*vc.route.last().expect("checked"))).collect();
-        let end = |vc: &VcSpec| atm.network.links[vc.route.last().expect("checked").index()].to.index();
-        let far_nodes = atm.network.vcs.iter().map(end).collect();
+        let far_end = |vc: &VcSpec| {
+            let last = *vc.route.last().expect("lastmile_atm::Network checks that a route has links");
+            FarEnd { link: ours(last), node: atm.network.links[last.index()].to.index() }
+        };
+        let far_ends = atm.network.vcs.iter().map(far_end).collect();
         let (mut edges, mut nodes) = (Edges::new(atm), BTreeMap::new());
         let mut first = 0;
-        let mut crossings: Vec<[Vec<Crossing>; 2]> = Vec::new();
+        let mut circuits: Vec<[Vec<CircuitState>; 2]> = Vec::new();
         for (index, traffic) in network.traffic.iter().enumerate() {
             let ways = [false, true].map(|back| {
                 let own = atm.circuits.iter().filter(|circuit| (circuit.traffic, circuit.back) == (index, back));
-                let crossing = |circuit: &Circuit| Crossing {
+                let state = |circuit: &Circuit| CircuitState {
                     entry: ours(atm.network.vcs[circuit.vcs[0].index()].route[0]),
                     first,
                     vcs: circuit.vcs.clone(),
                     conditioners: edges.of(atm, circuit, &mut nodes),
                     hold: circuit.hold.map(|hold| (entry_node(atm, circuit), hold)),
                 };
-                own.map(crossing).collect()
+                own.map(state).collect()
             });
-            crossings.push(ways);
+            circuits.push(ways);
             first += traffic.count;
         }
         let ends = |link: &lastmile_atm::LinkSpec| {
@@ -157,25 +164,25 @@ impl Cells {
         let bounded = links.iter().copied().filter(|(link, _)| ends(&atm.network.links[link.index()])).collect();
         Ok(Self {
             network: cells,
-            crossings,
-            exits,
-            far_nodes,
+            circuits,
+            far_ends,
             links,
             bounded,
             edges,
-            held: Held::default(),
-            packets: Packets::default(),
-            sources: Sources::new(&atm.network),
+            held: HeldAcks::default(),
+            frames: Frames::default(),
+            sources: CellSources::new(&atm.network),
             encapsulations: atm.network.vcs.iter().map(|vc| vc.encapsulation).collect(),
             vcs: atm.network.vc_ids().map(|vc| (vc, VcCount::default())).collect(),
             vps: atm.network.vp_ids().collect(),
             wake: None,
-            gone: Vec::new(),
+            departures: Vec::new(),
             dropped: Amount::default(),
         })
     }
 
-    /// A packet of a flow comes to a link of cells, and is marked by the edge. `None` if it is a frame now, else why it cannot be.
+    /// A packet enters a link of cells, marked by its edge. `None`: it is a frame now. Otherwise the reason
+    /// of its drop.
     pub(crate) fn offer(
         &mut self,
         now: Instant,
@@ -183,14 +190,14 @@ impl Cells {
         packet: &mut Meta,
     ) -> Option<DropReason> {
         let number = packet.flow.index();
-        let ways = &self.crossings[traffic as usize][number as usize % 2];
-        let Some(crossing) = ways.iter().find(|crossing| crossing.entry == entry) else {
+        let ways = &self.circuits[traffic as usize][number as usize % 2];
+        let Some(circuit) = ways.iter().find(|circuit| circuit.entry == entry) else {
             self.dropped.add(packet);
             return Some(DropReason::Unreachable);
         };
-        let member = (number / 2).wrapping_sub(crossing.first) as usize % crossing.vcs.len();
-        let vc = crossing.vcs[member];
-        let conditioner = crossing.conditioners.get(member).copied();
+        let member = (number / 2).wrapping_sub(circuit.first) as usize % circuit.vcs.len();
+        let vc = circuit.vcs[member];
+        let conditioner = circuit.conditioners.get(member).copied();
         let count = &mut self.vcs[vc.index()].1;
         if conditioner.is_some_and(|conditioner| !self.edges.pass(now, conditioner, vc, packet)) {
             count.policed += 1;
@@ -200,9 +207,9 @@ impl Cells {
         }
         let bytes = lastmile_units::ByteCount::new(packet.ip_len.into());
         let clp = if packet.mark.clp() { Clp::One } else { Clp::Zero };
-        let slot = self.packets.put(now, *packet);
+        let slot = self.frames.put(now, *packet);
         if self.network.offer_marked(now, vc, bytes, clp, slot.into()).is_err() {
-            self.packets.take(slot.into());
+            self.frames.take(slot.into());
             count.too_large += 1;
             count.lost_bytes += u64::from(packet.ip_len);
             self.dropped.add(packet);
@@ -210,41 +217,41 @@ impl Cells {
         }
         let cells = self.encapsulations[vc.index()].cells(bytes);
         if let Some(cells) = cells {
-            self.packets.slots[slot as usize].last_cell = self.sources.offer(now, vc.index(), cells.into());
+            self.frames.slots[slot as usize].last_cell = self.sources.offer(now, vc.index(), cells.into());
         }
         None
     }
 
-    /// When something may leave next, or is let go.
+    /// The next time at which a packet may depart or a held ACK is released.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.network.next_event().into_iter().chain(self.held.next()).min()
     }
 
-    /// Holds an ACK back that has come out of VC `vc` at the node where the packets of its flow become cells. False for whatever goes on at once.
+    /// Holds a departed ACK, if the data of its flow become cells at this node. False: the packet continues at once.
     pub(crate) fn hold(&mut self, departure: &Departure, (traffic, link): (u32, LinkIndex), packet: &Meta) -> bool {
         let number = packet.flow.index();
-        let node = self.far_nodes[departure.vc.index()];
-        let data = &self.crossings[traffic as usize][usize::from(number.is_multiple_of(2))];
-        let held_here = |data: &&Crossing| data.hold.is_some_and(|(at, _)| at == node);
-        let Some(crossing) = data.iter().find(held_here).filter(|_| packet.is_pure_ack()) else { return false };
-        let Some((_, hold)) = crossing.hold else { return false };
-        let vc = crossing.vcs[(number / 2).wrapping_sub(crossing.first) as usize % crossing.vcs.len()];
+        let node = self.far_ends[departure.vc.index()].node;
+        let data = &self.circuits[traffic as usize][usize::from(number.is_multiple_of(2))];
+        let held_here = |circuit: &&CircuitState| circuit.hold.is_some_and(|(at, _)| at == node);
+        let Some(circuit) = data.iter().find(held_here).filter(|_| packet.is_pure_ack()) else { return false };
+        let Some((_, hold)) = circuit.hold else { return false };
+        let vc = circuit.vcs[(number / 2).wrapping_sub(circuit.first) as usize % circuit.vcs.len()];
         let Some(edge) = self.network.abr_stats(vc) else { return false };
         let of = &mut self.vcs[vc.index()].1.held;
         self.held.hold((departure.at, &hold), &edge, of, (link, packet))
     }
 
-    /// The next ACK that is let go by `now`, and the link at whose far end it is.
+    /// Releases the next held ACK that is due by `now`. Returns the link at whose far end it is.
     pub(crate) fn release(&mut self, now: Instant) -> Option<(LinkIndex, Meta)> {
         self.held.release(now)
     }
 
-    /// ACKs that are held.
+    /// The ACKs held.
     pub(crate) fn held(&self) -> Amount {
         self.held.amount()
     }
 
-    /// Sources of ABR: VC, allowed cell rate in bit/s, bytes that wait.
+    /// Sources of ABR: VC, allowed cell rate in bit/s, backlog in bytes.
     pub(crate) fn sources(&self) -> impl Iterator<Item = (VcId, u64, u64)> + '_ {
         self.vcs.iter().filter_map(|(vc, _)| {
             let stats = self.network.abr_stats(*vc)?;
@@ -252,29 +259,29 @@ impl Cells {
         })
     }
 
-    /// Lets all happen that happens by `now`. What leaves is in `gone`.
+    /// Advances the network to `now`. Packets that depart are added to `departures`.
     pub(crate) fn advance(&mut self, now: Instant) {
         self.network.advance(now);
-        self.network.departures(&mut self.gone);
+        self.network.departures(&mut self.departures);
     }
 
-    /// Lets all happen that happens before `now`: for a look.
+    /// Advances the network to the picosecond before `now`.
     pub(crate) fn advance_before(&mut self, now: Instant) {
         if let Some(before) = now.as_ps().checked_sub(1) {
             self.advance(Instant::from_ps(before));
         }
     }
 
-    /// What became of the packet of a departure.
-    pub(crate) fn left(&mut self, departure: &Departure) -> Left {
-        let Inside { since, last_cell, packet } = self.packets.take(departure.packet);
+    /// Takes the packet of a departure.
+    pub(crate) fn departed(&mut self, departure: &Departure) -> Departed {
+        let Frame { since, last_cell, packet } = self.frames.take(departure.packet);
         let vc = departure.vc.index();
         let count = &mut self.vcs[vc].1;
         let reason = match departure.fate {
             Fate::Whole => {
                 count.transit.add(departure.at.since(since));
                 last_cell.into_iter().for_each(|sent| count.cell_delays.add(departure.at.since(sent)));
-                return Left::Whole(self.exits[vc], packet);
+                return Departed::Whole(self.far_ends[vc].link, packet);
             }
             Fate::Lost => {
                 count.on_wire += 1;
@@ -291,30 +298,30 @@ impl Cells {
         };
         count.lost_bytes += u64::from(packet.ip_len);
         self.dropped.add(&packet);
-        Left::Lost(self.exits[vc], packet, reason)
+        Departed::Lost(self.far_ends[vc].link, packet, reason)
     }
 
-    /// Packets that are cells now.
+    /// The packets among the cells.
     pub(crate) fn inside(&self) -> Amount {
-        self.packets.inside
+        self.frames.inside
     }
 
-    /// The links that are worth a sample, and how many cells wait there.
+    /// Queued cells of each link with a limited queue.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = u64> + '_ {
         self.bounded.iter().map(|(link, _)| self.network.waiting(*link))
     }
 
-    /// Those links, by ours.
+    /// The links with a limited queue, by their index in the simulated network.
     pub(crate) fn sampled(&self) -> impl Iterator<Item = usize> + '_ {
         self.bounded.iter().map(|(_, ours)| *ours)
     }
 
-    /// Bits that each link of cells has sent, with ours.
+    /// Bits that each link has sent, by its index in the simulated network.
     pub(crate) fn bits_sent(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.links.iter().map(|(link, ours)| (*ours, self.network.bits_sent(*link)))
     }
 
-    /// Cells whose transmission each link of cells has begun, with ours.
+    /// Cells whose transmission each link has begun, by its index in the simulated network.
     pub(crate) fn sent(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.links.iter().map(|(link, ours)| (*ours, self.network.sent(*link)))
     }
@@ -341,7 +348,7 @@ impl Cells {
             paths: self.vps.iter().map(|vp| self.network.path_conformance(*vp)).collect(),
             edges: self.edges.outcome(),
             cells: self.network.stats(),
-            frames_inside: self.packets.inside.packets,
+            frames_inside: self.frames.inside.packets,
         }
     }
 }
@@ -352,7 +359,7 @@ fn entry_node(atm: &Atm, circuit: &Circuit) -> usize {
     atm.network.links[first.index()].from.index()
 }
 
-/// The first link of cells on a path that no VC of this traffic and way carries along it.
+/// The first link of cells on a path without a VC for this traffic and direction.
 pub(crate) fn uncarried(atm: &Atm, way: (usize, bool), path: &[usize]) -> Option<usize> {
     let mut rest = path;
     while let Some((&link, after)) = rest.split_first() {
@@ -366,7 +373,7 @@ pub(crate) fn uncarried(atm: &Atm, way: (usize, bool), path: &[usize]) -> Option
     None
 }
 
-/// What captures and counters of packets call it.
+/// The reason under which captures and counters of packets list a lost frame.
 fn reason(drop: CellDrop) -> DropReason {
     match drop {
         CellDrop::QueueFull | CellDrop::MemoryFull | CellDrop::Ppd | CellDrop::EdgeFull => DropReason::Tail,

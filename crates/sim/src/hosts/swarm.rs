@@ -1,12 +1,15 @@
-//! One direction of a peer in a swarm: bulk data over several connections that come and go.
+//! One direction of a peer in a swarm: bulk data over several connections that open and close.
 //!
-//! Published: Cohen 2003, Incentives Build Robustness in BitTorrent. A peer sends to few others at a time (its unchoked ones, four), looks at
-//! the rates every ten seconds, drops the worst and gives a chance to another drawn at random (the optimistic unchoke). The other direction,
-//! others who send to this peer, looks the same and is a source of its own. Differs: a connection exists while it carries data, where real
-//! ones stay open in silence; the rates compared are those of this direction, since no tit-for-tat with peers elsewhere can be told; a drop
-//! every rechoke instead of a possible one.
+//! Published: Cohen 2003, Incentives Build Robustness in BitTorrent. A peer sends to a few others at a time
+//! (four unchoked peers). Every ten seconds it compares their rates, drops the slowest, and unchokes another
+//! peer at random (the optimistic unchoke). The opposite direction, in which others send to this peer, is a
+//! source of its own.
 //!
-//! Cost: one look at every slot a rechoke.
+//! Differs: a connection exists only while it carries data, where real ones stay open and idle. The rates compared are
+//! those of this direction, because the rates between other peers are unknown. Every rechoke drops a peer, where a real
+//! client may keep all.
+//!
+//! Cost: one comparison for each slot and rechoke.
 
 use std::sync::Arc;
 
@@ -16,7 +19,7 @@ use lastmile_model::Swarm as Spec;
 
 use super::Totals;
 
-/// One direction of a peer, apart from what carries its data: connections have numbers, which the caller gives them.
+/// One direction of a peer, without its connections: the caller opens them and gives them numbers.
 #[derive(Debug)]
 pub struct Swarm {
     pub(crate) totals: Totals,
@@ -26,12 +29,12 @@ pub struct Swarm {
     stopped: bool,
 }
 
-/// A peer that is unchoked, and the connection to it.
+/// An unchoked peer, and the connection to it.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     peer: u32,
     connection: u32,
-    /// What the connection had delivered at the last rechoke.
+    /// Bytes that the connection had delivered at the latest rechoke.
     delivered: u64,
 }
 
@@ -46,22 +49,22 @@ impl Swarm {
         &self.spec
     }
 
-    /// The connection to choke: of full slots, with others to choose from, the one that delivered least since the last time.
-    /// `delivered` tells what a connection has delivered in all.
-    /// Returns it and the peer that it led to.
+    /// Chokes a peer if all slots are full and there are other peers: the one whose connection has delivered
+    /// least since the latest call. `delivered` returns the bytes that a connection has delivered so far.
+    /// Returns the connection and its peer.
     pub fn choke(&mut self, delivered: impl Fn(u32) -> u64) -> Option<(u32, u32)> {
         let full = self.slots.len() >= self.spec.slots as usize;
         let rates = self.slots.iter().map(|slot| delivered(slot.connection).saturating_sub(slot.delivered));
-        let worst = rates.enumerate().min_by_key(|(_, rate)| *rate).map(|(place, _)| place);
+        let worst = rates.enumerate().min_by_key(|(_, rate)| *rate).map(|(index, _)| index);
         for slot in &mut self.slots {
             slot.delivered = delivered(slot.connection);
         }
         let others = self.spec.peers as usize > self.slots.len();
-        let worst = worst.filter(|_| full && others && !self.stopped).map(|place| self.slots.remove(place));
+        let worst = worst.filter(|_| full && others && !self.stopped).map(|index| self.slots.remove(index));
         worst.map(|slot| (slot.connection, slot.peer))
     }
 
-    /// A peer to unchoke, drawn from those that are choked; `None` when slots or peers are used up.
+    /// Draws a peer to unchoke from the choked ones. `None`: all slots are full, or no peer is choked.
     pub fn unchoke(&mut self, except: Option<u32>) -> Option<u32> {
         if self.stopped || self.slots.len() >= self.spec.slots as usize {
             return None;
@@ -74,17 +77,17 @@ impl Swarm {
         Some(free[self.random.below(free.len() as u64) as usize])
     }
 
-    /// `connection` leads to `peer`, which was unchoked.
+    /// `connection` to the unchoked `peer` is open.
     pub fn opened(&mut self, peer: u32, connection: u32) {
         self.slots.push(Slot { peer, connection, delivered: 0 });
     }
 
-    /// `connection` broke.
+    /// `connection` has failed.
     pub fn broke(&mut self, connection: u32) {
         self.slots.retain(|slot| slot.connection != connection);
     }
 
-    /// The peer goes: the connections to close.
+    /// Stops the peer. Returns the connections to close.
     pub fn stop(&mut self) -> Vec<u32> {
         self.stopped = true;
         self.slots.drain(..).map(|slot| slot.connection).collect()
@@ -115,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_hold_different_peers_and_the_slowest_goes() {
+    fn slots_hold_different_peers_and_the_slowest_is_choked() {
         let mut swarm = swarm(10, 4);
         fill(&mut swarm);
         let (second, third) = (swarm.slots[1].peer, swarm.slots[2].peer);
@@ -132,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_other_to_turn_to_drops_nobody() {
+    fn a_peer_without_alternatives_chokes_nobody() {
         let mut swarm = swarm(3, 4);
         fill(&mut swarm);
         assert_eq!(swarm.slots.len(), 3);
@@ -140,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_stops_closes_all_and_opens_none() {
+    fn a_stopped_peer_closes_all_connections_and_opens_none() {
         let mut swarm = swarm(10, 2);
         fill(&mut swarm);
         assert_eq!(swarm.stop(), [100, 101]);

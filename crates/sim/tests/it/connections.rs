@@ -1,4 +1,4 @@
-//! Connections that come and go, and replays.
+//! Connections that web users and swarms open and close, and replays.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -38,7 +38,8 @@ fn network(source: Source, from: usize, seconds: u64) -> Network {
     network
 }
 
-/// The flow numbers that were seen, and how many connections were open at a time at most: SYNs less connections that a server closed.
+/// The flow numbers seen, and the largest number of connections open at a time: SYNs less connections closed
+/// by a server.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Counts>>);
 
@@ -82,7 +83,7 @@ fn pages_are_read_over_no_more_connections_than_a_browser_opens() {
         let (opened, failed) = outcome.flows[0].connections.unwrap();
         assert!(browsing.pages >= 50, "{} pages", browsing.pages);
         assert_eq!(failed, 0);
-        assert!(browsing.responses.len() as u64 >= browsing.pages - 1, "all but the last are whole");
+        assert!(browsing.responses.len() as u64 >= browsing.pages - 1, "all but the last are complete");
         assert!(most <= connections as usize, "{most} open at a time");
         if persistent {
             assert!(opened <= browsing.pages * u64::from(connections));
@@ -90,15 +91,15 @@ fn pages_are_read_over_no_more_connections_than_a_browser_opens() {
         } else {
             assert!(opened >= browsing.objects && opened <= browsing.objects + u64::from(connections));
         }
-        // Nothing is faster than a handshake and a request, two round trips of 20 ms of propagation.
+        // The minimum is a handshake and a request: two round trips of 20 ms of propagation.
         assert!(browsing.responses.iter().all(|took| *took > Duration::from_ms(40)));
         assert!(outcome.flows[0].bytes_delivered > 1_000_000);
     }
 }
 
-/// What a session draws does not hang on the network: a slower line meets the same pages later.
+/// The random draws of a session do not depend on the network.
 #[test]
-fn a_slow_line_meets_the_same_pages_later() {
+fn a_slow_line_carries_the_same_pages_later() {
     let fast = run(&network(web(6, true), 1, 600)).unwrap();
     let mut slow = network(web(6, true), 1, 600);
     slow.links[1].rate = lastmile_units::BitRate::from_bps(256_000);
@@ -111,9 +112,9 @@ fn a_slow_line_meets_the_same_pages_later() {
     assert!(sum(&slow) > 3.0 * sum(&fast), "{} s against {} s", sum(&slow), sum(&fast));
 }
 
-/// Numbers are taken again after a minute: an hour of one connection an object needs few.
+/// Flow numbers are reused after a minute, so an hour with one connection an object needs few.
 #[test]
-fn numbers_and_memory_are_taken_again() {
+fn flow_numbers_are_reused() {
     let (outcome, numbers, _) = watched(&network(web(6, false), 1, 3_600));
     let (opened, _) = outcome.flows[0].connections.unwrap();
     assert!(opened > 2_000, "{opened} connections");
@@ -121,7 +122,7 @@ fn numbers_and_memory_are_taken_again() {
 }
 
 #[test]
-fn a_user_who_stops_asks_for_nothing_more() {
+fn a_stopped_user_requests_nothing() {
     let mut network = network(web(6, true), 1, 60);
     network.traffic[0].stop = Some(build::at_ms(20_000));
     let outcome = run(&network).unwrap();
@@ -130,7 +131,7 @@ fn a_user_who_stops_asks_for_nothing_more() {
 }
 
 #[test]
-fn a_swarm_fills_its_direction_and_its_connections_come_and_go() {
+fn a_swarm_fills_its_direction_over_changing_connections() {
     let (outcome, numbers, _) = watched(&network(swarm(40, 4), 0, 125));
     let flow = &outcome.flows[0];
     let (opened, failed) = flow.connections.unwrap();
@@ -144,7 +145,7 @@ fn a_swarm_fills_its_direction_and_its_connections_come_and_go() {
 }
 
 #[test]
-fn equal_seeds_give_equal_comings_and_goings() {
+fn equal_seeds_open_equal_connections() {
     for source in [web(6, true), web(6, false), swarm(40, 4)] {
         let sums = |seed| {
             let mut network = network(source.clone(), 1, 120);
@@ -165,7 +166,7 @@ fn replay(packets: Vec<(Duration, Meta)>, flows: u32) -> Source {
     Source::Replay(Arc::new(Replay { packets, flows }))
 }
 
-/// When, flow, sequence number and length of what was sent.
+/// Time in ms, flow, sequence number and length of a sent packet.
 type Row = (u64, u32, u32, u16);
 
 #[derive(Clone, Default)]
@@ -181,7 +182,7 @@ impl Observer<Meta> for Log {
 }
 
 #[test]
-fn a_replay_offers_each_packet_at_its_time_as_it_was() {
+fn a_replay_sends_each_packet_unchanged_at_its_time() {
     let packet = |flow, seq, len| Meta {
         flow: FlowId::new(flow),
         protocol: Protocol::Tcp,
@@ -210,7 +211,7 @@ fn a_replay_offers_each_packet_at_its_time_as_it_was() {
     network.traffic.push(late);
     let log = Log::default();
     let outcome = Simulation::new(&network, Some(Box::new(log.clone()))).unwrap().finish();
-    // Two flows of the traffic list come first, so the capture's are 2 and 3, packets of theirs 4 and 6.
+    // The traffic list has flows 0 and 1. The flows of the capture are thus 2 and 3, with packets of flow ID 4 and 6.
     let rows = log.0.lock().unwrap().clone();
     assert_eq!(rows[..3], [(1_000, 4, 1, 1_500), (1_100, 6, 77, 40), (1_250, 4, 1_461, 1_000)]);
     assert!(outcome.conservation.holds());

@@ -1,9 +1,10 @@
-//! Web-like short flows: a user reads page after page, each a main object and what it embeds.
+//! Web-like short flows: a user reads page after page, each with a main object and embedded objects.
 //!
-//! Published: the HTTP traffic model of 3GPP2 C.R1002-0 (section 2.1.3.1) and 3GPP TR 25.892 (annex A.2.1), both with the numbers below.
-//! A page is a main object; parsing it takes a time, then its embedded objects are asked for; the user reads, and goes on.
+//! Published: the HTTP traffic model of 3GPP2 C.R1002-0 (section 2.1.3.1) and 3GPP TR 25.892 (annex A.2.1),
+//! both with the numbers below. The browser requests the main object of a page, parses it, and requests the
+//! embedded objects. The user reads the page, then requests the next.
 //!
-//! | what | distribution | parameters |
+//! | quantity | distribution | parameters |
 //! | --- | --- | --- |
 //! | main object | lognormal, from 100 B to 2 MB | mu 8.35, sigma 1.37: mean 10 710 B |
 //! | embedded object | lognormal, from 50 B to 2 MB | mu 6.17, sigma 2.36: mean 7 758 B |
@@ -12,12 +13,15 @@
 //! | parsing time | exponential | mean 0.13 s |
 //! | request | fixed | 350 B |
 //!
-//! Sizes out of range are drawn again; the number of objects is cut off at its largest, as published. Differs: the number of connections at a
-//! time is that of browsers now (6), where the publications have 4 without and 1 with persistent connections; connections close at the
-//! end of a page, which the publications leave open, since servers wait for less than a reading time. No names are looked up.
+//! A size out of range is drawn anew; the number of objects is cut off at its maximum, as published.
 //!
-//! A response time is that from the request for a page to the last byte of its last object. Cost: one draw an object; a session has its
-//! own stream of random numbers and draws in the same order whatever the network does.
+//! Differs: a browser opens at most 6 connections at a time, as today's browsers do; the publications have 4
+//! without and 1 with persistent connections. Connections close at the end of a page, since servers close
+//! idle connections within a reading time; the publications do not say. There are no DNS queries.
+//!
+//! The response time of a page is the time from its request to the last byte of its last object. Each session
+//! draws from its own random stream, in an order that does not depend on the network. Cost: one draw an
+//! object.
 
 use std::sync::Arc;
 
@@ -30,7 +34,7 @@ use super::Totals;
 
 const MAIN: Lognormal = Lognormal { mean: 8.35, deviation: 1.37, least: 100.0, most: 2e6 };
 const EMBEDDED: Lognormal = Lognormal { mean: 6.17, deviation: 2.36, least: 50.0, most: 2e6 };
-/// Pareto: shape, least value, largest value. The least is then taken off.
+/// Pareto: shape, minimum, maximum. The minimum is subtracted from the drawn value.
 const OBJECTS: (f64, f64, f64) = (1.1, 2.0, 55.0);
 
 struct Lognormal {
@@ -51,28 +55,28 @@ impl Lognormal {
     }
 }
 
-/// A web user and the browser, apart from what carries the pages: connections have numbers, which the caller gives them.
+/// A web user and the browser, without their connections: the caller opens them and gives them numbers.
 #[derive(Debug)]
 pub struct Session {
     pub(crate) traffic: u32,
     pub(crate) totals: Totals,
     /// Response times of whole pages.
     pub responses: Vec<Duration>,
-    /// Pages asked for.
+    /// Pages requested.
     pub pages: u64,
-    /// Objects that arrived whole.
+    /// Objects that arrived completely.
     pub objects: u64,
     model: Arc<Web>,
     random: Stream,
     step: Step,
     page_began: Instant,
-    /// Objects to ask for, by size; the last comes first.
+    /// The sizes of the objects to request, the last first.
     wanted: Vec<u64>,
-    /// Connections that wait for a request.
+    /// Open connections without a request.
     idle: Vec<u32>,
     /// Connections that carry an object, or its request.
     busy: Vec<u32>,
-    /// When the session goes on by itself.
+    /// The end of a reading or parsing time.
     timer: Option<Instant>,
 }
 
@@ -80,22 +84,22 @@ pub struct Session {
 enum Step {
     /// The user reads, or has not begun.
     Reading,
-    /// The main object is on its way.
+    /// The main object is requested.
     Main,
-    /// It is parsed.
+    /// The browser parses the main object.
     Parsing,
-    /// The embedded objects are on their way.
+    /// The embedded objects are requested.
     Embedded,
-    /// No more pages.
+    /// The user has stopped.
     Stopped,
 }
 
-/// An object to ask for.
+/// A request for an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// How large it is.
+    /// The size of the object.
     pub bytes: u64,
-    /// The open connection to ask on; `None` to open one.
+    /// The open connection for the request; `None`: a new one.
     pub on: Option<u32>,
 }
 
@@ -124,7 +128,7 @@ impl Session {
         &self.model
     }
 
-    /// Its start, or the end of a reading or parsing time.
+    /// The session starts, or a reading or parsing time ends.
     pub fn wake(&mut self, now: Instant) {
         match self.step {
             Step::Reading => {
@@ -138,7 +142,7 @@ impl Session {
         }
     }
 
-    /// The next object to ask for now, if a connection is free for it or may be opened.
+    /// The next object to request at once, if a connection is idle or may be opened.
     pub fn next_request(&mut self) -> Option<Request> {
         if !matches!(self.step, Step::Main | Step::Embedded) {
             return None;
@@ -154,12 +158,12 @@ impl Session {
         Some(Request { bytes, on })
     }
 
-    /// The object that [`next_request`](Self::next_request) told of is asked for over `connection`.
+    /// The object of [`next_request`](Self::next_request) is requested over `connection`.
     pub fn asked(&mut self, connection: u32) {
         self.busy.push(connection);
     }
 
-    /// An object has arrived whole over `connection`.
+    /// An object has arrived completely over `connection`.
     pub fn completed(&mut self, now: Instant, connection: u32) {
         self.objects += 1;
         self.busy.retain(|busy| *busy != connection);
@@ -169,11 +173,11 @@ impl Session {
         self.go_on(now);
     }
 
-    /// `connection` broke. What it carried is done without.
+    /// `connection` has failed. The browser abandons its object.
     pub fn broke(&mut self, now: Instant, connection: u32) {
         self.idle.retain(|idle| *idle != connection);
-        if let Some(place) = self.busy.iter().position(|busy| *busy == connection) {
-            self.busy.remove(place);
+        if let Some(index) = self.busy.iter().position(|busy| *busy == connection) {
+            self.busy.remove(index);
             self.go_on(now);
         }
     }
@@ -206,12 +210,12 @@ impl Session {
         self.timer = Some(now + self.random.exponential(self.model.reading));
     }
 
-    /// When the session is to be woken, told once.
+    /// Takes the time at which [`wake`](Self::wake) is due.
     pub fn take_timer(&mut self) -> Option<Instant> {
         self.timer.take()
     }
 
-    /// Connections to close: those that wait at the end of a page.
+    /// Takes the connections to close: the idle ones at the end of a page.
     pub fn take_unneeded(&mut self) -> Vec<u32> {
         match self.step {
             Step::Reading | Step::Stopped => std::mem::take(&mut self.idle),
@@ -219,7 +223,7 @@ impl Session {
         }
     }
 
-    /// The user goes, and what is on its way is given up: the connections to close.
+    /// The user stops and abandons the current page. Returns the connections to close.
     pub fn stop(&mut self) -> Vec<u32> {
         self.step = Step::Stopped;
         self.wanted.clear();
@@ -239,13 +243,13 @@ mod tests {
         (0..200_000).map(|_| draw(&mut random) as f64).sum::<f64>() / 200_000.0
     }
 
-    /// The means that the publications print; of the numbers of objects they print the mean of the real number, which its whole part
-    /// stays below by about a half.
+    /// The published means. For the number of objects that is the mean of the real number, before it is rounded down.
     #[test]
     fn sizes_have_the_published_means() {
         let main = mean(|random| MAIN.draw(random));
         assert!((main / 10_710.0 - 1.0).abs() < 0.03, "{main}");
-        // Published untruncated: 7758. What is below 50 bytes (17 %) or above 2 MB is drawn again: about 7900.
+        // The published mean, 7758, is that without truncation. Drawing sizes below 50 bytes (17 %) or above 2 MB anew
+        // gives about 7900.
         let embedded = mean(|random| EMBEDDED.draw(random));
         assert!((7_000.0..9_000.0).contains(&embedded), "{embedded}");
         let objects = mean(|random| {

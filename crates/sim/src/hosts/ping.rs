@@ -1,4 +1,4 @@
-//! Echo over ICMP or UDP: a request at each interval, answered by the other end.
+//! Echo over ICMP or UDP: one end sends a request at each interval, and the other end answers it.
 
 use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_units::{ByteCount, Duration, Instant};
@@ -18,7 +18,7 @@ pub(crate) struct Ping {
     echo: Echo,
     dscp: u8,
     stop: Option<Instant>,
-    /// When the first request leaves.
+    /// The departure of the first request.
     pub(crate) start: Instant,
     sent: u64,
 }
@@ -49,8 +49,8 @@ impl Ping {
         self.sent
     }
 
-    /// The ping begins: when its first request leaves. Requests over UDP leave half an interval later, so that those of a ping over ICMP beside
-    /// them are not always just ahead.
+    /// Begins the ping. Returns the departure of its first request. Requests over UDP depart half an interval later, so
+    /// that requests of a parallel ping over ICMP are not always directly ahead of them.
     pub(crate) fn start(&mut self, now: Instant, stop: Option<Instant>) -> Option<Instant> {
         self.start = match self.echo {
             Echo::Icmp => now,
@@ -60,7 +60,7 @@ impl Ping {
         self.stop.is_none_or(|stop| self.start < stop).then_some(self.start)
     }
 
-    /// Time for a request: the request, and when the next one leaves.
+    /// The next request, and the departure of the one after it.
     pub(crate) fn next(&mut self, now: Instant) -> (Meta, Option<Instant>) {
         let protocol = match self.echo {
             Echo::Icmp => Protocol::EchoRequest,
@@ -72,7 +72,7 @@ impl Ping {
         (packet, self.stop.is_none_or(|stop| next < stop).then_some(next))
     }
 
-    /// The answer to `packet` if it is a request.
+    /// The answer to `packet`, if it is a request.
     pub(crate) fn answer(&self, packet: &Meta) -> Option<Meta> {
         let protocol = match self.echo {
             Echo::Icmp => Protocol::EchoReply,
@@ -82,7 +82,7 @@ impl Ping {
         (packet.flow == self.request).then(|| datagram(self.reply, protocol, packet.ip_bytes(), number, self.dscp))
     }
 
-    /// A reply comes back. Requests leave at equal intervals, so its number says when its request left.
+    /// A reply arrives. Its number yields the departure of its request, since requests depart at equal intervals.
     pub(crate) fn replied(&mut self, now: Instant, reply: &Meta) {
         let left = self.start + self.interval * u64::from(reply.seq.raw());
         self.replies.push((left, now - left));

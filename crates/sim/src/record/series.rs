@@ -1,21 +1,24 @@
-//! Series: what queues, windows and rates are at each sample interval.
+//! Series: queues, windows and rates at each sample interval.
 
 use lastmile_units::{Duration, Instant};
 
-use crate::flow::Place;
-use crate::simulation::Simulation;
+use super::flow_names;
+use crate::hosts::Hosts;
+use crate::network::Net;
+use crate::network::flow::StateIndex;
+use lastmile_model::Network;
 use lastmile_model::outcome::Series;
 
-/// A slow start threshold that nothing has set yet.
+/// Slow start thresholds from here on are those of a connection without a loss so far.
 const NO_THRESHOLD: u32 = 1 << 30;
 
-/// Samples every link, and every flow if the flows are few enough for it.
+/// Samples every link, and every flow if there are at most `flow_limit` flows.
 pub(crate) struct Sampler {
     interval: Duration,
     links: Vec<LinkSeries>,
-    /// Cells that wait, by link of cells with a queue that ends.
+    /// Queued cells, by link of cells with a limited queue.
     cells: Vec<Series>,
-    /// Allowed cell rate and waiting bytes, by source of ABR.
+    /// Allowed cell rate and backlog in bytes, by source of ABR.
     sources: Vec<[Series; 2]>,
     flows: Vec<FlowSeries>,
 }
@@ -45,26 +48,25 @@ struct TcpSeries {
 }
 
 impl Sampler {
-    pub(crate) fn new(simulation: &Simulation<'_>, interval: Duration) -> Self {
-        let links = simulation.network.links.iter().map(|link| LinkSeries::new(&link.name)).collect();
-        let of = |link: usize| Series::new("queue_cells", &simulation.network.links[link].name);
-        let cells = simulation.net.cells.iter().flat_map(|cells| cells.sampled()).map(of).collect();
-        let few = simulation.net.declared <= simulation.network.record.flow_limit;
-        let names = simulation.flow_names().take(if few { usize::MAX } else { 0 });
-        let flows = names.zip(&simulation.net.flows).map(|(name, flow)| FlowSeries::new(&name, flow.place())).collect();
-        let sources = simulation.net.cells.iter().flat_map(|cells| cells.sources()).map(|(vc, ..)| {
-            let vcs = &simulation.network.atm.as_ref().expect("there are cells").network.vcs;
+    pub(crate) fn new(network: &Network, net: &Net, interval: Duration) -> Self {
+        let links = network.links.iter().map(|link| LinkSeries::new(&link.name)).collect();
+        let of = |link: usize| Series::new("queue_cells", &network.links[link].name);
+        let cells = net.cells.iter().flat_map(|cells| cells.sampled()).map(of).collect();
+        let few = net.declared <= network.record.flow_limit;
+        let names = flow_names(network).take(if few { usize::MAX } else { 0 });
+        let flows = names.zip(&net.flows).map(|(name, flow)| FlowSeries::new(&name, flow.state())).collect();
+        let sources = net.cells.iter().flat_map(|cells| cells.sources()).map(|(vc, ..)| {
+            let vcs = &network.atm.as_ref().expect("there are cells").network.vcs;
             ["acr_bps", "edge_bytes"].map(|name| Series::new(name, &vcs[vc.index()].name))
         });
         let sources = sources.take(if few { usize::MAX } else { 0 }).collect();
         Self { interval, links, cells, sources, flows }
     }
 
-    /// Takes a sample; returns when the next is due.
-    pub(crate) fn sample(&mut self, simulation: &mut Simulation<'_>) -> Instant {
-        let now = simulation.now;
+    /// Takes a sample. Returns the time of the next one.
+    pub(crate) fn sample(&mut self, now: Instant, net: &mut Net, hosts: &Hosts) -> Instant {
         let interval_s = self.interval.as_secs_f64();
-        if let Some(cells) = &simulation.net.cells {
+        if let Some(cells) = &net.cells {
             let waiting = self.cells.iter_mut().zip(cells.waiting());
             waiting.for_each(|(series, cells)| series.push(now, cells as f64));
             for ([rate, waiting], (_, acr_bps, edge_bytes)) in self.sources.iter_mut().zip(cells.sources()) {
@@ -72,7 +74,7 @@ impl Sampler {
                 waiting.push(now, edge_bytes as f64);
             }
         }
-        for (series, link) in self.links.iter_mut().zip(&mut simulation.net.links) {
+        for (series, link) in self.links.iter_mut().zip(&mut net.links) {
             if link.cells {
                 continue;
             }
@@ -87,9 +89,9 @@ impl Sampler {
             series.rate.push(now, wire_bits.saturating_sub(series.wire_bits) as f64 / interval_s);
             series.wire_bits = wire_bits;
         }
-        for (number, (series, flow)) in self.flows.iter_mut().zip(&simulation.net.flows).enumerate() {
-            series.sample(now, interval_s, simulation, flow.place());
-            let Some((delay_s, jitter_s)) = simulation.net.tracks.sample(number) else { continue };
+        for (number, (series, flow)) in self.flows.iter_mut().zip(&net.flows).enumerate() {
+            series.sample(now, interval_s, hosts, flow.state());
+            let Some((delay_s, jitter_s)) = net.delays.sample(number) else { continue };
             delay_s.into_iter().for_each(|delay_s| series.delay.push(now, delay_s));
             jitter_s.into_iter().for_each(|jitter_s| series.jitter.push(now, jitter_s));
         }
@@ -134,8 +136,8 @@ impl LinkSeries {
 }
 
 impl FlowSeries {
-    fn new(flow: &str, place: Place) -> Self {
-        let tcp = matches!(place, Place::Transfer(_)).then(|| TcpSeries {
+    fn new(flow: &str, state: StateIndex) -> Self {
+        let tcp = matches!(state, StateIndex::Transfer(_)).then(|| TcpSeries {
             cwnd: Series::new("cwnd_bytes", flow),
             ssthresh: Series::new("ssthresh_bytes", flow),
             in_flight: Series::new("in_flight_bytes", flow),
@@ -151,15 +153,15 @@ impl FlowSeries {
         }
     }
 
-    fn sample(&mut self, now: Instant, interval_s: f64, simulation: &Simulation<'_>, place: Place) {
-        let delivered = simulation.hosts.bytes_delivered(place);
-        if matches!(place, Place::Ping(_)) {
+    fn sample(&mut self, now: Instant, interval_s: f64, hosts: &Hosts, state: StateIndex) {
+        let delivered = hosts.bytes_delivered(state);
+        if matches!(state, StateIndex::Ping(_)) {
             return;
         }
         self.goodput.push(now, (delivered - self.delivered) as f64 * 8.0 / interval_s);
         self.delivered = delivered;
-        let (Some(tcp), Place::Transfer(index)) = (&mut self.tcp, place) else { return };
-        let sender = simulation.hosts.transfers[index as usize].sender();
+        let (Some(tcp), StateIndex::Transfer(index)) = (&mut self.tcp, state) else { return };
+        let sender = hosts.transfers[index as usize].sender();
         if !sender.is_established() {
             return;
         }
