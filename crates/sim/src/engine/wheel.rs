@@ -139,8 +139,20 @@ impl<E: Copy> Wheel<E> {
     /// Removes a pending event.
     #[inline]
     pub fn cancel(&mut self, handle: Handle) {
+        let Node { prev, next, .. } = self.nodes[handle.index()];
         let (level, slot) = self.position(self.nodes[handle.index()].time());
-        self.unlink(level, slot, handle);
+        let Some(list) = &mut self.slots[level][slot] else { return };
+        let Some(prev) = prev else {
+            let list = *list;
+            self.take_head(level, slot, list);
+            return;
+        };
+        self.nodes[prev.index()].next = next;
+        match next {
+            Some(next) => self.nodes[next.index()].prev = Some(prev),
+            None => list.tail = prev,
+        }
+        self.release(handle);
     }
 
     /// Takes the earliest event, if it is due by `limit`. After an event, no event may be added before its time; after
@@ -158,7 +170,7 @@ impl<E: Copy> Wheel<E> {
                     return None;
                 }
                 self.now = time;
-                return Some((Instant::from_ps(time), self.unlink(level, slot, head)));
+                return Some((Instant::from_ps(time), self.take_head(level, slot, List { head, tail })));
             }
             let shift = FINEST + BITS * level as u32;
             let start = time >> shift << shift;
@@ -226,29 +238,27 @@ impl<E: Copy> Wheel<E> {
         (node.prev, node.next) = (before, after);
     }
 
-    /// Takes a node out of its slot.
+    /// Takes the first node out of a slot.
     #[inline]
-    fn unlink(&mut self, level: usize, slot: usize, handle: Handle) -> E {
-        let Node { event, next, prev, .. } = self.nodes[handle.index()];
-        match (prev, next, &mut self.slots[level][slot]) {
-            (Some(prev), Some(next), _) => {
-                self.nodes[prev.index()].next = Some(next);
-                self.nodes[next.index()].prev = Some(prev);
-            }
-            (None, Some(next), Some(list)) => {
-                list.head = next;
+    fn take_head(&mut self, level: usize, slot: usize, List { head, tail }: List) -> E {
+        let Node { event, next, .. } = self.nodes[head.index()];
+        self.release(head);
+        match next {
+            Some(next) => {
                 self.nodes[next.index()].prev = None;
+                self.slots[level][slot] = Some(List { head: next, tail });
             }
-            (Some(prev), None, Some(list)) => {
-                list.tail = prev;
-                self.nodes[prev.index()].next = None;
-            }
-            (None, None, _) | (_, _, None) => self.clear(level, slot),
+            None => self.clear(level, slot),
         }
+        event
+    }
+
+    /// Adds a node to the unused ones.
+    #[inline]
+    fn release(&mut self, handle: Handle) {
         self.nodes[handle.index()].next = self.free;
         self.free = Some(handle);
         self.pending -= 1;
-        event
     }
 
     /// Empties a slot.

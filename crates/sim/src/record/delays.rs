@@ -156,7 +156,10 @@ impl Track {
 
     /// Forgets the oldest packets.
     fn forget(&mut self, packets: usize) {
-        self.sent.drain(..packets);
+        // Mostly one: VecDeque::drain costs ten times a pop.
+        for _ in 0..packets {
+            self.sent.pop_front();
+        }
         self.first += packets as u64;
         self.first_id = self.first_id.wrapping_add(packets as u16);
     }
