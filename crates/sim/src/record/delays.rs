@@ -156,7 +156,7 @@ impl Track {
 
     /// Forgets the oldest packets.
     fn forget(&mut self, packets: usize) {
-        // Mostly one: VecDeque::drain costs ten times a pop.
+        // Mostly one packet, for which a pop is cheaper than a drain.
         for _ in 0..packets {
             self.sent.pop_front();
         }
