@@ -38,7 +38,7 @@ pub(crate) struct Cells {
     held: HeldAcks,
     frames: Frames,
     sources: CellSources,
-    /// By VC.
+    /// By VC: its encapsulation.
     encapsulations: Vec<Encapsulation>,
     vcs: Vec<(VcId, VcCount)>,
     vps: Vec<VpId>,
@@ -82,7 +82,7 @@ struct VcCount {
     cell_delays: CellDelays,
 }
 
-/// A packet among the cells.
+/// A packet in transit as cells.
 #[derive(Clone, Copy)]
 struct Frame {
     since: Instant,
@@ -91,7 +91,7 @@ struct Frame {
     packet: Meta,
 }
 
-/// All packets among the cells.
+/// All packets in transit as cells.
 #[derive(Default)]
 struct Frames {
     slots: Vec<Frame>,
@@ -121,7 +121,7 @@ impl Frames {
     }
 }
 
-/// The fate of a packet that is not among the cells.
+/// A packet that has departed from the links of cells.
 pub(crate) enum Departed {
     /// It arrived at the far end of this link.
     Whole(LinkIndex, Meta),
@@ -301,7 +301,7 @@ impl Cells {
         Departed::Lost(self.far_ends[vc].link, packet, reason)
     }
 
-    /// The packets among the cells.
+    /// The packets in transit as cells.
     pub(crate) fn inside(&self) -> Amount {
         self.frames.inside
     }
