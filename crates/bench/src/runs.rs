@@ -31,7 +31,7 @@ struct Run {
 const RUNS: [Run; 4] = [
     Run { flows: 48, mbit_per_s: 150, delay_ms: 40, window: "2 MB", packets: 1_000, duration: "60 s" },
     Run { flows: 500, mbit_per_s: 1_000, delay_ms: 20, window: "2 MB", packets: 1_000, duration: "10 s" },
-    Run { flows: 100, mbit_per_s: 100, delay_ms: 20, window: "64 KiB", packets: 100, duration: "1 s" },
+    Run { flows: 100, mbit_per_s: 100, delay_ms: 20, window: "64 KiB", packets: 100, duration: "20 s" },
     Run { flows: 100_000, mbit_per_s: 100_000, delay_ms: 20, window: "64 KiB", packets: 100_000, duration: "1 s" },
 ];
 
