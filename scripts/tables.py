@@ -124,7 +124,7 @@ def simulations():
         cells = [re.sub(r"^\(.\) ", "", row["name"]), instructions, f"{row['peak_bytes'] / 2**20:.1f}"]
         return cells + ([f"{row['wall_s']:.3g}", f"{row['wall_s'] * 1e9 / row['data_packets']:.0f}"] if row["wall_s"] else [])
 
-    found = [cells(row) for row in load(SIMULATIONS)["rows"] if row["name"].startswith("(") or " flows of " in row["name"]]
+    found = [cells(row) for row in load(SIMULATIONS)["rows"] if row["name"].startswith(("(", "run --json")) or " flows of " in row["name"]]
     headings = ["simulation", "instructions a data packet", "peak memory, MiB", "wall time, s", "ns a data packet"]
     return grid(headings[: len(found[0])], found)
 

@@ -5,7 +5,7 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 
 use crate::costs::Cost;
-use crate::{atm, cells, datapath, live, queues, simulate, startup, yardstick};
+use crate::{atm, cells, datapath, live, queues, runs, simulate, startup, yardstick};
 
 /// What one run of one measurement gave.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -63,8 +63,14 @@ impl Measurement {
 
 /// All measurements, in the order of the table.
 pub(crate) fn names() -> Vec<String> {
-    let names = yardstick::names().into_iter().chain(simulate::names()).chain(cells::names()).chain(startup::names());
-    names.chain(queues::names()).chain(datapath::names()).chain(atm::names()).chain(live::names()).collect()
+    let names = yardstick::names().into_iter().chain(simulate::names()).chain(runs::names()).chain(cells::names());
+    names
+        .chain(startup::names())
+        .chain(queues::names())
+        .chain(datapath::names())
+        .chain(atm::names())
+        .chain(live::names())
+        .collect()
 }
 
 /// Runs the measurement of this name here; `brief` where its instructions are counted.
@@ -75,6 +81,7 @@ pub(crate) fn run(name: &str, brief: bool) -> Option<Measurement> {
         Some(("datapath", _)) => datapath::run(name, brief),
         Some(("atm", _)) => atm::run(name, brief),
         Some(("live", _)) => live::run(name),
+        Some((runs::PREFIX, _)) => runs::run(name),
         _ => simulate::run(name)
             .or_else(|| yardstick::run(name))
             .or_else(|| cells::run(name))

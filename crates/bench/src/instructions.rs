@@ -1,16 +1,23 @@
 //! Instructions of a run, counted by valgrind's callgrind: the same number however busy the machine is.
 
+use std::path::Path;
 use std::process::Command;
 
 /// Instructions of the measurement called `name`, or of what one of its functions does alone; `None` where valgrind is not
 /// installed or says nothing.
 pub(crate) fn count(name: &str, function: Option<&str>) -> Option<u64> {
     let program = std::env::current_exe().ok()?;
+    let toggle = function.map(|function| format!("--toggle-collect={function}"));
+    of_command(toggle.as_deref(), &program, &["--brief", "--child", name])
+}
+
+/// Instructions of a whole process, or of one function in it with callgrind's option `toggle`.
+pub(crate) fn of_command(toggle: Option<&str>, program: &Path, arguments: &[&str]) -> Option<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .args(function.map(|function| format!("--toggle-collect={function}")))
+        .args(toggle)
         .arg(program)
-        .args(["--brief", "--child", name])
+        .args(arguments)
         .output()
         .ok()?;
     collected(&String::from_utf8_lossy(&output.stderr)).filter(|count| *count > 0)

@@ -20,6 +20,7 @@ mod instructions;
 mod live;
 mod networks;
 mod queues;
+mod runs;
 mod simulate;
 mod startup;
 mod traffic;
@@ -116,6 +117,8 @@ fn count_instructions(measurement: &mut Measurement) {
     } else if let Some(cells) = &mut measurement.atm {
         let instructions = instructions::count(name, Some(atm::COUNTED));
         cells.instructions_per_cell_hop = instructions.map(|count| cells.per_cell_hop(count));
+    } else if runs::is_one(name) {
+        measurement.instructions = runs::instructions(name);
     } else if simulate::is_short(name) {
         measurement.instructions = instructions::count(name, None);
     }

@@ -24,7 +24,8 @@ pub(crate) fn run(name: &str) -> Option<Measurement> {
     status.success().then(|| Measurement::of_events(name, wall_s, 0))
 }
 
-fn program() -> Option<PathBuf> {
+/// The `lastmile` program next to this one, if it is built.
+pub(crate) fn program() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?.with_file_name("lastmile");
     program.exists().then_some(program)
 }

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use lastmile_linklayer::{Framing, Interleave, LinkLayer, WireMeter, aal5};
-use lastmile_packet::{FlowDirectory, FlowId, Packet};
+use lastmile_packet::{FlowDirectory, Packet};
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant, PacketCount, Serialiser, WireBytes};
 
 use crate::compress::{Codec, Compression};
@@ -220,13 +220,6 @@ impl<P: Packet> Line<P> {
             return Some(packet);
         }
         None
-    }
-
-    /// The flow of the packet at position `before` on the wire: 0 is the next to arrive.
-    #[must_use]
-    #[inline]
-    pub fn flow_at(&self, before: usize) -> Option<FlowId> {
-        self.in_flight.get(before).map(|packet| packet.meta().flow)
     }
 
     /// Replaces the queue: `next` takes over when the backlog of the present queue has been sent

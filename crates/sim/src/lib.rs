@@ -1,43 +1,30 @@
-//! The simulated clock: an event engine that drives the same datapath as live packets do.
+//! The simulated clock: an event engine that drives the datapath of live packets.
 //!
-//! [`run`] simulates a [`Network`](lastmile_model::Network) and returns an [`Outcome`](lastmile_model::outcome::Outcome). [`Simulation`] does the
-//! same step by step, for progress bars and interruptions.
+//! [`run`] simulates a [`Network`](lastmile_model::Network) and returns an
+//! [`Outcome`](lastmile_model::outcome::Outcome). [`Simulation`] does it step by step, for progress bars and
+//! interruptions.
 //!
-//! | file | what |
+//! | folder | contents |
 //! | --- | --- |
-//! | `engine/wheel.rs` | what is pending, in order |
-//! | `event.rs` | what can happen |
-//! | `net.rs` | links, paths, conservation |
-//! | `flow.rs` | the two ends of a flow, and where its state is |
-//! | `cells.rs` | links that carry cells |
-//! | `edges.rs` | what is done with packets before they become cells |
-//! | `held.rs` | ACKs that an edge device holds back |
-//! | `host/` | TCP transfers, datagram sources, pings, web users, swarms, replays |
-//! | `owned.rs` | connections that come and go |
-//! | `simulation.rs` | the loop over events |
-//! | `sample.rs`, `report.rs` | series, totals |
-//! | `memory.rs` | what a run holds |
+//! | `engine/` | the pending set: events in order of time |
+//! | `network/` | links, routes and the flow table: packets are forwarded here |
+//! | `atm/` | links that carry cells, and the devices at their edges |
+//! | `hosts/` | TCP transfers, datagram sources, pings, web users, swarms, replays |
+//! | `simulation/` | the loop: events fire here, and hosts receive and send packets |
+//! | `record/` | one-way delays, series, and the outcome of a run |
+//! | `memory.rs` | an estimate of the memory of a run |
 
-mod cell_delays;
-mod cells;
-mod edges;
+mod atm;
 pub mod engine;
-mod event;
-mod flow;
-mod held;
-mod host;
-mod losses;
+mod hosts;
 pub mod memory;
-mod net;
-mod owned;
-mod report;
-mod route;
-mod sample;
+mod network;
+mod record;
 mod simulation;
-mod tracks;
-/// What applications decide, apart from the clock and from what carries their data: the lab's applications decide by the same.
+/// The decisions of applications, apart from the clock and from their connections. The lab's applications use the same
+/// code.
 pub mod sources {
-    pub use crate::host::{Departures, Request, Session, Swarm};
+    pub use crate::hosts::{Departures, Request, Session, Swarm};
 }
 
 pub use simulation::{Advance, Simulation, run};

@@ -1,34 +1,34 @@
-//! What a run holds in memory, part by part, as far as it can grow while the run goes on.
+//! An estimate of the memory of a run, by the parts that can grow during it.
 //!
-//! Sizes are those of the parts in their containers, with the room that those keep; what is small beside them (queues without packets, the
-//! pending set, SACK scoreboards) is left out. Cost: a look at each link and series.
+//! The sizes include the spare capacity of containers. Small parts (empty queues, the pending set, SACK
+//! scoreboards) are not included. Cost: one visit of each link and series.
 
-use crate::host::Transfer;
-use crate::simulation::Simulation;
+use crate::hosts::Transfer;
+use crate::simulation::state::Simulation;
 
-/// Bytes of a packet that waits or is on a wire, and as many of room that its queue keeps.
+/// Bytes of a packet in a queue or on a wire, with as much spare capacity.
 const PACKET: u64 = 128;
-/// The same of a packet that is cells: the packet itself, its frame, and a run of cells at least.
+/// Bytes of a packet among cells: the packet, its frame, and at least one run of cells.
 const FRAME: u64 = 160;
-/// An entry of a ping's replies, or of a series.
+/// Bytes of a reply to a ping, or of a point of a series.
 const POINT: u64 = 16;
-/// A flow beside its transfer: what it is, its events, and the row of the results.
+/// Bytes of a flow without its transfer: its entry, its events, and its row of the results.
 const FLOW: u64 = 300;
-/// A snapshot, for each flow or link.
+/// Bytes of a snapshot, for each flow or link.
 const SNAPSHOT: u64 = 100;
 
-/// A part of what a run holds.
+/// A part of the memory of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Held {
-    /// What holds it.
+    /// The part.
     pub holder: Holder,
-    /// How many of what it holds.
+    /// The number of its elements.
     pub count: u64,
-    /// How much memory that takes.
+    /// Its memory in bytes.
     pub bytes: u64,
 }
 
-/// What holds memory, links by their index.
+/// The parts that hold memory; links by their index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Holder {
     /// The queue in front of a link: packets.
@@ -43,7 +43,7 @@ pub enum Holder {
     Probes,
     /// Flows.
     Flows,
-    /// What each flow and link had done when the traffic changed: entries.
+    /// Snapshots: an entry for each flow and link.
     Snapshots,
 }
 
@@ -54,7 +54,7 @@ impl Held {
 }
 
 impl Simulation<'_> {
-    /// All that it holds now.
+    /// The present memory of the run, by part.
     #[must_use]
     pub fn held(&self) -> Vec<Held> {
         let mut all = Vec::with_capacity(2 * self.net.links.len() + 5);
@@ -69,21 +69,21 @@ impl Simulation<'_> {
         if let Some(cells) = &self.net.cells {
             all.push(Held::new(Holder::Cells, cells.inside().packets + cells.held().packets, FRAME));
         }
-        let room = |len: usize| len as u64;
+        let count = |len: usize| len as u64;
         let samples = self
             .sampler
             .as_ref()
-            .map_or(0, |sampler| sampler.series().map(|series| room(series.points.capacity())).sum());
+            .map_or(0, |sampler| sampler.series().map(|series| count(series.points.capacity())).sum());
         all.push(Held::new(Holder::Series, samples, POINT));
-        let replies: u64 = self.hosts.pings.iter().map(|ping| room(ping.replies.capacity())).sum();
-        let responses: u64 = self.hosts.sessions.iter().map(|session| room(session.responses.capacity())).sum();
+        let replies: u64 = self.hosts.pings.iter().map(|ping| count(ping.replies.capacity())).sum();
+        let responses: u64 = self.hosts.sessions.iter().map(|session| count(session.responses.capacity())).sum();
         all.push(Held::new(Holder::Probes, replies + responses, POINT));
-        let transfers = room(self.hosts.transfers.len());
-        let flows = room(self.net.flows.len());
+        let transfers = count(self.hosts.transfers.len());
+        let flows = count(self.net.flows.len());
         let bytes = transfers * size_of::<Transfer>() as u64 + flows * FLOW;
         all.push(Held { holder: Holder::Flows, count: flows, bytes });
         let entries =
-            self.snapshots.iter().map(|snapshot| room(snapshot.bytes_delivered.len() + snapshot.wire_bits.len()));
+            self.snapshots.iter().map(|snapshot| count(snapshot.bytes_delivered.len() + snapshot.wire_bits.len()));
         all.push(Held::new(Holder::Snapshots, entries.sum(), SNAPSHOT));
         all
     }

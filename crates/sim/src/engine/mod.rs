@@ -1,5 +1,6 @@
-//! The event engine: what is pending, in order of time, equal times in order of insertion.
+//! The event engine: events in order of time, equal times in order of insertion.
 
+pub(crate) mod event;
 mod wheel;
 
 pub use wheel::{Handle, Wheel};

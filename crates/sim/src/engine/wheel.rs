@@ -1,50 +1,55 @@
-//! A hierarchical timing wheel: 11 levels of 64 slots over a 64-bit clock, exact to the picosecond.
+//! The pending set: a hierarchical timing wheel over a 64-bit clock, exact to the picosecond.
 //!
-//! After Varghese and Lauck 1987, scheme 7. Differs: the clock jumps from event to event instead of ticking; a slot that
-//! holds one event gives it up at once, without cascading it down; slots are lists in insertion order, so equal times come
-//! out in the order in which they went in.
+//! A slot of the lowest of its 7 levels spans 4.2 us, and a level has 64 slots. Lists of the lowest level are
+//! in order of time, equal times in order of insertion. Lists of the other levels are in order of insertion.
 //!
-//! Cost: push and cancel O(1); pop amortised O(levels) at worst, and near O(1) while few events share a slot. Independent
-//! of how many are pending.
+//! Published: Varghese and Lauck 1987, scheme 7. Differs: the clock jumps from event to event; a slot with one event
+//! releases it at once instead of moving it to a lower level; the lowest level sorts.
+//!
+//! Cost: push and cancel are O(1), but a push into the lowest level passes the later events of its slot. An
+//! event moves to a lower level at most 6 times, and none or one time while few events share a slot. The
+//! number of pending events elsewhere has no influence.
+
+use std::num::NonZeroU32;
 
 use lastmile_units::Instant;
 
+/// Picoseconds of a slot of the lowest level, as a power of two.
+const FINEST: u32 = 22;
 const BITS: u32 = 6;
 const SLOTS: usize = 1 << BITS;
-const LEVELS: usize = 64_usize.div_ceil(BITS as usize);
-const NONE: u32 = u32::MAX;
+const LEVELS: usize = (64 - FINEST).div_ceil(BITS) as usize;
 
 /// A pending set of events.
 #[derive(Clone, Debug)]
 pub struct Wheel<E> {
-    /// The time of the latest event popped, or a point after it before which nothing is pending.
+    /// The time of the latest event popped, or a later time before which nothing is pending.
     now: u64,
-    /// Which levels hold anything.
-    levels: u16,
-    /// Which slots of each level hold anything.
+    /// A bit for each level that has events.
+    levels: u8,
+    /// A bit for each slot that has events, by level.
     occupied: [u64; LEVELS],
-    slots: Box<[[Slot; SLOTS]; LEVELS]>,
+    slots: Box<[[Option<List>; SLOTS]; LEVELS]>,
     nodes: Vec<Node<E>>,
-    /// Head of the list of unused nodes.
-    free: u32,
+    /// The first of the list of unused nodes.
+    free: Option<Handle>,
     pending: usize,
 }
 
-/// A list of events, oldest first.
+/// The events of a slot.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
-    head: u32,
-    tail: u32,
+struct List {
+    head: Handle,
+    tail: Handle,
 }
 
-/// The time in two halves: a node with an event of four bytes takes 20, not 24.
+/// The time in two halves: a node with an event of four bytes takes 20 bytes instead of 24.
 #[derive(Clone, Copy, Debug)]
 struct Node<E> {
     time: [u32; 2],
     event: E,
-    next: u32,
-    /// Of no meaning in the head of a list.
-    prev: u32,
+    next: Option<Handle>,
+    prev: Option<Handle>,
 }
 
 impl<E> Node<E> {
@@ -54,13 +59,21 @@ impl<E> Node<E> {
     }
 }
 
-/// A pending event, until it comes or is cancelled.
+/// A pending event, valid until it is popped or cancelled: the number of its node, counted from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Handle(u32);
+pub struct Handle(NonZeroU32);
 
 impl Handle {
-    /// No event: four bytes where an option would take eight.
-    pub const NONE: Self = Self(NONE);
+    /// Of the node at this index.
+    fn at(index: usize) -> Self {
+        let number = u32::try_from(index + 1).ok().and_then(NonZeroU32::new);
+        Self(number.expect("fewer than 2^32 events are pending"))
+    }
+
+    #[inline]
+    fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
 }
 
 impl<E: Copy> Default for Wheel<E> {
@@ -70,103 +83,96 @@ impl<E: Copy> Default for Wheel<E> {
 }
 
 impl<E: Copy> Wheel<E> {
-    /// Nothing pending, at the beginning of the clock.
+    /// An empty set at the beginning of the clock.
     #[must_use]
     pub fn new() -> Self {
         Self {
             now: 0,
             levels: 0,
             occupied: [0; LEVELS],
-            slots: Box::new([[Slot { head: NONE, tail: NONE }; SLOTS]; LEVELS]),
+            slots: Box::new([[None; SLOTS]; LEVELS]),
             nodes: Vec::new(),
-            free: NONE,
+            free: None,
             pending: 0,
         }
     }
 
-    /// How many events are pending.
+    /// The number of pending events.
     #[must_use]
     pub fn len(&self) -> usize {
         self.pending
     }
 
-    /// True when nothing is pending.
+    /// True if no event is pending.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pending == 0
     }
 
-    /// Adds an event at `time`, which must not lie before the latest event popped.
+    /// Adds an event at `time`, which must not be before the latest event popped.
     #[inline]
     pub fn push(&mut self, time: Instant, event: E) -> Handle {
         let time = time.as_ps();
         debug_assert!(time >= self.now, "an event in the past: {time} ps is before {} ps", self.now);
         let time = time.max(self.now);
-        let node = Node { time: [time as u32, (time >> 32) as u32], event, next: NONE, prev: NONE };
-        let index = if self.free == NONE {
-            let index = u32::try_from(self.nodes.len()).expect("fewer than 2^32 events are pending");
-            self.nodes.push(node);
-            index
+        let node = Node { time: [time as u32, (time >> 32) as u32], event, next: None, prev: None };
+        let handle = if let Some(handle) = self.free {
+            self.free = self.nodes[handle.index()].next;
+            self.nodes[handle.index()] = node;
+            handle
         } else {
-            let index = self.free;
-            self.free = self.nodes[index as usize].next;
-            self.nodes[index as usize] = node;
-            index
+            self.nodes.push(node);
+            Handle::at(self.nodes.len() - 1)
         };
         self.pending += 1;
-        self.link(index, time);
-        Handle(index)
+        self.link(handle, time);
+        handle
     }
 
-    /// When a pending event comes; the end of the clock for [`Handle::NONE`].
+    /// The time of a pending event.
     #[inline]
     #[must_use]
     pub fn time(&self, handle: Handle) -> Instant {
-        self.nodes.get(handle.0 as usize).map_or(Instant::MAX, |node| Instant::from_ps(node.time()))
+        Instant::from_ps(self.nodes[handle.index()].time())
     }
 
-    /// Takes back a pending event. Nothing happens for [`Handle::NONE`].
+    /// Removes a pending event.
     #[inline]
     pub fn cancel(&mut self, handle: Handle) {
-        let Some(&node) = self.nodes.get(handle.0 as usize) else { return };
-        let (level, slot) = self.position(node.time());
-        let Slot { head, tail } = self.slots[level][slot];
-        self.pending -= 1;
-        if head == handle.0 {
-            self.unlink_head(level, slot, head, node.next);
+        let Node { prev, next, .. } = self.nodes[handle.index()];
+        let (level, slot) = self.position(self.nodes[handle.index()].time());
+        let Some(list) = &mut self.slots[level][slot] else { return };
+        let Some(prev) = prev else {
+            let list = *list;
+            self.take_head(level, slot, list);
             return;
+        };
+        self.nodes[prev.index()].next = next;
+        match next {
+            Some(next) => self.nodes[next.index()].prev = Some(prev),
+            None => list.tail = prev,
         }
-        self.nodes[node.prev as usize].next = node.next;
-        if tail == handle.0 {
-            self.slots[level][slot].tail = node.prev;
-        } else {
-            self.nodes[node.next as usize].prev = node.prev;
-        }
-        self.nodes[handle.0 as usize].next = self.free;
-        self.free = handle.0;
+        self.release(handle);
     }
 
-    /// Takes the earliest event, if it is due by `limit`. Afterwards no event may be added before the later of its time and
-    /// `limit` when nothing was due.
+    /// Takes the earliest event, if it is due by `limit`. After an event, no event may be added before its time; after
+    /// `None`, none before `limit`.
     #[inline]
     pub fn pop(&mut self, limit: Instant) -> Option<(Instant, E)> {
         let limit = limit.as_ps();
         while self.levels != 0 {
             let level = self.levels.trailing_zeros() as usize;
             let slot = self.occupied[level].trailing_zeros() as usize;
-            let Slot { head, tail } = self.slots[level][slot];
-            let node = self.nodes[head as usize];
-            let time = node.time();
+            let List { head, tail } = self.slots[level][slot]?;
+            let time = self.nodes[head.index()].time();
             if level == 0 || head == tail {
                 if time > limit {
                     return None;
                 }
-                self.unlink_head(level, slot, head, node.next);
                 self.now = time;
-                self.pending -= 1;
-                return Some((Instant::from_ps(time), node.event));
+                return Some((Instant::from_ps(time), self.take_head(level, slot, List { head, tail })));
             }
-            let shift = BITS * level as u32;
+            let shift = FINEST + BITS * level as u32;
             let start = time >> shift << shift;
             if start > limit {
                 return None;
@@ -176,60 +182,89 @@ impl<E: Copy> Wheel<E> {
         None
     }
 
-    /// Spreads the events of a slot over the levels below.
-    fn cascade(&mut self, level: usize, slot: usize, head: u32, start: u64) {
-        self.slots[level][slot] = Slot { head: NONE, tail: NONE };
+    /// Spreads the events of a slot over the lower levels.
+    fn cascade(&mut self, level: usize, slot: usize, head: Handle, start: u64) {
         self.clear(level, slot);
         self.now = start;
-        let mut index = head;
-        while index != NONE {
-            let node = &mut self.nodes[index as usize];
-            let (time, next) = (node.time(), node.next);
-            node.next = NONE;
-            self.link(index, time);
-            index = next;
+        let mut next = Some(head);
+        while let Some(handle) = next {
+            let node = &mut self.nodes[handle.index()];
+            let time = node.time();
+            next = node.next.take();
+            node.prev = None;
+            self.link(handle, time);
         }
     }
 
-    /// The level and the slot where a time belongs. What is pending stays there until the slot is cascaded: the clock
-    /// moves on within a slot of each level, and no event is left in the one that it moves into.
+    /// The level and the slot of a time. A pending event keeps them until its slot is cascaded: the clock
+    /// moves on within one slot of each level, and a slot is emptied before the clock enters it.
     #[inline]
     fn position(&self, time: u64) -> (usize, usize) {
-        // The highest digit in which the time differs from now names the level, that digit names the slot.
-        let differs = 63 - ((time ^ self.now) | 1).leading_zeros();
-        let level = (differs / BITS) as usize;
-        (level, ((time >> (BITS * level as u32)) as usize) % SLOTS)
+        // The highest digit in which the time differs from now is the level, and the value of that digit the slot.
+        let differs = 63 - (((time ^ self.now) >> FINEST) | 1).leading_zeros();
+        let level = differs / BITS;
+        (level as usize, ((time >> (FINEST + BITS * level)) as usize) % SLOTS)
     }
 
-    /// Appends a node to the slot where its time belongs.
+    /// Adds a node to the slot of its time: in the lowest level behind the last event that is not later, else
+    /// at the end.
     #[inline]
-    fn link(&mut self, index: u32, time: u64) {
-        let (level, digit) = self.position(time);
-        let slot = &mut self.slots[level][digit];
-        if slot.head == NONE {
-            slot.head = index;
-            self.occupied[level] |= 1 << digit;
+    fn link(&mut self, handle: Handle, time: u64) {
+        let (level, slot) = self.position(time);
+        let Some(list) = &mut self.slots[level][slot] else {
+            self.slots[level][slot] = Some(List { head: handle, tail: handle });
+            self.occupied[level] |= 1 << slot;
             self.levels |= 1 << level;
-        } else {
-            self.nodes[slot.tail as usize].next = index;
-            self.nodes[index as usize].prev = slot.tail;
+            return;
+        };
+        let mut before = Some(list.tail);
+        let mut after = None;
+        while level == 0
+            && let Some(later) = before
+            && self.nodes[later.index()].time() > time
+        {
+            after = before;
+            before = self.nodes[later.index()].prev;
         }
-        slot.tail = index;
+        match before {
+            Some(before) => self.nodes[before.index()].next = Some(handle),
+            None => list.head = handle,
+        }
+        match after {
+            Some(after) => self.nodes[after.index()].prev = Some(handle),
+            None => list.tail = handle,
+        }
+        let node = &mut self.nodes[handle.index()];
+        (node.prev, node.next) = (before, after);
     }
 
+    /// Takes the first node out of a slot.
     #[inline]
-    fn unlink_head(&mut self, level: usize, slot: usize, head: u32, next: u32) {
-        self.slots[level][slot].head = next;
-        if next == NONE {
-            self.slots[level][slot].tail = NONE;
-            self.clear(level, slot);
+    fn take_head(&mut self, level: usize, slot: usize, List { head, tail }: List) -> E {
+        let Node { event, next, .. } = self.nodes[head.index()];
+        self.release(head);
+        match next {
+            Some(next) => {
+                self.nodes[next.index()].prev = None;
+                self.slots[level][slot] = Some(List { head: next, tail });
+            }
+            None => self.clear(level, slot),
         }
-        self.nodes[head as usize].next = self.free;
-        self.free = head;
+        event
     }
 
+    /// Adds a node to the unused ones.
+    #[inline]
+    fn release(&mut self, handle: Handle) {
+        self.nodes[handle.index()].next = self.free;
+        self.free = Some(handle);
+        self.pending -= 1;
+    }
+
+    /// Empties a slot.
     #[inline]
     fn clear(&mut self, level: usize, slot: usize) {
+        self.slots[level][slot] = None;
         self.occupied[level] &= !(1 << slot);
         if self.occupied[level] == 0 {
             self.levels &= !(1 << level);
@@ -305,7 +340,6 @@ mod tests {
                             handles.remove(&victim);
                             heap.retain(|Reverse((_, number))| *number != victim);
                         }
-                        wheel.cancel(Handle::NONE);
                     }
                     _ => {
                         let limit = now + span;

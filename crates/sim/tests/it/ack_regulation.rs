@@ -1,4 +1,4 @@
-//! Transfers whose ACKs are regulated: they end, fast retransmit and SACK work, and no timeout comes of it.
+//! Transfers with regulated ACKs: they complete, fast retransmit and SACK work, and regulation causes no timeout.
 
 use lastmile_model::outcome::{FlowOutcome, Outcome};
 use lastmile_queueing::ack::{cake, clamp, filter, pacing};
@@ -36,7 +36,8 @@ fn mechanisms() -> Vec<(&'static str, Spec)> {
     ]
 }
 
-/// With a window of 30 000 bytes nothing overflows. 16 kbit/s take 50 ACKs a second, so that ACKs wait to be regulated.
+/// A window of 30 000 bytes does not overflow the queue. 16 kbit/s carry 50 ACKs a second, so ACKs wait and
+/// are regulated.
 fn transfer(tcp: &Config, up_kbit: u64, loss_ppb: u32, queue: &Spec) -> FlowOutcome {
     let mut network = build::line(2_000, up_kbit, "ip", Duration::from_ms(10));
     network.links[0].queue = queue.clone();
@@ -48,8 +49,8 @@ fn transfer(tcp: &Config, up_kbit: u64, loss_ppb: u32, queue: &Spec) -> FlowOutc
     outcome.flows.remove(0)
 }
 
-/// Fast retransmit by duplicates alone, and by SACK blocks beside timestamps.
-fn endings() -> [Config; 2] {
+/// Fast retransmit by duplicates alone, and by SACK blocks with timestamps.
+fn loss_recoveries() -> [Config; 2] {
     let tcp = Config { receive_window: ByteCount::new(30_000), ack_every: 1, ..Config::default() };
     [
         Config { variant: Variant::NewReno, sack: false, ..tcp.clone() },
@@ -58,25 +59,25 @@ fn endings() -> [Config; 2] {
 }
 
 #[test]
-fn without_loss_nothing_is_sent_twice() {
-    for tcp in endings() {
+fn without_loss_nothing_is_retransmitted() {
+    for tcp in loss_recoveries() {
         for (name, queue) in mechanisms() {
             for up_kbit in [16, 512] {
                 let flow = transfer(&tcp, up_kbit, 0, &queue);
                 let counts = flow.tcp.expect("it is TCP");
                 assert_eq!(flow.bytes_delivered, 1_000_000, "{name} at {up_kbit} kbit/s");
-                let twice = (counts.retransmissions, counts.timeouts, counts.fast_retransmits);
-                assert_eq!(twice, (0, 0, 0), "{name} at {up_kbit} kbit/s");
+                let repairs = (counts.retransmissions, counts.timeouts, counts.fast_retransmits);
+                assert_eq!(repairs, (0, 0, 0), "{name} at {up_kbit} kbit/s");
             }
         }
     }
 }
 
-/// One in a hundred is lost: of about 685 segments, seven. Fast retransmit finds most of them with and without regulation; a
-/// timeout is needed where the last segments or a retransmission are lost.
+/// One in a hundred segments is lost: seven of about 685. Fast retransmit repairs most of them with and without
+/// regulation. A timeout repairs the loss of the last segments or of a retransmission.
 #[test]
-fn with_loss_fast_retransmit_lives() {
-    for tcp in endings() {
+fn regulated_acks_still_cause_fast_retransmits() {
+    for tcp in loss_recoveries() {
         for up_kbit in [64, 512] {
             let timeouts = transfer(&tcp, up_kbit, 10_000_000, &Spec::fifo(100)).tcp.expect("it is TCP").timeouts;
             for (name, queue) in mechanisms() {
@@ -90,9 +91,9 @@ fn with_loss_fast_retransmit_lives() {
     }
 }
 
-/// 1.8 Mbit/s in 40 ms are 9000 bytes, twice what the empty path holds. The rest of a window of 64 KiB waits in the provider's
-/// queue, unless it is clamped, with plain windows and with scaled ones. A share is of whole segments and one more: 7 of 1460 bytes, whose
-/// packets have 10 500.
+/// 1.8 Mbit/s in 40 ms are 9000 bytes, twice the capacity of the empty path. The rest of a window of 64 KiB
+/// waits in the provider's queue, unless the window is clamped, with and without window scaling. A share is
+/// rounded down to whole segments, and one is added: 7 of 1460 bytes, in packets of 10 500 bytes.
 #[test]
 fn a_clamped_download_keeps_the_queue_short_and_the_line_busy() {
     let download = |queue: Spec, window: u64, window_scale: WindowScale| -> Outcome {
@@ -109,8 +110,8 @@ fn a_clamped_download_keeps_the_queue_short_and_the_line_busy() {
     let clamped = download(window_clamp(target), 65_535, WindowScale::Auto);
     assert!(plain.links[1].max_backlog_bytes > 50_000, "{}", plain.links[1].max_backlog_bytes);
     assert!(clamped.links[1].max_backlog_bytes <= 10_500, "{}", clamped.links[1].max_backlog_bytes);
-    let (was, is) = (plain.flows[0].bytes_delivered, clamped.flows[0].bytes_delivered);
-    assert!(is * 100 > was * 97, "{is} of {was}");
+    let (unclamped_bytes, clamped_bytes) = (plain.flows[0].bytes_delivered, clamped.flows[0].bytes_delivered);
+    assert!(clamped_bytes * 100 > unclamped_bytes * 97, "{clamped_bytes} of {unclamped_bytes}");
 
     // Units of 128 bytes, as Linux has them: an ACK of two segments, 2920 bytes, steps over 1172 and one segment.
     let scale = WindowScale::Shift(7);

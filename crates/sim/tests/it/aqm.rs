@@ -1,4 +1,4 @@
-//! What active queue management and fair queueing do on a line.
+//! Active queue management and fair queueing on a line.
 
 use lastmile_model::{Network, Source};
 use lastmile_queueing::Overflow;
@@ -21,18 +21,18 @@ fn upload(queue: Spec) -> Network {
     network
 }
 
-/// (median wait in the queue in ms, share of the line used)
+/// The median queueing delay in ms, and the share of the line used.
 fn outcome(queue: Spec) -> (f64, f64) {
     let outcome = run(&upload(queue)).unwrap();
     let up = &outcome.links[0];
     (up.queue_delay_ns.value_at_quantile(0.5) as f64 / 1e6, up.wire_bits as f64 / (60.0 * 2e6))
 }
 
-/// A packet waits behind one on the wire, so a wait is good up to target and one packet: 15 + 6 ms.
+/// A packet also waits for the one in transmission: at most the target and one packet, 15 + 6 ms.
 #[test]
 fn codel_keeps_the_standing_queue_of_a_transfer_near_its_target() {
     let (fifo, _) = outcome(Spec::fifo(200));
-    assert!(fifo > 300.0, "the queue to be shortened stands at {fifo} ms");
+    assert!(fifo > 300.0, "without CoDel the delay is {fifo} ms");
     let config = codel::Config { target: Duration::from_ms(15), ..codel::Config::default() };
     let (wait, used) = outcome(Spec::Codel(config));
     assert!((5.0..21.0).contains(&wait), "median wait {wait} ms");
@@ -48,10 +48,10 @@ fn red_keeps_the_standing_queue_of_a_transfer_among_its_thresholds() {
     assert!(used > 0.9, "{used} of the line");
 }
 
-/// A stream of twice the rate of the line leaves little of a FIFO to a transfer; SFQ gives the transfer its half, headers of 40 in
-/// 1500 bytes and what slow start costs taken off.
+/// A stream with twice the rate of the line leaves a transfer little of a FIFO. SFQ gives the transfer half
+/// of the line, less headers of 40 in 1500 bytes and the cost of slow start.
 #[test]
-fn sfq_gives_a_transfer_its_half_beside_a_flood() {
+fn sfq_gives_a_transfer_half_of_a_flooded_line() {
     let goodput = |queue: Spec| {
         let mut network = upload(queue);
         let flood = Source::Poisson { rate: BitRate::from_mbit_per_s(4), size: ByteCount::new(500) };

@@ -54,12 +54,12 @@ pub(crate) fn traffic(name: &str, from: usize, to: usize, source: Source) -> Tra
     }
 }
 
-/// A download of so many bytes, or without end.
+/// A download of `bytes`, or without end.
 pub(crate) fn download(tcp: &Config, bytes: Option<u64>) -> Traffic {
     traffic("download", 1, 0, bulk(tcp, bytes, OpenedBy::Receiver))
 }
 
-/// An upload of so many bytes, or without end.
+/// An upload of `bytes`, or without end.
 pub(crate) fn upload(tcp: &Config, bytes: Option<u64>) -> Traffic {
     traffic("upload", 0, 1, bulk(tcp, bytes, OpenedBy::Sender))
 }
@@ -69,7 +69,7 @@ fn bulk(tcp: &Config, bytes: Option<u64>, opened_by: OpenedBy) -> Source {
     Source::Bulk { sender: Arc::clone(&tcp), receiver: tcp, bytes, request: 0, opened_by }
 }
 
-/// A modem's FIFO of so many IP bytes.
+/// A modem's FIFO with a limit in IP bytes.
 pub(crate) fn fifo_bytes(bytes: u64) -> Spec {
     Spec::Fifo { limit: Limit::Bytes(ByteCount::new(bytes)), drop: Overflow::Tail }
 }

@@ -1,4 +1,5 @@
-//! Packets over links of cells: times by arithmetic, nothing lost in silence, and nothing that depends on who looks or on trains.
+//! Packets over links of cells: exact times, every packet accounted for, and outcomes that depend neither on
+//! samples nor on trains.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,8 +20,8 @@ use crate::build;
 
 const OC3: BitRate = BitRate::from_kbit_per_s(149_760);
 
-/// Source - switch 1 - switch 2 - sink, nodes 0 to 3, links 2n there and 2n + 1 back. Each flow has a VC each way. The link
-/// between the switches has `bottleneck`, and the port there a queue of 200 cells.
+/// Source - switch 1 - switch 2 - sink, nodes 0 to 3, links 2n there and 2n + 1 back. Each flow has a VC each
+/// way. The link between the switches has `bottleneck`, and the port there a queue of 200 cells.
 fn switched(traffic: Vec<Traffic>, bottleneck: BitRate, discard: Discard) -> Network {
     let mut network = build::line(1, 1, "ipoa-llcsnap", Duration::ZERO);
     network.links.clear();
@@ -80,8 +81,9 @@ fn epd() -> Discard {
     Discard { scheme: Scheme::Epd { threshold: CellCount::new(100) }, ..Discard::default() }
 }
 
-/// 84 + 8 + 8 = 100 bytes are 3 cells. Each hop begins to send a cell when it is there, so a ping takes 3 cells on the slowest
-/// link and one on each of the others: here all are alike, 3 + 1 + 1 cells of 2 831 196.58 ps, and 3.02 ms, each way.
+/// 84 + 8 + 8 = 100 bytes are 3 cells. A hop begins to send a cell when the cell has arrived, so a ping takes
+/// 3 cell times on the slowest link and one on each other link. These links are alike: 3 + 1 + 1 cells of 2
+/// 831 196.58 ps, and 3.02 ms, each way.
 #[test]
 fn a_ping_takes_its_cells_and_the_delays() {
     let mut network = switched(vec![ping()], OC3, Discard::default());
@@ -92,11 +94,15 @@ fn a_ping_takes_its_cells_and_the_delays() {
     for (_, took) in &outcome.probes[0].replies {
         assert!((took.as_ps() as f64 - expected_ps).abs() < 4.0, "{took}");
     }
-    assert_eq!((outcome.probes[0].received, outcome.probes[0].sent), (100, 101), "the last leaves with the end");
+    assert_eq!(
+        (outcome.probes[0].received, outcome.probes[0].sent),
+        (100, 101),
+        "the last request departs at the end of the run"
+    );
 }
 
-/// Of 3 cells the last takes, from the start of its own transmission, a cell time on each of 3 links and 3.02 ms there, 3.02 ms back too; none
-/// ever waits, so that delays do not vary (ITU-T I.356).
+/// From the start of its own transmission, the last of 3 cells takes a cell time on each of 3 links and 3.02
+/// ms, in each direction. No cell waits, so the delays do not vary (ITU-T I.356).
 #[test]
 fn the_last_cell_of_a_ping_takes_a_cell_time_on_each_link() {
     let mut network = switched(vec![ping()], OC3, Discard::default());
@@ -112,7 +118,8 @@ fn the_last_cell_of_a_ping_takes_a_cell_time_on_each_link() {
     }
 }
 
-/// Two pings at once over one link of the source: the 3 cells of the second wait for those of the first before they are sent, which is no transfer.
+/// Two pings start at once over the one link of the source. The 3 cells of the second wait for those of the first; the
+/// cell transfer delay does not include this wait.
 #[test]
 fn waiting_at_the_source_is_no_transfer_delay() {
     let mut two = ping();
@@ -126,7 +133,7 @@ fn waiting_at_the_source_is_no_transfer_delay() {
     for vc in &outcome.atm.as_ref().unwrap().vcs {
         assert!((vc.cell_delays.max.as_ps() as f64 - expected_ps).abs() < 8.0, "{:?}", vc.cell_delays);
     }
-    // The whole of a packet takes two cell times more, and three more behind another packet.
+    // A whole packet takes two cell times more, and three more behind another packet.
     let longest = outcome.atm.unwrap().vcs.iter().map(|vc| vc.transit.max_ns).max().unwrap();
     assert!((longest as f64 * 1e3 - expected_ps - 5.0 * 2_831_196.581).abs() < 2e3, "{longest}");
 }
@@ -144,13 +151,13 @@ fn a_transfer_fills_the_bottleneck_with_cells() {
     assert!(atm.holds(), "{atm:?}");
     let cells = atm.ports[2].cells.sent;
     assert_eq!(outcome.links[2].cells, Some(cells));
-    // The last cell is on its way out at the end.
+    // The last cell is in transmission at the end.
     let bits = outcome.links[2].wire_bits;
     assert!((cells * 424 - 423..=cells * 424).contains(&bits) && bits <= 100_000_000, "{bits} bits of {cells} cells");
 }
 
-/// Everything that a run tells, but for how many events it took.
-fn told(outcome: &Outcome) -> String {
+/// The outcome of a run without the number of its events.
+fn without_events(outcome: &Outcome) -> String {
     let Outcome { flows, links, conservation, atm, .. } = outcome;
     format!("{flows:?}\n{links:?}\n{conservation:?}\n{atm:?}")
 }
@@ -158,16 +165,16 @@ fn told(outcome: &Outcome) -> String {
 #[test]
 fn neither_trains_nor_samples_change_a_result() {
     let mut network = switched(vec![upload(4, Variant::Tahoe), ping()], BitRate::from_mbit_per_s(10), epd());
-    let plain = told(&run(&network).unwrap());
+    let plain = without_events(&run(&network).unwrap());
     network.record.interval = Some(Duration::from_ms(7));
     let sampled = run(&network).unwrap();
-    assert_eq!(plain, told(&sampled));
+    assert_eq!(plain, without_events(&sampled));
     let queue = sampled.series.iter().find(|series| series.name == "queue_cells").expect("a port that fills");
     assert_eq!(queue.entity, "one-two");
     assert!(queue.points.iter().any(|(_, cells)| *cells > 50.0), "{:?}", &queue.points[..50]);
     network.atm.as_mut().unwrap().network.trains = false;
-    assert_eq!(plain, told(&run(&network).unwrap()));
-    // The same of a network that loses cells, there and back.
+    assert_eq!(plain, without_events(&run(&network).unwrap()));
+    // A network that loses cells in both directions.
     let lossy = |trains, interval| {
         let mut network = network.clone();
         network.record.interval = interval;
@@ -181,7 +188,7 @@ fn neither_trains_nor_samples_change_a_result() {
     let losses = lossy(true, None);
     assert!(losses.conservation.holds() && losses.atm.as_ref().unwrap().holds());
     assert!(losses.atm.as_ref().unwrap().vcs.iter().any(|vc| vc.on_wire > 0));
-    assert_eq!(told(&losses), told(&lossy(false, Some(Duration::from_ms(7)))));
+    assert_eq!(without_events(&losses), without_events(&lossy(false, Some(Duration::from_ms(7)))));
 }
 
 #[test]
@@ -196,29 +203,29 @@ fn a_traffic_without_a_virtual_channel_is_refused() {
     );
 }
 
-/// Times of what a capture hears, by link.
+/// Times, links and passages of all packets.
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<(Instant, usize, Passage)>>>);
+struct Log(Arc<Mutex<Vec<(Instant, usize, Passage)>>>);
 
-impl Observer<Meta> for Heard {
+impl Observer<Meta> for Log {
     fn packet(&mut self, at: Instant, link: usize, passage: Passage, _packet: &Meta) {
         self.0.lock().unwrap().push((at, link, passage));
     }
 }
 
 #[test]
-fn a_capture_hears_of_packets_that_enter_leave_and_are_lost() {
+fn a_capture_sees_packets_that_enter_depart_and_are_lost() {
     let network = switched(vec![upload(4, Variant::Tahoe)], BitRate::from_mbit_per_s(10), epd());
-    let heard = Heard::default();
-    let outcome = Simulation::new(&network, Some(Box::new(heard.clone()))).unwrap().finish();
-    let heard = heard.0.lock().unwrap();
-    let count = |of: fn(&Passage) -> bool| heard.iter().filter(|(_, _, passage)| of(passage)).count() as u64;
+    let log = Log::default();
+    let outcome = Simulation::new(&network, Some(Box::new(log.clone()))).unwrap().finish();
+    let seen = log.0.lock().unwrap();
+    let count = |of: fn(&Passage) -> bool| seen.iter().filter(|(_, _, passage)| of(passage)).count() as u64;
     let held = outcome.conservation;
     assert_eq!(count(|passage| *passage == Passage::Transmitted), held.sent.packets);
     assert_eq!(count(|passage| *passage == Passage::Arrived), held.delivered.packets);
     assert_eq!(count(|passage| matches!(passage, Passage::Dropped(_))), held.dropped.packets);
     assert!(held.dropped.packets > 0, "{held:?}");
-    let entered = heard.iter().filter(|(_, link, _)| [0, 5].contains(link)).map(|(at, ..)| *at);
+    let entered = seen.iter().filter(|(_, link, _)| [0, 5].contains(link)).map(|(at, ..)| *at);
     assert!(entered.collect::<Vec<_>>().is_sorted());
 }
 

@@ -1,4 +1,4 @@
-//! Nothing is lost in silence: sent = delivered + dropped + queued + in flight, at any moment, for any network.
+//! Every packet is accounted for: sent = delivered + dropped + queued + in flight, at any time, in any network.
 
 use lastmile_model::Source;
 use lastmile_queueing::spec::Spec;
@@ -20,7 +20,9 @@ proptest! {
         loss_ppm in 0_u32..100_000,
         packets in 1_u64..60,
         sad in any::<bool>(),
-        variant in prop::sample::select(vec![Variant::Tahoe, Variant::Reno, Variant::NewReno, Variant::Sack, Variant::Cubic]),
+        variant in prop::sample::select(
+            vec![Variant::Tahoe, Variant::Reno, Variant::NewReno, Variant::Sack, Variant::Cubic]
+        ),
         stop_ms in 100_u64..20_000,
         seed in any::<u64>(),
     ) {
@@ -39,7 +41,8 @@ proptest! {
         network.traffic.push(build::upload(&tcp, Some(50_000)));
         let poisson = Source::Poisson { rate: BitRate::from_kbit_per_s(20), size: ByteCount::new(300) };
         network.traffic.push(build::traffic("poisson", 1, 0, poisson));
-        let ping = Source::Ping { interval: Duration::from_ms(100), size: ByteCount::new(84), echo: lastmile_model::Echo::Icmp };
+        let (interval, size) = (Duration::from_ms(100), ByteCount::new(84));
+        let ping = Source::Ping { interval, size, echo: lastmile_model::Echo::Icmp };
         network.traffic.push(build::traffic("ping", 0, 1, ping));
         let mut simulation = Simulation::new(&network, None).unwrap();
         simulation.advance_to(Instant::ZERO + Duration::from_ms(stop_ms));

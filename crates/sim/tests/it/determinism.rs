@@ -1,4 +1,4 @@
-//! Equal seeds give equal runs, on any number of threads; other seeds give others.
+//! Equal seeds give equal runs, on any number of threads; different seeds give different runs.
 
 use lastmile_model::{Network, Source};
 use lastmile_model::{Observer, Passage};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::build;
 
-/// Everything that happens to every packet, as text.
+/// All passages of all packets, as text.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -37,7 +37,7 @@ fn trace(seed: u64) -> Vec<String> {
     let outcome = Simulation::new(&network, Some(Box::new(log.clone()))).unwrap().finish();
     assert!(outcome.conservation.holds());
     let lines = log.0.lock().unwrap().clone();
-    assert!(lines.len() > 1_000, "the run does something");
+    assert!(lines.len() > 1_000, "the run has packets");
     lines
 }
 
@@ -53,7 +53,7 @@ fn equal_seeds_give_equal_packets_on_any_thread() {
     }
 }
 
-/// Pauses, as a driver makes them that listens in between, change nothing; and the pauses come where they were asked for.
+/// Pauses do not change the run, and they occur after the work that was granted.
 #[test]
 fn pauses_change_nothing() {
     let whole = trace(7);
@@ -72,7 +72,7 @@ fn pauses_change_nothing() {
             assert!(simulation.now() < end);
             pauses += 1;
         }
-        // Half of the work is packets that are sent.
+        // Sent packets are half of the work.
         assert!(pauses >= simulation.events() / work, "{pauses} pauses");
         let outcome = simulation.finish();
         assert!(outcome.conservation.holds());

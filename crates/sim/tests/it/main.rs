@@ -11,7 +11,7 @@ mod ack_regulation;
 mod aqm;
 mod build;
 mod cells;
-mod comings;
+mod connections;
 mod conservation;
 mod determinism;
 mod regeneration;

@@ -1,4 +1,4 @@
-//! ACKs dropped before the line and restored behind it: the sender hears what its receiver said.
+//! ACKs dropped ahead of the line and restored behind it: the sender receives every number of its receiver.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use lastmile_units::{BitRate, Duration, Instant};
 
 use crate::build;
 
-/// Numbers that came to the dropper, and that reached the sender.
+/// ACK numbers that arrived at the dropper, and at the sender.
 type Numbers = Rc<RefCell<[Vec<SeqNumber>; 2]>>;
 
 struct Log(Numbers);
@@ -70,8 +70,8 @@ fn the_sender_receives_every_number_in_order() {
         assert!(outcome.conservation.holds(), "{:?}", outcome.conservation);
         assert!(outcome.conservation.created.packets > 1000);
         assert!(outcome.flows[0].tcp.as_ref().unwrap().fast_retransmits > 10);
-        let [came, heard] = &*numbers.borrow();
-        assert_eq!(heard[..], came[..heard.len()], "what is missing is still on its way");
-        assert!(came.len() - heard.len() < 1000);
+        let [dropper, sender] = &*numbers.borrow();
+        assert_eq!(sender[..], dropper[..sender.len()], "missing numbers are still in flight");
+        assert!(dropper.len() - sender.len() < 1000);
     }
 }

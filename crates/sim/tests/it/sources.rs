@@ -1,4 +1,4 @@
-//! Sources offer what they say.
+//! Sources offer their configured rate.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ fn an_on_off_source_has_its_mean_rate() {
 }
 
 #[test]
-fn a_source_stops_when_it_is_told() {
+fn a_source_stops_at_its_stop_time() {
     let mut network = build::line(1_000, 1_000, "ip", Duration::from_ms(1));
     let voice = Source::Constant { interval: Duration::from_ms(20), size: ByteCount::new(200), kind: "voice" };
     let mut traffic = build::traffic("voice", 0, 1, voice);
@@ -62,9 +62,9 @@ fn writes(kbit_per_s: u64, size: u64, opened_by: OpenedBy) -> Traffic {
     build::traffic("writes", from, to, Source::Writes { tcp, rate, size: ByteCount::new(size), opened_by })
 }
 
-/// 5000 writes are 1.4 % of their mean off, in one deviation.
+/// The standard deviation of 5000 writes is 1.4 % of their mean.
 #[test]
-fn what_an_application_writes_at_random_times_arrives_at_its_rate_whoever_opens() {
+fn random_writes_arrive_at_their_rate_whichever_side_opens() {
     for opened_by in [OpenedBy::Sender, OpenedBy::Receiver] {
         let mut network = build::line(10_000, 10_000, "ip", Duration::from_ms(1));
         network.duration = Duration::from_s(100);
@@ -74,18 +74,18 @@ fn what_an_application_writes_at_random_times_arrives_at_its_rate_whoever_opens(
         let flow = &outcome.flows[0];
         let rate = flow.bytes_delivered as f64 * 8.0 / 100.0;
         assert!((384e3..416e3).contains(&rate), "{rate} bit/s");
-        assert_eq!(flow.bytes_delivered % 1000, 0, "each write goes out at once, and none waits for the next");
+        assert_eq!(flow.bytes_delivered % 1000, 0, "each write is sent at once, and none waits for the next");
         assert_eq!(flow.data_packets, flow.bytes_delivered / 1000);
     }
 }
 
 #[test]
-fn what_tcp_cannot_send_yet_waits_and_is_sent_later() {
+fn data_that_tcp_cannot_send_yet_is_sent_later() {
     let mut network = build::line(1_000, 1_000, "ip", Duration::from_ms(1));
     network.duration = Duration::from_s(20);
     network.traffic.push(writes(2_000, 1000, OpenedBy::Sender));
     let outcome = run(&network).unwrap();
-    // Twice what the line carries: it is full, with headers of 40 bytes to 1460, and its end is what waits.
+    // The rate is twice that of the line. The line is full, with 40 bytes of header to 1460 of payload.
     let rate = outcome.flows[0].bytes_delivered as f64 * 8.0 / 20.0;
     assert!((900e3..974e3).contains(&rate), "{rate} bit/s");
 }
@@ -104,7 +104,7 @@ fn writing_ends_with_the_traffic() {
 }
 
 #[test]
-fn writes_in_no_time_are_refused() {
+fn writes_without_an_interval_are_refused() {
     let mut network = build::line(10_000, 10_000, "ip", Duration::from_ms(1));
     for size in [0, 1] {
         network.traffic = vec![writes(100_000_000, size, OpenedBy::Sender)];

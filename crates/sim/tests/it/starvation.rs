@@ -1,4 +1,4 @@
-//! What the field is about: acknowledgements that wait behind data.
+//! Acknowledgements that wait behind data starve a download.
 
 use lastmile_model::outcome::Outcome;
 use lastmile_sim::run;
@@ -27,7 +27,7 @@ fn utilisation(outcome: &Outcome, link: usize, rate_bps: f64) -> f64 {
 
 /// Without ATM k = (1544/16) / (1540/40) = 2.506 at 16 kbit/s: the ACKs allow 39.9 % of the line.
 #[test]
-fn a_lone_download_gets_what_its_acks_allow() {
+fn a_lone_download_is_bounded_by_its_acks() {
     for (up_kbit, preset, bound) in [(16, "ip", 1.0 / 2.506_49), (64, "ip", 1.0), (16, "aal5", 1.0 / 2.924_24)] {
         let mut network = build::line(1_544, up_kbit, preset, Duration::from_ms(5));
         network.traffic.push(build::download(&phanse(), None));
@@ -38,8 +38,7 @@ fn a_lone_download_gets_what_its_acks_allow() {
     }
 }
 
-/// With a window of 64 KiB and an upstream queue that an upload fills, the download falls to window / round trip; with a
-/// Smart ACK Dropper there is one ACK in the queue at most, but it still waits behind the data.
+/// The window is 64 KiB, and an upload fills the upstream queue. The download falls to window / round trip.
 #[test]
 fn an_upload_starves_a_download() {
     let goodput = |up: bool| {

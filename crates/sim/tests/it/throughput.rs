@@ -1,4 +1,4 @@
-//! Long runs under random loss against the TCP throughput equation of RFC 5348, section 3.1, which nobody here wrote.
+//! Long runs under random loss, compared with the TCP throughput equation of RFC 5348, section 3.1.
 
 use lastmile_sim::run;
 use lastmile_tcp::{ByteCounting, Config, Variant};
@@ -14,7 +14,7 @@ fn equation(segment: f64, round_trip: f64, rto: f64, segments_per_ack: f64, loss
 }
 
 #[test]
-fn a_long_transfer_under_loss_gets_what_the_equation_says() {
+fn a_long_transfer_under_loss_reaches_the_rate_of_the_equation() {
     for variant in [Variant::NewReno, Variant::Sack] {
         for (loss_ppb, seed) in [(1_000_000, 1), (3_000_000, 2), (10_000_000, 3)] {
             // A line so fast that only loss and round trip count.
@@ -35,7 +35,7 @@ fn a_long_transfer_under_loss_gets_what_the_equation_says() {
             let rate = outcome.flows[0].bytes_delivered as f64 / 2_000.0;
             let expected = equation(1_460.0, 0.1, 0.3, 1.0, f64::from(loss_ppb) / 1e9);
             let ratio = rate / expected;
-            // The equation takes a burst of losses in one window for one loss, and no limited transmit: it is a model.
+            // The equation is a model: it counts all losses of a window as one, and has no limited transmit.
             assert!((0.9..1.12).contains(&ratio), "{variant:?} at {loss_ppb} ppb: {ratio:.2} of the equation");
         }
     }

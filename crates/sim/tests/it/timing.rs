@@ -6,8 +6,8 @@ use lastmile_units::{ByteCount, Duration};
 
 use crate::build;
 
-/// 100 bytes over ipoa-vcmux: 108 bytes in 3 cells, 159 bytes, 1272 bits. Up at 512 kbit/s 2.484375 ms, down at 2 Mbit/s
-/// 0.636 ms; 4 ms of propagation each way and 1 ms of processing at each end.
+/// 100 bytes over ipoa-vcmux: 108 bytes in 3 cells, 159 bytes, 1272 bits. Up at 512 kbit/s 2.484375 ms, down
+/// at 2 Mbit/s 0.636 ms; 4 ms of propagation each way and 1 ms of processing at each end.
 #[test]
 fn a_lone_ping_takes_its_wire_time_propagation_and_processing() {
     let mut network = build::line(2_000, 512, "ipoa-vcmux", Duration::from_ms(4));
@@ -19,14 +19,15 @@ fn a_lone_ping_takes_its_wire_time_propagation_and_processing() {
     let outcome = run(&network).unwrap();
     let probe = &outcome.probes[0];
     assert_eq!(probe.sent, 101);
-    assert_eq!(probe.received, 100, "the last request leaves at the very end of the run");
+    assert_eq!(probe.received, 100, "the last request departs at the end of the run");
     let exact = Duration::from_us(2_484) + Duration::from_ns(375) + Duration::from_us(636) + Duration::from_ms(10);
     assert!(probe.replies.iter().all(|(_, took)| *took == exact), "{:?} is not {exact}", probe.replies[0].1);
 }
 
-/// A ping over UDP takes as long as one over ICMP of the same size; its requests leave halfway between those of a ping of the same interval.
+/// A ping over UDP has the round trip of a ping over ICMP of equal size. Its requests depart halfway between those of a
+/// ping with an equal interval.
 #[test]
-fn a_ping_over_udp_takes_its_time_between_those_over_icmp() {
+fn a_ping_over_udp_departs_between_those_over_icmp() {
     let mut network = build::line(2_000, 512, "ipoa-vcmux", Duration::from_ms(4));
     for (name, echo) in [("ping", Echo::Icmp), ("probe", Echo::Udp)] {
         let source = Source::Ping { interval: Duration::from_ms(100), size: ByteCount::new(100), echo };
@@ -35,9 +36,9 @@ fn a_ping_over_udp_takes_its_time_between_those_over_icmp() {
     let outcome = run(&network).unwrap();
     let [ping, probe] = &outcome.probes[..] else { panic!("two probes") };
     let exact = Duration::from_us(2_484) + Duration::from_ns(375) + Duration::from_us(636) + Duration::from_ms(8);
-    for ((asked, took), (_, as_icmp)) in probe.replies.iter().zip(&ping.replies) {
-        assert_eq!((*took, *as_icmp), (exact, exact));
-        assert_eq!(asked.since(lastmile_units::Instant::ZERO).as_ms() % 100, 50);
+    for ((departed, udp), (_, icmp)) in probe.replies.iter().zip(&ping.replies) {
+        assert_eq!((*udp, *icmp), (exact, exact));
+        assert_eq!(departed.since(lastmile_units::Instant::ZERO).as_ms() % 100, 50);
     }
     assert_eq!(probe.replies.len(), 100);
     assert!(outcome.conservation.holds());
@@ -61,9 +62,9 @@ fn a_million_back_to_back_cells_end_on_time() {
     assert_eq!(simulation.link_stats(1).arrived.packets, 999_999);
 }
 
-/// 1500 bytes at 1 kbit/s take 12 s: in every sample of a second the wire carried 1000 bits, and in three seconds 3000.
+/// 1500 bytes at 1 kbit/s take 12 s: the wire carries 1000 bits in every sample of a second, and 3000 in three.
 #[test]
-fn a_transmission_counts_as_it_goes_out() {
+fn bits_count_when_they_depart() {
     let mut network = build::line(1, 1, "ip", Duration::ZERO);
     network.duration = Duration::from_s(3);
     network.record.interval = Some(Duration::from_s(1));

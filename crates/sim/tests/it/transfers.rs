@@ -1,4 +1,4 @@
-//! Transfers of a given size, whoever opens and whoever asks.
+//! Transfers of a given size, opened by either side, with and without a request.
 
 use lastmile_model::Source;
 use lastmile_sim::run;
@@ -7,7 +7,7 @@ use lastmile_units::Duration;
 
 use crate::build;
 
-/// 100 000 bytes in segments of 1460 are 69; a server that closed while it still listened would send none.
+/// 100 000 bytes are 69 segments of 1460. A server that closes while it listens would send none.
 #[test]
 fn a_transfer_of_given_size_ends_with_all_of_it_delivered() {
     for request in [0, 300] {

@@ -1,0 +1,46 @@
+//! The hosts: TCP transfers, datagram sources, pings, replays, and the web users and swarms that open connections.
+
+mod connection_pool;
+mod datagram;
+mod lists;
+mod ping;
+mod replay;
+mod swarm;
+mod totals;
+mod transfer;
+mod web;
+mod writer;
+
+pub(crate) use connection_pool::ConnectionPool;
+pub(crate) use datagram::Datagrams;
+pub use datagram::Departures;
+pub(crate) use lists::{Hosts, NewFlow};
+pub(crate) use ping::Ping;
+pub(crate) use replay::Replay;
+pub use swarm::Swarm;
+pub(crate) use totals::Totals;
+pub(crate) use transfer::{Exchange, Progress, Transfer};
+pub use web::{Request, Session};
+pub(crate) use writer::Writer;
+
+use lastmile_packet::{FlowId, Mark, Meta, Protocol, SeqNumber, TcpFlags};
+use lastmile_units::ByteCount;
+
+/// IPv4 and UDP or ICMP echo headers together: 20 + 8 bytes.
+const DATAGRAM_HEADERS: u8 = 28;
+
+/// Packet `number` of a UDP or ICMP flow.
+fn datagram(flow: FlowId, protocol: Protocol, size: ByteCount, number: u64, dscp: u8) -> Meta {
+    Meta {
+        flow,
+        protocol,
+        seq: SeqNumber::new(number as u32),
+        ip_len: u16::try_from(size.as_u64()).expect("Network::check limits an IP packet to 65 535 bytes"),
+        ip_id: number as u16,
+        header_len: DATAGRAM_HEADERS,
+        traffic_class: dscp << 2,
+        flags: TcpFlags::NONE,
+        mark: Mark::default(),
+        ..Meta::default()
+    }
+}

@@ -1,0 +1,60 @@
+//! Sums over the connections of one web user or swarm, closed ones included.
+
+use lastmile_tcp::LimitedTime;
+use lastmile_units::Instant;
+
+use super::Transfer;
+
+/// Sums over connections.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Totals {
+    /// Connections opened.
+    pub(crate) opened: u64,
+    /// Connections that were reset or abandoned.
+    pub(crate) failed: u64,
+    /// Payload bytes delivered, open connections included.
+    pub(crate) bytes: u64,
+    pub(crate) first_delivery: Option<Instant>,
+    pub(crate) last_delivery: Option<Instant>,
+    pub(crate) data_packets: u64,
+    pub(crate) data_received: u64,
+    pub(crate) retransmissions: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) fast_retransmits: u64,
+    pub(crate) acks_sent: u64,
+    pub(crate) acks_received: u64,
+    pub(crate) limited: LimitedTime,
+    pub(crate) max_in_flight: u64,
+}
+
+impl Totals {
+    /// Counts delivered payload.
+    pub(crate) fn deliver(&mut self, now: Instant, bytes: u64) {
+        if bytes > 0 {
+            self.bytes += bytes;
+            self.first_delivery.get_or_insert(now);
+            self.last_delivery = Some(now);
+        }
+    }
+
+    /// Adds the counts of a connection, except its delivered bytes.
+    pub(crate) fn add(&mut self, now: Instant, transfer: &Transfer) {
+        let (sender, receiver) = (transfer.sender(), transfer.receiver());
+        let (sent, received) = (sender.stats(), receiver.stats());
+        self.data_packets += sent.data_packets;
+        self.data_received += received.data_received;
+        self.retransmissions += u64::from(sent.retransmissions);
+        self.timeouts += u64::from(sent.timeouts);
+        self.fast_retransmits += u64::from(sent.fast_retransmits);
+        self.acks_sent += received.acks_sent;
+        self.acks_received += sent.acks_received;
+        self.max_in_flight = self.max_in_flight.max(transfer.max_in_flight.into());
+        let limited = sender.limited_by(now);
+        self.limited = LimitedTime {
+            congestion_window: self.limited.congestion_window + limited.congestion_window,
+            receive_window: self.limited.receive_window + limited.receive_window,
+            application: self.limited.application + limited.application,
+            awaiting_ack: self.limited.awaiting_ack + limited.awaiting_ack,
+        };
+    }
+}

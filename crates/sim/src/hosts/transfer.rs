@@ -1,0 +1,281 @@
+//! A TCP transfer: both endpoints and the applications on them.
+//!
+//! Data flows from the sender to the receiver. Either side opens the connection. The receiver may send a
+//! request first, as a client does. The receiver reads at once; each side closes when the other has closed.
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+use lastmile_packet::{FlowId, Meta, SeqNumber};
+use lastmile_tcp::{Config, Endpoint, Open};
+use lastmile_units::Instant;
+
+use crate::engine::Handle;
+use crate::network::flow::Side;
+use lastmile_model::{OpenedBy, Source};
+
+/// Both ends of a TCP transfer. A run may have a million of them, so the struct is small.
+pub(crate) struct Transfer {
+    ends: [Endpoint; 2],
+    deliveries: Option<Deliveries>,
+    /// Bytes that the sender offers; `None`: it sends for ever.
+    bytes: Option<NonZeroU64>,
+    /// The pending event of each end's timer.
+    wakes: [Option<Handle>; 2],
+    request: u32,
+    pub(crate) max_in_flight: u32,
+    /// The flow number of the web user or swarm that opened the connection.
+    owner: Option<u32>,
+    opened_by: Side,
+    offered: bool,
+    /// The connection stays open after `bytes`.
+    keep_open: bool,
+}
+
+/// The times at which the first and the latest byte were delivered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deliveries {
+    pub(crate) first: Instant,
+    pub(crate) last: Instant,
+}
+
+/// The request and the data with which a connection begins.
+pub(crate) struct Exchange {
+    /// Bytes of data; `None`: the sender sends for ever.
+    pub(crate) bytes: Option<u64>,
+    /// Bytes of the receiver's request.
+    pub(crate) request: u32,
+    /// The connection stays open after the data.
+    pub(crate) keep_open: bool,
+    pub(crate) opened_by: OpenedBy,
+}
+
+/// The effect of a segment on the transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Progress {
+    /// The transfer goes on.
+    Ongoing,
+    /// The last of the data has arrived.
+    Complete,
+}
+
+impl Transfer {
+    /// A transfer for this source; `None` unless the source is a transfer.
+    pub(crate) fn new(source: &Source, flows: [FlowId; 2], iss: [SeqNumber; 2]) -> Option<Self> {
+        match source {
+            Source::Bulk { sender, receiver, bytes, request, opened_by } => {
+                let request = u32::try_from(*request).unwrap_or(u32::MAX);
+                let exchange = Exchange { bytes: *bytes, request, keep_open: false, opened_by: *opened_by };
+                Some(Self::between([sender, receiver], flows, iss, None, &exchange))
+            }
+            Source::Writes { tcp, opened_by, .. } => {
+                let exchange = Exchange { bytes: None, request: 0, keep_open: true, opened_by: *opened_by };
+                let transfer = Self::between([tcp, tcp], flows, iss, None, &exchange);
+                // A writer offers its data.
+                Some(Self { offered: true, ..transfer })
+            }
+            _ => None,
+        }
+    }
+
+    /// A connection, opened by the flow number `owner` if there is one.
+    pub(crate) fn between(
+        tcp: [&Arc<Config>; 2],
+        flows: [FlowId; 2],
+        iss: [SeqNumber; 2],
+        owner: Option<u32>,
+        exchange: &Exchange,
+    ) -> Self {
+        let Exchange { bytes, request, keep_open, opened_by } = *exchange;
+        let (open, opener) = match opened_by {
+            OpenedBy::Sender => ([Open::Active, Open::Passive], Side::Sender),
+            OpenedBy::Receiver => ([Open::Passive, Open::Active], Side::Receiver),
+        };
+        let end = |tcp: &Arc<Config>, side: Side| {
+            Endpoint::new(Arc::clone(tcp), flows[side.index()], open[side.index()], iss[side.index()])
+        };
+        Self {
+            ends: [end(tcp[0], Side::Sender), end(tcp[1], Side::Receiver)],
+            deliveries: None,
+            bytes: bytes.and_then(NonZeroU64::new),
+            wakes: [None; 2],
+            request,
+            max_in_flight: 0,
+            owner,
+            opened_by: opener,
+            offered: false,
+            keep_open,
+        }
+    }
+
+    /// The flow number of the web user or swarm that opened the connection.
+    pub(crate) fn owner(&self) -> Option<u32> {
+        self.owner
+    }
+
+    /// The receiver requests `bytes` more on a connection that was kept open.
+    pub(crate) fn ask(&mut self, request: u32, bytes: u64) {
+        self.request = self.request.saturating_add(request);
+        self.bytes = NonZeroU64::new(self.bytes.map_or(0, NonZeroU64::get) + bytes);
+        self.offered = false;
+        self.end(Side::Receiver).write(request.into());
+    }
+
+    /// The last exchange is over: the sender closes, then the receiver.
+    pub(crate) fn hang_up(&mut self) {
+        self.end(Side::Sender).close();
+    }
+
+    /// Both ends are done, or one has failed.
+    pub(crate) fn is_over(&self) -> bool {
+        self.has_failed() || (self.sender().is_done() && self.receiver().is_done())
+    }
+
+    /// One end was reset or has given up.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.sender().has_failed() || self.receiver().has_failed()
+    }
+
+    pub(crate) fn sender(&self) -> &Endpoint {
+        &self.ends[Side::Sender.index()]
+    }
+
+    pub(crate) fn receiver(&self) -> &Endpoint {
+        &self.ends[Side::Receiver.index()]
+    }
+
+    fn end(&mut self, side: Side) -> &mut Endpoint {
+        &mut self.ends[side.index()]
+    }
+
+    /// Payload bytes handed to the receiving application.
+    pub(crate) fn bytes_delivered(&self) -> u64 {
+        self.receiver().delivered()
+    }
+
+    /// The arrival of the last byte of a transfer of given size.
+    pub(crate) fn completed(&self) -> Option<Instant> {
+        self.deliveries
+            .map(|deliveries| deliveries.last)
+            .filter(|_| self.bytes.is_some_and(|bytes| self.bytes_delivered() >= bytes.get()))
+    }
+
+    /// The first and the latest delivery.
+    pub(crate) fn deliveries(&self) -> Option<Deliveries> {
+        self.deliveries
+    }
+
+    /// Begins the transfer. Returns the side that opens, which has a segment to send.
+    pub(crate) fn begin(&mut self, now: Instant) -> Side {
+        if self.request > 0 {
+            let request = u64::from(self.request);
+            self.end(Side::Receiver).write(request);
+        } else if self.opened_by == Side::Sender && !self.offered {
+            self.offer();
+        }
+        // A listening sender offers its data when the first segment arrives: a close would end its listening.
+        let opener = self.opened_by;
+        self.end(opener).connect(now);
+        opener
+    }
+
+    /// The application writes `bytes` more. After [`stop`](Self::stop) this has no effect.
+    pub(crate) fn write(&mut self, bytes: u64) {
+        self.end(Side::Sender).write(bytes);
+    }
+
+    /// The application stops offering data.
+    pub(crate) fn stop(&mut self) {
+        self.offered = true;
+        self.end(Side::Sender).abort();
+    }
+
+    /// A segment arrives at one end.
+    #[inline]
+    pub(crate) fn on_segment(&mut self, now: Instant, side: Side, segment: &Meta) -> Progress {
+        let before = self.bytes_delivered();
+        self.end(side).on_segment(now, segment);
+        match side {
+            Side::Receiver => self.received(now, before),
+            Side::Sender => {
+                if !self.offered && self.sender().delivered() >= u64::from(self.request) {
+                    self.offer();
+                }
+                Progress::Ongoing
+            }
+        }
+    }
+
+    /// The timer event of an end fires.
+    pub(crate) fn on_wake(&mut self, now: Instant, side: Side) {
+        self.wakes[side.index()] = None;
+        let end = self.end(side);
+        if end.next_timer().is_some_and(|at| at <= now) {
+            end.on_timer(now);
+        }
+    }
+
+    /// The next segment of an end.
+    #[inline]
+    pub(crate) fn poll_transmit(&mut self, now: Instant, side: Side) -> Option<Meta> {
+        self.end(side).poll_transmit(now)
+    }
+
+    /// Updates the largest amount in flight, after an end has sent all that its windows admit.
+    #[inline]
+    pub(crate) fn note_in_flight(&mut self, side: Side) {
+        if side == Side::Sender {
+            let in_flight = u32::try_from(self.sender().in_flight()).unwrap_or(u32::MAX);
+            self.max_in_flight = self.max_in_flight.max(in_flight);
+        }
+    }
+
+    /// The time of the next timer event that an end needs.
+    #[inline]
+    pub(crate) fn next_wake(&self, now: Instant, side: Side) -> Option<Instant> {
+        Some(self.ends[side.index()].next_timer()?.max(now))
+    }
+
+    /// The pending timer event of an end.
+    #[inline]
+    pub(crate) fn wake(&self, side: Side) -> Option<Handle> {
+        self.wakes[side.index()]
+    }
+
+    /// Stores the pending timer event of an end.
+    #[inline]
+    pub(crate) fn set_wake(&mut self, side: Side, wake: Handle) {
+        self.wakes[side.index()] = Some(wake);
+    }
+
+    fn offer(&mut self) {
+        self.offered = true;
+        let (bytes, keep_open) = (self.bytes, self.keep_open);
+        let sender = self.end(Side::Sender);
+        match bytes {
+            Some(bytes) => {
+                // Data of earlier requests on this connection are written already.
+                sender.write(bytes.get() - (sender.sent() + sender.unsent()).min(bytes.get()));
+                if !keep_open {
+                    sender.close();
+                }
+            }
+            None => sender.write_forever(),
+        }
+    }
+
+    /// The receiver, which had delivered `before` bytes, has processed a segment.
+    #[inline]
+    fn received(&mut self, now: Instant, before: u64) -> Progress {
+        let end = &mut self.ends[Side::Receiver.index()];
+        if end.peer_closed() {
+            end.close();
+        }
+        let delivered = end.delivered();
+        if delivered == before {
+            return Progress::Ongoing;
+        }
+        self.deliveries.get_or_insert(Deliveries { first: now, last: now }).last = now;
+        if self.bytes.is_some_and(|bytes| bytes.get() == delivered) { Progress::Complete } else { Progress::Ongoing }
+    }
+}

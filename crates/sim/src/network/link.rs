@@ -1,0 +1,158 @@
+//! A link: its line, its pending events, and its record.
+
+use std::sync::Arc;
+
+use hdrhistogram::Histogram;
+use lastmile_packet::{FlowDirectory, Meta};
+use lastmile_queueing::ack::Handshakes;
+use lastmile_queueing::line::{self, Line};
+use lastmile_queueing::random::Stream;
+use lastmile_queueing::{DropReason, DropSink, Environment};
+use lastmile_units::{Duration, Instant};
+
+use super::losses::LossCounts;
+use super::route::LinkIndex;
+use lastmile_model::outcome::{LossCause, Waits};
+use lastmile_model::{BuildError, Link, Network, Observer, Passage};
+
+/// A link of the network.
+pub(crate) struct LinkState {
+    pub(crate) line: Line<Meta>,
+    pub(crate) monitor: Monitor,
+    /// The link carries cells, and its line stays idle.
+    pub(crate) cells: bool,
+    /// The time of the pending transmission.
+    pub(super) transmit_at: Option<Instant>,
+    pub(super) arrival_pending: bool,
+}
+
+impl LinkState {
+    pub(super) fn new(
+        network: &Network,
+        link: &Link,
+        flows: &Arc<dyn FlowDirectory>,
+        handshakes: &Arc<Handshakes>,
+    ) -> Result<Self, BuildError> {
+        let environment =
+            Environment::new(link.link_layer).with_flows(Arc::clone(flows)).with_handshakes(Arc::clone(handshakes));
+        let queue = link
+            .queue
+            .build_in::<Meta>(&environment)
+            .map_err(|source| BuildError::Queue { link: link.name.clone(), source })?;
+        let config = line::Config {
+            rate: link.rate,
+            link_layer: link.link_layer,
+            delay: link.delay + network.nodes[link.to].processing,
+            loss_ppb: link.loss_ppb,
+            compression: link.compression,
+        };
+        let losses = Stream::new(network.seed, &format!("loss on link {}", link.name));
+        Ok(Self {
+            line: Line::new(&config, queue, losses).with_flows(Arc::clone(flows)),
+            monitor: Monitor::new(),
+            cells: false,
+            transmit_at: None,
+            arrival_pending: false,
+        })
+    }
+}
+
+/// The record of a link beside the counters of its line.
+#[derive(Clone, Debug)]
+pub(crate) struct Monitor {
+    /// Queueing delay of all packets.
+    pub(crate) delay_ns: Histogram<u64>,
+    /// Queueing delay of pure ACKs.
+    pub(crate) ack_delay_ns: Histogram<u64>,
+    /// Queueing delays since the latest snapshot: of all packets, and of pure ACKs.
+    pub(crate) since_snapshot: [Waits; 2],
+    /// Queueing delays since the latest sample.
+    pub(crate) since_sample: Waits,
+    pub(crate) max_backlog_packets: u64,
+    pub(crate) max_backlog_bytes: u64,
+    /// Queueing delay by class of the queue, up to the last class that sent.
+    pub(crate) class_delay_ns: Vec<Histogram<u64>>,
+}
+
+/// Why recording a delay cannot fail.
+const RESIZES: &str = "the histogram grows to any value";
+
+fn histogram() -> Histogram<u64> {
+    Histogram::new(3).expect("3 significant digits are in range")
+}
+
+impl Monitor {
+    fn new() -> Self {
+        Self {
+            delay_ns: histogram(),
+            ack_delay_ns: histogram(),
+            since_snapshot: [Waits::default(); 2],
+            since_sample: Waits::default(),
+            max_backlog_packets: 0,
+            max_backlog_bytes: 0,
+            class_delay_ns: Vec::new(),
+        }
+    }
+
+    /// Records the present backlog of a queue that does not send at once.
+    #[inline]
+    pub(super) fn note_backlog(&mut self, line: &Line<Meta>) {
+        if line.next_transmission().is_some() {
+            let backlog = line.queue().backlog();
+            self.max_backlog_packets = self.max_backlog_packets.max(backlog.packets.as_u64());
+            self.max_backlog_bytes = self.max_backlog_bytes.max(backlog.bytes.as_u64());
+        }
+    }
+
+    fn waited_in_class(&mut self, class: u16, waited: Duration) {
+        let class = usize::from(class);
+        if class >= self.class_delay_ns.len() {
+            // Once a class, and schedulers have few.
+            self.class_delay_ns.resize_with(class + 1, histogram);
+        }
+        self.class_delay_ns[class].record(waited.as_ns()).expect(RESIZES);
+    }
+
+    #[inline]
+    fn waited(&mut self, waited: Duration, packet: &Meta) {
+        let ns = waited.as_ns();
+        // saturating_record would cut values off at the present range of the histogram.
+        self.delay_ns.record(ns).expect(RESIZES);
+        self.since_snapshot[0].add(waited);
+        self.since_sample.add(waited);
+        if packet.is_pure_ack() {
+            self.ack_delay_ns.record(ns).expect(RESIZES);
+            self.since_snapshot[1].add(waited);
+        }
+        if let Some(class) = packet.class {
+            self.waited_in_class(class, waited);
+        }
+    }
+}
+
+/// Records transmissions and drops of a line, and passes them on to the capture.
+pub(super) struct LineObserver<'a> {
+    pub(super) link: LinkIndex,
+    pub(super) monitor: &'a mut Monitor,
+    pub(super) losses: &'a mut LossCounts,
+    pub(super) capture: Option<&'a mut (dyn Observer<Meta> + 'static)>,
+}
+
+impl DropSink<Meta> for LineObserver<'_> {
+    fn dropped(&mut self, now: Instant, packet: Meta, reason: DropReason) {
+        self.losses.add(self.link, &packet, LossCause::Packet(reason));
+        if let Some(capture) = &mut self.capture {
+            capture.packet(now, self.link as usize, Passage::Dropped(reason), &packet);
+        }
+    }
+}
+
+impl line::Observer<Meta> for LineObserver<'_> {
+    #[inline]
+    fn transmitted(&mut self, start: Instant, _end: Instant, waited: Duration, packet: &Meta) {
+        self.monitor.waited(waited, packet);
+        if let Some(capture) = &mut self.capture {
+            capture.packet(start, self.link as usize, Passage::Transmitted, packet);
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The network between the hosts: packets are forwarded here, from line to line along their routes.
+
+use std::sync::Arc;
+
+use lastmile_packet::{FlowDirectory, FlowId, Meta};
+use lastmile_queueing::line::Line;
+use lastmile_units::Instant;
+
+use crate::atm::Cells;
+use crate::engine::event::{Event, Token};
+use crate::engine::{Handle, Wheel};
+use crate::record::delays::Delays;
+use lastmile_model::outcome::{Amount, Conservation};
+use lastmile_model::{BuildError, Directory, Network, Observer, Passage};
+
+mod cell_links;
+pub(crate) mod flow;
+mod link;
+mod losses;
+pub(crate) mod route;
+
+use flow::{FlowEntry, StateIndex};
+use link::LineObserver;
+pub(crate) use link::LinkState;
+use losses::LossCounts;
+use route::{LinkIndex, PathId, Paths};
+
+/// Links, routes, the flow table and the pending set.
+pub(crate) struct Net {
+    pub(crate) pending: Wheel<Token>,
+    pub(crate) links: Vec<LinkState>,
+    pub(crate) paths: Paths,
+    /// The paths of each traffic: of its data, and back.
+    pub(crate) routes: Vec<[PathId; 2]>,
+    /// By flow number: the flows of the traffic list, then those of replays, then opened connections.
+    pub(crate) flows: Vec<FlowEntry>,
+    /// The number of flows in the traffic list.
+    pub(crate) declared: usize,
+    /// The flow number of the first opened connection.
+    pub(crate) first_opened: u32,
+    pub(crate) capture: Option<Box<dyn Observer<Meta>>>,
+    pub(crate) sent: Amount,
+    pub(crate) delivered: Amount,
+    /// The links that carry cells.
+    pub(crate) cells: Option<Box<Cells>>,
+    pub(crate) losses: LossCounts,
+    pub(crate) delays: Delays,
+}
+
+impl Net {
+    pub(crate) fn new(network: &Network, capture: Option<Box<dyn Observer<Meta>>>) -> Result<Self, BuildError> {
+        let flows: Arc<dyn FlowDirectory> = Arc::new(Directory::new(network));
+        // Each flow passes one access line, so all middleboxes can share one memory of handshakes.
+        let handshakes = Arc::default();
+        let links = network.links.iter().map(|link| LinkState::new(network, link, &flows, &handshakes));
+        let mut links = links.collect::<Result<Vec<_>, _>>()?;
+        let cells = match &network.atm {
+            Some(atm) => {
+                atm.links.iter().for_each(|link| links[*link].cells = true);
+                Some(Box::new(Cells::new(network, atm)?))
+            }
+            None => None,
+        };
+        Ok(Self {
+            pending: Wheel::new(),
+            links,
+            paths: Paths::default(),
+            routes: Vec::new(),
+            flows: Vec::new(),
+            declared: 0,
+            first_opened: 0,
+            capture,
+            sent: Amount::default(),
+            delivered: Amount::default(),
+            cells,
+            losses: LossCounts::default(),
+            delays: Delays::new(network),
+        })
+    }
+
+    /// Adds an event to the pending set.
+    #[inline]
+    pub(crate) fn schedule(&mut self, at: Instant, event: Event) -> Handle {
+        self.pending.push(at, event.into())
+    }
+
+    #[inline]
+    fn entry(&self, flow: FlowId) -> FlowEntry {
+        self.flows[flow.index() as usize / 2]
+    }
+
+    /// The path of a packet of `flow`.
+    #[inline]
+    fn path(&self, flow: FlowId) -> PathId {
+        self.routes[self.entry(flow).traffic as usize][flow.index() as usize % 2]
+    }
+
+    /// The state of the flow of a packet.
+    #[inline]
+    pub(crate) fn state_of(&self, flow: FlowId) -> StateIndex {
+        self.entry(flow).state()
+    }
+
+    /// A host sends a packet.
+    #[inline]
+    pub(crate) fn send(&mut self, now: Instant, packet: Meta) {
+        self.sent.add(&packet);
+        self.delays.sent(now, &packet);
+        let first = self.paths.links(self.path(packet.flow))[0];
+        self.enqueue(now, first, packet);
+    }
+
+    /// Adds a packet to the queue of a link.
+    #[inline]
+    fn enqueue(&mut self, now: Instant, index: LinkIndex, packet: Meta) {
+        if self.links[index as usize].cells {
+            return self.offer(now, index, packet);
+        }
+        let (line, mut observer) = self.observed(index);
+        line.enqueue(now, packet, &mut observer);
+        observer.monitor.note_backlog(line);
+        self.arm(index);
+    }
+
+    /// A link's transmitter is free.
+    #[inline]
+    pub(crate) fn transmit(&mut self, now: Instant, index: LinkIndex) {
+        let link = &mut self.links[index as usize];
+        if link.transmit_at != Some(now) {
+            // The line became ready earlier, and an earlier event has done the work.
+            return;
+        }
+        link.transmit_at = None;
+        let (line, mut observer) = self.observed(index);
+        line.transmit(now, &mut observer);
+        self.arm(index);
+    }
+
+    /// A packet reaches the far end of a link. Forwards it, or returns it at its destination.
+    #[inline]
+    pub(crate) fn arrive(&mut self, now: Instant, index: LinkIndex) -> Option<Meta> {
+        self.links[index as usize].arrival_pending = false;
+        let (line, mut observer) = self.observed(index);
+        let packet = line.take_arrival(now, &mut observer);
+        self.arm(index);
+        self.arrived(now, index, packet?)
+    }
+
+    /// Forwards a packet from the far end of a link, or returns it at its destination.
+    #[inline]
+    fn arrived(&mut self, now: Instant, index: LinkIndex, packet: Meta) -> Option<Meta> {
+        if let Some(capture) = &mut self.capture {
+            capture.packet(now, index as usize, Passage::Arrived, &packet);
+        }
+        match self.paths.after(self.path(packet.flow), index) {
+            Some(next) => {
+                self.enqueue(now, next, packet);
+                None
+            }
+            None => {
+                self.delivered.add(&packet);
+                self.delays.arrived(now, &packet);
+                Some(packet)
+            }
+        }
+    }
+
+    /// The line of a link, and the observer of its packets.
+    #[inline]
+    fn observed(&mut self, index: LinkIndex) -> (&mut Line<Meta>, LineObserver<'_>) {
+        let LinkState { line, monitor, .. } = &mut self.links[index as usize];
+        let capture = self.capture.as_deref_mut();
+        (line, LineObserver { link: index, monitor, losses: &mut self.losses, capture })
+    }
+
+    /// Schedules the next transmission and the next arrival of a link.
+    #[inline]
+    fn arm(&mut self, index: LinkIndex) {
+        let link = &mut self.links[index as usize];
+        if let Some(due) = link.line.next_transmission()
+            && link.transmit_at.is_none_or(|at| due < at)
+        {
+            link.transmit_at = Some(due);
+            self.pending.push(due, Event::Transmit(index).into());
+        }
+        if !link.arrival_pending
+            && let Some(arrival) = link.line.next_arrival()
+        {
+            link.arrival_pending = true;
+            self.pending.push(arrival, Event::Arrive(index).into());
+        }
+    }
+
+    /// Where every packet is: delivered, dropped, in a queue, or on a wire.
+    pub(crate) fn conservation(&self) -> Conservation {
+        let mut sums = Conservation { sent: self.sent, delivered: self.delivered, ..Conservation::default() };
+        for link in &self.links {
+            for dropped in &link.line.stats().dropped {
+                sums.dropped.packets += dropped.packets;
+                sums.dropped.bytes += dropped.bytes;
+            }
+            let created = link.line.stats().created;
+            sums.created.packets += created.packets;
+            sums.created.bytes += created.bytes;
+            link.line.queue().counters(&mut |counter| match counter.name {
+                "grown_bytes" => sums.created.bytes += counter.value,
+                "shrunk_bytes" => sums.dropped.bytes += counter.value,
+                _ => {}
+            });
+            let backlog = link.line.queue().backlog();
+            sums.queued.packets += backlog.packets.as_u64();
+            sums.queued.bytes += backlog.bytes.as_u64();
+            let in_flight = link.line.in_flight();
+            sums.in_flight.packets += in_flight.packets;
+            sums.in_flight.bytes += in_flight.bytes;
+        }
+        if let Some(cells) = &self.cells {
+            let amounts = [cells.dropped, cells.inside(), cells.held()];
+            for (sum, amount) in [&mut sums.dropped, &mut sums.in_flight, &mut sums.queued].into_iter().zip(amounts) {
+                sum.packets += amount.packets;
+                sum.bytes += amount.bytes;
+            }
+        }
+        sums
+    }
+}

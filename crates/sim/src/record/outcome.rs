@@ -1,0 +1,323 @@
+//! The outcome of a run, and snapshots during it.
+
+use std::sync::Arc;
+
+use hdrhistogram::Histogram;
+use lastmile_queueing::spec::Spec;
+use lastmile_units::Instant;
+
+use super::flow_names;
+use crate::engine::Wheel;
+use crate::hosts::{Datagrams, Ping, Replay, Totals, Transfer};
+use crate::network::LinkState;
+use crate::network::flow::StateIndex;
+use crate::network::route::PathId;
+use crate::simulation::state::Simulation;
+use lastmile_model::Link;
+use lastmile_model::outcome::{
+    BrowsingOutcome, FlowOutcome, LinkOutcome, Loss, Outcome, ProbeOutcome, Series, Snapshot, TcpOutcome,
+};
+
+/// The outcome of a run.
+pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
+    let conservation = simulation.net.conservation();
+    // The rows of very many flows take half as much memory as their state. So queues, wires and the pending
+    // set are freed first, and each transfer as its row is made.
+    simulation.net.pending = Wheel::new();
+    let mut links: Vec<LinkOutcome> =
+        links_of(&simulation.network.links, std::mem::take(&mut simulation.net.links), simulation.now);
+    let cells = simulation.net.cells.take();
+    for (index, bits) in cells.iter().flat_map(|cells| cells.bits_sent()) {
+        links[index].wire_bits = bits;
+    }
+    for (index, sent) in cells.iter().flat_map(|cells| cells.sent()) {
+        links[index].cells = Some(sent);
+    }
+    let losses = std::mem::take(&mut simulation.net.losses).into_all();
+    let flows = flows(&mut simulation, &losses);
+    let traffics = 0..simulation.network.traffic.len();
+    let datagram_delays_ns = traffics.map(|traffic| simulation.net.delays.take_distribution(traffic)).collect();
+    let mut series = simulation.sampler.take().map(super::series::Sampler::into_series).unwrap_or_default();
+    let probes = probes(&mut simulation);
+    let browsing = browsing(&mut simulation);
+    if simulation.network.record.interval.is_some() {
+        series.extend(probes.iter().map(round_trips));
+    }
+    Outcome {
+        duration: simulation.network.duration,
+        events: simulation.events,
+        flows,
+        links,
+        probes,
+        browsing,
+        snapshots: simulation.snapshots,
+        series,
+        conservation,
+        losses,
+        datagram_delays_ns,
+        atm: cells.map(|cells| cells.outcome()),
+    }
+}
+
+/// A snapshot of all counts.
+pub(crate) fn snapshot(simulation: &mut Simulation<'_>) -> Snapshot {
+    let hosts = &simulation.hosts;
+    let now = simulation.now;
+    let declared = &simulation.net.flows[..simulation.net.declared];
+    let senders = || {
+        declared.iter().map(|flow| match flow.state() {
+            StateIndex::Transfer(index) => Some(hosts.transfers[index as usize].sender()),
+            _ => None,
+        })
+    };
+    let mut snapshot = Snapshot {
+        at: now,
+        bytes_delivered: declared.iter().map(|flow| hosts.bytes_delivered(flow.state())).collect(),
+        wire_bits: simulation.net.links.iter().map(|link| link.line.bits_sent(now)).collect(),
+        limited: senders().map(|sender| sender.map(|s| s.limited_by(now))).collect(),
+        srtt: senders().map(|sender| sender.and_then(lastmile_tcp::Endpoint::srtt)).collect(),
+        retransmissions: senders().map(|sender| sender.map_or(0, |s| s.stats().retransmissions.into())).collect(),
+        queue_delay: Vec::with_capacity(simulation.net.links.len()),
+        ack_queue_delay: Vec::with_capacity(simulation.net.links.len()),
+        losses: simulation.net.losses.take_latest(),
+    };
+    for (index, bits) in simulation.net.cells.iter().flat_map(|cells| cells.bits_sent()) {
+        snapshot.wire_bits[index] = bits;
+    }
+    for link in &mut simulation.net.links {
+        let [all, acks] = std::mem::take(&mut link.monitor.since_snapshot);
+        snapshot.queue_delay.push(all);
+        snapshot.ack_queue_delay.push(acks);
+    }
+    snapshot
+}
+
+/// The identity of a flow in its row.
+struct Row {
+    /// Index of its traffic.
+    traffic: usize,
+    name: String,
+    start: Instant,
+}
+
+fn flows(simulation: &mut Simulation<'_>, losses: &[(Loss, u64)]) -> Vec<FlowOutcome> {
+    // Transfers are in the order of the flows. Reversed, they are popped one by one, and the list shrinks.
+    let mut transfers = std::mem::take(&mut simulation.hosts.transfers);
+    transfers.reverse();
+    let paths = |[there, back]: &[PathId; 2]| {
+        [there, back].map(|path| simulation.net.paths.links(*path).iter().map(|link| *link as usize).collect())
+    };
+    let paths: Vec<[Arc<[usize]>; 2]> = simulation.net.routes.iter().map(paths).collect();
+    let mut flows = Vec::new();
+    let mut delays = std::mem::take(&mut simulation.net.delays);
+    let rows = simulation.net.flows.iter().zip(flow_names(simulation.network)).zip(&simulation.starts).enumerate();
+    for (number, ((flow, name), start)) in rows {
+        let [there, back] = &paths[flow.traffic as usize];
+        let row = Row { traffic: flow.traffic as usize, name, start: *start };
+        match flow.state() {
+            StateIndex::Transfer(_) => {
+                let transfer = transfers.pop().expect("as many transfers as flows of that kind");
+                if transfers.len() < transfers.capacity() / 8 * 7 {
+                    transfers.shrink_to_fit();
+                }
+                let paths = [there, back].map(Arc::clone);
+                flows.push(transfer_outcome(simulation.now, &transfer, row, paths));
+            }
+            StateIndex::Datagrams(index) => {
+                let source = &simulation.hosts.datagrams[index as usize];
+                flows.push(datagram_outcome(source, row, Arc::clone(there)));
+            }
+            StateIndex::Web(index) => {
+                let session = &simulation.hosts.sessions[index as usize];
+                let paths = [there, back].map(Arc::clone);
+                flows.push(opened_outcome(&session.totals, row, paths));
+            }
+            StateIndex::Swarm(index) => {
+                let swarm = &simulation.hosts.swarms[index as usize];
+                let paths = [there, back].map(Arc::clone);
+                flows.push(opened_outcome(&swarm.totals, row, paths));
+            }
+            StateIndex::Replay(index) => {
+                let replay = &simulation.hosts.replays[index as usize];
+                flows.push(replay_outcome(replay, row, Arc::clone(there)));
+            }
+            StateIndex::Ping(_) | StateIndex::Opened(_) | StateIndex::Closed => {}
+        }
+        if let (Some(row), StateIndex::Transfer(_) | StateIndex::Datagrams(_)) = (flows.last_mut(), flow.state()) {
+            let first = losses.partition_point(|(loss, _)| loss.flow < number);
+            let own = losses[first..].iter().take_while(|(loss, _)| loss.flow == number);
+            let dropped = own.filter(|(loss, _)| !loss.back).map(|(_, count)| count).sum();
+            row.data_packets_lost = Some(dropped);
+            [row.data_delays, row.ack_delays] = delays.finish(number, simulation.now, dropped);
+        }
+    }
+    simulation.net.delays = delays;
+    flows
+}
+
+/// A row without counts.
+fn empty_outcome(row: Row, data_path: Arc<[usize]>, ack_path: Arc<[usize]>) -> FlowOutcome {
+    FlowOutcome {
+        traffic: row.traffic,
+        name: row.name,
+        start: row.start,
+        end: None,
+        bytes_delivered: 0,
+        first_delivery: None,
+        last_delivery: None,
+        data_path,
+        ack_path,
+        data_packets: 0,
+        data_packets_received: 0,
+        tcp: None,
+        connections: None,
+        data_packets_lost: None,
+        data_delays: None,
+        ack_delays: None,
+    }
+}
+
+/// A row of all connections that a web user or swarm opened.
+fn opened_outcome(totals: &Totals, row: Row, [data_path, ack_path]: [Arc<[usize]>; 2]) -> FlowOutcome {
+    FlowOutcome {
+        bytes_delivered: totals.bytes,
+        first_delivery: totals.first_delivery,
+        last_delivery: totals.last_delivery,
+        data_packets: totals.data_packets,
+        data_packets_received: totals.data_received,
+        tcp: Some(TcpOutcome {
+            retransmissions: totals.retransmissions,
+            timeouts: totals.timeouts,
+            fast_retransmits: totals.fast_retransmits,
+            acks_sent: totals.acks_sent,
+            acks_received: totals.acks_received,
+            limited: totals.limited,
+            srtt: None,
+            max_in_flight: totals.max_in_flight,
+            closed: false,
+        }),
+        connections: Some((totals.opened, totals.failed)),
+        ..empty_outcome(row, data_path, ack_path)
+    }
+}
+
+fn replay_outcome(replay: &Replay, row: Row, data_path: Arc<[usize]>) -> FlowOutcome {
+    FlowOutcome {
+        bytes_delivered: replay.bytes_delivered,
+        first_delivery: replay.first_delivery,
+        last_delivery: replay.last_delivery,
+        data_packets: replay.sent(),
+        data_packets_received: replay.received,
+        ..empty_outcome(row, data_path, Arc::default())
+    }
+}
+
+fn browsing(simulation: &mut Simulation<'_>) -> Vec<BrowsingOutcome> {
+    let mut sessions = std::mem::take(&mut simulation.hosts.sessions);
+    let mut browsing = Vec::new();
+    for (flow, name) in simulation.net.flows.iter().zip(flow_names(simulation.network)) {
+        if let StateIndex::Web(index) = flow.state() {
+            let session = &mut sessions[index as usize];
+            browsing.push(BrowsingOutcome {
+                traffic: session.traffic as usize,
+                name,
+                pages: session.pages,
+                objects: session.objects,
+                responses: std::mem::take(&mut session.responses),
+            });
+        }
+    }
+    browsing
+}
+
+fn transfer_outcome(
+    now: Instant,
+    transfer: &Transfer,
+    row: Row,
+    [data_path, ack_path]: [Arc<[usize]>; 2],
+) -> FlowOutcome {
+    let (sender, receiver) = (transfer.sender(), transfer.receiver());
+    let stats = sender.stats();
+    FlowOutcome {
+        end: transfer.completed(),
+        bytes_delivered: transfer.bytes_delivered(),
+        first_delivery: transfer.deliveries().map(|deliveries| deliveries.first),
+        last_delivery: transfer.deliveries().map(|deliveries| deliveries.last),
+        data_packets: stats.data_packets,
+        data_packets_received: receiver.stats().data_received,
+        tcp: Some(TcpOutcome {
+            retransmissions: stats.retransmissions.into(),
+            timeouts: stats.timeouts.into(),
+            fast_retransmits: stats.fast_retransmits.into(),
+            acks_sent: receiver.stats().acks_sent,
+            acks_received: stats.acks_received,
+            limited: sender.limited_by(now),
+            srtt: sender.srtt(),
+            max_in_flight: transfer.max_in_flight.into(),
+            closed: sender.is_closed() && receiver.is_closed(),
+        }),
+        ..empty_outcome(row, data_path, ack_path)
+    }
+}
+
+fn datagram_outcome(source: &Datagrams, row: Row, data_path: Arc<[usize]>) -> FlowOutcome {
+    FlowOutcome {
+        bytes_delivered: source.bytes_delivered,
+        first_delivery: source.first_delivery,
+        last_delivery: source.last_delivery,
+        data_packets: source.sent,
+        data_packets_received: source.received,
+        ..empty_outcome(row, data_path, Arc::default())
+    }
+}
+
+fn probes(simulation: &mut Simulation<'_>) -> Vec<ProbeOutcome> {
+    let mut pings = std::mem::take(&mut simulation.hosts.pings);
+    let mut probes = Vec::new();
+    for (flow, name) in simulation.net.flows.iter().zip(flow_names(simulation.network)) {
+        if let StateIndex::Ping(index) = flow.state() {
+            let ping: &mut Ping = &mut pings[index as usize];
+            let replies = std::mem::take(&mut ping.replies);
+            probes.push(ProbeOutcome {
+                traffic: ping.traffic,
+                name,
+                start: ping.start,
+                sent: ping.sent(),
+                received: replies.len() as u64,
+                replies,
+            });
+        }
+    }
+    probes
+}
+
+fn round_trips(probe: &ProbeOutcome) -> Series {
+    let points = probe.replies.iter().map(|(left, took)| (*left, took.as_secs_f64())).collect();
+    Series { name: "rtt_s", entity: probe.name.clone(), points }
+}
+
+/// Queueing delays by name of the class, of the classes that sent.
+fn of_classes(queue: &Spec, waits: Vec<Histogram<u64>>) -> Vec<(String, Histogram<u64>)> {
+    let waits = (0..).zip(waits).filter(|(_, waits)| !waits.is_empty());
+    waits.map(|(class, waits)| (queue.class_name(class).unwrap_or_else(|| class.to_string()), waits)).collect()
+}
+
+fn links_of(specs: &[Link], states: Vec<LinkState>, end: Instant) -> Vec<LinkOutcome> {
+    specs.iter().zip(states).map(|(spec, state)| link(spec, state, end)).collect()
+}
+
+fn link(spec: &Link, state: LinkState, end: Instant) -> LinkOutcome {
+    let mut counters = Vec::new();
+    state.line.queue().counters(&mut |c| counters.push((c.path.to_owned(), c.kind, c.name, c.value)));
+    LinkOutcome {
+        stats: state.line.stats().clone(),
+        wire_bits: state.line.bits_sent(end),
+        cells: state.line.cells().map(lastmile_units::CellCount::as_u64),
+        queue_delay_ns: state.monitor.delay_ns,
+        ack_queue_delay_ns: state.monitor.ack_delay_ns,
+        class_queue_delay_ns: of_classes(&spec.queue, state.monitor.class_delay_ns),
+        max_backlog_packets: state.monitor.max_backlog_packets,
+        max_backlog_bytes: state.monitor.max_backlog_bytes,
+        counters,
+    }
+}

@@ -1,0 +1,183 @@
+//! Connections that web users and swarms open and close.
+
+use std::sync::Arc;
+
+use lastmile_packet::{FlowId, Meta};
+use lastmile_tcp::Config;
+
+use super::state::Simulation;
+use crate::engine::event::Event;
+use crate::hosts::{Exchange, Progress, Transfer};
+use crate::network::flow::{FlowEntry, Side, StateIndex};
+use lastmile_model::OpenedBy;
+
+impl Simulation<'_> {
+    /// Opens a connection for the flow number `owner`. Returns the index of its transfer.
+    fn open(&mut self, owner: u32, tcp: [&Arc<Config>; 2], exchange: &Exchange) -> u32 {
+        let traffic = self.net.flows[owner as usize].traffic;
+        let number = self.pool.take_number(self.now, traffic, self.net.first_opened);
+        if self.net.flows.len() <= number as usize {
+            self.net.flows.resize(number as usize + 1, FlowEntry::new(traffic, StateIndex::Closed));
+        }
+        let iss = self.pool.initial_numbers();
+        let flows = [FlowId::new(2 * number), FlowId::new(2 * number + 1)];
+        let transfer = Transfer::between(tcp, flows, iss, Some(owner), exchange);
+        let transfers = &mut self.hosts.transfers;
+        let index = match self.pool.take_transfer() {
+            Some(index) => {
+                let over = std::mem::replace(&mut transfers[index as usize], transfer);
+                let wakes = [Side::Sender, Side::Receiver].into_iter().filter_map(|side| over.wake(side));
+                wakes.for_each(|wake| self.net.pending.cancel(wake));
+                index
+            }
+            None => {
+                transfers.push(transfer);
+                u32::try_from(transfers.len() - 1).expect("fewer than 2^31 flows")
+            }
+        };
+        self.net.flows[number as usize] = FlowEntry::new(traffic, StateIndex::Opened(index));
+        if let Some(totals) = self.hosts.totals(self.net.flows[owner as usize].state()) {
+            totals.opened += 1;
+        }
+        let side = self.hosts.transfers[index as usize].begin(self.now);
+        self.pump(index, side);
+        index
+    }
+
+    /// A segment reaches an end of an opened connection.
+    pub(super) fn deliver_opened(&mut self, index: u32, packet: &Meta) {
+        let side = Side::bound_for(packet.flow);
+        let transfer = &mut self.hosts.transfers[index as usize];
+        let before = transfer.bytes_delivered();
+        let progress = transfer.on_segment(self.now, side, packet);
+        let delivered = transfer.bytes_delivered() - before;
+        let owner = transfer.owner().expect("an opened connection has an owner");
+        self.pump(index, side);
+        let state = self.net.flows[owner as usize].state();
+        if let Some(totals) = self.hosts.totals(state) {
+            totals.deliver(self.now, delivered);
+        }
+        if progress == Progress::Complete
+            && let StateIndex::Web(session) = state
+        {
+            self.hosts.sessions[session as usize].completed(self.now, index);
+            self.browse(owner, session);
+        }
+        self.retire_if_over(index);
+    }
+
+    /// Frees the transfer and the number of a connection that is over. Reports a failed connection to its owner.
+    pub(super) fn retire_if_over(&mut self, index: u32) {
+        let transfer = &self.hosts.transfers[index as usize];
+        let Some(owner) = transfer.owner().filter(|_| transfer.is_over()) else { return };
+        let number = transfer.sender().flow().index() / 2;
+        if !matches!(self.net.flows[number as usize].state(), StateIndex::Opened(current) if current == index) {
+            // The connection is freed already, and this was the TIME-WAIT timer of one end.
+            return;
+        }
+        let state = self.net.flows[owner as usize].state();
+        let failed = self.hosts.transfers[index as usize].has_failed();
+        if let Some((totals, transfer)) = self.hosts.totals_and_transfer(state, index) {
+            totals.add(self.now, transfer);
+            totals.failed += u64::from(failed);
+        }
+        let traffic = self.net.flows[number as usize].traffic;
+        self.net.flows[number as usize] = FlowEntry::new(traffic, StateIndex::Closed);
+        self.pool.give_back(self.now, traffic, number, index);
+        match state {
+            // A session does not list connections that have closed without failure.
+            StateIndex::Web(session) if failed => {
+                self.hosts.sessions[session as usize].broke(self.now, index);
+                self.browse(owner, session);
+            }
+            StateIndex::Swarm(swarm) => self.hosts.swarms[swarm as usize].broke(index),
+            _ => {}
+        }
+    }
+
+    /// Carries out the decisions of a session: requests objects, closes connections, and schedules its timer.
+    pub(super) fn browse(&mut self, owner: u32, session: u32) {
+        let model = Arc::clone(self.hosts.sessions[session as usize].model());
+        while let Some(request) = self.hosts.sessions[session as usize].next_request() {
+            let index = match request.on {
+                Some(index) => {
+                    self.hosts.transfers[index as usize].ask(model.request, request.bytes);
+                    self.pump(index, Side::Receiver);
+                    index
+                }
+                None => {
+                    let exchange = Exchange {
+                        bytes: Some(request.bytes),
+                        request: model.request,
+                        keep_open: model.persistent,
+                        opened_by: OpenedBy::Receiver,
+                    };
+                    self.open(owner, [&model.server, &model.browser], &exchange)
+                }
+            };
+            self.hosts.sessions[session as usize].asked(index);
+        }
+        let session = &mut self.hosts.sessions[session as usize];
+        let (timer, unneeded) = (session.take_timer(), session.take_unneeded());
+        if let Some(at) = timer {
+            self.net.schedule(at, Event::Source(owner));
+        }
+        for index in unneeded {
+            self.hosts.transfers[index as usize].hang_up();
+            self.pump(index, Side::Sender);
+        }
+    }
+
+    /// A swarm chokes its slowest peer, fills its slots, and schedules the next rechoke.
+    pub(super) fn rechoke(&mut self, owner: u32, index: u32) {
+        let hosts = &mut self.hosts;
+        let swarm = &mut hosts.swarms[index as usize];
+        if swarm.is_stopped() {
+            return;
+        }
+        let spec = Arc::clone(swarm.spec());
+        let transfers = &hosts.transfers;
+        let choked = swarm.choke(|connection| transfers[connection as usize].bytes_delivered());
+        if let Some((connection, _)) = choked {
+            self.stop_opened(connection);
+        }
+        let exchange = Exchange { bytes: None, request: 0, keep_open: false, opened_by: OpenedBy::Sender };
+        while let Some(peer) = self.hosts.swarms[index as usize].unchoke(choked.map(|(_, peer)| peer)) {
+            let connection = self.open(owner, [&spec.tcp, &spec.tcp], &exchange);
+            self.hosts.swarms[index as usize].opened(peer, connection);
+        }
+        self.net.schedule(self.now + spec.rechoke, Event::Source(owner));
+    }
+
+    /// A web user or swarm stops: its connections discard data that are offered and not sent.
+    pub(super) fn stop_owner(&mut self, flow: u32) {
+        match self.net.flows[flow as usize].state() {
+            StateIndex::Web(session) => {
+                let open = self.hosts.sessions[session as usize].stop();
+                open.into_iter().for_each(|index| self.stop_opened(index));
+            }
+            StateIndex::Swarm(swarm) => {
+                let open = self.hosts.swarms[swarm as usize].stop();
+                open.into_iter().for_each(|index| self.stop_opened(index));
+            }
+            _ => {}
+        }
+    }
+
+    fn stop_opened(&mut self, index: u32) {
+        self.hosts.transfers[index as usize].stop();
+        self.pump(index, Side::Sender);
+    }
+
+    /// Adds the counts of open connections to the totals of their owners, at the end of a run.
+    pub(super) fn add_open_connections(&mut self) {
+        for number in self.net.first_opened as usize..self.net.flows.len() {
+            let StateIndex::Opened(index) = self.net.flows[number].state() else { continue };
+            let owner = self.hosts.transfers[index as usize].owner().expect("an opened connection has an owner");
+            let owner = self.net.flows[owner as usize].state();
+            if let Some((totals, transfer)) = self.hosts.totals_and_transfer(owner, index) {
+                totals.add(self.now, transfer);
+            }
+        }
+    }
+}

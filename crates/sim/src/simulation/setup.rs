@@ -1,0 +1,130 @@
+//! The state of a run before its first event: routes, flows, and the events with which they begin.
+
+use lastmile_packet::{FlowId, Meta};
+use lastmile_queueing::random::Stream;
+use lastmile_units::{Duration, Instant};
+
+use super::state::Simulation;
+use crate::atm;
+use crate::engine::event::Event;
+use crate::hosts::{ConnectionPool, Hosts, NewFlow};
+use crate::network::Net;
+use crate::network::flow::FlowEntry;
+use crate::network::route::{self, LinkIndex, PathId};
+use crate::record::series::Sampler;
+use lastmile_model::{BuildError, Network, Observer, Source, Traffic};
+
+/// Why an index fits its type.
+const CHECKED: &str = "Network::check limits the number of flows";
+
+impl<'a> Simulation<'a> {
+    /// A run of `network` before its first event. `capture` observes every packet at every link.
+    ///
+    /// # Errors
+    /// If the network is invalid: no path between two ends, an index out of range, or a queue that cannot be built.
+    pub fn new(network: &'a Network, capture: Option<Box<dyn Observer<Meta>>>) -> Result<Self, BuildError> {
+        network.check()?;
+        let mut simulation = Self {
+            network,
+            net: Net::new(network, capture)?,
+            hosts: Hosts::default(),
+            now: Instant::ZERO,
+            events: 0,
+            snapshots: Vec::new(),
+            sampler: None,
+            pool: ConnectionPool::new(network),
+            starts: Vec::new(),
+        };
+        simulation.add_traffic()?;
+        if let Some(interval) = network.record.interval {
+            simulation.sampler = Some(Sampler::new(network, &simulation.net, interval));
+            simulation.net.schedule(Instant::ZERO + interval, Event::Sample);
+        }
+        Ok(simulation)
+    }
+
+    /// Adds the routes and flows of all traffic. Flows of captures follow those of the traffic list.
+    fn add_traffic(&mut self) -> Result<(), BuildError> {
+        let network = self.network;
+        let out = route::outgoing(network);
+        let mut initial_numbers = Stream::new(network.seed, "initial sequence numbers");
+        let declared: u32 = network.traffic.iter().map(|traffic| traffic.count).sum();
+        let mut replayed = Vec::new();
+        for (index, traffic) in (0..).zip(&network.traffic) {
+            let routes = self.find_routes(&out, traffic)?;
+            self.check_circuits(index as usize, routes)?;
+            self.net.routes.push(routes);
+            self.net.schedule(traffic.start, Event::Mark);
+            for member in 0..traffic.count {
+                let number = u32::try_from(self.net.flows.len()).expect(CHECKED);
+                let random = || Stream::new(network.seed, &format!("traffic {}-{member}", traffic.name));
+                let state = if let Source::Replay(capture) = &traffic.source {
+                    let first = declared + u32::try_from(replayed.len()).expect(CHECKED);
+                    let state = self.hosts.add_replay(capture, index, first);
+                    replayed.extend(capture.flows.iter().map(|_| FlowEntry::new(index, state)));
+                    state
+                } else {
+                    let ids = [FlowId::new(2 * number), FlowId::new(2 * number + 1)];
+                    self.hosts.add(NewFlow { traffic, index, ids }, random, &mut initial_numbers)
+                };
+                self.net.flows.push(FlowEntry::new(index, state));
+                let start = start_of(network, traffic, member);
+                self.starts.push(start);
+                self.net.schedule(start, Event::Start(number));
+                if let Some(stop) = traffic.stop {
+                    self.net.schedule(stop, Event::Stop(number));
+                }
+            }
+        }
+        self.net.declared = self.net.flows.len();
+        self.net.losses.declared = self.net.declared;
+        self.net.flows.extend(replayed);
+        self.net.first_opened = u32::try_from(self.net.flows.len()).expect(CHECKED);
+        Ok(())
+    }
+
+    /// The paths of a traffic: of its data, and back. The path back is empty for sources that receive no packets.
+    fn find_routes(&mut self, out: &[Vec<LinkIndex>], traffic: &Traffic) -> Result<[PathId; 2], BuildError> {
+        let mut find = |from, to| -> Result<PathId, BuildError> {
+            self.net.paths.find(self.network, out, from, to).ok_or_else(|| BuildError::NoPath {
+                traffic: traffic.name.clone(),
+                from: self.network.nodes[from].name.clone(),
+                to: self.network.nodes[to].name.clone(),
+            })
+        };
+        let there = find(traffic.from, traffic.to)?;
+        let back = match traffic.source {
+            Source::Bulk { .. } | Source::Writes { .. } | Source::Web(_) | Source::Swarm(_) | Source::Ping { .. } => {
+                find(traffic.to, traffic.from)?
+            }
+            Source::Poisson { .. } | Source::OnOff { .. } | Source::Constant { .. } | Source::Replay(_) => {
+                PathId::default()
+            }
+        };
+        Ok([there, back])
+    }
+
+    /// Refuses a traffic whose path has a link of cells without a virtual channel for it.
+    fn check_circuits(&self, traffic: usize, paths: [PathId; 2]) -> Result<(), BuildError> {
+        let Some(spec) = &self.network.atm else { return Ok(()) };
+        for (path, back) in paths.into_iter().zip([false, true]) {
+            let links: Vec<usize> = self.net.paths.links(path).iter().map(|link| *link as usize).collect();
+            if let Some(link) = atm::uncarried(spec, (traffic, back), &links) {
+                let (traffic, link) = (&self.network.traffic[traffic].name, &self.network.links[link].name);
+                return Err(BuildError::NoVc { traffic: traffic.clone(), back, link: link.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The start of a flow of `traffic`: [`Network::start_jitter`].
+fn start_of(network: &Network, traffic: &Traffic, member: u32) -> Instant {
+    let end = traffic.stop.unwrap_or(Instant::ZERO + network.duration);
+    let most = network.start_jitter.min(end.since(traffic.start) / 10);
+    if most.is_zero() || matches!(traffic.source, Source::Replay(_)) {
+        return traffic.start;
+    }
+    let mut draw = Stream::new(network.seed, &format!("start of {}-{member}", traffic.name));
+    traffic.start + Duration::from_ps(draw.below(most.as_ps()))
+}
