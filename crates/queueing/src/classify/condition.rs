@@ -104,6 +104,13 @@ impl Observer {
         Facts { now, meta, key, connection }
     }
 
+    /// Tracks connections if some check asks for addresses or ports, so that each connection keeps the answers.
+    pub(super) fn track_if_keys_are_asked_for(&mut self) {
+        if self.asks_for_key {
+            self.tracker();
+        }
+    }
+
     fn tracker(&mut self) -> &mut Tracker {
         self.asks_for_key = true;
         let hash_key = self.hash_key;
@@ -175,6 +182,56 @@ impl Check {
             Self::OneOf(inner) => inner.iter_mut().any(|check| check.holds(facts)),
         }
     }
+
+    /// The answer that every packet of this direction of its connection gets; `None` if packets may get different answers, or if an answer
+    /// without evaluation would leave out the count of a new connection.
+    pub(super) fn of_connection(&self, facts: &Facts<'_>) -> Option<bool> {
+        match self {
+            Self::Plain(condition) => is_fixed(condition).then(|| plain(condition, facts)),
+            Self::FirstPayload(_) | Self::NewConnections(_) => None,
+            Self::Not(inner) => Some(!inner.of_connection(facts)?),
+            Self::All(inner) => decided_by(inner, false, facts),
+            Self::OneOf(inner) => decided_by(inner, true, facts),
+        }
+    }
+
+    fn counts_connections(&self) -> bool {
+        match self {
+            Self::Plain(_) | Self::FirstPayload(_) => false,
+            Self::NewConnections(_) => true,
+            Self::Not(inner) => inner.counts_connections(),
+            Self::All(inner) | Self::OneOf(inner) => inner.iter().any(Self::counts_connections),
+        }
+    }
+}
+
+/// The answer of several checks: `decisive` if one of them gives it, the opposite if all give that. A decisive answer counts only if no check
+/// before it counts connections: that one is evaluated first.
+fn decided_by(checks: &[Check], decisive: bool, facts: &Facts<'_>) -> Option<bool> {
+    let mut answer = Some(!decisive);
+    for check in checks {
+        match check.of_connection(facts) {
+            Some(one) if one == decisive => return Some(decisive),
+            Some(_) => {}
+            None if check.counts_connections() => return None,
+            None => answer = None,
+        }
+    }
+    answer
+}
+
+/// Conditions with one answer for all packets of a connection's direction.
+const fn is_fixed(condition: &Match) -> bool {
+    matches!(
+        condition,
+        Match::Any
+            | Match::Never
+            | Match::Protocol(_)
+            | Match::ProtocolNumber(_)
+            | Match::Port(..)
+            | Match::Address(..)
+            | Match::FtpData
+    )
 }
 
 /// A condition without parts and without a memory of its own.

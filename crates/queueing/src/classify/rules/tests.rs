@@ -476,32 +476,38 @@ fn asked_class(holds: &[bool], last: usize) -> usize {
     (0..=last).rev().find(|index| holds[*index]).map_or(3, |index| index % 3)
 }
 
-/// How many of `packets` are decided without asking the rules.
-fn remembered(matches: Match, packets: &[Meta]) -> u64 {
-    let environment = environment();
+/// Rules that a connection of flow 0 leaves open after the first packet of each direction.
+fn left_open(conditions: Vec<Match>) -> [Vec<usize>; 2] {
     let queue = crate::Fifo::in_packets(PacketCount::new(100), Overflow::Tail);
-    let mut rules = Rules::new(&[Rule { matches, class: 0, last: false }], 1, &environment, queue);
-    for packet in packets {
-        rules.enqueue(Instant::ZERO, *packet, &mut |_, _, _| {});
-    }
-    rules.memo.times(|_| true)
+    let rule = |matches| Rule { matches, class: 0, last: false };
+    let rules: Vec<Rule> = conditions.into_iter().map(rule).collect();
+    let mut rules: Rules<Meta, crate::Fifo<Meta>> = Rules::new(&rules, 1, &environment(), queue);
+    [data(0), data(1)].map(|packet| {
+        rules.enqueue(Instant::ZERO, packet, &mut |_, _, _| {});
+        let mut found = None;
+        let mut facts = rules.observer.observe(Instant::ZERO, &packet, &mut found);
+        facts.connection.as_mut().and_then(|direction| direction.open_rules()).map_or(vec![], |open| open.iter().collect())
+    })
 }
 
+/// Flow 0 goes to port 22, flow 1 back.
 #[test]
-fn packets_of_a_kind_are_decided_once_if_the_rules_look_at_no_more() {
-    let ssh = || Match::Port(End::Destination, 22..=22);
-    assert_eq!(remembered(ssh(), &[data(0), data(0), ack(0), data(2), ack(0), data(2)]), 3);
-    // 1080 bytes of the first flow are below the bound, 2080 of both are not.
-    let below = Match::ConnectionBytes(Bound::Below, ByteCount::new(2000));
-    assert_eq!(remembered(Match::All(vec![ssh(), below]), &[data(0), data(0), data(0), ack(0), ack(0)]), 2);
-    let address = Match::Address(End::Source, Prefix::new("10.0.1.1".parse().unwrap(), 32).unwrap());
-    assert_eq!(remembered(address.clone(), &[data(0), data(2), data(0)]), 0);
-    // Of another port: nobody asks for the address.
-    assert_eq!(remembered(Match::All(vec![ssh(), address]), &[data(0), data(0), data(2), data(2)]), 1);
-    let new = Match::NewConnections { bound: Bound::Below, count: 1, per: Duration::from_s(1) };
-    assert_eq!(remembered(new, &[syn(0), syn(0), data(0), data(0)]), 1);
-    let first = Match::FirstPayload(Pattern { bytes: b"SSH".to_vec(), at: None });
-    assert_eq!(remembered(first, &[data(0), data(0), data(2), data(2)]), 1);
+fn a_connection_keeps_the_verdict_of_ports_addresses_and_protocol() {
+    let to_ssh = || Match::Port(End::Destination, 22..=22);
+    let host = Match::Address(End::Source, Prefix::new("10.0.1.1".parse().unwrap(), 32).unwrap());
+    let new = || Match::NewConnections { bound: Bound::Below, count: 1, per: Duration::from_s(1) };
+    let udp = || Match::Protocol(Protocol::Udp);
+    let conditions = vec![
+        to_ssh(),
+        Match::All(vec![to_ssh(), Match::PureAck]),
+        host,
+        Match::OneOf(vec![udp(), Match::PureAck]),
+        Match::All(vec![new(), udp()]),
+        Match::All(vec![Match::OneOf(vec![new()]), udp()]),
+        Match::FtpData,
+    ];
+    // A bucket in an `All` is evaluated last; the one within counts before UDP is asked for.
+    assert_eq!(left_open(conditions), [vec![0, 1, 2, 3, 5], vec![3, 5]]);
 }
 
 /// A connection that opens counts with whoever asks first: in the midst of a condition that is before the code point, right in an
