@@ -11,9 +11,9 @@
 mod condition;
 mod ftp;
 mod matching;
-mod rule_set;
 pub mod rules;
 mod tracker;
+mod verdict;
 
 use lastmile_units::Instant;
 

@@ -70,6 +70,16 @@ impl Facts<'_> {
     pub(super) fn connection(&self) -> Option<&Connection> {
         self.connection.as_ref().map(|direction| &*direction.connection)
     }
+
+    fn has_pattern(&self, bit: u64) -> bool {
+        self.connection().is_some_and(|connection| connection.patterns & bit != 0)
+    }
+
+    /// True for a SYN without ACK.
+    fn opens_connection(&self) -> bool {
+        let flags = self.meta.flags;
+        self.meta.protocol == Protocol::Tcp && flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::ACK)
+    }
 }
 
 impl Observer {
@@ -175,7 +185,7 @@ impl Check {
     pub(super) fn holds(&mut self, facts: &Facts<'_>) -> bool {
         match self {
             Self::Plain(condition) => plain(condition, facts),
-            Self::FirstPayload(bit) => facts.connection().is_some_and(|connection| connection.patterns & *bit != 0),
+            Self::FirstPayload(bit) => facts.has_pattern(*bit),
             Self::NewConnections(limit) => limit.holds(facts),
             Self::Not(inner) => !inner.holds(facts),
             Self::All(inner) => inner.iter_mut().all(|check| check.holds(facts)),
@@ -183,15 +193,17 @@ impl Check {
         }
     }
 
-    /// The answer that every packet of this direction of its connection gets; `None` if packets may get different answers, or if an answer
-    /// without evaluation would leave out the count of a new connection.
-    pub(super) fn of_connection(&self, facts: &Facts<'_>) -> Option<bool> {
+    /// The answer that follows from what is `known`; `None` if it needs more, or if an answer without evaluation would leave out the count of a
+    /// new connection.
+    pub(super) fn known(&self, known: Known, facts: &Facts<'_>) -> Option<bool> {
         match self {
-            Self::Plain(condition) => is_fixed(condition).then(|| plain(condition, facts)),
+            Self::Plain(condition) => known.answers(condition).then(|| plain(condition, facts)),
+            Self::FirstPayload(bit) if known == Known::Look => Some(facts.has_pattern(*bit)),
+            Self::NewConnections(_) if known == Known::Look && !facts.opens_connection() => Some(false),
             Self::FirstPayload(_) | Self::NewConnections(_) => None,
-            Self::Not(inner) => Some(!inner.of_connection(facts)?),
-            Self::All(inner) => decided_by(inner, false, facts),
-            Self::OneOf(inner) => decided_by(inner, true, facts),
+            Self::Not(inner) => Some(!inner.known(known, facts)?),
+            Self::All(inner) => decided_by(inner, false, known, facts),
+            Self::OneOf(inner) => decided_by(inner, true, known, facts),
         }
     }
 
@@ -207,10 +219,10 @@ impl Check {
 
 /// The answer of several checks: `decisive` if one of them gives it, the opposite if all give that. A decisive answer counts only if no check
 /// before it counts connections: that one is evaluated first.
-fn decided_by(checks: &[Check], decisive: bool, facts: &Facts<'_>) -> Option<bool> {
+fn decided_by(checks: &[Check], decisive: bool, known: Known, facts: &Facts<'_>) -> Option<bool> {
     let mut answer = Some(!decisive);
     for check in checks {
-        match check.of_connection(facts) {
+        match check.known(known, facts) {
             Some(one) if one == decisive => return Some(decisive),
             Some(_) => {}
             None if check.counts_connections() => return None,
@@ -220,18 +232,34 @@ fn decided_by(checks: &[Check], decisive: bool, facts: &Facts<'_>) -> Option<boo
     answer
 }
 
-/// Conditions with one answer for all packets of a connection's direction.
-const fn is_fixed(condition: &Match) -> bool {
-    matches!(
-        condition,
-        Match::Any
+/// The part of a packet from which an answer follows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Known {
+    /// The direction of its connection.
+    Connection,
+    /// That, its [`Look`](super::verdict::Look), and the patterns that its connection has shown.
+    Look,
+}
+
+impl Known {
+    const fn answers(self, condition: &Match) -> bool {
+        match condition {
+            Match::Any
             | Match::Never
             | Match::Protocol(_)
             | Match::ProtocolNumber(_)
             | Match::Port(..)
             | Match::Address(..)
-            | Match::FtpData
-    )
+            | Match::FtpData => true,
+            Match::PureAck
+            | Match::SackAck
+            | Match::Dscp(_)
+            | Match::TrafficClass { .. }
+            | Match::TcpFlags(_)
+            | Match::TcpFlagsOf { .. } => matches!(self, Self::Look),
+            _ => false,
+        }
+    }
 }
 
 /// A condition without parts and without a memory of its own.
@@ -297,10 +325,7 @@ impl NewConnections {
     }
 
     fn holds(&mut self, facts: &Facts<'_>) -> bool {
-        let opens = facts.meta.protocol == Protocol::Tcp
-            && facts.meta.flags.contains(TcpFlags::SYN)
-            && !facts.meta.flags.contains(TcpFlags::ACK);
-        match (opens, facts.key) {
+        match (facts.opens_connection(), facts.key) {
             (true, Some(key)) => self.takes(facts.now, key) == (self.bound == Bound::Below),
             _ => false,
         }

@@ -4,21 +4,20 @@
 //! `last` ends the list where it matches. The conditions [`Match::Class`] of the disciplines below then hold for the packet, as the marks of a
 //! firewall do for the `fw` filter of tc(8). The packet carries its class ([`Meta::class`](lastmile_packet::Meta::class)) until it departs.
 //!
-//! Published: tc-fw(8), and the rules of Netfilter's mangle table, which continue after a mark. A connection keeps the verdict of all conditions
-//! that cannot change within it, as connection tracking does: ports, addresses and protocol are compared with its first packet in each direction,
-//! and later packets evaluate only the rules that these leave open.
+//! Published: tc-fw(8), and the rules of Netfilter's mangle table, which continue after a mark. A connection keeps the part of the verdict that
+//! cannot change, as connection tracking does ([`super::verdict`]).
 //!
-//! Cost: one look-up of the connection, if some rule asks for addresses or ports, and the open rules. The first packet of a connection's direction
-//! evaluates every rule, as does a packet that is neither TCP nor UDP.
+//! Cost: one look-up of the connection, if some rule asks for addresses or ports; the rules that its kept verdict leaves open, and a count for each
+//! rule that matches. The first packet of a connection's direction evaluates every rule, as does a packet that is neither TCP nor UDP.
 
 use std::collections::BTreeSet;
 
 use lastmile_packet::Packet;
 use lastmile_units::Instant;
 
-use super::condition::{Check, Facts, Observer};
+use super::condition::{Check, Facts, Known, Observer};
 use super::matching::{Match, MatchError, check_patterns};
-use super::rule_set::RuleSet;
+use super::verdict::{Kept, Look, RuleSet, Verdict};
 use crate::discipline::Counter;
 use crate::{Backlog, Discipline, DropSink, Environment, Node, Spec};
 
@@ -109,11 +108,11 @@ impl<P: Packet, D: Discipline<P>> Rules<P, D> {
     fn class_of(&mut self, now: Instant, packet: &P) -> u16 {
         let mut found = None;
         let mut facts = self.observer.observe(now, packet, &mut found);
-        let open = open_rules(&self.rules, self.all, &mut facts);
+        let verdict = verdict(&self.rules, self.all, &mut facts);
         let mut decider = None;
-        for index in open.iter() {
+        for index in verdict.matched.or(&verdict.open) {
             let rule = &mut self.rules[index];
-            if rule.check.holds(&facts) {
+            if verdict.matched.contains(index) || rule.check.holds(&facts) {
                 rule.matched += 1;
                 decider = Some(index);
                 if rule.last {
@@ -131,18 +130,36 @@ impl<P: Packet, D: Discipline<P>> Rules<P, D> {
     }
 }
 
-/// The rules that may match a packet: `all` of a packet without a connection, else those that its connection leaves open.
-fn open_rules(rules: &[ActiveRule], all: RuleSet, facts: &mut Facts<'_>) -> RuleSet {
-    let Some(direction) = &facts.connection else { return all };
-    if let Some(open) = direction.open_rules() {
-        return open;
+/// The verdict that the connection of a packet keeps; without a connection, and for the first packet of a direction, `all` rules are open.
+fn verdict(rules: &[ActiveRule], all: RuleSet, facts: &mut Facts<'_>) -> Verdict {
+    let look = Look::of(facts.meta);
+    let unknown = Verdict { matched: RuleSet::default(), open: all };
+    let Some(direction) = &mut facts.connection else { return unknown };
+    let kept = *match direction.kept() {
+        kept @ Kept::Nothing => {
+            *kept = Kept::Once;
+            return unknown;
+        }
+        Kept::Open { last: Some((of, verdict)), .. } if *of == look => return *verdict,
+        kept => kept,
+    };
+    let known = |index: usize, known| rules[index].check.known(known, facts);
+    let open = match kept {
+        Kept::Open { open, .. } => open,
+        Kept::Nothing | Kept::Once => all.filter(|index| known(*index, Known::Connection) != Some(false)).collect(),
+    };
+    let mut verdict = Verdict::default();
+    for index in open {
+        match known(index, Known::Look) {
+            Some(true) => verdict.matched.insert(index),
+            Some(false) => {}
+            None => verdict.open.insert(index),
+        }
     }
-    let is_open = |index: &usize| rules[*index].check.of_connection(facts) != Some(false);
-    let open = (0..rules.len()).filter(is_open).collect();
     if let Some(direction) = &mut facts.connection {
-        direction.keep_open_rules(open);
+        *direction.kept() = Kept::Open { open, last: Some((look, verdict)) };
     }
-    open
+    verdict
 }
 
 impl<P: Packet, D: Discipline<P>> Discipline<P> for Rules<P, D> {

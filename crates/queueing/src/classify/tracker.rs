@@ -10,7 +10,7 @@ use lastmile_units::{Duration, Instant};
 
 use super::ftp::Announced;
 use super::matching::Pattern;
-use super::rule_set::RuleSet;
+use super::verdict::Kept;
 
 /// The most connections that a tracker holds.
 pub(super) const CONNECTIONS: u32 = 131_072;
@@ -30,12 +30,11 @@ pub(super) struct Connection {
     pub(super) patterns: u64,
     /// FTP announced the connection.
     pub(super) ftp_data: bool,
-    /// Rules that its addresses, ports and protocol leave open; `None` before the first packet of a direction. By direction: from the lower
-    /// address, to the lower address.
-    open_rules: [Option<RuleSet>; 2],
+    /// Verdicts of the rules, by direction: from the lower address, to the lower address.
+    kept: [Kept; 2],
     bytes_in_this_second: u64,
     second_began: Instant,
-    /// The first payload has been searched, by direction as in `open_rules`.
+    /// The first payload has been searched, by direction as in `kept`.
     searched: [bool; 2],
 }
 
@@ -48,12 +47,9 @@ pub(super) struct Direction<'a> {
 }
 
 impl Direction<'_> {
-    pub(super) const fn open_rules(&self) -> Option<RuleSet> {
-        self.connection.open_rules[self.reversed as usize]
-    }
-
-    pub(super) const fn keep_open_rules(&mut self, open: RuleSet) {
-        self.connection.open_rules[self.reversed as usize] = Some(open);
+    /// State of the rules for this direction.
+    pub(super) const fn kept(&mut self) -> &mut Kept {
+        &mut self.connection.kept[self.reversed as usize]
     }
 }
 
@@ -183,6 +179,7 @@ impl Connection {
             return;
         }
         self.searched[direction] = true;
+        self.kept.iter_mut().for_each(Kept::forget_look);
         for (index, pattern) in patterns.iter().enumerate() {
             if pattern.is_in(text) {
                 self.patterns |= 1 << index.min(63);

@@ -1,5 +1,5 @@
 use lastmile_packet::{
-    FlowAddresses, FlowDirectory, FlowId, IpAddresses, Meta, Options, Protocol, SackBlock, SeqNumber, TcpFlags,
+    FlowAddresses, FlowDirectory, FlowId, FlowKey, IpAddresses, Meta, Options, Protocol, SackBlock, SeqNumber, TcpFlags,
 };
 use lastmile_units::{BitRate, ByteCount, Duration, PacketCount};
 
@@ -476,17 +476,24 @@ fn asked_class(holds: &[bool], last: usize) -> usize {
     (0..=last).rev().find(|index| holds[*index]).map_or(3, |index| index % 3)
 }
 
-/// Rules that a connection of flow 0 leaves open after the first packet of each direction.
-fn left_open(conditions: Vec<Match>) -> [Vec<usize>; 2] {
+/// Rules that the connection of flow 0 leaves open, and those that a segment of data with this byte of TOS matches without evaluation and leaves
+/// to evaluate, by direction.
+fn kept(conditions: Vec<Match>, traffic_class: u8) -> [[Vec<usize>; 3]; 2] {
     let queue = crate::Fifo::in_packets(PacketCount::new(100), Overflow::Tail);
     let rule = |matches| Rule { matches, class: 0, last: false };
     let rules: Vec<Rule> = conditions.into_iter().map(rule).collect();
     let mut rules: Rules<Meta, crate::Fifo<Meta>> = Rules::new(&rules, 1, &environment(), queue);
     [data(0), data(1)].map(|packet| {
-        rules.enqueue(Instant::ZERO, packet, &mut |_, _, _| {});
+        let packet = Meta { traffic_class, ..packet };
+        for _ in 0..2 {
+            rules.enqueue(Instant::ZERO, packet, &mut |_, _, _| {});
+        }
         let mut found = None;
         let mut facts = rules.observer.observe(Instant::ZERO, &packet, &mut found);
-        facts.connection.as_mut().and_then(|direction| direction.open_rules()).map_or(vec![], |open| open.iter().collect())
+        match *facts.connection.as_mut().unwrap().kept() {
+            Kept::Open { open, last: Some((_, verdict)) } => [open, verdict.matched, verdict.open].map(Iterator::collect),
+            other => panic!("{other:?}"),
+        }
     })
 }
 
@@ -505,9 +512,38 @@ fn a_connection_keeps_the_verdict_of_ports_addresses_and_protocol() {
         Match::All(vec![new(), udp()]),
         Match::All(vec![Match::OneOf(vec![new()]), udp()]),
         Match::FtpData,
+        Match::AtMostBytes(100),
+        Match::All(vec![to_ssh(), Match::Dscp(46)]),
+        Match::FirstPayload(Pattern { bytes: b"SSH".to_vec(), at: None }),
     ];
     // A bucket in an `All` is evaluated last; the one within counts before UDP is asked for.
-    assert_eq!(left_open(conditions), [vec![0, 1, 2, 3, 5], vec![3, 5]]);
+    let there = [vec![0, 1, 2, 3, 5, 7, 8, 9], vec![0, 2, 8, 9], vec![7]];
+    assert_eq!(kept(conditions, 46 << 2), [there, [vec![3, 5, 7, 9], vec![9], vec![7]]]);
+}
+
+/// 46 is EF: a packet of another look is not decided as the last.
+#[test]
+fn a_verdict_holds_for_packets_of_its_look() {
+    let mut bench = Bench::new(&[(Match::Port(End::Either, 22..=22), 0), (Match::Dscp(46), 1), (Match::PureAck, 2)]);
+    let marked = |packet| Meta { traffic_class: 46 << 2, ..packet };
+    let packets = [data(0), data(0), data(0), marked(data(0)), marked(data(0)), ack(0), data(0), marked(ack(1)), data(1)];
+    assert_eq!(packets.map(|packet| bench.class_of(packet)), [0, 0, 0, 1, 1, 2, 0, 2, 0]);
+}
+
+/// The request shows its pattern with the third packet of its look.
+#[test]
+fn a_pattern_changes_the_verdict_of_a_look() {
+    let mut tracker = super::super::tracker::Tracker::new(environment().hash_key);
+    assert!(tracker.look_for(&Pattern { bytes: b"GET".to_vec(), at: None }).is_some());
+    let mut direction = tracker.observe(Instant::ZERO, &syn(2), &key(2), &World);
+    let look = Look::of(&syn(2));
+    *direction.kept() = Kept::Open { open: RuleSet::default(), last: Some((look, Verdict::default())) };
+    let mut direction = tracker.observe(Instant::ZERO, &data(2), &key(2), &World);
+    assert!(matches!(direction.kept(), Kept::Open { last: None, .. }));
+}
+
+fn key(flow: u32) -> FlowKey {
+    FlowKey { addresses: World.addresses(FlowId::new(flow)), protocol: 6 }
 }
 
 /// A connection that opens counts with whoever asks first: in the midst of a condition that is before the code point, right in an
