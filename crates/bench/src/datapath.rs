@@ -138,7 +138,8 @@ pub(crate) fn long_list() -> [(Spec, LinkLayer); 2] {
         };
         Rule { matches: Match::All(matches), class: 1, last: false }
     };
-    let rules = std::iter::once(Rule { matches: Match::PureAck, class: 0, last: false }).chain((1..LONG_LIST).map(rule));
+    let rules =
+        std::iter::once(Rule { matches: Match::PureAck, class: 0, last: false }).chain((1..LONG_LIST).map(rule));
     let class = |number| ClassSpec { matches: Match::Class(number), queue: Spec::fifo(1_000) };
     let queue = Box::new(Spec::Priority { classes: vec![class(0), class(1)] });
     let up = Spec::Rules(rules::Config { rules: rules.collect(), otherwise: 1, names: Vec::new(), queue });

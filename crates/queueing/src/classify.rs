@@ -1,10 +1,12 @@
 //! Classifiers: they give a packet its class of a scheduler.
 //!
-//! A [`Matcher`] answers yes or no, and a [`Classifier`] names a class. In a [`FirstMatch`] the first matching rule decides,
-//! as in the filters of tc(8). In [`Rules`] the last matching rule decides.
+//! A [`Matcher`] answers yes or no, and a [`Classifier`] names a class. In a [`FirstMatch`] the
+//! first matching rule decides, as in the filters of tc(8). In [`Rules`] the last matching rule
+//! decides.
 //!
-//! A [`Match`] is a condition as plain data, as configurations hold it. A [`Condition`] evaluates it: it holds the
-//! [`Environment`](crate::Environment), which knows the addresses of simulated flows, and the state of connections and hosts.
+//! A [`Match`] is a condition as plain data, as configurations hold it. A [`Condition`] evaluates
+//! it: it holds the [`Environment`](crate::Environment), which knows the addresses of simulated
+//! flows, and the state of connections and hosts.
 //!
 //! Cost of [`FirstMatch`]: the rules up to the first that matches.
 

@@ -1,4 +1,4 @@
-//! Conditions at work.
+//! Conditions, evaluated.
 
 use core::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::matching::{Bound, Match};
 use super::tracker::{Connection, Direction, Tracker};
 use crate::Environment;
 
-/// A [`Match`] at work.
+/// A [`Match`], ready to be evaluated.
 #[derive(Clone, Debug)]
 pub struct Condition {
     check: Check,
@@ -29,7 +29,7 @@ impl Condition {
     }
 }
 
-/// For flows that are known by their number alone.
+/// A condition for flows that are known by their number alone.
 impl From<Match> for Condition {
     fn from(condition: Match) -> Self {
         Self::new(&condition, &Environment::default())
@@ -48,7 +48,7 @@ impl<P: Packet> Matcher<P> for Condition {
     }
 }
 
-/// What the checks of one classifier ask of a packet, found once for all of them.
+/// Finds the facts of a packet, once for all checks of one classifier.
 #[derive(Clone)]
 pub(super) struct Observer {
     flows: Arc<dyn FlowDirectory>,
@@ -58,7 +58,7 @@ pub(super) struct Observer {
     tracker: Option<Box<Tracker>>,
 }
 
-/// What is known of a packet.
+/// The facts of a packet that checks ask for.
 pub(super) struct Facts<'a> {
     now: Instant,
     pub(super) meta: &'a Meta,
@@ -88,7 +88,7 @@ impl Observer {
         Self { flows, hash_key: environment.hash_key, asks_for_key: false, tracker: None }
     }
 
-    /// `found` holds the key of a packet that does not have it itself.
+    /// The facts of a packet. `found` holds the key of a packet that does not carry it.
     #[inline]
     pub(super) fn observe<'a>(
         &'a mut self,
@@ -134,10 +134,10 @@ impl fmt::Debug for Observer {
     }
 }
 
-/// One condition, its parts in the order in which they are asked.
+/// One condition, its parts in the order of their evaluation.
 #[derive(Clone, Debug)]
 pub(super) enum Check {
-    /// What packet and connection say alone.
+    /// A condition that packet and connection decide alone.
     Plain(Match),
     /// The connection's first payload bytes hold the pattern of this bit.
     FirstPayload(u64),
@@ -155,13 +155,13 @@ impl Check {
             Match::OneOf(inner) => Self::OneOf(inner.iter().map(of).collect()),
             Match::All(inner) => {
                 let mut inner: Vec<Self> = inner.iter().map(of).collect();
-                // Buckets count what the others let through.
+                // Buckets count packets that the other conditions match.
                 inner.sort_by_key(|check| matches!(check, Self::NewConnections(_)));
                 Self::All(inner)
             }
             Match::FirstPayload(pattern) => match observer.tracker().look_for(pattern) {
                 Some(bit) => Self::FirstPayload(bit),
-                // Spec::build refuses so many patterns.
+                // `Spec::build` refuses more patterns than there are bits.
                 None => Self::Plain(Match::Never),
             },
             Match::NewConnections { bound, count, per } => {
@@ -193,8 +193,8 @@ impl Check {
         }
     }
 
-    /// The answer that follows from what is `known`; `None` if it needs more, or if an answer without evaluation would leave out the count of a
-    /// new connection.
+    /// The answer that follows from what is `known`; `None` if it needs more, or if an answer
+    /// without evaluation would leave out the count of a new connection.
     pub(super) fn known(&self, known: Known, facts: &Facts<'_>) -> Option<bool> {
         match self {
             Self::Plain(condition) => known.answers(condition).then(|| plain(condition, facts)),
@@ -217,8 +217,9 @@ impl Check {
     }
 }
 
-/// The answer of several checks: `decisive` if one of them gives it, the opposite if all give that. A decisive answer counts only if no check
-/// before it counts connections: that one is evaluated first.
+/// The answer of several checks: `decisive` if one of them gives it, the opposite if all give that.
+/// A decisive answer counts only if no check before it counts connections: that one is evaluated
+/// first.
 fn decided_by(checks: &[Check], decisive: bool, known: Known, facts: &Facts<'_>) -> Option<bool> {
     let mut answer = Some(!decisive);
     for check in checks {
@@ -262,7 +263,7 @@ impl Known {
     }
 }
 
-/// A condition without parts and without a memory of its own.
+/// Evaluates a condition without parts and without state of its own.
 fn plain(condition: &Match, facts: &Facts<'_>) -> bool {
     let Facts { meta, key, .. } = facts;
     let connection = facts.connection();
@@ -297,23 +298,24 @@ fn plain(condition: &Match, facts: &Facts<'_>) -> bool {
             connection.is_some_and(|connection| bound.holds(connection.bytes_in_last_second * 8, limit.as_bps()))
         }
         Match::FtpData => connection.is_some_and(|connection| connection.ftp_data),
-        // What is left is never, or stands in a check of its own.
+        // `Never`, and conditions that have a check of their own.
         _ => false,
     }
 }
 
-/// How many hosts have a bucket at once. A further host has a full one, in the place of one that was left alone for long or used once.
+/// The most hosts with a bucket at once. A further host gets a full one, and replaces a host that
+/// has been silent for long or was used once.
 const HOSTS: u32 = 4096;
 
 /// A bucket of new connections for each host.
 #[derive(Clone, Debug)]
 pub(super) struct NewConnections {
     bound: Bound,
-    /// Time in which a connection flows into the bucket.
+    /// Time in which the bucket gains a connection.
     each: Duration,
     per: Duration,
     hosts: FlowTable,
-    /// By the number of the host: when its bucket will be full again.
+    /// By the number of the host: the time at which its bucket will be full again.
     full_at: Vec<Instant>,
 }
 

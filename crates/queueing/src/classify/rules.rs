@@ -1,14 +1,18 @@
 //! A list of rules above a scheduler gives each packet its class.
 //!
-//! The rules are evaluated in order and the last that matches decides, so a later rule may re-mark what an earlier rule marked. A rule that is
-//! `last` ends the list where it matches. The conditions [`Match::Class`] of the disciplines below then hold for the packet, as the marks of a
-//! firewall do for the `fw` filter of tc(8). The packet carries its class ([`Meta::class`](lastmile_packet::Meta::class)) until it departs.
+//! The rules are evaluated in order and the last that matches decides, so a later rule may re-mark
+//! what an earlier rule marked. A rule that is `last` ends the list where it matches. The
+//! conditions [`Match::Class`] of the disciplines below then hold for the packet, as the marks of a
+//! firewall do for the `fw` filter of tc(8). The packet carries its class
+//! ([`Meta::class`](lastmile_packet::Meta::class)) until it departs.
 //!
-//! Published: tc-fw(8), and the rules of Netfilter's mangle table, which continue after a mark. A connection keeps the part of the verdict that
-//! cannot change, as connection tracking does ([`super::verdict`]).
+//! Published: tc-fw(8), and the rules of Netfilter's mangle table, which continue after a mark. A
+//! connection keeps the part of the verdict that cannot change, as connection tracking does
+//! ([`super::verdict`]).
 //!
-//! Cost: one look-up of the connection, if some rule asks for addresses or ports; the rules that its kept verdict leaves open, and a count for each
-//! rule that matches. The first packet of a connection's direction evaluates every rule, as does a packet that is neither TCP nor UDP.
+//! Cost: one look-up of the connection, if some rule asks for addresses or ports; the rules that
+//! its kept verdict leaves open, and a count for each rule that matches. The first packet of a
+//! connection's direction evaluates every rule, as does a packet that is neither TCP nor UDP.
 
 use std::collections::BTreeSet;
 
@@ -110,7 +114,7 @@ impl<P: Packet, D: Discipline<P>> Rules<P, D> {
         let mut facts = self.observer.observe(now, packet, &mut found);
         let verdict = verdict(&self.rules, self.all, &mut facts);
         let mut decider = None;
-        for index in verdict.matched.or(&verdict.open) {
+        for index in verdict.possible {
             let rule = &mut self.rules[index];
             if verdict.matched.contains(index) || rule.check.holds(&facts) {
                 rule.matched += 1;
@@ -130,10 +134,11 @@ impl<P: Packet, D: Discipline<P>> Rules<P, D> {
     }
 }
 
-/// The verdict that the connection of a packet keeps; without a connection, and for the first packet of a direction, `all` rules are open.
+/// The verdict that the connection of a packet keeps; without a connection, and for the first
+/// packet of a direction, `all` rules are possible.
 fn verdict(rules: &[ActiveRule], all: RuleSet, facts: &mut Facts<'_>) -> Verdict {
     let look = Look::of(facts.meta);
-    let unknown = Verdict { matched: RuleSet::default(), open: all };
+    let unknown = Verdict { matched: RuleSet::default(), possible: all };
     let Some(direction) = &mut facts.connection else { return unknown };
     let kept = *match direction.kept() {
         kept @ Kept::Nothing => {
@@ -151,10 +156,11 @@ fn verdict(rules: &[ActiveRule], all: RuleSet, facts: &mut Facts<'_>) -> Verdict
     let mut verdict = Verdict::default();
     for index in open {
         match known(index, Known::Look) {
+            Some(false) => continue,
             Some(true) => verdict.matched.insert(index),
-            Some(false) => {}
-            None => verdict.open.insert(index),
+            None => {}
         }
+        verdict.possible.insert(index);
     }
     if let Some(direction) = &mut facts.connection {
         *direction.kept() = Kept::Open { open, last: Some((look, verdict)) };

@@ -155,7 +155,8 @@ fn what_can_just_be_is_allowed() {
     }
 }
 
-/// Two packets of 40 bytes make a connection of more than 50. One-packet connections, more than are remembered, switch that off for nobody.
+/// Two packets of 40 bytes make a connection of more than 50. One-packet connections, more than are
+/// remembered, switch that off for nobody.
 #[test]
 fn a_flood_of_connections_forgets_none_that_goes_on() {
     let mut more_than_one = condition(&Match::ConnectionBytes(Bound::Above, ByteCount::new(50)));

@@ -1,9 +1,12 @@
-//! The state of connections: bytes, rate, patterns in their first payload bytes, announcement by FTP, and the rules that they leave open.
+//! The state of connections: bytes, rate, patterns in their first payload bytes, announcement by
+//! FTP, and the rules that they leave open.
 //!
-//! Bounded: [`CONNECTIONS`] connections. Above that, each new connection replaces one of a single packet, or one that has been silent for long;
-//! a replaced connection that continues is a new one. Deterministic: see [`lastmile_packet::FlowTable`].
+//! Bounded: [`CONNECTIONS`] connections. Above that, each new connection replaces one of a single
+//! packet, or one that has been silent for long; a replaced connection that continues is a new one.
+//! Deterministic: see [`lastmile_packet::FlowTable`].
 //!
-//! Cost: a look-up by the number of its flow a packet, a keyed hash for a new flow, and a search of the first payload packet of each direction.
+//! Cost: a look-up by the number of its flow a packet, a keyed hash for a new flow, and a search of
+//! the first payload packet of each direction.
 
 use lastmile_packet::{FlowDirectory, FlowId, FlowKey, FlowTable, HashKey, Interned, Meta, Packet, TcpFlags};
 use lastmile_units::{Duration, Instant};
@@ -59,7 +62,8 @@ pub(super) struct Tracker {
     table: FlowTable,
     /// By slot of the table.
     connections: Vec<Connection>,
-    /// By flow: the last number that the table gave its connection. The number may belong to another connection since; its key shows that.
+    /// By flow: the last number that the table gave its connection. The number may belong to
+    /// another connection since; its key shows that.
     by_flow: Vec<Option<FlowId>>,
     patterns: Vec<Pattern>,
     ftp: Option<Announced>,
@@ -71,7 +75,8 @@ impl Tracker {
         Self { table, connections: Vec::new(), by_flow: Vec::new(), patterns: Vec::new(), ftp: None }
     }
 
-    /// Adds a pattern to search for. Returns its bit in [`Connection::patterns`], or `None` if there are too many patterns.
+    /// Adds a pattern to search for. Returns its bit in [`Connection::patterns`], or `None` if
+    /// there are too many patterns.
     pub(super) fn look_for(&mut self, pattern: &Pattern) -> Option<u64> {
         let known = self.patterns.iter().position(|known| known == pattern);
         let index = known.unwrap_or_else(|| {

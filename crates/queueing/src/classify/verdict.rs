@@ -1,6 +1,7 @@
 //! The verdict of a list of rules about the packets of one direction of a connection, kept with the connection.
 //!
-//! Two levels, since two things change at different times. Ports, addresses and protocol never change within a connection: they leave some rules
+//! Two levels, since two things change at different times. Ports, addresses and protocol never
+//! change within a connection: they leave some rules
 //! *open*. Traffic class, flags and the kind of ACK (the *look* of a packet) change now and then: for packets of one look most open rules are
 //! decided, and only lengths, byte counts, rates and new connections are left to evaluate.
 
@@ -21,14 +22,6 @@ impl RuleSet {
 
     pub(super) const fn contains(&self, rule: usize) -> bool {
         self.0[rule / 64] >> (rule % 64) & 1 != 0
-    }
-
-    /// Both sets together.
-    pub(super) fn or(mut self, other: &Self) -> Self {
-        for (word, more) in self.0.iter_mut().zip(other.0) {
-            *word |= more;
-        }
-        self
     }
 }
 
@@ -72,11 +65,13 @@ impl Look {
     }
 }
 
-/// The rules that match a packet, and those that have to be evaluated.
+/// The verdict about packets of one look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Verdict {
+    /// Rules that match without evaluation.
     pub(super) matched: RuleSet,
-    pub(super) open: RuleSet,
+    /// Rules that match or have to be evaluated.
+    pub(super) possible: RuleSet,
 }
 
 /// State of the rules for one direction of a connection.
@@ -115,7 +110,6 @@ mod tests {
         let set: RuleSet = rules.into_iter().rev().collect();
         assert!(set.eq(rules));
         assert!(set.contains(200) && !set.contains(201));
-        assert!(set.or(&[2, 255].into_iter().collect()).eq([0, 1, 2, 63, 64, 200, 255]));
         assert_eq!(RuleSet::default().next(), None);
     }
 }
