@@ -286,7 +286,7 @@ fn the_kernel_sorts_what_leaves_as_the_datapath_does() {
     compare("east", &target, true, &conditions());
 }
 
-/// The hook at the egress of a device is younger (Linux 5.16), and reads the same headers: one condition of each kind.
+/// At the ingress of the device, from where packets pass the intermediate device.
 #[test]
 #[ignore = "needs root: real packets"]
 fn the_kernel_sorts_what_comes_in_as_the_datapath_does() {

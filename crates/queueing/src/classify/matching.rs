@@ -101,7 +101,10 @@ pub enum MatchError {
     #[error("an empty pattern")]
     EmptyPattern,
     /// A pattern beyond the bytes that are searched.
-    #[error("a pattern that ends at byte {0}; the first {max} bytes of a payload are looked at", max = Pattern::LOOKED_AT)]
+    #[error(
+        "a pattern that ends at byte {0}; the first {max} bytes of a payload are looked at",
+        max = Pattern::LOOKED_AT
+    )]
     PatternTooFar(usize),
     /// More patterns than one classifier has bits for.
     #[error("{0} patterns of first payload bytes; there are at most {max}", max = Match::MAX_PATTERNS)]

@@ -58,7 +58,7 @@ fn conditions_combine() {
     assert!(!covers(&Match::Not(Box::new(small_tcp)), &ack()));
     assert!(!covers(&either, &ack()));
     assert!(covers(&either, &Meta { flow: FlowId::new(7), ..ack() }));
-    // A UDP packet has no TCP flags, whatever stands in its metadata.
+    // A UDP packet has no TCP flags, whatever its metadata hold.
     assert!(!covers(&either, &Meta { flags: TcpFlags::SYN, protocol: Protocol::Udp, ..ack() }));
     assert!(covers(&Match::All(vec![]), &ack()) && !covers(&Match::OneOf(vec![]), &ack()));
 }

@@ -1,9 +1,9 @@
-//! The verdict of a list of rules about the packets of one direction of a connection, kept with the connection.
+//! The verdict of a list of rules about one direction of a connection, kept with the connection.
 //!
-//! Two levels, since two things change at different times. Ports, addresses and protocol never
-//! change within a connection: they leave some rules
-//! *open*. Traffic class, flags and the kind of ACK (the *look* of a packet) change now and then: for packets of one look most open rules are
-//! decided, and only lengths, byte counts, rates and new connections are left to evaluate.
+//! A verdict has two levels, since two things change at different times. Ports, addresses and
+//! protocol never change within a connection; the rules that they do not rule out are open. Traffic
+//! class, flags and the kind of ACK (the look of a packet) change now and then. They decide most
+//! open rules: lengths, byte counts, rates and new connections are left to evaluate.
 
 use lastmile_packet::{Meta, TcpFlags};
 

@@ -282,7 +282,7 @@ fn what_cannot_be_is_refused() {
     assert_eq!(refused(class, 1), why);
 }
 
-/// RFC 9293, section 3.5: a SYN without ACK opens. What is none takes nothing from the bucket of one.
+/// RFC 9293, section 3.5: a SYN without ACK opens. Other packets take nothing from its bucket.
 #[test]
 fn only_a_syn_without_ack_opens_a_connection() {
     let limit = Match::NewConnections { bound: Bound::Below, count: 1, per: Duration::from_s(1) };
@@ -410,7 +410,7 @@ fn any_packet() -> impl Strategy<Value = Meta> {
 }
 
 proptest! {
-    /// Against each condition asked by itself: what fields leave out would not have matched.
+    /// Class and counters are those of the conditions, evaluated one by one.
     #[test]
     fn a_long_list_decides_as_its_rules_one_by_one(
         conditions in prop::collection::vec(condition(), 1..100),
@@ -437,13 +437,16 @@ proptest! {
 }
 
 proptest! {
-    /// Few kinds of packets that come again and again, so that most decisions are remembered ones:
-    /// against each condition asked by itself, as are all that is counted.
+    /// Few kinds of packets that come again and again, so that most verdicts are kept ones. Each
+    /// verdict and each counter is compared with the conditions, evaluated one by one.
     #[test]
-    fn what_is_remembered_is_what_the_rules_decide(
+    fn a_kept_verdict_is_that_of_the_rules(
         rules in prop::collection::vec((condition(), prop::bool::weighted(0.2)), 1..10),
         packets in prop::collection::vec(any_packet(), 1..4),
-        comes in prop::collection::vec((any::<prop::sample::Index>(), 0..10_u32, prop_oneof![4 => Just(0), 1 => 0..700_u64]), 1..200),
+        comes in prop::collection::vec(
+            (any::<prop::sample::Index>(), 0..10_u32, prop_oneof![4 => Just(0), 1 => 0..700_u64]),
+            1..200,
+        ),
     ) {
         let mut alone: Vec<Condition> =
             rules.iter().map(|(condition, _)| Condition::new(condition, &environment())).collect();
