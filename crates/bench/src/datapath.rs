@@ -11,10 +11,12 @@ use std::time::Instant as Clock;
 use lastmile_linklayer::LinkLayer;
 use lastmile_live::bump::{BATCH, Bump, BumpConfig, HopConfig};
 use lastmile_live::io::{Framing, Port, Refusal};
-use lastmile_packet::{Frame, HashKey};
+use lastmile_packet::{Frame, HashKey, Protocol};
+use lastmile_queueing::classify::Prefix;
+use lastmile_queueing::classify::rules::{self, Rule};
 use lastmile_queueing::compress::Compression;
-use lastmile_queueing::line;
-use lastmile_queueing::spec::Spec;
+use lastmile_queueing::spec::{ClassSpec, Spec};
+use lastmile_queueing::{End, Match, line};
 use lastmile_scenario::policy::{Line, Policy};
 use lastmile_units::{BitRate, Duration, Instant};
 
@@ -34,6 +36,8 @@ const LINE: BitRate = BitRate::from_mbit_per_s(100_000);
 const WARM_UP: u64 = 400_000;
 const MEASURED: u64 = 64_000;
 const ROUNDS: u32 = 10;
+/// Rules of a long list; a list has at most 256.
+const LONG_LIST: u16 = 200;
 
 /// What stands between the ports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,18 +48,21 @@ pub(crate) enum Between {
     Fifo,
     /// The policy adsl-optimizer with the Smart ACK Dropper in its ACK class.
     SixClasses,
+    /// [`LONG_LIST`] rules over two FIFOs.
+    LongList,
     /// A ready policy, at a rate that it never meets.
     Policy(&'static str),
 }
 
 impl Between {
-    pub(crate) const ALL: [Self; 3] = [Self::Bare, Self::Fifo, Self::SixClasses];
+    pub(crate) const ALL: [Self; 4] = [Self::Bare, Self::Fifo, Self::SixClasses, Self::LongList];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Bare => "bare forwarder",
             Self::Fifo => "one fifo",
             Self::SixClasses => "six classes and sad",
+            Self::LongList => "200 rules over priority",
             Self::Policy(name) => name,
         }
     }
@@ -117,6 +124,26 @@ pub(crate) fn six_classes(rate: BitRate) -> [(Spec, LinkLayer); 2] {
     let text = text.replace("kind = \"sfq\", perturb = \"10 s\"", "kind = \"fifo\"");
     let layer = LinkLayer::from_name("pppoa-vcmux").expect("a preset");
     middlebox("adsl-optimizer with sad", &text, rate, layer)
+}
+
+/// A priority of two FIFOs below [`LONG_LIST`] rules: of three, one asks for a port, one for a host, and one for marked small packets.
+pub(crate) fn long_list() -> [(Spec, LinkLayer); 2] {
+    let rule = |number: u16| {
+        let end = if number.is_multiple_of(2) { End::Destination } else { End::Either };
+        let host = Prefix::new([198, 51, 100, number.to_be_bytes()[1]].into(), 32).expect("at most 32 bits");
+        let matches = match number % 3 {
+            0 => vec![Match::Protocol(Protocol::Tcp), Match::Port(end, 1_000 + number..=1_001 + number)],
+            1 => vec![Match::Address(end, host), Match::Not(Box::new(Match::PureAck))],
+            _ => vec![Match::Dscp(1 + number.to_be_bytes()[1] % 62), Match::AtMostBytes(200)],
+        };
+        Rule { matches: Match::All(matches), class: 1, last: false }
+    };
+    let rules =
+        std::iter::once(Rule { matches: Match::PureAck, class: 0, last: false }).chain((1..LONG_LIST).map(rule));
+    let class = |number| ClassSpec { matches: Match::Class(number), queue: Spec::fifo(1_000) };
+    let queue = Box::new(Spec::Priority { classes: vec![class(0), class(1)] });
+    let up = Spec::Rules(rules::Config { rules: rules.collect(), otherwise: 1, names: Vec::new(), queue });
+    [up, Spec::fifo(1_000)].map(|queue| (queue, LinkLayer::from_name("ip").expect("a preset")))
 }
 
 /// The queues of a middlebox with a ready policy, on Ethernet frames.
@@ -199,6 +226,7 @@ impl Way {
             Between::Bare => None,
             Between::Fifo => Some([(Spec::fifo(1_000), layer), (Spec::fifo(1_000), layer)]),
             Between::SixClasses => Some(six_classes(LINE)),
+            Between::LongList => Some(long_list()),
             Between::Policy(name) => Some(ready_policy(name, LINE)),
         };
         let bump = queues.map(|queues| {

@@ -9,12 +9,23 @@ use lastmile_units::BitRate;
 pub const DEVICE: &str = "$DEV";
 /// Stands for the intermediate functional block through which what comes in is sent.
 pub const IFB: &str = "$IFB";
+/// Stands for the name of the table of nft that belongs to the device.
+pub const TABLE: &str = "$TABLE";
+
+/// The table of nft that belongs to a device. nft takes letters, digits, dots and hyphens.
+#[must_use]
+pub fn table_of(device: &str) -> String {
+    let allowed = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') { c } else { '_' };
+    format!("lastmile-{}", device.chars().map(allowed).collect::<String>())
+}
 
 /// A command, and what it leaves behind.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Command {
     words: Vec<String>,
-    /// What is there when it has run.
+    /// The text that it reads from its standard input.
+    input: Option<String>,
+    /// The state that it leaves behind.
     pub leaves: Option<Expected>,
 }
 
@@ -22,7 +33,7 @@ impl Command {
     /// The command of these words, which blanks separate.
     #[must_use]
     pub fn new(words: &str) -> Self {
-        Self { words: words.split_whitespace().map(str::to_owned).collect(), leaves: None }
+        Self { words: words.split_whitespace().map(str::to_owned).collect(), input: None, leaves: None }
     }
 
     /// The same with one more word, blanks and all.
@@ -39,7 +50,15 @@ impl Command {
         self
     }
 
-    /// The same with what it leaves behind.
+    /// The command with a text on its standard input. The text is of nft, with [`DEVICE`], [`IFB`]
+    /// and [`TABLE`] as they are.
+    #[must_use]
+    pub fn reading(mut self, input: impl Into<String>) -> Self {
+        self.input = Some(input.into());
+        self
+    }
+
+    /// The command with the state that it leaves behind.
     #[must_use]
     pub fn leaving(mut self, expected: Expected) -> Self {
         self.leaves = Some(expected);
@@ -52,15 +71,29 @@ impl Command {
         &self.words
     }
 
+    /// The text on its standard input, with [`DEVICE`], [`IFB`] and [`TABLE`] for names.
+    #[must_use]
+    pub fn as_input(&self) -> Option<&str> {
+        self.input.as_deref()
+    }
+
     /// Program and arguments for these devices.
     #[must_use]
     pub fn on(&self, device: &str, ifb: &str) -> Vec<String> {
-        let place = |word: &String| match word.as_str() {
+        let name = |word: &String| match word.as_str() {
             DEVICE => device.to_owned(),
             IFB => ifb.to_owned(),
+            TABLE => table_of(device),
             _ => word.clone(),
         };
-        self.words.iter().map(place).collect()
+        self.words.iter().map(name).collect()
+    }
+
+    /// The text on its standard input for these devices.
+    #[must_use]
+    pub fn input_on(&self, device: &str, ifb: &str) -> Option<String> {
+        let named = |text: &String| text.replace(TABLE, &table_of(device)).replace(DEVICE, device).replace(IFB, ifb);
+        self.input.as_ref().map(named)
     }
 }
 
@@ -126,6 +159,11 @@ pub enum Object {
         /// Its place in the order.
         preference: u32,
     },
+    /// The table of nft that gives packets of a device their class.
+    Rules {
+        /// [`DEVICE`] or [`IFB`].
+        device: &'static str,
+    },
     /// A device.
     Link {
         /// [`DEVICE`] or [`IFB`].
@@ -163,8 +201,6 @@ pub enum Value {
     },
     /// This time in microseconds. The kernel's CoDel keeps times in units of 1024 ns, so that up to two less may be found.
     Time(u64),
-    /// A bytecode of so many instructions, of which this is all but the blanks.
-    Bytecode(String),
 }
 
 impl Value {
@@ -187,10 +223,6 @@ impl Value {
                 let most = i64::try_from(*us).unwrap_or(i64::MAX);
                 parse_number(found).is_some_and(|found| (least..=most).contains(&found))
             }
-            Self::Bytecode(code) => {
-                let bare = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-                bare(code) == bare(found)
-            }
         }
     }
 }
@@ -204,9 +236,6 @@ impl fmt::Display for Value {
             Self::Rate(rate) => write!(f, "{}bit", rate.as_bps()),
             Self::Burst { bytes, .. } => write!(f, "{bytes}b"),
             Self::Time(us) => write!(f, "{us}"),
-            Self::Bytecode(code) => {
-                write!(f, "{} instructions", code.split(',').next().unwrap_or_default())
-            }
         }
     }
 }
@@ -258,6 +287,14 @@ mod tests {
         assert_eq!(command.on("eth0", "ifb0")[10..], ["ifb0".to_owned(), "a b".to_owned()]);
     }
 
+    #[test]
+    fn a_table_is_named_after_its_device_in_letters_that_nft_takes() {
+        let command = Command::new("nft delete table inet $TABLE").reading("table inet $TABLE { \"$DEV\" \"$IFB\" }");
+        assert_eq!(command.on("ppp0", "")[4], "lastmile-ppp0");
+        let text = "table inet lastmile-eth0.7_2 { \"eth0.7:2\" \"ifb0\" }";
+        assert_eq!(command.input_on("eth0.7:2", "ifb0").as_deref(), Some(text));
+    }
+
     /// As iproute2 6.1 prints what HTB holds: whole kbit/s where they are whole or from a Mbit/s on.
     #[test]
     fn rates_are_compared_to_the_digits_that_are_printed() {
@@ -290,6 +327,5 @@ mod tests {
     #[test]
     fn numbers_are_compared_whatever_their_base() {
         assert!(Value::Number(0x20).is("0x20") && Value::Number(32).is("32") && !Value::Number(32).is("0x32"));
-        assert!(Value::Bytecode("2,48 0 0 0,6 0 0 1".into()).is("2,48 0 0 0,6 0 0 1"));
     }
 }

@@ -2,14 +2,13 @@
 
 use lastmile_linklayer::stab::Device;
 use lastmile_linklayer::{Framing, LinkLayer};
-use lastmile_queueing::{Match, Spec};
+use lastmile_queueing::Spec;
 use lastmile_units::{BitRate, ByteCount};
 
 use crate::accounting::Accounting;
-use crate::bpf::{self, Program};
 use crate::command::{Command, DEVICE, Expected, IFB, Object, Step, Value};
 use crate::leaf::{self, Place};
-use crate::marks::Marks;
+use crate::nft::{self, Handle, Memory};
 use crate::tree::{Class, Tree};
 use crate::{cake, ingress, words};
 
@@ -153,7 +152,6 @@ impl Making {
             self.left_out.push(remark.to_owned());
         }
         self.direction(IFB, down, &[], accounting);
-        self.steps.extend(ingress::redirect_steps());
         true
     }
 
@@ -185,6 +183,7 @@ impl Making {
             };
             let about = "overhead counts from the IP packet, whatever the device puts in front of it";
             self.steps.push(Step::run(about, Command::new(&words).leaving(expected)));
+            self.steps.extend(redirected(device));
             return flood(config.bandwidth.unwrap_or(direction.rate));
         }
         let tree = Tree::new(direction.queue, direction.rate, names, accounting);
@@ -193,9 +192,10 @@ impl Making {
         if tree.by_priority {
             self.by_priority(device, &tree, accounting);
         } else {
-            self.root(device, tree.otherwise, accounting);
+            // tc-htb(8): without a default class such packets are not shaped.
+            self.root(device, tree.otherwise.unwrap_or(0), accounting);
             self.shares(device, &tree, accounting);
-            self.rules(device, &tree, MAJOR, |minor| MAJOR << 16 | minor);
+            self.rules(device, &tree, of_htb);
         }
         flood(otherwise)
     }
@@ -267,7 +267,7 @@ impl Making {
         self.root(device, line.minor, accounting);
         self.steps.push(class_step(device, line, accounting));
         let bands = classes.len().max(2);
-        let default = tree.classes.iter().position(|class| class.minor == tree.otherwise).unwrap_or(1).max(1) - 1;
+        let default = tree.classes.iter().position(|class| Some(class.minor) == tree.otherwise).unwrap_or(1).max(1) - 1;
         let map = vec![default.to_string(); 16].join(" ");
         let parent = format!("{MAJOR:x}:{:x}", line.minor);
         let handle = QUEUES;
@@ -282,11 +282,11 @@ impl Making {
             let Some(queue) = class.queue else { continue };
             self.queue(device, &format!("{handle:x}:{band:x}"), handle + band, class, queue, accounting);
         }
-        let band = |minor: u32| {
-            let band = classes.iter().zip(1_u32..).find(|(class, _)| class.minor == minor);
-            handle << 16 | band.map_or(1, |(_, band)| band)
+        let band = |class: Option<u32>| {
+            let band = classes.iter().zip(1_u32..).find(|(of, _)| Some(of.minor) == class);
+            Handle { major: handle, minor: band.map_or(1, |(_, band)| band) }
         };
-        self.rules(device, tree, handle, band);
+        self.rules(device, tree, band);
         let then = core::mem::take(&mut self.steps);
         let (said, leaves) = (self.left_out.len(), classes.iter().filter_map(|class| Some((class, class.queue?))));
         for ((class, queue), handle) in leaves.zip(QUEUES..) {
@@ -294,7 +294,7 @@ impl Making {
             let parent = format!("{MAJOR:x}:{:x}", class.minor);
             self.queue(device, &parent, handle, class, queue, accounting);
         }
-        self.rules(device, tree, MAJOR, |minor| MAJOR << 16 | minor);
+        self.rules(device, tree, of_htb);
         // The same has been said of the other branch.
         self.left_out.truncate(said);
         let otherwise = core::mem::replace(&mut self.steps, outside);
@@ -303,51 +303,63 @@ impl Making {
         self.steps.push(Step::Choice { about, first, then, lacking, otherwise });
     }
 
-    /// The rules at `major:`, as one program; `class` gives the handle of a class by its number.
-    fn rules(&mut self, device: &'static str, tree: &Tree<'_>, major: u32, class: impl Fn(u32) -> u32) {
+    /// The rules as a table of nft; `class` gives the handle of a class by its number.
+    fn rules(&mut self, device: &'static str, tree: &Tree<'_>, class: impl Fn(Option<u32>) -> Handle) {
         if tree.rules.is_empty() {
+            self.steps.extend(redirected(device));
             return;
         }
-        let marks = if device == DEVICE { Marks::of_rules(tree.listed) } else { Marks::default() };
-        let name = |minor| tree.class(minor).map_or("", |class| class.name.as_str());
-        let mut told: Vec<(bpf::Rule<'_>, &str)> = Vec::new();
-        for rule in &tree.rules {
-            match bpf::obstacle(rule.matches, &marks) {
-                Some(why) => {
-                    let rule = format!("{} -> {}", words::condition(rule.matches), name(rule.minor));
-                    self.left_out.push(format!("the rule \"{rule}\": {why}; left out"));
-                }
-                None => {
-                    told.push((bpf::Rule { matches: rule.matches, class: class(rule.minor) }, name(rule.minor)));
-                }
-            }
-        }
-        let of = |told: &[(bpf::Rule<'_>, &str)]| {
-            let rules: Vec<bpf::Rule<'_>> = told.iter().map(|(rule, _)| *rule).collect();
-            Program::new(&rules, class(tree.otherwise), self.header, &marks)
+        let name = |minor: Option<u32>| match minor.and_then(|minor| tree.class(minor)) {
+            Some(class) => class.name.as_str(),
+            None => "unshaped",
         };
-        let mut program = of(&told);
-        while program.len() > bpf::MOST {
-            if let Some((rule, name)) = told.pop() {
-                let rule = format!("{} -> {name}", words::condition(rule.matches));
-                self.left_out.push(format!("the rule \"{rule}\": the program is too long; left out"));
+        let memory = if device == DEVICE { Memory::Kept } else { Memory::None };
+        let (mut about, mut rules) = (Vec::new(), Vec::new());
+        for rule in &tree.rules {
+            let words = format!("{} -> {}", words::condition(rule.matches), name(rule.class));
+            match nft::obstacle(rule.matches, memory) {
+                Some(why) => self.left_out.push(format!("the rule \"{words}\": {why}; left out")),
+                None => {
+                    about.push(words);
+                    rules.push(nft::Rule { matches: rule.matches, class: class(rule.class) });
+                }
             }
-            program = of(&told);
         }
-        self.steps.push(Step::Heading("Who belongs where: the first rule that matches decides".to_owned()));
-        self.steps.extend(marks.steps());
-        let mut about = vec![
-            "one program: its parts are those of the rules, and it returns the class".to_owned(),
-            "part 1 reads the headers".to_owned(),
-        ];
-        for ((rule, name), part) in told.iter().zip(2..) {
-            about.push(format!("part {part}: {} -> {name}", words::condition(rule.matches)));
+        about.push(format!("all others -> {}", name(tree.otherwise)));
+        self.steps.push(Step::Heading("The class of a packet: the first rule that matches decides".to_owned()));
+        let otherwise = class(tree.otherwise);
+        let load = |memory, lacking: &str, instead| Step::Choice {
+            about: vec![],
+            first: nft::command(device, &rules, otherwise, memory),
+            then: vec![],
+            lacking: lacking.to_owned(),
+            otherwise: instead,
+        };
+        let without = load(Memory::None, NO_RULES, redirected(device));
+        let mut step = match memory {
+            Memory::Kept if nft::asks_for_memory(&rules) => load(memory, NO_MEMORY, vec![without]),
+            _ => without,
+        };
+        if let Step::Choice { about: of_step, .. } = &mut step {
+            *of_step = about;
         }
-        about.push(format!("part {}: what is left -> {}", told.len() + 2, name(tree.otherwise)));
-        let pure_ack = told.iter().find(|(rule, _)| *rule.matches == Match::PureAck);
-        let ack = pure_ack.map(|(rule, _)| rule.class);
-        self.steps.push(filter(device, major, about, &program, ack));
+        self.steps.push(step);
     }
+}
+
+/// Sends what comes in through the intermediate device, where no table of nft does.
+fn redirected(device: &str) -> Vec<Step> {
+    if device == IFB { ingress::redirect_steps() } else { vec![] }
+}
+
+/// Said where connections are not tracked.
+const NO_MEMORY: &str = "connection tracking: rules that ask for connections or hosts never match";
+/// Said where no table can be loaded.
+const NO_RULES: &str = "nft(8), or what its table needs: every packet goes to the default class";
+
+/// The handle of a class of HTB. HTB does not shape packets of the number 0.
+fn of_htb(class: Option<u32>) -> Handle {
+    Handle { major: MAJOR, minor: class.unwrap_or(0) }
 }
 
 fn class_step(device: &'static str, class: &Class<'_>, accounting: &Accounting) -> Step {
@@ -374,44 +386,6 @@ fn class_step(device: &'static str, class: &Class<'_>, accounting: &Accounting) 
     let expected = Expected { object: Object::Class { device, id }, name: format!("class {name}"), values };
     let about = format!("class {name}: {} guaranteed, {} at most", class.rate, class.ceil);
     Step::run(about, Command::new(&words).leaving(expected))
-}
-
-/// The filter, or where the kernel has no BPF classifier what `u32` can tell of pure ACKs, whose class is `ack`.
-fn filter(device: &'static str, major: u32, about: Vec<String>, program: &Program, ack: Option<u32>) -> Step {
-    let parent = format!("{major:x}:");
-    let words = format!("tc filter add dev {device} parent {parent} protocol all pref 1 bpf bytecode");
-    let values = vec![("kind", Value::Text("bpf".to_owned())), ("bytecode", Value::Bytecode(program.lines().concat()))];
-    let object = Object::Filter { device, parent: parent.clone(), preference: 1 };
-    let expected = Expected { object, name: "rules".to_owned(), values };
-    let first =
-        Command::new(&words).word(program.lines().join("\n")).words(&format!("flowid {parent}1")).leaving(expected);
-    let lacking = "the BPF classifier: u32 tells pure ACKs, and no other rule".to_owned();
-    let otherwise = ack.map_or_else(Vec::new, |class| u32_pure_acks(device, &parent, class));
-    Step::Choice { about, first, then: vec![], lacking, otherwise }
-}
-
-/// Pure ACKs by `u32`, which cannot subtract: for each size of the TCP header the length that the IP packet has without payload.
-fn u32_pure_acks(device: &'static str, parent: &str, class: u32) -> Vec<Step> {
-    let flowid = format!("flowid {:x}:{:x}", class >> 16, class & 0xffff);
-    let add = format!("tc filter add dev {device} parent {parent}");
-    let words = |header: u32| {
-        let tcp = 20 + 4 * header;
-        // Five words of IP header, no fragment, TCP, and behind it no flag but ACK.
-        let v4 = format!(
-            "{add} protocol ip pref 2 u32 match u8 0x45 0xff at 0 match u16 {:#06x} 0xffff at 2 match u16 0 0x3fff at 6 \
-             match u8 6 0xff at 9 match u8 {:#04x} 0xf0 at 32 match u8 0x10 0xff at 33 {flowid}",
-            20 + tcp,
-            header * 16 + 80,
-        );
-        let v6 = format!(
-            "{add} protocol ipv6 pref 3 u32 match u16 {tcp:#06x} 0xffff at 4 match u8 6 0xff at 6 \
-             match u8 {:#04x} 0xf0 at 52 match u8 0x10 0xff at 53 {flowid}",
-            header * 16 + 80,
-        );
-        [v4, v6]
-    };
-    let steps = (0..=10).flat_map(words).map(|words| Step::run("", Command::new(&words)));
-    steps.collect()
 }
 
 #[cfg(test)]

@@ -11,28 +11,25 @@
 //! | `nearest` | what the kernel has nothing like, taken off a queue |
 //! | `tree` | classes of HTB, whatever the scheduler was |
 //! | `order` | "the last match decides" as "the first match decides" |
-//! | [`bpf`] | rules as one program of the BPF classifier |
-//! | `marks` | conditions with a memory, told by nft |
+//! | `nft` | rules as a table of nft |
 //! | `leaf`, `cake` | where packets wait |
 //! | [`ingress`] | what comes in: a policer, or an intermediate device |
 //! | [`script`] | the whole as a shell script |
 
 pub mod accounting;
-pub mod bpf;
 mod cake;
 pub mod command;
 mod configuration;
 pub mod ingress;
 mod leaf;
-mod marks;
 mod nearest;
+mod nft;
 mod order;
 pub mod script;
 mod tree;
 mod words;
 
 pub use accounting::Accounting;
-pub use command::{Command, DEVICE, Expected, IFB, Object, Step, Value};
+pub use command::{Command, DEVICE, Expected, IFB, Object, Step, TABLE, Value, table_of};
 pub use configuration::{Configuration, Direction, Flood, MAJOR, Request};
-pub use marks::TABLE;
 pub use nearest::nearest;

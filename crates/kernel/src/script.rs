@@ -4,11 +4,12 @@
 
 use lastmile_text::shell;
 
-use crate::command::{Command, DEVICE, IFB, Step};
+use crate::command::{Command, DEVICE, IFB, Step, TABLE};
 use crate::configuration::{Configuration, MAJOR};
 use crate::ingress::{ALIAS, PREFERENCE};
-use crate::marks::TABLE;
 
+/// Ends the text that a command reads.
+const END: &str = "END";
 /// Comments are broken at this width.
 const WIDTH: usize = 118;
 
@@ -151,6 +152,8 @@ impl Script {
             (None, Some(device)) => self.line(&format!("IFB={}", shell::word(&ifb_of(device)))),
             (None, None) => self.line("IFB=${IFB:-$(printf %.15s \"ifb-$DEV\")}"),
         }
+        self.line("# The table of nft that gives packets their class.");
+        self.line("TABLE=lastmile-$(printf %s \"$DEV\" | tr -c 'A-Za-z0-9.-' _)");
     }
 
     /// Takes away what was made here, and nothing else: it is known by handle, preference, alias, table.
@@ -170,7 +173,8 @@ impl Script {
             "    case $(try ip link show dev \"$IFB\" || :) in".to_owned(),
             format!("    *'alias {ALIAS}'*) ip link del dev \"$IFB\" ;;"),
             "    esac".to_owned(),
-            format!("    try nft delete table {TABLE} || :"),
+            format!("    try nft delete table inet \"{TABLE}\" || :"),
+            format!("    try nft delete table netdev \"{TABLE}\" || :"),
             "}".to_owned(),
         ];
         for line in lines {
@@ -188,6 +192,7 @@ impl Script {
                 Step::Run { about, command } => {
                     self.about(about);
                     self.line(&written(command));
+                    self.input(command);
                 }
                 Step::Choice { about, first, then, lacking, otherwise } => {
                     self.about(about);
@@ -203,12 +208,23 @@ impl Script {
         }
     }
 
+    /// The text that a command reads: a here-document, in which the shell replaces the names of devices.
+    fn input(&mut self, command: &Command) {
+        if let Some(text) = command.as_input() {
+            self.text.push_str(text);
+            self.text.push_str(END);
+            self.text.push('\n');
+        }
+    }
+
     fn choice(&mut self, first: &Command, then: &[Step], lacking: &str, otherwise: &[Step]) {
-        let first = format!("try {}", written(first));
+        let tried = format!("try {}", written(first));
         if then.is_empty() {
-            self.line(&format!("{first} || {{"));
+            self.line(&format!("{tried} || {{"));
+            self.input(first);
         } else {
-            self.line(&format!("if {first}; then"));
+            self.line(&format!("if {tried}; then"));
+            self.input(first);
             self.depth += 1;
             self.steps(then);
             self.depth -= 1;
@@ -225,10 +241,11 @@ impl Script {
 /// A command as a shell reads it.
 fn written(command: &Command) -> String {
     let word = |word: &String| match word.as_str() {
-        DEVICE | IFB => format!("\"{word}\""),
+        DEVICE | IFB | TABLE => format!("\"{word}\""),
         _ => shell::word(word),
     };
-    command.as_words().iter().map(word).collect::<Vec<_>>().join(" ")
+    let words = command.as_words().iter().map(word).collect::<Vec<_>>().join(" ");
+    if command.as_input().is_some() { format!("{words} <<{END}") } else { words }
 }
 
 #[cfg(test)]
@@ -247,7 +264,21 @@ mod tests {
         );
     }
 
-    /// Root runs the script: nothing but the steps is a command in it, whatever a file calls its policy and its classes.
+    #[test]
+    fn a_text_for_a_command_follows_its_line() {
+        let first = Command::new("nft -f -").reading("table inet $TABLE {\n}\n");
+        let mut script = Script { text: String::new(), depth: 0 };
+        let then = [Step::run("", Command::new("tc then"))];
+        script.choice(&first, &[], "nft", &[]);
+        script.choice(&first, &then, "nft", &[]);
+        let text = "table inet $TABLE {\n}\nEND\n";
+        let without = format!("try nft -f - <<END || {{\n{text}    lacking nft\n}}\n");
+        let with = format!("if try nft -f - <<END; then\n{text}    tc then\nelse\n    lacking nft\nfi\n");
+        assert_eq!(script.text, without + &with);
+    }
+
+    /// Root runs the script: nothing but the steps is a command in it, whatever a file calls its
+    /// policy and its classes.
     #[test]
     fn no_text_of_a_file_becomes_a_command() {
         let hostile = "x\nreboot\r\nreboot '`reboot`$(reboot)\u{1b}[2J\u{2028}reboot\\\n";

@@ -11,7 +11,6 @@
 //! Bursts are three packets of the largest size at least: a kernel that wakes up late loses what does not fit. Quanta are one at
 //! least, all by the same factor: HTB sends a whole packet a turn, and smaller quanta would be no shares.
 
-use lastmile_queueing::classify::rules;
 use lastmile_queueing::sched::{cbq, custom, htb};
 use lastmile_queueing::spec::ClassSpec;
 use lastmile_queueing::{Match, Spec};
@@ -54,8 +53,8 @@ pub(crate) struct Class<'a> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Rule<'a> {
     pub(crate) matches: &'a Match,
-    /// The number of the class.
-    pub(crate) minor: u32,
+    /// The number of the class. `None`: unshaped, as [`Tree::otherwise`].
+    pub(crate) class: Option<u32>,
 }
 
 /// A shaper, and who belongs where.
@@ -63,10 +62,8 @@ pub(crate) struct Rule<'a> {
 pub(crate) struct Tree<'a> {
     pub(crate) classes: Vec<Class<'a>>,
     pub(crate) rules: Vec<Rule<'a>>,
-    /// Where a packet goes that no rule matches; 0: ahead of all and unshaped.
-    pub(crate) otherwise: u32,
-    /// The rules of the policy, with their conditions that nft may tell.
-    pub(crate) listed: &'a [rules::Rule],
+    /// The number of the class for packets that no rule matches. `None`: HTB sends them ahead of all classes, unshaped.
+    pub(crate) otherwise: Option<u32>,
     /// Its scheduler goes by priority alone.
     pub(crate) by_priority: bool,
     pub(crate) remarks: Vec<String>,
@@ -84,24 +81,24 @@ impl<'a> Tree<'a> {
         let Plan { classes, takes, remarks, .. } = plan;
         let number = |class: u16| {
             let of = |(matches, minor): &(&Match, u32)| (**matches == Match::Class(class)).then_some(*minor);
-            takes.iter().find_map(of).unwrap_or(default)
+            takes.iter().find_map(of).or(default)
         };
-        let (rules, otherwise, listed) = match listed {
+        let (rules, otherwise) = match listed {
             Some(config) => {
                 let order = order::first_match(&config.rules).into_iter();
                 let rule = |place: usize| {
                     let rule = &config.rules[place];
-                    Rule { matches: &rule.matches, minor: number(rule.class) }
+                    Rule { matches: &rule.matches, class: number(rule.class) }
                 };
-                (order.map(rule).collect(), number(config.otherwise), config.rules.as_slice())
+                (order.map(rule).collect(), number(config.otherwise))
             }
             None => {
-                let rules = takes.iter().map(|(matches, minor)| Rule { matches, minor: *minor });
-                (rules.collect(), default, &[][..])
+                let rules = takes.iter().map(|(matches, minor)| Rule { matches, class: Some(*minor) });
+                (rules.collect(), default)
             }
         };
         let by_priority = matches!(below, Spec::Priority { .. });
-        Self { classes, rules, otherwise, listed, by_priority, remarks }
+        Self { classes, rules, otherwise, by_priority, remarks }
     }
 
     /// The class of this number.
@@ -111,7 +108,7 @@ impl<'a> Tree<'a> {
 
     /// What the packets that no rule matches get at most.
     pub(crate) fn otherwise_rate(&self) -> Option<BitRate> {
-        let mut class = self.class(self.otherwise)?;
+        let mut class = self.class(self.otherwise?)?;
         let mut rate = class.ceil;
         while let Some(above) = class.parent.and_then(|parent| self.class(parent)) {
             rate = rate.min(above.ceil);
@@ -133,23 +130,23 @@ struct Plan<'a, 'b> {
 }
 
 impl<'a> Plan<'a, '_> {
-    /// Adds the classes of a scheduler; returns the number of its default.
-    fn scheduler(&mut self, queue: &'a Spec) -> u32 {
+    /// Adds the classes of a scheduler; returns the number of its default class, if it has one.
+    fn scheduler(&mut self, queue: &'a Spec) -> Option<u32> {
         match queue {
             Spec::Htb(config) => self.htb(config),
-            Spec::Cbq(config) => self.cbq(config),
-            Spec::Custom(config) => self.custom(config),
-            Spec::Priority { classes } => self.priority(classes),
+            Spec::Cbq(config) => Some(self.cbq(config)),
+            Spec::Custom(config) => Some(self.custom(config)),
+            Spec::Priority { classes } => Some(self.priority(classes)),
             Spec::Tbf { rate, queue, peak, .. } => {
                 if peak.is_some() {
                     self.remarks.push("the peak rate of a token bucket: HTB has none; left out".to_owned());
                 }
                 self.line(*rate, Some(queue));
-                LINE
+                Some(LINE)
             }
             other => {
                 self.line(self.rate, Some(other));
-                LINE
+                Some(LINE)
             }
         }
     }
@@ -177,7 +174,7 @@ impl<'a> Plan<'a, '_> {
         self.classes.push(line);
     }
 
-    fn htb(&mut self, config: &'a htb::Config) -> u32 {
+    fn htb(&mut self, config: &'a htb::Config) -> Option<u32> {
         let minors = minors(config.tree.classes.iter().map(|class| class.parent.is_none()));
         let minor = |name: &str| {
             let place = config.tree.classes.iter().position(|class| class.name == name);
@@ -201,7 +198,7 @@ impl<'a> Plan<'a, '_> {
         }
         self.scale_quanta();
         self.takes = config.tree.rules.iter().filter_map(|rule| Some((&rule.matches, minor(&rule.class)?))).collect();
-        config.tree.default.as_deref().and_then(minor).unwrap_or(0)
+        config.tree.default.as_deref().and_then(minor)
     }
 
     fn cbq(&mut self, config: &'a cbq::Config) -> u32 {

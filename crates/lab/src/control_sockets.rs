@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use lastmile_live::control::Listener;
 use lastmile_live::netns::leftovers;
 
-/// Opens the control socket of this process; `None` if its user has no folder for it. Removes sockets of killed processes.
+/// Opens the control socket of this process; `None` if its user has no folder for it. Removes
+/// sockets of killed processes.
 #[must_use]
 pub fn listen() -> Option<Listener> {
     let folder = folder(true)?;
@@ -23,7 +24,8 @@ pub fn of(pid: u32) -> Option<PathBuf> {
     folder(false).map(|folder| folder.join(name(pid)))
 }
 
-/// The processes of this user that have a control socket, by number, and the sockets. A killed process leaves its socket.
+/// The processes of this user that have a control socket, by number, and the sockets. A killed
+/// process leaves its socket.
 #[must_use]
 pub fn all() -> Vec<(u32, PathBuf)> {
     folder(false).map(|folder| within(&folder)).unwrap_or_default()
@@ -56,8 +58,8 @@ fn remove_abandoned(folder: &Path) {
     }
 }
 
-/// The folder of this user's sockets: `/run/lastmile` for root, a folder of their own for others. `None` if there is none,
-/// or if it belongs to somebody else.
+/// The folder of this user's sockets: `/run/lastmile` for root, a folder of their own for others.
+/// `None` if there is none, or if it belongs to somebody else.
 fn folder(make: bool) -> Option<PathBuf> {
     let user = fs::metadata("/proc/self").ok()?.uid();
     let folder = match std::env::var_os("XDG_RUNTIME_DIR") {

@@ -125,8 +125,8 @@ pub struct TcpSample {
     pub retransmissions: u64,
     /// Retransmission timeouts; `None` where the kernel does not report them.
     pub timeouts: Option<u64>,
-    /// What the sender had waited for, as the kernel accounts for it: a send buffer that is full counts as the application, a handshake as
-    /// awaited ACKs.
+    /// The limits of the sender, as the kernel accounts for them: a send buffer that is full counts
+    /// as the application, a handshake as awaited ACKs.
     pub limited: LimitedTime,
 }
 

@@ -7,14 +7,17 @@
 //!              send   +---------------------------------------+  receive
 //! ```
 //!
-//! A hop is a [`lastmile_queueing::line::Line`]: of an emulated line one with rate, encapsulation and delay, of a middlebox one
-//! without a rate whose queue is a policy's tree. Time and packets come in with every call: [`Bump::turn`] does what one wake-up
-//! does. It takes the packets that have arrived, each at its own arrival time, lets the hops go on, and sends what has left
-//! the last one. However late the wake-up and however many packets it finds, the hops do what they would have done on time;
-//! only the sending itself is late, and how late is measured for every packet.
+//! A hop is a [`lastmile_queueing::line::Line`]: of an emulated line one with rate, encapsulation
+//! and delay, of a middlebox one without a rate whose queue is a policy's tree. Time and packets
+//! come in with every call: [`Bump::turn`] does what one wake-up does. It takes the packets that
+//! have arrived, each at its own arrival time, lets the hops go on, and sends what has left the
+//! last one. However late the wake-up and however many packets it finds, the hops do what they
+//! would have done on time; only the sending itself is late, and how late is measured for every
+//! packet.
 //!
-//! Ports with Ethernet frames give and take whole frames, with what stands behind the IP packet in them. What counts as a packet's
-//! length is the IP packet; a frame without one (ARP) counts what is behind its Ethernet header. Hops add their own encapsulation to either.
+//! Ports with Ethernet frames give and take whole frames, with the bytes behind the IP packet in
+//! them. A packet's length is that of the IP packet; a frame without one (ARP) counts what is
+//! behind its Ethernet header. Hops add their own encapsulation to either.
 //!
 //! Every packet is accounted for ([`DirectionReport::is_balanced`]).
 //!
@@ -43,11 +46,12 @@ pub use report::{CounterValue, DirectionReport, HopGlance, HopReport};
 pub use tap::Tap;
 use tap::Taps;
 
-/// Packets that one turn takes from one port, so that a flood from one side cannot hold up the other; and at most as many
-/// are sent at once.
+/// Packets that one turn takes from one port, so that a flood from one side cannot hold up the
+/// other; and at most as many are sent at once.
 pub const BATCH: usize = 64;
 
-/// Flows of both directions that are told apart at a time; for a further one the oldest of a single packet gives way, see [`FlowTable`].
+/// Flows of both directions with a number at a time; a further one takes the number of the oldest
+/// flow of a single packet, see [`FlowTable`].
 const MAX_FLOWS: u32 = 1 << 18;
 
 /// One hop of a path: a line, and the queue in front of it.
@@ -61,7 +65,7 @@ pub struct HopConfig {
     pub queue: Spec,
 }
 
-/// What a bump is made of.
+/// The configuration of a bump.
 #[derive(Clone, Debug)]
 pub struct BumpConfig {
     /// The hops from port A to port B, in this order; at least one.
@@ -124,23 +128,25 @@ impl Bump {
         self.tap = Some(tap);
     }
 
-    /// From now on no sleep is made up for that was longer than `most`. Without that every one is, however long, as befits an emulated line. A
-    /// middlebox would send what it owes in one burst, which stands in the queue of the modem until the margin has drained it: with 1 % of
-    /// margin a hundred times as long as it slept.
+    /// From now on no sleep is made up for that was longer than `most`. Without that every one is,
+    /// however long, as befits an emulated line. A middlebox would send its debt in one burst,
+    /// which stays in the queue of the modem until the margin has drained it: with 1 % of margin a
+    /// hundred times as long as it slept.
     pub fn make_up_for_at_most(&mut self, most: Duration) {
         self.up.catch_up = Some(most);
         self.down.catch_up = Some(most);
     }
 
-    /// Gives each direction another queue in front of its first hop. What waits leaves before all but urgent packets, by the rules of the queue that it
-    /// waits in: nothing is lost, and no flow's packets change their order.
+    /// Gives each direction another queue in front of its first hop. The backlog departs before all
+    /// but urgent packets, by the rules of the queue that it waits in: nothing is lost, and no
+    /// flow's packets change their order.
     pub fn hand_over(&mut self, queues: Queues) {
         self.up.hand_over(queues.up);
         self.down.hand_over(queues.down);
     }
 
-    /// When [`Bump::turn`] must be called at the latest, packets or not; `None` while nothing waits. May change with every
-    /// turn.
+    /// When [`Bump::turn`] must be called at the latest, packets or not; `None` while nothing
+    /// waits. May change with every turn.
     #[must_use]
     pub fn next_wake(&self) -> Option<Instant> {
         [self.up.next_wake(), self.down.next_wake()].into_iter().flatten().min()
@@ -165,13 +171,13 @@ impl Bump {
         Ok(())
     }
 
-    /// How the hops stand at `now`: those up, then those down. Cheap beside [`Bump::reports`]; waits are counted from one call
-    /// to the next.
+    /// How the hops stand at `now`: those up, then those down. Cheap beside [`Bump::reports`];
+    /// waits are counted from one call to the next.
     pub fn glance(&mut self, now: Instant) -> Vec<HopGlance> {
         [&mut self.up, &mut self.down].into_iter().flat_map(|direction| direction.glance(now)).collect()
     }
 
-    /// What has been done so far: up, then down.
+    /// The counters so far: up, then down.
     #[must_use]
     pub fn reports(&self) -> (DirectionReport, DirectionReport) {
         (self.up.report(), self.down.report())

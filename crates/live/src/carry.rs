@@ -1,4 +1,5 @@
-//! The loop of a live program: waits for packets of two ports, for the next departure and for whatever else may end the wait.
+//! The loop of a live program: waits for packets of two ports, for the next departure and for
+//! whatever else may end the wait.
 
 use std::os::fd::BorrowedFd;
 use std::thread;
@@ -17,18 +18,18 @@ use crate::sys::wait;
 pub struct Tuning {
     /// Stay awake for this long before each departure: more punctual, and costs CPU time. Zero: sleep until it is due.
     pub spin: Duration,
-    /// Of the time, at most this part in staying awake so: where departures follow one another closely, some come late by a wake-up
-    /// instead. 100: no limit.
+    /// Of the time, at most this part in staying awake so: where departures follow one another
+    /// closely, some come late by a wake-up instead. 100: no limit.
     pub spin_percent: u8,
-    /// Stay awake for this long after each packet too, so that the next need not wake anybody up. Zero: not. Where packets
-    /// carry no receive stamp, waking up is what delays them most.
+    /// Stay awake for this long after each packet too, so that the next need not wake anybody up.
+    /// Zero: not. Where packets carry no receive stamp, waking up is what delays them most.
     pub awake: Duration,
     /// Run before every ordinary thread (`SCHED_FIFO`).
     pub realtime: bool,
 }
 
-/// Awake in time where there is another processor for all else, for a twentieth of the time at most; asleep when nothing is due; ordinary
-/// priority.
+/// Awake in time where there is another processor for all else, for a twentieth of the time at
+/// most; asleep when nothing is due; ordinary priority.
 impl Default for Tuning {
     fn default() -> Self {
         let spin = if several_processors() { Self::WAKE_UP } else { Duration::ZERO };
@@ -41,14 +42,14 @@ fn several_processors() -> bool {
 }
 
 impl Tuning {
-    /// Wake-ups that are asked for come late by less than this, but for one in a hundred (a virtual machine, timer slack of a
-    /// nanosecond: 46 microseconds in the median).
+    /// Wake-ups that are asked for come late by less than this, but for one in a hundred (a virtual
+    /// machine, timer slack of a nanosecond: 46 microseconds in the median).
     const WAKE_UP: Duration = Duration::from_us(150);
 
-    /// What being punctual may cost of a processor if nobody has asked for more: all that lines below 5 Mbit/s want of it.
+    /// The default share of a processor for punctuality: all that lines below 5 Mbit/s need.
     const SPIN_PERCENT: u8 = 5;
 
-    /// The same, awake before each departure for `spin` if that is asked for, whatever it costs.
+    /// A pace that is awake for `spin` before each departure if that is given, whatever it costs.
     #[must_use]
     pub fn with_spin(self, spin: Option<Duration>) -> Self {
         match spin {
@@ -57,7 +58,7 @@ impl Tuning {
         }
     }
 
-    /// How long an emulated line that somebody measures stays awake after a packet if nothing else is said: from one ping to the next
+    /// The default time for which a measured emulated line stays awake after a packet: from one ping to the next
     /// at five a second, where there is another processor for all else.
     #[must_use]
     pub fn awake_between_packets() -> Duration {
@@ -85,7 +86,8 @@ impl Tuning {
     }
 }
 
-/// How often ports are asked for packets where nothing comes: only then a packet socket notices that its device was removed after it went down.
+/// How often ports are asked for packets where nothing comes: only then a packet socket notices
+/// that its device was removed after it went down.
 const LOOK: Duration = Duration::from_s(1);
 
 /// Why the loop came back.
@@ -97,8 +99,8 @@ pub(crate) enum Woken {
     Time,
 }
 
-/// Carries packets between the ports until one of `watched` is readable or it is `until`. What has arrived when a watched
-/// descriptor becomes readable is left for the next call.
+/// Carries packets between the ports until one of `watched` is readable or it is `until`. Packets
+/// that have arrived when a watched descriptor becomes readable are left for the next call.
 pub(crate) fn carry(
     bump: &mut Bump,
     clock: &MonotonicClock,

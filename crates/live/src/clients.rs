@@ -1,9 +1,11 @@
-//! Connections from outside, with limits: how many there are, how long each may take, and how accepting goes on after a failure.
+//! Connections from outside, with limits: how many there are, how long each may take, and how
+//! accepting goes on after a failure.
 //!
-//! A server has a slot for each of [`Clients::most`] connections. A connection that has made its whole request is *attended* and keeps its slot
-//! until it has the answer. When all slots are taken and one more connection comes, the oldest connection that is not attended is
-//! closed. So clients that say nothing, or one byte a second, keep nobody out, and the server's memory, threads and descriptors
-//! do not grow with the number of its clients.
+//! A server has a slot for each of [`Clients::most`] connections. A connection that has made its
+//! whole request is *attended* and keeps its slot until it has the answer. When all slots are taken
+//! and one more connection comes, the oldest connection that is not attended is closed. So clients
+//! that say nothing, or one byte a second, keep nobody out, and the server's memory, threads and
+//! descriptors do not grow with the number of its clients.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -19,16 +21,17 @@ use tokio::time;
 
 use crate::stop::Stop;
 
-/// How long a client may take for its request, and again for taking the answer.
+/// Time that a client has for its request, and again for reading the answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The pause after a connection could not be accepted: the process, or the machine, has no descriptors or memory left for it.
+/// The pause after a connection could not be accepted: the process, or the machine, has no
+/// descriptors or memory left for it.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long clients may take for their answers when the server ends.
+/// Time that clients have for reading their answers when the server ends.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// What a server runs on: its own thread, without helpers.
+/// The runtime of a server: its own thread, without helpers.
 pub(crate) fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_io().enable_time().build()
 }
@@ -87,7 +90,8 @@ impl Clients {
         self.connected.push_back(Client { task, attended });
     }
 
-    /// Waits until a connection has ended, however it did; for ever if there is none. Nothing is lost if nobody waits to the end.
+    /// Waits until a connection has ended, however it did; for ever if there is none. Nothing is
+    /// lost if nobody waits to the end.
     pub(crate) async fn one_gone(&mut self) {
         match self.tasks.join_next().await {
             // One that panicked was one client's.
@@ -104,7 +108,7 @@ impl Clients {
     }
 }
 
-/// The next connection. What keeps one from being accepted is over after a while: a client that has gone again, or a lack of descriptors.
+/// The next connection. Errors pass after a while: a client that has closed again, or a lack of descriptors.
 pub(crate) async fn accepted<T>(accept: impl AsyncFn() -> io::Result<T>) -> T {
     loop {
         match accept().await {

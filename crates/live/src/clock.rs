@@ -1,9 +1,9 @@
 //! The machine's monotonic clock as the datapath's [`Instant`], and the kernel's receive stamps on the same scale.
 //!
-//! `CLOCK_MONOTONIC` counts nanoseconds; they become picoseconds since the program began, so that 213 days fit. Receive stamps
-//! (`SO_TIMESTAMPNS`) are of `CLOCK_REALTIME`, which may be set at any time: [`StampMap`] measures the distance anew whenever
-//! it is asked to, and `Arrivals` holds what was stamped before the wall clock was set, and is read after it, between the readings
-//! around it.
+//! `CLOCK_MONOTONIC` counts nanoseconds; they become picoseconds since the program began, so that
+//! 213 days fit. Receive stamps (`SO_TIMESTAMPNS`) are of `CLOCK_REALTIME`, which may be set at any
+//! time: [`StampMap`] measures the distance anew whenever it is asked to, and `Arrivals` holds what
+//! was stamped before the wall clock was set, and is read after it, between the readings around it.
 
 use std::time::SystemTime;
 
@@ -38,7 +38,7 @@ impl Clock for MonotonicClock {
 /// How a time of `CLOCK_REALTIME` reads on a [`MonotonicClock`].
 #[derive(Clone, Copy, Debug)]
 pub struct StampMap {
-    /// The same moment on both clocks.
+    /// One moment on both clocks.
     monotonic: Instant,
     realtime: SystemTime,
 }
@@ -71,8 +71,9 @@ impl StampMap {
     }
 }
 
-/// When packets arrived: never before one that was told already, and never after they were read. The wall clock may be set while a
-/// packet waits, and stamps that several processors give differ by a little.
+/// Arrival times of packets: never before an earlier packet's, and never after the packet was read.
+/// The wall clock may be set while a packet waits, and stamps that several processors give differ
+/// by a little.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrivals {
     latest: Instant,
@@ -138,8 +139,9 @@ mod tests {
         assert_eq!(map.monotonic(SystemTime::UNIX_EPOCH), Instant::ZERO);
     }
 
-    /// A packet arrives each millisecond, and what is there is read every five; the wall clock is set at 502.5 ms. By the distance of
-    /// the clocks alone, what arrived at 501 and 502 ms would be off by as much as that was.
+    /// A packet arrives each millisecond, and what is there is read every five; the wall clock is
+    /// set at 502.5 ms. By the distance of the clocks alone, what arrived at 501 and 502 ms would
+    /// be off by as much as that was.
     #[test]
     fn a_wall_clock_that_is_set_moves_no_arrival_beyond_the_readings_around_it() {
         const HOUR: i64 = 3_600_000_000;

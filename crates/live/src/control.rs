@@ -1,12 +1,14 @@
 //! The control socket: lines of text from and to other programs of the same user, through a Unix socket.
 //!
-//! A client writes one line and reads one line. Their meaning is known to the [`Operator`] at the one end and to the client at the other.
-//! The mode of the socket is 0600 from its first moment, so only its owner and root can connect.
+//! A client writes one line and reads one line. Their meaning is known to the [`Operator`] at the
+//! one end and to the client at the other. The mode of the socket is 0600 from its first moment, so
+//! only its owner and root can connect.
 //!
-//! One thread has the socket, its clients and the operator. A client that says nothing, or a byte at a time, holds up no other client,
-//! no signal and not the end: [`MOST`] clients are heard at once, each has five seconds for its request and five for
-//! taking the answer, and for one more the oldest that has made no request is closed. Requests are answered in the order in which they
-//! are complete.
+//! One thread has the socket, its clients and the operator. A client that says nothing, or a byte
+//! at a time, holds up no other client, no signal and not the end: [`MOST`] clients are heard at
+//! once, each has five seconds for its request and five for taking the answer, and for one more the
+//! oldest that has made no request is closed. Requests are answered in the order in which they are
+//! complete.
 
 mod request;
 
@@ -39,7 +41,7 @@ const LONGEST: u64 = 64 << 10;
 /// The longest answer, in bytes.
 const LONGEST_ANSWER: usize = 64 << 20;
 
-/// How long a program that lives may take for a place in its queue.
+/// Time in which a living program must accept a connection to its socket.
 const PROBE: Duration = Duration::from_millis(500);
 
 /// Connections that the kernel keeps until they are accepted.
@@ -111,7 +113,8 @@ impl Listener {
         self.open.asker.clone()
     }
 
-    /// Answers requests, one after another, until `end`. A `hang_up` becomes a request of its own, whose answer nobody gets.
+    /// Answers requests, one after another, until `end`. A `hang_up` becomes a request of its own,
+    /// whose answer nobody gets.
     ///
     /// # Errors
     /// The kernel has no memory to wait for the socket.
@@ -119,7 +122,7 @@ impl Listener {
         let served = async {
             let mut clients = Clients::at_most(MOST);
             let served = serve(&mut self.open, &mut clients, (end, hang_up), operator).await;
-            // Whoever waits for an answer, and whoever asks from now on, hears that there is none. The answers that there are arrive.
+            // Pending and later requests get an error. Answers that exist already arrive.
             self.open.asked.close();
             while self.open.asked.try_recv().is_ok() {}
             clients.finish().await;
@@ -150,14 +153,14 @@ async fn serve(
                 operator.hang_up();
             }
             Some(Asked { request, answer }) = asked.recv() => {
-                // Whoever asked may be gone.
+                // The asker may be gone.
                 let _ = answer.send(operator.answer(request.trim_end()));
             }
             () = clients.one_gone() => {}
             (stream, _) = clients::accepted(async || listener.accept().await), if may_come => {
                 let asker = asker.clone();
                 clients.take(|attended| async move {
-                    // Whoever says no line, or takes none, gets none.
+                    // A client that sends no line, or reads none, gets none.
                     let _ = converse(stream, &attended, &asker).await;
                 });
             }
@@ -174,7 +177,7 @@ async fn converse(mut stream: net::UnixStream, attended: &Attended, asker: &Aske
         return Ok(());
     }
     attended.set();
-    // What is no text is no request; its answer says so.
+    // A line that is not UTF-8 is no request; the answer says so.
     let request = String::from_utf8_lossy(&line).into_owned();
     if let Some(answer) = asker.ask(request).await {
         time::timeout(PATIENCE, stream.write_all(format!("{answer}\n").as_bytes())).await??;
@@ -182,7 +185,7 @@ async fn converse(mut stream: net::UnixStream, attended: &Attended, asker: &Aske
     Ok(())
 }
 
-/// Who answers.
+/// Answers requests.
 pub trait Operator {
     /// A line for a line.
     fn answer(&mut self, request: &str) -> String;
@@ -191,7 +194,8 @@ pub trait Operator {
     fn hang_up(&mut self);
 }
 
-/// Binds a socket whose mode is 0600 when its name appears: on Linux the name gets the mode of the socket itself, less the umask.
+/// Binds a socket whose mode is 0600 when its name appears: on Linux the name gets the mode of the
+/// socket itself, less the umask.
 fn listen(path: &Path) -> io::Result<UnixListener> {
     let socket = File::from(OwnedFd::from(Socket::new(Domain::UNIX, Type::STREAM, None)?));
     socket.set_permissions(Permissions::from_mode(0o600))?;

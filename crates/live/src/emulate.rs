@@ -12,13 +12,14 @@
 //! It is a [`crate::bump`] whose hops are the access line itself, and what a scenario puts before and behind it (LAN,
 //! aggregation, backbone), so that a round trip takes what it takes in the simulator.
 //!
-//! [`World::build`] makes the namespaces and devices that [`Config`] asks for, [`World::run`] carries packets until it is told
-//! to stop, and dropping the world removes what was made. Inside, one thread waits in ppoll(2) for packets of both sides, for
-//! the next departure and for the end. What is in the line at the end is counted, not carried further.
+//! [`World::build`] makes the namespaces and devices that [`Config`] asks for, [`World::run`]
+//! carries packets until it is asked to stop, and dropping the world removes what was made. Inside,
+//! one thread waits in ppoll(2) for packets of both sides, for the next departure and for the end.
+//! Packets in the line at the end are counted, not carried further.
 //!
-//! Every packet is accounted for ([`crate::bump::DirectionReport::is_balanced`]): received = too long + dropped by a line + queued + in
-//! flight + sent + refused by the receiving device; what the kernel dropped before this program could read it is counted
-//! apart.
+//! Every packet is accounted for ([`crate::bump::DirectionReport::is_balanced`]): received = too
+//! long + dropped by a line + queued + in flight + sent + refused by the receiving device; what the
+//! kernel dropped before this program could read it is counted apart.
 
 mod outcome;
 mod server;

@@ -1,4 +1,4 @@
-//! What can keep a live program from its work.
+//! Errors of live programs.
 
 use std::io;
 
@@ -13,13 +13,13 @@ pub enum Error {
     /// The kernel wants more rights than this process has.
     #[error("{what} needs root, or the capabilities CAP_NET_ADMIN and CAP_SYS_ADMIN")]
     NotPermitted {
-        /// What was tried.
+        /// The attempt.
         what: String,
     },
     /// A user namespace is not to be had.
     #[error("without root a line needs a user namespace, and the kernel gives none: {source}")]
     NoUserNamespace {
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
         /// The setting that would allow it, such as `user.max_user_namespaces=10000`, where one is known to forbid it.
         forbidden_by: Option<String>,
@@ -27,13 +27,13 @@ pub enum Error {
     /// The device that TUN devices come from is not for this user.
     #[error("cannot open {CLONE_DEVICE}: {source}")]
     TunNotPermitted {
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// There are no TUN devices to be had.
     #[error("cannot open {CLONE_DEVICE}: {source}")]
     NoTun {
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The kernel stops real-time threads too soon.
@@ -74,7 +74,7 @@ pub enum Error {
     NoBypass {
         /// The device.
         device: String,
-        /// What was tried, and what the kernel said.
+        /// Each attempt, and the kernel's error.
         lacking: Vec<String>,
     },
     /// There is no network device of this name.
@@ -129,7 +129,7 @@ pub enum Error {
         lan: String,
         /// The interface of the line.
         wan: String,
-        /// What would make them ports of one.
+        /// The commands that make them ports of one bridge.
         remedy: String,
     },
     /// Someone answers at the control socket already.
@@ -143,7 +143,7 @@ pub enum Error {
     NoAnswer {
         /// The path of the socket.
         path: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// One end is a TUN device and the other an interface.
@@ -154,15 +154,15 @@ pub enum Error {
     Command {
         /// Its name.
         command: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A tool of the system said no.
     #[error("{command}: {message}")]
     Tool {
-        /// What was run.
+        /// The command.
         command: String,
-        /// What it said.
+        /// Its error output.
         message: String,
     },
     /// A device has a queueing discipline that somebody else has set up.
@@ -178,15 +178,15 @@ pub enum Error {
     /// A system call failed.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The attempt.
         what: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// What would help, where that is known.
+    /// A remedy, where one is known.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -233,7 +233,7 @@ impl Error {
         }
     }
 
-    /// What became of the attempt `what`.
+    /// The error of the attempt `what`.
     pub fn system(what: impl Into<String>, source: io::Error) -> Self {
         let what = what.into();
         match source.kind() {

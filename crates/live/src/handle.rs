@@ -9,10 +9,10 @@ use crate::bump::{DirectionReport, HopGlance, Queues};
 use crate::error::{Context, Error};
 use crate::stop::{Stop, StopHandle};
 
-/// What has been done so far.
+/// The counters so far.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// How long packets have been carried.
+    /// The time for which packets have been carried.
     pub uptime: Duration,
     /// How often other queues have been put in; never in an emulated line.
     pub hand_overs: u64,
@@ -22,7 +22,7 @@ pub struct Snapshot {
     pub down: DirectionReport,
 }
 
-/// What is asked.
+/// A request.
 enum Request {
     Report(Sender<Snapshot>),
     Glance(Sender<(Instant, Vec<HopGlance>)>),
@@ -64,7 +64,7 @@ impl Inbox {
         self.requests.as_ref()?.try_recv().ok()
     }
 
-    /// Whoever waits for an answer, and whoever asks from now on, hears that there is none.
+    /// Pending and later requests get an error.
     pub(crate) fn close(&mut self) {
         self.requests = None;
     }
@@ -75,7 +75,7 @@ pub(crate) trait Asked {
     /// Where its requests come in.
     fn inbox(&mut self) -> &mut Inbox;
 
-    /// What has been done so far.
+    /// The counters so far.
     fn snapshot(&mut self) -> Result<Snapshot, Error>;
 
     /// When it is, and how the hops stand.
@@ -88,7 +88,7 @@ pub(crate) trait Asked {
     fn answer(&mut self) -> Result<bool, Error> {
         self.inbox().waiting.rearm().context(|| "reading requests")?;
         while let Some(request) = self.inbox().next() {
-            // Who asked may be gone by now; that is no concern of the line.
+            // The asker may be gone; that is no concern of the line.
             match request {
                 Request::Report(answer) => drop(answer.send(self.snapshot()?)),
                 Request::Glance(answer) => drop(answer.send(self.glance())),
@@ -105,7 +105,7 @@ pub(crate) trait Asked {
 }
 
 impl Handle {
-    /// What has been done so far; `None` when the world runs no more.
+    /// The counters so far; `None` when the world has ended.
     #[must_use]
     pub fn report(&self) -> Option<Snapshot> {
         let (answer, answered) = mpsc::channel();
@@ -113,8 +113,9 @@ impl Handle {
         answered.recv().ok()
     }
 
-    /// How the hops stand, those up and then those down, and when; `None` when the world runs no more. Holds up no packet, as
-    /// [`Handle::report`] does for the time that it takes to copy distributions.
+    /// How the hops stand, those up and then those down, and when; `None` when the world runs no
+    /// more. Holds up no packet, as [`Handle::report`] does for the time that it takes to copy
+    /// distributions.
     #[must_use]
     pub fn glance(&self) -> Option<(Instant, Vec<HopGlance>)> {
         let (answer, answered) = mpsc::channel();
@@ -122,7 +123,8 @@ impl Handle {
         answered.recv().ok()
     }
 
-    /// True when the world has answered, which it does between two turns; false when it runs no more. Waits for the answer.
+    /// True when the world has answered, which it does between two turns; false when it runs no
+    /// more. Waits for the answer.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         let (answer, answered) = mpsc::channel();

@@ -1,7 +1,7 @@
 //! One page for scrapers, by HTTP: `GET /metrics`.
 //!
-//! Strangers may reach this server, and it runs beside the thread that carries packets. So it has limits, and none of them depends on
-//! what a client says:
+//! Strangers may reach this server, and it runs beside the thread that carries packets. So it has
+//! limits, and none of them depends on what a client says:
 //!
 //! | limit | value |
 //! | --- | --- |
@@ -13,9 +13,10 @@
 //! | pages in the making | 1: others wait for it, within their own time |
 //! | threads | 1 |
 //!
-//! Memory is the one resource whose end would take the process along, since Rust aborts when an allocation fails. The most that clients can
-//! have this server allocate is [`MOST`] times a head and a page: some megabytes. A panic ends one connection, or the
-//! thread of this server; packets are carried without it.
+//! Memory is the one resource whose end would take the process along, since Rust aborts when an
+//! allocation fails. The most that clients can have this server allocate is [`MOST`] times a head
+//! and a page: some megabytes. A panic ends one connection, or the thread of this server; packets
+//! are carried without it.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -53,7 +54,7 @@ pub const MOST_HEADERS: usize = 64;
 /// Where the page is.
 pub const PATH: &str = "/metrics";
 
-/// Who makes the page.
+/// Makes the pages.
 pub trait Pages: Clone + Send + Sync + 'static {
     /// The value of the header `Content-Type`.
     const CONTENT_TYPE: &'static str;
@@ -109,7 +110,7 @@ impl Server {
     }
 }
 
-/// One connection. What breaks it off is its client's concern.
+/// One connection. Its errors concern its client alone.
 async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, attended: Attended, pages: impl Pages) {
     let service = service_fn(|request| {
         attended.set();
@@ -129,7 +130,7 @@ async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, attended: Attende
         .await;
 }
 
-/// Whatever body comes with the request stays where it is.
+/// The body of a request is not read.
 async fn answer<P: Pages>(request: &Request<Incoming>, pages: &P) -> Response<Full<Bytes>> {
     let (code, text) = match (request.method(), request.uri().path()) {
         (&Method::GET | &Method::HEAD, PATH) => match pages.page().await {
@@ -149,7 +150,8 @@ async fn answer<P: Pages>(request: &Request<Incoming>, pages: &P) -> Response<Fu
     response
 }
 
-/// The bytes that a client gets which sends `request`, in pieces of at most `piece` bytes, and then says no more: for tests, in memory.
+/// The bytes that a client gets which sends `request`, in pieces of at most `piece` bytes, and then
+/// says no more: for tests, in memory.
 ///
 /// # Errors
 /// No descriptors left for a runtime.

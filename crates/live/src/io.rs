@@ -31,12 +31,13 @@ pub trait Port {
     /// The device's name, for errors.
     fn name(&self) -> &str;
 
-    /// What the bytes of its packets begin with. Never changes.
+    /// The header that its packets begin with. It never changes.
     fn framing(&self) -> Framing;
 
-    /// Hands at most `limit` waiting packets to `take`, oldest first, each with its arrival time, and returns up to when
-    /// that is complete: every packet that arrived before the returned time has now been handed over. The datapath may go
-    /// on to that time and no further, so a late wake-up or a full batch changes no departure.
+    /// Hands at most `limit` waiting packets to `take`, oldest first, each with its arrival time,
+    /// and returns up to when that is complete: every packet that arrived before the returned time
+    /// has now been handed over. The datapath may go on to that time and no further, so a late
+    /// wake-up or a full batch changes no departure.
     ///
     /// A device whose packets carry no time stamp says when it read them. Times never go back.
     ///
@@ -45,11 +46,12 @@ pub trait Port {
     fn receive(&mut self, clock: &dyn Clock, limit: usize, take: &mut dyn FnMut(Instant, &[u8]))
     -> io::Result<Instant>;
 
-    /// Sends all of `frames`, in their order, and leaves none there. Never waits: `done` hears of each what became of it,
-    /// in any order, and gets its memory. What is refused is lost, as on a cable whose far end cannot take it.
+    /// Sends all of `frames`, in their order, and leaves none there. Never waits: `done` hears of
+    /// each what became of it, in any order, and gets its memory. Refused frames are lost, as on a
+    /// cable whose far end cannot take them.
     fn send(&mut self, frames: &mut Vec<Frame>, done: &mut dyn FnMut(Frame, Result<(), Refusal>));
 
-    /// What has happened so far to frames that were not handed over as they came.
+    /// Counts of frames that were not handed over unchanged.
     ///
     /// # Errors
     /// The device is gone.
@@ -63,21 +65,21 @@ pub trait Device: Port + AsFd + Send {}
 
 impl<T: Port + AsFd + Send> Device for T {}
 
-/// What a port counts beside what it hands over.
+/// Counters of a port for frames that it did not hand over unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Packets that the kernel dropped before they could be read: this program was too slow for them.
     pub dropped_unread: u64,
     /// Frames longer than any buffer, dropped.
     pub cut_short: u64,
-    /// Packets of whose arrival a port that should know it was told nothing: they count as arrived when they were read. AF_XDP, which
+    /// Packets without an arrival time from the kernel: they count as arrived when they were read. AF_XDP, which
     /// never knows, counts none.
     pub unstamped: u64,
-    /// What a device would have done to frames, and was done here.
+    /// Work on frames that was left to a device, and was done here.
     pub offloads: Offloads,
 }
 
-/// What the bytes of a port's packets begin with.
+/// The header that a port's packets begin with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Framing {
     /// The IP header: [`Frame::new`].

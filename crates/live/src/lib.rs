@@ -17,9 +17,10 @@
 //! | [`user`] | user namespaces, for callers without rights |
 //! | [`sys`] | the system calls that no safe library has: the only unsafe code |
 //!
-//! Two rules keep a live program honest. A packet's arrival time is when it arrived, not when the program woke up, and a line
-//! goes on from intended times, so lateness never enters a rate. And every packet is counted until it is sent, dropped for a
-//! reason, refused by a device, or still there at the end.
+//! Two rules keep a live program honest. A packet's arrival time is when it arrived, not when the
+//! program woke up, and a line goes on from intended times, so lateness never enters a rate. And
+//! every packet is counted until it is sent, dropped for a reason, refused by a device, or still
+//! there at the end.
 #![cfg(target_os = "linux")]
 
 pub mod bump;

@@ -1,6 +1,6 @@
 //! Network namespaces, named as ip-netns(8) names them, so that `ip netns exec NAME ...` works from outside.
 //!
-//! What [`Namespace::create`] makes, dropping the value removes, and nothing else: an opened namespace stays. Only a
+//! Dropping the value removes a namespace that [`Namespace::create`] made; an opened namespace stays. Only a
 //! process that is killed (SIGKILL) leaves its namespaces behind; [`leftovers`] removes them, as does `ip netns delete
 //! NAME`.
 //!
@@ -43,7 +43,7 @@ impl Namespace {
         let path = path_of(name).context(what)?;
         fs::DirBuilder::new().recursive(true).mode(0o755).create(namespace::RUN_DIR).context(what)?;
         namespace::share_run_dir().context(what)?;
-        // Until it has its lock. Who keeps the turn for too long removes nothing meanwhile.
+        // Until it has its lock. A holder that keeps the turn for too long removes nothing meanwhile.
         let _turn = leftovers::turn(Path::new(namespace::RUN_DIR)).context(what)?;
         OpenOptions::new().write(true).create_new(true).mode(0o400).open(&path).context(what)?;
         let made = apart(|| {
@@ -149,7 +149,7 @@ impl Namespace {
     /// Does `work` inside, in a thread of its own.
     ///
     /// # Errors
-    /// Not root. What `work` returns is handed on.
+    /// Not root. The result of `work` is handed on.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
         let what = || format!("entering the network namespace {}", self.name);
         apart(|| {

@@ -1,11 +1,13 @@
-//! How long a loop that carries packets stays awake: before departures, so as to be punctual, and how long it must rest.
+//! The times at which a loop that carries packets is awake, so as to be punctual, and at which it must rest.
 //!
-//! A real-time thread that never sleeps is stopped by the kernel for what is left of each period (`kernel.sched_rt_runtime_us` of
-//! `kernel.sched_rt_period_us`, 950 of 1000 ms; since Linux 6.12 also by the fair server, where others wait): 50 ms in one piece. [`Rest`]
-//! measures the time on the processor and sleeps for a fraction of a millisecond at a time instead.
+//! A real-time thread that never sleeps is stopped by the kernel for what is left of each period
+//! (`kernel.sched_rt_runtime_us` of `kernel.sched_rt_period_us`, 950 of 1000 ms; since Linux 6.12
+//! also by the fair server, where others wait): 50 ms in one piece. [`Rest`] measures the time on
+//! the processor and sleeps for a fraction of a millisecond at a time instead.
 //!
-//! Staying awake before each departure costs a constant time for each: nothing on a slow line, all of a processor on a fast one, where
-//! departures lie closer together than that. [`Spin`] keeps to a share of the time.
+//! Staying awake before each departure costs a constant time for each: nothing on a slow line, all
+//! of a processor on a fast one, where departures lie closer together than that. [`Spin`] keeps to
+//! a share of the time.
 
 use std::fs;
 
@@ -15,7 +17,7 @@ use crate::carry::Tuning;
 use crate::error::{Context, Error};
 use crate::sys::wait;
 
-/// What a program that carries packets leaves to others of what the kernel gives to real-time threads.
+/// The share of the kernel's budget for real-time threads that a program leaves to others.
 const RESERVE_PERMILLE: u64 = 50;
 /// A kernel that gives less has no use for real-time threads that carry packets.
 const LEAST_PERMILLE: u64 = 500;
@@ -47,7 +49,7 @@ impl Pace {
     }
 }
 
-/// What the kernel says: microseconds for real-time threads, and of which period. Nothing where it does not say so.
+/// The kernel's budget: microseconds for real-time threads, and their period. `None` where the kernel does not say.
 fn budget() -> [Option<i64>; 2] {
     ["runtime", "period"]
         .map(|name| fs::read_to_string(format!("/proc/sys/kernel/sched_rt_{name}_us")).ok()?.trim().parse().ok())
@@ -74,7 +76,8 @@ fn allowed_permille(budget: &[Option<i64>; 2]) -> Result<u64, Error> {
 #[derive(Clone, Copy, Debug)]
 struct Rest {
     permille: u64,
-    /// When it was measured last, and the window that is measured: since when, and the time on the processor by then.
+    /// The time of the last measurement, and the start of the window that is measured, with the
+    /// processor time at that start.
     looked: Instant,
     since: Option<(Instant, Duration)>,
 }
@@ -93,7 +96,7 @@ impl Rest {
         now.since(self.looked) >= Self::LOOK
     }
 
-    /// How long to sleep, with `used` time on the processor.
+    /// The sleep that is due after `used` time on the processor.
     fn owed(&mut self, now: Instant, used: Duration) -> Option<Duration> {
         self.looked = now;
         let (since, before) = *self.since.get_or_insert((now, used));
@@ -118,14 +121,14 @@ pub(crate) struct Spin {
 }
 
 impl Spin {
-    /// A burst of departures after a silence may use so many spans.
+    /// Spans that a burst of departures after a silence may use.
     const SAVED: u64 = 20;
 
     fn new(span: Duration, percent: u8) -> Self {
         Self { span, percent, credit: span * Self::SAVED, at: Instant::ZERO, paid: None }
     }
 
-    /// How long before the departure `due` to be awake.
+    /// The time before the departure `due` at which to be awake.
     pub(crate) fn before(&mut self, now: Instant, due: Instant) -> Duration {
         if self.span.is_zero() || self.percent >= 100 {
             return self.span;
@@ -158,7 +161,8 @@ mod tests {
         Instant::ZERO + Duration::from_us(us)
     }
 
-    /// Departures every `gap_us` for a second, on a machine that wakes up 50 us late: how many were waited for awake, and for how long.
+    /// Departures every `gap_us` for a second, on a machine that wakes up 50 us late: how many were
+    /// waited for awake, and for how long.
     fn spun(gap_us: u64, percent: u8) -> (u64, Duration) {
         let mut spin = Spin::new(Duration::from_us(150), percent);
         let (mut count, mut time) = (0, Duration::ZERO);

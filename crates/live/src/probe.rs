@@ -1,8 +1,8 @@
 //! Echo requests at a steady pace, and how long each reply took: ping(8) with nanoseconds.
 //!
-//! A reply counts when the kernel received it (`SO_TIMESTAMPNS`), not when this program woke up; a request, when it was handed
-//! to the kernel. Requests go out on a fixed grid from the first one on, so a late one does not shift those after it.
-//! Echo: RFC 792.
+//! A reply counts when the kernel received it (`SO_TIMESTAMPNS`), not when this program woke up; a
+//! request, when it was handed to the kernel. Requests go out on a fixed grid from the first one
+//! on, so a late one does not shift those after it. Echo: RFC 792.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -22,22 +22,22 @@ pub const HEADERS: u16 = 28;
 const ECHO_REQUEST: u8 = 8;
 const ECHO_REPLY: u8 = 0;
 
-/// What to send.
+/// The requests of a probe.
 #[derive(Clone, Copy, Debug)]
 pub struct Ping {
     /// Where to.
     pub target: Ipv4Addr,
-    /// How many requests.
+    /// The number of requests.
     pub count: u16,
     /// Time between two.
     pub interval: Duration,
     /// Length of a request as an IP packet, 28 bytes at least.
     pub ip_len: u16,
-    /// How long to wait for replies after the last request.
+    /// The longest wait for replies after the last request.
     pub patience: Duration,
 }
 
-/// What came back.
+/// The replies of a probe.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Replies {
     /// Round-trip time of each request, in the order of sending; `None` for those without a reply.

@@ -9,16 +9,18 @@
 //!                     bridge of the kernel, held back
 //! ```
 //!
-//! It is a [`crate::bump`] with one hop each way that has no rate and no delay of its own: the queue is the policy's, which lets packets
-//! go at the rate of the line behind it, with the bytes that they take there. Every frame is carried: what cannot be understood goes by the
-//! default class, as it came.
+//! It is a [`crate::bump`] with one hop each way that has no rate and no delay of its own: the
+//! queue is the policy's, which lets packets go at the rate of the line behind it, with the bytes
+//! that they take there. Every frame is carried: what cannot be understood goes by the default
+//! class, unchanged.
 //!
-//! Both interfaces are ports of a bridge of the kernel ([`World::build`] makes one if asked to). While this program lives, the bridge
-//! gets nothing ([`crate::io::Bypass`]); when it ends, however it ends, the bridge carries on without it.
+//! Both interfaces are ports of a bridge of the kernel ([`World::build`] makes one if asked to).
+//! While this program lives, the bridge gets nothing ([`crate::io::Bypass`]); when it ends, however
+//! it ends, the bridge carries on without it.
 //!
-//! One thread carries packets. What others want of it (a report, other queues, its end) they ask of it through a [`Handle`], and
-//! it answers between two turns. Queues for a new policy are built by whoever asks, and put in while packets wait
-//! ([`crate::bump::Bump::hand_over`]).
+//! One thread carries packets. Other threads ask it through a [`Handle`] for a report, for other
+//! queues or to end, and it answers between two turns. The asking thread builds the queues for a
+//! new policy, and they are put in while packets wait ([`crate::bump::Bump::hand_over`]).
 
 mod bridge;
 mod handle;

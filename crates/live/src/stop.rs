@@ -1,4 +1,5 @@
-//! When to stop: SIGINT, SIGTERM, a terminal that is gone, or someone in the program, all through one descriptor that a loop can wait for.
+//! When to stop: SIGINT, SIGTERM, a terminal that is gone, or someone in the program, all through
+//! one descriptor that a loop can wait for.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -37,9 +38,9 @@ impl Stop {
         Ok(Self { wake, handle, signal: Arc::default(), registered: Vec::new() })
     }
 
-    /// Stops at SIGINT and SIGTERM as well, and at SIGHUP, which tells that the terminal is gone, unless nohup(1) or another has
-    /// this process ignore it. From then on they no longer end the process by themselves; after this value is gone they do
-    /// nothing.
+    /// Stops at SIGINT and SIGTERM as well, and at SIGHUP, which means that the terminal is gone,
+    /// unless nohup(1) or another has this process ignore it. These signals then do not end the
+    /// process by themselves; after this value is gone they do nothing.
     ///
     /// # Errors
     /// No descriptors left.
@@ -92,7 +93,7 @@ impl Stop {
         Ok(stopped)
     }
 
-    /// What is readable when it is time, for a loop of another kind.
+    /// A stream that becomes readable at the stop, for a loop of another kind.
     pub(crate) fn watched(&self) -> io::Result<UnixStream> {
         self.wake.try_clone()
     }

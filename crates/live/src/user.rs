@@ -1,10 +1,11 @@
 //! Namespaces for callers without rights: user_namespaces(7).
 //!
-//! A process may make a user namespace of its own, in which it has every right over what it makes there: network namespaces,
-//! TUN devices. The caller's user and group are the only ones that exist inside, under their own numbers or as root. A program
-//! started inside under the caller's own number has no rights there, as it has none outside.
+//! A process may make a user namespace of its own, in which it has every right over what it makes
+//! there: network namespaces, TUN devices. The caller's user and group are the only ones that exist
+//! inside, under their own numbers or as root. A program started inside under the caller's own
+//! number has no rights there, as it has none outside.
 //!
-//! What is reached from there is what was made there: nothing leads out.
+//! Only devices made there can be reached from there: nothing leads out.
 
 use std::fs;
 use std::io;
@@ -13,10 +14,10 @@ use std::os::unix::fs::MetadataExt;
 use crate::error::Error;
 use crate::sys::namespace;
 
-/// Who the caller is inside.
+/// The caller's identity inside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Inside {
-    /// The same user and group as outside.
+    /// The user and group that the caller has outside.
     #[default]
     Themselves,
     /// Root, for programs that set up networks.
@@ -59,8 +60,8 @@ fn try_enter(inside: Inside) -> io::Result<()> {
     fs::write("/proc/self/gid_map", map(me.gid()))
 }
 
-/// In the network namespace of the calling thread: lets every program ping without rights, and serve at any port. For convenience: a
-/// kernel that has not got them does without.
+/// In the network namespace of the calling thread: lets every program ping without rights, and
+/// serve at any port. For convenience: a kernel that has not got them does without.
 pub(crate) fn open_up() {
     if let Ok(me) = fs::metadata("/proc/self") {
         let _ = fs::write("/proc/sys/net/ipv4/ping_group_range", format!("{0} {0}", me.gid()));

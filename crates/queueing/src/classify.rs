@@ -1,21 +1,21 @@
-//! Classifiers: which class of a scheduler a packet belongs to.
+//! Classifiers: they give a packet its class of a scheduler.
 //!
-//! A [`Matcher`] answers yes or no, a [`Classifier`] names a class, and [`FirstMatch`] makes the one from the other, as the
-//! filters of tc(8) do: the first rule that matches decides. [`Rules`] instead ask every rule, and the last that matches
+//! A [`Matcher`] answers yes or no, and a [`Classifier`] names a class. In a [`FirstMatch`] the
+//! first matching rule decides, as in the filters of tc(8). In [`Rules`] the last matching rule
 //! decides.
 //!
-//! A configuration writes conditions as [`Match`], plain data; a [`Condition`] is one at work: it knows the
-//! [`Environment`](crate::Environment) that it was built for, which tells the addresses of simulated flows, and keeps what it has to remember.
+//! A [`Match`] is a condition as plain data, as configurations hold it. A [`Condition`] evaluates
+//! it: it holds the [`Environment`](crate::Environment), which knows the addresses of simulated
+//! flows, and the state of connections and hosts.
 //!
-//! Cost: the rules up to the first that matches.
+//! Cost of [`FirstMatch`]: the rules up to the first that matches.
 
-mod candidates;
 mod condition;
 mod ftp;
 mod matching;
-mod memo;
 pub mod rules;
 mod tracker;
+mod verdict;
 
 use lastmile_units::Instant;
 
@@ -44,7 +44,7 @@ impl ClassIndex {
 
 /// Names the class of a packet.
 pub trait Classifier<P> {
-    /// The class of `packet`, which comes at `now`. A scheduler takes an index that it does not have for its last class.
+    /// The class of `packet`, which arrives at `now`. A scheduler takes an index above its classes for its last class.
     fn classify(&mut self, now: Instant, packet: &P) -> ClassIndex;
 }
 
@@ -54,9 +54,9 @@ impl<P, F: FnMut(&P) -> ClassIndex> Classifier<P> for F {
     }
 }
 
-/// Says whether a packet is meant.
+/// A condition on packets.
 pub trait Matcher<P> {
-    /// True when `packet`, which comes at `now`, is meant.
+    /// True when `packet`, which arrives at `now`, meets the condition.
     fn matches(&mut self, now: Instant, packet: &P) -> bool;
 }
 
@@ -66,20 +66,20 @@ impl<P, F: FnMut(&P) -> bool> Matcher<P> for F {
     }
 }
 
-/// The first rule that matches names the class.
+/// A list of rules of which the first that matches names the class.
 pub struct FirstMatch<P> {
     rules: Vec<(Box<dyn Matcher<P> + Send>, ClassIndex)>,
     otherwise: ClassIndex,
 }
 
 impl<P> FirstMatch<P> {
-    /// No rule yet: every packet is of class `otherwise`.
+    /// A list without rules: every packet is of class `otherwise`.
     #[must_use]
     pub const fn new(otherwise: ClassIndex) -> Self {
         Self { rules: Vec::new(), otherwise }
     }
 
-    /// Adds a rule behind those that stand.
+    /// Adds a rule at the end of the list.
     #[must_use]
     pub fn rule(mut self, matcher: impl Matcher<P> + Send + 'static, class: ClassIndex) -> Self {
         self.rules.push((Box::new(matcher), class));

@@ -20,7 +20,7 @@ use lastmile_queueing::spec::Spec;
 use lastmile_units::{BitRate, Instant};
 
 use super::{Result, Row};
-use crate::datapath::{Between, hop, ready_policy, six_classes, unread};
+use crate::datapath::{Between, hop, long_list, ready_policy, six_classes, unread};
 use crate::traffic::Traffic;
 
 /// How long each way carries before anything counts, at least.
@@ -235,6 +235,7 @@ impl Way {
             Between::Bare => return Ok(Self::Bare { frames: Vec::with_capacity(BATCH), spare: Vec::new() }),
             Between::Fifo => [(Spec::fifo(1_000), layer), (Spec::fifo(1_000), layer)],
             Between::SixClasses => six_classes(LINE),
+            Between::LongList => long_list(),
             Between::Policy(name) => ready_policy(name, LINE),
         };
         let [up, down] = queues.map(|(queue, layer)| vec![hop(queue, layer)]);

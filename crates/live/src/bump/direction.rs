@@ -22,7 +22,8 @@ use lastmile_model::Passage;
 /// Memory of packets that have left, kept for those that come.
 const SPARE_BUFFERS: usize = 1024;
 
-/// Memory of longer packets is given back, or a thousand packets of 64 kB would take 64 MB for good. A jumbo frame fits.
+/// Memory of longer packets is given back, or a thousand packets of 64 kB would take 64 MB for
+/// good. A jumbo frame fits.
 const LONGEST_SPARE: usize = 10_000;
 
 /// One direction: its hops, and the counters around them.
@@ -30,7 +31,7 @@ pub(super) struct Direction {
     pub(super) hops: Vec<Hop>,
     /// The latest time that the hops have been told. It never goes back.
     latest: Instant,
-    /// How long a sleep is made up for; `None`: however long.
+    /// The longest sleep that is made up for; `None`: any.
     pub(super) catch_up: Option<Duration>,
     overslept: u64,
     received: Count,
@@ -53,7 +54,7 @@ pub(super) struct Hop {
     pub(super) waits: Waits,
     pub(super) most_queued: Backlog,
     delay: Duration,
-    /// What a packet that leaves this hop still has before it at the least: the delays of the hops behind it.
+    /// The least time that a packet needs from this hop to the end: the delays of the hops behind it.
     ahead: Duration,
 }
 
@@ -106,8 +107,9 @@ impl Direction {
         }
     }
 
-    /// The earliest time at which a packet may leave the last hop. What happens inside before that can be made up for then,
-    /// each at its own time, since no line minds being told late; so nobody has to wake up for it.
+    /// The earliest time at which a packet may leave the last hop. Events inside before that time
+    /// can be made up for then, each at its own time, since a line can be called late; so nobody
+    /// has to wake up for them.
     pub(super) fn next_wake(&self) -> Option<Instant> {
         let wakes = self.hops.iter().flat_map(|hop| {
             let started = hop.line.next_transmission().map(|start| start.saturating_add(hop.delay));
@@ -138,7 +140,7 @@ impl Direction {
         Ok(())
     }
 
-    /// Whatever was to happen before `floor` happens then.
+    /// Events that were due before `floor` happen then.
     fn forgive(&mut self, floor: Instant) {
         if self.hops.iter().filter_map(|hop| hop.line.next_transmission()).any(|due| due < floor) {
             self.overslept += 1;
@@ -152,7 +154,7 @@ impl Direction {
         let mut frame = self.spare.0.pop().unwrap_or_else(|| Frame::new(Vec::new()).0);
         let not_ip = match framing {
             Framing::Packet => {
-                // What cannot be read has no flow.
+                // An unparsable packet has no flow.
                 let _ = frame.refill(bytes);
                 false
             }
@@ -318,7 +320,8 @@ impl Spare {
     }
 }
 
-/// Watches a line: how long packets wait in its queue, what the tap is to hear, and what becomes of the memory of those it drops.
+/// Watches a line: how long packets wait in its queue, what the tap is to hear, and what becomes of
+/// the memory of those it drops.
 struct Watch<'a> {
     waits: &'a mut Waits,
     spare: &'a mut Spare,

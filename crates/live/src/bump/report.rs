@@ -1,4 +1,4 @@
-//! What the directions of a bump have done.
+//! Counters of the directions of a bump.
 
 use hdrhistogram::Histogram;
 use lastmile_model::outcome::Waits;
@@ -8,7 +8,7 @@ use lastmile_units::CellCount;
 
 use crate::io::{Counters, Refusal};
 
-/// What one direction has done, counter by counter.
+/// The counters of one direction.
 #[derive(Clone, Debug)]
 pub struct DirectionReport {
     /// Packets and IP bytes read from the port on the sending side.
@@ -20,8 +20,8 @@ pub struct DirectionReport {
     pub unreadable: u64,
     /// Of those, frames carried untouched that are not of IP, such as ARP.
     pub not_ip: u64,
-    /// Flows that lost their number to new ones of this direction, since more came than are told apart at a time. One that goes on
-    /// gets another number: only what was remembered of it is gone.
+    /// Flows that lost their number to new ones of this direction, since more came than have one at
+    /// a time. A flow that continues gets another number, and only its state is lost.
     pub evicted: u64,
     /// The lines, in the order in which packets cross them.
     pub hops: Vec<HopReport>,
@@ -29,7 +29,7 @@ pub struct DirectionReport {
     pub sent: Count,
     /// Packets that it did not take, by [`Refusal::index`].
     pub refused: [Count; Refusal::ALL.len()],
-    /// What happened at the port on the sending side before packets were handed over. What was dropped there is not among
+    /// The counters of the port on the sending side before packets are handed over. Packets dropped there are not among
     /// the received.
     pub port: Counters,
     /// How often it slept for longer than is made up for, while packets waited ([`super::Bump::make_up_for_at_most`]).
@@ -59,18 +59,18 @@ impl DirectionReport {
     }
 }
 
-/// What one line has done.
+/// The counters of one line.
 #[derive(Clone, Debug)]
 pub struct HopReport {
     /// Its name.
     pub name: String,
-    /// What it carried, and its drops by reason.
+    /// Packets carried, and drops by reason.
     pub line: Stats,
     /// Cells on the wire, on a line of cells.
     pub cells: Option<CellCount>,
-    /// What waits in the queue.
+    /// The backlog of the queue.
     pub queued: Backlog,
-    /// What is on the wire.
+    /// Packets on the wire.
     pub in_flight: Count,
     /// Every counter of the queue and of those below it.
     pub queue_counters: Vec<CounterValue>,
@@ -78,12 +78,14 @@ pub struct HopReport {
     pub most_queued: Backlog,
     /// Nanoseconds that packets waited in the queue, from arrival to the start of transmission.
     pub waited: Histogram<u64>,
-    /// The same for pure ACKs alone.
+    /// The waits of pure ACKs alone.
     pub acks_waited: Histogram<u64>,
-    /// The same by the class that rules gave the packet (its number), to two digits, since the queue in force is there. Classes
-    /// behind the last one that had a packet are left out; packets that no rules saw are in none.
+    /// The waits by the class that rules gave the packet (its number), to two digits, since the
+    /// queue in force is there. Classes behind the last one that had a packet are left out; packets
+    /// that no rules saw are in none.
     pub class_waited: Vec<Histogram<u64>>,
-    /// Packets that did not start at once, since the line was busy or the queue held them back: what tc(8) calls overlimits.
+    /// Packets that did not start at once, since the line was busy or the queue held them back:
+    /// what tc(8) calls overlimits.
     pub overlimits: u64,
 }
 
@@ -104,15 +106,15 @@ impl HopReport {
 /// How a hop stands at a moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HopGlance {
-    /// What waits in the queue.
+    /// The backlog of the queue.
     pub queued: Backlog,
     /// Bits that its wire has carried by now.
     pub wire_bits: u64,
     /// Packets that it has dropped by now.
     pub dropped_packets: u64,
-    /// How long packets waited that left the queue since the last glance.
+    /// Waits of packets that left the queue since the last glance.
     pub waited: Waits,
-    /// The same for pure ACKs alone.
+    /// Waits of pure ACKs alone.
     pub acks_waited: Waits,
 }
 
@@ -127,7 +129,7 @@ pub struct CounterValue {
     pub path: String,
     /// The kind of the discipline.
     pub kind: &'static str,
-    /// What is counted.
+    /// The name of the counter.
     pub name: &'static str,
     /// The count.
     pub value: u64,

@@ -1,11 +1,11 @@
-//! What is told of single packets, to whoever writes captures.
+//! Reports of single packets, for writers of captures.
 
 use lastmile_model::{Observer, Passage};
 use lastmile_packet::Frame;
 use lastmile_units::Instant;
 
-/// Sees the packets of a bump's hops, by their bytes from the IP header on: hops up are numbered first, then those down. The thread that carries
-/// packets calls it, so it must not block.
+/// Sees the packets of a bump's hops, by their bytes from the IP header on: hops up are numbered
+/// first, then those down. The thread that carries packets calls it, so it must not block.
 pub type Tap = dyn Observer<[u8]> + Send;
 
 /// The tap, if there is one, as one direction tells it.

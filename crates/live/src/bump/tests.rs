@@ -117,7 +117,7 @@ fn adsl(limit: u64) -> HopConfig {
     hop("adsl", Some(BitRate::from_kbit_per_s(512)), "bridged-vcmux-fcs", Duration::from_ms(3), limit)
 }
 
-/// The same, a packet of up to 200 bytes going between the cells of larger ones.
+/// That bump, with packets of up to 200 bytes going between the cells of larger ones.
 fn interleaved() -> HopConfig {
     let class = |matches| ClassSpec { matches, queue: Spec::fifo(30) };
     let classes = vec![class(Match::AtMostBytes(200)), class(Match::Any)];
@@ -142,7 +142,7 @@ fn bump(up: Vec<HopConfig>) -> Bump {
     Bump::new(&BumpConfig { up, down, mtu: 1500, seed: 1, hash_key: HashKey::default() }).unwrap()
 }
 
-/// What happens to `arrivals` when time is exact, each event at its own time: the packets that come out and when, and the
+/// The fate of `arrivals` when time is exact, each event at its own time: the packets that come out and when, and the
 /// lines that did it.
 fn exactly(configs: &[HopConfig], arrivals: &[(Instant, Vec<u8>)]) -> (Vec<(Instant, Vec<u8>)>, Vec<Hop>) {
     let directions = Direction::new(configs, 1, HashKey::default(), &Arc::default());
@@ -224,8 +224,8 @@ proptest! {
         prop_assert_eq!(bump.up.lateness.whole().max(), 0);
     }
 
-    /// Woken late and rarely, it sends late, and that is all: the same packets dropped, the same waits, the same order, none
-    /// early, and punctual again once it is woken on time.
+    /// Woken late and rarely, it sends late, and that is all: the same packets dropped, the same
+    /// waits, the same order, none early, and punctual again once it is woken on time.
     #[test]
     fn late_wake_ups_change_no_departure(
         arrivals in arrivals(),
@@ -249,7 +249,7 @@ proptest! {
         prop_assert!(bump.reports().0.is_balanced());
     }
 
-    /// What cannot be read crosses the line byte for byte.
+    /// An unparsable packet crosses the line byte for byte.
     #[test]
     fn unreadable_packets_pass_untouched(bytes in prop::collection::vec(any::<u8>(), 1..1500)) {
         let mut bump = bump(vec![adsl(20_000)]);
@@ -304,8 +304,8 @@ fn a_packet_that_the_receiver_refuses_is_counted_with_the_reason() {
     assert!(up.lateness.max().abs_diff(expected) < expected / 1000, "{}", up.lateness.max());
 }
 
-/// A tagged frame of IP, ARP padded to the shortest frame, a runt: each takes as long as what stands behind its Ethernet
-/// header, and comes out as it came in.
+/// A tagged frame of IP, ARP padded to the shortest frame, a runt: each takes as long as what
+/// stands behind its Ethernet header, and comes out as it came in.
 #[test]
 fn ethernet_frames_cross_whole_and_cost_what_is_behind_their_header() {
     let ethernet = |ether_type: &[u8], behind: &[u8]| [&[2; 12], ether_type, behind].concat();

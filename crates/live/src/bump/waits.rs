@@ -1,4 +1,4 @@
-//! How long packets waited in front of a hop.
+//! Queueing delays in front of a hop.
 
 use hdrhistogram::Histogram;
 use lastmile_packet::{Frame, Packet};
@@ -6,7 +6,7 @@ use lastmile_units::{Duration, Instant};
 
 use lastmile_model::outcome::Waits as Sum;
 
-/// How long packets waited in a queue, in nanoseconds: all of them, and pure ACKs.
+/// Queueing delays in nanoseconds: of all packets, and of pure ACKs.
 pub(super) struct Waits {
     pub(super) all: Distribution,
     pub(super) acks: Distribution,
@@ -62,19 +62,20 @@ impl Waits {
     }
 }
 
-/// Counts of waits to so many digits, in the places of an HDR histogram, of which it makes one when somebody asks: a third of the
-/// instructions of the histogram's own counting, which looks for the least, the greatest and an overflow with every packet.
+/// Counts of waits to a number of digits, in the slots of an HDR histogram, which is made on
+/// request: a third of the instructions of the histogram's own counting, which looks for the least,
+/// the greatest and an overflow with every packet.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Distribution {
     counts: Vec<u64>,
     digits: u8,
-    /// Bits in which a number of so many digits fits: a place has this precision.
+    /// Bits of the largest number with these digits: the precision of a slot.
     bits: u32,
 }
 
 impl Distribution {
     pub(super) fn new(digits: u8) -> Self {
-        // As HdrHistogram has it: the next power of two above the numbers that are told apart one by one.
+        // As HdrHistogram has it: the next power of two above the numbers that have a slot each.
         let bits = (2 * 10_u64.pow(digits.into())).next_power_of_two().ilog2();
         Self { counts: vec![0; histogram(digits).distinct_values()], digits, bits }
     }
@@ -117,7 +118,7 @@ impl Distribution {
 /// An hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// Nanoseconds up to an hour, to so many digits: 264 kB at three, 36 kB at two.
+/// Nanoseconds up to an hour, to `digits` digits: 264 kB at three, 36 kB at two.
 pub(super) fn histogram(digits: u8) -> Histogram<u64> {
     Histogram::new_with_max(LONGEST_NS, digits).expect("bounds and digits in range")
 }

@@ -1,19 +1,20 @@
-//! What a program may be asked: `{"do":"status"}`.
+//! Requests to a program: `{"do":"status"}`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A request, as one JSON object on a line. A key or a word that is not known is refused: it was meant to change something.
+/// A request, as one JSON object on a line. A key or a word that is not known is refused: it was
+/// meant to change something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// What to do.
+    /// The verb.
     pub r#do: Verb,
 }
 
-/// What to do.
+/// Verbs of requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verb {

@@ -44,7 +44,7 @@ fn each_request_is_answered_until_the_end() {
     let serving = thread::spawn(move || listener.serve(&end, &hang_up, &mut parrot).unwrap());
     assert_eq!(ask(&path, "status").unwrap(), "heard status after 0 signals");
     signal.stop();
-    // Whoever says nothing keeps nobody waiting.
+    // A client that sends nothing keeps nobody waiting.
     drop(UnixStream::connect(&path).unwrap());
     assert!(matches!(Listener::bind(&path), Err(Error::InUse { .. })));
     assert_eq!(ask(&path, "stop").unwrap(), "heard stop after 1 signals");
@@ -145,7 +145,7 @@ fn what_is_no_text_or_too_long_is_answered_and_nothing_is_not() {
         let mut answer = Vec::new();
         let mut client = aviary.client(said);
         client.shutdown(std::net::Shutdown::Write).unwrap();
-        // What was not read of a long line makes the end a reset.
+        // An unread rest of a long line makes the end a reset.
         let _ = client.read_to_end(&mut answer);
         String::from_utf8(answer).unwrap()
     };
@@ -171,7 +171,8 @@ fn the_operator_is_asked_from_within_and_says_so_when_nobody_serves() {
     assert_eq!(runtime.block_on(asker.ask("gone".to_owned())), None);
 }
 
-/// The name of a socket gets the socket's mode, less the umask, when it is bound: strace(1) would see no chmod(2) after it.
+/// The name of a socket gets the socket's mode, less the umask, when it is bound: strace(1) would
+/// see no chmod(2) after it.
 #[test]
 fn a_socket_never_has_open_rights() {
     let folder = Folder::new();

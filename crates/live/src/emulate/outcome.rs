@@ -24,7 +24,7 @@ pub enum Ended {
 pub struct Outcome {
     /// Why it ended.
     pub ended: Ended,
-    /// How long it took.
+    /// The duration of the run.
     pub elapsed: Duration,
     /// From the client to the server.
     pub up: DirectionReport,

@@ -1,4 +1,5 @@
-//! A command at the server's end of a line, which is there before the command at the client's end begins and goes after it.
+//! A command at the server's end of a line, which is there before the command at the client's end
+//! begins and goes after it.
 
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,25 +13,27 @@ use crate::error::{Context, Error};
 use crate::stop::Stop;
 use crate::sys::wait;
 
-/// How long to wait for a server until it can be reached.
+/// The longest wait until a server can be reached.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How often to look whether it can.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// How long a server may go on after it was told to end.
+/// Time in which a server must end after the request to end.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A server and its children. Dropping it ends them all.
 pub(super) struct Server {
     child: Child,
-    /// Readable once it has ended. It is waited for only when all is over: until then its number, and that of its group, is its own.
+    /// Readable once it has ended. It is waited for only when all is over: until then its number,
+    /// and that of its group, is its own.
     handle: OwnedFd,
 }
 
 impl Server {
-    /// Starts `command` at this end, in a process group of its own, and waits until something more than before can be reached
-    /// there, by TCP or UDP: at most five seconds, and no longer than until it ends or `stop`.
+    /// Starts `command` at this end, in a process group of its own, and waits until something more
+    /// than before can be reached there, by TCP or UDP: at most five seconds, and at most until it
+    /// ends or `stop`.
     pub(super) fn start(side: &Side, command: &mut Command, stop: &Stop) -> Result<Self, Error> {
         let before = reachable(side)?;
         let child = side.spawn(command.process_group(0))?;

@@ -1,4 +1,4 @@
-//! What stands around an emulated line: namespaces, devices, a command, the loop that wakes up.
+//! The surroundings of an emulated line: namespaces, devices, a command, the loop that wakes up.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -22,7 +22,7 @@ use crate::pace::Pace;
 use crate::stop::Stop;
 use crate::sys::{random, wait};
 
-/// How long a command may go on after it was sent the signal that ended the run.
+/// Time in which a command must end after the signal that ended the run.
 const GRACE: Duration = Duration::from_s(5);
 
 /// The role of the end whose packets go up.
@@ -62,8 +62,9 @@ pub struct Config {
 }
 
 impl Config {
-    /// The line between two new namespaces, with addresses of the networks for benchmarks (RFC 2544, RFC 5180): 198.18.0.2 and 2001:2::2
-    /// for the client, 198.18.0.1 and 2001:2::1 for the server.
+    /// The line between two new namespaces, with addresses of the networks for benchmarks (RFC
+    /// 2544, RFC 5180): 198.18.0.2 and 2001:2::2 for the client, 198.18.0.1 and 2001:2::1 for the
+    /// server.
     #[must_use]
     pub fn new(up: Vec<HopConfig>, down: Vec<HopConfig>) -> Self {
         Self {
@@ -122,7 +123,7 @@ impl End {
 
 /// One end of the line, as users meet it.
 pub struct Side {
-    // The device goes before the namespace that it stands in.
+    // The device is removed before its namespace.
     end: End,
     name: String,
     namespace: Option<Namespace>,
@@ -152,8 +153,8 @@ impl Side {
         }
     }
 
-    /// Why its packets count as arrived when they are read and not when they were given to the device; `None` where that is known, and
-    /// for an interface, whose [`Side::path`] says it.
+    /// Why its packets count as arrived when they are read and not when they were given to the
+    /// device; `None` where that is known, and for an interface, whose [`Side::path`] says it.
     #[must_use]
     pub fn without_stamps(&self) -> Option<&io::Error> {
         match &self.end {
@@ -168,7 +169,8 @@ impl Side {
         self.address
     }
 
-    /// Its IPv6 address; `None` for an interface, for a device with an MTU below 1280 bytes, and on a kernel without IPv6.
+    /// Its IPv6 address; `None` for an interface, for a device with an MTU below 1280 bytes, and on
+    /// a kernel without IPv6.
     #[must_use]
     pub fn address_v6(&self) -> Option<Ipv6Addr> {
         self.address_v6
@@ -210,8 +212,8 @@ impl Side {
             address_v6,
             prefix_len_v6: config.prefix_len_v6,
             mtu: config.mtu,
-            // Only in a namespace of its own does everything lie behind the line; behind the client lies nothing, and a server
-            // that asks for names hears at once that there is no way.
+            // Only in a namespace of its own does everything lie behind the line; behind the client
+            // lies nothing, and a server that asks for names hears at once that there is no way.
             default_route: matches!(place, Place::New | Place::Unnamed) && role == CLIENT,
         };
         let tun = Tun::create(namespace.as_ref(), &settings)?;
@@ -238,8 +240,8 @@ impl World {
     /// Makes the line, the namespaces and the devices.
     ///
     /// # Errors
-    /// A queue that cannot be built, missing rights, no TUN driver, or a namespace that does not exist. What was made until
-    /// then is removed.
+    /// A queue that cannot be built, missing rights, no TUN driver, or a namespace that does not
+    /// exist. Everything made before the error is removed.
     pub fn build(config: &Config) -> Result<Self, Error> {
         if config.client == config.server && !matches!(config.client, Place::New | Place::Unnamed) {
             return Err(Error::SamePlace);
@@ -278,8 +280,9 @@ impl World {
         &self.server
     }
 
-    /// Starts `command` at the server's end, and returns when it can be reached by TCP or UDP; after five seconds anyway, and when it ends
-    /// or `stop` says so. It and its children end when the world does.
+    /// Starts `command` at the server's end, and returns when it can be reached by TCP or UDP;
+    /// after five seconds anyway, and when it ends or `stop` says so. It and its children end when
+    /// the world does.
     ///
     /// # Errors
     /// There is no such program.
@@ -300,8 +303,9 @@ impl World {
         self.inbox.handle()
     }
 
-    /// Carries packets until `stop` or a [`Handle`] says so, or until `limit` has passed. The calling thread gets punctual timers and, if
-    /// [`Tuning::realtime`] says so, a higher priority, and keeps both.
+    /// Carries packets until `stop` or a [`Handle`] says so, or until `limit` has passed. The
+    /// calling thread gets punctual timers and, if [`Tuning::realtime`] says so, a higher priority,
+    /// and keeps both.
     ///
     /// # Errors
     /// A device is gone, or the priority was refused.
@@ -315,8 +319,8 @@ impl World {
         self.outcome(ended, start)
     }
 
-    /// Carries packets while `command` runs at the client's end. At a `stop` the command gets the signal that came (SIGTERM
-    /// if none did), and some seconds before it is killed.
+    /// Carries packets while `command` runs at the client's end. At a `stop` the command gets the
+    /// signal that came (SIGTERM if none did), and some seconds before it is killed.
     ///
     /// # Errors
     /// As [`World::run`]; and there is no such program.
@@ -324,15 +328,15 @@ impl World {
         let mut child = self.client.spawn(command)?;
         let result = self.carry_for(stop, &mut child);
         if result.is_err() {
-            // Whatever went wrong, the command does not outlive its line.
+            // The command does not outlive its line, whatever the error.
             let _ = child.kill();
             let _ = child.wait();
         }
         result
     }
 
-    /// Carries packets until `look` says no, which is asked whenever `stop` becomes readable and gets the time and what the hops
-    /// hold then, those up and then those down.
+    /// Carries packets until `look` says no, which is asked whenever `stop` becomes readable and
+    /// gets the time and what the hops hold then, those up and then those down.
     ///
     /// # Errors
     /// As [`World::run`].

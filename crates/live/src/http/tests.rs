@@ -1,4 +1,4 @@
-//! What one connection is answered, in memory, and many at a real port.
+//! Answers to one connection, in memory, and to many at a real port.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

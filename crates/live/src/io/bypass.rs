@@ -1,21 +1,25 @@
 //! The way round a middlebox: the line lives when the program does not.
 //!
-//! Both interfaces are ports of a bridge of the kernel. While the program lives, it must be the only way through; when it is
-//! gone, however it went, the bridge must carry on. So something in the kernel drops what comes in through each interface, behind the
-//! taps of packet sockets, which have their copy by then, and before the bridge. It hangs on a descriptor of this process alone: when
-//! the process ends, be it by SIGKILL, the kernel closes the descriptor, what dropped is gone, and the next frame is the bridge's.
+//! Both interfaces are ports of a bridge of the kernel. While the program lives, it must be the
+//! only way through; when it is gone, however it went, the bridge must carry on. So something in
+//! the kernel drops what comes in through each interface, behind the taps of packet sockets, which
+//! already have their copy, and before the bridge. It hangs on a descriptor of this process alone:
+//! when the process ends, be it by SIGKILL, the kernel closes the descriptor, frames are dropped by
+//! nobody, and the next frame is the bridge's.
 //!
 //! | | is | needs |
 //! | --- | --- | --- |
 //! | [`Means::Tcx`] | a program of two instructions on a link: tcx, bpf(2) | Linux 6.6 |
 //! | [`Means::Nft`] | a chain of policy drop in a table with an owner: nft(8), family netdev, hook ingress | Linux 5.12, nf_tables |
 //!
-//! The third is AF_XDP itself ([`super::Xdp`], Linux 5.9), whose program leads frames past the bridge. A kernel that has none of them has
-//! no bypass, and then nothing is started: port isolation of the bridge (`bridge link set dev IF isolated on`) would hold frames back too,
-//! but nobody takes it back when the program dies.
+//! The third is AF_XDP itself ([`super::Xdp`], Linux 5.9), whose program leads frames past the
+//! bridge. A kernel that has none of them has no bypass, and then nothing is started: port
+//! isolation of the bridge (`bridge link set dev IF isolated on`) would hold frames back too, but
+//! nobody takes it back when the program dies.
 //!
-//! What the program sends goes out by a way that nothing is attached to. The machine's own stack does not see the frames
-//! either: no address of its own is reachable through these interfaces, nor the bridge's, while the program lives.
+//! Frames that the program sends take a path that nothing is attached to. The machine's own stack
+//! does not see the frames either: no address of its own is reachable through these interfaces, nor
+//! the bridge's, while the program lives.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -24,7 +28,7 @@ use crate::error::{Context, Error};
 use crate::netns::Namespace;
 use crate::sys::{bpf, nft, packet};
 
-/// What holds frames back.
+/// The means that holds frames back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Means {
     /// tcx.
@@ -59,8 +63,8 @@ pub struct Bypass {
 }
 
 impl Bypass {
-    /// From now on, what comes in through this device of `namespace`, or of that of the calling thread, comes to packet sockets
-    /// alone: by the first of `means` that the kernel has.
+    /// From now on, what comes in through this device of `namespace`, or of that of the calling
+    /// thread, comes to packet sockets alone: by the first of `means` that the kernel has.
     ///
     /// # Errors
     /// Not root, no such device, or a kernel that has none of them.
@@ -83,14 +87,14 @@ impl Bypass {
         Err(Error::NoBypass { device: device.to_owned(), lacking })
     }
 
-    /// What holds frames back.
+    /// The means that holds frames back.
     #[must_use]
     pub fn means(&self) -> Means {
         self.means
     }
 }
 
-/// What a kernel says that does not know the call, the place to attach to, the family of sockets, or the flag of a table.
+/// Errors of a kernel that does not know the call, the hook, the family of sockets, or the flag of a table.
 fn is_lacking(error: &io::Error) -> bool {
     let unknown =
         [libc::EINVAL, libc::ENOSYS, libc::EOPNOTSUPP, libc::EPROTONOSUPPORT, libc::EAFNOSUPPORT, libc::ENOENT];

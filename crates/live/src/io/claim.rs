@@ -1,9 +1,10 @@
 //! An interface belongs to one process: two that carry its frames would carry each of them twice.
 //!
-//! The claim is a lock (flock(2)) on a file that only root can open. It is called after the network namespace and the number of the interface,
-//! goes with the process, however that ends, and cannot be taken by another user. Where root's folder cannot be written, in a user namespace, the claim
-//! is a socket with an abstract name, of which a network namespace has one (unix(7)): whoever could take that name there is of
-//! the same network namespace.
+//! The claim is a lock (flock(2)) on a file that only root can open. It is called after the network
+//! namespace and the number of the interface, goes with the process, however that ends, and cannot
+//! be taken by another user. Where root's folder cannot be written, in a user namespace, the claim
+//! is a socket with an abstract name, of which a network namespace has one (unix(7)): whoever could
+//! take that name there is of the same network namespace.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -61,7 +62,7 @@ impl Lock {
             DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
         }
         loop {
-            // Whoever can open the file can lock it.
+            // A user who can open the file can lock it.
             let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC;
             let mut options = OpenOptions::new();
             options.write(true).create(true).truncate(false).mode(0o600).custom_flags(flags);

@@ -1,5 +1,6 @@
-//! Frames as a virtual machine hands them over, sound and hostile: with any of the offloads that struct `virtio_net_hdr` has words for,
-//! and with words that do not fit the frame. They go through a middlebox between two TAP devices, and along an emulated line.
+//! Frames as a virtual machine hands them over, sound and hostile: with any of the offloads that
+//! struct `virtio_net_hdr` has words for, and with words that do not fit the frame. They go through
+//! a middlebox between two TAP devices, and along an emulated line.
 //!
 //! The last two tests go on for `LASTMILE_HOSTILE_S` seconds, three if that is not set.
 
@@ -25,7 +26,8 @@ use crate::shape::{Config, Direction, Handle, Snapshot, Tuning, World};
 use crate::stop::Stop;
 use crate::sys::device;
 
-/// Hands over checksums and pieces of TCP and UDP, fragments of UDP included: `TUN_F_CSUM`, `TSO4`, `TSO6`, `TSO_ECN`, `UFO`, `USO4`, `USO6`.
+/// Hands over checksums and pieces of TCP and UDP, fragments of UDP included: `TUN_F_CSUM`, `TSO4`,
+/// `TSO6`, `TSO_ECN`, `UFO`, `USO4`, `USO6`.
 const EVERY_OFFLOAD: libc::c_uint = 0x7F;
 const HEADER_LEN: usize = 10;
 const NOBODY: [u8; 12] = [2, 0, 0, 0, 0, 0x99, 2, 0, 0, 0, 0, 0x98];
@@ -138,7 +140,7 @@ fn give(tap: &mut File, header: &[u8], frame: &[u8]) -> bool {
     tap.write(&[header, frame].concat()).is_ok()
 }
 
-/// What has come, without the header.
+/// The packets that have come, without the header.
 fn taken(tap: &mut File) -> Vec<Vec<u8>> {
     let mut buffer = vec![0; 70_000];
     let mut came = Vec::new();
@@ -148,7 +150,7 @@ fn taken(tap: &mut File) -> Vec<Vec<u8>> {
     came
 }
 
-/// What comes until all sound datagrams up to this number are among it.
+/// The packets that come until all sound datagrams up to this number are among them.
 fn until(tap: &mut File, last: u32) -> Vec<Vec<u8>> {
     let (start, mut came) = (StdInstant::now(), Vec::new());
     while !came.iter().any(|frame: &Vec<u8>| number_of(frame) == Some(last)) {
@@ -188,7 +190,8 @@ fn a_piece_that_the_kernel_has_no_word_for_is_one_lost_counted_frame() {
     assert_eq!(snapshot.up.received.packets, 6);
 }
 
-/// VXLAN in a virtual machine: the inner checksum is open, the inner segments are not cut. Small frames get through AF_XDP too.
+/// VXLAN in a virtual machine: the inner checksum is open, the inner segments are not cut. Small
+/// frames get through AF_XDP too.
 #[test]
 #[ignore = "needs root: real packets"]
 fn tcp_in_vxlan_in_a_virtual_machine_comes_whole() {
@@ -199,7 +202,7 @@ fn tcp_in_vxlan_in_a_virtual_machine_comes_whole() {
             ethernet(0x0800, &ip(17, &udp(4789, &[&[8, 0, 0, 0, 0, 0, 1, 0][..], &inner].concat())))
         };
         let start = 14 + 20 + 8 + 8 + 14 + 20;
-        // The sum of the pseudo-header alone stands in the field.
+        // The field holds the sum of the pseudo-header alone.
         let with_open = |payload: &[u8]| {
             let mut segment = tcp(payload);
             let sum = Sum::ZERO.bytes(&[198, 18, 0, 2, 198, 18, 0, 1]).word(6).word(segment.len() as u16).fold();
@@ -347,7 +350,7 @@ fn hostile_frames_leave_af_xdp_at_work() {
     hammered(Path::Xdp);
 }
 
-/// The same packets into a TUN device of an emulated line, with sound pings among them.
+/// Damaged packets into a TUN device of an emulated line, with sound pings among them.
 #[test]
 #[ignore = "needs root: real packets"]
 fn hostile_packets_leave_an_emulated_line_at_work() {

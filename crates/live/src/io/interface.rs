@@ -18,7 +18,7 @@ pub enum Path {
     Auto,
     /// [`PacketSocket`], and whatever the kernel has to hold the bridge back ([`Bypass`]).
     PacketSockets,
-    /// The same with [`Means::Nft`], which kernels before 6.6 have.
+    /// Packet sockets, with [`Means::Nft`], which kernels before 6.6 have.
     PacketSocketsNft,
     /// [`Xdp`].
     Xdp,
@@ -62,7 +62,8 @@ impl Interface {
     /// Opens the interface of this name in `namespace`, or in that of the calling thread.
     ///
     /// # Errors
-    /// Not root, no such interface, one that is down or that another process has opened so, or a kernel without what it takes.
+    /// Not root, no such interface, one that is down or that another process has opened so, or a
+    /// kernel without what it takes.
     pub fn open(namespace: Option<&Namespace>, name: &str, path: Path) -> Result<Self, Error> {
         let claim = match namespace {
             Some(namespace) => namespace.run(|| claim::take(name))?,
@@ -137,7 +138,7 @@ impl Interface {
     }
 }
 
-/// What may hold frames back, the cheaper first.
+/// The means that may hold frames back, the cheaper first.
 const BOTH: [Means; 2] = [Means::Tcx, Means::Nft];
 
 /// An interface of the calling thread's namespace that is up.

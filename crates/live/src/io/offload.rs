@@ -1,13 +1,15 @@
-//! What the kernel leaves to a network device and no device will do once a frame has come here: checksums still to be
-//! finished, segments still to be cut.
+//! Work that the kernel leaves to a network device and that no device will do once a frame has come
+//! here: checksums still to be finished, segments still to be cut.
 //!
-//! A host whose device can do it hands over a checksum field that holds the sum of the pseudo-header alone, and TCP or UDP
-//! data of up to 64 kB in one piece. Between two virtual devices nobody ever does the rest. A line must carry what would
-//! have been on the wire, so it is done here. The kernel says what is left to do in front of each frame, as a struct
+//! A host whose device can do it hands over a checksum field that holds the sum of the
+//! pseudo-header alone, and TCP or UDP data of up to 64 kB in one piece. Between two virtual
+//! devices nobody ever does the rest. A line must carry what would have been on the wire, so it is
+//! done here. The kernel says what is left to do in front of each frame, as a struct
 //! `virtio_net_hdr` (Virtual I/O Device specification 1.2, section 5.1.6).
 //!
-//! Both are done inside of tunnels too: a host, a container or a virtual machine leaves the inner checksum and the cutting of the inner
-//! segments to the device, and the kernel joins segments of a tunnel that it receives (GRO).
+//! Both are done inside of tunnels too: a host, a container or a virtual machine leaves the inner
+//! checksum and the cutting of the inner segments to the device, and the kernel joins segments of a
+//! tunnel that it receives (GRO).
 //!
 //! Cost: one sum over the bytes; for segments one copy as well.
 
@@ -26,7 +28,7 @@ use cut::Cut;
 const NEEDS_CHECKSUM: u8 = 1;
 const ECN: u8 = 0x80;
 
-/// What is left to do for one frame. Offsets count from the frame's first byte.
+/// Work that is left to do for one frame. Offsets count from the frame's first byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Offload {
     /// The checksum is over everything from this offset on.
@@ -62,7 +64,7 @@ pub enum Transport {
     Udp,
 }
 
-/// What was done, and what could not be.
+/// Counts of work done, and of work that could not be done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Offloads {
     /// Checksums finished, segments aside.
@@ -94,15 +96,16 @@ impl Offload {
         }
     }
 
-    /// The same for a frame that has got so many bytes more before its transport header.
+    /// The work for a frame that has got this number of bytes more before its transport header.
     #[must_use]
     pub fn moved(self, by: usize) -> Self {
         let checksum = self.checksum.map(|Checksum { start, at }| Checksum { start: start + by, at: at + by });
         Self { checksum, ..self }
     }
 
-    /// Does what is left to do and hands on the frame, or the segments that it becomes, in order. `scratch` is memory to build
-    /// them in. What cannot be done is counted, and the frame dropped: nobody behind could do it either.
+    /// Does what is left to do and hands on the frame, or the segments that it becomes, in order.
+    /// `scratch` is memory to build them in. A frame whose work cannot be done is counted and
+    /// dropped: nobody behind could do it either.
     pub fn complete(self, frame: &mut [u8], scratch: &mut Vec<u8>, done: &mut Offloads, take: &mut dyn FnMut(&[u8])) {
         match (self.segments, self.checksum) {
             (None, None) => take(frame),
@@ -134,8 +137,8 @@ fn not_zero(checksum: u16) -> u16 {
     if checksum == 0 { 0xFFFF } else { checksum }
 }
 
-/// Has the hosts of `namespace`, or of that of the calling thread, do all this themselves for what they send through `device`:
-/// `ethtool -K DEVICE tx off tso off gso off`.
+/// Has the hosts of `namespace`, or of that of the calling thread, do all this themselves for what
+/// they send through `device`: `ethtool -K DEVICE tx off tso off gso off`.
 ///
 /// # Errors
 /// Not root, no such device, or one that does not let itself be told.

@@ -1,12 +1,12 @@
 //! A packet socket: every frame that comes in through a network device, and the way out through it. packet(7).
 //!
-//! The portable path between two interfaces. Frames come and go in batches, each with the kernel's own receive time, so that
-//! how late the program wakes up changes no arrival. What the kernel took off or left undone is put back: VLAN tags,
-//! checksums, segments ([`super::offload`]). What goes out passes by the device's queueing discipline, since the program in
-//! between is the queue.
+//! The portable path between two interfaces. Frames come and go in batches, each with the kernel's
+//! own receive time, so that how late the program wakes up changes no arrival. The kernel's
+//! omissions are restored: VLAN tags, checksums, segments ([`super::offload`]). Sent frames bypass
+//! the device's queueing discipline, since the program in between is the queue.
 //!
-//! The device is in promiscuous mode for as long as this lives. Nothing keeps the kernel from handling the same frames: that is
-//! for [`super::Bypass`].
+//! The device is in promiscuous mode for as long as this lives. Nothing keeps the kernel from
+//! handling the same frames: that is for [`super::Bypass`].
 //!
 //! Cost: a system call for up to 64 frames, one copy each way.
 
@@ -23,11 +23,12 @@ use crate::error::{Context, Error};
 use crate::netns::Namespace;
 use crate::sys::packet::{About, Batch, OFFLOAD_LEN, Receiver, Sender};
 
-/// What the kernel keeps for this program while it is not running. At 600 000 small packets a second, for each of which it
-/// counts about 800 bytes, this lasts longer than the longest lateness seen.
+/// The receive buffer for the time in which this program is not running. At 600 000 small packets a
+/// second, for each of which it counts about 800 bytes, this lasts longer than the longest lateness
+/// seen.
 const RECEIVE_BUFFER: u32 = 32 << 20;
 
-/// What the device may hold of frames that were sent.
+/// The send buffer of the device.
 const SEND_BUFFER: u32 = 8 << 20;
 
 /// A device, by its packet sockets.
@@ -41,7 +42,8 @@ pub struct PacketSocket {
     /// Up to when all frames have been handed over.
     arrivals: Arrivals,
     counters: Counters,
-    /// The kernel has said that the device went down, and no frame has come since. It says so once, before a device that is removed is gone.
+    /// The kernel has said that the device went down, and no frame has come since. It says so once,
+    /// before a device that is removed is gone.
     down: bool,
 }
 
@@ -87,8 +89,8 @@ impl PacketSocket {
                 Ok(0) if self.down && !self.receiver.device_exists() => {
                     return Err(io::Error::from_raw_os_error(libc::ENETDOWN));
                 }
-                // A piece to be cut in a way that struct virtio_net_hdr has no word for (fragments of UDP, SCTP): the kernel has
-                // dropped that one frame.
+                // A piece to be cut in a way that struct virtio_net_hdr has no word for (fragments
+                // of UDP, SCTP): the kernel has dropped that one frame.
                 Err(error) if error.raw_os_error() == Some(libc::EINVAL) => self.counters.offloads.refused += 1,
                 Ok(count) => {
                     self.down &= count == 0;

@@ -1,11 +1,11 @@
 //! A TUN device: a network device of the kernel whose other end is this program (tun of the kernel's documentation).
 //!
-//! Without `IFF_VNET_HDR`, so the kernel finishes checksums and cuts large segments before packets come here, and a packet
-//! is at most one MTU long. One packet a system call.
+//! Without `IFF_VNET_HDR`, so the kernel finishes checksums and cuts large segments before packets
+//! come here, and a packet is at most one MTU long. One packet a system call.
 //!
-//! Packets carry no time stamp. A packet socket beside the device tells when each was given to it, and that is when
-//! it arrived; where there can be none, or its ring was full, a packet counts as arrived when it is read, and is counted as such
-//! ([`Counters::unstamped`]).
+//! Packets carry no time stamp. A packet socket beside the device tells when each was given to it,
+//! and that is when it arrived; where there can be none, or its ring was full, a packet counts as
+//! arrived when it is read, and is counted as such ([`Counters::unstamped`]).
 
 mod arrival_times;
 
@@ -27,7 +27,7 @@ use crate::sys::outgoing::Outgoing;
 use crate::sys::{device, link};
 use arrival_times::Times;
 
-/// What the kernel keeps for this program while it is not running: enough for the longest lateness seen at the highest
+/// The queue for the time in which this program is not running: enough for the longest lateness seen at the highest
 /// packet rate, since a packet that is lost here would be missing from the line's own queue.
 const TX_QUEUE_LEN: u16 = 4096;
 
@@ -62,7 +62,7 @@ pub struct Tun {
     /// The counters of all devices in the namespace of this one: proc_net_dev(5).
     statistics: File,
     buffer: Vec<u8>,
-    /// What tells when packets were given to the device, or why there is nothing that does.
+    /// The source of the times at which packets were given to the device, or the error that leaves none.
     times: io::Result<Times<Outgoing>>,
     /// Packets that it could tell nothing of.
     unstamped: u64,
@@ -71,8 +71,9 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Makes a device in `namespace`, or in that of the calling thread, with its addresses, up. The kernel sends no packet of its own
-    /// through it: neighbour and router discovery, which would share the line with what is measured, are off.
+    /// Makes a device in `namespace`, or in that of the calling thread, with its addresses, up. The
+    /// kernel sends no packet of its own through it: neighbour and router discovery, which would
+    /// share the line with what is measured, are off.
     ///
     /// # Errors
     /// No `/dev/net/tun`, not root, or settings that the kernel refuses.
@@ -177,7 +178,7 @@ impl Port for Tun {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     times.iter_mut().for_each(|times| times.nothing_waits(SystemTime::now));
-                    // What is still unread came after this call.
+                    // A packet that is still unread came after this call.
                     return Ok(arrivals.at(before));
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -1,8 +1,9 @@
 //! AF_XDP: frames taken from a device before the kernel has made packet buffers of them, in memory shared with it.
 //!
-//! A program of six instructions leads what comes in through each queue of the device to a socket of this process, and past the
-//! rest of the kernel: a bridge below carries nothing meanwhile. The program hangs on a link that lives by a descriptor of this
-//! process; when that ends, however it does, the device is the kernel's again. So this is its own [`super::Bypass`].
+//! A program of six instructions leads what comes in through each queue of the device to a socket
+//! of this process, and past the rest of the kernel: a bridge below carries nothing meanwhile. The
+//! program hangs on a link that lives by a descriptor of this process; when that ends, however it
+//! does, the device is the kernel's again. So this is its own [`super::Bypass`].
 //!
 //! Against packet sockets it has drawbacks, since the kernel says nothing about a frame but its bytes:
 //! - no receive time: frames count as arrived when they are read;
@@ -54,12 +55,12 @@ pub struct Xdp {
 }
 
 impl Xdp {
-    /// Takes over the device of this name in `namespace`, or in that of the calling thread: in its driver if that can, before the
-    /// network stack otherwise.
+    /// Takes over the device of this name in `namespace`, or in that of the calling thread: in its
+    /// driver if that can, before the network stack otherwise.
     ///
     /// # Errors
-    /// Not root, no such device, a kernel without AF_XDP, a device that has such a program already, or one that carries longer frames
-    /// than AF_XDP does.
+    /// Not root, no such device, a kernel without AF_XDP, a device that has such a program already,
+    /// or one that carries longer frames than AF_XDP does.
     pub fn open(namespace: Option<&Namespace>, name: &str) -> Result<Self, Error> {
         match namespace {
             Some(namespace) => namespace.run(|| Self::open_here(name))?,
@@ -112,8 +113,8 @@ impl Xdp {
     }
 }
 
-/// A queue whose last socket is closed is free only when a worker of the kernel has come to it (`xp_put_pool`), also if the process was killed: looks
-/// so often whether it is, so long apart.
+/// A queue whose last socket is closed is free only when a worker of the kernel has come to it
+/// (`xp_put_pool`), also if the process was killed: looks so often whether it is, so long apart.
 const LOOKS: (u32, Duration) = (100, Duration::from_millis(10));
 
 fn open_queue(index: libc::c_int, queue: u32) -> io::Result<XdpSocket> {
@@ -154,7 +155,7 @@ impl Port for Xdp {
         if taken == 0 {
             sockets.iter().try_for_each(XdpSocket::check)?;
         }
-        // What is still unread has not arrived yet, in the sense of this device.
+        // An unread frame has not arrived yet, in the sense of this device.
         Ok(now)
     }
 

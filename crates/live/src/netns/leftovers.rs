@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use crate::sys::namespace;
 
-/// How long a turn is waited for. Whoever holds it makes or removes a namespace, in milliseconds.
+/// The longest wait for a turn. The holder makes or removes a namespace, in milliseconds.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What was found.
+/// Namespaces that were found.
 #[derive(Debug, Default)]
 pub struct Leftovers {
     /// Names of the namespaces that were removed.

@@ -5,8 +5,9 @@ use crate::io::interface;
 use crate::netns::Namespace;
 use crate::sys::link;
 
-/// Checks that `lan` and `wan` are two interfaces that are up and ports of one bridge, and returns its name. With `make`, they
-/// become ports of a new bridge of that name if neither is a port of anything.
+/// Checks that `lan` and `wan` are two interfaces that are up and ports of one bridge, and returns
+/// its name. With `make`, they become ports of a new bridge of that name if neither is a port of
+/// anything.
 pub(super) fn under(namespace: Option<&Namespace>, lan: &str, wan: &str, make: Option<&str>) -> Result<String, Error> {
     if lan == wan {
         return Err(Error::OneInterface { name: lan.to_owned() });

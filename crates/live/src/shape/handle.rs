@@ -1,4 +1,4 @@
-//! What other threads may ask of a middlebox.
+//! Requests of other threads to a middlebox.
 
 use lastmile_packet::HashKey;
 use lastmile_units::Instant;
@@ -34,8 +34,8 @@ impl Handle {
         self.asks.glance()
     }
 
-    /// Puts other queues in. What waits leaves before all but urgent packets, and nothing is lost. They are built here, by the calling thread.
-    /// Returns when they are in place.
+    /// Replaces the queues. The backlog departs before all but urgent packets, and nothing is lost.
+    /// The calling thread builds the queues. Returns when they are in place.
     ///
     /// # Errors
     /// A queue that its line cannot have: then everything stays as it is.

@@ -1,6 +1,8 @@
-//! Messages to the service manager that started a program: sd_notify(3), datagrams to the socket that `NOTIFY_SOCKET` names.
+//! Messages to the service manager that started a program: sd_notify(3), datagrams to the socket
+//! that `NOTIFY_SOCKET` names.
 //!
-//! The crate `sd-notify` opens a socket for each message, which the sandbox of `shape` forbids. This one stays open from the start.
+//! The crate `sd-notify` opens a socket for each message, which the sandbox of `shape` forbids.
+//! This one stays open from the start.
 
 use std::env;
 use std::io;
@@ -43,7 +45,7 @@ impl Manager {
 
     /// It reads its files again, and will be ready when it has.
     pub fn reloading(&self) {
-        // When that began: what the manager wants to tell this from what was told before.
+        // The time of the start distinguishes this notification from earlier ones.
         self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={}", wait::monotonic_us()));
     }
 

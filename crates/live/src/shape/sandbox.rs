@@ -1,7 +1,9 @@
-//! What a shaper gives up once it runs: whoever takes the process over gets a line, and little of the machine.
+//! The rights that a shaper gives up once it runs: an attacker who takes over the process gets a
+//! line, and little of the machine.
 //!
-//! By then everything is open: interfaces, the bridge's hold, the control socket, the port of metrics. What comes later is packets,
-//! answers, the policy once more, and the end. So [`Needs::give_up_the_rest`] gives up, for the calling thread and all that it starts:
+//! A running shaper has everything open: interfaces, the bypass, the control socket, the port of
+//! metrics. It still needs packets, answers, the policy once more, and the end. So
+//! [`Needs::give_up_the_rest`] gives up, for the calling thread and all that it starts:
 //!
 //! | what | keeps | by |
 //! | --- | --- | --- |
@@ -11,8 +13,9 @@
 //! | signals, abstract sockets | its own, those that are connected | landlock(7), Linux 6.12 |
 //! | system calls | those of the loop, of threads and memory, of reading files | seccomp(2) |
 //!
-//! No program is executed, no socket opened, no memory made executable, no file written. A kernel that lacks one of them leaves that one
-//! out: the shaper runs, and [`GivenUp`] says which. Capabilities are the exception, since every kernel has them.
+//! No program is executed, no socket opened, no memory made executable, no file written. A kernel
+//! that lacks one of them leaves that one out: the shaper runs, and [`GivenUp`] says which.
+//! Capabilities are the exception, since every kernel has them.
 
 mod calls;
 mod files;
@@ -27,7 +30,7 @@ use rustix::thread::{
 
 use crate::error::{Context, Error};
 
-/// What a shaper needs later.
+/// The rights that a running shaper needs.
 #[derive(Clone, Debug)]
 pub struct Needs {
     /// The file that a reload reads; `None` for a ready policy.
@@ -38,7 +41,7 @@ pub struct Needs {
     pub realtime: bool,
 }
 
-/// What became of one kind of rights.
+/// The result of giving up one kind of rights.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Limit {
     /// Only what is needed is left.
@@ -59,7 +62,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// What a process has given up.
+/// The rights that a process has given up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GivenUp {
     /// The names of the capabilities that are left.
@@ -87,8 +90,8 @@ impl Needs {
     }
 }
 
-/// Gives up what the parent of a shaper does not need, nor the shaper that it starts: it has no capability in effect, and its children have
-/// at most those that a shaper starts with.
+/// Gives up what the parent of a shaper does not need, nor the shaper that it starts: it has no
+/// capability in effect, and its children have at most those that a shaper starts with.
 ///
 /// # Errors
 /// As [`Needs::give_up_the_rest`].

@@ -1,12 +1,14 @@
 //! A program that is started again when it dies or hangs: the parent of a shaper, where no service manager is.
 //!
-//! While no child lives, the bridge carries the line. A child that dies is followed by another after a pause that doubles from
-//! [`FIRST_PAUSE`] to [`LONGEST_PAUSE`], and is short again after one that lived for a minute. SIGINT and SIGTERM go to the child, which
-//! ends, and then all is over; so does SIGHUP, for a reload.
+//! While no child lives, the bridge carries the line. A child that dies is followed by another
+//! after a pause that doubles from [`FIRST_PAUSE`] to [`LONGEST_PAUSE`], and is short again after
+//! one that lived for a minute. SIGINT and SIGTERM go to the child, which ends, and then all is
+//! over; so does SIGHUP, for a reload.
 //!
-//! The child's standard input is a socket whose other end its parent has. The child writes a byte to it every [`BEAT`] while packets are
-//! carried ([`Heart`]), and is killed when none has come for [`SILENCE`]. Nobody else has that socket, so no client of
-//! the control socket can make a healthy child look dead, or a dead one healthy.
+//! The child's standard input is a socket whose other end its parent has. The child writes a byte
+//! to it every [`BEAT`] while packets are carried ([`Heart`]), and is killed when none has come for
+//! [`SILENCE`]. Nobody else has that socket, so no client of the control socket can make a healthy
+//! child look dead, or a dead one healthy.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -35,10 +37,10 @@ pub const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// A child that lived as long was no failure to start.
 const SETTLED: Duration = Duration::from_secs(60);
 
-/// How long a child may go on after it was told to end.
+/// Time in which a child must end after the request to end.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What there is to tell of a child.
+/// Events in the life of a child.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// Nothing was heard of it, and it was killed.
@@ -47,12 +49,12 @@ pub enum Event {
     Ended(ExitStatus, Duration),
 }
 
-/// What a child has to say that it is alive.
+/// The channel by which a child shows that it is alive.
 #[derive(Debug)]
 pub struct Heart(UnixStream);
 
 impl Heart {
-    /// That of this process, which a supervisor has started.
+    /// The heart of this process, which a supervisor has started.
     ///
     /// # Errors
     /// Standard input is closed, or no descriptors are left.
@@ -69,8 +71,9 @@ impl Heart {
     }
 }
 
-/// Keeps a child of `command` running until `stop`, or until one ends by itself with success. A first child that ends without ever
-/// having been alive is not started again: what keeps it from starting is for its user to mend.
+/// Keeps a child of `command` running until `stop`, or until one ends by itself with success. A
+/// first child that ends without ever having been alive is not started again: what keeps it from
+/// starting is for its user to mend.
 ///
 /// # Errors
 /// The program cannot be started.
@@ -113,7 +116,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// The life of one child; true if it was told to end.
+    /// The life of one child; true if it was asked to end.
     fn one(&mut self, command: &mut Command) -> Result<(ExitStatus, bool), Error> {
         let what = || "watching the child";
         let name = command.get_program().to_string_lossy().into_owned();
@@ -153,7 +156,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Kills a child that was told to end and has not, or of which nothing is heard.
+    /// Kills a child that does not end when asked to, or that shows no life.
     fn end_if_hung(&mut self, watch: &mut Watch, child: &mut Child) -> Result<(), Error> {
         let hung = match watch.last {
             Some(last) => last < Instant::now(),
@@ -171,14 +174,14 @@ impl Supervisor<'_> {
     }
 }
 
-/// What is known of a child.
+/// State of a child.
 struct Watch {
     /// When it was last heard, or started.
     heard: Instant,
     alive: bool,
     /// A SIGHUP waits for it.
     reload: bool,
-    /// Since it was told to end: when it is killed.
+    /// The time at which a child that was asked to end is killed.
     last: Option<Instant>,
 }
 

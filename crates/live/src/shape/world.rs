@@ -1,4 +1,4 @@
-//! What stands around the queues of a middlebox: two interfaces, the bridge under them, the loop.
+//! The surroundings of a middlebox's queues: two interfaces, the bridge below them, the loop.
 
 use std::os::fd::AsFd;
 
@@ -43,12 +43,12 @@ pub struct Config {
     pub tuning: Tuning,
 }
 
-/// What is done in one direction.
+/// The settings of one direction.
 #[derive(Clone, Debug)]
 pub struct Direction {
     /// The queue, which lets packets go as fast as the line takes them.
     pub queue: Spec,
-    /// What an IP packet costs on the line.
+    /// The encapsulation and framing of the line, which give the cost of an IP packet.
     pub link_layer: LinkLayer,
 }
 
@@ -74,7 +74,8 @@ pub struct World {
     hand_overs: u64,
 }
 
-/// Busy machines wake a program up milliseconds late, which must not cost rate; one that was stopped or moved sleeps for longer.
+/// Busy machines wake a program up milliseconds late, which must not cost rate; one that was
+/// stopped or moved sleeps for longer.
 const CATCH_UP: Duration = Duration::from_ms(100);
 
 /// An interface that the bridge gets nothing from.
@@ -87,8 +88,9 @@ impl World {
     /// Builds the queues, checks the interfaces, and takes the place of the bridge under them.
     ///
     /// # Errors
-    /// A queue that cannot be built, missing rights, an interface that is missing, down or not a port of the bridge that the
-    /// other one is a port of, or a kernel that is too old. Then nothing is changed, but that a bridge may have been made.
+    /// A queue that cannot be built, missing rights, an interface that is missing, down or not a
+    /// port of the bridge that the other one is a port of, or a kernel that is too old. Then
+    /// nothing is changed, but that a bridge may have been made.
     pub fn build(config: &Config) -> Result<Self, Error> {
         let hash_key = HashKey::new(random::bytes().context(|| "asking for random bytes")?);
         let mut bump = Bump::new(&BumpConfig {
@@ -130,9 +132,10 @@ impl World {
         Handle { asks: self.inbox.handle(), hash_key: self.hash_key }
     }
 
-    /// Carries packets until `stop`, or until a [`Handle`] says so, and returns what was done. What still waits then is lost.
-    /// The calling thread gets punctual timers and, if [`Tuning::realtime`] says so, a higher priority, and keeps both. At
-    /// the end the line is the bridge's, and who still asks something of a [`Handle`] hears that nobody answers.
+    /// Carries packets until `stop`, or until a [`Handle`] says so, and returns the counters. The
+    /// backlog at that time is lost. The calling thread gets punctual timers and, if
+    /// [`Tuning::realtime`] says so, a higher priority, and keeps both. At the end the bridge
+    /// carries the line, and pending requests of a [`Handle`] get an error.
     ///
     /// # Errors
     /// A device is gone, or the priority was refused.

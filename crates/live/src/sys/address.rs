@@ -56,7 +56,7 @@ pub(crate) enum Family {
 
 /// Sends every packet of this family without a better route to the device. Struct `rtmsg` of rtnetlink(7).
 pub(crate) fn set_default_route(name: &str, family: Family) -> io::Result<()> {
-    // What a route of IPv4 without a gateway leads to is on the link; routes of IPv6 have no scope.
+    // A route of IPv4 without a gateway has the scope of the link; routes of IPv6 have no scope.
     let (family, scope) = match family {
         Family::V4 => (libc::AF_INET, libc::RT_SCOPE_LINK),
         Family::V6 => (libc::AF_INET6, libc::RT_SCOPE_UNIVERSE),

@@ -39,7 +39,8 @@ fn open_clone(pattern: &str, flags: libc::c_int) -> io::Result<(File, String)> {
     Ok((file, text(&request.ifr_name)?))
 }
 
-/// How many queues the device receives by. One where its driver does not say. `ETHTOOL_GCHANNELS` of linux/ethtool.h.
+/// The number of receive queues of the device. One where its driver does not say.
+/// `ETHTOOL_GCHANNELS` of linux/ethtool.h.
 pub(crate) fn receive_queues(name: &str) -> io::Result<u32> {
     const GET_CHANNELS: u32 = 0x3C;
     /// Where struct `ethtool_channels` has its `rx_count` and `combined_count`.
@@ -83,7 +84,7 @@ pub(crate) fn joins_frames(name: &str) -> io::Result<bool> {
 /// `ETHTOOL_GFLAGS` of linux/ethtool.h.
 const GET_FLAGS: u32 = 0x25;
 
-/// What the device answers to a command of linux/ethtool.h that takes a struct `ethtool_value`.
+/// The device's answer to a command of linux/ethtool.h that takes a struct `ethtool_value`.
 fn ethtool_value(name: &str, command: u32) -> io::Result<u32> {
     let mut value = [command, 0];
     let mut request = request(name)?;

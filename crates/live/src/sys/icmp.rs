@@ -19,7 +19,7 @@ impl IcmpSocket {
         Self::between(None, target)
     }
 
-    /// The same from an address of the host's, where it has several.
+    /// A path from one address of the host, for hosts that have several.
     pub fn between(own: Option<Ipv4Addr>, target: Ipv4Addr) -> io::Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let fd = socket_with(AddressFamily::INET, SocketType::RAW, flags, Some(ipproto::ICMP))?;

@@ -1,4 +1,4 @@
-//! Network devices as rtnetlink(7) tells of them, and the bridges that they are ports of.
+//! Network devices by rtnetlink(7), and the bridges that they are ports of.
 //!
 //! All of it acts on the network namespace of the calling thread.
 

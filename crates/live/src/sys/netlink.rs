@@ -31,7 +31,7 @@ impl Message {
         let mut about = [0; ABOUT_LEN];
         about[4..8].copy_from_slice(&index.to_ne_bytes());
         about[8..12].copy_from_slice(&device_flags.to_ne_bytes());
-        // Which of the flags are meant.
+        // The mask of the flags.
         about[12..16].copy_from_slice(&device_flags.to_ne_bytes());
         Self::with_body(kind, flags, &about)
     }

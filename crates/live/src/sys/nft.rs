@@ -71,7 +71,7 @@ fn message(kind: u16, family: u8, resource: u16) -> Message {
     Message::with_body(kind, flags, &[family, 0, high, low])
 }
 
-/// The first error among what the kernel has answered. It answers while it is told, so nothing is waited for.
+/// The first error among the kernel's answers. The kernel answers within the call that sends, so nothing is waited for.
 fn answers(socket: &OwnedFd) -> io::Result<()> {
     let mut answer = vec![0; 8 << 10];
     loop {

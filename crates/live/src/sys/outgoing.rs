@@ -22,7 +22,7 @@ const RECORDS: usize = 8192;
 /// Bytes that the kernel allocates together.
 const BLOCK: usize = 1 << 16;
 
-/// What is known of a packet that the kernel gave to the device.
+/// Metadata of a packet that the kernel gave to the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Given<'a> {
     /// When.

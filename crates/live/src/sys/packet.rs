@@ -45,7 +45,7 @@ pub struct Batch {
     about: Vec<About>,
 }
 
-/// What the kernel says of a received frame.
+/// The kernel's metadata of a received frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct About {
     /// Bytes of offload header and frame.

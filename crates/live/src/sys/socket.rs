@@ -1,4 +1,4 @@
-//! TCP sockets that are set up before they open, options of sockets, and what the kernel tells of a connection: tcp(7),
+//! TCP sockets that are set up before they open, options of sockets, and the kernel's state of a connection: tcp(7),
 //! ip(7).
 
 use std::io;

@@ -9,17 +9,17 @@ use rustix::net::sockopt;
 
 use super::{control, set_option};
 
-/// What is received on this socket from now on carries its time.
+/// Makes the kernel add the receive time to each packet of this socket.
 pub fn enable(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1)
 }
 
-/// How much this socket may have on its way. Linux doubles it, for what it keeps beside each packet.
+/// Sets the send buffer of this socket. Linux doubles it, for its own data about each packet.
 pub fn set_send_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     Ok(sockopt::set_socket_send_buffer_size(socket, bytes as usize)?)
 }
 
-/// How much may wait to be read from this socket, beyond what others may ask for. Needs CAP_NET_ADMIN.
+/// Sets the receive buffer of this socket, above the limit of the machine. Needs CAP_NET_ADMIN.
 pub fn force_receive_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     Ok(sockopt::set_socket_recv_buffer_size_force(socket, bytes as usize)?)
 }

@@ -14,7 +14,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::check;
 
-/// Which of the descriptors given to [`readable`] can be read, in their order.
+/// True for each descriptor given to [`readable`] that can be read, in their order.
 pub(crate) type Ready<const N: usize> = [bool; N];
 
 /// Waits until one of `fds` (those that are `None` never are) is readable (hang-ups and errors count: reading will say
@@ -120,7 +120,7 @@ fn ignored(status: &str) -> Option<u64> {
     u64::from_str_radix(hex.trim(), 16).ok()
 }
 
-/// How long this thread has been on a processor. clock_gettime(2), `CLOCK_THREAD_CPUTIME_ID`.
+/// Processor time of this thread. clock_gettime(2), `CLOCK_THREAD_CPUTIME_ID`.
 pub(crate) fn thread_time() -> lastmile_units::Duration {
     nanoseconds(ClockId::ThreadCPUTime)
 }

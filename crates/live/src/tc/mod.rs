@@ -1,9 +1,11 @@
-//! The kernel's own shapers for a policy: sets up what [`lastmile_kernel`] has worked out, by running tc(8), ip(8) and nft(8).
+//! The kernel's own shapers for a policy: sets up what [`lastmile_kernel`] has worked out, by
+//! running tc(8), ip(8) and nft(8).
 //!
-//! [`apply`] takes away what an earlier run made, then runs every step; a step that fails takes everything away again.
-//! [`remove`] takes away what was made here and nothing else: it is known by handle, preference, alias and table. [`verify()`]
-//! reads back what the kernel holds. [`sizes`] floods a set-up of its own, between two namespaces, and compares the rates of
-//! packets with what the line makes of them.
+//! [`apply`] takes away what an earlier run made, then runs every step; a step that fails takes
+//! everything away again. [`remove`] takes away what was made here and nothing else: it is known by
+//! handle, preference, alias and table. [`verify()`] reads back what the kernel holds. [`sizes`]
+//! floods a set-up of its own, between two namespaces, and compares the rates of packets with what
+//! the line makes of them.
 //!
 //! Everything acts on the network namespace of the calling thread.
 
@@ -11,9 +13,10 @@ mod read;
 pub mod sizes;
 mod verify;
 
-use std::process::Command;
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
 
-use lastmile_kernel::{Configuration, MAJOR, Step, TABLE, ingress};
+use lastmile_kernel::{Configuration, MAJOR, Step, ingress, table_of};
 use lastmile_linklayer::stab::Device;
 
 use crate::error::Error;
@@ -28,10 +31,10 @@ pub struct Target {
     pub ifb: String,
 }
 
-/// What the kernel lacks, in the words of the configuration.
+/// Features that the kernel lacks, in the words of the configuration.
 pub type Lacking = Vec<String>;
 
-/// What a device sees in front of an IP packet.
+/// The header of a device's frames in front of an IP packet.
 ///
 /// # Errors
 /// There is no such device, or it is of a kind whose frames are not known.
@@ -70,17 +73,15 @@ fn steps(steps: &[Step], target: &Target, lacking: &mut Lacking) -> Result<(), E
         match step {
             Step::Heading(_) => {}
             Step::Run { command, .. } => {
-                run(&command.on(&target.device, &target.ifb))?;
+                run_with(command, target)?;
             }
-            Step::Choice { first, then, lacking: what, otherwise, .. } => {
-                match run(&first.on(&target.device, &target.ifb)) {
-                    Ok(_) => self::steps(then, target, lacking)?,
-                    Err(_) => {
-                        lacking.push(what.clone());
-                        self::steps(otherwise, target, lacking)?;
-                    }
+            Step::Choice { first, then, lacking: what, otherwise, .. } => match run_with(first, target) {
+                Ok(_) => self::steps(then, target, lacking)?,
+                Err(_) => {
+                    lacking.push(what.clone());
+                    self::steps(otherwise, target, lacking)?;
                 }
-            }
+            },
         }
     }
     Ok(())
@@ -107,18 +108,33 @@ pub fn remove(target: &Target) -> Result<(), Error> {
     if read::link_alias(ifb).as_deref() == Some(ingress::ALIAS) {
         run(&words(&format!("ip link del dev {ifb}")))?;
     }
-    // Without nft there is no table.
-    let _ = run(&words(&format!("nft delete table {TABLE}")));
+    for family in ["inet", "netdev"] {
+        // Without nft there is no table.
+        let _ = run(&words(&format!("nft delete table {family} {}", table_of(device))));
+    }
     Ok(())
+}
+
+/// Runs a command of a configuration on these devices.
+fn run_with(command: &lastmile_kernel::Command, target: &Target) -> Result<String, Error> {
+    let words = command.on(&target.device, &target.ifb);
+    run_reading(&words, command.input_on(&target.device, &target.ifb).as_deref())
 }
 
 /// Runs a command; returns what it printed.
 pub(crate) fn run(words: &[String]) -> Result<String, Error> {
+    run_reading(words, None)
+}
+
+fn run_reading(words: &[String], input: Option<&str>) -> Result<String, Error> {
     let (program, arguments) = words.split_first().map_or(("", words), |(program, rest)| (program.as_str(), rest));
-    let output = Command::new(program)
-        .args(arguments)
-        .output()
-        .map_err(|source| Error::Command { command: program.to_owned(), source })?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let output = match input {
+        None => command.output(),
+        Some(input) => output_of(&mut command, input),
+    };
+    let output = output.map_err(|source| Error::Command { command: program.to_owned(), source })?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
@@ -128,6 +144,16 @@ pub(crate) fn run(words: &[String]) -> Result<String, Error> {
         return Err(Error::NotPermitted { what: shown(words) });
     }
     Err(Error::Tool { command: shown(words), message })
+}
+
+/// Runs a command that reads all of its input before it prints.
+fn output_of(command: &mut Command, input: &str) -> std::io::Result<Output> {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A command that ends early says why by its status.
+        let _ = stdin.write_all(input.as_bytes());
+    }
+    child.wait_with_output()
 }
 
 /// A command for a message: long words are cut.

@@ -1,8 +1,9 @@
-//! What the kernel holds, by `tc -j` and `ip -j`; classes by the text of tc, whose HTB prints no JSON up to iproute2 6.1.
+//! The kernel's state, by `tc -j`, `ip -j` and `nft list`; classes by the text of tc, whose HTB
+//! prints no JSON up to iproute2 6.1.
 
 use std::collections::BTreeMap;
 
-use lastmile_kernel::{DEVICE, IFB, Object};
+use lastmile_kernel::{DEVICE, IFB, Object, table_of};
 use serde_json::Value;
 
 use super::{Target, run};
@@ -20,6 +21,8 @@ pub(super) fn everything(target: &Target, has_ifb: bool) -> Result<BTreeMap<Obje
             let Some(alias) = link_alias(name) else { continue };
             found.insert(Object::Link { device }, Values::from([("ifalias".to_owned(), alias)]));
         }
+        let family = if device == IFB { "netdev" } else { "inet" };
+        found.insert(Object::Rules { device }, rules(family, &target.device));
         let disciplines = json(&format!("tc -j -d qdisc show dev {name}"))?;
         let mut parents = Vec::new();
         for discipline in &disciplines {
@@ -70,7 +73,8 @@ pub(super) fn has_idle_ingress(device: &str) -> Result<bool, Error> {
     Ok(is_there && json(&format!("tc -j filter show dev {device} parent ffff:"))?.is_empty())
 }
 
-/// What kind of frames a device has, in the words of ip(8). By ip and not by /sys, which may be that of another namespace.
+/// The kind of frames of a device, in the words of ip(8). By ip and not by /sys, which may be that
+/// of another namespace.
 pub(super) fn link_type(device: &str) -> Result<String, Error> {
     Ok(json(&format!("ip -j link show dev {device}"))?
         .first()
@@ -111,14 +115,11 @@ fn filters(device: &str, parent: &str) -> Result<BTreeMap<u32, Values>, Error> {
     let mut found = BTreeMap::new();
     for filter in json(&format!("tc -j -d filter show dev {device} parent {parent}"))? {
         let options = &filter["options"];
-        // What is common to a preference has no options, a table of u32 no match.
+        // An entry for a whole preference has no options, and a table of u32 no match.
         if options.is_null() || !options["ht_divisor"].is_null() {
             continue;
         }
         let mut values = flat(&filter, &["options"]);
-        if let Some(instructions) = options["bytecode"]["insns"].as_array() {
-            values.insert("bytecode".to_owned(), bytecode(instructions));
-        }
         let action = &options["actions"][0];
         if !action.is_null() {
             values.insert("action".to_owned(), text(&action["kind"]));
@@ -137,7 +138,8 @@ fn filters(device: &str, parent: &str) -> Result<BTreeMap<u32, Values>, Error> {
     Ok(found)
 }
 
-/// `action order 1:  police 0x1 rate 1900Kbit burst 16959b mtu 1696b action drop overhead 28b linklayer atm`: the first of a text.
+/// `action order 1:  police 0x1 rate 1900Kbit burst 16959b mtu 1696b action drop overhead 28b linklayer atm`:
+/// the first of a text.
 fn police(shown: &str) -> Values {
     let line = shown.lines().find_map(|line| line.split_once(" police "));
     let mut words = line.map_or("", |(_, rest)| rest).split_whitespace().skip(1);
@@ -151,15 +153,17 @@ fn police(shown: &str) -> Values {
     values
 }
 
-/// As tc takes it.
-fn bytecode(instructions: &[Value]) -> String {
-    let mut text = format!("{},", instructions.len());
-    for (place, instruction) in instructions.iter().enumerate() {
-        let part = |key: &str| instruction[key].as_u64().unwrap_or_default();
-        let comma = if place > 0 { "," } else { "" };
-        text.push_str(&format!("{comma}{} {} {} {}", part("code"), part("jt"), part("jf"), part("k")));
+/// The classes that the table of nft gives, in the order of its rules; empty without the table.
+fn rules(family: &str, device: &str) -> Values {
+    let listed = run(&words(&format!("nft list chain {family} {} classes", table_of(device))));
+    let listed = listed.unwrap_or_default();
+    let class = |line: &str| line.split_once("meta priority set ")?.1.split_whitespace().next().map(str::to_owned);
+    let classes: Vec<String> = listed.lines().filter_map(class).collect();
+    if classes.is_empty() {
+        return Values::new();
     }
-    text
+    let kind = ("kind".to_owned(), format!("{} classes", classes.len()));
+    Values::from([kind, ("classes".to_owned(), classes.join(" "))])
 }
 
 /// Scalars of an object, and of the objects in it that are named.
@@ -230,13 +234,6 @@ mod tests {
         assert_eq!([of("rate"), of("burst"), of("mtu")], ["1900Kbit", "16959b", "1696b"]);
         assert_eq!([of("overhead"), of("linklayer")], ["28b", "atm"]);
         assert!(!values.contains_key("action") && police("filter protocol all").is_empty());
-    }
-
-    #[test]
-    fn a_program_reads_as_it_was_written() {
-        let shown = r#"[{"code":48,"jt":0,"jf":0,"k":0},{"code":6,"jt":0,"jf":0,"k":441909264}]"#;
-        let instructions: Vec<Value> = serde_json::from_str(shown).unwrap();
-        assert_eq!(bytecode(&instructions), "2,48 0 0 0,6 0 0 441909264");
     }
 
     #[test]

@@ -1,9 +1,11 @@
-//! Test sizes: packets of one size at overload leave at the rate of the line by what each takes on the wire, and nothing else.
+//! Test sizes: packets of one size at overload leave at the rate of the line by what each takes on
+//! the wire, and nothing else.
 //!
-//! A set-up of its own between two network namespaces and a veth pair, so that nothing of the machine's own traffic is
-//! touched or measured. ARP and IPv6 neighbour discovery would share the line: neighbours are pinned, and IPv6 is off. What a flood leaves
-//! in the queue would share it too, where flows have queues of their own: each waits until the one before is gone. The rate
-//! is the slope through the kernel's receive times, so that a late packet counts for no more than another.
+//! A set-up of its own between two network namespaces and a veth pair, so that nothing of the
+//! machine's own traffic is touched or measured. ARP and IPv6 neighbour discovery would share the
+//! line: neighbours are pinned, and IPv6 is off. The backlog of a flood would share it too, where
+//! flows have queues of their own: each flood waits until the line is empty. The rate is the slope
+//! through the kernel's receive times, so that a late packet counts for no more than another.
 
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -29,16 +31,16 @@ const PORT: u16 = 9;
 const DEVICE: &str = "veth0";
 /// IPv4 and UDP headers.
 const HEADERS: u16 = 28;
-/// What comes before is the burst, and the queue filling.
+/// The share of the time that is left out at the start: the burst, and the queue filling.
 const SETTLING: f64 = 0.35;
-/// How long the sender may be kept from its work while the queue stays full, and packets that it has on their way at least.
+/// The longest pause of the sender during which the queue stays full, and the least number of its packets in flight.
 const AWAY_FOR: f64 = 0.025;
 const IN_FLIGHT: f64 = 16.0;
-/// A line on which nothing has come for so many times as long as the largest packet takes is empty.
+/// A line is empty after a silence of this many times the duration of the largest packet.
 const EMPTY_AFTER: f64 = 3.0;
-/// What may wait for the receiver.
+/// The receive buffer.
 const UNREAD: u32 = 8 << 20;
-/// What Linux keeps beside each packet, roughly.
+/// Bytes that Linux keeps with each packet, roughly.
 const BESIDE: u32 = 768;
 
 /// One size: what the line makes of it, and what was measured.
@@ -57,7 +59,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// How far it is off, as a share.
+    /// The relative deviation.
     #[must_use]
     pub fn deviation(&self) -> f64 {
         self.measured / self.wanted - 1.0
@@ -243,8 +245,8 @@ mod tests {
 
     use super::*;
 
-    /// 28 bytes of overhead: two cells take 68 bytes, three 116, four 164, eight 356, 31 cells 1460. The minimum frame of 74
-    /// bytes holds 46.
+    /// 28 bytes of overhead: two cells take 68 bytes, three 116, four 164, eight 356, 31 cells
+    /// 1460. The minimum frame of 74 bytes holds 46.
     #[test]
     fn both_sides_of_every_edge_are_tested() {
         let sizes = worth_testing(preset::BRIDGED_VCMUX_FCS.link, ByteCount::new(1500));

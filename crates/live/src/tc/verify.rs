@@ -1,4 +1,4 @@
-//! What the kernel holds beside what the policy asks for.
+//! The kernel's state compared with the policy.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub fn verify(configuration: &Configuration, target: &Target) -> Result<Vec<Find
     Ok(expected.into_iter().flat_map(|expected| compare(expected, &found, target)).collect())
 }
 
-/// What is expected of steps: where there was a choice, of the branch that the kernel shows to have been taken.
+/// The expected state of steps: for a choice, that of the branch that the kernel's state shows.
 fn collect<'a>(steps: &'a [Step], found: &BTreeMap<Object, Values>, expected: &mut Vec<&'a Expected>) {
     for step in steps {
         match step {
@@ -70,15 +70,13 @@ fn compare(expected: &Expected, found: &BTreeMap<Object, Values>, target: &Targe
         };
         let found = there.and_then(|values| values.get(*key));
         let ok = found.is_some_and(|found| value.is(found));
-        // A program is long: what it should be is enough where it is.
-        let shown = match &value {
-            lastmile_kernel::Value::Bytecode(_) if ok => Some(value.to_string()),
-            lastmile_kernel::Value::Bytecode(_) => {
-                found.map(|found| format!("other {} instructions", found.split(',').next().unwrap_or_default()))
-            }
-            _ => found.cloned(),
-        };
-        Finding { name: expected.name.clone(), key: (*key).to_owned(), wanted: value.to_string(), found: shown, ok }
+        Finding {
+            name: expected.name.clone(),
+            key: (*key).to_owned(),
+            wanted: value.to_string(),
+            found: found.cloned(),
+            ok,
+        }
     };
     expected.values.iter().map(finding).collect()
 }

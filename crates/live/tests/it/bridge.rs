@@ -1,4 +1,5 @@
-//! Frames between two interfaces: through packet sockets and AF_XDP, on a bridge of the kernel that carries on when the program is gone.
+//! Frames between two interfaces: through packet sockets and AF_XDP, on a bridge of the kernel that
+//! carries on when the program is gone.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -156,7 +157,7 @@ fn the_packet_path_is_chosen_by_what_the_device_does_and_says_so() {
     assert!(asked.starts_with("AF_XDP native copy, as asked for; VLAN tags that west takes off are lost"), "{asked}");
 }
 
-/// What the program does not understand, and what it does, comes out byte for byte.
+/// Frames that the program understands, and others, come out byte for byte.
 #[test]
 #[ignore = "needs root: real packets"]
 fn frames_of_every_kind_pass_unchanged() {
@@ -335,7 +336,7 @@ fn the_line_lives(path: Path) {
     });
 }
 
-/// What the parts of other tests say when packets go through them.
+/// The reports of the other tests' parts when packets go through them.
 const READY: &str = "packets are carried";
 
 /// Said by a part of another test.

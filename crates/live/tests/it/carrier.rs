@@ -1,4 +1,5 @@
-//! A cable that is pulled and put back under load: the middlebox goes on, keeps its memory, and counts what the device did not take.
+//! A cable that is pulled and put back under load: the middlebox goes on, keeps its memory, and
+//! counts what the device did not take.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,8 +1,9 @@
-//! Rates under overload, size by size and preset by preset: the closed form is the rate of the line over the bytes that a packet
-//! takes on it.
+//! Rates under overload, size by size and preset by preset: the closed form is the rate of the line
+//! over the bytes that a packet takes on it.
 //!
-//! A few sizes of a few presets, or every seventh size and both sides of each corner on all of them where `LASTMILE_LONG` is set
-//! (`make exactness`); `LASTMILE_PRESETS` names presets, with commas between them.
+//! A few sizes of a few presets, or every seventh size and both sides of each corner on all of them
+//! where `LASTMILE_LONG` is set (`make exactness`); `LASTMILE_PRESETS` names presets, with commas
+//! between them.
 
 use std::ops::Range;
 use std::thread;
@@ -30,7 +31,7 @@ const RATE: BitRate = BitRate::from_mbit_per_s(5);
 const SMALLEST: u64 = 40;
 const LARGEST: u64 = 1500;
 
-/// How long a size is looked at, in s.
+/// The time for which a size is measured, in s.
 const SPANS: [f64; 5] = [0.2, 0.4, 0.8, 1.6, 3.2];
 
 /// Asleep until a packet is due: later than a program that stays awake, and just as exact; and then before all else.
@@ -49,7 +50,8 @@ fn wire_bytes(preset: &Preset, ip_len: u64) -> u64 {
     }
 }
 
-/// Every seventh size, the largest, and both sides of each corner: where one byte more costs more than the byte before it did.
+/// Every seventh size, the largest, and both sides of each corner: where one byte more costs more
+/// than the byte before it did.
 fn all_sizes(preset: &Preset) -> Vec<u64> {
     let step = |size| wire_bytes(preset, size + 1) - wire_bytes(preset, size);
     let corners = (SMALLEST + 1..LARGEST).filter(|&size| step(size) > step(size - 1)).flat_map(|size| [size, size + 1]);
@@ -100,8 +102,9 @@ impl Stream {
         Self { from: open(&hosts.left), to: open(&hosts.right), clock: MonotonicClock::start() }
     }
 
-    /// When `count` datagrams came, by the kernel's clock, in ns; all of them and in order. They leave one every `interval_ns`, and all are
-    /// sent at once, so that the queue never runs empty, whatever keeps the sender from its work. `None` if one is missing.
+    /// When `count` datagrams came, by the kernel's clock, in ns; all of them and in order. They
+    /// leave one every `interval_ns`, and all are sent at once, so that the queue never runs empty,
+    /// whatever keeps the sender from its work. `None` if one is missing.
     fn arrivals(&mut self, ip_len: u64, interval_ns: f64, count: usize) -> Option<Vec<f64>> {
         let Self { from, to, clock } = self;
         let (start, mut sent, mut came) = (clock.now(), 0, Vec::with_capacity(count));
@@ -126,13 +129,13 @@ impl Stream {
         if came.len() == count {
             return Some(came);
         }
-        // What is still on its way belongs to nothing.
+        // Packets still in flight belong to no size.
         thread::sleep(StdDuration::from_secs_f64(interval_ns * count as f64 * 1e-9));
         everything(to, clock, &mut |_, _| ());
         None
     }
 
-    /// How far the rate of this size is off, and how often it was looked at.
+    /// The relative error of the rate of this size, and how often it was looked at.
     fn deviation(&mut self, wire_bytes: u64, ip_len: u64) -> (f64, usize) {
         let interval_ns = wire_bytes as f64 * 8e9 / RATE.as_bps() as f64;
         deviation_over(SPANS, |span| {

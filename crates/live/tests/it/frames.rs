@@ -14,10 +14,10 @@ use lastmile_units::{Duration, Instant};
 
 use crate::hosts::AtEnd;
 
-/// Who gets the frames: no host.
+/// The destination of the frames: no host.
 pub(crate) const NOBODY: [u8; 6] = [2, 0, 0, 0, 0, 0x99];
 
-/// Who sends them.
+/// The source of the frames.
 const SOMEBODY: [u8; 6] = [2, 0, 0, 0, 0, 0x98];
 
 /// A frame of this type for nobody.
@@ -52,8 +52,8 @@ pub(crate) fn seal(packet: &mut [u8]) {
 /// Where the number of a [`datagram`] stands.
 const NUMBER_AT: usize = 14 + 20 + 8;
 
-/// A UDP datagram as an IP packet of `ip_len` bytes, at least 32, with its number behind the headers; a bridge that looks into packets for
-/// filters takes it.
+/// A UDP datagram as an IP packet of `ip_len` bytes, at least 32, with its number behind the
+/// headers; a bridge that looks into packets for filters takes it.
 pub(crate) fn datagram(number: u32, dscp: u8, ip_len: u16) -> Frame {
     let [high, low] = (ip_len - 20).to_be_bytes();
     let carried = [&[0x23, 0x8C, 0, 9, high, low, 0, 0], &number.to_be_bytes()[..]].concat();
@@ -88,7 +88,8 @@ pub(crate) fn everything(port: &mut PacketSocket, clock: &MonotonicClock, take: 
     }
 }
 
-/// Collects what comes until `all` of it is there, and hears for 30 ms whether more does; or until nothing has come for ten seconds.
+/// Collects what comes until `all` of it is there, and hears for 30 ms whether more does; or until
+/// nothing has come for ten seconds.
 pub(crate) fn everything_until(port: &mut PacketSocket, mut all: impl FnMut(&[Vec<u8>]) -> bool) -> Vec<Vec<u8>> {
     let (clock, mut came) = (MonotonicClock::start(), Vec::new());
     let (mut latest, mut is_all) = (clock.now(), false);
@@ -122,18 +123,18 @@ pub(crate) struct Numbered {
 }
 
 impl Numbered {
-    /// How many were sent and have not come.
+    /// The number of frames that were sent and have not come.
     pub(crate) fn missing(&self) -> u32 {
         self.sent.load(Ordering::Relaxed) - self.came.load(Ordering::Relaxed)
     }
 
-    /// How many came a second time.
+    /// The number of frames that came a second time.
     pub(crate) fn doubled(&self) -> u32 {
         self.doubled.load(Ordering::Relaxed)
     }
 
-    /// Waits until one comes that is sent from now on; for how long none did, in ms. What counts is what was sent, so a sender that has
-    /// to wait for its turn makes no gap.
+    /// Waits until one comes that is sent from now on; for how long none did, in ms. The measure is
+    /// what was sent, so a sender that has to wait for its turn makes no gap.
     pub(crate) fn gap_ms(&self) -> u128 {
         let next = self.sent.load(Ordering::Relaxed);
         wait_until("datagrams come", || self.newest.load(Ordering::Relaxed) > next);

@@ -130,7 +130,7 @@ impl Pair {
         pair
     }
 
-    /// Sets up the kernel's HTB. What has no class (ARP, neighbour discovery) goes unshaped.
+    /// Sets up the kernel's HTB. Packets without a class (ARP, neighbour discovery) go unshaped.
     fn shape(&self, classes: &[Class]) -> Result<(), String> {
         let tc = |rest: &str| run(&self.sender, &format!("tc {rest}"));
         let stab = OVERHEAD - 14;
@@ -170,7 +170,8 @@ impl Pair {
         sent
     }
 
-    /// kbit/s on the wire by class, while every flood has packets waiting: a socket blocks when its buffer is full of them.
+    /// kbit/s on the wire by class, while every flood has packets waiting: a socket blocks when its
+    /// buffer is full of them.
     fn measure(&self, classes: &[Class]) -> Vec<f64> {
         let flood = |(number, class): (usize, &Class)| {
             let port = FIRST_PORT + number as u16;
@@ -257,7 +258,8 @@ fn excess_goes_by_quanta_as_in_the_kernel() {
     compare("quantum", &[ROOT, leaf(1000, 576), two, quantum(6784, leaf(1000, 1500))]);
 }
 
-/// A family with an idle member beside another: what the idle one leaves goes to its sibling; the line's own excess to all.
+/// A family with an idle member beside another: what the idle one leaves goes to its sibling; the
+/// line's own excess to all.
 #[test]
 #[ignore = "needs root: real packets"]
 fn families_share_as_in_the_kernel() {

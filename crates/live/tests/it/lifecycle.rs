@@ -1,4 +1,4 @@
-//! What is made, what is left, what is counted.
+//! Devices and namespaces that a world makes and removes, and its counters.
 
 use std::fs;
 use std::path::Path;

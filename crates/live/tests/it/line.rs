@@ -23,8 +23,8 @@ fn ms(span: Duration) -> f64 {
     span.as_secs_f64() * 1e3
 }
 
-/// 84 bytes: 112 with overhead, 3 cells: 2.484375 ms up at 512 kbit/s, 0.636 ms down at 2 Mbit/s, 4 ms each way: 11.12 ms.
-/// 1500 bytes: 32 cells: 26.5 + 6.784 + 8 = 41.284 ms.
+/// 84 bytes: 112 with overhead, 3 cells: 2.484375 ms up at 512 kbit/s, 0.636 ms down at 2 Mbit/s, 4
+/// ms each way: 11.12 ms. 1500 bytes: 32 cells: 26.5 + 6.784 + 8 = 41.284 ms.
 #[test]
 #[ignore = "needs root: real packets"]
 fn a_ping_takes_as_long_as_the_line_under_simulated_time_says() {
@@ -54,7 +54,7 @@ fn a_ping_takes_as_long_as_the_line_under_simulated_time_says() {
     }
 }
 
-/// The same with ping(8) of iputils, which knows nothing of lastmile.
+/// The round trip by ping(8) of iputils, which knows nothing of lastmile.
 #[test]
 #[ignore = "needs root: real packets"]
 fn the_systems_own_ping_finds_the_same_round_trip() {
@@ -111,8 +111,8 @@ fn flood(client: &Namespace, server: &Namespace, ip_len: u16, offered: StdDurati
     })
 }
 
-/// Sizes on both sides of cell boundaries: n + 28 = 48 k. At overload the packet rate is rate / (cells * 424), and nothing
-/// else: lateness does not enter it.
+/// Sizes on both sides of cell boundaries: n + 28 = 48 k. At overload the packet rate is rate /
+/// (cells * 424), and nothing else: lateness does not enter it.
 #[test]
 #[ignore = "needs root: real packets"]
 fn a_flood_leaves_at_the_rate_that_the_cells_of_its_packets_give() {
@@ -153,15 +153,17 @@ fn a_tcp_download_gets_the_lines_payload_rate() {
     assert!(goodput > 0.96 * exact && goodput < 1.01 * exact, "{goodput} bit/s, exact {exact}");
 }
 
-/// Bits of payload a second that the client's kernel gets from the server's by TCP, after a second, over a line that takes `exact` of them. Bytes
-/// are read late and never early, so the rate is that between the least late of the first and of the last quarter.
+/// Bits of payload a second that the client's kernel gets from the server's by TCP, after a second,
+/// over a line that takes `exact` of them. Bytes are read late and never early, so the rate is that
+/// between the least late of the first and of the last quarter.
 pub(crate) fn download(client: &Namespace, server: &Namespace, from: SocketAddrV4, exact: f64) -> f64 {
     let listener = server.run(|| TcpListener::bind(from)).unwrap().unwrap();
     thread::scope(|scope| {
         scope.spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let block = vec![0; 1 << 16];
-            // Until the client has had enough and closes. Its reset goes behind the upload, and may be lost there as often as it is sent.
+            // Until the client has had enough and closes. Its reset goes behind the upload, and may
+            // be lost there as often as it is sent.
             stream.set_write_timeout(Some(StdDuration::from_secs(5))).unwrap();
             while stream.write_all(&block).is_ok() {}
         });

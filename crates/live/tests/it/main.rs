@@ -1,5 +1,6 @@
-//! Real packets through emulated lines: they need root, network namespaces and TUN devices, so they run only when asked for
-//! (`scripts/live-tests.sh`), each in a process of its own, and those one at a time that measure how late or how fast something is.
+//! Real packets through emulated lines: they need root, network namespaces and TUN devices, so they
+//! run only when asked for (`scripts/live-tests.sh`), each in a process of its own, and those one
+//! at a time that measure how late or how fast something is.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -10,6 +11,7 @@ mod exact;
 mod frames;
 mod hosts;
 mod htb;
+mod kernel_rules;
 mod lifecycle;
 mod line;
 mod passing;

@@ -1,4 +1,5 @@
-//! What regulation has no business with, and what nobody understands: it crosses a middlebox that regulates ACKs byte for byte.
+//! Packets that regulation must not touch, and packets that nobody understands: it crosses a
+//! middlebox that regulates ACKs byte for byte.
 
 use std::thread;
 use std::time::Duration as StdDuration;
@@ -22,7 +23,7 @@ use crate::world::{is_long, needs_live};
 /// The exception list: what goes to this port.
 const EXEMPT: u16 = 9999;
 
-/// What plain ACKs go to.
+/// The destination of plain ACKs.
 const PLAIN: u16 = 8080;
 
 const IPV4: u16 = 0x0800;
@@ -210,7 +211,7 @@ fn regulation_leaves_alone_what_it_does_not_understand_or_is_told_to() {
         }
         let others = came.iter().filter(|frame| !is_plain(frame));
         assert!(others.eq(sent.iter().filter(|frame| !is_plain(frame))), "{name}: out of order or changed");
-        // What it is there for, it does: the newest ACK came, and not all before it.
+        // The regulator does its work: the newest ACK came, and not all before it.
         let plain = came.iter().filter(|frame| is_plain(frame)).count();
         let newest = came.iter().rfind(|frame| is_plain(frame)).map(|frame| frame[42..46].to_vec());
         assert!(plain < ROUNDS as usize, "{name}: {plain} plain ACKs came");
@@ -236,8 +237,8 @@ fn corpus() -> Vec<Vec<u8>> {
     files.iter().map(frame).collect()
 }
 
-/// One of the corpus, damaged: some bytes changed, some cut off or some added; never shorter than a header that the kernel would
-/// not take.
+/// One of the corpus, damaged: some bytes changed, some cut off or some added; never shorter than a
+/// header that the kernel would not take.
 fn damaged(corpus: &[Vec<u8>], chance: &mut Stream) -> Vec<u8> {
     const HEADER: u64 = 14;
     let mut frame = corpus[chance.below(corpus.len() as u64) as usize].clone();
@@ -258,7 +259,7 @@ fn damaged(corpus: &[Vec<u8>], chance: &mut Stream) -> Vec<u8> {
     frame
 }
 
-/// What a regulator may merge is counted, and all else comes byte for byte and in order.
+/// ACKs that a regulator may merge are counted, and all other packets come byte for byte and in order.
 #[test]
 #[ignore = "needs root: real packets"]
 fn damaged_packets_are_carried_or_counted() {

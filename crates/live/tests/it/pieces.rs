@@ -1,4 +1,5 @@
-//! What the kernel joins on its way in (GRO) leaves the middlebox as it came, in tunnels too; what AF_XDP cannot carry is refused.
+//! Segments that the kernel joins on its way in (GRO) leave the middlebox unchanged, in tunnels
+//! too; frames that AF_XDP cannot carry are refused.
 
 use std::process::Command;
 
@@ -73,7 +74,7 @@ fn datagram(number: u16) -> Vec<u8> {
 /// Makes the frame of this number of a flow.
 type FrameOf = fn(u16) -> Vec<u8>;
 
-/// What a flow's packets are in, by name.
+/// The encapsulation of a flow's packets, by name.
 fn flows() -> Vec<(&'static str, FrameOf)> {
     const V4: u16 = 0x0800;
     const V6: u16 = 0x86DD;

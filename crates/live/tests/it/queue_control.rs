@@ -1,5 +1,5 @@
-//! Who holds the queue: three classes before a line, as Brouer 2005 has them in chapter 6, and small packets that a shaper which
-//! counts IP bytes takes for less than they are.
+//! Control of the queue: three classes before a line, as Brouer 2005 has them in chapter 6, and
+//! small packets that a shaper which counts IP bytes takes for less than they are.
 //!
 //! ```text
 //!   left            middle                                                     right
@@ -35,10 +35,10 @@ const CLASSES: [u8; 3] = [10, 30, 50];
 /// IP bytes of their packets.
 const SIZES: [u16; 3] = [84, 1500, 40];
 
-/// What waits in the modem at most: a tenth of what Brouer's held, so that it fills in seconds.
+/// The largest backlog of the modem: a tenth of what Brouer's held, so that it fills in seconds.
 const MODEM: ByteCount = ByteCount::new(18_000);
 
-/// What counts as queue control: far above two packets of 26.5 ms, far below a modem that fills.
+/// The delay that counts as queue control: far above two packets of 26.5 ms, far below a modem that fills.
 const HELD: Duration = Duration::from_ms(120);
 
 fn fifo(limit: ByteCount) -> Spec {
@@ -69,7 +69,7 @@ fn classes(kbit: u64, link_layer: LinkLayer) -> Direction {
     Direction { queue: Spec::Htb(Config::new(tree)), link_layer }
 }
 
-/// What became of the packets of each class.
+/// The fate of the packets of each class.
 #[derive(Default)]
 struct Fate {
     sent: [u32; 3],
@@ -95,7 +95,7 @@ fn load(hosts: &Hosts, small_per_s: u64, seconds: u64) -> Fate {
     let mut sent_at: [Vec<Instant>; 3] = Default::default();
     let mut fate = Fate::default();
     let (end, settled) = (Duration::from_s(seconds), Duration::from_s(seconds) / 2);
-    // What waits in the modem and in the classes is gone by then.
+    // The backlogs of modem and classes have drained at that time.
     let patience = end + Duration::from_s(1);
     loop {
         let now = clock.now();
@@ -191,8 +191,8 @@ fn naive(small_per_s: u64) -> Held {
     held(classes(450, LinkLayer::from_name("ip").unwrap()), small_per_s)
 }
 
-/// A packet of 40 bytes is two cells, and 204.8 kbit/s are 241.5 of them a second: what comes beyond that, and finds nothing left by
-/// others, is dropped in its own class, and in no other.
+/// A packet of 40 bytes is two cells, and 204.8 kbit/s are 241.5 of them a second: what comes
+/// beyond that, and finds nothing left by others, is dropped in its own class, and in no other.
 #[test]
 #[ignore = "needs root: real packets"]
 fn the_middlebox_holds_the_queue_whatever_the_packets_are() {

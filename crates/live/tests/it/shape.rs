@@ -1,4 +1,5 @@
-//! The middlebox between two interfaces: what passes, how fast, in which order, and what lives on when it is changed or killed.
+//! The middlebox between two interfaces: what passes, how fast, in which order, and what lives on
+//! when it is changed or killed.
 
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,7 +70,7 @@ pub(crate) fn shaping<T>(
     shaping_by(&config(hosts, up, down), work)
 }
 
-/// The same, with every setting given.
+/// A configuration with every setting given.
 pub(crate) fn shaping_by<T>(config: &Config, work: impl FnOnce(&Handle) -> T) -> (Snapshot, T) {
     let world = World::build(config).unwrap();
     let (stop, handle) = (Stop::new().unwrap(), world.handle());
@@ -88,7 +89,7 @@ pub(crate) fn shaping_by<T>(config: &Config, work: impl FnOnce(&Handle) -> T) ->
     })
 }
 
-/// What sends frames, and what hears them.
+/// The sender of frames, and the receiver.
 fn ports(hosts: &Hosts) -> [PacketSocket; 2] {
     [&hosts.left, &hosts.right].map(|host| PacketSocket::open(Some(host), "eth").unwrap())
 }
@@ -145,8 +146,8 @@ fn what_is_wrong_with_the_interfaces_is_said_with_what_would_help() {
     assert_eq!(pings(&hosts.left, 5, Duration::from_ms(50)).sorted().len(), 5);
 }
 
-/// UDP on both sides of cell boundaries, more than the line takes, so that most is dropped: the closed form is the wire's rate by the
-/// bytes on the wire.
+/// UDP on both sides of cell boundaries, more than the line takes, so that most is dropped: the
+/// closed form is the wire's rate by the bytes on the wire.
 #[test]
 #[ignore = "needs root: real packets"]
 fn packet_rates_under_overload_are_those_of_the_wire() {
@@ -158,7 +159,8 @@ fn packet_rates_under_overload_are_those_of_the_wire() {
         (from..).find(|&size| cost(size) != cost(size + 1)).unwrap()
     };
     let sizes = [40, 200, 700, 1400].map(boundary).into_iter().flat_map(|size| [size, size + 1]).chain([1500]);
-    // Half a second of packets waits, so the queue outlasts what keeps the sender from its work; the shaper goes before all else.
+    // Half a second of packets waits, so the queue outlasts what keeps the sender from its work;
+    // the shaper goes before all else.
     let config = config(&hosts, shaped(rate, bytes(250_000)), unshaped());
     let config = Config { tuning: Tuning { realtime: true, ..config.tuning }, ..config };
     shaping_by(&config, |_| {
@@ -179,7 +181,8 @@ fn packet_rates_under_overload_are_those_of_the_wire() {
     });
 }
 
-/// When the kernel received datagrams of this size that came faster than they might leave, for so long after the first of them.
+/// When the kernel received datagrams of this size that came faster than they might leave, for so
+/// long after the first of them.
 fn overloaded(
     [from, to]: &mut [PacketSocket; 2],
     clock: &MonotonicClock,

@@ -39,13 +39,13 @@ pub(crate) fn two_megabit() -> Config {
     Config::new(vec![adsl(BitRate::from_kbit_per_s(512), delay)], vec![adsl(BitRate::from_mbit_per_s(2), delay)])
 }
 
-/// The same, going before whatever else the machine does.
+/// That line with real-time priority.
 pub(crate) fn two_megabit_first() -> Config {
     let config = two_megabit();
     Config { tuning: Tuning { realtime: true, ..config.tuning }, ..config }
 }
 
-/// How long a lone packet takes from one end to the other, as the line under simulated time has it.
+/// The time that a lone packet takes from one end to the other, as the line under simulated time has it.
 pub(crate) fn crossing(hop: &HopConfig, ip_len: u16) -> Duration {
     struct Nobody;
     impl DropSink<Meta> for Nobody {
@@ -97,7 +97,7 @@ pub(crate) fn emulating<T>(config: &Config, work: impl FnOnce(&Namespace, &Names
     thread::scope(|scope| {
         let carrier = scope.spawn(|| world.run(&stop, Some(Duration::from_s(60))).unwrap());
         let done = work(&client, &server);
-        // What is still in the kernel's hands gets through.
+        // Packets that the kernel still holds get through.
         thread::sleep(StdDuration::from_millis(20));
         handle.stop();
         let outcome = carrier.join().unwrap();
@@ -114,8 +114,9 @@ pub(crate) fn is_long() -> bool {
     std::env::var_os("LASTMILE_LONG").is_some()
 }
 
-/// How far the rate of packets is off that leave one every `interval_ns`, as a share, by when they arrived. Arrivals are late by
-/// what the machine does to them and never early, so the least late of each end tell the rate.
+/// The relative error of the rate of packets that leave one every `interval_ns`, as a share, by
+/// when they arrived. Arrivals are late by what the machine does to them and never early, so the
+/// least late of each end tell the rate.
 pub(crate) fn deviation(arrivals_ns: &[f64], interval_ns: f64) -> f64 {
     let late: Vec<f64> = (0..).zip(arrivals_ns).map(|(k, at)| at - f64::from(k) * interval_ns).collect();
     let least = |part: &[f64]| part.iter().copied().fold(f64::INFINITY, f64::min);
@@ -124,13 +125,14 @@ pub(crate) fn deviation(arrivals_ns: &[f64], interval_ns: f64) -> f64 {
     (last - first) / (interval_ns * (late.len() - part) as f64)
 }
 
-/// How far a rate may be off, as a share.
+/// The largest relative error of a rate.
 pub(crate) const TOLERANCE: f64 = 1e-4;
 
-/// What is off by more is looked at again, for longer: the error of looking shrinks with the span, and that of a rate does not.
+/// A rate with a larger error is measured again, for longer: the error of looking shrinks with the
+/// span, and that of a rate does not.
 const AIM: f64 = 5e-5;
 
-/// How far a rate is off that `look` measures for one span after the other, and how often it was looked at.
+/// The relative error of a rate that `look` measures for one span after the other, and how often it was looked at.
 pub(crate) fn deviation_over<Span>(
     spans: impl IntoIterator<Item = Span>,
     mut look: impl FnMut(Span) -> f64,

@@ -1,4 +1,4 @@
-//! Conditions at work.
+//! Conditions, evaluated.
 
 use core::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::matching::{Bound, Match};
 use super::tracker::{Connection, Direction, Tracker};
 use crate::Environment;
 
-/// A [`Match`] at work.
+/// A [`Match`], ready to be evaluated.
 #[derive(Clone, Debug)]
 pub struct Condition {
     check: Check,
@@ -29,7 +29,7 @@ impl Condition {
     }
 }
 
-/// For flows that are known by their number alone.
+/// A condition for flows that are known by their number alone.
 impl From<Match> for Condition {
     fn from(condition: Match) -> Self {
         Self::new(&condition, &Environment::default())
@@ -48,7 +48,7 @@ impl<P: Packet> Matcher<P> for Condition {
     }
 }
 
-/// What the checks of one classifier ask of a packet, found once for all of them.
+/// Finds the facts of a packet, once for all checks of one classifier.
 #[derive(Clone)]
 pub(super) struct Observer {
     flows: Arc<dyn FlowDirectory>,
@@ -58,7 +58,7 @@ pub(super) struct Observer {
     tracker: Option<Box<Tracker>>,
 }
 
-/// What is known of a packet.
+/// The facts of a packet that checks ask for.
 pub(super) struct Facts<'a> {
     now: Instant,
     pub(super) meta: &'a Meta,
@@ -70,6 +70,16 @@ impl Facts<'_> {
     pub(super) fn connection(&self) -> Option<&Connection> {
         self.connection.as_ref().map(|direction| &*direction.connection)
     }
+
+    fn has_pattern(&self, bit: u64) -> bool {
+        self.connection().is_some_and(|connection| connection.patterns & bit != 0)
+    }
+
+    /// True for a SYN without ACK.
+    fn opens_connection(&self) -> bool {
+        let flags = self.meta.flags;
+        self.meta.protocol == Protocol::Tcp && flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::ACK)
+    }
 }
 
 impl Observer {
@@ -78,7 +88,7 @@ impl Observer {
         Self { flows, hash_key: environment.hash_key, asks_for_key: false, tracker: None }
     }
 
-    /// `found` holds the key of a packet that does not have it itself.
+    /// The facts of a packet. `found` holds the key of a packet that does not carry it.
     #[inline]
     pub(super) fn observe<'a>(
         &'a mut self,
@@ -104,6 +114,13 @@ impl Observer {
         Facts { now, meta, key, connection }
     }
 
+    /// Tracks connections if some check asks for addresses or ports, so that each connection keeps the answers.
+    pub(super) fn track_if_keys_are_asked_for(&mut self) {
+        if self.asks_for_key {
+            self.tracker();
+        }
+    }
+
     fn tracker(&mut self) -> &mut Tracker {
         self.asks_for_key = true;
         let hash_key = self.hash_key;
@@ -117,10 +134,10 @@ impl fmt::Debug for Observer {
     }
 }
 
-/// One condition, its parts in the order in which they are asked.
+/// One condition, its parts in the order of their evaluation.
 #[derive(Clone, Debug)]
 pub(super) enum Check {
-    /// What packet and connection say alone.
+    /// A condition that packet and connection decide alone.
     Plain(Match),
     /// The connection's first payload bytes hold the pattern of this bit.
     FirstPayload(u64),
@@ -138,13 +155,13 @@ impl Check {
             Match::OneOf(inner) => Self::OneOf(inner.iter().map(of).collect()),
             Match::All(inner) => {
                 let mut inner: Vec<Self> = inner.iter().map(of).collect();
-                // Buckets count what the others let through.
+                // Buckets count packets that the other conditions match.
                 inner.sort_by_key(|check| matches!(check, Self::NewConnections(_)));
                 Self::All(inner)
             }
             Match::FirstPayload(pattern) => match observer.tracker().look_for(pattern) {
                 Some(bit) => Self::FirstPayload(bit),
-                // Spec::build refuses so many patterns.
+                // `Spec::build` refuses more patterns than there are bits.
                 None => Self::Plain(Match::Never),
             },
             Match::NewConnections { bound, count, per } => {
@@ -168,16 +185,85 @@ impl Check {
     pub(super) fn holds(&mut self, facts: &Facts<'_>) -> bool {
         match self {
             Self::Plain(condition) => plain(condition, facts),
-            Self::FirstPayload(bit) => facts.connection().is_some_and(|connection| connection.patterns & *bit != 0),
+            Self::FirstPayload(bit) => facts.has_pattern(*bit),
             Self::NewConnections(limit) => limit.holds(facts),
             Self::Not(inner) => !inner.holds(facts),
             Self::All(inner) => inner.iter_mut().all(|check| check.holds(facts)),
             Self::OneOf(inner) => inner.iter_mut().any(|check| check.holds(facts)),
         }
     }
+
+    /// The answer that follows from what is `known`; `None` if it needs more, or if an answer
+    /// without evaluation would leave out the count of a new connection.
+    pub(super) fn known(&self, known: Known, facts: &Facts<'_>) -> Option<bool> {
+        match self {
+            Self::Plain(condition) => known.answers(condition).then(|| plain(condition, facts)),
+            Self::FirstPayload(bit) if known == Known::Look => Some(facts.has_pattern(*bit)),
+            Self::NewConnections(_) if known == Known::Look && !facts.opens_connection() => Some(false),
+            Self::FirstPayload(_) | Self::NewConnections(_) => None,
+            Self::Not(inner) => Some(!inner.known(known, facts)?),
+            Self::All(inner) => decided_by(inner, false, known, facts),
+            Self::OneOf(inner) => decided_by(inner, true, known, facts),
+        }
+    }
+
+    fn counts_connections(&self) -> bool {
+        match self {
+            Self::Plain(_) | Self::FirstPayload(_) => false,
+            Self::NewConnections(_) => true,
+            Self::Not(inner) => inner.counts_connections(),
+            Self::All(inner) | Self::OneOf(inner) => inner.iter().any(Self::counts_connections),
+        }
+    }
 }
 
-/// A condition without parts and without a memory of its own.
+/// The answer of several checks: `decisive` if one of them gives it, the opposite if all give that.
+/// A decisive answer counts only if no check before it counts connections: that one is evaluated
+/// first.
+fn decided_by(checks: &[Check], decisive: bool, known: Known, facts: &Facts<'_>) -> Option<bool> {
+    let mut answer = Some(!decisive);
+    for check in checks {
+        match check.known(known, facts) {
+            Some(one) if one == decisive => return Some(decisive),
+            Some(_) => {}
+            None if check.counts_connections() => return None,
+            None => answer = None,
+        }
+    }
+    answer
+}
+
+/// The part of a packet from which an answer follows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Known {
+    /// The direction of its connection.
+    Connection,
+    /// That, its [`Look`](super::verdict::Look), and the patterns that its connection has shown.
+    Look,
+}
+
+impl Known {
+    const fn answers(self, condition: &Match) -> bool {
+        match condition {
+            Match::Any
+            | Match::Never
+            | Match::Protocol(_)
+            | Match::ProtocolNumber(_)
+            | Match::Port(..)
+            | Match::Address(..)
+            | Match::FtpData => true,
+            Match::PureAck
+            | Match::SackAck
+            | Match::Dscp(_)
+            | Match::TrafficClass { .. }
+            | Match::TcpFlags(_)
+            | Match::TcpFlagsOf { .. } => matches!(self, Self::Look),
+            _ => false,
+        }
+    }
+}
+
+/// Evaluates a condition without parts and without state of its own.
 fn plain(condition: &Match, facts: &Facts<'_>) -> bool {
     let Facts { meta, key, .. } = facts;
     let connection = facts.connection();
@@ -212,23 +298,24 @@ fn plain(condition: &Match, facts: &Facts<'_>) -> bool {
             connection.is_some_and(|connection| bound.holds(connection.bytes_in_last_second * 8, limit.as_bps()))
         }
         Match::FtpData => connection.is_some_and(|connection| connection.ftp_data),
-        // What is left is never, or stands in a check of its own.
+        // `Never`, and conditions that have a check of their own.
         _ => false,
     }
 }
 
-/// How many hosts have a bucket at once. A further host has a full one, in the place of one that was left alone for long or used once.
+/// The most hosts with a bucket at once. A further host gets a full one, and replaces a host that
+/// has been silent for long or was used once.
 const HOSTS: u32 = 4096;
 
 /// A bucket of new connections for each host.
 #[derive(Clone, Debug)]
 pub(super) struct NewConnections {
     bound: Bound,
-    /// Time in which a connection flows into the bucket.
+    /// Time in which the bucket gains a connection.
     each: Duration,
     per: Duration,
     hosts: FlowTable,
-    /// By the number of the host: when its bucket will be full again.
+    /// By the number of the host: the time at which its bucket will be full again.
     full_at: Vec<Instant>,
 }
 
@@ -240,10 +327,7 @@ impl NewConnections {
     }
 
     fn holds(&mut self, facts: &Facts<'_>) -> bool {
-        let opens = facts.meta.protocol == Protocol::Tcp
-            && facts.meta.flags.contains(TcpFlags::SYN)
-            && !facts.meta.flags.contains(TcpFlags::ACK);
-        match (opens, facts.key) {
+        match (facts.opens_connection(), facts.key) {
             (true, Some(key)) => self.takes(facts.now, key) == (self.bound == Bound::Below),
             _ => false,
         }

@@ -1,9 +1,9 @@
 //! FTP data connections, found through their control connection.
 //!
-//! Published: RFC 959, sections 4.1.2 and 4.2 (`PORT`, reply 227 to `PASV`); RFC 2428 (`EPRT`, reply 229 to `EPSV`); the
-//! ftp helper of Linux's connection tracking does the same.
-//! Differs: a line is read only if it begins in its packet and stands there whole, and nobody can announce a connection to
-//! anyone but himself (RFC 2577, section 3, on bounce attacks): another address is passed over.
+//! Published: RFC 959, sections 4.1.2 and 4.2 (`PORT`, reply 227 to `PASV`); RFC 2428 (`EPRT`,
+//! reply 229 to `EPSV`); the ftp helper of Linux's connection tracking does the same.
+//! Differs: a line is read only if its packet holds all of it, and nobody can announce a connection to
+//! any address but his own (RFC 2577, section 3, on bounce attacks).
 //! Bounded: [`MOST`] announcements, the oldest forgotten first, each for [`KEPT`] at most.
 
 use core::net::{IpAddr, Ipv4Addr};
@@ -14,12 +14,12 @@ use lastmile_units::{Duration, Instant};
 
 /// Port of control connections.
 const CONTROL: u16 = 21;
-/// Announcements that are remembered.
+/// The most announcements.
 const MOST: usize = 256;
-/// How long an announced connection is waited for, as long as Linux waits.
+/// The life of an announcement, as long as in Linux.
 const KEPT: Duration = Duration::from_s(300);
 
-/// Data connections that were announced and have not come yet.
+/// Data connections that were announced and have not been opened yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Announced {
     expected: VecDeque<Expected>,
@@ -27,7 +27,7 @@ pub(super) struct Announced {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Expected {
-    /// The end that waits for the connection.
+    /// The end that listens for the connection.
     address: IpAddr,
     port: u16,
     /// The end that opens it.
@@ -42,7 +42,7 @@ impl Announced {
         addresses.source_port == CONTROL || addresses.destination_port == CONTROL
     }
 
-    /// Reads what a packet with these addresses says, if it is one of a control connection.
+    /// Reads the text of a packet with these addresses, if it belongs to a control connection.
     pub(super) fn hear(&mut self, now: Instant, addresses: &FlowAddresses, text: &[u8]) {
         let (sender, receiver) = (addresses.ip.source(), addresses.ip.destination());
         let announced = match (addresses.source_port, addresses.destination_port) {
@@ -62,7 +62,7 @@ impl Announced {
         self.expected.push_back(Expected { address, port, peer: receiver, until: now.saturating_add(KEPT) });
     }
 
-    /// True if a connection of which this is a direction was announced; it is then no longer waited for.
+    /// True if a connection of which this is a direction was announced. The announcement is used up.
     pub(super) fn take(&mut self, now: Instant, addresses: &FlowAddresses) -> bool {
         let (source, destination) = (addresses.ip.source(), addresses.ip.destination());
         let ends = [(destination, addresses.destination_port, source), (source, addresses.source_port, destination)];
@@ -76,7 +76,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }
 
-/// `PORT h1,h2,h3,h4,p1,p2` or `EPRT |1|192.0.2.1|6275|`: the address and port at which the client waits.
+/// `PORT h1,h2,h3,h4,p1,p2` or `EPRT |1|192.0.2.1|6275|`: the address and port at which the client listens.
 fn command(line: &[u8]) -> Option<(Option<IpAddr>, u16)> {
     let (name, argument) = line.split_at_checked(5)?;
     if name.eq_ignore_ascii_case(b"PORT ") {
@@ -91,7 +91,9 @@ fn command(line: &[u8]) -> Option<(Option<IpAddr>, u16)> {
     Some((Some(address), parts.next()?.parse().ok()?))
 }
 
-/// `227 Entering Passive Mode (h1,h2,h3,h4,p1,p2)` or `229 Entering Extended Passive Mode (|||6446|)`: where the server waits.
+/// `227 Entering Passive Mode (h1,h2,h3,h4,p1,p2)` or
+/// `229 Entering Extended Passive Mode (|||6446|)`: the address and port at which the server
+/// listens.
 fn reply(line: &[u8]) -> Option<(Option<IpAddr>, u16)> {
     if let Some(rest) = line.strip_prefix(b"227 ") {
         let first = rest.iter().position(u8::is_ascii_digit)?;
@@ -110,7 +112,7 @@ fn host_and_port(text: &[u8]) -> Option<(Option<IpAddr>, u16)> {
     let mut parts = text.split(|byte| *byte == b',');
     for (index, number) in numbers.iter_mut().enumerate() {
         let part = parts.next()?;
-        // What follows the last digit (a bracket, a blank) ends the last number.
+        // The first character behind the last digit (a bracket, a blank) ends the last number.
         let digits = part.iter().take_while(|byte| byte.is_ascii_digit()).count();
         if index < 5 && digits != part.trim_ascii_end().len() {
             return None;

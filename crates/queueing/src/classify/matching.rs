@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use lastmile_packet::{FlowId, Protocol, TcpFlags};
 use lastmile_units::{BitRate, ByteCount, Duration};
 
-/// A condition on a packet: plain data, as a configuration holds it.
+/// A condition on a packet, as plain data.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Match {
     /// Every packet.
@@ -16,14 +16,15 @@ pub enum Match {
     /// No packet.
     #[default]
     Never,
-    /// TCP segments that acknowledge and do nothing else ([`lastmile_packet::Meta::is_pure_ack`]), and
-    /// the signals that go right ahead of some.
+    /// TCP segments that only acknowledge ([`lastmile_packet::Meta::is_pure_ack`]), and
+    /// the signals that directly precede some.
     PureAck,
-    /// Pure ACKs that carry SACK blocks: something was lost, and its sender should hear of it soon.
+    /// Pure ACKs that carry SACK blocks: they report a loss, which the sender should know soon.
     SackAck,
     /// Packets of this protocol.
     Protocol(Protocol),
-    /// Packets of the protocol with this number (IANA). A simulated packet that is neither TCP, UDP nor ICMP echo has 253.
+    /// Packets of the protocol with this number (IANA). A simulated packet that is neither TCP, UDP
+    /// nor ICMP echo has 253.
     ProtocolNumber(u8),
     /// Packets with this differentiated services code point (RFC 2474), 0 to 63.
     Dscp(u8),
@@ -31,36 +32,38 @@ pub enum Match {
     TrafficClass {
         /// The bits.
         value: u8,
-        /// Which bits count.
+        /// The bits that count.
         mask: u8,
     },
     /// TCP segments in which all of these flags are set.
     TcpFlags(TcpFlags),
     /// TCP segments in which, of the flags in `of`, just these are set.
     TcpFlagsOf {
-        /// Those that are set.
+        /// The flags that are set.
         set: TcpFlags,
-        /// Those that are looked at.
+        /// The flags that are compared.
         of: TcpFlags,
     },
     /// Packets of this flow.
     Flow(FlowId),
-    /// IP packets of at most so many bytes.
+    /// IP packets of at most this number of bytes.
     AtMostBytes(u16),
-    /// IP packets of at least so many bytes.
+    /// IP packets of at least this number of bytes.
     AtLeastBytes(u16),
     /// TCP segments and UDP datagrams with a port of this range at this end.
     Port(End, RangeInclusive<u16>),
     /// Packets with an address of this prefix at this end.
     Address(End, Prefix),
-    /// Packets of a connection (TCP or UDP) of which so many bytes have come, this packet included.
+    /// Packets of a connection (TCP or UDP) whose bytes so far, this packet included, are below or above this count.
     ConnectionBytes(Bound, ByteCount),
-    /// Packets of a connection whose IP bits in the last whole second, of the seconds since its first packet, are so many.
+    /// Packets of a connection whose IP bits in the last whole second are below or above this rate;
+    /// seconds count from its first packet.
     ConnectionRate(Bound, BitRate),
-    /// Packets that open a TCP connection (SYN without ACK), by how many their host opens: a bucket of `count` connections for
-    /// each source address, refilled with `count` in each `per`. `Below` takes from the bucket while it holds one, and then
-    /// matches; `Above` matches when it is empty. In [`Match::All`] it is asked last, so that it counts what the other
-    /// conditions let through.
+    /// Packets that open a TCP connection (SYN without ACK), by the rate at which their host opens
+    /// some: a bucket of `count` connections for each source address, refilled with `count` in each
+    /// `per`. `Below` takes from the bucket while it holds one, and then matches; `Above` matches
+    /// when it is empty. In [`Match::All`] it is evaluated last, so that it counts packets that the
+    /// other conditions match.
     NewConnections {
         /// Which side of the limit.
         bound: Bound,
@@ -69,13 +72,13 @@ pub enum Match {
         /// In this time.
         per: Duration,
     },
-    /// Packets of a connection (TCP or UDP) whose first payload bytes, in either direction, hold this, from the packet on
-    /// that shows it.
+    /// Packets of a connection (TCP or UDP) whose first payload bytes, in either direction, hold
+    /// this, from the packet on that shows it.
     FirstPayload(Pattern),
     /// Packets of an FTP data connection (RFC 959, RFC 2428), which its control connection (port 21) has announced with
     /// PORT, EPRT, PASV or EPSV.
     FtpData,
-    /// Packets that the rules of [`super::rules`] above this discipline gave this class. No rule may ask for it.
+    /// Packets to which the rules of [`super::rules`] above this discipline gave this class. No rule may ask for it.
     Class(u16),
     /// Packets that the condition within does not match.
     Not(Box<Match>),
@@ -85,31 +88,34 @@ pub enum Match {
     OneOf(Vec<Match>),
 }
 
-/// A condition that cannot be.
+/// A condition without meaning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum MatchError {
     /// A DSCP is six bits.
     #[error("a DSCP of {0}; it is from 0 to 63")]
     Dscp(u8),
-    /// No port is in the range.
+    /// An empty range of ports.
     #[error("ports from {0} to {1}: the first is above the last")]
     Ports(u16, u16),
-    /// Every payload holds nothing.
+    /// An empty pattern: every payload holds it.
     #[error("an empty pattern")]
     EmptyPattern,
-    /// A pattern that lies beyond what is looked at.
-    #[error("a pattern that ends at byte {0}; the first {max} bytes of a payload are looked at", max = Pattern::LOOKED_AT)]
+    /// A pattern beyond the bytes that are searched.
+    #[error(
+        "a pattern that ends at byte {0}; the first {max} bytes of a payload are looked at",
+        max = Pattern::LOOKED_AT
+    )]
     PatternTooFar(usize),
-    /// More patterns than one classifier keeps apart.
+    /// More patterns than one classifier has bits for.
     #[error("{0} patterns of first payload bytes; there are at most {max}", max = Match::MAX_PATTERNS)]
     Patterns(usize),
-    /// No connection would ever be below or above it in the right way.
+    /// A limit that no connection would be below or above in the right way.
     #[error("new connections: from 1 to 1000000 in 1 ms to 1 h can be counted")]
     NewConnections,
-    /// Rules give classes; they hear of none.
+    /// A rule that asks for a class: rules give classes.
     #[error("a rule that asks for the class {0}, which rules give: only what stands below them may ask")]
     ClassInRule(u16),
-    /// No rules are as good as no list; too many cost too much.
+    /// Too many rules: each costs time.
     #[error("{0} rules; there are at most {max}", max = super::rules::MOST)]
     Rules(usize),
 }
@@ -118,17 +124,17 @@ impl Match {
     /// Patterns of first payload bytes that one list of rules, or one condition, has at most.
     pub const MAX_PATTERNS: usize = 64;
 
-    /// Refuses what cannot be.
+    /// Refuses conditions without meaning.
     ///
     /// # Errors
-    /// The first part of it that cannot be.
+    /// The first part without meaning.
     pub fn check(&self) -> Result<(), MatchError> {
         let mut patterns = BTreeSet::new();
         self.check_into(&mut patterns)?;
         check_patterns(&patterns)
     }
 
-    /// A class of rules that it asks for, if it asks for any.
+    /// A class of rules that the condition asks for, if any.
     pub(super) fn asks_for_class(&self) -> Option<u16> {
         match self {
             Self::Class(class) => Some(*class),
@@ -138,7 +144,7 @@ impl Match {
         }
     }
 
-    /// The same for a part of something larger, which gathers the patterns.
+    /// [`Match::check`] for a part of a larger condition, which gathers the patterns.
     pub(super) fn check_into<'a>(&'a self, patterns: &mut BTreeSet<&'a Pattern>) -> Result<(), MatchError> {
         match self {
             Self::Dscp(dscp @ 64..) => Err(MatchError::Dscp(*dscp)),
@@ -163,24 +169,24 @@ impl Match {
     }
 }
 
-/// Refuses more patterns than one classifier keeps apart.
+/// Refuses more patterns than one classifier has bits for.
 pub(super) fn check_patterns(patterns: &BTreeSet<&Pattern>) -> Result<(), MatchError> {
     if patterns.len() > Match::MAX_PATTERNS { Err(MatchError::Patterns(patterns.len())) } else { Ok(()) }
 }
 
-/// The end of a packet's way that a condition looks at.
+/// The end of a packet's path that a condition compares.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// Where it comes from.
+    /// The source.
     Source,
-    /// Where it goes.
+    /// The destination.
     Destination,
-    /// One of them, or both.
+    /// Either of them, or both.
     Either,
 }
 
 impl End {
-    /// True if what stands at this end is meant.
+    /// True if the value at this end meets `is_meant`.
     pub(super) fn is_some<T>(self, source: T, destination: T, is_meant: impl Fn(T) -> bool) -> bool {
         match self {
             Self::Source => is_meant(source),
@@ -190,7 +196,7 @@ impl End {
     }
 }
 
-/// On which side of an amount something lies.
+/// The side of a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bound {
     /// Less.
@@ -217,7 +223,7 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// The prefix of so many bits that `address` is in; `None` for more bits than an address has.
+    /// The prefix of this number of bits that `address` is in; `None` for more bits than an address has.
     #[must_use]
     pub fn new(address: IpAddr, bits: u8) -> Option<Self> {
         let network = match address {
@@ -240,7 +246,7 @@ impl Prefix {
         self.network
     }
 
-    /// How many bits of an address count.
+    /// The number of bits of an address that count.
     #[must_use]
     pub const fn bits(&self) -> u8 {
         self.bits
@@ -259,20 +265,20 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// Bytes to look for.
+/// Bytes to search for.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Pattern {
-    /// The bytes; not none.
+    /// The bytes; at least one.
     pub bytes: Vec<u8>,
-    /// Where they stand, counted from the first payload byte; `None`: anywhere in the first [`Pattern::LOOKED_AT`].
+    /// Their offset from the first payload byte; `None`: anywhere in the first [`Pattern::LOOKED_AT`].
     pub at: Option<u16>,
 }
 
 impl Pattern {
-    /// How far into a payload is looked.
+    /// The bytes of a payload that are searched.
     pub const LOOKED_AT: usize = 512;
 
-    /// Where it ends at the earliest.
+    /// The earliest offset of its end.
     fn end(&self) -> usize {
         usize::from(self.at.unwrap_or(0)) + self.bytes.len()
     }
@@ -288,7 +294,7 @@ impl Pattern {
     }
 }
 
-/// By the first byte, since hardly any place has it: comparing whole windows costs ten times as much.
+/// Searches for the first byte, which few offsets hold: comparing whole windows costs ten times as much.
 fn is_anywhere(pattern: &[u8], text: &[u8]) -> bool {
     let (Some((first, rest)), Some(last)) = (pattern.split_first(), text.len().checked_sub(pattern.len())) else {
         return false;

@@ -58,7 +58,7 @@ fn conditions_combine() {
     assert!(!covers(&Match::Not(Box::new(small_tcp)), &ack()));
     assert!(!covers(&either, &ack()));
     assert!(covers(&either, &Meta { flow: FlowId::new(7), ..ack() }));
-    // A UDP packet has no TCP flags, whatever stands in its metadata.
+    // A UDP packet has no TCP flags, whatever its metadata hold.
     assert!(!covers(&either, &Meta { flags: TcpFlags::SYN, protocol: Protocol::Udp, ..ack() }));
     assert!(covers(&Match::All(vec![]), &ack()) && !covers(&Match::OneOf(vec![]), &ack()));
 }
@@ -155,7 +155,8 @@ fn what_can_just_be_is_allowed() {
     }
 }
 
-/// Two packets of 40 bytes make a connection of more than 50. One-packet connections, more than are remembered, switch that off for nobody.
+/// Two packets of 40 bytes make a connection of more than 50. One-packet connections, more than are
+/// remembered, switch that off for nobody.
 #[test]
 fn a_flood_of_connections_forgets_none_that_goes_on() {
     let mut more_than_one = condition(&Match::ConnectionBytes(Bound::Above, ByteCount::new(50)));

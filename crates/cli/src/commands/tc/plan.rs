@@ -64,7 +64,7 @@ fn burst(policy: &Policy) -> String {
 /// Bursts of classes hold so many of the largest packets at least.
 const BURST_PACKETS: u64 = 3;
 
-/// The set-up for programs: commands with `$DEV` and `$IFB` in the place of devices.
+/// The set-up for programs: commands and their input, with `$DEV`, `$IFB` and `$TABLE` for the names of devices and of the table of nft.
 pub(super) fn json(configuration: &Configuration) -> Value {
     json!({
         "name": configuration.name,
@@ -84,11 +84,12 @@ fn steps(list: &[Step]) -> Vec<Value> {
     let step = |step: &Step| match step {
         Step::Heading(text) => json!({ "heading": text }),
         Step::Run { about, command } => {
-            json!({ "about": about, "run": command.as_words(), "leaves": leaves(&command.leaves) })
+            json!({ "about": about, "run": command.as_words(), "input": command.as_input(), "leaves": leaves(&command.leaves) })
         }
         Step::Choice { about, first, then, lacking, otherwise } => json!({
             "about": about,
             "try": first.as_words(),
+            "input": first.as_input(),
             "leaves": leaves(&first.leaves),
             "then": steps(then),
             "lacking": lacking,

@@ -1,8 +1,9 @@
 //! The sending application of a transfer.
 //!
-//! It keeps a few segments unsent (`TCP_NOTSENT_LOWAT`): the kernel still sends all data that it has been offered, where
-//! a simulated sender stops at once. It writes whole segments, at most as much as the socket has space for, and announces
-//! more (`MSG_MORE`): a write that finds no space marks its last segment as an end (PSH).
+//! It keeps a few segments unsent (`TCP_NOTSENT_LOWAT`): the kernel still sends all data that it
+//! has been offered, where a simulated sender stops at once. It writes whole segments, at most as
+//! much as the socket has space for, and announces more (`MSG_MORE`): a write that finds no space
+//! marks its last segment as an end (PSH).
 
 use std::io::{self, Read};
 use std::net::{Shutdown, TcpStream};
@@ -161,7 +162,8 @@ impl Sender {
         }
     }
 
-    /// Its state now, of a transfer that began at `begun` and lives until `until`; the last one if the kernel reports none.
+    /// Its state now, of a transfer that began at `begun` and lives until `until`; the last one if
+    /// the kernel reports none.
     pub(super) fn sample(&mut self, begun: Option<Instant>, until: Instant) -> TcpSample {
         if let Some((stream, connected)) = self.stream.as_ref().zip(self.connected)
             && let Ok(info) = socket::info(stream.as_fd())

@@ -15,8 +15,9 @@ fn shaped(kbit: u64) -> Spec {
     }
 }
 
-/// 1000 bytes take 16 ms at 500 kbit/s. Of half a second's sleep 32 packets are due at its end, of which the last 100 ms have seven: at 400,
-/// 416, up to 496 ms. Those that came meanwhile wait behind the others.
+/// 1000 bytes take 16 ms at 500 kbit/s. Of half a second's sleep 32 packets are due at its end, of
+/// which the last 100 ms have seven: at 400, 416, up to 496 ms. Those that came meanwhile wait
+/// behind the others.
 #[test]
 fn a_sleep_is_made_up_for_as_far_back_as_is_asked_for() {
     let at = |ms| Instant::ZERO + Duration::from_ms(ms);
@@ -119,7 +120,7 @@ fn waits_are_told_by_class_until_another_queue_is_put_in() {
     assert_eq!((told.overlimits, told.waited.len()), (4, 6));
 }
 
-/// What a tap heard: when, at which hop, and of how long a packet.
+/// The reports to a tap: time, hop, and length of the packet.
 type Heard = Arc<Mutex<Vec<(Instant, usize, Passage, usize)>>>;
 
 struct Ear(Heard);
@@ -130,8 +131,8 @@ impl lastmile_model::Observer<[u8]> for Ear {
     }
 }
 
-/// One packet of 100 bytes, found 20 ms late: at every hop of the way up it is told at the times of an exact clock, and at none of those down,
-/// which are numbered behind them.
+/// One packet of 100 bytes, found 20 ms late: at every hop of the way up it is told at the times of
+/// an exact clock, and at none of those down, which are numbered behind them.
 #[test]
 fn a_tap_hears_when_a_packet_passes_each_hop_however_late_the_wake_up() {
     let heard = Heard::default();

@@ -163,7 +163,7 @@ fn regulators() -> Vec<Spec> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Whatever the frames are, a line carries them byte for byte and in order.
+    /// A line carries frames of any kind byte for byte and in order.
     #[test]
     fn any_frame_crosses_a_line_byte_for_byte(frames in frames()) {
         let mut bump = bump(slow(Spec::fifo(1000)));
@@ -192,7 +192,7 @@ proptest! {
     }
 }
 
-/// The ACK that waits grows by a SACK block: 12 bytes. What stands behind it stays, and PPPoE counts its padding still.
+/// The ACK that waits grows by a SACK block: 12 bytes. Bytes behind it stay, and PPPoE counts its padding still.
 #[test]
 fn an_ack_that_changes_its_length_keeps_what_stands_behind_it() {
     let plain = ack(1000, 1000);
@@ -227,8 +227,8 @@ fn by_port() -> Spec {
     })
 }
 
-/// More flows of one packet each than are told apart. A connection that had two packets keeps its number, one that is new has one, rules say
-/// its class, and its ACKs are merged.
+/// More flows of one packet each than are told apart. A connection that had two packets keeps its
+/// number, one that is new has one, rules say its class, and its ACKs are merged.
 #[test]
 fn a_flood_of_one_packet_flows_switches_nothing_off() {
     let mut bump = bump(slow(by_port()));

@@ -6,16 +6,16 @@ use lastmile_packet::ethernet::{Located, locate};
 use super::levels::{Level, Levels, SCTP, TCP, UDP, word};
 use super::{Checksum, not_zero};
 
-/// SCTP has a CRC32c in place of the Internet checksum (RFC 9260, section 6.8), 8 bytes into its header. No other transport has a
-/// checksum there.
+/// SCTP has a CRC32c in place of the Internet checksum (RFC 9260, section 6.8), 8 bytes into its
+/// header. No other transport has a checksum there.
 const SCTP_FIELD: usize = 8;
 const CRC32C: crc::Crc<u32> = crc::Crc::<u32>::new(&crc::CRC_32_ISCSI);
 
 /// Ports of tunnels whose outer checksum may be there: VXLAN (RFC 7348, and what Linux had before), Geneve (RFC 8926).
 const TUNNEL_PORTS: [u16; 3] = [4789, 8472, 6081];
 
-/// Finishes a checksum over what the frame's packet has from there on, without the padding behind it; `None` when the field is not in
-/// the frame.
+/// Finishes a checksum over what the frame's packet has from there on, without the padding behind
+/// it; `None` when the field is not in the frame.
 pub(super) fn finish(frame: &mut [u8], Checksum { start, at }: Checksum) -> Option<()> {
     let end = packet_end(frame).filter(|end| *end > at).unwrap_or(frame.len());
     let (frame, field) = (&mut frame[..end], at.checked_sub(start)?);
@@ -32,8 +32,9 @@ pub(super) fn finish(frame: &mut [u8], Checksum { start, at }: Checksum) -> Opti
     Some(())
 }
 
-/// Finishes the checksum of a packet, in a tunnel or not, whose field holds what a host puts there for a device, where nobody says
-/// that it does; true if it did. A sound packet whose checksum happens to look so stays as it is.
+/// Finishes the checksum of a packet, in a tunnel or not, whose field holds what a host puts there
+/// for a device, where nobody says that it does; true if it did. A sound packet whose checksum
+/// happens to look so stays as it is.
 pub(crate) fn finish_if_partial(frame: &mut [u8]) -> bool {
     let found = partial(frame);
     found.is_some_and(|checksum| finish(frame, checksum).is_some())
@@ -77,8 +78,8 @@ fn open_field(frame: &[u8], limit: usize, level: &Level) -> Option<Checksum> {
     (word(transport, field)? == pseudo_header.fold() && !sound()).then_some(checksum)
 }
 
-/// True where it is worth looking for a packet in the packet. Of UDP, that is one without a checksum, which tunnels alone send, or one
-/// to a tunnel's port.
+/// True where it is worth looking for a packet in the packet. Of UDP, that is one without a
+/// checksum, which tunnels alone send, or one to a tunnel's port.
 fn may_be_tunnel(frame: &[u8], level: &Level) -> bool {
     let field = |at| word(frame, level.transport + at);
     match level.protocol {

@@ -1,8 +1,9 @@
 //! Payload in one piece, cut into the segments that a device would have sent.
 //!
-//! Each segment gets what the kernel would give it: sequence numbers that go on, PSH and FIN on the last alone, CWR on the first
-//! alone (RFC 3168, section 6.1.2), and at every level of a tunnel IPv4 identifications that count up, lengths and checksums of its own.
-//! An identification of zero in a packet that must not be fragmented says nothing (RFC 6864, section 4.1) and stays.
+//! Each segment gets what the kernel would give it: sequence numbers that go on, PSH and FIN on the
+//! last alone, CWR on the first alone (RFC 3168, section 6.1.2), and at every level of a tunnel
+//! IPv4 identifications that count up, lengths and checksums of its own. An identification of zero
+//! in a packet that must not be fragmented says nothing (RFC 6864, section 4.1) and stays.
 
 use lastmile_packet::checksum::Sum;
 use lastmile_packet::ethernet::{Located, Prefix, locate};
@@ -14,8 +15,9 @@ const TCP_HEADER_LEN: usize = 20;
 const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
-/// No host leaves more work than this to a device: the smallest segment of TCP that Linux makes (`TCP_MIN_GSO_SIZE`), and the most
-/// datagrams in a piece (`UDP_MAX_SEGMENTS`). A virtual machine that asks for more would have one frame become thousands.
+/// No host leaves more work than this to a device: the smallest segment of TCP that Linux makes
+/// (`TCP_MIN_GSO_SIZE`), and the most datagrams in a piece (`UDP_MAX_SEGMENTS`). A virtual machine
+/// that asks for more would have one frame become thousands.
 const LEAST_TCP: usize = 8;
 const MOST_DATAGRAMS: usize = 128;
 const DONT_FRAGMENT: u16 = 0x4000;
@@ -36,9 +38,9 @@ pub(super) struct Cut<'a> {
 impl<'a> Cut<'a> {
     /// `None` when the frame is not one that can be cut: no such protocol, headers that do not fit, or nothing to cut.
     ///
-    /// A host that leaves cutting to a device leaves the checksum to it too, and says where that is: there is the header whose payload
-    /// is cut. Where the kernel has joined sound packets as they were, no checksum is open; then it is the first header of that
-    /// protocol.
+    /// A host that leaves cutting to a device leaves the checksum to it too, and says where that
+    /// is: there is the header whose payload is cut. Where the kernel has joined sound packets as
+    /// they were, no checksum is open; then it is the first header of that protocol.
     pub(super) fn new(frame: &'a [u8], Segments { transport, size }: Segments, open: Option<Checksum>) -> Option<Self> {
         let Located { prefix, end: Ok(limit) } = locate(frame) else { return None };
         let transport = transport?;

@@ -1,11 +1,14 @@
 //! The IP headers of a frame, one inside the other: a packet, or a packet in tunnels.
 //!
-//! A tunnel is an IP header with something behind it and then another IP header: IP in IP (RFC 2003, 2473), 6in4 (RFC 4213), GRE
-//! (RFC 2784, 2890), or anything that UDP carries (VXLAN, Geneve, GUE, FOU, whatever their ports). Tunnels over GRE and UDP put headers
-//! of their own, and often Ethernet, in between. Nothing there has to be understood: the inner IP header is found by what it says of
-//! itself. It begins with its version, its length ends where the outer packet ends, and over IPv4 its checksum holds.
+//! A tunnel is an IP header with something behind it and then another IP header: IP in IP (RFC
+//! 2003, 2473), 6in4 (RFC 4213), GRE (RFC 2784, 2890), or anything that UDP carries (VXLAN, Geneve,
+//! GUE, FOU, whatever their ports). Tunnels over GRE and UDP put headers of their own, and often
+//! Ethernet, in between. Nothing there has to be understood: the inner IP header is found by what
+//! it says of itself. It begins with its version, its length ends where the outer packet ends, and
+//! over IPv4 its checksum holds.
 //!
-//! Cost: for a packet without a tunnel a few comparisons; behind GRE or UDP one comparison for each byte up to the inner header.
+//! Cost: for a packet without a tunnel a few comparisons; behind GRE or UDP one comparison for each
+//! byte up to the inner header.
 
 use lastmile_packet::checksum::Sum;
 
@@ -20,7 +23,8 @@ pub(super) const UDP_HEADER_LEN: usize = 8;
 
 /// Tunnels in tunnels that are followed.
 const MOST: usize = 4;
-/// The longest header of a tunnel that is known is that of Geneve: 8 bytes and 252 of options, then Ethernet with two tags.
+/// The longest header of a tunnel that is known is that of Geneve: 8 bytes and 252 of options, then
+/// Ethernet with two tags.
 const LONGEST_TUNNEL_HEADER: usize = 8 + 252 + 14 + 8;
 
 /// An IP header and what it carries. Offsets count from the first byte of the frame.
@@ -123,8 +127,8 @@ pub(super) struct Levels {
 }
 
 impl Levels {
-    /// The levels of the packet at `ip`, in a frame that holds packets up to `limit`; `None` where no level is the last, or a level
-    /// between cannot be followed.
+    /// The levels of the packet at `ip`, in a frame that holds packets up to `limit`; `None` where
+    /// no level is the last, or a level between cannot be followed.
     pub(super) fn find(frame: &[u8], ip: usize, limit: usize, mut is_last: impl FnMut(&Level) -> bool) -> Option<Self> {
         let end = ip + Level::length(frame, ip)?;
         if end > limit {

@@ -23,7 +23,8 @@ fn addresses(ipv6: bool) -> FlowAddresses {
     FlowAddresses { ip, source_port: 40_000, destination_port: 80 }
 }
 
-/// A frame as a host with offloads hands it over: in one piece, the sum of the pseudo-header alone in the checksum field.
+/// A frame as a host with offloads hands it over: in one piece, the sum of the pseudo-header alone
+/// in the checksum field.
 fn piece(ipv6: bool, tcp: bool, link: &[u8], payload: &[u8], flags: u8) -> (Vec<u8>, Offload) {
     let protocol = if tcp { Protocol::Tcp } else { Protocol::Udp };
     let options = if tcp { Options::NONE.with_timestamps(7, 8) } else { Options::NONE };
@@ -137,7 +138,8 @@ fn a_checksum_that_is_not_in_the_frame_is_refused() {
     }
 }
 
-/// 2500 bytes in pieces of 1000, with CWR, PSH, ACK and FIN, around the end of the sequence numbers and identifications.
+/// 2500 bytes in pieces of 1000, with CWR, PSH, ACK and FIN, around the end of the sequence numbers
+/// and identifications.
 #[test]
 fn tcp_segments_go_on_where_the_last_ended() {
     let payload: Vec<u8> = (0..2500_u32).map(|byte| byte as u8).collect();
@@ -197,7 +199,7 @@ fn what_cannot_be_cut_is_refused() {
 }
 
 proptest! {
-    /// Whatever the link, the segments hold the payload in order, each sound.
+    /// The segments of any link hold the payload in order, each sound.
     #[test]
     fn segments_are_sound_and_join_to_the_payload(
         payload in prop::collection::vec(any::<u8>(), 1..9000),

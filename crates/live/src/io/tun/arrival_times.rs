@@ -1,7 +1,9 @@
-//! When a packet that a TUN device hands over was given to it: what the device does not say, a packet socket beside it does.
+//! When a packet that a TUN device hands over was given to it: what the device does not say, a
+//! packet socket beside it does.
 //!
-//! Both see the packets in one order. The device drops what it has no room for, and the socket's ring what that has none for; so a
-//! packet is known by its length and its beginning. Where it is not among the next few, nothing is known until the device is empty.
+//! Both see the packets in one order. The device drops what it has no room for, and the socket's
+//! ring what that has none for; so a packet is known by its length and its beginning. Where it is
+//! not among the next few, nothing is known until the device is empty.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,7 +15,7 @@ const PASSED_OVER: usize = 64;
 /// A packet that the kernel has given to a device is there within this time.
 const ON_ITS_WAY: Duration = Duration::from_millis(1);
 
-/// What was given to a device, oldest first.
+/// Records of packets given to a device, oldest first.
 pub(super) trait Record {
     fn first(&self) -> Option<Given<'_>>;
 

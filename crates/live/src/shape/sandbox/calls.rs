@@ -12,7 +12,7 @@ use seccompiler::{
 
 use super::Limit;
 
-/// What the loop, the servers, the standard library and the C library do once all is open.
+/// System calls of the loop, the servers, the standard library and the C library once all is open.
 const ANY: [c_long; 60] = [
     // Packets, answers, connections that come.
     libc::SYS_read,
@@ -98,7 +98,8 @@ const OLD: [c_long; 9] = [
 #[cfg(not(target_arch = "x86_64"))]
 const OLD: [c_long; 0] = [];
 
-/// What neither a shaper nor its parent does, not even at the start: other processes' memory, mounts, modules, keys, other kernels.
+/// System calls that neither a shaper nor its parent makes, not even at the start: on other
+/// processes' memory, mounts, modules, keys and other kernels.
 const NEVER: [c_long; 27] = [
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,

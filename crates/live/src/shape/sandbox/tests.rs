@@ -1,4 +1,4 @@
-//! What a thread can do that has given up the rest. Rights are a thread's own, so each test has one for itself.
+//! The abilities of a thread that has given up the rest. Rights are a thread's own, so each test has one for itself.
 
 use std::fs;
 use std::net::{TcpListener, UdpSocket};

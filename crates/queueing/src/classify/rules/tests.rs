@@ -1,5 +1,5 @@
 use lastmile_packet::{
-    FlowAddresses, FlowDirectory, FlowId, IpAddresses, Meta, Options, Protocol, SackBlock, SeqNumber, TcpFlags,
+    FlowAddresses, FlowDirectory, FlowId, FlowKey, IpAddresses, Meta, Options, Protocol, SackBlock, SeqNumber, TcpFlags,
 };
 use lastmile_units::{BitRate, ByteCount, Duration, PacketCount};
 
@@ -12,7 +12,8 @@ use crate::classify::{Bound, Condition, End, Matcher as _, Pattern, Prefix};
 use crate::spec::ClassSpec;
 use crate::{Limit, Overflow};
 
-/// Flow 0 is ssh from 10.0.1.1, flow 2 the web, flow 4 FTP control of 10.0.1.2, flow 6 its data connection, flow 8 BitTorrent.
+/// Flow 0 is ssh from 10.0.1.1, flow 2 the web, flow 4 FTP control of 10.0.1.2, flow 6 its data
+/// connection, flow 8 BitTorrent.
 struct World;
 
 const CONNECTIONS: [(&str, u16, &str, u16, &str, &str); 5] = [
@@ -281,7 +282,7 @@ fn what_cannot_be_is_refused() {
     assert_eq!(refused(class, 1), why);
 }
 
-/// RFC 9293, section 3.5: a SYN without ACK opens. What is none takes nothing from the bucket of one.
+/// RFC 9293, section 3.5: a SYN without ACK opens. Other packets take nothing from its bucket.
 #[test]
 fn only_a_syn_without_ack_opens_a_connection() {
     let limit = Match::NewConnections { bound: Bound::Below, count: 1, per: Duration::from_s(1) };
@@ -332,7 +333,8 @@ fn as_many_patterns_as_there_may_be_are_told_apart() {
     assert_eq!(Bench::new(&rules).class_of(data(2)), 0);
 }
 
-/// Seconds count from the first packet of the connection: 40 bytes in the first, 1040 in the second, none in the next two.
+/// Seconds count from the first packet of the connection: 40 bytes in the first, 1040 in the
+/// second, none in the next two.
 #[test]
 fn the_seconds_of_a_connection_begin_with_its_first_packet() {
     let mut bench = Bench::new(&[(Match::ConnectionRate(Bound::Above, BitRate::from_bps(8 * 1000).unwrap()), 1)]);
@@ -408,7 +410,7 @@ fn any_packet() -> impl Strategy<Value = Meta> {
 }
 
 proptest! {
-    /// Against each condition asked by itself: what fields leave out would not have matched.
+    /// Class and counters are those of the conditions, evaluated one by one.
     #[test]
     fn a_long_list_decides_as_its_rules_one_by_one(
         conditions in prop::collection::vec(condition(), 1..100),
@@ -435,13 +437,16 @@ proptest! {
 }
 
 proptest! {
-    /// Few kinds of packets that come again and again, so that most decisions are remembered ones: against each condition asked by
-    /// itself, as are all that is counted.
+    /// Few kinds of packets that come again and again, so that most verdicts are kept ones. Each
+    /// verdict and each counter is compared with the conditions, evaluated one by one.
     #[test]
-    fn what_is_remembered_is_what_the_rules_decide(
+    fn a_kept_verdict_is_that_of_the_rules(
         rules in prop::collection::vec((condition(), prop::bool::weighted(0.2)), 1..10),
         packets in prop::collection::vec(any_packet(), 1..4),
-        comes in prop::collection::vec((any::<prop::sample::Index>(), 0..10_u32, prop_oneof![4 => Just(0), 1 => 0..700_u64]), 1..200),
+        comes in prop::collection::vec(
+            (any::<prop::sample::Index>(), 0..10_u32, prop_oneof![4 => Just(0), 1 => 0..700_u64]),
+            1..200,
+        ),
     ) {
         let mut alone: Vec<Condition> =
             rules.iter().map(|(condition, _)| Condition::new(condition, &environment())).collect();
@@ -471,41 +476,87 @@ proptest! {
     }
 }
 
-/// The class of the last that holds among the rules up to `last`, of which the first three give the classes 0 to 2, and so on; 3 for none.
+/// The class of the last that holds among the rules up to `last`, of which the first three give the
+/// classes 0 to 2, and so on; 3 for none.
 fn asked_class(holds: &[bool], last: usize) -> usize {
     (0..=last).rev().find(|index| holds[*index]).map_or(3, |index| index % 3)
 }
 
-/// How many of `packets` are decided without asking the rules.
-fn remembered(matches: Match, packets: &[Meta]) -> u64 {
-    let environment = environment();
+/// By direction: rules that the connection of flow 0 leaves open, rules that a segment of data with
+/// this TOS byte matches without evaluation, and rules that it may match.
+fn kept(conditions: Vec<Match>, traffic_class: u8) -> [[Vec<usize>; 3]; 2] {
     let queue = crate::Fifo::in_packets(PacketCount::new(100), Overflow::Tail);
-    let mut rules = Rules::new(&[Rule { matches, class: 0, last: false }], 1, &environment, queue);
-    for packet in packets {
-        rules.enqueue(Instant::ZERO, *packet, &mut |_, _, _| {});
-    }
-    rules.memo.times(|_| true)
+    let rule = |matches| Rule { matches, class: 0, last: false };
+    let rules: Vec<Rule> = conditions.into_iter().map(rule).collect();
+    let mut rules: Rules<Meta, crate::Fifo<Meta>> = Rules::new(&rules, 1, &environment(), queue);
+    [data(0), data(1)].map(|packet| {
+        let packet = Meta { traffic_class, ..packet };
+        for _ in 0..2 {
+            rules.enqueue(Instant::ZERO, packet, &mut |_, _, _| {});
+        }
+        let mut found = None;
+        let mut facts = rules.observer.observe(Instant::ZERO, &packet, &mut found);
+        match *facts.connection.as_mut().unwrap().kept() {
+            Kept::Open { open, last: Some((_, verdict)) } => {
+                [open, verdict.matched, verdict.possible].map(Iterator::collect)
+            }
+            other => panic!("{other:?}"),
+        }
+    })
 }
 
+/// Flow 0 goes to port 22, flow 1 back.
 #[test]
-fn packets_of_a_kind_are_decided_once_if_the_rules_look_at_no_more() {
-    let ssh = || Match::Port(End::Destination, 22..=22);
-    assert_eq!(remembered(ssh(), &[data(0), data(0), ack(0), data(2), ack(0), data(2)]), 3);
-    // 1080 bytes of the first flow are below the bound, 2080 of both are not.
-    let below = Match::ConnectionBytes(Bound::Below, ByteCount::new(2000));
-    assert_eq!(remembered(Match::All(vec![ssh(), below]), &[data(0), data(0), data(0), ack(0), ack(0)]), 2);
-    let address = Match::Address(End::Source, Prefix::new("10.0.1.1".parse().unwrap(), 32).unwrap());
-    assert_eq!(remembered(address.clone(), &[data(0), data(2), data(0)]), 0);
-    // Of another port: nobody asks for the address.
-    assert_eq!(remembered(Match::All(vec![ssh(), address]), &[data(0), data(0), data(2), data(2)]), 1);
-    let new = Match::NewConnections { bound: Bound::Below, count: 1, per: Duration::from_s(1) };
-    assert_eq!(remembered(new, &[syn(0), syn(0), data(0), data(0)]), 1);
-    let first = Match::FirstPayload(Pattern { bytes: b"SSH".to_vec(), at: None });
-    assert_eq!(remembered(first, &[data(0), data(0), data(2), data(2)]), 1);
+fn a_connection_keeps_the_verdict_of_ports_addresses_and_protocol() {
+    let to_ssh = || Match::Port(End::Destination, 22..=22);
+    let host = Match::Address(End::Source, Prefix::new("10.0.1.1".parse().unwrap(), 32).unwrap());
+    let new = || Match::NewConnections { bound: Bound::Below, count: 1, per: Duration::from_s(1) };
+    let udp = || Match::Protocol(Protocol::Udp);
+    let conditions = vec![
+        to_ssh(),
+        Match::All(vec![to_ssh(), Match::PureAck]),
+        host,
+        Match::OneOf(vec![udp(), Match::PureAck]),
+        Match::All(vec![new(), udp()]),
+        Match::All(vec![Match::OneOf(vec![new()]), udp()]),
+        Match::FtpData,
+        Match::AtMostBytes(100),
+        Match::All(vec![to_ssh(), Match::Dscp(46)]),
+        Match::FirstPayload(Pattern { bytes: b"SSH".to_vec(), at: None }),
+    ];
+    // A bucket in an `All` is evaluated last; the one within counts before UDP is asked for.
+    let there = [vec![0, 1, 2, 3, 5, 7, 8, 9], vec![0, 2, 8, 9], vec![0, 2, 7, 8, 9]];
+    assert_eq!(kept(conditions, 46 << 2), [there, [vec![3, 5, 7, 9], vec![9], vec![7, 9]]]);
 }
 
-/// A connection that opens counts with whoever asks first: in the midst of a condition that is before the code point, right in an
-/// `All` it is last, after what leaves no question.
+/// 46 is EF: a packet of another look is not decided as the last.
+#[test]
+fn a_verdict_holds_for_packets_of_its_look() {
+    let mut bench = Bench::new(&[(Match::Port(End::Either, 22..=22), 0), (Match::Dscp(46), 1), (Match::PureAck, 2)]);
+    let marked = |packet| Meta { traffic_class: 46 << 2, ..packet };
+    let packets =
+        [data(0), data(0), data(0), marked(data(0)), marked(data(0)), ack(0), data(0), marked(ack(1)), data(1)];
+    assert_eq!(packets.map(|packet| bench.class_of(packet)), [0, 0, 0, 1, 1, 2, 0, 2, 0]);
+}
+
+/// The request shows its pattern with the third packet of its look.
+#[test]
+fn a_pattern_changes_the_verdict_of_a_look() {
+    let mut tracker = super::super::tracker::Tracker::new(environment().hash_key);
+    assert!(tracker.look_for(&Pattern { bytes: b"GET".to_vec(), at: None }).is_some());
+    let mut direction = tracker.observe(Instant::ZERO, &syn(2), &key(2), &World);
+    let look = Look::of(&syn(2));
+    *direction.kept() = Kept::Open { open: RuleSet::default(), last: Some((look, Verdict::default())) };
+    let mut direction = tracker.observe(Instant::ZERO, &data(2), &key(2), &World);
+    assert!(matches!(direction.kept(), Kept::Open { last: None, .. }));
+}
+
+fn key(flow: u32) -> FlowKey {
+    FlowKey { addresses: World.addresses(FlowId::new(flow)), protocol: 6 }
+}
+
+/// A connection that opens counts with whoever asks first: in the midst of a condition that is
+/// before the code point, right in an `All` it is last, after what leaves no question.
 #[test]
 fn new_connections_are_counted_by_conditions_that_do_not_match() {
     let new = || Match::NewConnections { bound: Bound::Below, count: 1, per: Duration::from_s(10) };

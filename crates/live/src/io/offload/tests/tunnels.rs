@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What stands between the outer IP header and the inner packet.
+/// The bytes between the outer IP header and the inner packet.
 #[derive(Clone, Copy, Debug)]
 enum Tunnel {
     /// IP in IP, 6in4 and their like.
@@ -156,7 +156,8 @@ proptest! {
         }
     }
 
-    /// AF_XDP says nothing of what is left to do. Behind UDP with a checksum at a port that no tunnel is known by nobody looks.
+    /// AF_XDP says nothing of what is left to do. Behind UDP with a checksum at a port that no
+    /// tunnel is known by nobody looks.
     #[test]
     fn an_open_checksum_is_recognised_in_a_tunnel(
         payload in prop::collection::vec(any::<u8>(), 1..600),
@@ -176,7 +177,7 @@ proptest! {
         prop_assert!(finish_if_partial(&mut seen), "{:?}", tunnel);
         prop_assert_eq!(&seen, &finished[0]);
         prop_assert!(!finish_if_partial(&mut seen));
-        // What was damaged on its way stays so.
+        // A segment that was damaged on its way stays so.
         let last = seen.len() - 1;
         seen[last] ^= 1;
         let damaged = seen.clone();
@@ -234,7 +235,8 @@ fn what_cannot_be_followed_is_refused() {
     assert_eq!(complete(Offload { checksum: moved, segments }, &framed(&deep.0)).1.refused, 1);
 }
 
-/// The check value of CRC-32C for "123456789" is E3069283 (RFC 3720, appendix B.4 has others); SCTP sends its lowest byte first.
+/// The check value of CRC-32C for "123456789" is E3069283 (RFC 3720, appendix B.4 has others); SCTP
+/// sends its lowest byte first.
 #[test]
 fn an_open_checksum_of_sctp_is_a_crc() {
     let mut sctp = [0x1F, 0x90, 0x23, 0x28, 0, 0, 0, 1, 0, 0, 0, 0].to_vec();
