@@ -141,11 +141,6 @@ impl LimitClock {
         self.current
     }
 
-    /// When the current reason began.
-    pub(crate) fn since(&self) -> Instant {
-        self.since
-    }
-
     pub(crate) fn until(&self, now: Instant) -> LimitedTime {
         let mut total = self.past;
         if let Some(current) = self.current {

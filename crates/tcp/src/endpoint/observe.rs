@@ -8,22 +8,6 @@ use crate::{Limit, LimitedTime, Stats};
 
 /// Reports of the state. Bytes are payload bytes.
 impl Endpoint {
-    /// Reads a word from each cache line and folds them together. An owner of very many endpoints calls
-    /// this shortly before it passes a segment in, so that memory fetches all of them at once.
-    #[must_use]
-    #[inline]
-    pub fn touch(&self) -> u64 {
-        self.rcv.touch() ^ self.snd.touch() ^ u64::from(self.ip_id) ^ u64::from(self.flow.index())
-    }
-
-    /// Reads a word from each allocation that the endpoint owns. An owner calls this after
-    /// [`touch`](Self::touch), once the pointers have arrived.
-    #[must_use]
-    #[inline]
-    pub fn touch_further(&self) -> u64 {
-        self.rcv.touch_further()
-    }
-
     /// The state of the connection.
     #[must_use]
     pub fn state(&self) -> State {

@@ -158,18 +158,6 @@ impl Receiver {
         self.reassembly.as_ref().map_or(0, |reassembly| reassembly.len())
     }
 
-    /// Reads a word from each cache line.
-    #[inline]
-    pub(crate) fn touch(&self) -> u64 {
-        self.next ^ self.window.edge() ^ self.stats.acks_sent
-    }
-
-    /// Reads a word of the data out of order.
-    #[inline]
-    pub(crate) fn touch_further(&self) -> u64 {
-        self.reassembly.as_ref().map_or(0, |held| held.touch())
-    }
-
     /// Octets from `next` on that the window admits.
     #[inline]
     pub(crate) fn admitted(&self) -> u64 {

@@ -33,12 +33,6 @@ impl Reassembly {
         self.is_empty() && self.duplicate.is_none()
     }
 
-    /// Reads a word.
-    #[inline]
-    pub(super) fn touch(&self) -> u64 {
-        self.recent[0].unwrap_or(0)
-    }
-
     pub(super) fn len(&self) -> usize {
         self.held.len()
     }

@@ -267,16 +267,4 @@ impl Sender {
     pub(crate) fn stats(&self) -> &SendStats {
         &self.stats
     }
-
-    /// Reads a word from each cache line.
-    #[inline]
-    pub(crate) fn touch(&self) -> u64 {
-        self.flight.una()
-            ^ self.peer.edge()
-            ^ self.stats.data_bytes_sent
-            ^ u64::from(self.mss)
-            ^ u64::from(self.congestion.cwnd())
-            ^ self.repair.recover()
-            ^ self.limits.since().as_ps()
-    }
 }
