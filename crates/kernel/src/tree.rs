@@ -12,8 +12,9 @@
 //! least, all by the same factor: HTB sends a whole packet a turn, and smaller quanta would be no shares.
 
 use lastmile_queueing::classify::rules;
-use lastmile_queueing::sched::{cbq, custom, htb};
-use lastmile_queueing::spec::ClassSpec;
+use lastmile_queueing::meter::tbf;
+use lastmile_queueing::sched::{cbq, custom, htb, priority};
+use lastmile_queueing::spec::{ClassSpec, Over};
 use lastmile_queueing::{Match, Spec};
 use lastmile_units::{BitRate, WireBytes};
 
@@ -100,7 +101,7 @@ impl<'a> Tree<'a> {
                 (rules.collect(), default, &[][..])
             }
         };
-        let by_priority = matches!(below, Spec::Priority { .. });
+        let by_priority = matches!(below, Spec::Priority(_));
         Self { classes, rules, otherwise, listed, by_priority, remarks }
     }
 
@@ -139,8 +140,8 @@ impl<'a> Plan<'a, '_> {
             Spec::Htb(config) => self.htb(config),
             Spec::Cbq(config) => self.cbq(config),
             Spec::Custom(config) => self.custom(config),
-            Spec::Priority { classes } => self.priority(classes),
-            Spec::Tbf { rate, queue, peak, .. } => {
+            Spec::Priority(priority::Config { classes }) => self.priority(classes),
+            Spec::Tbf(Over { config: tbf::Config { rate, peak, .. }, queue }) => {
                 if peak.is_some() {
                     self.remarks.push("the peak rate of a token bucket: HTB has none; left out".to_owned());
                 }

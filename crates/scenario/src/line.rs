@@ -6,10 +6,10 @@ use lastmile_linklayer::fixed_ratio::FixedRatio;
 use lastmile_linklayer::multilink::{Multilink, SequenceNumber};
 use lastmile_linklayer::{Framing, Interleave, LinkLayer, OamShare, PRESETS, Preset, preset};
 use lastmile_model::{Link, NodeIndex};
-use lastmile_queueing::Overflow;
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::line::Config;
 use lastmile_queueing::spec::Spec as QueueSpec;
+use lastmile_queueing::{Overflow, fifo};
 use lastmile_units::{BitRate, ByteCount, Duration, Limit, Ratio};
 
 use crate::diagnostics::nearest;
@@ -159,7 +159,7 @@ pub(crate) fn default_queue(wire: &Wire, least: u32) -> QueueSpec {
     if bytes.as_u64() <= u64::from(least) * wire.layer.on_wire(ByteCount::new(1500)).as_u64() {
         return packets;
     }
-    QueueSpec::Fifo { limit: Limit::Wire(bytes), drop: Overflow::Tail }
+    QueueSpec::Fifo(fifo::Config { limit: Limit::Wire(bytes), drop: Overflow::Tail })
 }
 
 impl LineSpec {
@@ -348,7 +348,7 @@ pub(crate) fn can_interleave(table: &Table<'_>, key: &'static str, line: &LineSp
     if line.link_layer.interleave() == Interleave::Never {
         return true;
     }
-    if !matches!(line.queue, QueueSpec::Priority { .. }) {
+    if !matches!(line.queue, QueueSpec::Priority(_)) {
         let (found, hint) = match instead {
             Some(instead) => (instead, "leave out one of them"),
             None => (

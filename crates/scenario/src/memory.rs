@@ -4,7 +4,7 @@
 //! sources that send whatever becomes of them. What TCP and random sources leave in queues shows only as the run goes on.
 
 use lastmile_model::{Link, Network, Source, Traffic};
-use lastmile_queueing::{Limit, Spec};
+use lastmile_queueing::{Limit, Spec, fifo};
 use lastmile_units::{ByteCount, Duration, Instant};
 
 use crate::diagnostics::Place;
@@ -144,9 +144,9 @@ fn carried_in(link: &Link, size: ByteCount, span: Duration) -> Option<u128> {
 /// Packets of this size that a queue holds, where a FIFO says so; what is shared by flows and classes may hold less than it says.
 fn limit(queue: &Spec, size: ByteCount) -> u128 {
     match queue {
-        Spec::Fifo { limit: Limit::Packets(packets), .. } => packets.as_u64().into(),
-        Spec::Fifo { limit: Limit::Bytes(bytes), .. } => (bytes.as_u64() / size.as_u64().max(1)).into(),
-        Spec::Fifo { limit: Limit::Wire(bytes), .. } => (bytes.as_u64() / size.as_u64().max(1)).into(),
+        Spec::Fifo(fifo::Config { limit: Limit::Packets(packets), .. }) => packets.as_u64().into(),
+        Spec::Fifo(fifo::Config { limit: Limit::Bytes(bytes), .. }) => (bytes.as_u64() / size.as_u64().max(1)).into(),
+        Spec::Fifo(fifo::Config { limit: Limit::Wire(bytes), .. }) => (bytes.as_u64() / size.as_u64().max(1)).into(),
         _ => 0,
     }
 }

@@ -1,11 +1,12 @@
 //! Numbers and orders of whole configurations; the scripts of the ready policies are snapshots of the command.
 
 use lastmile_linklayer::preset;
+use lastmile_queueing::ack::sad;
 use lastmile_queueing::classify::{Bound, rules};
 use lastmile_queueing::sched::tree::{self, Tree as Named};
-use lastmile_queueing::sched::{cbq, custom, htb};
-use lastmile_queueing::spec::ClassSpec;
-use lastmile_queueing::{Limit, Overflow};
+use lastmile_queueing::sched::{cbq, custom, htb, priority};
+use lastmile_queueing::spec::{ClassSpec, Over};
+use lastmile_queueing::{Limit, Overflow, fifo};
 use lastmile_units::{PacketCount, Ratio, WireBytes};
 
 use super::*;
@@ -108,7 +109,11 @@ fn a_class_of_cbq_borrows_by_its_ceiling() {
 #[test]
 fn priorities_are_bands_of_prio_or_else_classes_of_htb() {
     let (_, all) = of(
-        &ruled(vec![(Match::PureAck, 0, false)], 1, Spec::Priority { classes: vec![class(0), class(1)] }),
+        &ruled(
+            vec![(Match::PureAck, 0, false)],
+            1,
+            Spec::Priority(priority::Config { classes: vec![class(0), class(1)] }),
+        ),
         &["acks", "data"],
     );
     let prio =
@@ -127,7 +132,8 @@ fn priorities_are_bands_of_prio_or_else_classes_of_htb() {
 fn the_last_match_becomes_the_first() {
     let dscp = |dscp, last| (Match::Dscp(dscp), 0, last);
     let rules = vec![dscp(1, false), dscp(2, true), dscp(3, false), dscp(4, true)];
-    let (configuration, _) = of(&ruled(rules, 0, Spec::Priority { classes: vec![class(0)] }), &["all"]);
+    let (configuration, _) =
+        of(&ruled(rules, 0, Spec::Priority(priority::Config { classes: vec![class(0)] })), &["all"]);
     let Some(Step::Choice { otherwise, .. }) = configuration.steps.last() else { panic!("prio, or else HTB") };
     let htb = Configuration { steps: otherwise.clone(), ..configuration };
     let order: Vec<String> = parts(&htb);
@@ -159,7 +165,7 @@ fn a_rule_that_cannot_be_told_is_left_out_and_said_to_be() {
 /// What u32 can do for pure ACKs: 11 sizes of TCP header for each family; an ACK with timestamps has 52 bytes.
 #[test]
 fn without_bpf_pure_acks_are_told_by_every_size_of_header() {
-    let priority = Spec::Priority { classes: vec![class(0), class(1)] };
+    let priority = Spec::Priority(priority::Config { classes: vec![class(0), class(1)] });
     let (_, all) = of(&ruled(vec![(Match::PureAck, 0, false)], 1, priority), &["acks", "data"]);
     let of_class: Vec<&String> =
         all.iter().filter(|line| line.contains("u32") && line.ends_with("flowid 1a57:10")).collect();
@@ -170,13 +176,15 @@ fn without_bpf_pure_acks_are_told_by_every_size_of_header() {
 
 #[test]
 fn what_regulates_acks_becomes_an_ack_filter_or_a_fifo_of_its_limit() {
-    let fifo = Spec::Fifo { limit: Limit::Packets(PacketCount::new(400)), drop: Overflow::Tail };
-    let sad = Spec::Sad {
-        duplicates: lastmile_queueing::ack::sad::Duplicates::default(),
-        report: lastmile_queueing::ack::sad::Report::default(),
-        exempt: Match::Never,
+    let fifo = Spec::Fifo(fifo::Config { limit: Limit::Packets(PacketCount::new(400)), drop: Overflow::Tail });
+    let sad = Spec::Sad(Over {
+        config: sad::Config {
+            duplicates: sad::Duplicates::default(),
+            report: sad::Report::default(),
+            exempt: Match::Never,
+        },
         queue: Box::new(fifo),
-    };
+    });
     let (configuration, all) = of(&sad, &[]);
     let at = all.iter().position(|line| line.contains("ack-filter-aggressive")).unwrap();
     assert!(all[at].starts_with("try tc qdisc add dev $DEV parent 1a57:1 handle 1a58: cake unlimited"), "{}", all[at]);

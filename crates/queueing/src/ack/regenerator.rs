@@ -29,6 +29,7 @@ mod held;
 mod numbers;
 mod stats;
 
+use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{AckFields, AckList, Packet, Protocol, PureAck, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant, PacketCount};
 
@@ -37,9 +38,10 @@ use self::numbers::{Made, window_at};
 use self::stats::Stats;
 use super::recent::Recent;
 use super::{Newest, Standing};
+use crate::catalogue::Above;
 use crate::classify::{Condition, Match, Matcher};
 use crate::discipline::Counter;
-use crate::spec::Problem;
+use crate::spec::{Problem, Spec};
 use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Node};
 
 /// How a regenerator knows what was suppressed.
@@ -342,6 +344,21 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckRegenerator<P, D> {
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         self.stats.show(visit);
         Counter::below("queue", &self.queue, visit);
+    }
+}
+
+impl Above for Config {
+    fn check(&self, _queue: &Spec, _link_layer: &LinkLayer) -> Result<(), Problem> {
+        Self::check(self)?;
+        Ok(self.exempt.check()?)
+    }
+
+    fn over<P: Packet + Send + 'static>(
+        &self,
+        queue: impl Discipline<P> + Send + 'static,
+        environment: &Environment,
+    ) -> Result<Node<P>, Problem> {
+        Ok(Box::new(AckRegenerator::new(queue, self, environment)))
     }
 }
 

@@ -21,13 +21,6 @@ pub struct BuildError {
     pub problem: Problem,
 }
 
-impl BuildError {
-    /// `at` holds the keys that lead to the discipline.
-    pub(super) fn new(at: &[String], problem: impl Into<Problem>) -> Self {
-        Self { at: at.join("."), problem: problem.into() }
-    }
-}
-
 /// What is wrong with a discipline of a tree.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Problem {

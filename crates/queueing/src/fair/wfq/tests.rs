@@ -10,7 +10,7 @@ use crate::spec::Spec;
 /// Weights 1 and 2, packets of 100. Finish tags 100, 200 and 50, 100, 150, 200; of equal ones class 0 goes first.
 #[test]
 fn the_least_finish_tag_goes_first() {
-    let mut trial = Trial::new(&Spec::Wfq(Config::Classes(weights([1, 2]))));
+    let mut trial = Trial::new(&Spec::Wfq(Config(Among::Classes(weights([1, 2])))));
     trial.offer(0, &[100; 2]);
     trial.offer(1, &[100; 4]);
     assert_eq!(trial.rest_classes(), [1, 0, 1, 1, 0, 1]);
@@ -20,7 +20,7 @@ fn the_least_finish_tag_goes_first() {
 /// the tags 199 and 298, between those of class 0, 200 and 300. It has no claim to the time before it came.
 #[test]
 fn who_comes_late_starts_at_the_finish_tag_of_the_packet_in_service() {
-    let mut trial = Trial::new(&Spec::Wfq(Config::Classes(weights([1, 1]))));
+    let mut trial = Trial::new(&Spec::Wfq(Config(Among::Classes(weights([1, 1])))));
     trial.offer(0, &[100; 4]);
     assert_eq!(trial.take(1), [(0, 100)]);
     trial.offer(1, &[99; 2]);
@@ -31,7 +31,7 @@ fn who_comes_late_starts_at_the_finish_tag_of_the_packet_in_service() {
 /// in a row (their tags are 10, 20, ... 100) before any other (100), and its eleventh (110) waits for all ten.
 #[test]
 fn a_session_may_run_ahead_of_its_fluid_service() {
-    let sent = eleven_sessions(|shares| Spec::Wfq(Config::Classes(shares)));
+    let sent = eleven_sessions(|shares| Spec::Wfq(Config(Among::Classes(shares))));
     let expected: Vec<u32> = [0; 10].into_iter().chain(1..=10).chain([0]).collect();
     assert_eq!(sent, expected);
 }
@@ -45,7 +45,7 @@ fn tags_last() {
 /// Weight 3 and packets of 100: a finish tag of 33 1/3 is cut off, and what was cut is not lost.
 #[test]
 fn what_a_division_leaves_is_carried() {
-    let shares = Config::Classes(weights([3])).shares(|weight| weight.get().into());
+    let shares = Among::Classes(weights([3])).shares(|weight| weight.get().into());
     let mut order = Wfq::new(shares);
     for _ in 0..3000 {
         order.head(0, Some(WireBytes::new(100)));
@@ -57,11 +57,11 @@ fn what_a_division_leaves_is_carried() {
 
 #[test]
 fn flows_have_equal_weights_and_the_fattest_pays_for_a_packet_too_many() {
-    flows(&Spec::Wfq(Among::Flows { share: NonZeroU32::MIN, limit: PacketCount::new(4) }));
+    flows(&Spec::Wfq(Config(Among::Flows { share: NonZeroU32::MIN, limit: PacketCount::new(4) })));
 }
 
 fn order<const N: usize>(of: [u32; N]) -> Wfq {
-    Wfq::new(Config::Classes(weights(of)).shares(|weight| weight.get().into()))
+    Wfq::new(Among::Classes(weights(of)).shares(|weight| weight.get().into()))
 }
 
 fn bytes(count: u64) -> Option<WireBytes> {
