@@ -8,7 +8,7 @@ use lastmile_queueing::ack::filter::{self, Fraction};
 use lastmile_queueing::ack::regenerator::{self, Know};
 use lastmile_queueing::ack::sad::{Duplicates, Report};
 use lastmile_queueing::ack::{clamp, collapsing, pacing, sad};
-use lastmile_queueing::aqm::{codel, red};
+use lastmile_queueing::aqm::{codel, pie, red};
 use lastmile_queueing::cake::{Config as CakeConfig, Isolation};
 use lastmile_queueing::classify::{Bound, rules};
 use lastmile_queueing::fair::{Among, FlowKeys, fq_codel, sfq, wf2q_plus, wfq};
@@ -225,6 +225,7 @@ fn managed() -> Vec<Row> {
     };
     vec![
         row("codel", MIXED, |_| Spec::Codel(codel::Config { limit: LIMIT, ..codel::Config::default() })),
+        row("pie", MIXED, |_| Spec::Pie(pie::Config { limit: LIMIT, ..pie::Config::default() })),
         row("fq-codel of 1024", MIXED, |_| {
             fq_codel(FlowKeys::Buckets { count: NonZeroU32::new(1_024).expect("some buckets"), seed: 0 })
         }),

@@ -127,6 +127,13 @@ impl Nearest {
                 self.tried.push(codel(config, target, interval, place.accounting));
                 self.fifo(config.limit, Overflow::Tail, place);
             }
+            Spec::Pie(config) => {
+                if config.max_burst != PIE_BURST {
+                    self.remark(format!("the kernel's PIE spares bursts of {PIE_BURST}, not of {}", config.max_burst));
+                }
+                self.tried.push(pie(config, place.accounting));
+                self.fifo(config.limit, Overflow::Tail, place);
+            }
             Spec::Red(config) => {
                 self.tried.push(red(config, place.accounting));
                 self.fifo(config.limit, Overflow::Tail, place);
@@ -254,6 +261,19 @@ fn codel(config: &aqm::codel::Config, target: Duration, interval: Duration, acco
         .number("limit", limit)
         .time("target", target)
         .time("interval", interval)
+        .option(ecn(config.ecn))
+}
+
+/// What `sch_pie` of Linux has for `max_burst`, without an option.
+const PIE_BURST: Duration = Duration::from_ms(150);
+
+fn pie(config: &aqm::pie::Config, accounting: &Accounting) -> Discipline {
+    Discipline::new("pie")
+        .number("limit", accounting.packets(config.limit))
+        .time("target", config.target)
+        .time("tupdate", config.period)
+        .number("alpha", config.alpha.into())
+        .number("beta", config.beta.into())
         .option(ecn(config.ecn))
 }
 

@@ -25,6 +25,8 @@ macro_rules! catalogue {
                 "red" => Red($crate::aqm::red::Config),
                 /// [`CoDel`]($crate::aqm::CoDel).
                 "codel" => Codel($crate::aqm::codel::Config),
+                /// [`Pie`]($crate::aqm::Pie).
+                "pie" => Pie($crate::aqm::pie::Config),
                 /// [`Sfq`]($crate::fair::Sfq).
                 "sfq" => Sfq($crate::fair::sfq::Config),
                 /// [`FqCodel`]($crate::fair::FqCodel).

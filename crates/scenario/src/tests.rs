@@ -106,6 +106,7 @@ name = "regenerated"
 from = "acks"
 to = "regenerated"
 queue = { kind = "ack-regenerator" }
+back = { queue = { kind = "pie" } }
 [[node]]
 name = "shared"
 [[link]]

@@ -2,12 +2,13 @@
 
 use lastmile_linklayer::preset;
 use lastmile_queueing::ack::sad;
+use lastmile_queueing::aqm::pie;
 use lastmile_queueing::classify::{Bound, rules};
 use lastmile_queueing::sched::tree::{self, Tree as Named};
 use lastmile_queueing::sched::{cbq, custom, htb, priority};
 use lastmile_queueing::spec::{ClassSpec, Over};
 use lastmile_queueing::{Limit, Overflow, fifo};
-use lastmile_units::{PacketCount, Ratio, WireBytes};
+use lastmile_units::{Duration, PacketCount, Ratio, WireBytes};
 
 use super::*;
 
@@ -190,6 +191,25 @@ fn what_regulates_acks_becomes_an_ack_filter_or_a_fifo_of_its_limit() {
     assert!(all[at].starts_with("try tc qdisc add dev $DEV parent 1a57:1 handle 1a58: cake unlimited"), "{}", all[at]);
     assert_eq!(all[at + 2], "tc qdisc add dev $DEV parent 1a57:1 handle 1a58: pfifo limit 400");
     assert!(configuration.left_out[0].contains("Smart ACK Dropper"), "{:?}", configuration.left_out);
+}
+
+/// tc-pie(8) counts gains in sixteenths, and the burst is a constant of the kernel.
+#[test]
+fn pie_becomes_pie_or_a_fifo_of_its_limit() {
+    let config = pie::Config { max_burst: Duration::from_ms(100), ecn: true, ..pie::Config::default() };
+    let (configuration, all) = of(&Spec::Pie(config), &[]);
+    let at = all.iter().position(|line| line.contains(" pie ")).unwrap();
+    assert!(
+        all[at].ends_with("handle 1a58: pie limit 1000 target 15000us tupdate 15000us alpha 2 beta 20 ecn"),
+        "{}",
+        all[at]
+    );
+    assert_eq!(all[at + 2], "tc qdisc add dev $DEV parent 1a57:1 handle 1a58: pfifo limit 1000");
+    assert!(
+        configuration.left_out[0].contains("spares bursts of 150 ms, not of 100 ms"),
+        "{:?}",
+        configuration.left_out
+    );
 }
 
 /// 512 000 / (3 * 424) packets of 69 bytes, 26/27 of that with OAM cells. Over PTM 578 bytes are 600 of frame, which are 609.375

@@ -4,6 +4,7 @@
 //! Limits and thresholds of a queue are in packets, IP bytes or cells. Where a sender understands congestion marks and `ecn` is set, a mark takes the place of a drop (RFC 3168).
 
 pub mod codel;
+pub mod pie;
 pub mod red;
 
 use std::collections::VecDeque;
@@ -16,6 +17,7 @@ use crate::Backlog;
 use crate::fifo::Room;
 
 pub use codel::CoDel;
+pub use pie::Pie;
 pub use red::Red;
 
 /// A FIFO that knows how much it holds in bytes on the wire.

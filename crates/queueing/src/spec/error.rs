@@ -36,6 +36,9 @@ pub enum Problem {
     /// Times with which CoDel cannot work.
     #[error(transparent)]
     Times(#[from] crate::aqm::codel::TimesError),
+    /// Times or gains with which PIE cannot work.
+    #[error(transparent)]
+    Pie(#[from] crate::aqm::pie::PieError),
     /// Thresholds, probabilities or weights with which RED cannot work.
     #[error(transparent)]
     Red(#[from] crate::aqm::red::RedError),

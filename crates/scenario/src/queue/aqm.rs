@@ -1,6 +1,6 @@
 //! Queues that manage themselves actively.
 
-use lastmile_queueing::aqm::{codel, red};
+use lastmile_queueing::aqm::{codel, pie, red};
 use lastmile_queueing::spec::Problem;
 use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, Ratio};
 
@@ -50,6 +50,74 @@ impl Readable for codel::Config {
         let largest: Option<ByteCount> = table.get("largest");
         let limit = capacity::limit(table, "limit", wire);
         Some(Self { target: target?, interval: interval?, limit: limit?, ecn: ecn?, largest: largest? })
+    }
+}
+
+impl Readable for pie::Config {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"pie\"`",
+        about: "PIE (RFC 8033): a FIFO that drops what arrives with a probability that a controller moves until packets wait for `target`.",
+        keys: &[
+            Key::with_default("target", Kind::Time, "15 ms", "The wait that the controller aims at.").at_least("1 us"),
+            Key::with_default("tupdate", Kind::Time, "15 ms", "The time between two updates of the probability.")
+                .at_least("1 us"),
+            Key::with_default(
+                "alpha",
+                Kind::Count,
+                "2",
+                "Gain of the distance from `target`, in sixteenths per second.",
+            )
+            .at_most("32"),
+            Key::with_default(
+                "beta",
+                Kind::Count,
+                "20",
+                "Gain of the change since the update before, in sixteenths per second.",
+            )
+            .at_most("32"),
+            Key::with_default(
+                "max_burst",
+                Kind::Time,
+                "150 ms",
+                "After a phase of short waits nothing is dropped early for this time.",
+            ),
+            Key::with_default(
+                "ecn",
+                Kind::Flag,
+                "false",
+                "Marks packets of senders that understand it (RFC 3168), in place of dropping them, while the probability is below 10 %.",
+            ),
+            Key::with_default(
+                "largest",
+                Kind::Bytes,
+                "1500 B",
+                "The largest IP packet to expect: while at most two of them wait, nothing is dropped early.",
+            )
+            .at_least("1 B")
+            .at_most("65535 B"),
+            Key::with_default("limit", Kind::Limit, "1000 packets", capacity::ABOUT),
+            Key::with_default("seed", Kind::Count, "1", "Which random numbers decide."),
+        ],
+    };
+
+    fn read(table: &Table<'_>, wire: &Wire, _depth: usize) -> Option<Self> {
+        let [target, period, max_burst] = ["target", "tupdate", "max_burst"].map(|key| table.get::<Duration>(key));
+        let [alpha, beta] = ["alpha", "beta"].map(|key| u32::try_from(table.get::<u64>(key)?).ok());
+        let ecn: Option<bool> = table.get("ecn");
+        let largest: Option<ByteCount> = table.get("largest");
+        let limit = capacity::limit(table, "limit", wire);
+        let seed: Option<u64> = table.get("seed");
+        Some(Self {
+            target: target?,
+            period: period?,
+            alpha: alpha?,
+            beta: beta?,
+            max_burst: max_burst?,
+            limit: limit?,
+            ecn: ecn?,
+            largest: largest?,
+            seed: seed?,
+        })
     }
 }
 
