@@ -1,8 +1,9 @@
 //! The table of disciplines: the name in files, the variant of [`crate::Spec`], and the type that describes it.
 //!
-//! [`crate::Spec`] is made from this table, and so are the reader and the reference of scenario files. A new discipline is
-//! a file and a row here. The compiler then asks for the rest: [`Mechanism`] for the type of the row, the keys of its table
-//! in the crate `scenario`, and the nearest discipline of Linux in the crate `kernel`.
+//! [`crate::Spec`] is made from this table, and so are the reader and the reference of scenario files. A new
+//! discipline is a file and a row here. The compiler then asks for the rest: [`Mechanism`] for the type of
+//! the row, the keys of its table in the crate `scenario`, and the nearest discipline of Linux in the crate
+//! `kernel`.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
@@ -12,8 +13,8 @@ use crate::{BuildError, Discipline, Environment, Node, Spec};
 
 /// Gives the table to the macro `$then`, as rows `"name" => Variant(type)`.
 ///
-/// The rows of `kinds` can be named in a scenario file, by the key `kind` of a queue. The rows of `parts` have no name in
-/// files: policies are made of them. The order is that of the reference.
+/// The rows of `kinds` can be named in a scenario file, by the key `kind` of a queue. The rows of `parts`
+/// have no name in files: policies are made of them. The order is that of the reference.
 #[macro_export]
 macro_rules! catalogue {
     ($then:ident) => {

@@ -102,8 +102,8 @@ impl Spec {
         Self::Fifo(fifo::Config { limit: Limit::Packets(PacketCount::new(packets)), drop: Overflow::Tail })
     }
 
-    /// The name of the class that packets carry in this queue ([`lastmile_packet::Meta::class`]): of the outermost rules, or without rules
-    /// of the outermost scheduler. `None`: there is no such class.
+    /// The name of the class that packets carry in this queue ([`lastmile_packet::Meta::class`]): of the
+    /// outermost rules, or without rules of the outermost scheduler. `None`: there is no such class.
     #[must_use]
     pub fn class_name(&self, class: u16) -> Option<String> {
         Mechanism::class_name(self, class)
@@ -118,12 +118,13 @@ impl Spec {
     /// Refuses what cannot be built on a line, apart from the disciplines below.
     ///
     /// # Errors
-    /// What is wrong with this discipline.
+    /// The problem of this discipline.
     pub fn check(&self, link_layer: &LinkLayer) -> Result<(), Problem> {
         Mechanism::check(self, link_layer)
     }
 
-    /// Builds the tree for a line whose packets take what `link_layer` says, and whose flows are known by their number alone.
+    /// Builds the tree for a line whose packets take what `link_layer` says, and whose flows are known by
+    /// their number alone.
     ///
     /// # Errors
     /// The first discipline that cannot be built, from the root down.

@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 use lastmile_linklayer::PRESETS;
 
 use crate::schema::{Fallback, Key, Kind, Section};
-use crate::{access, apps, atm, cases, line, queue, replay, scenario, tcp, topology, traffic};
+use crate::{access, atm, cases, line, queue, scenario, tcp, topology, traffic};
 
 /// All sections, in the order of the reference, under their chapters.
 pub(crate) fn chapters() -> Vec<(&'static str, &'static str, Vec<&'static Section>)> {
@@ -58,24 +58,7 @@ pub(crate) fn chapters() -> Vec<(&'static str, &'static str, Vec<&'static Sectio
         ),
         ("Encapsulations", ENCAPSULATIONS, vec![&line::CUSTOM]),
         ("Queues", "", queue::sections()),
-        (
-            "Traffic",
-            "",
-            vec![
-                &traffic::TRAFFIC,
-                &traffic::BULK,
-                &traffic::PERSISTENT,
-                &traffic::WRITES,
-                &traffic::POISSON,
-                &traffic::ONOFF,
-                &traffic::VOICE,
-                &traffic::BLAST,
-                &apps::WEB,
-                &apps::SWARM,
-                &replay::REPLAY,
-                &traffic::PING,
-            ],
-        ),
+        ("Traffic", "", traffic::sections()),
         ("TCP", "", vec![&tcp::TCP]),
     ]
 }
@@ -183,7 +166,7 @@ fn default(key: &Key) -> String {
     }
 }
 
-/// True for what stands in a file without quotes.
+/// True for values that are written without quotes.
 fn bare(kind: Kind, text: &str) -> bool {
     match kind {
         Kind::Flag | Kind::Count => true,

@@ -266,7 +266,7 @@ fn every_section_that_is_read_is_documented() {
     assert_eq!(unknown, []);
 }
 
-/// What the reference says of TCP's defaults is what TCP does without being told.
+/// TCP without settings has the defaults that the reference names.
 #[test]
 fn the_documented_defaults_of_tcp_are_those_of_tcp() {
     let written: Vec<String> = tcp::TCP

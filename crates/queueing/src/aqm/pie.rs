@@ -1,13 +1,14 @@
-//! PIE (proportional integral controller enhanced): drops or marks what arrives with a probability that holds the wait at a target.
+//! PIE (proportional integral controller enhanced): drops or marks what arrives with a probability that holds
+//! the wait at a target.
 //!
-//! Published: RFC 8033; tc-pie(8).
-//! Differs: the wait is that of the last packet that departed, by its time stamp (section 4.3 allows it), and zero once the
-//! queue is empty, as in Linux. The probability is a fixed-point number, so that runs are the same on every machine. Two of
-//! the largest packets are counted in bytes on the wire, where the RFC counts bytes of packets. Drops are spread (section
-//! 5.4) and steps above 10 % are capped (section 5.5), which the RFC leaves optional. While nothing waits the probability
-//! loses a 64th a period, as in Linux; the RFC has 2 % and calls a 64th sufficient. Linux's extra step above 250 ms, and the
-//! estimated departure rate of section 5.2, are not here.
-//! Cost: O(1) a packet, and O(1) for each period since the packet before until the probability no longer moves.
+//! Published: RFC 8033; tc-pie(8). Differs: the wait is that of the last packet that departed, by its time
+//! stamp (section 4.3 allows it), and zero once the queue is empty, as in Linux. The probability is a
+//! fixed-point number, so that runs are the same on every machine. Two of the largest packets are counted in
+//! bytes on the wire, where the RFC counts bytes of packets. Drops are spread (section 5.4) and steps above
+//! 10 % are capped (section 5.5), which the RFC leaves optional. While nothing waits the probability loses a
+//! 64th a period, as in Linux; the RFC has 2 % and calls a 64th sufficient. Linux's extra step above 250 ms,
+//! and the estimated departure rate of section 5.2, are not here. Cost: O(1) a packet, and O(1) for each
+//! period since the packet before until the probability is steady.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
@@ -45,7 +46,8 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// 15 ms, 15 ms, 1/8 Hz, 5/4 Hz and 150 ms (RFC 8033, sections 4.1, 4.2 and 4.4); 1000 packets and no ECN (tc-pie(8)).
+    /// 15 ms, 15 ms, 1/8 Hz, 5/4 Hz and 150 ms (RFC 8033, sections 4.1, 4.2 and 4.4); 1000 packets and no ECN
+    /// (tc-pie(8)).
     fn default() -> Self {
         Self {
             target: Duration::from_ms(15),

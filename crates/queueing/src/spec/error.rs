@@ -1,4 +1,4 @@
-//! What cannot be built, where it stands, and why.
+//! Errors of trees: the position of the discipline that cannot be built, and the problem.
 
 use lastmile_units::{ByteCount, Duration};
 
@@ -17,11 +17,11 @@ use crate::sched::tree::TreeError;
 pub struct BuildError {
     /// Where the discipline stands below the root, by the keys of a configuration; empty for the root.
     pub at: String,
-    /// What is wrong with it.
+    /// The problem of this discipline.
     pub problem: Problem,
 }
 
-/// What is wrong with a discipline of a tree.
+/// A problem of one discipline of a tree.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Problem {
     /// The queue holds nothing.

@@ -1,7 +1,7 @@
-//! What policies are made of: a shaper over rules over an HTB.
+//! The trees of policies: a shaper over rules over an HTB.
 //!
-//! The three are one type then, so that nothing between them is called through a pointer; the queues of the leaves are nodes as ever. What
-//! they do is the same.
+//! The three are built as one type, so that no call between them goes through a pointer. The queues of the
+//! leaves are nodes. The behaviour is that of three nodes.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;

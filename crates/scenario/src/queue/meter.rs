@@ -22,7 +22,7 @@ const ACTIONS: Kind = Kind::Choice(&[
     "set-clp-continue",
 ]);
 
-/// One rule, as it stands in the table of a policer or of its `rules`.
+/// The keys of one rule, in the table of a policer or in its `rules`.
 macro_rules! with_rule_keys {
     ($meter:expr; $($more:expr),* $(,)?) => {
         &[

@@ -254,7 +254,7 @@ fn key_of(wrong: &Wrong, guarantee: &'static str) -> &'static str {
     }
 }
 
-/// What would come of it.
+/// The consequence, as a hint.
 fn consequence(error: &TreeError) -> Option<String> {
     let hint = match error {
         TreeError::MoreThanLink { .. } | TreeError::Class { wrong: Wrong::MoreThanRate { .. }, .. } => {
