@@ -153,10 +153,10 @@ fn a_fifth_too_much_is_dropped_and_the_wait_stays_at_the_target() {
     for number in 0.. {
         let now = Instant::ZERO + Duration::from_us(800 * number);
         while next_send <= now {
-            if let Some(packet) = pie.dequeue(next_send, &mut |_, packet, _| panic!("{packet:?} dropped")) {
-                if next_send >= Instant::ZERO + settled {
-                    (waits, sent) = (waits + next_send.since(packet.arrived), sent + 1);
-                }
+            if let Some(packet) = pie.dequeue(next_send, &mut |_, packet, _| panic!("{packet:?} dropped"))
+                && next_send >= Instant::ZERO + settled
+            {
+                (waits, sent) = (waits + next_send.since(packet.arrived), sent + 1);
             }
             next_send += ms(1);
         }
